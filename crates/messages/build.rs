@@ -1,0 +1,28 @@
+//! Compiles `proto/` without an installed protoc, and keeps the descriptors beside the types.
+
+use std::path::PathBuf;
+
+use prost::Message as _;
+
+const FILES: [&str; 6] = [
+    "foxglove/compressed_image.proto",
+    "foxglove/geometry.proto",
+    "foxglove/location_fix.proto",
+    "foxglove/log.proto",
+    "foxglove/point_cloud.proto",
+    "viaduct/its/v2x_message.proto",
+];
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    println!("cargo::rerun-if-changed=proto");
+    let descriptors = protox::compile(FILES, ["proto"])?;
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
+    prost_build::Config::new()
+        // Large fields are carried as `Bytes`, so that a pooled buffer and a received packet cross without a copy.
+        .bytes(["."])
+        .enable_type_names()
+        .include_file("mod.rs")
+        .compile_fds(descriptors)?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! What travels on the bus: protobuf messages, their descriptors, and the names of topics.
+//!
+//! What a viewer should understand has Foxglove's message name and field numbers ([`foxglove`]); the rest is package
+//! [`viaduct`]. The schemas are in `proto/`.
+
+#[expect(missing_docs, clippy::all, reason = "generated: the comments are in proto/")]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/mod.rs"));
+}
+
+pub mod its;
+mod json;
+pub mod topic;
+
+pub use generated::{foxglove, viaduct};
+pub use json::write_timestamp;
+
+/// Every schema of this crate with what it imports: an encoded `google.protobuf.FileDescriptorSet`.
+pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
+/// A message that can travel on the bus as a value: a protobuf type with a full name and a schema.
+pub trait Message: prost::Message + prost::Name + Default + 'static {
+    /// The schema of the type with what it imports: an encoded `google.protobuf.FileDescriptorSet`.
+    const DESCRIPTOR_SET: &'static [u8];
+}
+
+/// Says for types of this crate that their schema is in [`DESCRIPTOR_SET`].
+macro_rules! messages {
+    ($($name:path),* $(,)?) => {
+        $(impl Message for $name {
+            const DESCRIPTOR_SET: &'static [u8] = DESCRIPTOR_SET;
+        })*
+    };
+}
+
+messages!(
+    foxglove::CompressedImage,
+    foxglove::LocationFix,
+    foxglove::Log,
+    foxglove::PointCloud,
+    viaduct::its::V2xMessage,
+    viaduct::its::V2xSendRequest,
+);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bytes_field_is_decoded_without_a_copy() {
+        let cloud = foxglove::PointCloud { data: bytes::Bytes::from(vec![7; 4096]), ..Default::default() };
+        let encoded = bytes::Bytes::from(prost::Message::encode_to_vec(&cloud));
+        let within = encoded.as_ptr_range();
+        let decoded = <foxglove::PointCloud as prost::Message>::decode(encoded.clone()).unwrap();
+        assert!(within.contains(&decoded.data.as_ptr()));
+    }
+
+    #[test]
+    fn names_are_those_that_viewers_know() {
+        assert_eq!(<foxglove::PointCloud as prost::Name>::full_name(), "foxglove.PointCloud");
+        assert_eq!(<viaduct::its::V2xMessage as prost::Name>::full_name(), "viaduct.its.V2xMessage");
+    }
+}
