@@ -1,0 +1,232 @@
+//! Collective perception message, ETSI TS 103 324 V2.1.1 (release 2), on the data dictionary TS 102 894-2 V2.2.1.
+//!
+//! BTP port 2009, message id 14, protocol version 2.
+//!
+//! On the wire a container is an open type: its identifier, a length and octets. [`Cpm`] has the containers decoded, and
+//! its JSON form shows them so. A container that this edition does not know keeps its octets.
+
+use rasn::{
+    Decode, Encode,
+    error::{DecodeError, EncodeError},
+};
+
+/// The message's types, under their ASN.1 names.
+pub mod types {
+    pub use c_its_parser::standards::{
+        cdd_2_2_1::etsi_its_cdd::*, cpm_2_1_1::cpm_originating_station_containers::*,
+        cpm_2_1_1::cpm_pdu_descriptions::*, cpm_2_1_1::cpm_perceived_object_container::*,
+        cpm_2_1_1::cpm_perception_region_container::*, cpm_2_1_1::cpm_sensor_information_container::*,
+    };
+}
+
+use self::types::{
+    CollectivePerceptionMessage, ConstraintWrappedCpmContainers, CpmContainerId, CpmPayload, ItsPduHeader,
+    ManagementContainer, OriginatingRsuContainer, OriginatingVehicleContainer, PerceivedObjectContainer,
+    PerceptionRegionContainer, SensorInformationContainer, WrappedCpmContainer, WrappedCpmContainers,
+};
+use crate::{
+    JsonError, UperError,
+    json::{JsonReader, JsonWriter},
+    uper,
+};
+
+/// The standard's name and version.
+pub const EDITION: &str = "TS 103 324 V2.1.1";
+/// `messageId` of a CPM.
+pub const MESSAGE_ID: u8 = 14;
+/// `protocolVersion` of this edition.
+pub const PROTOCOL_VERSION: u8 = 2;
+
+const MESSAGE: &str = "CPM (TS 103 324 V2.1.1)";
+
+// `CpmContainerId` (TS 103 324, annex A).
+const ORIGINATING_VEHICLE: u8 = 1;
+const ORIGINATING_RSU: u8 = 2;
+const SENSOR_INFORMATION: u8 = 3;
+const PERCEPTION_REGION: u8 = 4;
+const PERCEIVED_OBJECT: u8 = 5;
+
+/// A collective perception message with its containers decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpm {
+    /// Protocol version, message id, station id.
+    pub header: ItsPduHeader,
+    /// Reference time and position, segmentation, message rate.
+    pub management_container: ManagementContainer,
+    /// The containers in the order of the message, 1 to 8.
+    pub containers: Vec<CpmContainer>,
+}
+
+/// What a container of a CPM holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CpmContainer {
+    /// Container 1: orientation of the vehicle that sends, and its trailers.
+    OriginatingVehicle(OriginatingVehicleContainer),
+    /// Container 2: the map that a roadside unit refers to.
+    OriginatingRsu(OriginatingRsuContainer),
+    /// Container 3: the sensors and where they look.
+    SensorInformation(SensorInformationContainer),
+    /// Container 4: where objects would be perceived at present.
+    PerceptionRegion(PerceptionRegionContainer),
+    /// Container 5: the objects.
+    PerceivedObject(PerceivedObjectContainer),
+    /// A container of a later edition.
+    Unknown {
+        /// `CpmContainerId`, 6 to 16.
+        id: u8,
+        /// The open type's octets.
+        octets: Vec<u8>,
+    },
+}
+
+impl CpmContainer {
+    /// `CpmContainerId`, 1 to 16.
+    #[must_use]
+    pub const fn id(&self) -> u8 {
+        match self {
+            Self::OriginatingVehicle(_) => ORIGINATING_VEHICLE,
+            Self::OriginatingRsu(_) => ORIGINATING_RSU,
+            Self::SensorInformation(_) => SENSOR_INFORMATION,
+            Self::PerceptionRegion(_) => PERCEPTION_REGION,
+            Self::PerceivedObject(_) => PERCEIVED_OBJECT,
+            Self::Unknown { id, .. } => *id,
+        }
+    }
+}
+
+/// Decodes a CPM and its containers from UPER.
+///
+/// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
+///
+/// # Errors
+/// Octets that are not one CPM, a broken container, or whole octets behind the message or a container.
+pub fn decode(octets: &[u8]) -> Result<Cpm, UperError> {
+    let message: CollectivePerceptionMessage = uper::decode(MESSAGE, octets)?;
+    let CpmPayload { management_container, cpm_containers, .. } = message.payload;
+    let wrapped = cpm_containers.0.0;
+    let containers = wrapped.into_iter().map(unwrap).collect::<Result<_, _>>()?;
+    Ok(Cpm { header: message.header, management_container, containers })
+}
+
+/// Encodes a CPM in UPER.
+///
+/// # Errors
+/// A value outside its range, or no container.
+pub fn encode(cpm: &Cpm) -> Result<Vec<u8>, UperError> {
+    let wrapped = cpm.containers.iter().map(wrap).collect::<Result<_, _>>()?;
+    let containers = ConstraintWrappedCpmContainers(WrappedCpmContainers(wrapped));
+    let payload = CpmPayload::new(cpm.management_container.clone(), containers);
+    uper::encode(MESSAGE, &CollectivePerceptionMessage::new(cpm.header.clone(), payload))
+}
+
+/// Appends the CPM's JSON form to `out`.
+pub fn write_json(cpm: &Cpm, out: &mut Vec<u8>) {
+    JsonWriter::write(out, |writer| write_message(cpm, writer));
+}
+
+/// Reads a CPM from its JSON form.
+///
+/// # Errors
+/// The first thing in which the text is not a CPM, and where it is.
+pub fn from_json(text: &[u8]) -> Result<Cpm, JsonError> {
+    JsonReader::read(text, read_message)
+}
+
+fn unwrap(wrapped: WrappedCpmContainer) -> Result<CpmContainer, UperError> {
+    let id = wrapped.container_id.0;
+    let octets = wrapped.container_data.into_bytes();
+    Ok(match id {
+        ORIGINATING_VEHICLE => CpmContainer::OriginatingVehicle(container(id, &octets)?),
+        ORIGINATING_RSU => CpmContainer::OriginatingRsu(container(id, &octets)?),
+        SENSOR_INFORMATION => CpmContainer::SensorInformation(container(id, &octets)?),
+        PERCEPTION_REGION => CpmContainer::PerceptionRegion(container(id, &octets)?),
+        PERCEIVED_OBJECT => CpmContainer::PerceivedObject(container(id, &octets)?),
+        _ => CpmContainer::Unknown { id, octets },
+    })
+}
+
+fn container<T: Decode>(id: u8, octets: &[u8]) -> Result<T, UperError> {
+    uper::decode(MESSAGE, octets).map_err(|cause| UperError::Container {
+        message: MESSAGE,
+        id,
+        detail: match cause {
+            UperError::Trailing { octets, .. } => format!("{octets} octets follow what it holds"),
+            UperError::Invalid { detail, .. } => detail,
+            other => other.to_string(),
+        },
+    })
+}
+
+fn wrap(container: &CpmContainer) -> Result<WrappedCpmContainer, UperError> {
+    let octets = match container {
+        CpmContainer::OriginatingVehicle(held) => uper::encode(MESSAGE, held)?,
+        CpmContainer::OriginatingRsu(held) => uper::encode(MESSAGE, held)?,
+        CpmContainer::SensorInformation(held) => uper::encode(MESSAGE, held)?,
+        CpmContainer::PerceptionRegion(held) => uper::encode(MESSAGE, held)?,
+        CpmContainer::PerceivedObject(held) => uper::encode(MESSAGE, held)?,
+        CpmContainer::Unknown { octets, .. } => octets.clone(),
+    };
+    Ok(WrappedCpmContainer::new(CpmContainerId(container.id()), rasn::types::Any::new(octets)))
+}
+
+fn write_message(cpm: &Cpm, writer: &mut JsonWriter<'_>) -> Result<(), EncodeError> {
+    writer.open_object();
+    writer.name("header");
+    cpm.header.encode(writer)?;
+    writer.name("payload");
+    writer.open_object();
+    writer.name("managementContainer");
+    cpm.management_container.encode(writer)?;
+    writer.name("cpmContainers");
+    writer.open_array();
+    for container in &cpm.containers {
+        writer.element();
+        write_container(container, writer)?;
+    }
+    writer.close(b']');
+    writer.close(b'}');
+    writer.close(b'}');
+    Ok(())
+}
+
+fn write_container(container: &CpmContainer, writer: &mut JsonWriter<'_>) -> Result<(), EncodeError> {
+    writer.open_object();
+    writer.name("containerId");
+    writer.integer(container.id().into());
+    writer.name("containerData");
+    match container {
+        CpmContainer::OriginatingVehicle(held) => held.encode(writer)?,
+        CpmContainer::OriginatingRsu(held) => held.encode(writer)?,
+        CpmContainer::SensorInformation(held) => held.encode(writer)?,
+        CpmContainer::PerceptionRegion(held) => held.encode(writer)?,
+        CpmContainer::PerceivedObject(held) => held.encode(writer)?,
+        CpmContainer::Unknown { octets, .. } => writer.octets(octets),
+    }
+    writer.close(b'}');
+    Ok(())
+}
+
+fn read_message(reader: &mut JsonReader<'_>) -> Result<Cpm, DecodeError> {
+    reader.object(["header", "payload"].into_iter(), |reader| {
+        let header = ItsPduHeader::decode(reader)?;
+        let (management_container, containers) = reader
+            .object(["managementContainer", "cpmContainers"].into_iter(), |reader| {
+                Ok((ManagementContainer::decode(reader)?, reader.array(read_container)?))
+            })?;
+        Ok(Cpm { header, management_container, containers })
+    })
+}
+
+fn read_container(reader: &mut JsonReader<'_>) -> Result<CpmContainer, DecodeError> {
+    reader.object(["containerId", "containerData"].into_iter(), |reader| {
+        let id = CpmContainerId::decode(reader)?.0;
+        Ok(match id {
+            ORIGINATING_VEHICLE => CpmContainer::OriginatingVehicle(Decode::decode(reader)?),
+            ORIGINATING_RSU => CpmContainer::OriginatingRsu(Decode::decode(reader)?),
+            SENSOR_INFORMATION => CpmContainer::SensorInformation(Decode::decode(reader)?),
+            PERCEPTION_REGION => CpmContainer::PerceptionRegion(Decode::decode(reader)?),
+            PERCEIVED_OBJECT => CpmContainer::PerceivedObject(Decode::decode(reader)?),
+            _ => CpmContainer::Unknown { id, octets: reader.octets()? },
+        })
+    })
+}

@@ -1,0 +1,511 @@
+//! A rasn decoder that reads JSON.
+
+use rasn::{
+    Codec,
+    de::{Decode, Decoder, Error as _},
+    error::DecodeError,
+    types::{
+        self, Constraints, Constructed, DecodeChoice, Enumerated, IntegerType, RealType, Tag, TagTree,
+        constraints::Bounded,
+    },
+};
+
+use super::tree::{Members, Node, parse};
+use crate::error::{JsonError, JsonProblem, detail};
+
+type Read<T> = Result<T, DecodeError>;
+
+/// Reads values one after another from a parsed text.
+pub(crate) struct JsonReader<'a> {
+    /// Values that are still to be read, the next one last. rasn calls back once a member, in the order of declaration:
+    /// so a SEQUENCE puts all its members here at its beginning, absent ones included.
+    pending: Vec<Pending<'a>>,
+    /// The objects and arrays around the value that is being read.
+    path: Vec<Step>,
+    /// The value that is being read.
+    here: Step,
+    /// What went wrong first. rasn's errors cannot carry it.
+    failure: Option<JsonError>,
+}
+
+struct Pending<'a> {
+    step: Step,
+    node: Option<Node<'a>>,
+}
+
+/// One step of a path.
+#[derive(Clone, Copy)]
+enum Step {
+    Root,
+    Member(&'static str),
+    Element(usize),
+}
+
+impl<'a> JsonReader<'a> {
+    /// Reads what `body` asks for from a whole text.
+    pub(crate) fn read<T>(text: &'a [u8], body: impl FnOnce(&mut Self) -> Read<T>) -> Result<T, JsonError> {
+        let root = Pending { step: Step::Root, node: Some(parse(text)?) };
+        let mut reader = Self { pending: vec![root], path: Vec::new(), here: Step::Root, failure: None };
+        body(&mut reader).map_err(|cause| reader.into_error(&cause))
+    }
+
+    /// Reads an object with these members: `body` reads their values in this order.
+    pub(crate) fn object<T>(
+        &mut self,
+        names: impl Iterator<Item = &'static str>,
+        body: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Read<T> {
+        let mut members = self.take_object()?;
+        self.path.push(self.here);
+        let bottom = self.pending.len();
+        self.pending.extend(names.map(|name| Pending { step: Step::Member(name), node: members.take(name) }));
+        if let Some(ours) = self.pending.get_mut(bottom..) {
+            ours.reverse();
+        }
+        if let Some(name) = members.left_over() {
+            return Err(self.fail_at(name, JsonProblem::Unknown));
+        }
+        let value = body(self)?;
+        self.pending.truncate(bottom);
+        self.path.pop();
+        Ok(value)
+    }
+
+    /// Reads an array: `body` reads one element.
+    pub(crate) fn array<T>(&mut self, mut body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+        let elements = match self.take()? {
+            Node::List(elements) => elements,
+            other => return Err(self.mismatch("an array", &other)),
+        };
+        self.path.push(self.here);
+        // No capacity by the count: an element may be large, and the first one may be wrong.
+        let mut values = Vec::new();
+        for (at, node) in elements.into_iter().enumerate() {
+            self.pending.push(Pending { step: Step::Element(at), node: Some(node) });
+            values.push(body(self)?);
+        }
+        if let Some(step) = self.path.pop() {
+            self.here = step;
+        }
+        Ok(values)
+    }
+
+    /// Reads hexadecimal text.
+    pub(crate) fn octets(&mut self) -> Read<Vec<u8>> {
+        let text = self.take_text("hexadecimal text")?;
+        octets_of(&text).ok_or_else(|| self.mismatch("hexadecimal text", &Node::Text(text)))
+    }
+
+    /// Takes the next value out; what is absent is missing.
+    fn take(&mut self) -> Read<Node<'a>> {
+        let next = self.pending.pop();
+        if let Some(next) = &next {
+            self.here = next.step;
+        }
+        match next.and_then(|next| next.node) {
+            Some(node) => Ok(node),
+            None => Err(self.fail(JsonProblem::Missing)),
+        }
+    }
+
+    fn take_object(&mut self) -> Read<Members<'a>> {
+        match self.take()? {
+            Node::Object(members) => Ok(members),
+            other => Err(self.mismatch("an object", &other)),
+        }
+    }
+
+    fn take_text(&mut self, expected: &str) -> Read<std::borrow::Cow<'a, str>> {
+        match self.take()? {
+            Node::Text(text) => Ok(text),
+            other => Err(self.mismatch(expected, &other)),
+        }
+    }
+
+    /// Takes a text and makes of it what the type wants.
+    fn string<T: TryFrom<String>>(&mut self, constraints: &Constraints, expected: &str) -> Read<T> {
+        let text = self.take_text(expected)?;
+        self.check_size(constraints, text.chars().count(), "characters")?;
+        T::try_from(text.clone().into_owned()).map_err(|_| self.mismatch(expected, &Node::Text(text)))
+    }
+
+    /// The value of an optional member: `None` where it is absent.
+    fn optional<T>(&mut self, body: impl FnOnce(&mut Self) -> Read<T>) -> Read<Option<T>> {
+        if self.pending.last().is_some_and(|next| next.node.is_none()) {
+            self.pending.pop();
+            return Ok(None);
+        }
+        body(self).map(Some)
+    }
+
+    fn check_size(&mut self, constraints: &Constraints, size: usize, what: &str) -> Read<()> {
+        let Some(bound) = constraints.size().filter(|bound| bound.extensible.is_none()) else {
+            return Ok(());
+        };
+        if bound.constraint.contains(&size) {
+            return Ok(());
+        }
+        let expected = format!("{} {what}", range(&bound.constraint));
+        Err(self.fail(JsonProblem::Mismatch { expected, got: size.to_string() }))
+    }
+
+    fn mismatch(&mut self, expected: &str, got: &Node<'_>) -> DecodeError {
+        self.fail(JsonProblem::Mismatch { expected: expected.to_owned(), got: got.excerpt() })
+    }
+
+    /// Notes what is wrong with the value that is being read.
+    fn fail(&mut self, problem: JsonProblem) -> DecodeError {
+        let path = path_text(self.path.iter().copied().chain([self.here]));
+        self.note(JsonError { path, problem })
+    }
+
+    /// Notes what is wrong with a member of the object that is being read.
+    fn fail_at(&mut self, name: &str, problem: JsonProblem) -> DecodeError {
+        let mut path = path_text(self.path.iter().copied());
+        let shown: String = name.chars().take(crate::limits::ERROR_EXCERPT_MAX).collect();
+        push_step(&mut path, &shown);
+        self.note(JsonError { path, problem })
+    }
+
+    fn note(&mut self, error: JsonError) -> DecodeError {
+        self.failure.get_or_insert(error);
+        DecodeError::custom("see JsonReader::failure", Codec::Jer)
+    }
+
+    fn into_error(self, cause: &DecodeError) -> JsonError {
+        let path = path_text(self.path.iter().copied().chain([self.here]));
+        // Only what rasn's own code refuses is not in `failure`.
+        self.failure.unwrap_or_else(|| JsonError { path, problem: JsonProblem::Syntax(detail(&cause.kind)) })
+    }
+}
+
+fn path_text(steps: impl Iterator<Item = Step>) -> String {
+    let mut path = String::new();
+    for step in steps {
+        match step {
+            Step::Root => {}
+            Step::Member(name) => push_step(&mut path, name),
+            Step::Element(at) => path.push_str(&format!("[{at}]")),
+        }
+    }
+    path
+}
+
+fn push_step(path: &mut String, name: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(name);
+}
+
+fn range<T: Copy + std::fmt::Display>(bound: &Bounded<T>) -> String {
+    match bound.start_and_end() {
+        (Some(start), Some(end)) => format!("{start} to {end}"),
+        (Some(start), None) => format!("{start} or more"),
+        (None, Some(end)) => format!("at most {end}"),
+        (None, None) => "any".to_owned(),
+    }
+}
+
+/// The octets of hexadecimal text; `None` where it is none.
+fn octets_of(text: &str) -> Option<Vec<u8>> {
+    let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
+        return None;
+    };
+    pairs.iter().map(|&[high, low]| Some(nibble(high)? << 4 | nibble(low)?)).collect()
+}
+
+fn nibble(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+/// The bits of hexadecimal text, of which `length` count; `None` where the text has not just the octets for them.
+fn bits_of(text: &str, length: usize) -> Option<types::BitString> {
+    let octets = octets_of(text)?;
+    if octets.len() != length.div_ceil(8) {
+        return None;
+    }
+    let mut bits = types::BitString::try_from_vec(octets).ok()?;
+    bits.truncate(length);
+    Some(bits)
+}
+
+fn first_tag(tree: &TagTree) -> Option<Tag> {
+    match tree {
+        TagTree::Leaf(tag) => Some(*tag),
+        TagTree::Choice(trees) => trees.iter().find_map(first_tag),
+    }
+}
+
+/// Name and tag of the variant that is called so.
+fn variant<C: DecodeChoice>(name: &str) -> Option<(&'static str, Tag)> {
+    let variants = C::VARIANTS.iter().chain(C::EXTENDED_VARIANTS.unwrap_or_default());
+    let (known, tree) = C::IDENTIFIERS.iter().zip(variants).find(|(known, _)| **known == name)?;
+    Some((known, first_tag(tree)?))
+}
+
+impl Decoder for JsonReader<'_> {
+    type Ok = ();
+    type Error = DecodeError;
+    type AnyDecoder<const R: usize, const E: usize> = Self;
+
+    fn codec(&self) -> Codec {
+        Codec::Jer
+    }
+
+    fn decode_sequence<const R: usize, const E: usize, D, DF, F>(
+        &mut self,
+        _: Tag,
+        _: Option<DF>,
+        members: F,
+    ) -> Read<D>
+    where
+        D: Constructed<R, E>,
+        DF: FnOnce() -> D,
+        F: FnOnce(&mut Self) -> Read<D>,
+    {
+        let root = D::FIELDS;
+        let extended = D::EXTENDED_FIELDS;
+        let extended = extended.iter().flat_map(|fields| fields.iter());
+        self.object(root.iter().chain(extended).map(|field| field.name), members)
+    }
+
+    fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
+        let values = self.array(D::decode)?;
+        self.check_size(&constraints, values.len(), "elements")?;
+        Ok(values)
+    }
+
+    fn decode_choice<D: DecodeChoice>(&mut self, _: Constraints) -> Read<D> {
+        let Some((name, node)) = self.take_object()?.into_single() else {
+            let expected = format!("an object with one member of {}", D::IDENTIFIERS.join(", "));
+            return Err(self.fail(JsonProblem::Mismatch { expected, got: "another number of members".to_owned() }));
+        };
+        self.path.push(self.here);
+        let Some((name, tag)) = variant::<D>(&name) else {
+            return Err(self.fail_at(&name, JsonProblem::Unknown));
+        };
+        self.pending.push(Pending { step: Step::Member(name), node: Some(node) });
+        let value = D::from_tag(self, tag)?;
+        self.path.pop();
+        Ok(value)
+    }
+
+    fn decode_integer<I: IntegerType>(&mut self, _: Tag, constraints: Constraints) -> Read<I> {
+        let bound = constraints.value();
+        let node = self.take()?;
+        if let Node::Integer(value) = node
+            && bound.is_none_or(|bound| bound.extensible.is_some() || bound.constraint.in_bound(&value))
+            && let Ok(integer) = I::try_from(value)
+        {
+            return Ok(integer);
+        }
+        let expected = bound
+            .map_or_else(|| "an integer".to_owned(), |bound| format!("an integer from {}", range(&bound.constraint)));
+        Err(self.mismatch(&expected, &node))
+    }
+
+    fn decode_enumerated<T: Enumerated>(&mut self, _: Tag) -> Read<T> {
+        let node = self.take()?;
+        if let Node::Text(name) = &node
+            && let Some(value) = T::from_identifier(name)
+        {
+            return Ok(value);
+        }
+        let expected = format!("one of {}", T::IDENTIFIERS.join(", "));
+        Err(self.mismatch(&expected, &node))
+    }
+
+    fn decode_bool(&mut self, _: Tag) -> Read<bool> {
+        match self.take()? {
+            Node::Boolean(value) => Ok(value),
+            other => Err(self.mismatch("true or false", &other)),
+        }
+    }
+
+    fn decode_null(&mut self, _: Tag) -> Read<()> {
+        match self.take()? {
+            Node::Null => Ok(()),
+            other => Err(self.mismatch("null", &other)),
+        }
+    }
+
+    fn decode_bit_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::BitString> {
+        if super::has_fixed_size(&constraints) {
+            let length = constraints.size().and_then(|size| size.constraint.as_start()).copied().unwrap_or(0);
+            let text = self.take_text("hexadecimal text")?;
+            let expected = format!("hexadecimal text of {length} bits");
+            return bits_of(&text, length).ok_or_else(|| self.mismatch(&expected, &Node::Text(text)));
+        }
+        let bits = self.object(["value", "length"].into_iter(), |reader| {
+            let text = reader.take_text("hexadecimal text")?;
+            let length: u32 = reader.decode_integer(Tag::INTEGER, Constraints::NONE)?;
+            let bits = usize::try_from(length).ok().and_then(|length| bits_of(&text, length));
+            bits.ok_or_else(|| reader.mismatch("as many bits as `value` has digits for", &Node::Integer(length.into())))
+        })?;
+        self.check_size(&constraints, bits.len(), "bits")?;
+        Ok(bits)
+    }
+
+    fn decode_octet_string<'b, T: From<&'b [u8]> + From<Vec<u8>>>(
+        &'b mut self,
+        _: Tag,
+        constraints: Constraints,
+    ) -> Read<T> {
+        let octets = self.octets()?;
+        self.check_size(&constraints, octets.len(), "octets")?;
+        Ok(T::from(octets))
+    }
+
+    fn decode_any(&mut self, _: Tag) -> Read<types::Any> {
+        self.octets().map(types::Any::new)
+    }
+
+    fn decode_utf8_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::Utf8String> {
+        self.string(&constraints, "text")
+    }
+
+    fn decode_ia5_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::Ia5String> {
+        self.string(&constraints, "text of ASCII characters")
+    }
+
+    fn decode_visible_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::VisibleString> {
+        self.string(&constraints, "text of printable ASCII characters")
+    }
+
+    fn decode_printable_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::PrintableString> {
+        self.string(&constraints, "text of the characters of a PrintableString")
+    }
+
+    fn decode_numeric_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::NumericString> {
+        self.string(&constraints, "text of digits and spaces")
+    }
+
+    fn decode_object_identifier(&mut self, _: Tag) -> Read<types::ObjectIdentifier> {
+        Err(self.unsupported("OBJECT IDENTIFIER"))
+    }
+
+    fn decode_real<T: RealType>(&mut self, _: Tag, _: Constraints) -> Read<T> {
+        Err(self.unsupported("REAL"))
+    }
+
+    fn decode_set_of<D: Decode + Eq + std::hash::Hash>(&mut self, _: Tag, _: Constraints) -> Read<types::SetOf<D>> {
+        Err(self.unsupported("SET OF"))
+    }
+
+    fn decode_set<const R: usize, const E: usize, FIELDS, SET, D, F>(&mut self, _: Tag, _: D, _: F) -> Read<SET>
+    where
+        SET: Decode + Constructed<R, E>,
+        FIELDS: Decode,
+        D: Fn(&mut Self, usize, Tag) -> Read<FIELDS>,
+        F: FnOnce(Vec<FIELDS>) -> Read<SET>,
+    {
+        Err(self.unsupported("SET"))
+    }
+
+    fn decode_general_string(&mut self, _: Tag, _: Constraints) -> Read<types::GeneralString> {
+        Err(self.unsupported("GeneralString"))
+    }
+
+    fn decode_graphic_string(&mut self, _: Tag, _: Constraints) -> Read<types::GraphicString> {
+        Err(self.unsupported("GraphicString"))
+    }
+
+    fn decode_teletex_string(&mut self, _: Tag, _: Constraints) -> Read<types::TeletexString> {
+        Err(self.unsupported("TeletexString"))
+    }
+
+    fn decode_bmp_string(&mut self, _: Tag, _: Constraints) -> Read<types::BmpString> {
+        Err(self.unsupported("BMPString"))
+    }
+
+    fn decode_utc_time(&mut self, _: Tag) -> Read<types::UtcTime> {
+        Err(self.unsupported("UTCTime"))
+    }
+
+    fn decode_generalized_time(&mut self, _: Tag) -> Read<types::GeneralizedTime> {
+        Err(self.unsupported("GeneralizedTime"))
+    }
+
+    fn decode_date(&mut self, _: Tag) -> Read<types::Date> {
+        Err(self.unsupported("DATE"))
+    }
+
+    fn decode_explicit_prefix<D: Decode>(&mut self, _: Tag) -> Read<D> {
+        D::decode(self)
+    }
+
+    fn decode_optional<D: Decode>(&mut self) -> Read<Option<D>> {
+        self.optional(D::decode)
+    }
+
+    fn decode_optional_with_explicit_prefix<D: Decode>(&mut self, _: Tag) -> Read<Option<D>> {
+        self.optional(D::decode)
+    }
+
+    fn decode_optional_with_tag<D: Decode>(&mut self, tag: Tag) -> Read<Option<D>> {
+        self.optional(|reader| D::decode_with_tag(reader, tag))
+    }
+
+    fn decode_optional_with_constraints<D: Decode>(&mut self, constraints: Constraints) -> Read<Option<D>> {
+        self.optional(|reader| D::decode_with_constraints(reader, constraints))
+    }
+
+    fn decode_optional_with_tag_and_constraints<D: Decode>(
+        &mut self,
+        tag: Tag,
+        constraints: Constraints,
+    ) -> Read<Option<D>> {
+        self.optional(|reader| D::decode_with_tag_and_constraints(reader, tag, constraints))
+    }
+
+    fn decode_extension_addition_with_explicit_tag_and_constraints<D: Decode>(
+        &mut self,
+        tag: Tag,
+        constraints: Constraints,
+    ) -> Read<Option<D>> {
+        self.decode_extension_addition_with_tag_and_constraints(tag, constraints)
+    }
+
+    fn decode_extension_addition_with_tag_and_constraints<D: Decode>(
+        &mut self,
+        tag: Tag,
+        constraints: Constraints,
+    ) -> Read<Option<D>> {
+        self.optional(|reader| D::decode_with_tag_and_constraints(reader, tag, constraints))
+    }
+
+    fn decode_extension_addition_group<const R: usize, const E: usize, D: Decode + Constructed<R, E>>(
+        &mut self,
+    ) -> Read<Option<D>> {
+        self.optional(D::decode)
+    }
+}
+
+impl JsonReader<'_> {
+    /// No message has the type; refusing is better than guessing its form.
+    fn unsupported(&mut self, what: &str) -> DecodeError {
+        self.fail(JsonProblem::Syntax(format!("{what} has no JSON form here")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_text_has_pairs_of_digits() {
+        assert_eq!(octets_of("0aFf"), Some(vec![0x0A, 0xFF]));
+        for bad in ["0", "0g", "+1", "ää"] {
+            assert_eq!(octets_of(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn bits_need_just_their_octets() {
+        assert_eq!(bits_of("80", 7).map(|bits| bits.len()), Some(7));
+        assert!(bits_of("8000", 7).is_none());
+        assert!(bits_of("", 1).is_none());
+        assert_eq!(bits_of("", 0).map(|bits| bits.len()), Some(0));
+    }
+}

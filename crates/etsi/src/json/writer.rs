@@ -1,0 +1,450 @@
+//! A rasn encoder that writes JSON as it goes.
+
+use rasn::{
+    Codec,
+    enc::{Encode, Encoder},
+    error::EncodeError,
+    types::{self, Choice, Constraints, Constructed, Enumerated, Identifier, IntegerType, Tag, TagTree},
+};
+
+/// The name of what has none: an array's element, the text's root.
+const UNNAMED: &str = "";
+const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+
+type Written = Result<(), EncodeError>;
+
+/// Writes values one after another into a buffer that it borrows.
+pub(crate) struct JsonWriter<'o> {
+    out: &'o mut Vec<u8>,
+    /// Length of `out` before this text.
+    start: usize,
+    /// Names of the members that are still to come, the next one last. rasn calls back once a member, in the order of
+    /// declaration and for absent ones too, but without the name: so a SEQUENCE puts all its names here at its beginning.
+    names: Vec<&'static str>,
+}
+
+impl<'o> JsonWriter<'o> {
+    /// Appends what `body` writes to `out`.
+    ///
+    /// Writing fails for types that no message has (REAL, times). Then nothing but `null` is appended.
+    pub(crate) fn write(out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
+        let start = out.len();
+        let mut writer = Self { out, start, names: Vec::with_capacity(64) };
+        let written = body(&mut writer);
+        debug_assert!(written.is_ok(), "{written:?}");
+        if written.is_err() {
+            writer.out.truncate(start);
+            writer.out.extend_from_slice(b"null");
+        }
+    }
+
+    /// Says how the next value is called.
+    pub(crate) fn name(&mut self, name: &'static str) {
+        self.names.push(name);
+    }
+
+    /// Begins an object; [`Self::close`] with `b'}'` ends it.
+    pub(crate) fn open_object(&mut self) {
+        self.begin_value();
+        self.out.push(b'{');
+    }
+
+    /// Begins an array; each element is announced by [`Self::element`], [`Self::close`] with `b']'` ends it.
+    pub(crate) fn open_array(&mut self) {
+        self.begin_value();
+        self.out.push(b'[');
+    }
+
+    /// Says that the next value is an array's element.
+    pub(crate) fn element(&mut self) {
+        self.names.push(UNNAMED);
+    }
+
+    /// Ends an object or an array.
+    pub(crate) fn close(&mut self, bracket: u8) {
+        self.out.push(bracket);
+    }
+
+    /// Writes an integer.
+    pub(crate) fn integer(&mut self, value: i64) {
+        self.begin_value();
+        push_integer(self.out, value);
+    }
+
+    /// Writes octets as hexadecimal text.
+    pub(crate) fn octets(&mut self, octets: &[u8]) {
+        self.begin_value();
+        self.out.push(b'"');
+        self.out.extend(octets.iter().flat_map(|octet| hex(*octet)));
+        self.out.push(b'"');
+    }
+
+    /// What stands before a value: the comma to the one before it, and its name.
+    #[inline]
+    fn begin_value(&mut self) {
+        let first = self.out.len() == self.start || matches!(self.out.last(), Some(b'{' | b'[' | b':'));
+        if !first {
+            self.out.push(b',');
+        }
+        if let Some(name) = self.names.pop()
+            && !name.is_empty()
+        {
+            self.out.push(b'"');
+            self.out.extend_from_slice(name.as_bytes());
+            self.out.extend_from_slice(b"\":");
+        }
+    }
+
+    fn sequence<const R: usize, const E: usize, C: Constructed<R, E>>(
+        &mut self,
+        members: impl FnOnce(&mut Self) -> Written,
+    ) -> Written {
+        self.open_object();
+        let bottom = self.names.len();
+        self.names.extend(C::FIELDS.iter().map(|field| field.name));
+        if let Some(extended) = &C::EXTENDED_FIELDS {
+            self.names.extend(extended.iter().map(|field| field.name));
+        }
+        if let Some(ours) = self.names.get_mut(bottom..) {
+            ours.reverse();
+        }
+        members(self)?;
+        self.names.truncate(bottom);
+        self.close(b'}');
+        Ok(())
+    }
+
+    fn list<'v, T: Encode + 'v>(&mut self, elements: impl Iterator<Item = &'v T>) -> Written {
+        self.open_array();
+        for element in elements {
+            self.element();
+            element.encode(self)?;
+        }
+        self.close(b']');
+        Ok(())
+    }
+
+    fn text(&mut self, text: &str) -> Written {
+        self.begin_value();
+        // Escapes; writing into a Vec cannot fail.
+        serde_json::to_writer(&mut *self.out, text).map_err(|_| unsupported("text"))
+    }
+
+    fn absent(&mut self) -> Written {
+        self.names.pop();
+        Ok(())
+    }
+}
+
+fn hex(octet: u8) -> [u8; 2] {
+    [octet >> 4, octet & 15].map(|nibble| HEX_DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0'))
+}
+
+/// Appends the decimal digits.
+fn push_integer(out: &mut Vec<u8>, value: i64) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    // An i64 has at most 19 digits.
+    let mut digits = [0_u8; 20];
+    let mut first = digits.len();
+    let mut rest = value.unsigned_abs();
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(rest % 10).unwrap_or(0);
+        first -= 1;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(digits.get(first..).unwrap_or_default());
+}
+
+fn unsupported(what: &'static str) -> EncodeError {
+    EncodeError::opaque_conversion_failed(what.to_owned(), Codec::Jer)
+}
+
+fn holds(tree: &TagTree, tag: Tag) -> bool {
+    match tree {
+        TagTree::Leaf(leaf) => *leaf == tag,
+        TagTree::Choice(trees) => trees.iter().any(|tree| holds(tree, tag)),
+    }
+}
+
+/// The name of the variant that has the tag.
+fn variant_name<C: Choice>(tag: Tag) -> Option<&'static str> {
+    let variants = C::VARIANTS.iter().chain(C::EXTENDED_VARIANTS.unwrap_or_default());
+    variants.zip(C::IDENTIFIERS).find(|(tree, _)| holds(tree, tag)).map(|(_, name)| *name)
+}
+
+impl<'o> Encoder<'_> for JsonWriter<'o> {
+    type Ok = ();
+    type Error = EncodeError;
+    type AnyEncoder<'x, const R: usize, const E: usize> = JsonWriter<'o>;
+
+    fn codec(&self) -> Codec {
+        Codec::Jer
+    }
+
+    fn encode_sequence<'b, const R: usize, const E: usize, C, F>(
+        &'b mut self,
+        _: Tag,
+        members: F,
+        _: Identifier,
+    ) -> Written
+    where
+        C: Constructed<R, E>,
+        F: FnOnce(&mut Self::AnyEncoder<'b, R, E>) -> Written,
+    {
+        self.sequence::<R, E, C>(members)
+    }
+
+    fn encode_set<'b, const R: usize, const E: usize, C, F>(&'b mut self, _: Tag, members: F, _: Identifier) -> Written
+    where
+        C: Constructed<R, E>,
+        F: FnOnce(&mut Self::AnyEncoder<'b, R, E>) -> Written,
+    {
+        self.sequence::<R, E, C>(members)
+    }
+
+    fn encode_sequence_of<T: Encode>(&mut self, _: Tag, value: &[T], _: Constraints, _: Identifier) -> Written {
+        self.list(value.iter())
+    }
+
+    fn encode_set_of<T: Encode + Eq + std::hash::Hash>(
+        &mut self,
+        _: Tag,
+        value: &types::SetOf<T>,
+        _: Constraints,
+        _: Identifier,
+    ) -> Written {
+        self.list(value.to_vec().into_iter())
+    }
+
+    fn encode_choice<T: Encode + Choice>(
+        &mut self,
+        _: Constraints,
+        tag: Tag,
+        variant: impl FnOnce(&mut Self) -> Result<Tag, EncodeError>,
+        _: Identifier,
+    ) -> Written {
+        let name = variant_name::<T>(tag).ok_or_else(|| EncodeError::variant_not_in_choice(Codec::Jer))?;
+        self.open_object();
+        self.name(name);
+        variant(self)?;
+        self.close(b'}');
+        Ok(())
+    }
+
+    fn encode_integer<I: IntegerType>(&mut self, _: Tag, _: Constraints, value: &I, _: Identifier) -> Written {
+        match value.to_i64() {
+            Some(value) => self.integer(value),
+            // An unbounded INTEGER: PathDeltaTime is extensible. Readers with 64 bits refuse it, and so do we.
+            None => {
+                self.begin_value();
+                self.out.extend_from_slice(value.to_string().as_bytes());
+            }
+        }
+        Ok(())
+    }
+
+    fn encode_enumerated<T: Enumerated>(&mut self, _: Tag, value: &T, _: Identifier) -> Written {
+        self.begin_value();
+        self.out.push(b'"');
+        self.out.extend_from_slice(value.identifier().as_bytes());
+        self.out.push(b'"');
+        Ok(())
+    }
+
+    fn encode_bool(&mut self, _: Tag, value: bool, _: Identifier) -> Written {
+        self.begin_value();
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+        Ok(())
+    }
+
+    fn encode_null(&mut self, _: Tag, _: Identifier) -> Written {
+        self.begin_value();
+        self.out.extend_from_slice(b"null");
+        Ok(())
+    }
+
+    fn encode_bit_string(&mut self, _: Tag, constraints: Constraints, value: &types::BitStr, _: Identifier) -> Written {
+        let octets = value.chunks(8).map(|bits| {
+            let octet = bits.iter().by_vals().fold(0_u8, |octet, bit| octet << 1 | u8::from(bit));
+            octet << (8 - bits.len())
+        });
+        let fixed = super::has_fixed_size(&constraints);
+        if !fixed {
+            self.open_object();
+            self.name("value");
+        }
+        self.begin_value();
+        self.out.push(b'"');
+        self.out.extend(octets.flat_map(hex));
+        self.out.push(b'"');
+        if !fixed {
+            self.name("length");
+            self.integer(i64::try_from(value.len()).unwrap_or(i64::MAX));
+            self.close(b'}');
+        }
+        Ok(())
+    }
+
+    fn encode_octet_string(&mut self, _: Tag, _: Constraints, value: &[u8], _: Identifier) -> Written {
+        self.octets(value);
+        Ok(())
+    }
+
+    fn encode_any(&mut self, _: Tag, value: &types::Any, _: Identifier) -> Written {
+        self.octets(value.as_bytes());
+        Ok(())
+    }
+
+    fn encode_utf8_string(&mut self, _: Tag, _: Constraints, value: &str, _: Identifier) -> Written {
+        self.text(value)
+    }
+
+    fn encode_ia5_string(&mut self, _: Tag, _: Constraints, value: &types::Ia5String, _: Identifier) -> Written {
+        self.text(&String::from_utf8_lossy(value.as_iso646_bytes()))
+    }
+
+    fn encode_visible_string(
+        &mut self,
+        _: Tag,
+        _: Constraints,
+        value: &types::VisibleString,
+        _: Identifier,
+    ) -> Written {
+        self.text(&String::from_utf8_lossy(value.as_iso646_bytes()))
+    }
+
+    fn encode_printable_string(
+        &mut self,
+        _: Tag,
+        _: Constraints,
+        value: &types::PrintableString,
+        _: Identifier,
+    ) -> Written {
+        self.text(&String::from_utf8_lossy(value.as_bytes()))
+    }
+
+    fn encode_numeric_string(
+        &mut self,
+        _: Tag,
+        _: Constraints,
+        value: &types::NumericString,
+        _: Identifier,
+    ) -> Written {
+        self.text(&String::from_utf8_lossy(value.as_bytes()))
+    }
+
+    fn encode_object_identifier(&mut self, _: Tag, value: &[u32], _: Identifier) -> Written {
+        let arcs: Vec<String> = value.iter().map(ToString::to_string).collect();
+        self.text(&arcs.join("."))
+    }
+
+    fn encode_real<T: types::RealType>(&mut self, _: Tag, _: Constraints, _: &T, _: Identifier) -> Written {
+        Err(unsupported("REAL"))
+    }
+
+    fn encode_general_string(&mut self, _: Tag, _: Constraints, _: &types::GeneralString, _: Identifier) -> Written {
+        Err(unsupported("GeneralString"))
+    }
+
+    fn encode_graphic_string(&mut self, _: Tag, _: Constraints, _: &types::GraphicString, _: Identifier) -> Written {
+        Err(unsupported("GraphicString"))
+    }
+
+    fn encode_teletex_string(&mut self, _: Tag, _: Constraints, _: &types::TeletexString, _: Identifier) -> Written {
+        Err(unsupported("TeletexString"))
+    }
+
+    fn encode_bmp_string(&mut self, _: Tag, _: Constraints, _: &types::BmpString, _: Identifier) -> Written {
+        Err(unsupported("BMPString"))
+    }
+
+    fn encode_generalized_time(&mut self, _: Tag, _: &types::GeneralizedTime, _: Identifier) -> Written {
+        Err(unsupported("GeneralizedTime"))
+    }
+
+    fn encode_utc_time(&mut self, _: Tag, _: &types::UtcTime, _: Identifier) -> Written {
+        Err(unsupported("UTCTime"))
+    }
+
+    fn encode_date(&mut self, _: Tag, _: &types::Date, _: Identifier) -> Written {
+        Err(unsupported("DATE"))
+    }
+
+    fn encode_explicit_prefix<V: Encode>(&mut self, _: Tag, value: &V, _: Identifier) -> Written {
+        value.encode(self)
+    }
+
+    fn encode_some<T: Encode>(&mut self, value: &T, _: Identifier) -> Written {
+        value.encode(self)
+    }
+
+    fn encode_some_with_tag_and_constraints<T: Encode>(
+        &mut self,
+        tag: Tag,
+        constraints: Constraints,
+        value: &T,
+        identifier: Identifier,
+    ) -> Written {
+        value.encode_with_tag_and_constraints(self, tag, constraints, identifier)
+    }
+
+    fn encode_none<T: Encode>(&mut self, _: Identifier) -> Written {
+        self.absent()
+    }
+
+    fn encode_none_with_tag(&mut self, _: Tag, _: Identifier) -> Written {
+        self.absent()
+    }
+
+    fn encode_extension_addition<T: Encode>(&mut self, _: Tag, _: Constraints, value: T, _: Identifier) -> Written {
+        value.encode(self)
+    }
+
+    fn encode_extension_addition_group<const R: usize, const E: usize, T>(
+        &mut self,
+        value: Option<&T>,
+        _: Identifier,
+    ) -> Written
+    where
+        T: Encode + Constructed<R, E>,
+    {
+        match value {
+            Some(value) => value.encode(self),
+            None => self.absent(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_have_their_digits() {
+        for value in [0, 7, -1, 10, 900_000_001, i64::MAX, i64::MIN] {
+            let mut out = Vec::new();
+            push_integer(&mut out, value);
+            assert_eq!(String::from_utf8(out).unwrap(), value.to_string());
+        }
+    }
+
+    #[test]
+    fn a_text_is_appended_to_what_stands_before_it() {
+        let mut out = b"{}".to_vec();
+        JsonWriter::write(&mut out, |writer| {
+            writer.open_array();
+            writer.element();
+            writer.octets(&[0x0A, 0xFF]);
+            writer.element();
+            writer.integer(-3);
+            writer.close(b']');
+            Ok(())
+        });
+        assert_eq!(out, b"{}[\"0AFF\",-3]");
+    }
+}
