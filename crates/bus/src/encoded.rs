@@ -1,0 +1,203 @@
+//! A message as octets: short parts that were written, and blobs that were only referred to.
+
+#![expect(unsafe_code, reason = "`BufMut` is an unsafe trait; the implementation passes its duties on to `BytesMut`")]
+
+use bytes::buf::UninitSlice;
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+
+/// From this size on a `bytes` field is carried by reference instead of being copied into the octets beside it.
+const BLOB_OCTETS_MIN: usize = 1024;
+
+/// An encoded message: its octets in order, in one or more chunks. Cloning it copies no octet.
+///
+/// prost writes a `bytes::Bytes` field with [`BufMut::put`] and reads it with [`Buf::copy_to_bytes`]; both are
+/// overridden here, so that a large field crosses encoding and decoding as a reference to the same memory.
+#[derive(Clone, Debug, Default)]
+pub struct Encoded {
+    chunks: Vec<Bytes>,
+}
+
+impl Encoded {
+    /// Encodes a message.
+    #[must_use]
+    pub fn from_message(message: &impl prost::Message) -> Self {
+        let mut writer = Writer::default();
+        // The only error is a buffer that is too small; this one grows.
+        let _ = message.encode(&mut writer);
+        writer.finish()
+    }
+
+    /// The octets in order, chunk by chunk, as a vectored write takes them.
+    #[must_use]
+    pub fn chunks(&self) -> &[Bytes] {
+        &self.chunks
+    }
+
+    /// Number of octets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.chunks.iter().map(Bytes::len).sum()
+    }
+
+    /// Whether there is no octet (a message of defaults has none).
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// The octets in one piece; copies where there are several chunks.
+    #[must_use]
+    pub fn to_bytes(&self) -> Bytes {
+        match self.chunks.as_slice() {
+            [] => Bytes::new(),
+            [one] => one.clone(),
+            several => several.concat().into(),
+        }
+    }
+
+    /// A cursor that decodes without copying blobs.
+    #[must_use]
+    pub fn reader(&self) -> impl Buf + use<> {
+        Reader { chunks: self.chunks.clone(), at: 0, remaining: self.len() }
+    }
+}
+
+impl From<Bytes> for Encoded {
+    fn from(octets: Bytes) -> Self {
+        Self { chunks: if octets.is_empty() { Vec::new() } else { vec![octets] } }
+    }
+}
+
+/// Collects octets and blobs while prost encodes.
+#[derive(Default)]
+struct Writer {
+    chunks: Vec<Bytes>,
+    open: BytesMut,
+}
+
+impl Writer {
+    fn finish(mut self) -> Encoded {
+        self.close();
+        Encoded { chunks: self.chunks }
+    }
+
+    fn close(&mut self) {
+        if !self.open.is_empty() {
+            self.chunks.push(self.open.split().freeze());
+        }
+    }
+}
+
+// SAFETY: every duty of `BufMut` for memory (a valid `chunk_mut`, a truthful `advance_mut` and `remaining_mut`) is that
+// of the inner `BytesMut`, to which the calls are passed on unchanged.
+unsafe impl BufMut for Writer {
+    fn remaining_mut(&self) -> usize {
+        self.open.remaining_mut()
+    }
+
+    unsafe fn advance_mut(&mut self, count: usize) {
+        // SAFETY: the caller wrote `count` octets into what `chunk_mut` gave, which was the inner buffer's.
+        unsafe { self.open.advance_mut(count) }
+    }
+
+    fn chunk_mut(&mut self) -> &mut UninitSlice {
+        self.open.chunk_mut()
+    }
+
+    fn put<T: Buf>(&mut self, mut source: T) {
+        if source.remaining() < BLOB_OCTETS_MIN {
+            self.open.put(source);
+            return;
+        }
+        self.close();
+        // For a `Bytes` this takes a reference, not the octets.
+        self.chunks.push(source.copy_to_bytes(source.remaining()));
+    }
+}
+
+/// Reads the chunks as one sequence.
+struct Reader {
+    chunks: Vec<Bytes>,
+    at: usize,
+    remaining: usize,
+}
+
+impl Reader {
+    /// Skips chunks that are read to their end.
+    fn settle(&mut self) {
+        while self.chunks.get(self.at).is_some_and(Bytes::is_empty) {
+            self.at += 1;
+        }
+    }
+}
+
+impl Buf for Reader {
+    fn remaining(&self) -> usize {
+        self.remaining
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.chunks.get(self.at).map_or(&[], |chunk| &chunk[..])
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        assert!(count <= self.remaining, "cannot advance past the end of an encoded message");
+        self.remaining -= count;
+        while count > 0 {
+            let chunk = &mut self.chunks[self.at];
+            let step = count.min(chunk.len());
+            chunk.advance(step);
+            count -= step;
+            self.settle();
+        }
+    }
+
+    fn copy_to_bytes(&mut self, length: usize) -> Bytes {
+        assert!(length <= self.remaining, "cannot read past the end of an encoded message");
+        let within_one = self.chunks.get_mut(self.at).filter(|chunk| chunk.len() >= length);
+        if let Some(chunk) = within_one {
+            let taken = chunk.split_to(length);
+            self.remaining -= length;
+            self.settle();
+            return taken;
+        }
+        let mut copy = BytesMut::with_capacity(length);
+        copy.put(self.take(length));
+        copy.freeze()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use prost::Message as _;
+    use viaduct_messages::foxglove::PointCloud;
+
+    proptest! {
+        #[test]
+        fn octets_are_those_of_prost_and_decode_to_the_same(
+            frame in "[a-z]{0,8}",
+            data in proptest::collection::vec(any::<u8>(), 0..5000),
+            stride in any::<u32>(),
+        ) {
+            let cloud = PointCloud { frame_id: frame, data: data.into(), point_stride: stride, ..Default::default() };
+            let encoded = Encoded::from_message(&cloud);
+            prop_assert_eq!(encoded.to_bytes(), Bytes::from(cloud.encode_to_vec()));
+            prop_assert_eq!(PointCloud::decode(encoded.reader()).unwrap(), cloud);
+        }
+
+        #[test]
+        fn a_message_cut_into_any_chunks_decodes(cuts in proptest::collection::vec(1_usize..40, 1..60)) {
+            let cloud = PointCloud { frame_id: "frame".repeat(20), data: vec![3; 900].into(), ..Default::default() };
+            let mut whole = Bytes::from(cloud.encode_to_vec());
+            let mut chunks = Vec::new();
+            for cut in cuts {
+                chunks.push(whole.split_to(cut.min(whole.len())));
+            }
+            chunks.push(whole);
+            let encoded = Encoded { chunks };
+            prop_assert_eq!(PointCloud::decode(encoded.reader()).unwrap(), cloud);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! What travels with every message: where it comes from, and where it has been.
+
+use viaduct_units::{Mono, Tai};
+
+/// Stamps that a message can carry. A later one is not recorded, and the last one it has stays the reference.
+pub const HOPS_MAX: usize = 8;
+
+/// Name of a place where messages are stamped: the first 15 octets of a component's name.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HopName {
+    octets: [u8; 15],
+    length: u8,
+}
+
+impl HopName {
+    /// The name, cut at a character boundary to 15 octets.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        let mut length = name.len().min(15);
+        while !name.is_char_boundary(length) {
+            length -= 1;
+        }
+        let mut octets = [0; 15];
+        octets[..length].copy_from_slice(&name.as_bytes()[..length]);
+        Self { octets, length: length as u8 }
+    }
+
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.octets[..usize::from(self.length)]).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for HopName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl std::fmt::Display for HopName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// When a message left a place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopStamp {
+    /// The place.
+    pub hop: HopName,
+    /// The moment.
+    pub at: Tai,
+}
+
+/// Origin, stamps and sequence of a message. What is made from a message inherits its origin and stamps
+/// ([`crate::Publisher::publish_from`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Meta {
+    /// When the first cause of this message came into the system: over the air, the reception.
+    pub origin: Tai,
+    /// Number of the sample on its topic, from 1; 0 before it was published.
+    pub sequence: u64,
+    /// When it was published here; the start of the hop to each subscriber.
+    pub(crate) published: Mono,
+    stamps: [HopStamp; HOPS_MAX],
+    stamped: u8,
+}
+
+impl Meta {
+    /// A message whose first cause came in at `origin` and that has been nowhere yet.
+    #[must_use]
+    pub fn from_origin(origin: Tai) -> Self {
+        Self { origin, sequence: 0, published: Mono::default(), stamps: [HopStamp::default(); HOPS_MAX], stamped: 0 }
+    }
+
+    /// Where the message has been, oldest first.
+    #[must_use]
+    pub fn stamps(&self) -> &[HopStamp] {
+        &self.stamps[..usize::from(self.stamped)]
+    }
+
+    /// Adds a stamp; whether there was room for it.
+    pub fn stamp(&mut self, hop: HopName, at: Tai) -> bool {
+        let Some(free) = self.stamps.get_mut(usize::from(self.stamped)) else {
+            return false;
+        };
+        *free = HopStamp { hop, at };
+        self.stamped += 1;
+        true
+    }
+
+    /// The place and moment from which the next hop counts: the last stamp, or the origin.
+    #[must_use]
+    pub fn last(&self) -> HopStamp {
+        self.stamps().last().copied().unwrap_or(HopStamp { hop: HopName::new("origin"), at: self.origin })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_cut_at_a_character() {
+        assert_eq!(HopName::new("station").as_str(), "station");
+        assert_eq!(HopName::new("12345678901234ä").as_str(), "12345678901234");
+    }
+
+    #[test]
+    fn the_ninth_stamp_is_refused_and_the_eighth_stays_the_reference() {
+        let mut meta = Meta::from_origin(Tai::from_nanos(5));
+        assert_eq!(meta.last().at, Tai::from_nanos(5));
+        for index in 0..10 {
+            assert_eq!(meta.stamp(HopName::new("x"), Tai::from_nanos(index)), index < 8);
+        }
+        assert_eq!(meta.stamps().len(), HOPS_MAX);
+        assert_eq!(meta.last().at, Tai::from_nanos(7));
+    }
+}

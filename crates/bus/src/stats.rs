@@ -1,0 +1,384 @@
+//! Counting and measuring: counters by component and reason, latency histograms by hop, and snapshots of all of it.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use viaduct_units::Tai;
+
+use crate::meta::{HopName, Meta};
+
+/// Pairs of places that are told apart; what comes later is counted under `other`. Stamps come from the network too.
+const HOP_PAIRS_MAX: usize = 256;
+
+/// Longest latency that a histogram tells apart; a longer one counts as this.
+const LATENCY_MAX: Duration = Duration::from_secs(60);
+
+/// A number that only grows, with its growth in the last second.
+#[derive(Debug, Default)]
+pub(crate) struct Total {
+    value: AtomicU64,
+    at_last_tick: AtomicU64,
+    last_second: AtomicU64,
+}
+
+impl Total {
+    pub(crate) fn add(&self, count: u64) {
+        self.value.fetch_add(count, Ordering::Relaxed);
+    }
+
+    pub(crate) fn value(&self) -> u64 {
+        self.value.load(Ordering::Relaxed)
+    }
+
+    /// Growth per second over the last whole tick.
+    pub(crate) fn rate_hz(&self) -> f64 {
+        f64::from_bits(self.last_second.load(Ordering::Relaxed))
+    }
+
+    fn tick(&self, seconds: f64) {
+        let value = self.value();
+        let grown = value - self.at_last_tick.swap(value, Ordering::Relaxed).min(value);
+        self.last_second.store((grown as f64 / seconds).to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// A counter of one component; clones count together.
+#[derive(Clone, Debug)]
+pub struct Counter(Arc<Total>);
+
+impl Counter {
+    /// Counts one more.
+    pub fn increment(&self) {
+        self.0.add(1);
+    }
+
+    /// Counts `count` more.
+    pub fn add(&self, count: u64) {
+        self.0.add(count);
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn value(&self) -> u64 {
+        self.0.value()
+    }
+}
+
+/// Latencies of one hop: since the start, and of the last whole second.
+#[derive(Debug)]
+pub(crate) struct Latency {
+    windows: Mutex<Windows>,
+}
+
+#[derive(Debug)]
+struct Windows {
+    total: Histogram<u64>,
+    /// Fills until the next tick.
+    open: Histogram<u64>,
+    /// The last whole second.
+    closed: Histogram<u64>,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        #[expect(clippy::expect_used, reason = "constant bounds: 1 us to a minute with two significant digits")]
+        let empty = Histogram::new_with_bounds(1_000, LATENCY_MAX.as_nanos() as u64, 2).expect("valid bounds");
+        Self { windows: Mutex::new(Windows { total: empty.clone(), open: empty.clone(), closed: empty }) }
+    }
+}
+
+impl Latency {
+    pub(crate) fn record(&self, latency: Duration) {
+        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        windows.total.saturating_record(nanos);
+        windows.open.saturating_record(nanos);
+    }
+
+    fn tick(&self) {
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let Windows { open, closed, .. } = &mut *windows;
+        std::mem::swap(open, closed);
+        open.reset();
+    }
+
+    pub(crate) fn total(&self) -> Percentiles {
+        Percentiles::of(&self.windows.lock().unwrap_or_else(PoisonError::into_inner).total)
+    }
+
+    pub(crate) fn recent(&self) -> Percentiles {
+        Percentiles::of(&self.windows.lock().unwrap_or_else(PoisonError::into_inner).closed)
+    }
+}
+
+/// A distribution of latencies, in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Messages measured.
+    pub count: u64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// Longest.
+    pub max_us: f64,
+    /// Arithmetic mean.
+    pub mean_us: f64,
+}
+
+impl Percentiles {
+    fn of(histogram: &Histogram<u64>) -> Self {
+        if histogram.is_empty() {
+            return Self::default();
+        }
+        let us = |nanos: u64| nanos as f64 / 1_000.0;
+        Self {
+            count: histogram.len(),
+            p50_us: us(histogram.value_at_quantile(0.5)),
+            p99_us: us(histogram.value_at_quantile(0.99)),
+            p999_us: us(histogram.value_at_quantile(0.999)),
+            max_us: us(histogram.max()),
+            mean_us: histogram.mean() / 1_000.0,
+        }
+    }
+}
+
+/// Component, name of the count, and the reason where the count is one of several.
+type CounterKey = (String, String, Option<String>);
+
+/// Every counter and every hop of one bus.
+#[derive(Debug, Default)]
+pub(crate) struct Stats {
+    counters: RwLock<BTreeMap<CounterKey, Counter>>,
+    hops: RwLock<BTreeMap<(HopName, HopName), Arc<Latency>>>,
+}
+
+impl Stats {
+    pub(crate) fn counter(&self, component: &str, name: &str, reason: Option<&str>) -> Counter {
+        let key = (component.to_owned(), name.to_owned(), reason.map(str::to_owned));
+        let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
+        counters.entry(key).or_insert_with(|| Counter(Arc::default())).clone()
+    }
+
+    /// The latencies from one place to another.
+    fn hop(&self, from: HopName, to: HopName) -> Arc<Latency> {
+        if let Some(known) = self.hops.read().unwrap_or_else(PoisonError::into_inner).get(&(from, to)) {
+            return Arc::clone(known);
+        }
+        let mut hops = self.hops.write().unwrap_or_else(PoisonError::into_inner);
+        let key = if hops.len() < HOP_PAIRS_MAX { (from, to) } else { (HopName::new("other"), HopName::new("other")) };
+        Arc::clone(hops.entry(key).or_default())
+    }
+
+    pub(crate) fn record_hop(&self, from: HopName, to: HopName, latency: Duration) {
+        self.hop(from, to).record(latency);
+    }
+
+    pub(crate) fn tick(&self, seconds: f64) {
+        for counter in self.counters.read().unwrap_or_else(PoisonError::into_inner).values() {
+            counter.0.tick(seconds);
+        }
+        for hop in self.hops.read().unwrap_or_else(PoisonError::into_inner).values() {
+            hop.tick();
+        }
+    }
+
+    pub(crate) fn counter_snapshots(&self) -> Vec<CounterSnapshot> {
+        let counters = self.counters.read().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = |((component, name, reason), counter): (&CounterKey, &Counter)| CounterSnapshot {
+            component: component.clone(),
+            name: name.clone(),
+            reason: reason.clone(),
+            value: counter.value(),
+            rate_hz: counter.0.rate_hz(),
+        };
+        counters.iter().map(snapshot).collect()
+    }
+
+    pub(crate) fn hop_snapshots(&self) -> Vec<HopSnapshot> {
+        let hops = self.hops.read().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = |((from, to), latency): (&(HopName, HopName), &Arc<Latency>)| HopSnapshot {
+            from: from.as_str().to_owned(),
+            to: to.as_str().to_owned(),
+            recent: latency.recent(),
+            total: latency.total(),
+        };
+        hops.iter().map(snapshot).collect()
+    }
+}
+
+/// A place where messages are measured without being published again: a socket that they leave through, a cache that
+/// they reach.
+#[derive(Clone, Debug)]
+pub struct Hop {
+    to: HopName,
+    stats: Arc<Stats>,
+}
+
+impl Hop {
+    pub(crate) fn new(to: &str, stats: Arc<Stats>) -> Self {
+        Self { to: HopName::new(to), stats }
+    }
+
+    /// The name of the place.
+    #[must_use]
+    pub const fn name(&self) -> HopName {
+        self.to
+    }
+
+    /// Records that a message is here at `at`: the hop since its last stamp, and the way since its origin.
+    pub fn mark(&self, meta: &Meta, at: Tai) {
+        let last = meta.last();
+        self.stats.record_hop(last.hop, self.to, at.since(last.at));
+        if !meta.stamps().is_empty() {
+            self.stats.record_hop(HopName::new("origin"), self.to, at.since(meta.origin));
+        }
+    }
+}
+
+/// One counter at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CounterSnapshot {
+    /// The component that counts.
+    pub component: String,
+    /// What is counted: `received`, `dropped`, ...
+    pub name: String,
+    /// Why, for counts of drops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Counted since the start.
+    pub value: u64,
+    /// Growth per second over the last whole second.
+    pub rate_hz: f64,
+}
+
+/// Latencies between two places.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct HopSnapshot {
+    /// Where the messages came from; `origin` is where they entered the system.
+    pub from: String,
+    /// Where they were measured.
+    pub to: String,
+    /// The last whole second.
+    pub recent: Percentiles,
+    /// Since the start.
+    pub total: Percentiles,
+}
+
+/// One topic at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TopicSnapshot {
+    /// Name of the topic.
+    pub topic: String,
+    /// Full name of its type; absent while nobody has said.
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_name: Option<String>,
+    /// The components that publish it.
+    pub publishers: Vec<String>,
+    /// Samples published since the start.
+    pub published: u64,
+    /// Samples per second over the last whole second.
+    pub rate_hz: f64,
+    /// Samples that some subscriber did not get, all reasons together.
+    pub dropped: u64,
+    /// Who reads it.
+    pub subscriptions: Vec<SubscriptionSnapshot>,
+}
+
+/// One subscription at one moment. A subscription to a pattern shows the same counts under each of its topics.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SubscriptionSnapshot {
+    /// The component that reads.
+    pub subscriber: String,
+    /// The name or pattern that it asked for.
+    pub pattern: String,
+    /// Samples taken out of the queue.
+    pub delivered: u64,
+    /// Samples in the queue.
+    pub queued: usize,
+    /// Samples lost, by reason; reasons that never happened are absent.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// From publishing to taking, last whole second.
+    pub recent: Percentiles,
+    /// From publishing to taking, since the start.
+    pub total: Percentiles,
+}
+
+/// Everything that a bus counts and measures, at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BusSnapshot {
+    /// Name of the node.
+    pub node: String,
+    /// Topics by name.
+    pub topics: Vec<TopicSnapshot>,
+    /// Hops by their two places.
+    pub hops: Vec<HopSnapshot>,
+    /// Counters by component, name and reason.
+    pub counters: Vec<CounterSnapshot>,
+}
+
+/// The windows of topics and subscriptions move with those of counters and hops.
+pub(crate) fn tick_all<'a>(
+    seconds: f64,
+    totals: impl Iterator<Item = &'a Total>,
+    latencies: impl Iterator<Item = &'a Latency>,
+) {
+    totals.for_each(|total| total.tick(seconds));
+    latencies.for_each(Latency::tick);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tick_closes_the_window() {
+        let latency = Latency::default();
+        latency.record(Duration::from_micros(100));
+        assert_eq!(latency.recent().count, 0, "the window is still open");
+        latency.tick();
+        latency.record(Duration::from_micros(900));
+        assert_eq!(latency.recent().count, 1);
+        assert!((latency.recent().p50_us - 100.0).abs() < 2.0);
+        assert_eq!(latency.total().count, 2);
+    }
+
+    #[test]
+    fn a_rate_is_the_growth_of_the_last_second() {
+        let total = Total::default();
+        total.add(7);
+        total.tick(1.0);
+        total.add(10);
+        total.tick(2.0);
+        assert_eq!(total.rate_hz(), 5.0);
+        assert_eq!(total.value(), 17);
+    }
+
+    #[test]
+    fn a_mark_counts_the_hop_and_the_whole_way() {
+        let stats = Arc::new(Stats::default());
+        let mut meta = Meta::from_origin(Tai::from_nanos(0));
+        meta.stamp(HopName::new("station"), Tai::from_nanos(200_000));
+        Hop::new("cache", Arc::clone(&stats)).mark(&meta, Tai::from_nanos(500_000));
+        let hops = stats.hop_snapshots();
+        let rows: Vec<_> = hops.iter().map(|hop| (&*hop.from, &*hop.to, hop.total.p50_us.round())).collect();
+        assert_eq!(rows.len(), 2);
+        assert!((rows[0].2 - 500.0).abs() < 4.0 && rows[0].0 == "origin");
+        assert!((rows[1].2 - 300.0).abs() < 4.0 && rows[1].0 == "station");
+    }
+
+    #[test]
+    fn places_named_by_the_network_are_bounded() {
+        let stats = Stats::default();
+        for index in 0..1000 {
+            stats.record_hop(HopName::new(&format!("peer{index}")), HopName::new("here"), Duration::from_micros(1));
+        }
+        assert_eq!(stats.hop_snapshots().len(), HOP_PAIRS_MAX + 1);
+    }
+}

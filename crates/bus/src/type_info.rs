@@ -1,0 +1,101 @@
+//! What the bus knows of a topic's type.
+
+use std::any::{Any, TypeId};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use viaduct_messages::Message;
+
+use crate::encoded::Encoded;
+
+/// A value whose type only its reader knows.
+pub(crate) type AnyMessage = Arc<dyn Any + Send + Sync>;
+
+/// The type of a topic: its name and schema, and, where the binary knows the type, how to encode and decode it.
+#[derive(Clone, Debug)]
+pub struct TypeInfo {
+    full_name: Arc<str>,
+    descriptor_set: Bytes,
+    codec: Option<Codec>,
+}
+
+/// How a type of this binary becomes octets and back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Codec {
+    pub(crate) type_id: TypeId,
+    pub(crate) encode: fn(&(dyn Any + Send + Sync)) -> Encoded,
+    pub(crate) decode: fn(&Encoded) -> Result<AnyMessage, Undecodable>,
+}
+
+/// Why a sample cannot be read as a message of the type that its reader wants.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Undecodable {
+    /// The octets are not a message of the type.
+    #[error("the octets are not a message of type `{full_name}`: {cause}")]
+    Malformed {
+        /// The type.
+        full_name: String,
+        /// What the decoder says.
+        cause: prost::DecodeError,
+    },
+    /// The topic, found by a pattern, carries another type.
+    #[error("topic `{topic}` carries `{has}`, not `{wants}`")]
+    OtherType {
+        /// The topic.
+        topic: String,
+        /// The type that the topic has.
+        has: String,
+        /// The type that was asked for.
+        wants: String,
+    },
+}
+
+impl TypeInfo {
+    /// The type of messages `M`.
+    #[must_use]
+    pub fn of<M: Message>() -> Self {
+        Self {
+            full_name: M::full_name().into(),
+            descriptor_set: Bytes::from_static(M::DESCRIPTOR_SET),
+            codec: Some(Codec { type_id: TypeId::of::<M>(), encode: encode::<M>, decode: decode_any::<M> }),
+        }
+    }
+
+    /// A type that this binary knows by name and schema only.
+    ///
+    /// `descriptor_set` is an encoded `google.protobuf.FileDescriptorSet`; it may be empty where nobody has it.
+    #[must_use]
+    pub fn foreign(full_name: &str, descriptor_set: Bytes) -> Self {
+        Self { full_name: full_name.into(), descriptor_set, codec: None }
+    }
+
+    /// The full protobuf name: `viaduct.its.V2xMessage`.
+    #[must_use]
+    pub fn full_name(&self) -> &str {
+        &self.full_name
+    }
+
+    /// The schema: an encoded `google.protobuf.FileDescriptorSet`.
+    #[must_use]
+    pub const fn descriptor_set(&self) -> &Bytes {
+        &self.descriptor_set
+    }
+
+    pub(crate) const fn codec(&self) -> Option<&Codec> {
+        self.codec.as_ref()
+    }
+}
+
+pub(crate) fn decode<M: Message>(encoded: &Encoded) -> Result<Arc<M>, Undecodable> {
+    let decoded = M::decode(encoded.reader());
+    decoded.map(Arc::new).map_err(|cause| Undecodable::Malformed { full_name: M::full_name(), cause })
+}
+
+fn decode_any<M: Message>(encoded: &Encoded) -> Result<AnyMessage, Undecodable> {
+    decode::<M>(encoded).map(|message| message as AnyMessage)
+}
+
+fn encode<M: Message>(message: &(dyn Any + Send + Sync)) -> Encoded {
+    // A sample keeps a value and the codec of its own type together, so the downcast holds.
+    message.downcast_ref::<M>().map(Encoded::from_message).unwrap_or_default()
+}

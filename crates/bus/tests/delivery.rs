@@ -1,0 +1,162 @@
+//! Queues, quality of service, patterns, and who hears of what was lost.
+
+use std::time::Duration;
+
+use viaduct_bus::{Bus, Encoded, OpenError, PublishError, Qos, Recv, Subscriber, TypeInfo};
+use viaduct_messages::foxglove::{LocationFix, Log};
+
+fn log(text: &str) -> Log {
+    Log { message: text.into(), ..Default::default() }
+}
+
+fn all(reader: &Subscriber<Log>) -> Vec<String> {
+    std::iter::from_fn(|| reader.try_recv()).map(|sample| sample.message.clone()).collect()
+}
+
+fn dropped(bus: &Bus, topic: &str) -> Vec<(&'static str, u64)> {
+    let snapshot = bus.snapshot();
+    let topic = snapshot.topics.iter().find(|row| row.topic == topic).unwrap();
+    topic.subscriptions.iter().flat_map(|end| end.dropped.clone()).collect()
+}
+
+#[test]
+fn keep_last_loses_the_oldest_and_counts_it() {
+    let bus = Bus::new("test");
+    let reader = bus.subscribe::<Log>("log", Qos::keep_last(2), "reader").unwrap();
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(2), "writer").unwrap();
+    for text in ["a", "b", "c", "d"] {
+        writer.publish(log(text)).unwrap();
+    }
+    assert_eq!(all(&reader), ["c", "d"]);
+    assert_eq!(dropped(&bus, "log"), [("overwritten", 2)]);
+}
+
+#[test]
+fn reliable_waits_for_room_and_then_says_who_missed_it() {
+    let bus = Bus::new("test");
+    let qos = Qos::reliable(2, Duration::from_millis(20));
+    let reader = bus.subscribe::<Log>("log", qos, "slow").unwrap();
+    let writer = bus.publisher::<Log>("log", qos, "writer").unwrap();
+    writer.publish(log("a")).unwrap();
+    writer.publish(log("b")).unwrap();
+    let missed = writer.publish(log("c"));
+    assert_eq!(missed, Err(PublishError::QueueFull { topic: "log".into(), subscribers: vec!["slow".into()] }));
+    assert_eq!(dropped(&bus, "log"), [("queue_full", 1)]);
+    assert_eq!(all(&reader), ["a", "b"]);
+}
+
+#[test]
+fn a_blocked_publisher_goes_on_as_soon_as_there_is_room() {
+    let bus = Bus::new("test");
+    let qos = Qos::reliable(1, Duration::from_secs(30));
+    let reader = bus.subscribe::<Log>("log", qos, "reader").unwrap();
+    let writer = bus.publisher::<Log>("log", qos, "writer").unwrap();
+    let sending = std::thread::spawn(move || (0..500).try_for_each(|index| writer.publish(log(&index.to_string()))));
+    let mut got = Vec::new();
+    while got.len() < 500 {
+        match reader.recv_timeout(Duration::from_secs(30)) {
+            Recv::Sample(sample) => got.push(sample.message.clone()),
+            other => panic!("{other:?} after {} samples", got.len()),
+        }
+    }
+    sending.join().unwrap().unwrap();
+    assert_eq!(got, (0..500).map(|index| index.to_string()).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_late_subscriber_gets_what_a_transient_local_publisher_kept() {
+    let bus = Bus::new("test");
+    let writer = bus.publisher::<Log>("map", Qos::keep_last(2).transient_local(), "writer").unwrap();
+    for text in ["a", "b", "c"] {
+        writer.publish(log(text)).unwrap();
+    }
+    let late = bus.subscribe::<Log>("map", Qos::keep_last(5).transient_local(), "late").unwrap();
+    let newest = bus.subscribe::<Log>("map", Qos::keep_last(1).transient_local(), "newest").unwrap();
+    let volatile = bus.subscribe::<Log>("map", Qos::keep_last(5), "volatile").unwrap();
+    assert_eq!(all(&late), ["b", "c"]);
+    assert_eq!(all(&newest), ["c"]);
+    assert_eq!(all(&volatile), [""; 0]);
+}
+
+#[test]
+fn a_pattern_takes_in_topics_that_come_later() {
+    let bus = Bus::new("test");
+    let _before = bus.publisher::<Log>("its/rx/cam", Qos::keep_last(1), "a").unwrap();
+    let reader = bus.subscribe_untyped("its/rx/*", Qos::keep_last(8), "reader").unwrap();
+    let after = bus.publisher::<Log>("its/rx/cpm", Qos::keep_last(1), "b").unwrap();
+    let other = bus.publisher::<Log>("its/tx/cpm", Qos::keep_last(1), "b").unwrap();
+    _before.publish(log("1")).unwrap();
+    after.publish(log("2")).unwrap();
+    other.publish(log("3")).unwrap();
+    let topics: Vec<_> = std::iter::from_fn(|| reader.try_recv()).map(|sample| sample.topic().to_owned()).collect();
+    assert_eq!(topics, ["its/rx/cam", "its/rx/cpm"]);
+}
+
+#[test]
+fn two_types_on_one_topic_are_refused_with_both_named() {
+    let bus = Bus::new("test");
+    let _writer = bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap();
+    let refused = bus.subscribe::<LocationFix>("log", Qos::keep_last(1), "gps").err().unwrap();
+    assert_eq!(refused.to_string(), "topic `log` carries `foxglove.Log`, and gps wants `foxglove.LocationFix`");
+}
+
+#[test]
+fn an_offer_below_the_request_is_refused_from_either_side() {
+    let bus = Bus::new("test");
+    let reliable = Qos::reliable(1, Duration::from_millis(1));
+    let _writer = bus.publisher::<Log>("one", Qos::keep_last(1), "writer").unwrap();
+    let refused = bus.subscribe::<Log>("one", reliable, "reader").err().unwrap();
+    assert!(
+        matches!(&refused, OpenError::Qos { publisher, subscriber, .. } if publisher == "writer" && subscriber == "reader")
+    );
+    let _reader = bus.subscribe::<Log>("two", reliable, "reader").unwrap();
+    let refused = bus.publisher::<Log>("two", Qos::keep_last(1), "writer").err().unwrap();
+    assert_eq!(
+        refused.to_string(),
+        "topic `two`: writer does not serve reader (reliability: offered is best effort, requested is reliable)"
+    );
+}
+
+#[test]
+fn octets_that_are_no_message_are_counted_drops() {
+    let bus = Bus::new("test");
+    let reader = bus.subscribe::<Log>("log", Qos::keep_last(4), "reader").unwrap();
+    let writer = bus.publisher_untyped("log", TypeInfo::of::<Log>(), Qos::keep_last(4), "plug-in").unwrap();
+    let cause = viaduct_bus::Meta::from_origin(viaduct_bus::clock::tai());
+    writer.publish_from(&cause, Encoded::from(bytes::Bytes::from_static(&[0xFF; 5]))).unwrap();
+    writer.publish_from(&cause, Encoded::from_message(&log("good"))).unwrap();
+    assert_eq!(all(&reader), ["good"]);
+    assert_eq!(dropped(&bus, "log"), [("undecodable", 1)]);
+}
+
+#[test]
+fn a_typed_reader_of_a_pattern_does_not_misread_another_type() {
+    let bus = Bus::new("test");
+    let reader = bus.subscribe::<Log>("any/*", Qos::keep_last(4), "reader").unwrap();
+    let writer = bus.publisher::<LocationFix>("any/fix", Qos::keep_last(4), "gps").unwrap();
+    writer.publish(LocationFix { frame_id: "antenna".into(), ..Default::default() }).unwrap();
+    assert!(reader.try_recv().is_none());
+    assert_eq!(dropped(&bus, "any/fix"), [("undecodable", 1)]);
+}
+
+#[test]
+fn a_closed_bus_gives_what_is_left_and_then_the_end() {
+    let bus = Bus::new("test");
+    let reader = bus.subscribe::<Log>("log", Qos::keep_last(4), "reader").unwrap();
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(4), "writer").unwrap();
+    writer.publish(log("last")).unwrap();
+    bus.close();
+    assert!(matches!(reader.recv_timeout(Duration::from_secs(30)), Recv::Sample(_)));
+    assert!(matches!(reader.recv_timeout(Duration::from_secs(30)), Recv::Closed));
+}
+
+#[test]
+fn a_subscriber_that_goes_leaves_no_trace() {
+    let bus = Bus::new("test");
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(4), "writer").unwrap();
+    let reader = bus.subscribe_untyped("**", Qos::keep_last(1), "reader").unwrap();
+    drop(reader);
+    writer.publish(log("to nobody")).unwrap();
+    let snapshot = bus.snapshot();
+    assert_eq!((snapshot.topics[0].subscriptions.len(), snapshot.topics[0].published), (0, 1));
+}
