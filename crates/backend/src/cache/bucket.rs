@@ -1,0 +1,168 @@
+//! The messages of some seconds, in an arena with three indexes.
+//!
+//! ```text
+//! slots      [ 0 | 1 | 2 | 3 | ... ]      in the order of insertion, which is that of the sequence numbers
+//! order      [ 0 , 2 , 1 , 3 , ... ]      the same by (reception, seq)
+//! by_station { 100 -> 3, ... }            the newest slot; each slot names the one before it of its station
+//! by_cell    { (row, column) -> 2, ... }  likewise for its cell
+//! ```
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use viaduct_messages::viaduct::its::MessageType;
+use viaduct_units::{Position, Tai};
+
+use super::grid::{Cell, Cover};
+use super::{Cursor, Entry, Filter};
+
+/// What the indexes take for one message at most: arrays grow by doubling, hash tables to 16/7 of what they hold.
+pub(super) const INDEX_OCTETS: usize =
+    2 * (size_of::<Slot>() + size_of::<u32>()) + 16 * (size_of::<(u32, u32)>() + size_of::<(Cell, u32)>() + 2) / 7;
+
+/// What a bucket takes when it holds one message: its tables start with a few places.
+pub(super) const BUCKET_OCTETS: usize = 1024;
+
+/// The end of a chain.
+const NONE: u32 = u32::MAX;
+
+/// Which messages of a bucket are wanted: what a query asks for, with its bounds made one key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Selection<'a> {
+    pub(super) filter: &'a Filter,
+    /// Cells of the filter's box.
+    pub(super) cover: Option<Cover>,
+    /// The first place that is wanted.
+    pub(super) start: Cursor,
+    /// The last time that is wanted.
+    pub(super) end: Tai,
+}
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Bucket {
+    slots: Vec<Slot>,
+    order: Vec<u32>,
+    by_station: HashMap<u32, u32>,
+    by_cell: HashMap<Cell, u32>,
+    /// Memory of entries and indexes, in octets.
+    octets: usize,
+}
+
+/// A message with copies of what filters read, so that a scan touches no other memory.
+#[derive(Debug)]
+struct Slot {
+    entry: Arc<Entry>,
+    place: Cursor,
+    position: Option<Position>,
+    station: u32,
+    station_before: u32,
+    cell_before: u32,
+    kind: MessageType,
+}
+
+impl Bucket {
+    /// Adds a message; its sequence number is higher than all in the bucket.
+    pub(super) fn push(&mut self, entry: Arc<Entry>) {
+        let index = u32::try_from(self.slots.len()).unwrap_or(NONE);
+        let (place, position, station) = (entry.cursor(), entry.position(), entry.station_id());
+        let station_before = chain(&mut self.by_station, station, index);
+        let cell_before = position.map_or(NONE, |position| chain(&mut self.by_cell, Cell::of(position), index));
+        self.octets += entry.octets() + INDEX_OCTETS;
+        let kind = entry.kind();
+        self.slots.push(Slot { entry, place, position, station, station_before, cell_before, kind });
+        let at = self.order.partition_point(|&other| self.slots[other as usize].place < place);
+        self.order.insert(at, index);
+    }
+
+    /// Appends at most `want` of the selected messages to `out`, in order.
+    pub(super) fn select(&self, selection: &Selection<'_>, want: usize, out: &mut Vec<Arc<Entry>>) {
+        let found = match (selection.filter.station, &selection.cover) {
+            (Some(station), _) => self.select_station(station, selection),
+            // A look-up costs about as much as four steps of a scan, which may also stop early.
+            (None, Some(cover)) if cover.len().saturating_mul(4) <= self.slots.len() => {
+                self.select_cells(cover, selection)
+            }
+            _ => return self.scan(selection, want, out),
+        };
+        out.extend(found.into_iter().take(want).map(|slot| slot.entry.clone()));
+    }
+
+    /// Appends the wanted messages with a sequence number above `after` and up to `upto`, and returns how many there are,
+    /// wanted or not.
+    pub(super) fn since(&self, after: u64, upto: u64, filter: &Filter, out: &mut Vec<Arc<Entry>>) -> u64 {
+        let first = self.slots.partition_point(|slot| slot.place.seq <= after);
+        let end = self.slots.partition_point(|slot| slot.place.seq <= upto);
+        let newer = self.slots.get(first..end).unwrap_or_default();
+        out.extend(newer.iter().filter(|slot| slot.admitted(filter)).map(|slot| slot.entry.clone()));
+        newer.len() as u64
+    }
+
+    /// Memory of entries and indexes, in octets.
+    pub(super) fn octets(&self) -> usize {
+        self.octets
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Stations of which the bucket holds a message.
+    pub(super) fn stations(&self) -> impl Iterator<Item = u32> {
+        self.by_station.keys().copied()
+    }
+
+    /// Times of the oldest and the newest message.
+    pub(super) fn times(&self) -> Option<(Tai, Tai)> {
+        let time = |index: &u32| self.slots[*index as usize].place.reception;
+        Some((time(self.order.first()?), time(self.order.last()?)))
+    }
+
+    /// In order, until there are enough.
+    fn scan(&self, selection: &Selection<'_>, want: usize, out: &mut Vec<Arc<Entry>>) {
+        let first = self.order.partition_point(|&index| self.slots[index as usize].place < selection.start);
+        let slots = self.order.iter().skip(first).map(|&index| &self.slots[index as usize]);
+        let in_time = slots.take_while(|slot| slot.place.reception <= selection.end);
+        out.extend(in_time.filter(|slot| slot.admitted(selection.filter)).take(want).map(|slot| slot.entry.clone()));
+    }
+
+    fn select_station(&self, station: u32, selection: &Selection<'_>) -> Vec<&Slot> {
+        let newest = self.by_station.get(&station).copied().unwrap_or(NONE);
+        self.sorted(self.walk(newest, |slot| slot.station_before), selection)
+    }
+
+    fn select_cells(&self, cover: &Cover, selection: &Selection<'_>) -> Vec<&Slot> {
+        let newest = cover.cells().filter_map(|cell| self.by_cell.get(&cell).copied());
+        self.sorted(newest.flat_map(|newest| self.walk(newest, |slot| slot.cell_before)), selection)
+    }
+
+    /// The slots of a chain, from its newest.
+    fn walk(&self, newest: u32, before: impl Fn(&Slot) -> u32) -> impl Iterator<Item = &Slot> {
+        std::iter::successors(self.slots.get(newest as usize), move |slot| self.slots.get(before(slot) as usize))
+    }
+
+    /// Those of the slots that are selected, in order.
+    fn sorted<'a>(&'a self, slots: impl Iterator<Item = &'a Slot>, selection: &Selection<'_>) -> Vec<&'a Slot> {
+        let mut found: Vec<&Slot> = slots
+            .filter(|slot| slot.place >= selection.start && slot.place.reception <= selection.end)
+            .filter(|slot| slot.admitted(selection.filter))
+            .collect();
+        found.sort_unstable_by_key(|slot| slot.place);
+        found
+    }
+}
+
+impl Slot {
+    /// [`Filter::admits`] without a look at the entry.
+    fn admitted(&self, filter: &Filter) -> bool {
+        filter.types.contains(self.kind)
+            && filter.station.is_none_or(|station| station == self.station)
+            && filter.bbox.is_none_or(|bbox| self.position.is_some_and(|position| bbox.contains(position)))
+    }
+}
+
+/// Makes `index` the newest of its chain, and returns the one that was.
+fn chain<K: Hash + Eq>(newest: &mut HashMap<K, u32>, key: K, index: u32) -> u32 {
+    newest.insert(key, index).unwrap_or(NONE)
+}
