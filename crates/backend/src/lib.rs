@@ -4,4 +4,10 @@
 //! whoever feeds it calls [`Backend::insert`] for each message and [`Backend::tick`] once a second.
 
 pub mod cache;
+mod decoded;
+mod live;
+mod settings;
 mod sync;
+
+pub use decoded::{DecodeJson, Undecodable};
+pub use settings::{ApiSettings, CacheSettings, LiveSettings, SettingsError};

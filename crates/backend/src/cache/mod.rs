@@ -12,7 +12,7 @@ mod grid;
 mod memory;
 mod stations;
 #[cfg(test)]
-mod suite;
+pub(crate) mod suite;
 
 use std::sync::Arc;
 

@@ -23,12 +23,12 @@ pub(super) fn all<C: Cache>(make: impl Fn() -> C) {
 }
 
 /// A moment so many milliseconds after the start of the tests.
-pub(super) fn time(ms: i64) -> Tai {
+pub(crate) fn time(ms: i64) -> Tai {
     Tai::from_unix_nanos(1_700_000_000_000_000_000 + ms * 1_000_000)
 }
 
 /// A message as the tests need it; `place` is latitude and longitude.
-pub(super) fn message(station: u32, kind: MessageType, time_ms: i64, place: Option<(f64, f64)>) -> V2xMessage {
+pub(crate) fn message(station: u32, kind: MessageType, time_ms: i64, place: Option<(f64, f64)>) -> V2xMessage {
     V2xMessage {
         r#type: kind.into(),
         station_id: station,

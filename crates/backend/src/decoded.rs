@@ -1,0 +1,165 @@
+//! Decoded ETSI messages that were asked for lately, as JSON.
+//!
+//! Decoding a CAM and writing it as JSON costs some 10 us and its text some 3 kB, against 250 octets in UPER. So the cache
+//! keeps the octets, and this keeps the texts of what is being looked at, in a memory of its own: two generations, of which
+//! the older goes as a whole when the younger is half the memory; what is asked for again moves to the younger.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use viaduct_messages::viaduct::its::Edition;
+
+use crate::cache::Entry;
+use crate::sync::lock;
+
+/// Appends a message in UPER of the given edition to `out`, as JSON with ASN.1 names and raw integers.
+pub type DecodeJson = fn(Edition, &[u8], &mut Vec<u8>) -> Result<(), Undecodable>;
+
+/// The octets are no message of that edition, or there is no decoder for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the message cannot be decoded")]
+pub struct Undecodable;
+
+/// Octets of one text in the table beside the text itself.
+const RECORD_OCTETS: usize = 96;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Decoded {
+    decode: DecodeJson,
+    /// Of one generation, in octets.
+    generation_max: usize,
+    generations: Mutex<Generations>,
+    failures: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<u64, Arc<[u8]>>,
+    old: HashMap<u64, Arc<[u8]>>,
+    young_octets: usize,
+}
+
+impl Decoded {
+    pub(crate) fn new(decode: DecodeJson, octets_max: usize) -> Self {
+        Self { decode, generation_max: octets_max / 2, generations: Mutex::default(), failures: AtomicU64::new(0) }
+    }
+
+    /// The texts of the entries, in their order; empty where the message cannot be decoded.
+    pub(crate) fn texts(&self, entries: &[Arc<Entry>]) -> Vec<Arc<[u8]>> {
+        let known = self.known(entries);
+        let mut fresh = Vec::new();
+        let texts = entries.iter().zip(known).map(|(entry, known)| {
+            known.unwrap_or_else(|| {
+                let text = self.decode(entry);
+                fresh.push((entry.seq(), text.clone()));
+                text
+            })
+        });
+        let texts = texts.collect();
+        self.keep(fresh);
+        texts
+    }
+
+    /// Messages that could not be decoded when they were asked for.
+    pub(crate) fn failures(&self) -> u64 {
+        self.failures.load(Ordering::Relaxed)
+    }
+
+    fn known(&self, entries: &[Arc<Entry>]) -> Vec<Option<Arc<[u8]>>> {
+        let mut generations = lock(&self.generations);
+        entries.iter().map(|entry| generations.get(entry.seq(), self.generation_max)).collect()
+    }
+
+    fn keep(&self, fresh: Vec<(u64, Arc<[u8]>)>) {
+        if fresh.is_empty() {
+            return;
+        }
+        let mut generations = lock(&self.generations);
+        for (seq, text) in fresh {
+            generations.keep(seq, text, self.generation_max);
+        }
+    }
+
+    fn decode(&self, entry: &Entry) -> Arc<[u8]> {
+        let mut text = Vec::with_capacity(4096);
+        if (self.decode)(entry.edition(), entry.payload(), &mut text).is_err() {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+            text.clear();
+        }
+        text.into()
+    }
+}
+
+impl Generations {
+    fn get(&mut self, seq: u64, generation_max: usize) -> Option<Arc<[u8]>> {
+        if let Some(text) = self.young.get(&seq) {
+            return Some(text.clone());
+        }
+        let text = self.old.remove(&seq)?;
+        self.keep(seq, text.clone(), generation_max);
+        Some(text)
+    }
+
+    fn keep(&mut self, seq: u64, text: Arc<[u8]>, generation_max: usize) {
+        let octets = text.len() + RECORD_OCTETS;
+        if octets > generation_max {
+            return;
+        }
+        if self.young_octets + octets > generation_max {
+            self.old = std::mem::take(&mut self.young);
+            self.young_octets = 0;
+        }
+        if self.young.insert(seq, text).is_none() {
+            self.young_octets += octets;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::suite::message;
+    use crate::cache::{Cache as _, CacheLimits, MemoryCache};
+    use viaduct_messages::viaduct::its::MessageType;
+
+    static CALLS: AtomicU64 = AtomicU64::new(0);
+
+    fn decode(_: Edition, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+        CALLS.fetch_add(1, Ordering::Relaxed);
+        out.resize(payload.len(), b'1');
+        if payload[0] == 0xFF { Err(Undecodable) } else { Ok(()) }
+    }
+
+    #[test]
+    fn each_message_is_decoded_once_while_there_is_room_and_failures_are_counted() {
+        let cache = MemoryCache::new(CacheLimits::default());
+        let mut bad = message(9, MessageType::Cam, 0, None);
+        bad.payload = vec![0xFF; 8].into();
+        let mut entries: Vec<_> =
+            (0..20).map(|station| cache.insert(&message(station, MessageType::Cam, 0, None)).unwrap()).collect();
+        entries.push(cache.insert(&bad).unwrap());
+
+        let roomy = Decoded::new(decode, 1 << 20);
+        let first = roomy.texts(&entries);
+        assert_eq!(roomy.texts(&entries), first);
+        assert_eq!(CALLS.swap(0, Ordering::Relaxed), 21);
+        assert!(first[20].is_empty() && roomy.failures() == 1);
+
+        let tight = Decoded::new(decode, 10 * (200 + RECORD_OCTETS));
+        for _ in 0..3 {
+            assert_eq!(tight.texts(&entries), first);
+            let generations = lock(&tight.generations);
+            assert!(generations.young.len() <= 6 && generations.old.len() <= 6);
+        }
+        // What is looked at again and again stays.
+        tight.texts(&entries[..3]);
+        CALLS.store(0, Ordering::Relaxed);
+        for other in 3..20 {
+            tight.texts(&entries[..3]);
+            tight.texts(&entries[other..=other]);
+        }
+        assert_eq!(CALLS.load(Ordering::Relaxed), 17);
+    }
+}
