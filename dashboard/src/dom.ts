@@ -1,0 +1,71 @@
+// The little that the page needs to build elements.
+
+type Child = Node | string | undefined;
+
+export function el<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  for (const child of children) if (child !== undefined) element.append(child);
+  return element;
+}
+
+/** Writes only what changed, so that selections and layout are left alone. */
+export function setText(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+export function setHidden(element: HTMLElement, hidden: boolean): void {
+  if (element.hidden !== hidden) element.hidden = hidden;
+}
+
+export function byId(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (!element) throw new Error(`index.html lacks #${id}`);
+  return element;
+}
+
+/** Keeps as many rows as there are items; a row is made once and then only updated. */
+export class Rows<T> {
+  readonly #body: HTMLElement;
+  readonly #make: () => HTMLElement;
+  readonly #fill: (row: HTMLElement, item: T, index: number) => void;
+
+  constructor(body: HTMLElement, make: () => HTMLElement, fill: (row: HTMLElement, item: T, index: number) => void) {
+    this.#body = body;
+    this.#make = make;
+    this.#fill = fill;
+  }
+
+  update(items: readonly T[]): void {
+    while (this.#body.children.length > items.length) this.#body.lastElementChild?.remove();
+    items.forEach((item, index) => {
+      let row = this.#body.children[index] as HTMLElement | undefined;
+      if (!row) {
+        row = this.#make();
+        this.#body.append(row);
+      }
+      this.#fill(row, item, index);
+    });
+  }
+}
+
+/** A table row whose cells are filled by `cells`. */
+export function tableRow(columns: number): HTMLElement {
+  const row = el("tr");
+  row.append(el("th", { scope: "row" }));
+  for (let i = 1; i < columns; i += 1) row.append(el("td"));
+  return row;
+}
+
+export function cells(row: HTMLElement, texts: readonly string[]): void {
+  texts.forEach((text, index) => {
+    const cell = row.children[index];
+    if (!cell) return;
+    setText(cell, text);
+    if (index === 0) (cell as HTMLElement).title = text;
+  });
+}

@@ -1,0 +1,172 @@
+// Joins what comes from the node with what the page shows. State is written when data comes; drawing happens once a frame.
+
+import type { Kpis, MessageCollection, RoadMap } from "./api";
+import { byId, setText } from "./dom";
+import { duration, rate } from "./format";
+import { KPIS_PERIOD_MS } from "./limits";
+import { StationMap } from "./map/map";
+import { get } from "./net/client";
+import { Live } from "./net/live";
+import { poll } from "./net/poll";
+import { LatencyPanel } from "./panels/latency";
+import { RatesPanel } from "./panels/rates";
+import { StationPanel } from "./panels/station";
+import { CachePanel, DropsPanel, TopicsPanel } from "./panels/tables";
+import { startSearch } from "./search";
+import { latestAges } from "./state/latest";
+import { drawnAt, toLonLat } from "./state/motion";
+import { Stations } from "./state/stations";
+import "./style.css";
+
+const NO_NODE = "The node does not answer. Is it running, and does its config list the api component? Asking again every second.";
+
+const stations = new Stations();
+const map = new StationMap(stations, select);
+const live = new Live((feature, now_ms) => stations.apply(feature, now_ms));
+const latency = new LatencyPanel(byId("latency"));
+const rates = new RatesPanel(byId("rates"));
+const topics = new TopicsPanel(byId("topics"));
+const drops = new DropsPanel(byId("drops"));
+const cache = new CachePanel(byId("cache"));
+const station = new StationPanel(byId("station"), {
+  onClose: () => select(undefined),
+  onAnswer: (_, objects) => void (map.traffic.objects = objects),
+});
+const search = startSearch({ select, show: (lon, lat) => map.centreOn(lon, lat), known: (id) => stations.get(id) });
+
+let nodeAnswers: boolean | undefined;
+let hasRoads = false;
+
+start();
+
+function start(): void {
+  if (!map.works) map.notice("The map needs WebGL 2, and this browser does not offer it: turn on hardware acceleration, or use another browser. Everything else works.", "bad");
+  void fill();
+  live.open();
+  poll<Kpis>("/v1/kpis", KPIS_PERIOD_MS, takeKpis, loseKpis);
+  requestAnimationFrame(frame);
+  setInterval(tick, 250);
+  window.addEventListener("keydown", onKey);
+}
+
+/** What the cache knows already, so that the page is not empty until everybody has spoken. */
+async function fill(): Promise<void> {
+  const latest = await get<MessageCollection>("/v1/latest").catch(() => undefined);
+  const now_ms = performance.now();
+  if (latest) for (const { feature, age_ms } of latestAges(latest)) if (!stations.get(feature.properties.station_id)) stations.apply(feature, now_ms - age_ms);
+  await fillRoads();
+}
+
+async function fillRoads(): Promise<void> {
+  const roads = await get<RoadMap>("/v1/map").catch(() => undefined);
+  if (!roads || hasRoads) return;
+  hasRoads = true;
+  map.roads(roads);
+}
+
+function takeKpis(kpis: Kpis): void {
+  const time_s = now_s();
+  if (nodeAnswers === false) void fillRoads();
+  nodeAnswers = true;
+  latency.update(kpis, time_s);
+  rates.update(kpis, time_s);
+  topics.update(kpis);
+  const drops_hz = drops.update(kpis);
+  cache.update(kpis);
+  setText(byId("node"), kpis.node);
+  setText(byId("uptime"), duration(kpis.uptime_s));
+  setText(byId("message-rate"), rate(kpis.types.reduce((sum, { rate_hz }) => sum + rate_hz, 0)));
+  setText(byId("drop-rate"), rate(drops_hz));
+  byId("drop-rate").dataset["level"] = drops_hz > 0 ? "bad" : "";
+  document.title = `${kpis.node} · Viaduct`;
+}
+
+function loseKpis(): void {
+  nodeAnswers = false;
+  const time_s = now_s();
+  latency.error(NO_NODE, time_s);
+  rates.error(NO_NODE, time_s);
+  for (const panel of [topics, drops, cache]) panel.error(NO_NODE);
+}
+
+function select(id: number | undefined): void {
+  if (id === map.traffic.selected) return;
+  map.traffic.selected = id;
+  map.traffic.objects = [];
+  search.clear();
+  if (id === undefined) station.close();
+  else station.open(id);
+}
+
+function frame(now_ms: number): void {
+  map.frame(now_ms);
+  requestAnimationFrame(frame);
+}
+
+/** What changes with time alone; also runs where frames do not, in a hidden tab. */
+function tick(): void {
+  const now_ms = performance.now();
+  stations.expire(now_ms);
+  setText(byId("stations-count"), String(stations.size));
+  showConnection(now_ms);
+  if (!map.works) return;
+  if (stations.size > 0 || nodeAnswers === undefined) map.notice("");
+  else if (nodeAnswers) map.notice("No station heard in the last ten seconds. A station appears with its first message that has a position.");
+  else map.notice("No stations: the node does not answer.", "bad");
+}
+
+function showConnection(now_ms: number): void {
+  const { phase, lastMessage_ms, lost, received, malformed } = live.state;
+  const box = byId("connection");
+  box.dataset["phase"] = phase;
+  setText(byId("connection-text"), phase);
+  const age = lastMessage_ms === undefined ? "" : duration((now_ms - lastMessage_ms) / 1_000);
+  setText(byId("connection-age"), lost > 0 ? `${age} · ${lost} lost` : age);
+  box.title = `Live stream: ${received} messages, the last one ${age || "–"} ago; ${lost} left out because this page was too slow; ${malformed} malformed`;
+}
+
+function onKey(event: KeyboardEvent): void {
+  const typing = event.target instanceof HTMLInputElement;
+  if (event.key === "Escape") {
+    select(undefined);
+    if (typing) event.target.blur();
+  } else if (typing || event.ctrlKey || event.metaKey || event.altKey) {
+    return;
+  } else if (event.key === "/") {
+    event.preventDefault();
+    search.focus();
+  } else if (event.key === "f") {
+    map.fit();
+  }
+}
+
+/** Wall clock that never goes back. */
+function now_s(): number {
+  return (performance.timeOrigin + performance.now()) / 1_000;
+}
+
+declare global {
+  interface Window {
+    /** What the page knows, for tests and the console; changing it changes nothing. */
+    viaduct: {
+      stations(): { id: number; lon: number; lat: number; heard_ms: number }[];
+      /** Pixels from the left upper corner of the map. */
+      whereDrawn(id: number): { x: number; y: number } | undefined;
+      hops(): unknown;
+      samples(): { latency: number; rates: number };
+      live(): unknown;
+    };
+  }
+}
+
+window.viaduct = Object.freeze({
+  stations: () =>
+    [...stations.all()].map(({ id, motion, heard_ms }) => {
+      const [lon, lat] = toLonLat(drawnAt(motion, performance.now()));
+      return { id, lon, lat, heard_ms };
+    }),
+  whereDrawn: (id: number) => map.traffic.whereDrawn(id),
+  hops: () => structuredClone(latency.hops),
+  samples: () => ({ latency: latency.samples, rates: rates.samples }),
+  live: () => ({ ...live.state }),
+});

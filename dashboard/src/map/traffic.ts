@@ -1,0 +1,189 @@
+// Draws stations on a canvas above the map: trails, arrows, the selected one and its perceived objects. Once a frame, everything;
+// five hundred arrows are cheaper to draw than to compare.
+
+import { TRAIL_POINTS } from "../limits";
+import { stationType } from "../format";
+import { kindBand, speedBand, withAlpha } from "../palette";
+import { drawnAt } from "../state/motion";
+import { freshness, type Station, type Stations } from "../state/stations";
+import type { View } from "./view";
+
+export type Colouring = "speed" | "kind";
+
+export interface PerceivedObject {
+  /** Metres to the east and to the north of the station that perceives it. */
+  east_m: number;
+  north_m: number;
+}
+
+interface Drawn {
+  id: number;
+  x: number;
+  y: number;
+}
+
+const ARROW = new Path2D("M0 -9 L5.6 7 L0 4 L-5.6 7 Z");
+const DIAMOND = new Path2D("M0 -6.5 L6.5 0 L0 6.5 L-6.5 0 Z");
+const PICK_PX = 16;
+const LABEL_FONT = '600 11px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace';
+
+export class Traffic {
+  colouring: Colouring = "speed";
+  selected: number | undefined;
+  hovered: number | undefined;
+  objects: readonly PerceivedObject[] = [];
+  /** False under prefers-reduced-motion: vehicles then stand where they last reported. */
+  smooth = true;
+  readonly canvas: HTMLCanvasElement;
+  readonly #context: CanvasRenderingContext2D;
+  #drawn: Drawn[] = [];
+
+  constructor(canvas: HTMLCanvasElement) {
+    const context = canvas.getContext("2d");
+    if (!context) throw new Error("this browser has no 2D canvas");
+    this.canvas = canvas;
+    this.#context = context;
+  }
+
+  draw(stations: Stations, view: View, now_ms: number): void {
+    const c = this.#context;
+    const ratio = Math.min(window.devicePixelRatio, 2);
+    this.#resize(view, ratio);
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.clearRect(0, 0, view.width, view.height);
+    this.#drawn = [];
+    const size = Math.min(1.35, Math.max(0.55, (view.zoom - 9) / 5.5));
+    let selected: { station: Station; x: number; y: number } | undefined;
+    const visible: { station: Station; x: number; y: number; heading: number | undefined; colour: string; alpha: number }[] = [];
+    for (const station of stations.all()) {
+      const at = this.smooth ? drawnAt(station.motion, now_ms) : station.motion;
+      const x = at.x * view.scale + view.shiftX;
+      const y = at.y * view.scale + view.shiftY;
+      if (x < -200 || y < -200 || x > view.width + 200 || y > view.height + 200) continue;
+      const alpha = freshness(station.heard_ms, now_ms);
+      const colour = this.#colour(station);
+      visible.push({ station, x, y, heading: at.heading_deg, colour, alpha });
+      this.#drawn.push({ id: station.id, x, y });
+      if (station.id === this.selected) selected = { station, x, y };
+    }
+    for (const { station, x, y, colour, alpha } of visible) this.#trail(station, view, x, y, colour, alpha);
+    if (selected) this.#objects(selected.x, selected.y, view);
+    for (const { station, x, y, heading, colour, alpha } of visible) {
+      c.setTransform(ratio * size, 0, 0, ratio * size, x * ratio, y * ratio);
+      c.globalAlpha = alpha;
+      c.fillStyle = colour;
+      if (station.motion.heading_deg === undefined || isFixed(station)) {
+        c.fill(DIAMOND);
+      } else {
+        c.rotate(((heading ?? 0) * Math.PI) / 180);
+        c.fill(ARROW);
+      }
+    }
+    c.setTransform(ratio, 0, 0, ratio, 0, 0);
+    c.globalAlpha = 1;
+    if (selected) this.#ring(selected.x, selected.y, "#ffffff", `${selected.station.id}`);
+    const hovered = this.#drawn.find(({ id }) => id === this.hovered && id !== this.selected);
+    if (hovered) this.#ring(hovered.x, hovered.y, "#ffffff90", `${hovered.id}`);
+  }
+
+  /** The station drawn nearest to a point of the canvas, within reach of a finger. */
+  pick(x: number, y: number): number | undefined {
+    let best: number | undefined;
+    let reach = PICK_PX;
+    for (const drawn of this.#drawn) {
+      const distance = Math.hypot(drawn.x - x, drawn.y - y);
+      if (distance < reach) {
+        reach = distance;
+        best = drawn.id;
+      }
+    }
+    return best;
+  }
+
+  whereDrawn(id: number): { x: number; y: number } | undefined {
+    const drawn = this.#drawn.find((one) => one.id === id);
+    return drawn && { x: drawn.x, y: drawn.y };
+  }
+
+  #colour(station: Station): string {
+    if (this.colouring === "kind" || isFixed(station)) return kindBand(stationType(station.properties.station_type)).colour;
+    return speedBand(station.properties.speed_mps).colour;
+  }
+
+  /** From the oldest point, faint, to the vehicle, in three strokes. */
+  #trail(station: Station, view: View, x: number, y: number, colour: string, alpha: number): void {
+    const { trail } = station;
+    if (trail.length < 2) return;
+    const c = this.#context;
+    c.strokeStyle = colour;
+    c.lineWidth = station.id === this.selected ? 2.4 : 1.6;
+    c.lineJoin = "round";
+    const third = Math.ceil(TRAIL_POINTS / 3);
+    for (let part = 0; part * third < trail.length; part += 1) {
+      const from = trail.length - 1 - part * third;
+      c.globalAlpha = alpha * (0.5 - part * 0.18);
+      c.beginPath();
+      if (part === 0) c.moveTo(x, y);
+      for (let i = part === 0 ? from - 1 : from; i >= Math.max(0, from - third); i -= 1) {
+        const offset = trail.offset(i);
+        const px = (trail.points[offset] ?? 0) * view.scale + view.shiftX;
+        const py = (trail.points[offset + 1] ?? 0) * view.scale + view.shiftY;
+        if (i === from) c.moveTo(px, py);
+        else c.lineTo(px, py);
+      }
+      c.stroke();
+    }
+    c.globalAlpha = 1;
+  }
+
+  #objects(x: number, y: number, view: View): void {
+    const c = this.#context;
+    c.strokeStyle = "#ffffffb0";
+    c.fillStyle = "#ffffff28";
+    c.lineWidth = 1;
+    for (const { east_m, north_m } of this.objects) {
+      const px = x + east_m * view.pixelsPerMetre;
+      const py = y - north_m * view.pixelsPerMetre;
+      c.beginPath();
+      c.moveTo(x, y);
+      c.lineTo(px, py);
+      c.globalAlpha = 0.18;
+      c.stroke();
+      c.globalAlpha = 1;
+      c.beginPath();
+      c.rect(px - 4, py - 4, 8, 8);
+      c.fill();
+      c.stroke();
+    }
+  }
+
+  #ring(x: number, y: number, colour: string, label: string): void {
+    const c = this.#context;
+    c.strokeStyle = colour;
+    c.lineWidth = 1.5;
+    c.beginPath();
+    c.arc(x, y, 15, 0, 2 * Math.PI);
+    c.stroke();
+    c.font = LABEL_FONT;
+    c.textBaseline = "middle";
+    const width = c.measureText(label).width;
+    c.fillStyle = withAlpha("#0b0f15", 0.85);
+    c.beginPath();
+    c.roundRect(x + 19, y - 9, width + 10, 18, 3);
+    c.fill();
+    c.fillStyle = colour;
+    c.fillText(label, x + 24, y + 0.5);
+  }
+
+  #resize(view: View, ratio: number): void {
+    const width = Math.round(view.width * ratio);
+    const height = Math.round(view.height * ratio);
+    if (this.canvas.width === width && this.canvas.height === height) return;
+    this.canvas.width = width;
+    this.canvas.height = height;
+  }
+}
+
+function isFixed(station: Station): boolean {
+  return /road ?side|rsu/.test(stationType(station.properties.station_type));
+}

@@ -1,0 +1,158 @@
+// Latency per hop: median and 99th percentile of each second, and the newest figures in a table.
+
+import type uPlot from "uplot";
+import type { HopKpis, Kpis } from "../api";
+import { el, Rows, setText } from "../dom";
+import { latency, rate } from "../format";
+import { HISTORY_S, SERIES_MAX } from "../limits";
+import { line, withAlpha } from "../palette";
+import { History } from "../state/ring";
+import { Panel } from "./panel";
+import { Plot } from "./plot";
+
+export class LatencyPanel {
+  readonly #panel: Panel;
+  readonly #plot: Plot;
+  readonly #rows: Rows<HopKpis>;
+  readonly #body: HTMLElement;
+  readonly #p50 = new History(HISTORY_S, SERIES_MAX);
+  readonly #p99 = new History(HISTORY_S, SERIES_MAX);
+  #hops: HopKpis[] = [];
+  #plotted = "";
+  /** The one hop that the reader wants to see alone. */
+  #solo: string | undefined;
+  /** Index in the history under the cursor. */
+  #cursor: number | undefined;
+
+  constructor(root: HTMLElement) {
+    this.#panel = new Panel(root);
+    this.#plot = new Plot(this.#panel.find(".plot"));
+    this.#body = this.#panel.find("tbody");
+    this.#rows = new Rows(this.#body, () => this.#makeRow(), (row, hop, index) => this.#fillRow(row, hop, index));
+  }
+
+  /** Newest figures, for tests and the console. */
+  get hops(): readonly HopKpis[] {
+    return this.#hops;
+  }
+
+  get samples(): number {
+    return this.#p50.length;
+  }
+
+  update(kpis: Kpis, time_s: number): void {
+    this.#hops = kpis.hops;
+    const measured = kpis.hops.filter((hop) => hop.recent.count > 0);
+    this.#p50.push(time_s, Object.fromEntries(measured.map((hop) => [key(hop), hop.recent.p50_us])));
+    this.#p99.push(time_s, Object.fromEntries(measured.map((hop) => [key(hop), hop.recent.p99_us])));
+    if (kpis.hops.length === 0) this.#panel.empty("No hop measured yet. A hop appears when the first message crosses a component.");
+    this.#show();
+  }
+
+  error(text: string, time_s: number): void {
+    this.#p50.push(time_s, {});
+    this.#p99.push(time_s, {});
+    this.#panel.error(text);
+    if (this.#hops.length > 0) this.#draw();
+  }
+
+  #show(): void {
+    if (this.#hops.length === 0) return;
+    const hidden = Math.max(0, this.#hops.length - SERIES_MAX);
+    this.#panel.filled(this.#cursor === undefined ? (hidden > 0 ? `${hidden} more in the table only` : "last second") : this.#cursorLabel());
+    this.#draw();
+    this.#body.classList.toggle("solo", this.#solo !== undefined);
+    this.#rows.update(this.#hops);
+  }
+
+  #draw(): void {
+    const names = this.#hops.map(key).slice(0, SERIES_MAX);
+    const wanted = `${names.join("\n")}\n${this.#solo ?? ""}`;
+    if (wanted !== this.#plotted) {
+      this.#plotted = wanted;
+      this.#build(names);
+    }
+    const lines = names.flatMap((name) => [this.#p50.values(name), this.#p99.values(name)]);
+    this.#plot.show([this.#p50.times(), ...lines]);
+  }
+
+  #build(names: readonly string[]): void {
+    const shown = (name: string): boolean => this.#solo === undefined || this.#solo === name;
+    const series = names.flatMap((name, i): uPlot.Series[] => [
+      { stroke: line(i), width: 1.75, show: shown(name), points: { show: false } },
+      { stroke: withAlpha(line(i), 0.85), width: 1.25, dash: [4, 4], show: shown(name), points: { show: false } },
+    ]);
+    const bands = names.flatMap((name, i): uPlot.Band[] =>
+      shown(name) ? [{ series: [2 * i + 2, 2 * i + 1], fill: withAlpha(line(i), this.#solo === undefined ? 0.09 : 0.2) }] : [],
+    );
+    this.#plot.build({
+      series,
+      bands,
+      y: { distr: 3, range: (_, low, high) => decades(low, high) },
+      yAxis: { values: (_, splits) => splits.map((us) => (us === null || !isPowerOfTen(us) ? "" : latency(us).replace(/\.0+(?= )/, ""))) },
+      onCursor: (index) => this.#hover(index),
+    });
+  }
+
+  #hover(index: number | undefined): void {
+    if (index === this.#cursor) return;
+    this.#cursor = index;
+    this.#panel.filled(index === undefined ? "last second" : this.#cursorLabel());
+    this.#rows.update(this.#hops);
+  }
+
+  #cursorLabel(): string {
+    const time_s = this.#p50.times()[this.#cursor ?? 0];
+    return time_s === undefined ? "" : `at ${new Date(time_s * 1_000).toTimeString().slice(0, 8)}`;
+  }
+
+  #makeRow(): HTMLElement {
+    const button = el("button", { type: "button", class: "hop-button" }, el("i"), el("b"), el("span"));
+    const row = el("tr", { "data-testid": "latency-row" }, el("th", { scope: "row" }, button), el("td"), el("td"), el("td"), el("td"));
+    button.addEventListener("click", () => {
+      const name = row.dataset["hop"];
+      this.#solo = this.#solo === name ? undefined : name;
+      this.#show();
+    });
+    return row;
+  }
+
+  #fillRow(row: HTMLElement, hop: HopKpis, index: number): void {
+    const name = key(hop);
+    const { recent } = hop;
+    const at = this.#cursor;
+    const p50 = at === undefined ? recent.p50_us : (this.#p50.values(name)[at] ?? undefined);
+    const p99 = at === undefined ? recent.p99_us : (this.#p99.values(name)[at] ?? undefined);
+    const idle = at === undefined && recent.count === 0;
+    row.dataset["hop"] = name;
+    row.dataset["p50Us"] = String(recent.count > 0 ? recent.p50_us : "");
+    row.classList.toggle("idle", idle);
+    row.classList.toggle("chosen", this.#solo === name);
+    const button = row.querySelector("button") as HTMLElement;
+    button.setAttribute("aria-pressed", String(this.#solo === name));
+    button.title = `${hop.hop}: ${hop.from} → ${hop.to}\nsince start: p50 ${latency(hop.total.p50_us)}, p99 ${latency(hop.total.p99_us)}, p99.9 ${latency(hop.total.p999_us)}, max ${latency(hop.total.max_us)}, n ${hop.total.count}`;
+    const [swatch, title, path] = button.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
+    swatch.style.background = index < SERIES_MAX ? line(index) : "none";
+    setText(title, hop.hop);
+    setText(path, `${hop.from} → ${hop.to}`);
+    const max = at === undefined ? latency(recent.max_us) : "";
+    const texts = idle ? ["idle", "", "", rate(hop.rate_hz)] : [latency(p50), latency(p99), max, rate(hop.rate_hz)];
+    texts.forEach((text, i) => setText(row.children[i + 1] as Element, text));
+  }
+}
+
+function key(hop: HopKpis): string {
+  return `${hop.hop}: ${hop.from} → ${hop.to}`;
+}
+
+/** Whole decades around the data, one at least, so that the scale rests. */
+function decades(low: number | null, high: number | null): uPlot.Range.MinMax {
+  if (low === null || high === null || !(low > 0)) return [1, 1_000];
+  const from = 10 ** Math.floor(Math.log10(low));
+  return [from, Math.max(from * 10, 10 ** Math.ceil(Math.log10(high)))];
+}
+
+function isPowerOfTen(value: number): boolean {
+  const power = Math.log10(value);
+  return Math.abs(power - Math.round(power)) < 1e-6;
+}

@@ -1,0 +1,169 @@
+// The selected station: what is known of it, and its newest message of each type as a tree.
+
+import type { MessageProperties, StationFeature } from "../api";
+import { el, Rows, setHidden, setText } from "../dom";
+import { clock, coordinate, count, stationType } from "../format";
+import { STATION_PERIOD_MS } from "../limits";
+import type { PerceivedObject } from "../map/traffic";
+import type { ApiError } from "../net/client";
+import { poll, type Poll } from "../net/poll";
+import { perceivedObjects } from "../state/perceived";
+import { Tree } from "./tree";
+
+export interface StationEvents {
+  onClose(): void;
+  onAnswer(station: StationFeature, objects: readonly PerceivedObject[]): void;
+}
+
+export class StationPanel {
+  readonly #root: HTMLElement;
+  readonly #events: StationEvents;
+  readonly #title = el("h2", { "data-testid": "station-title" });
+  readonly #kind = el("span", { class: "kind" });
+  readonly #copy = el("button", { type: "button", class: "plain", "data-testid": "copy" }, "Copy JSON");
+  readonly #sheet = el("dl", { class: "sheet", "data-testid": "station-sheet" });
+  readonly #tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Newest message of each type" });
+  readonly #notice = el("p", { class: "notice", role: "status" });
+  readonly #facts = new Rows(this.#sheet, () => el("div", { style: "display:contents" }, el("dt"), el("dd")), fillFact);
+  #tree = new Tree();
+  #poll: Poll | undefined;
+  #station: StationFeature | undefined;
+  #type: string | undefined;
+
+  constructor(root: HTMLElement, events: StationEvents) {
+    this.#root = root;
+    this.#events = events;
+    const close = el("button", { type: "button", class: "plain", "aria-label": "Close (Escape)", title: "Close (Esc)", "data-testid": "close" }, "✕");
+    close.addEventListener("click", () => events.onClose());
+    this.#copy.addEventListener("click", () => void this.#copyJson());
+    root.append(el("header", {}, this.#title, this.#kind, el("span", { class: "spacer" }), this.#copy, close), this.#sheet, this.#tabs, this.#notice, this.#tree.element);
+  }
+
+  open(id: number): void {
+    this.#poll?.stop();
+    this.#station = undefined;
+    this.#type = undefined;
+    setText(this.#title, String(id));
+    setText(this.#kind, "");
+    this.#facts.update([]);
+    this.#tabs.replaceChildren();
+    this.#resetTree();
+    this.#say("Asking the node …", "");
+    setHidden(this.#root, false);
+    this.#poll = poll<StationFeature>(`/v1/stations/${id}`, STATION_PERIOD_MS, (station) => this.#take(station), (error) => this.#fail(error));
+  }
+
+  close(): void {
+    this.#poll?.stop();
+    this.#poll = undefined;
+    setHidden(this.#root, true);
+  }
+
+  #take(station: StationFeature): void {
+    this.#station = station;
+    const types = Object.keys(station.properties.latest);
+    if (this.#type === undefined || !types.includes(this.#type)) this.#type = types.includes("cam") ? "cam" : types[0];
+    this.#say(types.length === 0 ? "The cache holds no message of this station any more." : "", "");
+    this.#show();
+    this.#events.onAnswer(station, perceivedObjects(station.properties.latest["cpm"]?.message));
+  }
+
+  #fail(error: ApiError): void {
+    const gone = error.status === 404;
+    this.#say(gone ? "This node has not heard this station, or its messages have left the cache." : `${error.message}. Asking again.`, "bad");
+  }
+
+  #show(): void {
+    const station = this.#station;
+    if (!station) return;
+    const latest = this.#type === undefined ? undefined : station.properties.latest[this.#type];
+    setText(this.#kind, stationType(station.properties.station_type));
+    this.#facts.update(factsOf(station, latest));
+    this.#showTabs(station);
+    if (latest) this.#tree.show(latest.message ?? {});
+  }
+
+  #showTabs(station: StationFeature): void {
+    const types = Object.keys(station.properties.latest);
+    if ([...this.#tabs.children].map((tab) => (tab as HTMLElement).dataset["type"]).join() !== types.join()) {
+      this.#tabs.replaceChildren(...types.map((type) => this.#makeTab(type)));
+    }
+    for (const tab of this.#tabs.children as HTMLCollectionOf<HTMLElement>) {
+      const type = tab.dataset["type"] ?? "";
+      tab.setAttribute("aria-selected", String(type === this.#type));
+      setText(tab.children[0] as Element, count(station.properties.messages[type] ?? 0));
+    }
+  }
+
+  #makeTab(type: string): HTMLElement {
+    const tab = el("button", { type: "button", role: "tab", "data-type": type }, type.toUpperCase(), el("span"));
+    tab.addEventListener("click", () => {
+      this.#type = type;
+      this.#resetTree();
+      this.#show();
+    });
+    return tab;
+  }
+
+  #resetTree(): void {
+    const old = this.#tree;
+    this.#tree = new Tree();
+    old.element.replaceWith(this.#tree.element);
+  }
+
+  #say(text: string, level: string): void {
+    setText(this.#notice, text);
+    this.#notice.dataset["level"] = level;
+    setHidden(this.#notice, text === "");
+  }
+
+  async #copyJson(): Promise<void> {
+    const latest = this.#type === undefined ? undefined : this.#station?.properties.latest[this.#type];
+    if (!latest) return;
+    const done = await copy(JSON.stringify(latest, null, 2));
+    setText(this.#copy, done ? "Copied" : "Not allowed");
+    setTimeout(() => setText(this.#copy, "Copy JSON"), 1_500);
+  }
+}
+
+function factsOf({ geometry, properties: station }: StationFeature, latest: MessageProperties | undefined): (readonly [string, string])[] {
+  const [lon, lat, altitude] = geometry?.coordinates ?? [];
+  const speed = station.speed_mps;
+  const facts: (readonly [string, string | undefined])[] = [
+    ["position", lon === undefined || lat === undefined ? "unknown" : coordinate(lat, lon) + (altitude === undefined ? "" : `  ${altitude.toFixed(1)} m`)],
+    ["speed", speed === undefined ? undefined : `${speed.toFixed(2)} m/s · ${(speed * 3.6).toFixed(1)} km/h`],
+    ["heading", station.heading_deg === undefined ? undefined : `${station.heading_deg.toFixed(1)}°`],
+    ["received", latest?.reception_time === undefined ? undefined : `${clock(latest.reception_time)} UTC`],
+    ["generated", latest?.generation_time === undefined ? undefined : `${clock(latest.generation_time)} UTC${delay(latest)}`],
+    ["security", latest?.security],
+    ["geonet", latest?.geonet_address],
+    ["link", latest?.link_address],
+    ["heard by", latest === undefined ? undefined : `${latest.receiver} over ${latest.access}${latest.direction === "sent" ? " (sent by this node)" : ""}`],
+    ["first seen", `${clock(station.first_seen)} UTC`],
+  ];
+  return facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined);
+}
+
+/** From generation to reception: two machines' clocks, and so only a hint. */
+function delay({ reception_time, generation_time }: MessageProperties): string {
+  if (reception_time === undefined || generation_time === undefined) return "";
+  const ms = Date.parse(reception_time) - Date.parse(generation_time);
+  return Number.isFinite(ms) ? ` · ${ms} ms before` : "";
+}
+
+function fillFact(row: HTMLElement, [name, text]: readonly [string, string]): void {
+  setText(row.children[0] as Element, name);
+  setText(row.children[1] as Element, text);
+}
+
+/** `navigator.clipboard` exists only on https and localhost; a node is often reached by its plain address. */
+async function copy(text: string): Promise<boolean> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
+  const area = el("textarea", { class: "unseen" });
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const done = document.execCommand("copy");
+  area.remove();
+  return done;
+}

@@ -1,0 +1,112 @@
+// Topics, drops and the cache.
+
+import type { Kpis, TopicKpis } from "../api";
+import { cells, el, Rows, setText, tableRow } from "../dom";
+import { clock, count, duration, octets, rate } from "../format";
+import { type Drop, Drops } from "../state/drops";
+import { Panel } from "./panel";
+
+export class TopicsPanel {
+  readonly #panel: Panel;
+  readonly #rows: Rows<TopicKpis>;
+
+  constructor(root: HTMLElement) {
+    this.#panel = new Panel(root);
+    this.#rows = new Rows(this.#panel.find("tbody"), () => textSecond(tableRow(5)), fillTopic);
+  }
+
+  update({ topics }: Kpis): void {
+    if (topics.length === 0) return this.#panel.empty("No topics. This node's config lists no component that publishes.");
+    this.#rows.update(topics);
+    this.#panel.filled(`${topics.length}`);
+  }
+
+  error(text: string): void {
+    this.#panel.error(text);
+  }
+}
+
+export class DropsPanel {
+  readonly #panel: Panel;
+  readonly #rows: Rows<Drop>;
+  readonly #drops = new Drops();
+
+  constructor(root: HTMLElement) {
+    this.#panel = new Panel(root);
+    this.#rows = new Rows(this.#panel.find("tbody"), () => textSecond(tableRow(4)), fillDrop);
+  }
+
+  /** Drops a second, all together. */
+  update(kpis: Kpis): number {
+    const drops = this.#drops.update(kpis);
+    if (drops.length === 0) {
+      this.#panel.empty("No drops.");
+      return 0;
+    }
+    this.#rows.update(drops);
+    this.#panel.filled(`${count(drops.reduce((sum, { total }) => sum + total, 0))} since start`);
+    return drops.reduce((sum, { rate_hz }) => sum + rate_hz, 0);
+  }
+
+  error(text: string): void {
+    this.#panel.error(text);
+  }
+}
+
+export class CachePanel {
+  readonly #panel: Panel;
+  readonly #meter: HTMLElement;
+  readonly #bar: HTMLElement;
+  readonly #facts: Rows<readonly [string, string]>;
+
+  constructor(root: HTMLElement) {
+    this.#panel = new Panel(root);
+    this.#meter = this.#panel.find(".meter");
+    this.#bar = this.#panel.find(".meter i");
+    this.#facts = new Rows(this.#panel.find("dl"), () => el("div", {}, el("dt"), el("dd")), fillFact);
+  }
+
+  update({ cache }: Kpis): void {
+    const fill = cache.octets_max > 0 ? Math.min(1, cache.octets / cache.octets_max) : 0;
+    this.#bar.style.transform = `scaleX(${fill.toFixed(4)})`;
+    this.#meter.dataset["level"] = fill > 0.9 ? "high" : "";
+    this.#meter.setAttribute("aria-valuenow", (fill * 100).toFixed(0));
+    this.#panel.filled(`${octets(cache.octets)} of ${octets(cache.octets_max)} · ${(fill * 100).toFixed(fill < 0.1 ? 1 : 0)} %`);
+    const span_s = cache.oldest && cache.newest ? (Date.parse(cache.newest) - Date.parse(cache.oldest)) / 1_000 : undefined;
+    this.#facts.update([
+      ["messages", count(cache.messages)],
+      ["stations", count(cache.stations)],
+      ["holds", span_s === undefined ? "–" : duration(span_s)],
+      ["evicted", count(cache.evicted)],
+      ["newest", clock(cache.newest)],
+    ]);
+  }
+
+  error(text: string): void {
+    this.#panel.error(text);
+  }
+}
+
+function fillTopic(row: HTMLElement, topic: TopicKpis): void {
+  const queued = topic.subscriptions.reduce((sum, subscription) => sum + subscription.queued, 0);
+  cells(row, [topic.topic, topic.type.split(".").at(-1) ?? topic.type, rate(topic.rate_hz), count(queued), count(topic.dropped)]);
+  (row.children[1] as HTMLElement).title = topic.type;
+  (row.children[4] as HTMLElement).dataset["level"] = topic.dropped > 0 ? "bad" : "";
+  row.classList.toggle("idle", topic.rate_hz === 0);
+}
+
+function fillDrop(row: HTMLElement, { where, reason, rate_hz, total }: Drop): void {
+  cells(row, [where, reason.replaceAll("_", " "), rate(rate_hz), count(total)]);
+  (row.children[2] as HTMLElement).dataset["level"] = rate_hz > 0 ? "bad" : "";
+  row.classList.toggle("idle", rate_hz === 0);
+}
+
+function fillFact(row: HTMLElement, [name, text]: readonly [string, string]): void {
+  setText(row.children[0] as Element, name);
+  setText(row.children[1] as Element, text);
+}
+
+function textSecond(row: HTMLElement): HTMLElement {
+  row.children[1]?.classList.add("text");
+  return row;
+}

@@ -1,0 +1,93 @@
+// A JSON value as a tree that can be updated in place: what is open stays open, what is selected stays selected.
+// Children are built when their node is opened for the first time.
+
+import { el, setText } from "../dom";
+import { TREE_CHILDREN_MAX } from "../limits";
+
+/** Levels that are open from the start. */
+const OPEN_LEVELS = 3;
+
+export class Tree {
+  readonly element = el("div", { class: "tree", "data-testid": "message-tree", tabindex: "0", "aria-label": "Decoded message" });
+  #root: TreeNode | undefined;
+
+  show(value: unknown): void {
+    if (this.#root?.update(value)) return;
+    this.#root = makeNode("message", value, 0);
+    this.element.replaceChildren(this.#root.element);
+  }
+}
+
+interface TreeNode {
+  element: HTMLElement;
+  /** False when the value is of another shape than the node. */
+  update(value: unknown): boolean;
+}
+
+function makeNode(name: string, value: unknown, level: number): TreeNode {
+  return value !== null && typeof value === "object" ? new Branch(name, value, level) : new Leaf(name, value);
+}
+
+class Leaf implements TreeNode {
+  readonly element = el("div", { class: "leaf", "data-testid": "tree-leaf" }, el("span"), el("span"));
+
+  constructor(name: string, value: unknown) {
+    setText(this.element.children[0] as Element, name);
+    this.update(value);
+  }
+
+  update(value: unknown): boolean {
+    if (value !== null && typeof value === "object") return false;
+    this.element.dataset["kind"] = value === null ? "null" : typeof value;
+    setText(this.element.children[1] as Element, String(value));
+    return true;
+  }
+}
+
+class Branch implements TreeNode {
+  readonly element = el("details");
+  readonly #size = el("small");
+  readonly #box = el("div");
+  readonly #children = new Map<string, TreeNode>();
+  readonly #level: number;
+  readonly #isArray: boolean;
+  #value: object;
+
+  constructor(name: string, value: object, level: number) {
+    this.#level = level;
+    this.#value = value;
+    this.#isArray = Array.isArray(value);
+    this.element.append(el("summary", {}, name, this.#size), this.#box);
+    this.element.addEventListener("toggle", () => this.#fill());
+    this.element.open = level < OPEN_LEVELS && Object.keys(value).length <= 24;
+    this.update(value);
+  }
+
+  update(value: unknown): boolean {
+    if (value === null || typeof value !== "object" || Array.isArray(value) !== this.#isArray) return false;
+    this.#value = value;
+    const size = Object.keys(value).length;
+    setText(this.#size, this.#isArray ? `[${size}]` : size === 0 ? "{}" : "");
+    this.#fill();
+    return true;
+  }
+
+  #fill(): void {
+    if (!this.element.open) return;
+    const entries = Object.entries(this.#value).slice(0, TREE_CHILDREN_MAX);
+    const names = new Set(entries.map(([name]) => name));
+    for (const [name, node] of this.#children) {
+      if (names.has(name)) continue;
+      node.element.remove();
+      this.#children.delete(name);
+    }
+    entries.forEach(([name, value], index) => {
+      const known = this.#children.get(name);
+      if (known?.update(value)) return;
+      const node = makeNode(name, value, this.#level + 1);
+      this.#children.set(name, node);
+      if (known) known.element.replaceWith(node.element);
+      else this.#box.insertBefore(node.element, this.#box.children[index] ?? null);
+    });
+  }
+}

@@ -1,0 +1,16 @@
+import type { MessageCollection, MessageFeature } from "../api";
+import { GONE_AFTER_MS } from "../limits";
+
+/** Features of GET /v1/latest with their age by the node's clock, oldest first, without those that would be gone already. */
+export function latestAges(latest: MessageCollection): { feature: MessageFeature; age_ms: number }[] {
+  const times = latest.features.map(({ properties }) => Date.parse(properties.reception_time ?? ""));
+  const answered = Date.parse(latest.timeStamp ?? "");
+  const now = Number.isNaN(answered) ? times.reduce((newest, time) => (time > newest ? time : newest), 0) : answered;
+  return latest.features
+    .map((feature, i) => {
+      const age_ms = now - (times[i] ?? NaN);
+      return { feature, age_ms: Number.isNaN(age_ms) ? 0 : Math.max(0, age_ms) };
+    })
+    .filter(({ age_ms }) => age_ms < GONE_AFTER_MS)
+    .sort((a, b) => b.age_ms - a.age_ms);
+}

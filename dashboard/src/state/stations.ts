@@ -1,0 +1,123 @@
+// What the map shows: the stations heard lately. Fed by features, aged by `expire`; contains no clock and no drawing.
+
+import type { MessageFeature, MessageProperties } from "../api";
+import { FADE_FROM_MS, GONE_AFTER_MS, STATIONS_MAX, TRAIL_POINTS, TRAIL_STEP_MS } from "../limits";
+import { type Motion, reportMotion, startMotion, toMercator } from "./motion";
+
+export interface Station {
+  id: number;
+  lon: number;
+  lat: number;
+  properties: MessageProperties;
+  motion: Motion;
+  heard_ms: number;
+  /** Messages since the page was opened. */
+  messages: number;
+  trail: Trail;
+}
+
+/** The last positions, in a ring: x, y, x, y, ... */
+export class Trail {
+  readonly points = new Float64Array(TRAIL_POINTS * 2);
+  #head = 0;
+  #last_ms = -Infinity;
+  length = 0;
+
+  add(x: number, y: number, now_ms: number): void {
+    if (now_ms - this.#last_ms < TRAIL_STEP_MS) return;
+    this.#last_ms = now_ms;
+    this.points[this.#head * 2] = x;
+    this.points[this.#head * 2 + 1] = y;
+    this.#head = (this.#head + 1) % TRAIL_POINTS;
+    this.length = Math.min(this.length + 1, TRAIL_POINTS);
+  }
+
+  /** Place in `points` of the i-th point, oldest first. */
+  offset(i: number): number {
+    return ((this.#head - this.length + i + TRAIL_POINTS) % TRAIL_POINTS) * 2;
+  }
+
+  clear(): void {
+    this.length = 0;
+  }
+}
+
+export class Stations {
+  readonly #byId = new Map<number, Station>();
+  /** Stations that made room for others. */
+  displaced = 0;
+
+  get size(): number {
+    return this.#byId.size;
+  }
+
+  get(id: number): Station | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Longest silent first. */
+  all(): IterableIterator<Station> {
+    return this.#byId.values();
+  }
+
+  /** Takes what a message tells; one without a position only refreshes a station that is known. */
+  apply(feature: MessageFeature, now_ms: number): void {
+    const { properties, geometry } = feature;
+    const id = properties.station_id;
+    const known = this.#byId.get(id);
+    const [lon, lat] = geometry?.coordinates ?? [];
+    if (lon === undefined || lat === undefined) {
+      if (known) this.#touch(known, now_ms);
+      return;
+    }
+    const at = toMercator(lon, lat);
+    if (!known) {
+      const motion = startMotion(at, now_ms, properties.speed_mps, properties.heading_deg);
+      const station: Station = { id, lon, lat, properties, motion, heard_ms: now_ms, messages: 1, trail: new Trail() };
+      station.trail.add(at.x, at.y, now_ms);
+      this.#byId.set(id, station);
+      this.#makeRoom();
+      return;
+    }
+    known.motion = reportMotion(known.motion, at, now_ms, properties.speed_mps, properties.heading_deg);
+    if (known.motion.offset_x === 0 && known.motion.offset_y === 0 && (known.lon !== lon || known.lat !== lat)) known.trail.clear();
+    known.trail.add(at.x, at.y, now_ms);
+    known.lon = lon;
+    known.lat = lat;
+    known.properties = { ...known.properties, ...properties };
+    this.#touch(known, now_ms);
+  }
+
+  /** Removes who has not been heard for too long; says whether anybody went. */
+  expire(now_ms: number): boolean {
+    const before = this.#byId.size;
+    for (const [id, station] of this.#byId) {
+      if (now_ms - station.heard_ms <= GONE_AFTER_MS) break;
+      this.#byId.delete(id);
+    }
+    return this.#byId.size !== before;
+  }
+
+  /** Moves a station to the end, so that the map's order is the order of hearing. */
+  #touch(station: Station, now_ms: number): void {
+    station.heard_ms = now_ms;
+    station.messages += 1;
+    this.#byId.delete(station.id);
+    this.#byId.set(station.id, station);
+  }
+
+  #makeRoom(): void {
+    if (this.#byId.size <= STATIONS_MAX) return;
+    const longestSilent = this.#byId.keys().next().value;
+    if (longestSilent === undefined) return;
+    this.#byId.delete(longestSilent);
+    this.displaced += 1;
+  }
+}
+
+/** 1 while a station is fresh, falling to 0 until it is gone. */
+export function freshness(heard_ms: number, now_ms: number): number {
+  const age_ms = now_ms - heard_ms;
+  if (age_ms <= FADE_FROM_MS) return 1;
+  return Math.max(0, 1 - (age_ms - FADE_FROM_MS) / (GONE_AFTER_MS - FADE_FROM_MS));
+}
