@@ -1,1 +1,29 @@
-//! Placeholder.
+//! ETSI C-ITS as pure machines: access, GeoNetworking, BTP and facilities, each in a folder as the standard's figure has them.
+//!
+//! | folder | standard |
+//! |---|---|
+//! | [`access`] | EN 302 663 (here: Ethernet II frames) |
+//! | [`geonet`] | EN 302 636-4-1 V1.4.1 |
+//! | [`btp`] | EN 302 636-5-1 V2.2.1, ports of TS 103 248 |
+//! | [`facilities`] | EN 302 637-2 (CAM), TS 103 324 (CPM) |
+//!
+//! [`Station`] is the machine of a station: frames, commands and time go in; frames, events and a deadline come out.
+//! [`decode_frame`] is its receiving half alone, for one frame without a station.
+//!
+//! What is not here: sockets, clocks, random sources, threads. Signed packets are recognised and dropped, since nothing
+//! verifies them yet; multi-hop packets are recognised and dropped, since nothing forwards them yet.
+
+pub mod access;
+pub mod btp;
+mod counters;
+mod drop_reason;
+pub mod facilities;
+pub mod geonet;
+pub mod limits;
+mod receive;
+mod station;
+
+pub use counters::Counters;
+pub use drop_reason::DropReason;
+pub use receive::{BeaconReceived, Frame, Received, Security, decode_frame};
+pub use station::{Ego, Event, SendError, SendRequest, Station, StationSettings};

@@ -266,7 +266,7 @@ impl Decoder for JsonReader<'_> {
     {
         let root = D::FIELDS;
         let extended = D::EXTENDED_FIELDS;
-        let extended = extended.iter().flat_map(|fields| fields.iter());
+        let extended = extended.iter().flat_map(types::fields::Fields::iter);
         self.object(root.iter().chain(extended).map(|field| field.name), members)
     }
 

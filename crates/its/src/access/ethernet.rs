@@ -1,0 +1,82 @@
+//! Ethernet II header.
+
+/// Octets of the header.
+pub const HEADER_OCTETS: usize = 14;
+
+/// A 48-bit link address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MacAddress(pub [u8; 6]);
+
+impl MacAddress {
+    /// Everybody.
+    pub const BROADCAST: Self = Self([0xFF; 6]);
+}
+
+impl std::fmt::Display for MacAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+/// Ethernet II header.
+///
+/// ```text
+/// +-----------------------------+-----------------------------+-----------+
+/// |     destination (6)         |          source (6)         | type (2)  |
+/// +-----------------------------+-----------------------------+-----------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EthernetHeader {
+    /// Who the frame is for.
+    pub destination: MacAddress,
+    /// Who sent it.
+    pub source: MacAddress,
+    /// What it carries.
+    pub ethertype: u16,
+}
+
+impl EthernetHeader {
+    /// Reads the header; the rest of the octets is what the frame carries. `None` where the frame is shorter.
+    #[must_use]
+    pub fn parse(frame: &[u8]) -> Option<(Self, &[u8])> {
+        let (&destination, rest) = frame.split_first_chunk::<6>()?;
+        let (&source, rest) = rest.split_first_chunk::<6>()?;
+        let (&ethertype, rest) = rest.split_first_chunk::<2>()?;
+        let header = Self {
+            destination: MacAddress(destination),
+            source: MacAddress(source),
+            ethertype: u16::from_be_bytes(ethertype),
+        };
+        Some((header, rest))
+    }
+
+    /// Appends the header.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.destination.0);
+        out.extend_from_slice(&self.source.0);
+        out.extend_from_slice(&self.ethertype.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::ETHERTYPE_GEONETWORKING;
+
+    #[test]
+    fn a_header_round_trips() {
+        let header = EthernetHeader {
+            destination: MacAddress::BROADCAST,
+            source: MacAddress([0x48, 0xa9, 0x8a, 0x90, 0x82, 0x7f]),
+            ethertype: ETHERTYPE_GEONETWORKING,
+        };
+        let mut octets = Vec::new();
+        header.write(&mut octets);
+        assert_eq!(octets.len(), HEADER_OCTETS);
+        octets.push(7);
+        assert_eq!(EthernetHeader::parse(&octets), Some((header, &[7][..])));
+        assert_eq!(EthernetHeader::parse(&octets[..13]), None);
+        assert_eq!(header.source.to_string(), "48:a9:8a:90:82:7f");
+    }
+}

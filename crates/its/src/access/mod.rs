@@ -1,0 +1,19 @@
+//! The link below GeoNetworking: Ethernet II frames of ethertype 0x8947.
+//!
+//! On an IP network stations exchange the same frames in UDP. Vanetza's socktap (`--link-layer udp`) sends the whole frame
+//! as the datagram, Ethernet header included and nothing before it, to [`UDP_MULTICAST_GROUP`] port [`UDP_PORT`], and
+//! expects at least the 14 octets of the header in what it receives (riebl/vanetza, tools/socktap/udp_link.cpp and
+//! link_layer.cpp). So one frame format serves raw sockets, UDP multicast and capture files.
+
+mod ethernet;
+
+pub use ethernet::{EthernetHeader, HEADER_OCTETS, MacAddress};
+
+/// Ethertype of GeoNetworking (EN 302 636-4-1, clause 8.2; IEEE registration).
+pub const ETHERTYPE_GEONETWORKING: u16 = 0x8947;
+/// Multicast group of Vanetza's socktap.
+pub const UDP_MULTICAST_GROUP: [u8; 4] = [239, 118, 122, 97];
+/// UDP port of Vanetza's socktap: the digits of the ethertype.
+pub const UDP_PORT: u16 = 8947;
+/// Octets that an Ethernet frame is padded to (IEEE 802.3 without the check sequence).
+pub const ETHERNET_OCTETS_MIN: usize = 60;

@@ -1,0 +1,89 @@
+//! BTP-A and BTP-B headers, EN 302 636-5-1, clause 7.
+
+use crate::geonet::CommonNextHeader;
+
+/// Octets of either header.
+pub const HEADER_OCTETS: usize = 4;
+
+/// Header of a BTP packet.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-------------------------------+-------------------------------+
+/// |       destination port        |  A: source port               |
+/// |                               |  B: destination port info     |
+/// +-------------------------------+-------------------------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BtpHeader {
+    /// For interactive transport.
+    A {
+        /// Port of the facility that the packet is for.
+        destination_port: u16,
+        /// Port that an answer goes to.
+        source_port: u16,
+    },
+    /// For transport without an answer: every message of the facilities layer.
+    B {
+        /// Port of the facility that the packet is for.
+        destination_port: u16,
+        /// More about a well-known port; 0 where there is nothing to say.
+        destination_port_info: u16,
+    },
+}
+
+impl BtpHeader {
+    /// Reads the header that `next_header` of GeoNetworking announces; `None` where there are fewer than four octets or
+    /// another protocol is announced.
+    #[must_use]
+    pub fn parse(next_header: CommonNextHeader, octets: &[u8]) -> Option<(Self, &[u8])> {
+        let (&[port_high, port_low, second_high, second_low], rest) = octets.split_first_chunk::<HEADER_OCTETS>()?;
+        let destination_port = u16::from_be_bytes([port_high, port_low]);
+        let second = u16::from_be_bytes([second_high, second_low]);
+        let header = match next_header {
+            CommonNextHeader::BtpA => Self::A { destination_port, source_port: second },
+            CommonNextHeader::BtpB => Self::B { destination_port, destination_port_info: second },
+            _ => return None,
+        };
+        Some((header, rest))
+    }
+
+    /// Port of the facility that the packet is for.
+    #[must_use]
+    pub const fn destination_port(self) -> u16 {
+        match self {
+            Self::A { destination_port, .. } | Self::B { destination_port, .. } => destination_port,
+        }
+    }
+}
+
+/// Appends a BTP-B header without port info.
+pub fn write_btp_b(destination_port: u16, out: &mut Vec<u8>) {
+    out.extend_from_slice(&destination_port.to_be_bytes());
+    out.extend_from_slice(&[0, 0]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_kinds_are_read() {
+        let octets = [0x07, 0xD1, 0x00, 0x05, 9];
+        let a = BtpHeader::A { destination_port: 2001, source_port: 5 };
+        let b = BtpHeader::B { destination_port: 2001, destination_port_info: 5 };
+        assert_eq!(BtpHeader::parse(CommonNextHeader::BtpA, &octets), Some((a, &[9][..])));
+        assert_eq!(BtpHeader::parse(CommonNextHeader::BtpB, &octets), Some((b, &[9][..])));
+        assert_eq!(BtpHeader::parse(CommonNextHeader::Ipv6, &octets), None);
+        assert_eq!(BtpHeader::parse(CommonNextHeader::BtpB, &octets[..3]), None);
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut octets = Vec::new();
+        write_btp_b(2009, &mut octets);
+        let (header, rest) = BtpHeader::parse(CommonNextHeader::BtpB, &octets).unwrap();
+        assert_eq!((header.destination_port(), rest), (2009, &[][..]));
+    }
+}

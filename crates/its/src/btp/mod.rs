@@ -1,0 +1,6 @@
+//! Basic transport protocol, EN 302 636-5-1 V2.2.1: a port, so that one station has many facilities.
+
+mod header;
+pub mod ports;
+
+pub use header::{BtpHeader, HEADER_OCTETS, write_btp_b};

@@ -1,0 +1,195 @@
+//! Messages of the facilities layer: which there are, and what they say in SI units.
+//!
+//! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and
+//! [`cam::build`] makes a message from them.
+
+pub mod cam;
+pub mod cpm;
+mod scale;
+
+use viaduct_etsi::{UperError, cam_en302637_2_v141, cpm_ts103324_v211, pdu_header};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
+
+use crate::{DropReason, btp::ports, geonet::TrafficClass};
+
+/// A message that is decoded and sent, in the one edition of it that there is a decoder for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MessageKind {
+    /// Cooperative awareness, EN 302 637-2 V1.4.1.
+    Cam,
+    /// Collective perception, TS 103 324 V2.1.1.
+    Cpm,
+}
+
+impl MessageKind {
+    /// Every kind.
+    pub const ALL: [Self; 2] = [Self::Cam, Self::Cpm];
+
+    /// The name as topics and JSON have it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Cam => "cam",
+            Self::Cpm => "cpm",
+        }
+    }
+
+    /// The kind of that name, where there is one.
+    #[must_use]
+    pub fn from_label(label: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.label() == label)
+    }
+
+    /// The standard's name and version.
+    #[must_use]
+    pub const fn edition(self) -> &'static str {
+        match self {
+            Self::Cam => cam_en302637_2_v141::EDITION,
+            Self::Cpm => cpm_ts103324_v211::EDITION,
+        }
+    }
+
+    /// `messageId` of the ITS PDU header.
+    #[must_use]
+    pub const fn message_id(self) -> u8 {
+        match self {
+            Self::Cam => cam_en302637_2_v141::MESSAGE_ID,
+            Self::Cpm => cpm_ts103324_v211::MESSAGE_ID,
+        }
+    }
+
+    /// `protocolVersion` of the ITS PDU header.
+    #[must_use]
+    pub const fn protocol_version(self) -> u8 {
+        match self {
+            Self::Cam => cam_en302637_2_v141::PROTOCOL_VERSION,
+            Self::Cpm => cpm_ts103324_v211::PROTOCOL_VERSION,
+        }
+    }
+
+    /// BTP destination port.
+    #[must_use]
+    pub const fn btp_port(self) -> u16 {
+        match self {
+            Self::Cam => ports::CAM,
+            Self::Cpm => ports::CPM,
+        }
+    }
+
+    /// Traffic class that a station sends it with.
+    #[must_use]
+    pub const fn traffic_class(self) -> TrafficClass {
+        match self {
+            Self::Cam => TrafficClass::DP2,
+            Self::Cpm => TrafficClass::DP3,
+        }
+    }
+}
+
+/// The kind of a message by its BTP port, if the message's own header agrees.
+///
+/// # Errors
+/// Why a station drops it.
+pub(crate) fn kind_of(btp_port: u16, payload: &[u8]) -> Result<MessageKind, DropReason> {
+    let Some(kind) = MessageKind::ALL.into_iter().find(|kind| kind.btp_port() == btp_port) else {
+        let known = ports::is_well_known(btp_port);
+        return Err(if known { DropReason::MessageUnsupported } else { DropReason::UnknownPort });
+    };
+    let header = pdu_header(payload).ok_or(DropReason::MessageTruncated)?;
+    if header.message_id != kind.message_id() {
+        return Err(DropReason::MessageIdMismatch);
+    }
+    if header.protocol_version != kind.protocol_version() {
+        return Err(DropReason::MessageVersion);
+    }
+    Ok(kind)
+}
+
+/// A message decoded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// Cooperative awareness.
+    Cam(Box<cam_en302637_2_v141::Cam>),
+    /// Collective perception.
+    Cpm(Box<cpm_ts103324_v211::Cpm>),
+}
+
+impl Message {
+    /// Decodes a message from UPER.
+    ///
+    /// # Errors
+    /// Octets that are not just one message of that kind.
+    pub fn decode(kind: MessageKind, octets: &[u8]) -> Result<Self, UperError> {
+        Ok(match kind {
+            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::decode(octets)?)),
+            MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::decode(octets)?)),
+        })
+    }
+
+    /// Reads a message from its JSON form.
+    ///
+    /// # Errors
+    /// What is wrong with the text, and where.
+    pub fn from_json(kind: MessageKind, text: &[u8]) -> Result<Self, viaduct_etsi::JsonError> {
+        Ok(match kind {
+            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::from_json(text)?)),
+            MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::from_json(text)?)),
+        })
+    }
+
+    /// Encodes the message in UPER.
+    ///
+    /// # Errors
+    /// A value outside its range.
+    pub fn encode(&self) -> Result<Vec<u8>, UperError> {
+        match self {
+            Self::Cam(cam) => cam_en302637_2_v141::encode(cam),
+            Self::Cpm(cpm) => cpm_ts103324_v211::encode(cpm),
+        }
+    }
+
+    /// Appends the JSON form (ASN.1 names, raw ETSI integers) to `out`.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Cam(cam) => cam_en302637_2_v141::write_json(cam, out),
+            Self::Cpm(cpm) => cpm_ts103324_v211::write_json(cpm, out),
+        }
+    }
+
+    /// Which message it is.
+    #[must_use]
+    pub const fn kind(&self) -> MessageKind {
+        match self {
+            Self::Cam(_) => MessageKind::Cam,
+            Self::Cpm(_) => MessageKind::Cpm,
+        }
+    }
+
+    /// What nearly everybody asks for; times that the message has wrapped are widened to the moment nearest to `reception`.
+    #[must_use]
+    pub fn summary(&self, reception: Tai) -> Summary {
+        match self {
+            Self::Cam(cam) => cam::summary(cam, reception),
+            Self::Cpm(cpm) => cpm::summary(cpm, reception),
+        }
+    }
+}
+
+/// What nearly everybody asks a message for. What it does not say is `None`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Identifier of the station that generated the message.
+    pub station_id: u32,
+    /// Type of that station (`StationType`, TS 102 894-2: 5 is a passenger car, 15 a roadside unit). A CPM does not say.
+    pub station_type: Option<u8>,
+    /// When the message was generated.
+    pub generation: Option<Tai>,
+    /// Reference position.
+    pub position: Option<Position>,
+    /// Altitude above the WGS 84 ellipsoid.
+    pub altitude: Option<Metres>,
+    /// Speed over ground.
+    pub speed: Option<MetresPerSecond>,
+    /// Heading of a CAM, orientation of a CPM's vehicle, 0 up to 360.
+    pub heading: Option<Degrees>,
+}

@@ -1,0 +1,67 @@
+//! GeoNetworking address, EN 302 636-4-1, clause 6.
+
+use crate::access::MacAddress;
+
+/// `GN_ADDR`, eight octets.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +-+---------+-------------------+-------------------------------+
+/// |M|   ST    |     reserved      |           MID                 |
+/// +-+---------+-------------------+-------------------------------+
+/// |                        MID (48 bits in all)                   |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct GnAddress(pub [u8; 8]);
+
+impl GnAddress {
+    /// The manually configured address of a station (M = 1) of this type (0 to 31) with this link-layer address.
+    #[must_use]
+    pub const fn new(station_type: u8, mid: MacAddress) -> Self {
+        let [a, b, c, d, e, f] = mid.0;
+        Self([0x80 | (station_type & 0x1F) << 2, 0, a, b, c, d, e, f])
+    }
+
+    /// Whether the address was configured by hand (M).
+    #[must_use]
+    pub const fn is_manual(self) -> bool {
+        self.0[0] & 0x80 != 0
+    }
+
+    /// ITS-S type (ST), 0 to 31: 5 is a passenger car, 15 a roadside unit.
+    #[must_use]
+    pub const fn station_type(self) -> u8 {
+        self.0[0] >> 2 & 0x1F
+    }
+
+    /// Link-layer address (MID).
+    #[must_use]
+    pub const fn mid(self) -> MacAddress {
+        let [_, _, a, b, c, d, e, f] = self.0;
+        MacAddress([a, b, c, d, e, f])
+    }
+}
+
+impl std::fmt::Display for GnAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, ..] = self.0;
+        write!(f, "{a:02x}{b:02x}:{}", self.mid())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_are_where_the_standard_has_them() {
+        let mid = MacAddress([1, 2, 3, 4, 5, 6]);
+        let address = GnAddress::new(15, mid);
+        assert_eq!(address.0, [0b1011_1100, 0, 1, 2, 3, 4, 5, 6]);
+        assert!(address.is_manual());
+        assert_eq!((address.station_type(), address.mid()), (15, mid));
+        assert_eq!(GnAddress::new(255, mid).station_type(), 31);
+    }
+}

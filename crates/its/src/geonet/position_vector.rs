@@ -1,0 +1,156 @@
+//! Long position vector, EN 302 636-4-1, clause 9.5.2.
+
+use viaduct_units::{Degrees, MetresPerSecond, Position, Tai, TimestampIts};
+
+use super::GnAddress;
+
+/// Octets of the vector.
+#[cfg(test)]
+const OCTETS: usize = 24;
+/// Fractions of a degree that a coordinate counts (1/10 microdegree).
+const PER_DEGREE: f64 = 1e7;
+/// Fractions of a metre per second that the speed counts.
+const PER_METRE_PER_SECOND: f64 = 100.0;
+/// Fractions of a degree that the heading counts.
+const HEADING_PER_DEGREE: f64 = 10.0;
+/// Bits of the timestamp.
+const TIMESTAMP_BITS: u32 = 32;
+
+/// Position, speed and heading of a station at a time.
+///
+/// ```text
+///  0                   1                   2                   3
+///  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+/// +---------------------------------------------------------------+
+/// |                       GN_ADDR (64 bits)                       |
+/// +---------------------------------------------------------------+
+/// |                                                               |
+/// +---------------------------------------------------------------+
+/// |                    TST (ms of TAI, lowest 32 bits)            |
+/// +---------------------------------------------------------------+
+/// |                    latitude (1/10 microdegree)                |
+/// +---------------------------------------------------------------+
+/// |                    longitude (1/10 microdegree)               |
+/// +-+-----------------------------+-------------------------------+
+/// |P|     speed (0,01 m/s)        |       heading (0,1 degree)    |
+/// +-+-----------------------------+-------------------------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LongPositionVector {
+    /// Address of the station.
+    pub address: GnAddress,
+    /// When it was there, widened from the 32 bits (49.7 days) by the time of reception.
+    pub timestamp: Tai,
+    /// Where it was; `None` where the coordinates are none.
+    pub position: Option<Position>,
+    /// Whether the position is accurate: the 95 % confidence ellipse is within `itsGnPaiInterval` (PAI).
+    pub position_accurate: bool,
+    /// Speed along the heading, negative backwards.
+    pub speed: MetresPerSecond,
+    /// Heading, 0 up to 360; `None` where it is none.
+    pub heading: Option<Degrees>,
+}
+
+impl LongPositionVector {
+    /// Reads the vector; `None` where there are fewer than 24 octets.
+    #[must_use]
+    pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
+        let (&address, rest) = octets.split_first_chunk::<8>()?;
+        let (&timestamp, rest) = rest.split_first_chunk::<4>()?;
+        let (&latitude, rest) = rest.split_first_chunk::<4>()?;
+        let (&longitude, rest) = rest.split_first_chunk::<4>()?;
+        let (&[pai_speed_high, speed_low], rest) = rest.split_first_chunk::<2>()?;
+        let (&heading, rest) = rest.split_first_chunk::<2>()?;
+        let timestamp = u32::from_be_bytes(timestamp).into();
+        // 15 bits with a sign: shifting left and back extends it.
+        let speed = (i16::from_be_bytes([pai_speed_high, speed_low]) << 1) >> 1;
+        let vector = Self {
+            address: GnAddress(address),
+            timestamp: reception.timestamp_its().widen(timestamp, TIMESTAMP_BITS).tai(),
+            position: position(i32::from_be_bytes(latitude), i32::from_be_bytes(longitude)),
+            position_accurate: pai_speed_high & 0x80 != 0,
+            speed: MetresPerSecond(f64::from(speed) / PER_METRE_PER_SECOND),
+            heading: heading_of(u16::from_be_bytes(heading)),
+        };
+        Some((vector, rest))
+    }
+
+    /// Appends the vector. What is not known is written as a value that is none.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the field before")]
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let coordinate = |degrees: Degrees| (degrees.value() * PER_DEGREE).round() as i32;
+        let (latitude, longitude) =
+            self.position.map_or((i32::MAX, i32::MAX), |at| (coordinate(at.latitude), coordinate(at.longitude)));
+        let speed = (self.speed.value() * PER_METRE_PER_SECOND).round().clamp(-16_384.0, 16_383.0) as i16;
+        let pai = if self.position_accurate { 0x8000 } else { 0 };
+        let tenths = |degrees: Degrees| (degrees.normalised().value() * HEADING_PER_DEGREE).round() as u16 % 3600;
+        out.extend_from_slice(&self.address.0);
+        out.extend_from_slice(&TimestampIts::geonet(self.timestamp.timestamp_its()).to_be_bytes());
+        out.extend_from_slice(&latitude.to_be_bytes());
+        out.extend_from_slice(&longitude.to_be_bytes());
+        out.extend_from_slice(&(speed as u16 & 0x7FFF | pai).to_be_bytes());
+        out.extend_from_slice(&self.heading.map_or(u16::MAX, tenths).to_be_bytes());
+    }
+}
+
+fn position(latitude: i32, longitude: i32) -> Option<Position> {
+    let (latitude, longitude) = (f64::from(latitude) / PER_DEGREE, f64::from(longitude) / PER_DEGREE);
+    let on_earth = latitude.abs() <= 90.0 && longitude.abs() <= 180.0;
+    on_earth.then(|| Position::new(latitude, longitude))
+}
+
+fn heading_of(tenths: u16) -> Option<Degrees> {
+    // 3600 is north again, 3601 is how the facilities say "unavailable".
+    (tenths <= 3600).then(|| Degrees(f64::from(tenths) / HEADING_PER_DEGREE).normalised())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::MacAddress;
+
+    fn vector() -> LongPositionVector {
+        LongPositionVector {
+            address: GnAddress::new(5, MacAddress([2, 0, 0, 0, 0, 1])),
+            timestamp: TimestampIts(650_000_000_123).tai(),
+            position: Some(Position::new(45.014_765_3, -7.568_490_8)),
+            position_accurate: true,
+            speed: MetresPerSecond(-13.89),
+            heading: Some(Degrees(270.5)),
+        }
+    }
+
+    #[test]
+    fn a_vector_round_trips() {
+        let mut octets = Vec::new();
+        vector().write(&mut octets);
+        assert_eq!(octets.len(), OCTETS);
+        let reception = TimestampIts(650_000_000_500).tai();
+        assert_eq!(LongPositionVector::parse(&octets, reception), Some((vector(), &[][..])));
+        assert_eq!(LongPositionVector::parse(&octets[..23], reception), None);
+    }
+
+    #[test]
+    fn what_is_not_known_reads_as_unknown() {
+        let unknown = LongPositionVector { position: None, heading: None, ..vector() };
+        let mut octets = Vec::new();
+        unknown.write(&mut octets);
+        assert_eq!(LongPositionVector::parse(&octets, unknown.timestamp), Some((unknown, &[][..])));
+    }
+
+    #[test]
+    fn the_ends_of_the_fields_are_kept() {
+        for (speed, expected) in [(1000.0, 163.83), (-1000.0, -163.84), (0.0, 0.0)] {
+            let mut octets = Vec::new();
+            LongPositionVector { speed: MetresPerSecond(speed), ..vector() }.write(&mut octets);
+            let (read, _) = LongPositionVector::parse(&octets, vector().timestamp).unwrap();
+            assert_eq!(read.speed, MetresPerSecond(expected));
+            assert!(read.position_accurate);
+        }
+        assert_eq!(heading_of(3600), Some(Degrees(0.0)));
+        assert_eq!(heading_of(3601), None);
+        assert_eq!(position(900_000_001, 0), None, "unavailable in the facilities' code");
+        assert_eq!(position(0, -1_800_000_001), None);
+        assert!(position(900_000_000, 1_800_000_000).is_some());
+    }
+}
