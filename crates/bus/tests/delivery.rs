@@ -1,5 +1,7 @@
 //! Queues, quality of service, patterns, and who hears of what was lost.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
 use std::time::Duration;
 
 use viaduct_bus::{Bus, Encoded, OpenError, PublishError, Qos, Recv, Subscriber, TypeInfo};

@@ -1,5 +1,7 @@
 //! Callback groups: one callback at a time, on the thread that was asked for, and a panic that stays inside.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};

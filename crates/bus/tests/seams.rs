@@ -1,6 +1,8 @@
 //! The two properties on which everything else stands: a type that the binary does not know passes through, and a
 //! large blob is never copied.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
 use bytes::Bytes;
 use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, Value};

@@ -1,1 +1,27 @@
-//! Placeholder.
+//! A node: components on a bus, listed by one config file.
+//!
+//! The way of a file: text -> [`config::NodeFile`] (parsed, with the place of each key) -> [`Graph`] (checked: every input
+//! is fed, types and quality of service agree, no socket is taken twice) -> [`Node`] (running).
+//!
+//! This crate knows no kind of component and no protocol. Kinds stand in explicit tables of the crates above it and are
+//! handed in ([`Kind`]); nothing registers itself.
+
+pub mod config;
+
+mod component;
+mod context;
+mod graph;
+mod http;
+mod kind;
+mod metrics;
+mod running;
+mod stop;
+mod supervisor;
+
+pub use component::{Component, Edge, Edges, Resource, SettingError, StartError};
+pub use context::{Context, Out};
+pub use graph::Graph;
+pub use kind::{Kind, find_kind};
+pub use running::{Failure, FailureCause};
+pub use stop::Stop;
+pub use supervisor::{Node, NodeError, STOP_TIME_MAX};

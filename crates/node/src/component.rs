@@ -1,0 +1,216 @@
+//! The contract of a component.
+//!
+//! A component is built from its settings by [`Component::start`], which opens topics and registers callbacks with its
+//! [`Context`]. From then on the node owns it and lends `&mut self` to one callback at a time. It counts what it drops,
+//! does a bounded amount of work in a callback, and never blocks in one; blocking and async I/O live in
+//! [`Context::spawn_thread`] and [`Context::spawn_io`].
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use viaduct_bus::{LoanError, OpenError, PublishError, Qos, SchedulingError, TypeInfo};
+use viaduct_messages::Message;
+
+use crate::context::Context;
+
+/// Something that runs on a bus.
+pub trait Component: Sized + Send + 'static {
+    /// The settings, as they stand under `settings:` in the file. Every field is documented and unknown ones are refused.
+    type Settings: DeserializeOwned + JsonSchema + Send + 'static;
+
+    /// What the type cannot say: ranges that belong together, names that must be patterns.
+    ///
+    /// # Errors
+    /// The first setting that is wrong.
+    fn check(_settings: &Self::Settings) -> Result<(), SettingError> {
+        Ok(())
+    }
+
+    /// What these settings make the component read, publish, and take from the system.
+    fn edges(settings: &Self::Settings) -> Edges;
+
+    /// Opens what the component needs and registers its callbacks. Returns when it is ready.
+    ///
+    /// # Errors
+    /// Whatever keeps it from running; the node then stops with its name and this cause.
+    fn start(settings: Self::Settings, context: &mut Context<Self>) -> Result<Self, StartError>;
+
+    /// The last call: queues are empty and I/O has ended.
+    fn stop(&mut self) {}
+}
+
+/// A setting with a value that the component cannot work with.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}`: {problem}")]
+pub struct SettingError {
+    /// Path of the setting: `routes.0.from`.
+    pub key: String,
+    /// What is wrong, what is expected.
+    pub problem: String,
+}
+
+impl SettingError {
+    /// The setting at `key` (a path below `settings`, joined by dots) has this problem.
+    #[must_use]
+    pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { key: key.into(), problem: problem.into() }
+    }
+}
+
+/// What a component reads, publishes, and takes from the system.
+#[derive(Clone, Debug, Default)]
+pub struct Edges {
+    /// Topics or patterns that it reads.
+    pub inputs: Vec<Edge>,
+    /// Topics that it publishes.
+    pub outputs: Vec<Edge>,
+    /// Sockets and files that it takes for itself.
+    pub resources: Vec<Resource>,
+    /// Addresses that it connects to: where a component of the node listens there, that one starts before it and stops
+    /// after it.
+    pub peers: Vec<SocketAddr>,
+}
+
+impl Edges {
+    /// Adds an input of type `M`.
+    #[must_use]
+    pub fn reads<M: Message>(mut self, setting: &str, pattern: &str, qos: Qos) -> Self {
+        self.inputs.push(Edge::new(setting, pattern, Some(TypeInfo::of::<M>()), qos));
+        self
+    }
+
+    /// Adds an input of any type.
+    #[must_use]
+    pub fn reads_untyped(mut self, setting: &str, pattern: &str, qos: Qos) -> Self {
+        self.inputs.push(Edge::new(setting, pattern, None, qos));
+        self
+    }
+
+    /// Adds an output of type `M`.
+    #[must_use]
+    pub fn publishes<M: Message>(mut self, setting: &str, topic: &str, qos: Qos) -> Self {
+        self.outputs.push(Edge::new(setting, topic, Some(TypeInfo::of::<M>()), qos));
+        self
+    }
+
+    /// Adds a socket or a file.
+    #[must_use]
+    pub fn takes(mut self, resource: Resource) -> Self {
+        self.resources.push(resource);
+        self
+    }
+
+    /// Adds an address that the component connects to.
+    #[must_use]
+    pub fn connects(mut self, peer: SocketAddr) -> Self {
+        self.peers.push(peer);
+        self
+    }
+}
+
+/// One topic or pattern at one side of a component.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// Path of the setting that says it, below `settings`; empty where the kind itself does.
+    pub setting: String,
+    /// Name, or pattern for an input (and for an output whose last level depends on the data).
+    pub pattern: String,
+    /// The type; `None` for an input that takes any.
+    pub type_info: Option<TypeInfo>,
+    /// Offered or requested.
+    pub qos: Qos,
+}
+
+impl Edge {
+    fn new(setting: &str, pattern: &str, type_info: Option<TypeInfo>, qos: Qos) -> Self {
+        Self { setting: setting.to_owned(), pattern: pattern.to_owned(), type_info, qos }
+    }
+}
+
+/// Something of which the system has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resource {
+    /// A TCP address on which the component listens.
+    TcpListen {
+        /// The address; port 0 takes any free one.
+        address: SocketAddr,
+        /// Path of the setting that says it, below `settings`.
+        setting: String,
+    },
+    /// A file that the component writes.
+    File {
+        /// The path.
+        path: PathBuf,
+        /// Path of the setting that says it, below `settings`.
+        setting: String,
+    },
+}
+
+impl Resource {
+    pub(crate) fn setting(&self) -> &str {
+        match self {
+            Self::TcpListen { setting, .. } | Self::File { setting, .. } => setting,
+        }
+    }
+
+    pub(crate) fn conflicts(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::TcpListen { address: a, .. }, Self::TcpListen { address: b, .. }) => {
+                let same_host = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
+                a.port() != 0 && a.port() == b.port() && same_host
+            }
+            (Self::File { path: a, .. }, Self::File { path: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl std::fmt::Display for Resource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::TcpListen { address, .. } => write!(f, "TCP {address}"),
+            Self::File { path, .. } => write!(f, "file {}", path.display()),
+        }
+    }
+}
+
+/// Why a component does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A topic cannot be opened.
+    #[error(transparent)]
+    Topic(#[from] OpenError),
+    /// No buffer of the size it needs.
+    #[error(transparent)]
+    Loan(#[from] LoanError),
+    /// A first message cannot be published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
+    /// A thread cannot be started as asked.
+    #[error(transparent)]
+    Thread(#[from] SchedulingError),
+    /// A setting turns out to be wrong only now.
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    /// The system refuses something.
+    #[error("{what}: {cause}")]
+    Io {
+        /// What was tried: `cannot listen on 127.0.0.1:1883`.
+        what: String,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl StartError {
+    /// What was tried, and what the system says about it.
+    #[must_use]
+    pub fn io(what: impl Into<String>, cause: std::io::Error) -> Self {
+        Self::Io { what: what.into(), cause }
+    }
+}

@@ -1,0 +1,101 @@
+//! What is wrong with a file: file, line, key, problem.
+
+use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
+
+use super::outline::{Outline, Place};
+
+/// A config that is refused. Displays as `vehicle.yaml:7:5: components.station.kind: no kind ...`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    file: String,
+    place: Option<Place>,
+    key: String,
+    problem: String,
+}
+
+/// A problem with the key that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    key: String,
+    text: String,
+}
+
+impl Problem {
+    /// The key at that path (joined by dots) has this problem.
+    #[must_use]
+    pub fn new(key: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { key: key.into(), text: text.into() }
+    }
+}
+
+impl ConfigError {
+    /// A problem of a file whose text is not there to find the key in.
+    #[must_use]
+    pub fn new(file: &str, problem: Problem) -> Self {
+        Self { file: file.to_owned(), place: None, key: problem.key, problem: problem.text }
+    }
+
+    /// A problem of a key; its place is looked up in the text.
+    #[must_use]
+    pub fn located(file: &str, text: &str, problem: Problem) -> Self {
+        let place = Outline::of(text).and_then(|outline| outline.place(&problem.key));
+        Self { place, ..Self::new(file, problem) }
+    }
+
+    /// The file could not be read at all.
+    #[must_use]
+    pub fn unreadable(file: &str, cause: &std::io::Error) -> Self {
+        Self::new(file, Problem::new("", format!("cannot be read: {cause}")))
+    }
+
+    /// What the YAML reader says; the key is looked up by the place.
+    pub(crate) fn from_yaml(file: &str, text: &str, error: &serde_saphyr::Error) -> Self {
+        if text.trim().is_empty() {
+            return Self::new(file, Problem::new("", "the file is empty; a node starts with `node: NAME`"));
+        }
+        let place = error.location().map(Place::of);
+        let key = place.and_then(|place| Outline::of(text).map(|outline| outline.path(place))).unwrap_or_default();
+        Self { file: file.to_owned(), place, key, problem: plain(error) }
+    }
+
+    /// What is wrong with the settings of a component.
+    pub(crate) fn from_settings(file: &str, text: &str, component: &str, error: &SettingsError) -> Self {
+        match error {
+            SettingsError::InFile(error) => Self::from_yaml(file, text, error),
+            SettingsError::Absent(error) => {
+                let key = format!("components.{component}.settings");
+                Self::located(file, text, Problem::new(key, plain(error)))
+            }
+        }
+    }
+}
+
+/// The message without the place, which stands before it already.
+fn plain(error: &serde_saphyr::Error) -> String {
+    let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
+    message.replace(", set DuplicateKeyPolicy in Options if acceptable", "")
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(Place { line, column }) = self.place {
+            write!(f, ":{line}:{column}")?;
+        }
+        if !self.key.is_empty() {
+            write!(f, ": {}", self.key)?;
+        }
+        write!(f, ": {}", self.problem)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Why settings cannot be read.
+#[derive(Debug)]
+pub(crate) enum SettingsError {
+    /// They are in the file and wrong.
+    InFile(serde_saphyr::Error),
+    /// They are not in the file, and there is no default for all of them.
+    Absent(serde_saphyr::Error),
+}

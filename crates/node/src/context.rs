@@ -1,0 +1,215 @@
+//! What a component has in its hands while it starts, and in each callback.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use viaduct_bus::{
+    Bus, Counter, GroupBuilder, Hop, OpenError, Publisher, Qos, Sample, SchedulingError, Subscriber, TypeInfo,
+    UntypedPublisher, UntypedSample, UntypedSubscriber,
+};
+use viaduct_messages::Message;
+use viaduct_units::Now;
+
+use crate::running::{FailureCause, Failures};
+use crate::stop::Stop;
+
+/// A component's view of its node while it starts.
+pub struct Context<C> {
+    pub(crate) name: String,
+    pub(crate) bus: Bus,
+    pub(crate) runtime: Handle,
+    pub(crate) stop: Stop,
+    pub(crate) failures: Failures,
+    pub(crate) group: GroupBuilder<C>,
+    pub(crate) tasks: Vec<tokio::task::JoinHandle<()>>,
+    pub(crate) threads: Vec<std::thread::JoinHandle<()>>,
+}
+
+impl<C: Send + 'static> Context<C> {
+    /// The component's name in the file.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The node's name.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        self.bus.node()
+    }
+
+    /// The node's bus, for those that read its statistics.
+    #[must_use]
+    pub fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// A number of its own for each component, the same at every start: what machines are seeded with.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        // FNV-1a, which is the same on every machine and in every version.
+        let octets = self.bus.node().bytes().chain([0]).chain(self.name.bytes());
+        octets.fold(0xCBF2_9CE4_8422_2325, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01B3))
+    }
+
+    /// Opens a topic for publishing.
+    ///
+    /// # Errors
+    /// As [`Bus::publisher`].
+    pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<Publisher<M>, OpenError> {
+        self.bus.publisher(topic, qos, &self.name)
+    }
+
+    /// Opens a topic for publishing octets of a type that this binary need not know.
+    ///
+    /// # Errors
+    /// As [`Bus::publisher_untyped`].
+    pub fn publisher_untyped(&self, topic: &str, info: TypeInfo, qos: Qos) -> Result<UntypedPublisher, OpenError> {
+        self.bus.publisher_untyped(topic, info, qos, &self.name)
+    }
+
+    /// Opens a topic or a pattern for reading.
+    ///
+    /// # Errors
+    /// As [`Bus::subscribe`].
+    pub fn subscribe<M: Message>(&self, pattern: &str, qos: Qos) -> Result<Subscriber<M>, OpenError> {
+        self.bus.subscribe(pattern, qos, &self.name)
+    }
+
+    /// Opens a topic or a pattern for reading without knowing the type.
+    ///
+    /// # Errors
+    /// As [`Bus::subscribe_untyped`].
+    pub fn subscribe_untyped(&self, pattern: &str, qos: Qos) -> Result<UntypedSubscriber, OpenError> {
+        self.bus.subscribe_untyped(pattern, qos, &self.name)
+    }
+
+    /// Calls `callback` with each sample of the subscription.
+    pub fn on<M, F>(&mut self, subscriber: Subscriber<M>, mut callback: F)
+    where
+        M: Message,
+        F: FnMut(&mut C, Sample<M>, &mut Out) + Send + 'static,
+    {
+        let failures = self.failures.clone();
+        self.group.on(subscriber, move |component, sample, now| {
+            Out::lend(&failures, now, |out| callback(component, sample, out));
+        });
+    }
+
+    /// Calls `callback` with each sample of topics whose types it need not know.
+    pub fn on_untyped<F>(&mut self, subscriber: UntypedSubscriber, mut callback: F)
+    where
+        F: FnMut(&mut C, UntypedSample, &mut Out) + Send + 'static,
+    {
+        let failures = self.failures.clone();
+        self.group.on_untyped(subscriber, move |component, sample, now| {
+            Out::lend(&failures, now, |out| callback(component, sample, out));
+        });
+    }
+
+    /// Calls `callback` every `period`.
+    pub fn every<F>(&mut self, period: Duration, mut callback: F)
+    where
+        F: FnMut(&mut C, &mut Out) + Send + 'static,
+    {
+        let failures = self.failures.clone();
+        self.group.every(period, move |component, now| Out::lend(&failures, now, |out| callback(component, out)));
+    }
+
+    /// Runs async I/O beside the callbacks. It ends when [`Stop::asked`] says so; an error from it stops the node.
+    pub fn spawn_io<F, E>(&mut self, future: F)
+    where
+        F: Future<Output = Result<(), E>> + Send + 'static,
+        E: std::fmt::Display + 'static,
+    {
+        let (failures, watched) = (self.failures.clone(), self.runtime.spawn(future_as_text(future)));
+        self.tasks.push(self.runtime.spawn(async move {
+            match watched.await {
+                Ok(Ok(())) => {}
+                Ok(Err(cause)) => failures.report(FailureCause::Io(cause)),
+                Err(ended) if ended.is_panic() => {
+                    failures.report(FailureCause::Panic(panic_text(&*ended.into_panic())))
+                }
+                Err(_) => {}
+            }
+        }));
+    }
+
+    /// Runs blocking I/O on a thread of its own. It looks at [`Stop::is_asked`] between two waits of at most 100 ms; an
+    /// error from it stops the node.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub fn spawn_thread<F, E>(&mut self, body: F) -> Result<(), SchedulingError>
+    where
+        F: FnOnce() -> Result<(), E> + Send + 'static,
+        E: std::fmt::Display,
+    {
+        let failures = self.failures.clone();
+        let guarded = move || match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
+            Ok(Ok(())) => {}
+            Ok(Err(cause)) => failures.report(FailureCause::Io(cause.to_string())),
+            Err(panic) => failures.report(FailureCause::Panic(panic_text(&*panic))),
+        };
+        let thread = std::thread::Builder::new().name(self.name.clone()).spawn(guarded);
+        self.threads.push(thread.map_err(|cause| SchedulingError::Spawn { name: self.name.clone(), cause })?);
+        Ok(())
+    }
+
+    /// Says when the component is asked to end.
+    #[must_use]
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// A counter of this component.
+    #[must_use]
+    pub fn counter(&self, name: &str) -> Counter {
+        self.bus.counter(&self.name, name, None)
+    }
+
+    /// A counter of this component for one of several reasons.
+    #[must_use]
+    pub fn counter_for(&self, name: &str, reason: &str) -> Counter {
+        self.bus.counter(&self.name, name, Some(reason))
+    }
+
+    /// The place where this component measures messages that it does not publish again.
+    #[must_use]
+    pub fn hop(&self) -> Hop {
+        self.bus.hop(&self.name)
+    }
+}
+
+/// What a callback has in its hands beside its message.
+pub struct Out {
+    /// The moment at which the callback began.
+    pub now: Now,
+    failure: Option<String>,
+}
+
+impl Out {
+    fn lend(failures: &Failures, now: Now, call: impl FnOnce(&mut Self)) {
+        let mut out = Self { now, failure: None };
+        call(&mut out);
+        if let Some(cause) = out.failure {
+            failures.report(FailureCause::Io(cause));
+        }
+    }
+
+    /// Ends the node: the component cannot go on.
+    pub fn fail(&mut self, cause: impl std::fmt::Display) {
+        self.failure = Some(cause.to_string());
+    }
+}
+
+async fn future_as_text<E: std::fmt::Display>(future: impl Future<Output = Result<(), E>>) -> Result<(), String> {
+    future.await.map_err(|cause| cause.to_string())
+}
+
+/// What a panic said.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())
+}

@@ -1,0 +1,149 @@
+//! Kinds of components: what a table says of each.
+
+use std::any::Any;
+
+use viaduct_bus::{Bus, Executor, Timers};
+
+use crate::component::{Component, Edges, SettingError, StartError};
+use crate::config::{SettingsError, settings_of};
+use crate::context::Context;
+use crate::running::{FailureCause, Failures, Running, Runs};
+use crate::stop::Stop;
+
+/// One row of a table of kinds.
+#[derive(Clone, Copy)]
+pub struct Kind {
+    /// The name after `kind:`.
+    pub name: &'static str,
+    /// One sentence for users.
+    pub summary: &'static str,
+    /// The smallest settings that start, as YAML: what the contract test starts it with, and an example in the docs.
+    pub example: &'static str,
+    schema: fn() -> schemars::Schema,
+    parse: fn(&str, &str) -> Result<Settings, SettingsError>,
+}
+
+/// Settings of a component whose type the node need not know.
+pub(crate) struct Settings {
+    pub(crate) edges: Edges,
+    pub(crate) check: Result<(), SettingError>,
+    value: Box<dyn Any + Send>,
+    build: fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn Running>, StartError>,
+}
+
+/// What the node gives to a component that starts.
+pub(crate) struct Environment {
+    pub(crate) name: String,
+    pub(crate) bus: Bus,
+    pub(crate) executor: Executor,
+    pub(crate) timers: Timers,
+    pub(crate) runtime: tokio::runtime::Handle,
+    pub(crate) failures: Failures,
+}
+
+impl Kind {
+    /// The row of component `C`.
+    #[must_use]
+    pub const fn of<C: Component>(name: &'static str, summary: &'static str, example: &'static str) -> Self {
+        Self { name, summary, example, schema: schema::<C>, parse: parse::<C> }
+    }
+
+    /// JSON schema of the settings, with docs and defaults.
+    #[must_use]
+    pub fn schema(&self) -> schemars::Schema {
+        (self.schema)()
+    }
+
+    /// Reads the settings of one component out of a node's file.
+    pub(crate) fn settings(&self, text: &str, component: &str) -> Result<Settings, SettingsError> {
+        (self.parse)(text, component)
+    }
+}
+
+impl Settings {
+    pub(crate) fn build(self, environment: Environment) -> Result<Box<dyn Running>, StartError> {
+        (self.build)(self.value, environment)
+    }
+}
+
+/// The row of that name; where there is none, the names that come close.
+///
+/// # Errors
+/// No such kind.
+pub fn find_kind<'a>(kinds: &'a [Kind], name: &str) -> Result<&'a Kind, Vec<&'static str>> {
+    let close = |kind: &&Kind| kind.name.contains(name) || name.contains(kind.name) || distance(kind.name, name) <= 3;
+    kinds
+        .iter()
+        .find(|kind| kind.name == name)
+        .ok_or_else(|| kinds.iter().filter(close).map(|kind| kind.name).collect())
+}
+
+fn schema<C: Component>() -> schemars::Schema {
+    schemars::schema_for!(C::Settings)
+}
+
+fn parse<C: Component>(text: &str, component: &str) -> Result<Settings, SettingsError> {
+    let settings: C::Settings = settings_of(text, component)?;
+    let (check, edges) = (C::check(&settings), C::edges(&settings));
+    Ok(Settings { edges, check, value: Box::new(settings), build: build::<C> })
+}
+
+fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Result<Box<dyn Running>, StartError> {
+    // `parse` of the same type parameter made the value.
+    let settings =
+        settings.downcast::<C::Settings>().map_err(|_| StartError::Other("settings of another kind".into()))?;
+    let (stop, asked) = Stop::pair();
+    let mut context = Context {
+        name: own.name.clone(),
+        bus: own.bus,
+        runtime: own.runtime.clone(),
+        stop: asked,
+        failures: own.failures.clone(),
+        group: viaduct_bus::GroupBuilder::default(),
+        tasks: Vec::new(),
+        threads: Vec::new(),
+    };
+    let started = {
+        let _inside = own.runtime.enter();
+        C::start(*settings, &mut context)
+    };
+    let Context { group, tasks, threads, .. } = context;
+    let component = match started {
+        Ok(component) => component,
+        Err(error) => {
+            stop.ask();
+            return Err(error);
+        }
+    };
+    let failures = own.failures;
+    let group = group.build(&own.name, component, &own.executor, &own.timers, move |panic| {
+        failures.report(FailureCause::Panic(panic.message));
+    });
+    Ok(Box::new(Runs { group, stop, tasks, threads, runtime: own.runtime }))
+}
+
+/// Edits that make one word of the other (Levenshtein).
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (index, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (column, b) in other.chars().enumerate() {
+            let changed = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::distance;
+
+    #[test]
+    fn distance_counts_edits() {
+        for (one, other, edits) in [("station", "station", 0), ("its_station", "its_staton", 1), ("", "abc", 3)] {
+            assert_eq!(distance(one, other), edits);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The bus's counts and latencies as Prometheus reads them.
+//!
+//! The bus keeps its own numbers, one set a node; they are written into a recorder of the metrics facade when somebody
+//! scrapes. There is no recorder of the whole process, so that two nodes in one process do not mix.
+
+use metrics::{counter, gauge};
+use metrics_exporter_prometheus::PrometheusBuilder;
+use viaduct_bus::{BusSnapshot, Percentiles};
+
+/// The snapshot in the text format of Prometheus.
+pub(crate) fn render(snapshot: &BusSnapshot) -> String {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    metrics::with_local_recorder(&recorder, || record(snapshot));
+    recorder.handle().render()
+}
+
+fn record(snapshot: &BusSnapshot) {
+    let node = || snapshot.node.clone();
+    for topic in &snapshot.topics {
+        counter!("viaduct_topic_published_total", "node" => node(), "topic" => topic.topic.clone())
+            .absolute(topic.published);
+        for end in &topic.subscriptions {
+            let labels = [
+                ("node", node()),
+                ("topic", topic.topic.clone()),
+                ("subscriber", end.subscriber.clone()),
+                ("pattern", end.pattern.clone()),
+            ];
+            counter!("viaduct_subscription_delivered_total", &labels).absolute(end.delivered);
+            gauge!("viaduct_subscription_queued", &labels).set(end.queued as f64);
+            for (reason, count) in &end.dropped {
+                let mut labels = labels.to_vec();
+                labels.push(("reason", (*reason).to_owned()));
+                counter!("viaduct_subscription_dropped_total", &labels).absolute(*count);
+            }
+            latency("viaduct_subscription_latency_seconds", &labels, &end.total);
+        }
+    }
+    for hop in &snapshot.hops {
+        let labels = [("node", node()), ("from", hop.from.clone()), ("to", hop.to.clone())];
+        latency("viaduct_hop_latency_seconds", &labels, &hop.total);
+    }
+    for count in &snapshot.counters {
+        let mut labels = vec![("node", node()), ("component", count.component.clone())];
+        labels.extend(count.reason.clone().map(|reason| ("reason", reason)));
+        counter!(format!("viaduct_component_{}_total", count.name), &labels).absolute(count.value);
+    }
+}
+
+/// A distribution as the quantiles of a Prometheus summary.
+fn latency(name: &'static str, labels: &[(&'static str, String)], percentiles: &Percentiles) {
+    if percentiles.count == 0 {
+        return;
+    }
+    let quantiles = [("0.5", percentiles.p50_us), ("0.99", percentiles.p99_us), ("0.999", percentiles.p999_us)];
+    for (quantile, microseconds) in quantiles {
+        let mut labels = labels.to_vec();
+        labels.push(("quantile", quantile.to_owned()));
+        gauge!(name, &labels).set(microseconds / 1e6);
+    }
+    counter!(format!("{name}_count"), labels).absolute(percentiles.count);
+    gauge!(format!("{name}_sum"), labels).set(percentiles.mean_us * percentiles.count as f64 / 1e6);
+}

@@ -1,0 +1,108 @@
+//! A component that runs, and what can go wrong with it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use viaduct_bus::CallbackGroup;
+
+use crate::component::Component;
+use crate::stop::StopSender;
+
+/// Failures that wait to be seen at most; one is enough to stop the node.
+pub(crate) const FAILURES_MAX: usize = 64;
+
+/// A component that cannot go on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("component `{component}` {cause}")]
+pub struct Failure {
+    /// Its name in the file.
+    pub component: String,
+    /// What happened.
+    pub cause: FailureCause,
+}
+
+/// What ended a component.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FailureCause {
+    /// Its code panicked: a defect.
+    #[error("panicked: {0}")]
+    Panic(String),
+    /// Its I/O ended with an error, or it gave up itself.
+    #[error("failed: {0}")]
+    Io(String),
+}
+
+/// Where a component's failures go.
+#[derive(Clone)]
+pub(crate) struct Failures {
+    component: Arc<str>,
+    sender: mpsc::Sender<Failure>,
+}
+
+impl Failures {
+    pub(crate) fn new(component: &str, sender: mpsc::Sender<Failure>) -> Self {
+        Self { component: component.into(), sender }
+    }
+
+    pub(crate) fn report(&self, cause: FailureCause) {
+        // When the channel is full the node is stopping for another failure already.
+        let _ = self.sender.try_send(Failure { component: self.component.to_string(), cause });
+    }
+}
+
+/// A running component whose type the node need not know.
+pub(crate) trait Running: Send {
+    /// Asks it to end and waits, at most until the deadline, until its queues are empty and its I/O has ended; whether
+    /// it came to that.
+    fn stop(self: Box<Self>, deadline: Instant) -> bool;
+}
+
+/// A running component.
+pub(crate) struct Runs<C> {
+    pub(crate) group: CallbackGroup<C>,
+    pub(crate) stop: StopSender,
+    pub(crate) tasks: Vec<tokio::task::JoinHandle<()>>,
+    pub(crate) threads: Vec<std::thread::JoinHandle<()>>,
+    pub(crate) runtime: Handle,
+}
+
+impl<C: Component> Running for Runs<C> {
+    fn stop(self: Box<Self>, deadline: Instant) -> bool {
+        let Self { group, stop, tasks, threads, runtime } = *self;
+        // What fed this component has ended: first the callbacks see what is queued, then I/O sends what they made,
+        // and what I/O received last is seen by the callbacks again.
+        let drained = group.wait_until_idle(deadline);
+        stop.ask();
+        let tasks_ended = tasks.into_iter().fold(true, |ended, task| join_task(&runtime, task, deadline) && ended);
+        let threads_ended = threads.into_iter().fold(true, |ended, thread| join_thread(thread, deadline) && ended);
+        let drained = group.wait_until_idle(deadline) && drained;
+        let component = group.end(deadline);
+        let whole = component.is_some();
+        if let Some(mut component) = component {
+            component.stop();
+        }
+        drained && tasks_ended && threads_ended && whole
+    }
+}
+
+fn join_task(runtime: &Handle, task: tokio::task::JoinHandle<()>, deadline: Instant) -> bool {
+    let abort = task.abort_handle();
+    let ended = runtime.block_on(async { tokio::time::timeout_at(deadline.into(), task).await.is_ok() });
+    if !ended {
+        abort.abort();
+    }
+    ended
+}
+
+fn join_thread(thread: std::thread::JoinHandle<()>, deadline: Instant) -> bool {
+    while !thread.is_finished() {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    // Its panic was caught and reported inside.
+    thread.join().is_ok()
+}

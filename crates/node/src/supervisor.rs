@@ -1,0 +1,178 @@
+//! Starts a node, watches it, and stops it in the order in which messages flow.
+
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use viaduct_bus::{Bus, Executor, SchedulingError, Timers};
+
+use crate::component::StartError;
+use crate::graph::Graph;
+use crate::http;
+use crate::kind::Environment;
+use crate::running::{FAILURES_MAX, Failure, Failures, Running};
+
+/// Time within which a node has stopped, queues drained or not.
+pub const STOP_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// How often rates and recent latencies are renewed.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Why a node does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// A component does not start; those that had started are stopped again.
+    #[error("{file}: component `{component}` does not start: {cause}")]
+    Start {
+        /// The node's file.
+        file: String,
+        /// Name of the component.
+        component: String,
+        /// Its reason.
+        cause: StartError,
+    },
+    /// The node's own threads cannot be started.
+    #[error("{file}: {cause}")]
+    Threads {
+        /// The node's file.
+        file: String,
+        /// What the system says.
+        cause: SchedulingError,
+    },
+    /// The node's HTTP endpoint cannot listen.
+    #[error("{file}: http: cannot listen on {address}: {cause}")]
+    Http {
+        /// The node's file.
+        file: String,
+        /// The address.
+        address: std::net::SocketAddr,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+}
+
+/// A running node.
+pub struct Node {
+    name: String,
+    bus: Bus,
+    /// In the order of flow: stopped from the first to the last.
+    components: Vec<(String, Box<dyn Running>)>,
+    failures: mpsc::Receiver<Failure>,
+    http: Option<http::Endpoint>,
+    ticker: tokio::task::JoinHandle<()>,
+}
+
+impl Node {
+    /// Starts the components of a graph, those that are fed before those that feed them.
+    ///
+    /// # Errors
+    /// The first component that does not start, with its cause.
+    pub fn start(graph: Graph, runtime: &Handle) -> Result<Self, NodeError> {
+        let Graph { file, node, components } = graph;
+        let threads = |cause| NodeError::Threads { file: file.clone(), cause };
+        let bus = Bus::new(&node.node);
+        let pool = Executor::pool(&format!("{}-pool", node.node), node.pool_threads).map_err(threads)?;
+        let timers = Timers::start().map_err(threads)?;
+        let (sender, failures) = mpsc::channel(FAILURES_MAX);
+        let ticker = runtime.spawn(tick(bus.clone()));
+        let mut started = Self { name: node.node, bus, components: Vec::new(), failures, http: None, ticker };
+        for component in components.into_iter().rev() {
+            let name = component.name;
+            let built = component.run.executor(&name, &pool).map_err(StartError::Thread).and_then(|executor| {
+                component.settings.build(Environment {
+                    name: name.clone(),
+                    bus: started.bus.clone(),
+                    executor,
+                    timers: timers.clone(),
+                    runtime: runtime.clone(),
+                    failures: Failures::new(&name, sender.clone()),
+                })
+            });
+            match built {
+                Ok(running) => started.components.insert(0, (name, running)),
+                Err(cause) => {
+                    started.stop();
+                    return Err(NodeError::Start { file, component: name, cause });
+                }
+            }
+        }
+        if let Some(address) = node.http {
+            match runtime.block_on(http::Endpoint::start(address, started.bus.clone())) {
+                Ok(endpoint) => started.http = Some(endpoint),
+                Err(cause) => {
+                    started.stop();
+                    return Err(NodeError::Http { file, address, cause });
+                }
+            }
+        }
+        tracing::info!(node = started.name, components = started.components.len(), "node started");
+        Ok(started)
+    }
+
+    /// Name of the node.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The node's bus, for those that read its statistics or put messages in.
+    #[must_use]
+    pub const fn bus(&self) -> &Bus {
+        &self.bus
+    }
+
+    /// Where the node's HTTP endpoint listens, where it has one.
+    #[must_use]
+    pub fn http_address(&self) -> Option<std::net::SocketAddr> {
+        self.http.as_ref().map(http::Endpoint::address)
+    }
+
+    /// Waits for a component that cannot go on. Cancelling the wait loses nothing.
+    pub async fn failed(&mut self) -> Failure {
+        match self.failures.recv().await {
+            Some(failure) => failure,
+            // Nobody is left that could fail.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// A failure that has happened already.
+    pub fn try_failed(&mut self) -> Option<Failure> {
+        self.failures.try_recv().ok()
+    }
+
+    /// Stops the node in the order of flow, so that each component sees what the one before it sent last. Returns within
+    /// [`STOP_TIME_MAX`]; whether every queue was drained. Not to be called from async code.
+    pub fn stop(mut self) -> bool {
+        let deadline = Instant::now() + STOP_TIME_MAX;
+        let mut clean = true;
+        for (name, component) in std::mem::take(&mut self.components) {
+            if !component.stop(deadline) {
+                tracing::warn!(node = self.name, component = name, "component did not end in time; its queue is lost");
+                clean = false;
+            }
+        }
+        self.bus.close();
+        self.http = None;
+        self.ticker.abort();
+        tracing::info!(node = self.name, clean, "node stopped");
+        clean
+    }
+}
+
+/// Renews rates and recent latencies.
+async fn tick(bus: Bus) {
+    let mut interval = tokio::time::interval(TICK);
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut last = Instant::now();
+    loop {
+        interval.tick().await;
+        let now = Instant::now();
+        let seconds = (now - last).as_secs_f64();
+        // The first tick comes at once.
+        if seconds > 0.1 {
+            bus.tick(seconds);
+            last = now;
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! A node with small components of its own: start, stop, failures, and what is refused before the start.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::runtime::Runtime;
+use viaduct_bus::{Publisher, Qos};
+use viaduct_messages::foxglove::{LocationFix, Log};
+use viaduct_node::{
+    Component, Context, Edges, FailureCause, Graph, Kind, Node, NodeError, Resource, SettingError, StartError,
+};
+
+/// Publishes `count` logs and then waits; may be told to panic or to fail.
+struct Source {
+    publisher: Publisher<Log>,
+    left: u32,
+    then: Then,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SourceSettings {
+    /// Where to publish.
+    topic: String,
+    /// How many logs.
+    #[serde(default)]
+    count: u32,
+    /// What to do after the last.
+    #[serde(default)]
+    then: Then,
+    /// Where to listen.
+    listen: Option<SocketAddr>,
+}
+
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Then {
+    #[default]
+    Rest,
+    Panic,
+    Fail,
+    PanicInIo,
+    RefuseToStart,
+}
+
+impl Component for Source {
+    type Settings = SourceSettings;
+
+    fn check(settings: &SourceSettings) -> Result<(), SettingError> {
+        if settings.count > 1000 { Err(SettingError::new("count", "more than 1000")) } else { Ok(()) }
+    }
+
+    fn edges(settings: &SourceSettings) -> Edges {
+        let edges = Edges::default().publishes::<Log>("topic", &settings.topic, RELIABLE);
+        match settings.listen {
+            Some(address) => edges.takes(Resource::TcpListen { address, setting: "listen".into() }),
+            None => edges,
+        }
+    }
+
+    fn start(settings: SourceSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        if settings.then == Then::RefuseToStart {
+            return Err(StartError::Other("no camera at /dev/video7".into()));
+        }
+        if settings.then == Then::PanicInIo {
+            context.spawn_io(async { if true { panic!("in I/O") } else { Ok::<(), String>(()) } });
+        }
+        context.every(Duration::from_millis(1), |source, out| source.tick(out));
+        Ok(Self { publisher: context.publisher(&settings.topic, RELIABLE)?, left: settings.count, then: settings.then })
+    }
+}
+
+const RELIABLE: Qos = Qos::reliable(4, Duration::from_secs(10));
+
+impl Source {
+    fn tick(&mut self, out: &mut viaduct_node::Out) {
+        while self.left > 0 {
+            self.left -= 1;
+            self.publisher.publish(Log::default()).unwrap();
+        }
+        match self.then {
+            Then::Panic => panic!("the source is broken"),
+            Then::Fail => out.fail("the sensor is gone"),
+            _ => {}
+        }
+    }
+}
+
+/// Counts logs slowly, and says at its stop how many it saw.
+struct Sink {
+    seen: u32,
+    test: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct SinkSettings {
+    /// What to read.
+    from: String,
+    /// Under which name to report.
+    #[serde(default)]
+    test: String,
+}
+
+static SEEN: Mutex<Vec<(String, u32)>> = Mutex::new(Vec::new());
+
+impl Component for Sink {
+    type Settings = SinkSettings;
+
+    fn edges(settings: &SinkSettings) -> Edges {
+        Edges::default().reads::<Log>("from", &settings.from, RELIABLE)
+    }
+
+    fn start(settings: SinkSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        let logs = context.subscribe::<Log>(&settings.from, RELIABLE)?;
+        let counter = context.counter("seen");
+        context.on(logs, move |sink, _, _| {
+            std::thread::sleep(Duration::from_micros(200));
+            counter.increment();
+            sink.seen += 1;
+        });
+        Ok(Self { seen: 0, test: settings.test })
+    }
+
+    fn stop(&mut self) {
+        SEEN.lock().unwrap().push((self.test.clone(), self.seen));
+    }
+}
+
+/// Publishes another type.
+struct Gps;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GpsSettings {}
+
+impl Component for Gps {
+    type Settings = GpsSettings;
+
+    fn edges(_: &GpsSettings) -> Edges {
+        Edges::default().publishes::<LocationFix>("", "gps/fix", Qos::sensor_data())
+    }
+
+    fn start(_: GpsSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
+        Ok(Self)
+    }
+}
+
+const KINDS: [Kind; 3] = [
+    Kind::of::<Source>("source", "Publishes logs.", "topic: log"),
+    Kind::of::<Sink>("sink", "Counts logs.", "from: log"),
+    Kind::of::<Gps>("gps", "Publishes positions.", ""),
+];
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+fn start(runtime: &Runtime, text: &str) -> Result<Node, NodeError> {
+    Node::start(Graph::resolve("test.yaml", text, &KINDS).unwrap(), runtime.handle())
+}
+
+fn refused(text: &str) -> String {
+    Graph::resolve("test.yaml", text, &KINDS).err().expect("is accepted").to_string()
+}
+
+fn pair(source: &str, sink: &str) -> String {
+    format!(
+        "node: test\ncomponents:\n  a-sink: {{ kind: sink, settings: {{ from: log, {sink} }} }}\n  \
+         z-source: {{ kind: source, settings: {{ topic: log, {source} }} }}\n"
+    )
+}
+
+#[test]
+fn a_stop_drains_every_queue_before_the_last_call() {
+    let runtime = runtime();
+    let node = start(&runtime, &pair("count: 1000", "test: drained")).unwrap();
+    // The source publishes in its first turn; only that turn has begun when the stop comes.
+    while node.bus().snapshot().topics[0].published < 10 {
+        std::thread::yield_now();
+    }
+    assert!(node.stop());
+    assert!(SEEN.lock().unwrap().contains(&("drained".into(), 1000)));
+}
+
+#[test]
+fn a_panic_in_a_callback_is_reported_with_the_component() {
+    let runtime = runtime();
+    let mut node = start(&runtime, &pair("then: panic", "test: x")).unwrap();
+    let failure = runtime.block_on(node.failed());
+    assert_eq!(failure.to_string(), "component `z-source` panicked: the source is broken");
+    assert!(node.stop() || failure.cause == FailureCause::Panic("the source is broken".into()));
+}
+
+#[test]
+fn a_panic_in_io_and_a_failure_are_reported_too() {
+    let runtime = runtime();
+    for (then, expected) in [
+        ("panic_in_io", "component `z-source` panicked: in I/O"),
+        ("fail", "component `z-source` failed: the sensor is gone"),
+    ] {
+        let mut node = start(&runtime, &pair(&format!("then: {then}"), "test: x")).unwrap();
+        assert_eq!(runtime.block_on(node.failed()).to_string(), expected);
+        node.stop();
+    }
+}
+
+#[test]
+fn a_component_that_does_not_start_stops_the_others_and_is_named() {
+    let runtime = runtime();
+    let error = start(&runtime, &pair("then: refuse_to_start", "test: stopped-again")).err().unwrap();
+    assert_eq!(error.to_string(), "test.yaml: component `z-source` does not start: no camera at /dev/video7");
+    assert!(SEEN.lock().unwrap().contains(&("stopped-again".into(), 0)));
+}
+
+#[test]
+fn the_http_endpoint_shows_health_metrics_and_topics() {
+    let runtime = runtime();
+    let node = start(&runtime, &format!("http: 127.0.0.1:0\n{}", pair("count: 7", "test: http"))).unwrap();
+    let address = node.http_address().unwrap();
+    assert_eq!(get(address, "/healthz").1, "ok\n");
+    while !get(address, "/metrics").1.contains("viaduct_component_seen_total{node=\"test\",component=\"a-sink\"} 7") {
+        std::thread::yield_now();
+    }
+    let metrics = get(address, "/metrics").1;
+    assert!(metrics.contains("viaduct_topic_published_total{node=\"test\",topic=\"log\"} 7"), "{metrics}");
+    assert!(metrics.contains("viaduct_hop_latency_seconds{"), "{metrics}");
+    let topics: serde_json::Value = serde_json::from_str(&get(address, "/topics").1).unwrap();
+    assert_eq!(topics["topics"][0]["type"], "foxglove.Log");
+    assert_eq!(topics["topics"][0]["subscriptions"][0]["delivered"], 7);
+    assert!(get(address, "/nothing").0.contains("404"));
+    node.stop();
+}
+
+/// Status line and body of a GET.
+fn get(address: SocketAddr, path: &str) -> (String, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.lines().next().unwrap().to_owned(), body.to_owned())
+}
+
+#[test]
+fn a_port_that_is_in_use_is_named_with_its_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let text = format!(
+        "node: a\ncomponents:\n  s:\n    kind: source\n    settings:\n      topic: log\n      listen: {address}\n"
+    );
+    let error = Graph::resolve("a.yaml", &text, &KINDS).unwrap().check_ports(&text).unwrap_err().to_string();
+    assert!(
+        error.starts_with(&format!("a.yaml:7:7: components.s.settings.listen: cannot listen on {address}: ")),
+        "{error}"
+    );
+}
+
+#[test]
+fn graphs_that_cannot_work_are_refused_with_the_key() {
+    let two_listen = "node: a\ncomponents:\n  s: { kind: source, settings: { topic: log, listen: 127.0.0.1:7001 } }\n  t: { kind: source, settings: { topic: log, listen: 0.0.0.0:7001 } }\n";
+    for (text, expected) in [
+        (
+            "node: a\ncomponents:\n  s: { kind: sinc, settings: { from: log } }\n",
+            "test.yaml:3:8: components.s.kind: there is no kind `sinc`; did you mean `sink`?",
+        ),
+        (
+            "node: a\ncomponents:\n  s: { kind: sink, settings: { from: log } }\n",
+            "test.yaml:3:32: components.s.settings.from: no component of the node publishes `log`; it publishes nothing",
+        ),
+        (
+            "node: a\ncomponents:\n  g: { kind: gps }\n  s: { kind: sink, settings: { from: gps/fix } }\n",
+            "test.yaml:4:32: components.s.settings.from: `g` publishes `gps/fix` as `foxglove.LocationFix`, not `foxglove.Log`",
+        ),
+        (
+            "node: a\ncomponents:\n  s: { kind: source, settings: { topic: log, count: 2000 } }\n",
+            "test.yaml:3:46: components.s.settings.count: more than 1000",
+        ),
+        (
+            "node: a\ncomponents:\n  s: { kind: source }\n",
+            "test.yaml:3:3: components.s.settings: missing field `topic`",
+        ),
+        (
+            "node: a\ncomponents:\n  s: { kind: source, settings: { topic: log, speed: 3 } }\n",
+            "test.yaml:3:46: components.s.settings.speed: unknown field `speed`, expected one of topic, count, then, listen",
+        ),
+        (
+            two_listen,
+            "test.yaml:4:46: components.t.settings.listen: TCP 0.0.0.0:7001 is already taken by components.s.settings.listen",
+        ),
+    ] {
+        assert_eq!(refused(text), expected);
+    }
+}
+
+#[test]
+fn two_nodes_in_one_process_do_not_share_names_or_sockets() {
+    let file = |name: &str, node: &str| {
+        (name.to_owned(), format!("node: {node}\nhttp: 127.0.0.1:7002\ncomponents:\n  g: {{ kind: gps }}\n"))
+    };
+    let refused = |files: &[(String, String)]| Graph::resolve_all(files, &KINDS).err().unwrap().to_string();
+    assert_eq!(
+        refused(&[file("a.yaml", "x"), file("b.yaml", "x")]),
+        "b.yaml:1:1: node: `x` is already the name of the node in a.yaml"
+    );
+    assert_eq!(
+        refused(&[file("a.yaml", "x"), file("b.yaml", "y")]),
+        "b.yaml:2:1: http: TCP 127.0.0.1:7002 is already taken by http in a.yaml"
+    );
+}
