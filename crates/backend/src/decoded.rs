@@ -14,12 +14,11 @@ use crate::cache::Entry;
 use crate::sync::lock;
 
 /// Appends a message in UPER of the given edition to `out`, as JSON with ASN.1 names and raw integers.
-pub type DecodeJson = fn(Edition, &[u8], &mut Vec<u8>) -> Result<(), Undecodable>;
+type DecodeJson = fn(Edition, &[u8], &mut Vec<u8>) -> Result<(), Undecodable>;
 
 /// The octets are no message of that edition, or there is no decoder for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the message cannot be decoded")]
-pub struct Undecodable;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Undecodable;
 
 /// Octets of one text in the table beside the text itself.
 const RECORD_OCTETS: usize = 96;
@@ -42,7 +41,11 @@ struct Generations {
 }
 
 impl Decoded {
-    pub(crate) fn new(decode: DecodeJson, octets_max: usize) -> Self {
+    pub(crate) fn new(octets_max: usize) -> Self {
+        Self::with_decoder(decode_json, octets_max)
+    }
+
+    fn with_decoder(decode: DecodeJson, octets_max: usize) -> Self {
         Self { decode, generation_max: octets_max / 2, generations: Mutex::default(), failures: AtomicU64::new(0) }
     }
 
@@ -117,6 +120,16 @@ impl Generations {
     }
 }
 
+fn decode_json(edition: Edition, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
+    use viaduct_etsi::{cam_en302637_2_v141 as cam, cpm_ts103324_v211 as cpm};
+    match edition {
+        Edition::CamEn3026372V141 => cam::write_json(&cam::decode(payload).map_err(|_| Undecodable)?, out),
+        Edition::CpmTs103324V211 => cpm::write_json(&cpm::decode(payload).map_err(|_| Undecodable)?, out),
+        Edition::Unknown => return Err(Undecodable),
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,13 +154,13 @@ mod tests {
             (0..20).map(|station| cache.insert(&message(station, MessageType::Cam, 0, None)).unwrap()).collect();
         entries.push(cache.insert(&bad).unwrap());
 
-        let roomy = Decoded::new(decode, 1 << 20);
+        let roomy = Decoded::with_decoder(decode, 1 << 20);
         let first = roomy.texts(&entries);
         assert_eq!(roomy.texts(&entries), first);
         assert_eq!(CALLS.swap(0, Ordering::Relaxed), 21);
         assert!(first[20].is_empty() && roomy.failures() == 1);
 
-        let tight = Decoded::new(decode, 10 * (200 + RECORD_OCTETS));
+        let tight = Decoded::with_decoder(decode, 10 * (200 + RECORD_OCTETS));
         for _ in 0..3 {
             assert_eq!(tight.texts(&entries), first);
             let generations = lock(&tight.generations);

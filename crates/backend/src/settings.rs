@@ -42,7 +42,7 @@ pub struct CacheSettings {
     pub bucket_s: f64,
     /// Seconds after which a message is dropped, with a bucket's grain; 1 or more. Default: none, memory alone decides.
     pub retention_s: Option<f64>,
-    /// Stations of which a summary is kept, 1 to 1000000. Default 20000.
+    /// Stations of which a summary is kept, 1 to 200000. Default 20000.
     pub stations_max: usize,
 }
 
@@ -111,7 +111,7 @@ impl ApiSettings {
         within("cache.octets_max", cache.octets_max, 1 << 20, isize::MAX.unsigned_abs())?;
         within("cache.bucket_s", cache.bucket_s, 0.1, 3600.0)?;
         within("cache.retention_s", cache.retention_s.unwrap_or(1.0), 1.0, 1e9)?;
-        within("cache.stations_max", cache.stations_max, 1, 1_000_000)?;
+        within("cache.stations_max", cache.stations_max, 1, 200_000)?;
         within("live.clients_max", self.live.clients_max, 0, 4096)?;
         within("live.queue", self.live.queue, 1, 65_536)
     }
@@ -140,7 +140,12 @@ impl SettingsError {
 }
 
 /// Refuses a value outside `low` to `high`, and one that is no number.
-fn within<T: PartialOrd + std::fmt::Display>(key: &'static str, value: T, low: T, high: T) -> Result<(), SettingsError> {
+fn within<T: PartialOrd + std::fmt::Display>(
+    key: &'static str,
+    value: T,
+    low: T,
+    high: T,
+) -> Result<(), SettingsError> {
     if value >= low && value <= high {
         return Ok(());
     }

@@ -1,0 +1,297 @@
+//! Key figures: what the cache holds, what the bus carries, and how long each step takes.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use utoipa::ToSchema;
+use viaduct_bus::{Bus, Percentiles, clock};
+use viaduct_messages::viaduct::its::MessageType;
+use viaduct_units::Tai;
+
+use super::Api;
+use super::geojson::timestamp;
+use crate::cache::{CacheStats, type_index};
+
+/// Who knows the figures of the node.
+pub trait KpiSource: Send + Sync + 'static {
+    /// The figures at this moment.
+    fn kpis(&self) -> KpiSnapshot;
+}
+
+/// What a node counts and measures, at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct KpiSnapshot {
+    /// Name of the node.
+    pub node: String,
+    /// When the figures were read.
+    pub time: Tai,
+    /// Seconds since the node was started.
+    pub uptime_s: f64,
+    /// Topics by name.
+    pub topics: Vec<TopicKpi>,
+    /// Hops by their two places.
+    pub hops: Vec<HopKpi>,
+    /// Counters by component, name and reason.
+    pub counters: Vec<CounterKpi>,
+}
+
+/// One topic.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TopicKpi {
+    /// Name of the topic.
+    pub topic: String,
+    /// Full name of its message type; empty while nobody has said.
+    pub r#type: String,
+    /// Samples published since the start.
+    pub published: u64,
+    /// Samples per second over the last whole second.
+    pub rate_hz: f64,
+    /// Samples that some subscriber did not get.
+    pub dropped: u64,
+    /// Who reads it.
+    pub subscriptions: Vec<SubscriptionKpi>,
+}
+
+/// One reader of a topic.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct SubscriptionKpi {
+    /// The component that reads.
+    pub subscriber: String,
+    /// Samples that it has taken.
+    pub delivered: u64,
+    /// Samples that wait for it.
+    pub queued: u64,
+    /// Samples that it did not get, by reason.
+    pub dropped: BTreeMap<String, u64>,
+}
+
+/// Latencies between two places.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct HopKpi {
+    /// The place at the end of the hop.
+    pub hop: String,
+    /// Where messages came from.
+    pub from: String,
+    /// Where they were measured.
+    pub to: String,
+    /// Messages since the start.
+    pub count: u64,
+    /// Messages per second over the last whole second.
+    pub rate_hz: f64,
+    /// The last whole second.
+    pub recent: RecentLatency,
+    /// Since the start.
+    pub total: TotalLatency,
+}
+
+/// Latencies of the last whole second, in microseconds.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct RecentLatency {
+    /// Messages measured.
+    pub count: u64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// Longest.
+    pub max_us: f64,
+}
+
+/// Latencies since the start, in microseconds.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct TotalLatency {
+    /// Messages measured.
+    pub count: u64,
+    /// Median.
+    pub p50_us: f64,
+    /// 99th percentile.
+    pub p99_us: f64,
+    /// 99.9th percentile.
+    pub p999_us: f64,
+    /// Longest.
+    pub max_us: f64,
+    /// Arithmetic mean.
+    pub mean_us: f64,
+}
+
+/// One counter.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct CounterKpi {
+    /// The component that counts.
+    pub component: String,
+    /// What is counted.
+    pub name: String,
+    /// Why, for counts of drops.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Counted since the start.
+    pub value: u64,
+    /// Growth per second over the last whole second.
+    pub rate_hz: f64,
+}
+
+/// The answer of `/v1/kpis`.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Kpis {
+    /// Name of the node.
+    node: String,
+    /// When the figures were read.
+    #[schema(format = DateTime)]
+    time: String,
+    /// Seconds since the node was started.
+    uptime_s: f64,
+    cache: CacheKpis,
+    /// Messages by type.
+    types: Vec<TypeKpi>,
+    topics: Vec<TopicKpi>,
+    hops: Vec<HopKpi>,
+    counters: Vec<CounterKpi>,
+}
+
+/// What the cache holds and has done.
+#[derive(Debug, Serialize, ToSchema)]
+struct CacheKpis {
+    /// Messages held.
+    messages: u64,
+    /// Memory for them, in octets.
+    octets: u64,
+    /// The limit of that.
+    octets_max: u64,
+    /// Stations known.
+    stations: u64,
+    /// Reception of the oldest message held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    oldest: Option<String>,
+    /// Reception of the newest message held.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(format = DateTime)]
+    newest: Option<String>,
+    /// Messages taken in since the start.
+    inserted: u64,
+    /// Messages that left for want of memory or because they were too old.
+    evicted: u64,
+    /// Stations forgotten because there were too many.
+    stations_evicted: u64,
+    /// Messages refused, by reason.
+    rejected: BTreeMap<&'static str, u64>,
+    /// Messages that could not be decoded when they were asked for.
+    undecodable: u64,
+    /// Clients of `/v1/live`.
+    live_clients: u64,
+}
+
+/// Messages of one type.
+#[derive(Debug, Serialize, ToSchema)]
+struct TypeKpi {
+    r#type: &'static str,
+    /// Taken in since the start.
+    count: u64,
+    /// Per second over the last whole second.
+    rate_hz: f64,
+}
+
+impl Kpis {
+    pub(super) fn of(api: &Api) -> Self {
+        let KpiSnapshot { node, time, uptime_s, topics, hops, counters } = api.kpis.kpis();
+        let stats = api.backend.cache().stats();
+        let types = types(&stats, &api.backend.rates_hz());
+        let cache = CacheKpis::of(&stats, api);
+        Self { node, time: timestamp(time), uptime_s, cache, types, topics, hops, counters }
+    }
+}
+
+impl CacheKpis {
+    fn of(stats: &CacheStats, api: &Api) -> Self {
+        Self {
+            messages: stats.messages,
+            octets: stats.octets,
+            octets_max: stats.octets_max,
+            stations: stats.stations,
+            oldest: stats.oldest.map(timestamp),
+            newest: stats.newest.map(timestamp),
+            inserted: stats.inserted,
+            evicted: stats.evicted,
+            stations_evicted: stats.stations_evicted,
+            rejected: stats.rejected.into_iter().map(|(reason, count)| (reason.label(), count)).collect(),
+            undecodable: api.decoded.failures(),
+            live_clients: api.backend.live().clients() as u64,
+        }
+    }
+}
+
+/// The types of which there was a message.
+fn types(stats: &CacheStats, rates_hz: &[f64]) -> Vec<TypeKpi> {
+    let every = MessageType::ALL.into_iter().chain([MessageType::Unknown]);
+    let rows = every.map(|kind| {
+        let index = type_index(kind);
+        let rate_hz = rates_hz.get(index).copied().unwrap_or_default();
+        TypeKpi { r#type: kind.topic_level(), count: stats.inserted_by_type[index], rate_hz }
+    });
+    rows.filter(|row| row.count > 0).collect()
+}
+
+impl KpiSource for Bus {
+    fn kpis(&self) -> KpiSnapshot {
+        let snapshot = self.snapshot();
+        KpiSnapshot {
+            node: snapshot.node,
+            time: clock::tai(),
+            uptime_s: clock::mono().0.as_secs_f64(),
+            topics: snapshot.topics.into_iter().map(TopicKpi::from).collect(),
+            hops: snapshot.hops.into_iter().map(HopKpi::from).collect(),
+            counters: snapshot.counters.into_iter().map(CounterKpi::from).collect(),
+        }
+    }
+}
+
+impl From<viaduct_bus::TopicSnapshot> for TopicKpi {
+    fn from(topic: viaduct_bus::TopicSnapshot) -> Self {
+        Self {
+            topic: topic.topic,
+            r#type: topic.type_name.unwrap_or_default(),
+            published: topic.published,
+            rate_hz: topic.rate_hz,
+            dropped: topic.dropped,
+            subscriptions: topic.subscriptions.into_iter().map(SubscriptionKpi::from).collect(),
+        }
+    }
+}
+
+impl From<viaduct_bus::SubscriptionSnapshot> for SubscriptionKpi {
+    fn from(end: viaduct_bus::SubscriptionSnapshot) -> Self {
+        let dropped = end.dropped.into_iter().map(|(reason, count)| (reason.to_owned(), count)).collect();
+        Self { subscriber: end.subscriber, delivered: end.delivered, queued: end.queued as u64, dropped }
+    }
+}
+
+impl From<viaduct_bus::HopSnapshot> for HopKpi {
+    fn from(hop: viaduct_bus::HopSnapshot) -> Self {
+        let Percentiles { count, p50_us, p99_us, max_us, .. } = hop.recent;
+        let total = hop.total;
+        Self {
+            hop: hop.to.clone(),
+            from: hop.from,
+            to: hop.to,
+            count: total.count,
+            // The window is one second.
+            rate_hz: count as f64,
+            recent: RecentLatency { count, p50_us, p99_us, max_us },
+            total: TotalLatency {
+                count: total.count,
+                p50_us: total.p50_us,
+                p99_us: total.p99_us,
+                p999_us: total.p999_us,
+                max_us: total.max_us,
+                mean_us: total.mean_us,
+            },
+        }
+    }
+}
+
+impl From<viaduct_bus::CounterSnapshot> for CounterKpi {
+    fn from(counter: viaduct_bus::CounterSnapshot) -> Self {
+        let viaduct_bus::CounterSnapshot { component, name, reason, value, rate_hz } = counter;
+        Self { component, name, reason, value, rate_hz }
+    }
+}

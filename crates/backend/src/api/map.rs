@@ -1,0 +1,92 @@
+//! The road network that the dashboard draws.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use axum::body::Bytes;
+use serde::Deserialize;
+
+use crate::settings::SettingsError;
+
+/// Octets that a map may have.
+const MAP_OCTETS_MAX: u64 = 16 << 20;
+
+const EMPTY: &[u8] = b"{\"type\":\"FeatureCollection\",\"features\":[]}";
+
+/// What a map must have; the rest passes through.
+#[derive(Deserialize)]
+struct Collection {
+    r#type: String,
+    features: Vec<Feature>,
+}
+
+#[derive(Deserialize)]
+struct Feature {
+    geometry: Geometry,
+}
+
+#[derive(Deserialize)]
+struct Geometry {
+    r#type: String,
+}
+
+/// The text of the map in that file; an empty collection where none is named.
+pub(super) fn load(path: Option<&Path>) -> Result<Bytes, SettingsError> {
+    let Some(path) = path else { return Ok(Bytes::from_static(EMPTY)) };
+    let refused =
+        |problem: &dyn std::fmt::Display| SettingsError::new("map", &format_args!("{}: {problem}", path.display()));
+    let mut text = Vec::new();
+    let file = File::open(path).map_err(|error| refused(&error))?;
+    file.take(MAP_OCTETS_MAX + 1).read_to_end(&mut text).map_err(|error| refused(&error))?;
+    check(&text).map_err(|problem| refused(&problem))?;
+    Ok(text.into())
+}
+
+fn check(text: &[u8]) -> Result<(), String> {
+    if text.len() as u64 > MAP_OCTETS_MAX {
+        return Err(format!("the file has more than {MAP_OCTETS_MAX} octets"));
+    }
+    let map: Collection = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+    if map.r#type != "FeatureCollection" {
+        return Err(format!("a FeatureCollection is expected, this is a `{}`", map.r#type));
+    }
+    let other = map.features.iter().map(|feature| feature.geometry.r#type.as_str());
+    match other.enumerate().find(|(_, kind)| !matches!(*kind, "LineString" | "MultiLineString")) {
+        Some((index, kind)) => Err(format!("feature {index} is a `{kind}`; roads are LineStrings")),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    fn load_text(text: &str) -> Result<Bytes, SettingsError> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        load(Some(file.path()))
+    }
+
+    #[test]
+    fn a_map_is_served_as_it_is() {
+        let text = r#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"name":"A4"},
+            "geometry":{"type":"LineString","coordinates":[[7.0,45.0],[7.1,45.0]]}}]}"#;
+        assert_eq!(load_text(text).unwrap(), text.as_bytes());
+        assert_eq!(load(None).unwrap(), EMPTY);
+    }
+
+    #[test]
+    fn what_is_no_map_is_refused_with_the_reason() {
+        for (text, expected) in [
+            ("{", "EOF"),
+            (r#"{"type":"Feature","features":[]}"#, "`Feature`"),
+            (r#"{"type":"FeatureCollection","features":[{"geometry":{"type":"Point"}}]}"#, "feature 0 is a `Point`"),
+        ] {
+            let error = load_text(text).unwrap_err();
+            assert!(error.key == "map" && error.problem.contains(expected), "{error}");
+        }
+        assert!(load(Some(Path::new("/no/such/file"))).is_err());
+    }
+}

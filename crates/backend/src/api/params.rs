@@ -1,0 +1,216 @@
+//! The query string: parsed once, into values that can only be valid.
+
+use axum::extract::Query;
+use axum::http::Uri;
+use utoipa::IntoParams;
+use viaduct_messages::viaduct::its::MessageType;
+use viaduct_units::{BoundingBox, Tai};
+
+use super::datetime;
+use super::problem::Problem;
+use crate::cache::{self, Cursor, Filter, TypeSet};
+
+/// Messages of one answer, where the request does not say.
+const LIMIT_DEFAULT: usize = 100;
+/// Messages of one answer at most.
+pub(super) const LIMIT_MAX: usize = 10_000;
+
+/// Query parameters of `/v1/messages`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents the parameters; `Pairs` reads them")]
+pub(super) struct MessagesParams {
+    /// Messages with a position in this box: west,south,east,north in degrees. A box across the antimeridian has a west
+    /// that is larger than its east.
+    #[param(example = "7.0,45.0,7.1,45.1")]
+    bbox: Option<String>,
+    /// Messages received at this time or in this interval, RFC 3339: `a`, `a/b`, `../b` or `a/..`, ends included.
+    #[param(example = "2026-01-31T12:00:00Z/..")]
+    datetime: Option<String>,
+    /// Messages of this station.
+    #[param(example = 1001)]
+    station: Option<u32>,
+    /// Messages of these types, separated by commas.
+    #[param(example = "cam,cpm")]
+    r#type: Option<String>,
+    /// At most so many messages. An answer of more than 16 MiB has fewer, and a link to the next.
+    #[param(minimum = 1, maximum = 10_000, default = 100)]
+    limit: Option<u32>,
+    /// Messages behind this place: `cursor` of an earlier answer.
+    cursor: Option<String>,
+}
+
+/// Query parameters of `/v1/latest`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents the parameters; `Pairs` reads them")]
+pub(super) struct LatestParams {
+    /// Stations whose newest position lies in this box: west,south,east,north in degrees.
+    #[param(example = "7.0,45.0,7.1,45.1")]
+    bbox: Option<String>,
+    /// Look at messages of these types, separated by commas.
+    #[param(example = "cam,cpm")]
+    r#type: Option<String>,
+}
+
+/// Query parameters of `/v1/live`.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents the parameters; `Pairs` reads them")]
+pub(super) struct LiveParams {
+    /// Messages with a position in this box: west,south,east,north in degrees.
+    #[param(example = "7.0,45.0,7.1,45.1")]
+    bbox: Option<String>,
+    /// Messages of this station.
+    #[param(example = 1001)]
+    station: Option<u32>,
+    /// Messages of these types, separated by commas.
+    #[param(example = "cam,cpm")]
+    r#type: Option<String>,
+    /// The last sequence number that the client has: the stream goes on behind it, as far as the cache has it. For
+    /// clients that cannot send `Last-Event-ID`, which counts where both are there.
+    cursor: Option<u64>,
+}
+
+pub(super) const MESSAGES: &[&str] = &["bbox", "datetime", "station", "type", "limit", "cursor"];
+pub(super) const LATEST: &[&str] = &["bbox", "type"];
+pub(super) const LIVE: &[&str] = &["bbox", "station", "type", "cursor"];
+
+/// The pairs of a query string, each name known and there once.
+#[derive(Debug)]
+pub(super) struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    /// Splits the query of `uri`, and refuses names that are not in `known`.
+    pub(super) fn parse(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
+        let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
+            .map_err(|error| Problem::new(axum::http::StatusCode::BAD_REQUEST, error.body_text()))?;
+        for (index, (name, _)) in pairs.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                return Err(Problem::parameter(name, unknown(name, known)));
+            }
+            if pairs.iter().take(index).any(|(earlier, _)| earlier == name) {
+                return Err(Problem::parameter(name, format!("`{name}` is there twice")));
+            }
+        }
+        Ok(Self(pairs))
+    }
+
+    /// Everything that `/v1/messages` is asked for.
+    pub(super) fn query(&self) -> Result<cache::Query, Problem> {
+        let (from, to) = self.interval()?;
+        Ok(cache::Query { filter: self.filter()?, from, to, after: self.cursor()?, limit: self.limit()? })
+    }
+
+    /// Place, station and types.
+    pub(super) fn filter(&self) -> Result<Filter, Problem> {
+        Ok(Filter { bbox: self.bbox()?, station: self.station()?, types: self.types()? })
+    }
+
+    pub(super) fn bbox(&self) -> Result<Option<BoundingBox>, Problem> {
+        self.read("bbox", |text| {
+            let edges = text.split(',').map(|edge| edge.trim().parse().ok()).collect::<Option<Vec<f64>>>();
+            let Some(&[west, south, east, north]) = edges.as_deref() else {
+                return Err(format!("`{text}` is not four numbers: west,south,east,north in degrees"));
+            };
+            BoundingBox::new(west, south, east, north).map_err(|error| error.to_string())
+        })
+    }
+
+    pub(super) fn types(&self) -> Result<TypeSet, Problem> {
+        let types = self.read("type", |text| text.split(',').try_fold(TypeSet::NONE, with_type))?;
+        Ok(types.unwrap_or(TypeSet::ALL))
+    }
+
+    /// The sequence number of the last message that a live client has.
+    pub(super) fn last_seq(&self) -> Result<Option<u64>, Problem> {
+        self.read("cursor", |text| text.parse().map_err(|_| format!("`{text}` is not a sequence number")))
+    }
+
+    fn interval(&self) -> Result<(Option<Tai>, Option<Tai>), Problem> {
+        Ok(self.read("datetime", datetime::interval)?.unwrap_or_default())
+    }
+
+    fn station(&self) -> Result<Option<u32>, Problem> {
+        self.read("station", station_id)
+    }
+
+    fn limit(&self) -> Result<usize, Problem> {
+        let limit = self.read("limit", |text| match text.parse() {
+            Ok(limit) if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
+            _ => Err(format!("`{text}` is not a whole number from 1 to {LIMIT_MAX}")),
+        })?;
+        Ok(limit.unwrap_or(LIMIT_DEFAULT))
+    }
+
+    fn cursor(&self) -> Result<Option<Cursor>, Problem> {
+        self.read("cursor", |text| read_cursor(text).ok_or_else(|| format!("`{text}` is not a cursor of this API")))
+    }
+
+    fn read<T>(&self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
+        let Some((_, text)) = self.0.iter().find(|(known, _)| known == name) else { return Ok(None) };
+        parse(text).map(Some).map_err(|detail| Problem::parameter(name, detail))
+    }
+}
+
+/// Reads a station ID.
+pub(super) fn station_id(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a station ID, a whole number from 0 to 4294967295"))
+}
+
+/// The text of a cursor: time and sequence number in hexadecimal, opaque to clients.
+pub(super) fn write_cursor(cursor: Cursor) -> String {
+    format!("{:016x}{:016x}", cursor.reception.nanos().cast_unsigned(), cursor.seq)
+}
+
+fn read_cursor(text: &str) -> Option<Cursor> {
+    if text.len() != 32 || !text.bytes().all(|octet| octet.is_ascii_hexdigit()) {
+        return None;
+    }
+    let (time, seq) = text.split_at_checked(16)?;
+    let nanos = u64::from_str_radix(time, 16).ok()?.cast_signed();
+    Some(Cursor { reception: Tai::from_nanos(nanos), seq: u64::from_str_radix(seq, 16).ok()? })
+}
+
+fn with_type(types: TypeSet, name: &str) -> Result<TypeSet, String> {
+    let Some(kind) = MessageType::from_topic_level(name) else {
+        let known = MessageType::ALL.map(MessageType::topic_level).join(", ");
+        return Err(format!("`{name}` is not a message type; there are {known}"));
+    };
+    Ok(types.with(kind))
+}
+
+fn unknown(name: &str, known: &[&str]) -> String {
+    if known.is_empty() {
+        return format!("there is no parameter `{name}`: this resource has none");
+    }
+    format!("there is no parameter `{name}`; there are {}", known.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use utoipa::openapi::path::ParameterIn;
+
+    fn names<P: IntoParams>() -> Vec<String> {
+        P::into_params(|| Some(ParameterIn::Query)).into_iter().map(|parameter| parameter.name).collect()
+    }
+
+    #[test]
+    fn the_documented_parameters_are_those_that_are_read() {
+        assert_eq!(names::<MessagesParams>(), MESSAGES);
+        assert_eq!(names::<LatestParams>(), LATEST);
+        assert_eq!(names::<LiveParams>(), LIVE);
+    }
+
+    #[test]
+    fn a_cursor_round_trips() {
+        for nanos in [0, -1, i64::MIN, 1_726_061_434_092_870_999] {
+            let cursor = Cursor { reception: Tai::from_nanos(nanos), seq: u64::MAX - 3 };
+            assert_eq!(read_cursor(&write_cursor(cursor)), Some(cursor));
+        }
+        for bad in ["", "12", &"g".repeat(32), &"ä".repeat(16), &"+".repeat(32)] {
+            assert_eq!(read_cursor(bad), None, "{bad}");
+        }
+    }
+}

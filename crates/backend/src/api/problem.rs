@@ -1,0 +1,58 @@
+//! What goes wrong with a request, as RFC 9457 has it.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// A problem details object (RFC 9457).
+#[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+pub(crate) struct Problem {
+    /// `about:blank`: the status says what kind of problem it is.
+    r#type: &'static str,
+    /// The status in words.
+    title: &'static str,
+    /// HTTP status code.
+    #[schema(minimum = 400, maximum = 599)]
+    status: u16,
+    /// What is wrong with this request, with what was expected and what came.
+    detail: String,
+    /// The query or path parameter at fault.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameter: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        Self { r#type: "about:blank", title, status: status.as_u16(), detail: detail.into(), parameter: None }
+    }
+
+    /// 400: a parameter has a wrong value, or there is none of that name.
+    pub(super) fn parameter(name: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { parameter: Some(name.into()), ..Self::new(StatusCode::BAD_REQUEST, detail) }
+    }
+
+    pub(super) fn not_found(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, detail)
+    }
+
+    /// 503: a limit of this server is reached; the same request may succeed later.
+    pub(super) fn busy(detail: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let mut response = (status, body).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}
