@@ -15,5 +15,3 @@ pub const ETHERTYPE_GEONETWORKING: u16 = 0x8947;
 pub const UDP_MULTICAST_GROUP: [u8; 4] = [239, 118, 122, 97];
 /// UDP port of Vanetza's socktap: the digits of the ethertype.
 pub const UDP_PORT: u16 = 8947;
-/// Octets that an Ethernet frame is padded to (IEEE 802.3 without the check sequence).
-pub const ETHERNET_OCTETS_MIN: usize = 60;

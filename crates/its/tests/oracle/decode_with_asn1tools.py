@@ -1,0 +1,116 @@
+"""Decodes CAMs and CPMs with asn1tools over ETSI's ASN.1 modules.
+
+Arguments: the folder of the modules. Standard input: lines `cam HEX` or `cpm HEX`. Standard output: for each line the JSON
+form that viaduct-etsi documents, and behind it, after a tab, the message encoded again by asn1tools, as HEX.
+"""
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import asn1tools
+
+CAM_FILES = ["TS102894-2v131-CDD.asn", "EN302637-2v141-CAM.asn"]
+CPM_FILES = [
+    "TS102894-2v241-CDD.asn",
+    "TS103324v211/CPM-OriginatingStationContainers.asn",
+    "TS103324v211/CPM-SensorInformationContainer.asn",
+    "TS103324v211/CPM-PerceptionRegionContainer.asn",
+    "TS103324v211/CPM-PerceivedObjectContainer.asn",
+    "TS103324v211/CPM-PDU-Descriptions.asn",
+]
+CPM_CONTAINERS = {
+    1: "OriginatingVehicleContainer",
+    2: "OriginatingRsuContainer",
+    3: "SensorInformationContainer",
+    4: "PerceptionRegionContainer",
+    5: "PerceivedObjectContainer",
+}
+
+
+def compile_modules(folder, names):
+    return asn1tools.compile_string("\n".join(clean(folder / name) for name in names), "uper")
+
+
+def clean(path):
+    """The module without what asn1tools does not parse; none of it changes the encoding."""
+    octets = path.read_bytes()
+    try:
+        text = octets.decode("utf-8")
+    except UnicodeDecodeError:
+        text = octets.decode("cp1252")
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    text = re.sub(r"--[^\n]*", " ", text)
+    text = re.sub(r"WITH\s+(SUCCESSORS|DESCENDANTS)", " ", text)
+    return without_inner_subtypes(text)
+
+
+def without_inner_subtypes(text):
+    """Removes every constraint in parentheses that has `WITH COMPONENT` in it."""
+    out = []
+    at = 0
+    while at < len(text):
+        if text[at] == "(":
+            end = closing(text, at)
+            inside = text[at : end + 1]
+            if "WITH COMPONENT" in inside:
+                at = end + 1
+                continue
+        out.append(text[at])
+        at += 1
+    return "".join(out)
+
+
+def closing(text, start):
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    raise ValueError("a parenthesis is not closed")
+
+
+def plain(value):
+    """asn1tools' Python values in the JSON form."""
+    if isinstance(value, dict):
+        return {name: plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [plain(element) for element in value]
+    if isinstance(value, tuple) and isinstance(value[0], bytes):
+        return value[0].hex().upper()
+    if isinstance(value, tuple):
+        return {value[0]: plain(value[1])}
+    if isinstance(value, bytes):
+        return value.hex().upper()
+    return value
+
+
+def expand(modules, cpm):
+    """Decodes the containers of a CPM in place, and gives a copy that has them encoded again."""
+    again = []
+    for container in cpm["payload"]["cpmContainers"]:
+        kind = CPM_CONTAINERS[container["containerId"]]
+        held = modules.decode(kind, container["containerData"], check_constraints=True)
+        again.append({"containerId": container["containerId"], "containerData": modules.encode(kind, held)})
+        container["containerData"] = held
+    return {**cpm, "payload": {**cpm["payload"], "cpmContainers": again}}
+
+
+def main():
+    folder = Path(sys.argv[1])
+    cam_modules = compile_modules(folder, CAM_FILES)
+    cpm_modules = compile_modules(folder, CPM_FILES)
+    for line in sys.stdin:
+        kind, octets = line.split()
+        octets = bytes.fromhex(octets)
+        if kind == "cam":
+            value = cam_modules.decode("CAM", octets, check_constraints=True)
+            encoded = cam_modules.encode("CAM", value)
+        else:
+            value = cpm_modules.decode("CollectivePerceptionMessage", octets, check_constraints=True)
+            encoded = cpm_modules.encode("CollectivePerceptionMessage", expand(cpm_modules, value))
+        print(json.dumps(plain(value)), encoded.hex(), sep="\t")
+
+
+main()

@@ -1,0 +1,72 @@
+//! The sample capture: everything in it is decoded, and re-encoded to the same octets.
+
+mod capture;
+
+use viaduct_its::{
+    Event, Frame, Station, StationSettings, access::MacAddress, decode_frame, facilities::Message,
+    facilities::MessageKind,
+};
+use viaduct_units::{Mono, Now};
+
+#[test]
+fn all_929_frames_are_messages() {
+    let Some(frames) = capture::sample() else { return };
+    let settings = StationSettings {
+        link_address: MacAddress([2, 0, 0, 0, 0, 1]),
+        station_type: 15,
+        mobile: false,
+        beacons: false,
+    };
+    let mut station = Station::new(settings, 1);
+    let mut kinds = Vec::new();
+    for captured in &frames {
+        station.handle_frame(Now { mono: Mono::default(), tai: captured.reception }, &captured.frame);
+        let Some(Event::Received(received)) = station.poll_event() else { panic!("a frame without a message") };
+        assert_eq!(station.poll_event(), None);
+        kinds.push(received.kind);
+    }
+    let count = |kind| kinds.iter().filter(|found| **found == kind).count();
+    assert_eq!((count(MessageKind::Cam), count(MessageKind::Cpm)), (367, 562));
+    let counters = station.counters();
+    assert_eq!((counters.received, counters.delivered, counters.dropped_total()), (929, 929, 0));
+}
+
+#[test]
+fn every_message_is_encoded_to_the_octets_it_came_from() {
+    let Some(frames) = capture::sample() else { return };
+    let mut json = Vec::new();
+    for captured in &frames {
+        let Ok(Frame::Message(received)) = decode_frame(captured.reception, &captured.frame) else { panic!() };
+        assert_eq!(received.message.encode().unwrap(), received.payload);
+        json.clear();
+        received.message.write_json(&mut json);
+        let from_json = Message::from_json(received.kind, &json).unwrap();
+        assert_eq!(from_json, received.message);
+        assert_eq!(from_json.encode().unwrap(), received.payload);
+    }
+}
+
+#[test]
+fn the_summaries_are_plausible() {
+    let Some(frames) = capture::sample() else { return };
+    let mut packets_without_position = 0;
+    for captured in &frames {
+        let Ok(Frame::Message(received)) = decode_frame(captured.reception, &captured.frame) else { panic!() };
+        let summary = received.summary;
+        assert_eq!(summary.station_id, 100);
+        let position = summary.position.expect("every message has a position");
+        match received.source.position {
+            Some(packet) => assert!(position.distance(packet).value() < 5.0, "{position:?} {packet:?}"),
+            None => packets_without_position += 1,
+        }
+        if received.kind == MessageKind::Cam {
+            assert_eq!(summary.station_type, Some(5));
+            let generation = summary.generation.expect("a CAM has a time");
+            let age = captured.reception.since(generation).max(generation.since(captured.reception));
+            assert!(age.as_secs() < 33, "widened to the nearest: {age:?}");
+            assert!(summary.speed.is_some() && summary.heading.is_some());
+        }
+    }
+    // The position vectors of frames 516, 739 and 863 have -2^31 for both coordinates.
+    assert_eq!(packets_without_position, 3);
+}
