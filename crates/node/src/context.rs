@@ -11,7 +11,7 @@ use viaduct_bus::{
 use viaduct_messages::Message;
 use viaduct_units::Now;
 
-use crate::running::{FailureCause, Failures};
+use crate::running::{FailureCause, Failures, IoTask};
 use crate::stop::Stop;
 
 /// A component's view of its node while it starts.
@@ -22,7 +22,7 @@ pub struct Context<C> {
     pub(crate) stop: Stop,
     pub(crate) failures: Failures,
     pub(crate) group: GroupBuilder<C>,
-    pub(crate) tasks: Vec<tokio::task::JoinHandle<()>>,
+    pub(crate) tasks: Vec<IoTask>,
     pub(crate) threads: Vec<std::thread::JoinHandle<()>>,
 }
 
@@ -123,17 +123,19 @@ impl<C: Send + 'static> Context<C> {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: std::fmt::Display + 'static,
     {
-        let (failures, watched) = (self.failures.clone(), self.runtime.spawn(future_as_text(future)));
-        self.tasks.push(self.runtime.spawn(async move {
-            match watched.await {
+        let (failures, running) = (self.failures.clone(), self.runtime.spawn(future_as_text(future)));
+        let watched = running.abort_handle();
+        let watcher = self.runtime.spawn(async move {
+            match running.await {
                 Ok(Ok(())) => {}
                 Ok(Err(cause)) => failures.report(FailureCause::Io(cause)),
                 Err(ended) if ended.is_panic() => {
-                    failures.report(FailureCause::Panic(panic_text(&*ended.into_panic())))
+                    failures.report(FailureCause::Panic(panic_text(&*ended.into_panic())));
                 }
                 Err(_) => {}
             }
-        }));
+        });
+        self.tasks.push(IoTask { watcher, watched });
     }
 
     /// Runs blocking I/O on a thread of its own. It looks at [`Stop::is_asked`] between two waits of at most 100 ms; an

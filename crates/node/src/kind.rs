@@ -28,8 +28,11 @@ pub(crate) struct Settings {
     pub(crate) edges: Edges,
     pub(crate) check: Result<(), SettingError>,
     value: Box<dyn Any + Send>,
-    build: fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn Running>, StartError>,
+    build: Build,
 }
+
+/// Starts a component from settings of its own type.
+type Build = fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn Running>, StartError>;
 
 /// What the node gives to a component that starts.
 pub(crate) struct Environment {

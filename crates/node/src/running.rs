@@ -59,11 +59,17 @@ pub(crate) trait Running: Send {
     fn stop(self: Box<Self>, deadline: Instant) -> bool;
 }
 
+/// A future of a component that runs, and the one that watches how it ends.
+pub(crate) struct IoTask {
+    pub(crate) watcher: tokio::task::JoinHandle<()>,
+    pub(crate) watched: tokio::task::AbortHandle,
+}
+
 /// A running component.
 pub(crate) struct Runs<C> {
     pub(crate) group: CallbackGroup<C>,
     pub(crate) stop: StopSender,
-    pub(crate) tasks: Vec<tokio::task::JoinHandle<()>>,
+    pub(crate) tasks: Vec<IoTask>,
     pub(crate) threads: Vec<std::thread::JoinHandle<()>>,
     pub(crate) runtime: Handle,
 }
@@ -75,23 +81,25 @@ impl<C: Component> Running for Runs<C> {
         // and what I/O received last is seen by the callbacks again.
         let drained = group.wait_until_idle(deadline);
         stop.ask();
-        let tasks_ended = tasks.into_iter().fold(true, |ended, task| join_task(&runtime, task, deadline) && ended);
-        let threads_ended = threads.into_iter().fold(true, |ended, thread| join_thread(thread, deadline) && ended);
+        // Every one is joined, also after one that did not end.
+        let late_tasks =
+            tasks.into_iter().filter_map(|task| (!join_task(&runtime, task, deadline)).then_some(())).count();
+        let late_threads =
+            threads.into_iter().filter_map(|thread| (!join_thread(thread, deadline)).then_some(())).count();
         let drained = group.wait_until_idle(deadline) && drained;
         let component = group.end(deadline);
         let whole = component.is_some();
         if let Some(mut component) = component {
             component.stop();
         }
-        drained && tasks_ended && threads_ended && whole
+        drained && late_tasks + late_threads == 0 && whole
     }
 }
 
-fn join_task(runtime: &Handle, task: tokio::task::JoinHandle<()>, deadline: Instant) -> bool {
-    let abort = task.abort_handle();
-    let ended = runtime.block_on(async { tokio::time::timeout_at(deadline.into(), task).await.is_ok() });
+fn join_task(runtime: &Handle, task: IoTask, deadline: Instant) -> bool {
+    let ended = runtime.block_on(async { tokio::time::timeout_at(deadline.into(), task.watcher).await.is_ok() });
     if !ended {
-        abort.abort();
+        task.watched.abort();
     }
     ended
 }

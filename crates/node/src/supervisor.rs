@@ -29,7 +29,7 @@ pub enum NodeError {
         /// Name of the component.
         component: String,
         /// Its reason.
-        cause: StartError,
+        cause: Box<StartError>,
     },
     /// The node's own threads cannot be started.
     #[error("{file}: {cause}")]
@@ -92,7 +92,7 @@ impl Node {
                 Ok(running) => started.components.insert(0, (name, running)),
                 Err(cause) => {
                     started.stop();
-                    return Err(NodeError::Start { file, component: name, cause });
+                    return Err(NodeError::Start { file, component: name, cause: Box::new(cause) });
                 }
             }
         }
