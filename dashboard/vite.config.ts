@@ -1,4 +1,5 @@
-import { defineConfig, type Plugin } from "vite";
+import type { Plugin } from "vite";
+import { defineConfig } from "vitest/config";
 import { FakeNode } from "./fake-server.ts";
 
 /** `vite --mode fake`: the page with a simulated node behind it (FAKE_VEHICLES=500 for more of them). */
@@ -12,6 +13,7 @@ function fakeNode(): Plugin {
 }
 
 export default defineConfig(({ mode }) => ({
+  test: { include: ["test/*.test.ts"] },
   plugins: mode === "fake" ? [fakeNode()] : [],
   // A real node, for `npm run dev`.
   server: { proxy: mode === "fake" ? {} : { "/v1": process.env["VIADUCT_URL"] ?? "http://127.0.0.1:8080" } },

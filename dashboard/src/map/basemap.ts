@@ -9,8 +9,8 @@ const STYLE: StyleSpecification = {
   sources: { roads: { type: "geojson", data: { type: "FeatureCollection", features: [] } } },
   layers: [
     { id: "ground", type: "background", paint: { "background-color": "#0b0f15" } },
-    road("roads-edge", "#2b3645", 1.5),
-    road("roads", "#1a222d", 0),
+    road("roads-edge", "#303d4e", 1.5),
+    road("roads", "#1c2531", 0),
   ],
 };
 

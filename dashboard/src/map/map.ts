@@ -51,7 +51,7 @@ export class StationMap {
 
   fit(duration_ms = 500): void {
     const bounds = boundsOf([...this.#stations.all()].map(({ lon, lat }) => [lon, lat] as const));
-    if (bounds) this.#map?.fitBounds(bounds, { padding: 70, maxZoom: 17, duration: this.traffic.smooth ? duration_ms : 0 });
+    if (bounds) this.#map?.fitBounds(bounds, { padding: { top: 46, bottom: 62, left: 62, right: 46 }, maxZoom: 17, duration: this.traffic.smooth ? duration_ms : 0 });
   }
 
   centreOn(lon: number, lat: number): void {

@@ -24,7 +24,9 @@ interface Drawn {
 
 const ARROW = new Path2D("M0 -9 L5.6 7 L0 4 L-5.6 7 Z");
 const DIAMOND = new Path2D("M0 -6.5 L6.5 0 L0 6.5 L-6.5 0 Z");
+const GROUND = "#0b0f15";
 const PICK_PX = 16;
+const TRAIL_PIECE = Math.ceil(TRAIL_POINTS / 3);
 const LABEL_FONT = '600 11px ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", monospace';
 
 export class Traffic {
@@ -37,9 +39,11 @@ export class Traffic {
   readonly canvas: HTMLCanvasElement;
   readonly #context: CanvasRenderingContext2D;
   #drawn: Drawn[] = [];
+  readonly #trails = new Map<string, Path2D>();
 
   constructor(canvas: HTMLCanvasElement) {
-    const context = canvas.getContext("2d");
+    // Drawn by the processor: thousands of small lines cost it little, and a machine without a GPU a hundred times more.
+    const context = canvas.getContext("2d", { willReadFrequently: true });
     if (!context) throw new Error("this browser has no 2D canvas");
     this.canvas = canvas;
     this.#context = context;
@@ -48,7 +52,8 @@ export class Traffic {
   draw(stations: Stations, view: View, now_ms: number): void {
     const c = this.#context;
     const ratio = Math.min(window.devicePixelRatio, 2);
-    this.#resize(view, ratio);
+    const resized = this.#resize(view, ratio);
+    if (stations.size === 0 && this.#drawn.length === 0 && !resized) return;
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.clearRect(0, 0, view.width, view.height);
     this.#drawn = [];
@@ -67,15 +72,20 @@ export class Traffic {
       if (station.id === this.selected) selected = { station, x, y };
     }
     for (const { station, x, y, colour, alpha } of visible) this.#trail(station, view, x, y, colour, alpha);
+    this.#strokeTrails();
     if (selected) this.#objects(selected.x, selected.y, view);
     for (const { station, x, y, heading, colour, alpha } of visible) {
       c.setTransform(ratio * size, 0, 0, ratio * size, x * ratio, y * ratio);
       c.globalAlpha = alpha;
       c.fillStyle = colour;
+      c.strokeStyle = GROUND;
+      c.lineWidth = 1.6;
       if (station.motion.heading_deg === undefined || isFixed(station)) {
+        c.stroke(DIAMOND);
         c.fill(DIAMOND);
       } else {
         c.rotate(((heading ?? 0) * Math.PI) / 180);
+        c.stroke(ARROW);
         c.fill(ARROW);
       }
     }
@@ -110,30 +120,43 @@ export class Traffic {
     return speedBand(station.properties.speed_mps).colour;
   }
 
-  /** From the oldest point, faint, to the vehicle, in three strokes. */
-  #trail(station: Station, view: View, x: number, y: number, colour: string, alpha: number): void {
-    const { trail } = station;
+  /** From the vehicle back to the oldest point, in three pieces that get fainter. */
+  #trail({ trail }: Station, view: View, x: number, y: number, colour: string, alpha: number): void {
     if (trail.length < 2) return;
-    const c = this.#context;
-    c.strokeStyle = colour;
-    c.lineWidth = station.id === this.selected ? 2.4 : 1.6;
-    c.lineJoin = "round";
-    const third = Math.ceil(TRAIL_POINTS / 3);
-    for (let part = 0; part * third < trail.length; part += 1) {
-      const from = trail.length - 1 - part * third;
-      c.globalAlpha = alpha * (0.5 - part * 0.18);
-      c.beginPath();
-      if (part === 0) c.moveTo(x, y);
-      for (let i = part === 0 ? from - 1 : from; i >= Math.max(0, from - third); i -= 1) {
+    for (let part = 0; part * TRAIL_PIECE < trail.length; part += 1) {
+      const newest = trail.length - 1 - part * TRAIL_PIECE;
+      const path = this.#ink(colour, alpha * (0.5 - part * 0.18));
+      if (part === 0) path.moveTo(x, y);
+      for (let i = part === 0 ? newest - 1 : newest; i >= Math.max(0, newest - TRAIL_PIECE); i -= 1) {
         const offset = trail.offset(i);
         const px = (trail.points[offset] ?? 0) * view.scale + view.shiftX;
         const py = (trail.points[offset + 1] ?? 0) * view.scale + view.shiftY;
-        if (i === from) c.moveTo(px, py);
-        else c.lineTo(px, py);
+        if (part > 0 && i === newest) path.moveTo(px, py);
+        else path.lineTo(px, py);
       }
-      c.stroke();
     }
-    c.globalAlpha = 1;
+  }
+
+  /** The path that gathers all lines of one colour and about one opacity: some tens of strokes a frame, not some thousands. */
+  #ink(colour: string, alpha: number): Path2D {
+    const ink = withAlpha(colour, Math.ceil(alpha * 12) / 12);
+    let path = this.#trails.get(ink);
+    if (!path) {
+      path = new Path2D();
+      this.#trails.set(ink, path);
+    }
+    return path;
+  }
+
+  #strokeTrails(): void {
+    const c = this.#context;
+    c.lineWidth = 1.6;
+    c.lineJoin = "bevel";
+    for (const [ink, path] of this.#trails) {
+      c.strokeStyle = ink;
+      c.stroke(path);
+    }
+    this.#trails.clear();
   }
 
   #objects(x: number, y: number, view: View): void {
@@ -167,7 +190,7 @@ export class Traffic {
     c.font = LABEL_FONT;
     c.textBaseline = "middle";
     const width = c.measureText(label).width;
-    c.fillStyle = withAlpha("#0b0f15", 0.85);
+    c.fillStyle = withAlpha(GROUND, 0.85);
     c.beginPath();
     c.roundRect(x + 19, y - 9, width + 10, 18, 3);
     c.fill();
@@ -175,12 +198,13 @@ export class Traffic {
     c.fillText(label, x + 24, y + 0.5);
   }
 
-  #resize(view: View, ratio: number): void {
+  #resize(view: View, ratio: number): boolean {
     const width = Math.round(view.width * ratio);
     const height = Math.round(view.height * ratio);
-    if (this.canvas.width === width && this.canvas.height === height) return;
+    if (this.canvas.width === width && this.canvas.height === height) return false;
     this.canvas.width = width;
     this.canvas.height = height;
+    return true;
   }
 }
 

@@ -89,7 +89,7 @@ export class LatencyPanel {
       series,
       bands,
       y: { distr: 3, range: (_, low, high) => decades(low, high) },
-      yAxis: { values: (_, splits) => splits.map((us) => (us === null || !isPowerOfTen(us) ? "" : latency(us).replace(/\.0+(?= )/, ""))) },
+      yAxis: { splits: (_, __, low, high) => powersOfTen(low, high), filter: (_, splits) => splits, values: (_, splits) => splits.map((us) => latency(us).replace(/\.0+(?= )/, "")) },
       onCursor: (index) => this.#hover(index),
     });
   }
@@ -152,7 +152,7 @@ function decades(low: number | null, high: number | null): uPlot.Range.MinMax {
   return [from, Math.max(from * 10, 10 ** Math.ceil(Math.log10(high)))];
 }
 
-function isPowerOfTen(value: number): boolean {
-  const power = Math.log10(value);
-  return Math.abs(power - Math.round(power)) < 1e-6;
+function powersOfTen(low: number, high: number): number[] {
+  const from = Math.round(Math.log10(low));
+  return Array.from({ length: Math.round(Math.log10(high)) - from + 1 }, (_, i) => 10 ** (from + i));
 }

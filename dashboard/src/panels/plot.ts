@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { HISTORY_S } from "../limits";
 
+const WINDOWS_S = [60, 120, HISTORY_S];
 const GRID = { stroke: "#1c2430", width: 1 };
 const TICKS = { show: false };
 const LABELS = { stroke: "#718096", font: '11px Inter, "Segoe UI", Roboto, "DejaVu Sans", sans-serif' };
@@ -37,9 +38,9 @@ export class Plot {
         height: Math.max(50, this.#container.clientHeight),
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false }, sync: { key: "viaduct" }, points: { size: 5 } },
-        scales: { x: { time: false, range: (_, __, newest) => [newest - HISTORY_S, newest] }, y: options.y },
+        scales: { x: { time: false, range: (_, oldest, newest) => [newest - windowFor(newest - oldest), newest] }, y: options.y },
         axes: [
-          { ...LABELS, grid: GRID, ticks: TICKS, size: 22, gap: 3, splits: minutes, values: (_, splits) => splits.map((_, i) => minuteLabel(splits.length - 1 - i)) },
+          { ...LABELS, grid: GRID, ticks: TICKS, size: 22, gap: 3, splits: fromNow, values: (_, splits) => splits.map((at) => ago((splits.at(-1) ?? at) - at)) },
           { ...LABELS, grid: GRID, ticks: TICKS, size: 56, gap: 4, ...options.yAxis },
         ],
         series: [{}, ...options.series],
@@ -58,12 +59,22 @@ export class Plot {
   }
 }
 
-function minutes(_: uPlot, __: number, oldest: number, newest: number): number[] {
+/** The plot starts with a minute and widens as the history grows. */
+function windowFor(history_s: number): number {
+  return WINDOWS_S.find((window_s) => history_s <= window_s) ?? HISTORY_S;
+}
+
+/** Quarters or fifths of the window, counted back from now; none at the left edge, where the other axis has its label. */
+function fromNow(_: uPlot, __: number, oldest: number, newest: number): number[] {
+  const window_s = newest - oldest;
+  const step_s = window_s > 200 ? 60 : window_s > 100 ? 30 : 15;
   const splits: number[] = [];
-  for (let at = oldest; at <= newest + 0.001; at += 60) splits.push(at);
+  for (let back_s = 0; back_s < window_s - step_s / 2; back_s += step_s) splits.unshift(newest - back_s);
   return splits;
 }
 
-function minuteLabel(ago: number): string {
-  return ago === 0 ? "now" : `−${ago} min`;
+function ago(back_s: number): string {
+  const s = Math.round(back_s);
+  if (s === 0) return "now";
+  return s % 60 === 0 ? `−${s / 60} min` : `−${s} s`;
 }

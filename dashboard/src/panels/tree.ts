@@ -4,8 +4,10 @@
 import { el, setText } from "../dom";
 import { TREE_CHILDREN_MAX } from "../limits";
 
-/** Levels that are open from the start. */
-const OPEN_LEVELS = 3;
+/** Levels that are open from the start, but for long lists. */
+const OPEN_LEVELS = 5;
+const OPEN_CHILDREN_MAX = 16;
+const OPEN_ITEMS_MAX = 3;
 
 export class Tree {
   readonly element = el("div", { class: "tree", "data-testid": "message-tree", tabindex: "0", "aria-label": "Decoded message" });
@@ -59,7 +61,7 @@ class Branch implements TreeNode {
     this.#isArray = Array.isArray(value);
     this.element.append(el("summary", {}, name, this.#size), this.#box);
     this.element.addEventListener("toggle", () => this.#fill());
-    this.element.open = level < OPEN_LEVELS && Object.keys(value).length <= 24;
+    this.element.open = level < OPEN_LEVELS && Object.keys(value).length <= (this.#isArray ? OPEN_ITEMS_MAX : OPEN_CHILDREN_MAX);
     this.update(value);
   }
 

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { clock, coordinate, count, duration, latency, octets, rate, stationType } from "../src/format";
+import { scaleBar, viewOf } from "../src/map/view";
+import { KIND_BANDS, kindBand, SPEED_BANDS, speedBand } from "../src/palette";
+
+test("latency chooses its unit and keeps three figures", () => {
+  expect([0.844, 9.996, 99.96, 999, 1_000, 12_345, 2_100_000].map(latency)).toEqual(["0.84 µs", "10.0 µs", "100 µs", "999 µs", "1.00 ms", "12.3 ms", "2.10 s"]);
+  expect(latency(undefined)).toBe("–");
+  expect(latency(Number.NaN)).toBe("–");
+});
+
+test("counts are grouped", () => {
+  expect(count(999)).toBe("999");
+  expect(count(1_234_567)).toBe("1\u202f234\u202f567");
+});
+
+test("rates show small ones too", () => {
+  expect([0, 0.04, 0.5, 9.96, 54.32, 1_234].map(rate)).toEqual(["0", "0.04", "0.5", "10.0", "54.3", "1\u202f234"]);
+});
+
+test("octets, durations", () => {
+  expect([0, 999, 1_000, 256e6].map(octets)).toEqual(["0 B", "999 B", "1.00 kB", "256 MB"]);
+  expect([0.24, 42, 250, 11_000, 190_000].map(duration)).toEqual(["0.2 s", "42 s", "4 min 10 s", "3 h 03 min", "2 d 4 h"]);
+});
+
+test("coordinates and times", () => {
+  expect(coordinate(-33.5, 186)).toBe("33.500000° S  174.000000° W");
+  expect(clock("2026-02-03T04:05:06.123456Z")).toBe("04:05:06.123");
+  expect(clock(undefined)).toBe("–");
+});
+
+test("station types by code and by name", () => {
+  expect([5, 15, 99, "passengerCar", "roadSideUnit", undefined].map(stationType)).toEqual(["passenger car", "roadside unit", "type 99", "passenger car", "road side unit", "unknown"]);
+  expect(["passenger car", "road side unit", "light truck", "cyclist", "pedestrian", "tram", "unknown"].map((type) => kindBand(type).label)).toEqual(["car", "roadside", "truck", "two-wheeler", "pedestrian", "bus, tram", "other"]);
+  expect(KIND_BANDS).toContain(kindBand("whatever"));
+});
+
+test("speeds fall into bands", () => {
+  expect([undefined, 0, 5, 13.9, 30].map((speed) => SPEED_BANDS.indexOf(speedBand(speed)))).toEqual([0, 0, 1, 3, 5]);
+});
+
+test("the scale bar is a round length that fits", () => {
+  const { pixelsPerMetre } = viewOf({ lng: 6, lat: 50 }, 15, 800, 600);
+  const bar = scaleBar(pixelsPerMetre, 110);
+  expect([1, 2, 5]).toContain(bar.metres / 10 ** Math.floor(Math.log10(bar.metres)));
+  expect(bar.width_px).toBeLessThanOrEqual(110);
+  expect(bar.width_px).toBeGreaterThan(40);
+});

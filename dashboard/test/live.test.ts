@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { initialLive, type LiveInput, reduceLive, reopenDelay_ms } from "../src/net/live";
+
+const after = (...inputs: [LiveInput, number][]) => inputs.reduce((state, [input, at_ms]) => reduceLive(state, input, at_ms), initialLive(0));
+
+test("connects, receives, breaks, comes back", () => {
+  const live = after([{ kind: "open" }, 10], [{ kind: "message", id: "7" }, 20]);
+  expect(live).toMatchObject({ phase: "live", since_ms: 10, lastMessage_ms: 20, cursor: "7", received: 1 });
+  const broken = reduceLive(reduceLive(live, { kind: "broken" }, 30), { kind: "broken" }, 40);
+  expect(broken).toMatchObject({ phase: "reconnecting", since_ms: 30, attempts: 2, cursor: "7", lastMessage_ms: 20 });
+  expect(reduceLive(broken, { kind: "open" }, 50)).toMatchObject({ phase: "live", since_ms: 50, attempts: 0 });
+});
+
+test("counts what is lost and what is malformed, and stays in its phase", () => {
+  const live = after([{ kind: "open" }, 1], [{ kind: "lost", count: 40 }, 2], [{ kind: "lost", count: 2 }, 3], [{ kind: "malformed" }, 4]);
+  expect(live).toMatchObject({ phase: "live", since_ms: 1, lost: 42, malformed: 1 });
+});
+
+test("an event without an id does not lose the place", () => {
+  expect(after([{ kind: "message", id: "5" }, 1], [{ kind: "message", id: "" }, 2]).cursor).toBe("5");
+});
+
+test("waits longer each time, up to a limit", () => {
+  expect([0, 1, 2, 3, 99].map(reopenDelay_ms)).toEqual([1_000, 1_000, 2_000, 5_000, 5_000]);
+});
