@@ -2,6 +2,13 @@
 //!
 //! It needs a Python that has asn1tools: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests may panic, print and read files"
+)]
+
 mod capture;
 
 use std::{

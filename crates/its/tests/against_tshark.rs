@@ -1,5 +1,12 @@
 //! tshark as an oracle: it decodes the same CAMs to the same values, and finds nothing wrong with ours.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests may panic, print and read files"
+)]
+
 mod capture;
 
 use std::{path::Path, process::Command, time::Duration};

@@ -1,5 +1,12 @@
 //! The sample capture: everything in it is decoded, and re-encoded to the same octets.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests may panic, print and read files"
+)]
+
 mod capture;
 
 use viaduct_its::{
@@ -56,7 +63,7 @@ fn the_summaries_are_plausible() {
         assert_eq!(summary.station_id, 100);
         let position = summary.position.expect("every message has a position");
         match received.source.position {
-            Some(packet) => assert!(position.distance(packet).value() < 5.0, "{position:?} {packet:?}"),
+            Some(packet) => assert!(position.distance(packet).value() < 20.0, "{position:?} {packet:?}"),
             None => packets_without_position += 1,
         }
         if received.kind == MessageKind::Cam {

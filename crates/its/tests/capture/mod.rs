@@ -1,5 +1,7 @@
 //! Where the tests find captures and vectors, and how they read them.
 
+#![allow(dead_code, clippy::print_stdout, reason = "each test takes what it needs; a skipped one says so")]
+
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -37,7 +39,6 @@ pub(crate) fn repository() -> PathBuf {
 }
 
 /// A vector of `testdata/its`: comment lines, then hexadecimal text.
-#[allow(dead_code, reason = "each test takes what it needs")]
 pub(crate) fn vector(name: &str) -> Bytes {
     let path = repository().join("testdata/its").join(name);
     let text = std::fs::read_to_string(&path).expect("the vector is in the repository");
