@@ -140,7 +140,7 @@ impl SettingsError {
 }
 
 /// Refuses a value outside `low` to `high`, and one that is no number.
-fn within<T: PartialOrd + std::fmt::Display>(
+fn within<T: Copy + PartialOrd + std::fmt::Display>(
     key: &'static str,
     value: T,
     low: T,

@@ -26,7 +26,6 @@ const CHUNK: usize = 256;
 struct Tail {
     number_returned: usize,
     time_stamp: String,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     links: Vec<Link>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cursor: Option<String>,

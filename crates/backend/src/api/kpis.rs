@@ -123,6 +123,7 @@ pub struct CounterKpi {
     pub name: String,
     /// Why, for counts of drops.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     pub reason: Option<String>,
     /// Counted since the start.
     pub value: u64,
@@ -161,11 +162,11 @@ struct CacheKpis {
     stations: u64,
     /// Reception of the oldest message held.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = DateTime)]
+    #[schema(format = DateTime, nullable = false)]
     oldest: Option<String>,
     /// Reception of the newest message held.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(format = DateTime)]
+    #[schema(format = DateTime, nullable = false)]
     newest: Option<String>,
     /// Messages taken in since the start.
     inserted: u64,

@@ -248,7 +248,7 @@ async fn live(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Resu
 
 /// Key figures: the cache, rates, losses, and the latency of each hop.
 #[utoipa::path(
-    get, path = "/v1/kpis", tag = "node",
+    get, path = "/v1/kpis", operation_id = "kpis", tag = "node",
     responses(
         (status = 200, description = "The figures at this moment", body = kpis::Kpis),
         (status = 400, description = "There are no parameters", body = Problem, content_type = "application/problem+json"),
@@ -261,7 +261,7 @@ async fn kpis_now(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Pro
 
 /// The road network.
 #[utoipa::path(
-    get, path = "/v1/map", tag = "node",
+    get, path = "/v1/map", operation_id = "map", tag = "node",
     responses(
         (status = 200, description = "The roads; none where no map is configured", body = schema::RoadMap, content_type = "application/geo+json"),
         (status = 400, description = "There are no parameters", body = Problem, content_type = "application/problem+json"),

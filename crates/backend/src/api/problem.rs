@@ -19,6 +19,7 @@ pub(crate) struct Problem {
     detail: String,
     /// The query or path parameter at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
     parameter: Option<String>,
 }
 

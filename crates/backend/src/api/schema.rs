@@ -19,8 +19,9 @@ pub(super) struct MessageCollection {
     #[schema(rename = "timeStamp", format = DateTime)]
     time_stamp: String,
     /// `self`, and `next` where there is more.
-    links: Option<Vec<Link>>,
+    links: Vec<Link>,
     /// The place behind the last feature, where there is more.
+    #[schema(nullable = false)]
     cursor: Option<String>,
 }
 
@@ -42,6 +43,7 @@ pub(super) struct MessageFeature {
     /// Sequence number in the cache: counts from 1 in the order of arrival, anew with each start.
     id: u64,
     /// The reference position; null where the message has none.
+    #[schema(required = true)]
     geometry: Option<Point>,
     properties: MessageProperties,
 }
@@ -69,8 +71,10 @@ pub(super) struct MessageProperties {
     /// `TrafficParticipantType` of TS 102 894-2: 5 is a passenger car.
     station_type: u32,
     /// Address of the sender on the link.
+    #[schema(nullable = false)]
     link_address: Option<String>,
     /// GeoNetworking address of the packet's source.
+    #[schema(nullable = false)]
     geonet_address: Option<String>,
     /// The node and component that received or sent it.
     receiver: String,
@@ -78,15 +82,18 @@ pub(super) struct MessageProperties {
     access: String,
     /// What is known about the packet's signature.
     security: String,
-    #[schema(format = DateTime)]
+    #[schema(format = DateTime, nullable = false)]
     reception_time: Option<String>,
-    #[schema(format = DateTime)]
+    #[schema(format = DateTime, nullable = false)]
     generation_time: Option<String>,
     /// Speed over ground in metres per second.
+    #[schema(nullable = false)]
     speed_mps: Option<f64>,
     /// Heading in degrees clockwise from north, 0 up to 360.
+    #[schema(nullable = false)]
     heading_deg: Option<f64>,
     /// The decoded ETSI message with ASN.1 names and raw integers.
+    #[schema(nullable = false)]
     message: Option<serde_json::Value>,
 }
 
@@ -98,6 +105,7 @@ pub(super) struct StationFeature {
     /// Station ID.
     id: u32,
     /// The last position; null where none is known.
+    #[schema(required = true)]
     geometry: Option<Point>,
     properties: StationProperties,
 }
@@ -113,8 +121,10 @@ pub(super) struct StationProperties {
     #[schema(format = DateTime)]
     last_seen: String,
     /// With the last position.
+    #[schema(nullable = false)]
     speed_mps: Option<f64>,
     /// With the last position.
+    #[schema(nullable = false)]
     heading_deg: Option<f64>,
     /// Messages by type, since the station is known.
     messages: BTreeMap<String, u64>,

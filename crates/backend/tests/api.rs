@@ -1,0 +1,475 @@
+//! The API as a client sees it: every resource, every error, and one stream over a real socket.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, StatusCode};
+use http_body_util::BodyExt as _;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::tcp::OwnedReadHalf;
+use tokio::net::{TcpListener, TcpStream};
+use tower::ServiceExt as _;
+use viaduct_backend::api::{Api, CounterKpi, KpiSnapshot, KpiSource, openapi, router, serve};
+use viaduct_backend::cache::Cache as _;
+use viaduct_backend::{ApiSettings, Backend};
+use viaduct_messages::its::timestamp;
+use viaduct_messages::viaduct::its::{self, Direction, Edition, MessageType, V2xMessage};
+use viaduct_units::{Mono, Now, Tai};
+
+/// A CAM in UPER. Origin: the payload of testdata/its/cam.hex (ms-van3t, sample_trace.pcapng, frame 3).
+const CAM: &str = "0202000000649dcd005a0f33c8adf995c59ffffffc223e009e00a91fc0007ebfe9ea7737fee9fffa00";
+
+/// 2024-09-11T13:30:34.092870Z
+const START_UNIX_NANOS: i64 = 1_726_061_434_092_870_000;
+
+struct Figures;
+
+impl KpiSource for Figures {
+    fn kpis(&self) -> KpiSnapshot {
+        let dropped = CounterKpi {
+            component: "station".into(),
+            name: "dropped".into(),
+            reason: Some("duplicate".into()),
+            value: 3,
+            rate_hz: 1.0,
+        };
+        let time = Tai::from_unix_nanos(START_UNIX_NANOS);
+        KpiSnapshot { node: "edge".into(), time, uptime_s: 12.5, counters: vec![dropped], ..KpiSnapshot::default() }
+    }
+}
+
+fn settings(json: Value) -> ApiSettings {
+    serde_json::from_value(json).unwrap()
+}
+
+fn service(json: Value) -> (Arc<Backend>, Router) {
+    let settings = settings(json);
+    let backend = Backend::new(&settings).unwrap();
+    let api = Api::new(&settings, backend.clone(), Arc::new(Figures)).unwrap();
+    (backend, router(api))
+}
+
+/// A received CAM, `tenths` of a second after the start.
+fn cam(station: u32, tenths: i64) -> V2xMessage {
+    let payload: Vec<u8> =
+        (0..CAM.len() / 2).map(|at| u8::from_str_radix(&CAM[2 * at..2 * at + 2], 16).unwrap()).collect();
+    V2xMessage {
+        direction: Direction::Received.into(),
+        r#type: MessageType::Cam.into(),
+        edition: Edition::CamEn3026372V141.into(),
+        station_id: station,
+        station_type: 5,
+        receiver: "edge/station".into(),
+        reception_time: Some(timestamp(Tai::from_unix_nanos(START_UNIX_NANOS + tenths * 100_000_000))),
+        position: Some(its::Position { latitude_deg: 45.0, longitude_deg: 7.5, altitude_m: Some(269.5) }),
+        speed_mps: Some(13.5),
+        heading_deg: Some(270.5),
+        payload: payload.into(),
+        ..Default::default()
+    }
+}
+
+async fn request(router: &Router, request: Request<Body>) -> (StatusCode, HeaderMap, Vec<u8>) {
+    let response = router.clone().oneshot(request).await.unwrap();
+    let (parts, body) = response.into_parts();
+    (parts.status, parts.headers, body.collect().await.unwrap().to_bytes().to_vec())
+}
+
+async fn get(router: &Router, uri: &str) -> (StatusCode, HeaderMap, Value) {
+    let (status, headers, body) = request(router, Request::get(uri).body(Body::empty()).unwrap()).await;
+    (status, headers, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
+async fn good(router: &Router, uri: &str) -> Value {
+    let (status, _, body) = get(router, uri).await;
+    assert_eq!(status, StatusCode::OK, "{uri}: {body}");
+    body
+}
+
+/// The numbers of a collection's features.
+fn ids(collection: &Value) -> Vec<u64> {
+    collection["features"].as_array().unwrap().iter().map(|feature| feature["id"].as_u64().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_message_is_a_feature_with_the_decoded_message() {
+    let (backend, router) = service(json!({}));
+    backend.insert(&cam(100, 0)).unwrap();
+    let (status, headers, body) = get(&router, "/v1/messages").await;
+    assert_eq!(status, StatusCode::OK);
+    assert_eq!(headers["content-type"], "application/geo+json");
+    assert_eq!(body["type"], "FeatureCollection");
+    assert_eq!(body["numberReturned"], 1);
+    assert!(body["timeStamp"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(body["links"], json!([{ "rel": "self", "href": "/v1/messages", "type": "application/geo+json" }]));
+    assert!(body.get("cursor").is_none());
+    let mut feature = body["features"][0].clone();
+    let message = feature["properties"].as_object_mut().unwrap().remove("message").unwrap();
+    assert_eq!(message.pointer("/header/stationID"), Some(&json!(100)));
+    assert_eq!(message.pointer("/cam/generationDeltaTime"), Some(&json!(40397)));
+    assert_eq!(
+        feature,
+        json!({
+            "type": "Feature", "id": 1,
+            "geometry": { "type": "Point", "coordinates": [7.5, 45.0, 269.5] },
+            "properties": {
+                "direction": "received", "type": "cam", "edition": "EN 302 637-2 V1.4.1", "station_id": 100,
+                "station_type": 5, "receiver": "edge/station", "access": "unknown", "security": "unknown",
+                "reception_time": "2024-09-11T13:30:34.092870Z", "speed_mps": 13.5, "heading_deg": 270.5,
+            },
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_decoded_is_shown_without_and_counted() {
+    let (backend, router) = service(json!({}));
+    backend.insert(&V2xMessage { payload: vec![0xFF; 3].into(), ..cam(1, 0) }).unwrap();
+    let body = good(&router, "/v1/messages").await;
+    assert!(body["features"][0]["properties"].get("message").is_none());
+    assert_eq!(good(&router, "/v1/kpis").await["cache"]["undecodable"], 1);
+}
+
+#[tokio::test]
+async fn messages_are_filtered_by_place_time_station_and_type() {
+    let (backend, router) = service(json!({}));
+    for (station, tenths) in [(1, 0), (2, 10), (1, 20), (3, 30)] {
+        backend.insert(&cam(station, tenths)).unwrap();
+    }
+    let elsewhere = its::Position { latitude_deg: -17.0, longitude_deg: 179.5, altitude_m: None };
+    backend.insert(&V2xMessage { position: Some(elsewhere), r#type: MessageType::Cpm.into(), ..cam(4, 40) }).unwrap();
+    for (query, expected) in [
+        ("", vec![1, 2, 3, 4, 5]),
+        ("?station=1", vec![1, 3]),
+        ("?type=cpm", vec![5]),
+        ("?type=cpm,cam&limit=2", vec![1, 2]),
+        ("?bbox=7,44,8,46", vec![1, 2, 3, 4]),
+        ("?bbox=177,-20,-178,-15", vec![5]),
+        ("?datetime=2024-09-11T13:30:35.092870Z", vec![2]),
+        ("?datetime=2024-09-11T13:30:35Z/2024-09-11T13:30:37Z", vec![2, 3]),
+        ("?datetime=2024-09-11T15:30:37%2B02:00/..", vec![4, 5]),
+        ("?datetime=../2024-09-11T13:30:35Z&station=1", vec![1]),
+    ] {
+        let body = good(&router, &format!("/v1/messages{query}")).await;
+        assert_eq!(ids(&body), expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn pages_follow_next_to_the_end_while_messages_arrive() {
+    let (backend, router) = service(json!({}));
+    for number in 0..25_u32 {
+        backend.insert(&cam(number, i64::from(number))).unwrap();
+    }
+    let (mut uri, mut seen) = ("/v1/messages?limit=4&bbox=7%2C44,8,46".to_owned(), Vec::new());
+    loop {
+        let body = good(&router, &uri).await;
+        seen.extend(ids(&body));
+        backend.insert(&cam(99, 0)).unwrap();
+        let Some(next) = body["links"].as_array().unwrap().iter().find(|link| link["rel"] == "next") else { break };
+        assert!(next["href"].as_str().unwrap().ends_with(body["cursor"].as_str().unwrap()));
+        next["href"].as_str().unwrap().clone_into(&mut uri);
+    }
+    // The late ones have the time of the first message, which the first page had passed.
+    assert_eq!(seen, (1..=25).collect::<Vec<u64>>());
+}
+
+#[tokio::test]
+async fn a_long_answer_is_made_whole_and_a_huge_one_is_cut_with_a_link_to_the_rest() {
+    let (backend, router) = service(json!({ "cache": { "decoded_octets_max": 0 } }));
+    let wordy = V2xMessage { receiver: "x".repeat(20_000), payload: Vec::new().into(), ..cam(1, 0) };
+    for _ in 0..1000 {
+        backend.insert(&wordy).unwrap();
+    }
+    let body = good(&router, "/v1/messages?limit=300").await;
+    assert_eq!((body["numberReturned"].as_u64(), ids(&body).len()), (Some(300), 300));
+    let body = good(&router, "/v1/messages?limit=10000").await;
+    let first = ids(&body);
+    assert!((500..1000).contains(&first.len()), "{}", first.len());
+    let rest = good(&router, &format!("/v1/messages?limit=10000&cursor={}", body["cursor"].as_str().unwrap())).await;
+    assert_eq!([first, ids(&rest)].concat(), (1..=1000).collect::<Vec<u64>>());
+    assert!(rest.get("cursor").is_none());
+}
+
+#[tokio::test]
+async fn latest_is_one_feature_a_station_without_the_message() {
+    let (backend, router) = service(json!({}));
+    for (station, tenths) in [(7, 5), (7, 2), (3, 1)] {
+        backend.insert(&cam(station, tenths)).unwrap();
+    }
+    let body = good(&router, "/v1/latest?bbox=7,44,8,46&type=cam").await;
+    assert_eq!(ids(&body), [3, 1], "sorted by station");
+    assert!(body["features"][0]["properties"].get("message").is_none());
+    assert_eq!(body["numberReturned"], 2);
+    assert!(ids(&good(&router, "/v1/latest?type=denm").await).is_empty());
+}
+
+#[tokio::test]
+async fn a_station_is_a_feature_with_its_newest_messages() {
+    let (backend, router) = service(json!({}));
+    backend.insert(&cam(100, 0)).unwrap();
+    backend.insert(&cam(100, 10)).unwrap();
+    backend.insert(&V2xMessage { r#type: MessageType::Denm.into(), position: None, ..cam(100, 20) }).unwrap();
+    let body = good(&router, "/v1/stations/100").await;
+    assert_eq!((&body["type"], &body["id"]), (&json!("Feature"), &json!(100)));
+    assert_eq!(body["geometry"]["coordinates"], json!([7.5, 45.0, 269.5]));
+    let properties = &body["properties"];
+    assert_eq!(properties["first_seen"], "2024-09-11T13:30:34.092870Z");
+    assert_eq!(properties["last_seen"], "2024-09-11T13:30:36.092870Z");
+    assert_eq!(properties["messages"], json!({ "cam": 2, "denm": 1 }));
+    assert_eq!((&properties["station_type"], &properties["speed_mps"]), (&json!(5), &json!(13.5)));
+    assert_eq!(properties["latest"]["cam"]["reception_time"], "2024-09-11T13:30:35.092870Z");
+    assert_eq!(properties["latest"]["cam"]["message"]["header"]["stationID"], 100);
+}
+
+#[tokio::test]
+async fn key_figures_join_the_cache_and_the_node() {
+    let (backend, router) = service(json!({}));
+    let now = |seconds| Now {
+        mono: Mono(std::time::Duration::from_secs(seconds)),
+        tai: Tai::from_unix_nanos(START_UNIX_NANOS),
+    };
+    backend.tick(now(1));
+    for tenths in 0..6 {
+        backend.insert(&cam(1, tenths)).unwrap();
+    }
+    backend.insert(&V2xMessage { reception_time: None, ..cam(1, 0) }).unwrap_err();
+    backend.tick(now(3));
+    let body = good(&router, "/v1/kpis").await;
+    assert_eq!((&body["node"], &body["uptime_s"]), (&json!("edge"), &json!(12.5)));
+    assert_eq!(body["time"], "2024-09-11T13:30:34.092870Z");
+    assert_eq!(body["types"], json!([{ "type": "cam", "count": 6, "rate_hz": 3.0 }]));
+    let cache = &body["cache"];
+    assert_eq!((&cache["messages"], &cache["stations"], &cache["inserted"]), (&json!(6), &json!(1), &json!(6)));
+    assert_eq!(cache["rejected"], json!({ "no_reception_time": 1, "too_large": 0, "too_old": 0 }));
+    assert_eq!(cache["oldest"], "2024-09-11T13:30:34.092870Z");
+    assert!(cache["octets"].as_u64().unwrap() < cache["octets_max"].as_u64().unwrap());
+    assert_eq!(body["counters"][0]["reason"], "duplicate");
+}
+
+#[tokio::test]
+async fn what_is_older_than_the_retention_goes_with_the_tick() {
+    let (backend, _) = service(json!({ "cache": { "retention_s": 60, "bucket_s": 1 } }));
+    backend.insert(&cam(1, 0)).unwrap();
+    backend.insert(&cam(1, 1000)).unwrap();
+    let tai = Tai::from_unix_nanos(START_UNIX_NANOS + 100_000_000_000);
+    backend.tick(Now { mono: Mono::default(), tai });
+    assert_eq!(backend.cache().stats().messages, 1);
+    assert_eq!(backend.cache().latest(None, viaduct_backend::cache::TypeSet::ALL).len(), 1);
+}
+
+#[tokio::test]
+async fn the_map_is_empty_or_the_file() {
+    let (_, router) = service(json!({}));
+    assert_eq!(good(&router, "/v1/map").await, json!({ "type": "FeatureCollection", "features": [] }));
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let map = json!({ "type": "FeatureCollection", "features": [{ "type": "Feature", "properties": { "name": "A4" },
+        "geometry": { "type": "LineString", "coordinates": [[7.0, 45.0], [7.1, 45.0]] } }] });
+    std::fs::write(file.path(), map.to_string()).unwrap();
+    let (_, router) = service(json!({ "map": file.path() }));
+    assert_eq!(good(&router, "/v1/map").await, map);
+}
+
+#[tokio::test]
+async fn every_wrong_request_is_answered_with_a_problem_that_names_the_fault() {
+    let (_, router) = service(json!({ "live": { "clients_max": 0 } }));
+    for (uri, status, parameter, detail) in [
+        ("/v1/messages?bbox=1,2,3", 400, "bbox", "`1,2,3` is not four numbers"),
+        ("/v1/messages?bbox=1,2,3,x", 400, "bbox", "four numbers"),
+        ("/v1/messages?bbox=0,2,1,1", 400, "bbox", "the southern edge 2 lies north"),
+        ("/v1/messages?bbox=0,0,1,91", 400, "bbox", "latitude 91"),
+        ("/v1/latest?bbox=nan,0,1,1", 400, "bbox", "longitude NaN"),
+        ("/v1/messages?datetime=yesterday", 400, "datetime", "`yesterday` is not a time"),
+        ("/v1/messages?datetime=2025-01-01T00:00:00Z/2024-01-01T00:00:00Z", 400, "datetime", "ends before"),
+        ("/v1/messages?limit=0", 400, "limit", "`0` is not a whole number from 1 to 10000"),
+        ("/v1/messages?limit=10001", 400, "limit", "10001"),
+        ("/v1/messages?cursor=12", 400, "cursor", "`12` is not a cursor"),
+        ("/v1/messages?station=-1", 400, "station", "`-1` is not a station ID"),
+        ("/v1/messages?type=cam,bus", 400, "type", "`bus` is not a message type; there are denm, cam"),
+        ("/v1/messages?type=", 400, "type", "is not a message type"),
+        ("/v1/messages?box=1", 400, "box", "there is no parameter `box`; there are bbox, datetime"),
+        ("/v1/messages?limit=1&limit=2", 400, "limit", "`limit` is there twice"),
+        ("/v1/latest?station=1", 400, "station", "there is no parameter `station`"),
+        ("/v1/kpis?x=1", 400, "x", "this resource has none"),
+        ("/v1/map?x=1", 400, "x", "this resource has none"),
+        ("/v1/stations/1?x=1", 400, "x", "this resource has none"),
+        ("/v1/live?cursor=x", 400, "cursor", "`x` is not a sequence number"),
+        ("/v1/live?limit=1", 400, "limit", "there is no parameter"),
+        ("/v1/live", 503, "", "as many live clients as may be"),
+        ("/v1/stations/first", 400, "id", "`first` is not a station ID"),
+        ("/v1/stations/5", 404, "", "no message of station 5"),
+        ("/v1/stations", 404, "", "no resource `/v1/stations`"),
+        ("/v2/messages", 404, "", "no resource `/v2/messages`"),
+    ] {
+        let (found, headers, body) = get(&router, uri).await;
+        assert_eq!(found.as_u16(), status, "{uri}: {body}");
+        assert_eq!(headers["content-type"], "application/problem+json", "{uri}");
+        assert_eq!((&body["type"], &body["status"]), (&json!("about:blank"), &json!(status)), "{uri}");
+        assert_eq!(body["title"], found.canonical_reason().unwrap(), "{uri}");
+        assert_eq!(body.get("parameter").and_then(Value::as_str).unwrap_or_default(), parameter, "{uri}");
+        assert!(body["detail"].as_str().unwrap().contains(detail), "{uri}: {body}");
+        assert_eq!(headers.contains_key("retry-after"), status == 503, "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_method_is_answered_with_a_problem_and_the_right_one() {
+    let (_, router) = service(json!({}));
+    for uri in ["/v1/messages", "/v1/stations/1", "/openapi.json", "/"] {
+        let post = Request::builder().method(Method::POST).uri(uri).body(Body::empty()).unwrap();
+        let (status, headers, body) = request(&router, post).await;
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{uri}");
+        assert_eq!(headers["allow"], "GET,HEAD", "{uri}");
+        assert!(body["detail"].as_str().unwrap().contains("not POST"), "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_accepts_gzip_gets_large_answers_compressed() {
+    let (backend, router) = service(json!({}));
+    for tenths in 0..50 {
+        backend.insert(&cam(1, tenths)).unwrap();
+    }
+    let ask = |uri: &str| Request::get(uri).header("accept-encoding", "gzip").body(Body::empty()).unwrap();
+    let (_, headers, packed) = request(&router, ask("/v1/messages")).await;
+    assert_eq!(headers["content-encoding"], "gzip");
+    let (_, _, plain) = request(&router, Request::get("/v1/messages").body(Body::empty()).unwrap()).await;
+    assert!(packed.len() * 10 < plain.len());
+    let (_, headers, _) = request(&router, ask("/v1/map")).await;
+    assert!(!headers.contains_key("content-encoding"), "too small to be worth it");
+}
+
+#[tokio::test]
+async fn other_origins_are_allowed_only_where_the_settings_say_so() {
+    let ask = || Request::get("/v1/map").header("origin", "https://desk:5173").body(Body::empty()).unwrap();
+    let allowed = "access-control-allow-origin";
+    let (_, router) = service(json!({}));
+    assert!(!request(&router, ask()).await.1.contains_key(allowed));
+    let (_, router) = service(json!({ "cors_origins": ["https://desk:5173"] }));
+    assert_eq!(request(&router, ask()).await.1[allowed], "https://desk:5173");
+    let (_, router) = service(json!({ "cors_origins": ["https://other"] }));
+    assert!(!request(&router, ask()).await.1.contains_key(allowed));
+    let (_, router) = service(json!({ "cors_origins": ["*"] }));
+    assert_eq!(request(&router, ask()).await.1[allowed], "*");
+    let bad = settings(json!({ "cors_origins": ["desk"] }));
+    let error = Api::new(&bad, Backend::new(&bad).unwrap(), Arc::new(Figures)).err().unwrap();
+    assert_eq!(error.key, "cors_origins");
+}
+
+#[tokio::test]
+async fn the_first_page_is_there_with_or_without_the_dashboard() {
+    let (_, router) = service(json!({}));
+    let (status, headers, page) = request(&router, Request::get("/").body(Body::empty()).unwrap()).await;
+    assert_eq!((status, &headers["content-type"]), (StatusCode::OK, &"text/html; charset=utf-8".parse().unwrap()));
+    assert!(String::from_utf8(page).unwrap().contains("<title>"));
+    let again = Request::get("/").header("if-none-match", &headers["etag"]).body(Body::empty()).unwrap();
+    assert_eq!(request(&router, again).await.0, StatusCode::NOT_MODIFIED);
+}
+
+#[tokio::test]
+async fn every_documented_resource_answers_as_documented() {
+    let (backend, router) = service(json!({}));
+    backend.insert(&cam(1001, 0)).unwrap();
+    let document: Value = serde_json::from_str(&openapi().unwrap()).unwrap();
+    assert_eq!(good(&router, "/openapi.json").await, document);
+    let paths = document["paths"].as_object().unwrap();
+    assert_eq!(paths.len(), 6);
+    for (path, item) in paths {
+        let uri = path.replace("{id}", "1001");
+        let response = router.clone().oneshot(Request::get(&uri).body(Body::empty()).unwrap()).await.unwrap();
+        assert_eq!(response.status(), StatusCode::OK, "{uri}");
+        let content = item["get"]["responses"]["200"]["content"].as_object().unwrap();
+        let documented = content.keys().next().unwrap();
+        assert_eq!(&response.headers()["content-type"], documented, "{uri}");
+    }
+}
+
+#[test]
+fn the_committed_document_is_that_of_the_code() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+    let document = openapi().unwrap();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &document).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(committed == document, "the API has changed: look at the difference after UPDATE_GOLDEN=1 cargo test");
+}
+
+/// A client of `/v1/live` over a socket.
+struct LiveClient {
+    lines: tokio::io::Lines<BufReader<OwnedReadHalf>>,
+    _writer: tokio::net::tcp::OwnedWriteHalf,
+}
+
+impl LiveClient {
+    /// Connects and reads the head of the answer.
+    async fn connect(address: std::net::SocketAddr, query: &str, header: &str) -> Self {
+        let (reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
+        let head = format!("GET /v1/live{query} HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n{header}\r\n");
+        writer.write_all(head.as_bytes()).await.unwrap();
+        let mut client = Self { lines: BufReader::new(reader).lines(), _writer: writer };
+        assert_eq!(client.line().await, "HTTP/1.1 200 OK");
+        while !client.line().await.is_empty() {}
+        client
+    }
+
+    async fn line(&mut self) -> String {
+        self.lines.next_line().await.unwrap().expect("the stream goes on")
+    }
+
+    /// The next event: name, id, data. The lengths of chunks stand between.
+    async fn event(&mut self) -> (String, Option<u64>, Value) {
+        let (mut name, mut id) = (String::new(), None);
+        loop {
+            let line = self.line().await;
+            match line.split_once(": ") {
+                Some(("event", text)) => text.clone_into(&mut name),
+                Some(("id", text)) => id = text.parse().ok(),
+                Some(("data", text)) => return (name, id, serde_json::from_str(text).unwrap()),
+                _ => {}
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
+    let settings = settings(json!({ "live": { "queue": 3, "clients_max": 2 } }));
+    let backend = Backend::new(&settings).unwrap();
+    let api = Api::new(&settings, backend.clone(), Arc::new(Figures)).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let server = tokio::spawn(serve(listener, api, async {
+        let _ = stopped.await;
+    }));
+
+    let mut first = LiveClient::connect(address, "?station=1&type=cam&bbox=7,44,8,46", "").await;
+    for (station, tenths) in [(1, 0), (2, 1), (1, 2)] {
+        backend.insert(&cam(station, tenths)).unwrap();
+    }
+    let (name, id, feature) = first.event().await;
+    assert_eq!((name.as_str(), id, &feature["id"]), ("message", Some(1), &json!(1)));
+    assert!(feature["properties"].get("message").is_none());
+    assert_eq!(first.event().await.1, Some(3), "others are filtered out");
+    drop(first);
+
+    for tenths in 3..7 {
+        backend.insert(&cam(1, tenths)).unwrap();
+    }
+    // The header counts where both are there: 4 to 7 were missed, and the queue holds three.
+    let mut resumed = LiveClient::connect(address, "?station=1&cursor=1", "last-event-id: 3\r\n").await;
+    assert_eq!(resumed.event().await, ("lost".to_owned(), None, json!({ "count": 1 })));
+    for expected in 5..=7 {
+        assert_eq!(resumed.event().await.1, Some(expected));
+    }
+    backend.insert(&cam(1, 8)).unwrap();
+    assert_eq!(resumed.event().await.1, Some(8), "and then what arrives");
+
+    stop.send(()).unwrap();
+    server.await.unwrap().unwrap();
+    assert!(matches!(resumed.lines.next_line().await, Ok(Some(_) | None) | Err(_)), "the stream has ended");
+}
