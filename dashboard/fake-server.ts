@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
-import type { CounterKpis, HopKpis, Kpis, MessageFeature, MessageProperties, Problem, RoadMap, StationFeature, TopicKpis } from "./src/api";
+import type { CounterKpi, HopKpi, Kpis, MessageCollection, MessageFeature, MessageProperties, Problem, RoadMap, StationFeature, TopicKpi } from "./src/api";
 
 export interface FakeOptions {
   vehicles: number;
@@ -13,6 +13,7 @@ export interface FakeOptions {
   drops?: boolean;
 }
 
+const [CYCLIST, MOTORCYCLE, PASSENGER_CAR, BUS, HEAVY_TRUCK, ROADSIDE_UNIT] = [2, 4, 5, 6, 8, 15] as const;
 const CENTRE = { lon: 6.0839, lat: 50.7753 };
 const METRES_PER_DEGREE = 111_320;
 const STEP_MS = 50;
@@ -30,7 +31,8 @@ interface Crossing {
 
 interface Vehicle {
   id: number;
-  type: "passengerCar" | "bus" | "heavyTruck" | "motorcycle" | "cyclist" | "roadSideUnit";
+  /** TS 102 894-2, TrafficParticipantType. */
+  type: number;
   from: number;
   to: number;
   along_m: number;
@@ -105,12 +107,12 @@ export class FakeNode {
     response.on("close", () => this.#listeners.delete(listener));
   }
 
-  #latest(): unknown {
+  #latest(): MessageCollection {
     const features = this.#vehicles.flatMap((vehicle) => {
       const latest = vehicle.latest["cam"];
       return latest ? [this.#feature(vehicle, latest)] : [];
     });
-    return { type: "FeatureCollection", features, numberReturned: features.length, timeStamp: new Date().toISOString() };
+    return { type: "FeatureCollection", features, links: [], numberReturned: features.length, timeStamp: new Date().toISOString() };
   }
 
   #station(id: number, response: ServerResponse): void {
@@ -170,6 +172,9 @@ export class FakeNode {
         inserted: total,
         evicted: total - held,
         rejected: {},
+        live_clients: this.#listeners.size,
+        stations_evicted: 0,
+        undecodable: 0,
       },
       types,
       topics: this.#topics(total, rate),
@@ -178,29 +183,29 @@ export class FakeNode {
     };
   }
 
-  #hops(total: number, rate: number): HopKpis[] {
-    const hop = (name: string, from: string, to: string, median_us: number, spread: number): HopKpis => {
+  #hops(total: number, rate: number): HopKpi[] {
+    const hop = (from: string, to: string, median_us: number, spread: number): HopKpi => {
       const wave = 1 + 0.12 * Math.sin(Date.now() / 9_000 + median_us) + 0.1 * (this.#random() - 0.5);
       const p50 = median_us * wave;
       const p99 = p50 * spread * (1 + 0.5 * this.#random() ** 3);
       const max = p99 * (1.3 + 2 * this.#random() ** 4);
       return {
-        hop: name, from, to, count: total, rate_hz: rate,
+        hop: to, from, to, count: total, rate_hz: rate,
         recent: { count: Math.round(rate), p50_us: p50, p99_us: p99, max_us: max },
         total: { count: total, p50_us: median_us, p99_us: median_us * spread, p999_us: median_us * spread * 2.2, max_us: median_us * spread * 7, mean_us: median_us * 1.1 },
       };
     };
     return [
-      hop("geonet", "reception", "parsed", 6.8, 3.2),
-      hop("security", "parsed", "verified", 148, 2.1),
-      hop("facilities", "verified", "decoded", 21, 3.6),
-      hop("cache", "decoded", "inserted", 3.1, 5.5),
-      hop("uplink", "decoded", "acknowledged", 1_850, 2.6),
+      hop("reception", "geonet", 6.8, 3.2),
+      hop("geonet", "security", 148, 2.1),
+      hop("security", "its/rx/cam", 21, 3.6),
+      hop("its/rx/cam", "cache", 3.1, 5.5),
+      hop("its/rx/cam", "uplink", 1_850, 2.6),
     ];
   }
 
-  #topics(total: number, rate: number): TopicKpis[] {
-    const topic = (name: string, type: string, share: number, subscribers: string[], dropped = 0): TopicKpis => ({
+  #topics(total: number, rate: number): TopicKpi[] {
+    const topic = (name: string, type: string, share: number, subscribers: string[], dropped = 0): TopicKpi => ({
       topic: name, type, published: Math.round(total * share), rate_hz: rate * share, dropped,
       subscriptions: subscribers.map((subscriber, i) => ({
         subscriber, delivered: Math.round(total * share), queued: Math.floor(this.#random() * 3), dropped: i === 0 && dropped > 0 ? { queue_full: dropped } : {},
@@ -217,8 +222,8 @@ export class FakeNode {
     ];
   }
 
-  #counters(total: number, rate: number): CounterKpis[] {
-    const counters: CounterKpis[] = [{ component: "its_station", name: "received", value: total, rate_hz: rate }];
+  #counters(total: number, rate: number): CounterKpi[] {
+    const counters: CounterKpi[] = [{ component: "its_station", name: "received", value: total, rate_hz: rate }];
     if (!this.#drops || total === 0) return counters;
     return [
       ...counters,
@@ -233,7 +238,7 @@ export class FakeNode {
     const elapsed_ms = Math.min(500, now_ms - this.#last_ms);
     this.#last_ms = now_ms;
     for (const vehicle of this.#vehicles) {
-      if (vehicle.type !== "roadSideUnit") this.#drive(vehicle, elapsed_ms);
+      if (vehicle.type !== ROADSIDE_UNIT) this.#drive(vehicle, elapsed_ms);
       this.#speak(vehicle, now_ms);
     }
     if (now_ms - this.#second.at_ms >= 1_000) {
@@ -323,14 +328,14 @@ export class FakeNode {
       cam: {
         generationDeltaTime: (now_ms - ITS_EPOCH_MS) % 65_536,
         camParameters: {
-          basicContainer: { stationType: stationTypeCode(vehicle.type), referencePosition: referencePosition(vehicle) },
+          basicContainer: { stationType: vehicle.type, referencePosition: referencePosition(vehicle) },
           highFrequencyContainer: {
             basicVehicleContainerHighFrequency: {
               heading: { headingValue: Math.round(vehicle.heading_deg * 10), headingConfidence: 10 },
               speed: { speedValue: Math.round(vehicle.speed_mps * 100), speedConfidence: 5 },
               driveDirection: "forward",
-              vehicleLength: { vehicleLengthValue: vehicle.type === "bus" ? 120 : 42, vehicleLengthConfidenceIndication: "noTrailerPresent" },
-              vehicleWidth: vehicle.type === "bus" ? 25 : 18,
+              vehicleLength: { vehicleLengthValue: vehicle.type === BUS ? 120 : 42, vehicleLengthConfidenceIndication: "noTrailerPresent" },
+              vehicleWidth: vehicle.type === BUS ? 25 : 18,
               longitudinalAcceleration: { longitudinalAccelerationValue: vehicle.wait_ms > 0 ? -9 : 3, longitudinalAccelerationConfidence: 102 },
               curvature: { curvatureValue: 1023, curvatureConfidence: "unavailable" },
               curvatureCalculationMode: "yawRateUsed",
@@ -339,7 +344,7 @@ export class FakeNode {
           },
           lowFrequencyContainer: {
             basicVehicleContainerLowFrequency: {
-              vehicleRole: vehicle.type === "bus" ? "publicTransport" : "default",
+              vehicleRole: vehicle.type === BUS ? "publicTransport" : "default",
               exteriorLights: "00000000",
               pathHistory: Array.from({ length: 4 }, (_, i) => ({ pathPosition: { deltaLatitude: -310 - i * 97, deltaLongitude: 122 + i * 41, deltaAltitude: 12_800 }, pathDeltaTime: 50 })),
             },
@@ -365,7 +370,7 @@ export class FakeNode {
                 objectId: other.id % 65_536,
                 measurementDeltaTime: -42,
                 position: { xCoordinate: { value: Math.round((other.x - vehicle.x) * 100), confidence: 25 }, yCoordinate: { value: Math.round((other.y - vehicle.y) * 100), confidence: 25 } },
-                classification: [{ objectClass: { vehicleSubClass: stationTypeCode(other.type) }, confidence: 87 }],
+                classification: [{ objectClass: { vehicleSubClass: other.type }, confidence: 87 }],
               })),
             },
           },
@@ -378,7 +383,7 @@ export class FakeNode {
     return {
       header: { protocolVersion: 2, messageID: 1, stationID: vehicle.id },
       denm: {
-        management: { actionID: { originatingStationID: vehicle.id, sequenceNumber: 12 }, detectionTime: now_ms - ITS_EPOCH_MS, referenceTime: now_ms - ITS_EPOCH_MS, eventPosition: referencePosition(vehicle), validityDuration: 60, stationType: stationTypeCode(vehicle.type) },
+        management: { actionID: { originatingStationID: vehicle.id, sequenceNumber: 12 }, detectionTime: now_ms - ITS_EPOCH_MS, referenceTime: now_ms - ITS_EPOCH_MS, eventPosition: referencePosition(vehicle), validityDuration: 60, stationType: vehicle.type },
         situation: { informationQuality: 3, eventType: { causeCode: 94, subCauseCode: 0 } },
       },
     };
@@ -388,11 +393,11 @@ export class FakeNode {
     const random = this.#random;
     const from = Math.floor(random() * this.#crossings.length);
     const { x, y, next } = this.#crossing(from);
-    const type = index % 20 === 7 ? "roadSideUnit" : index % 11 === 3 ? "bus" : index % 13 === 5 ? "heavyTruck" : index % 17 === 9 ? "motorcycle" : index % 19 === 4 ? "cyclist" : "passengerCar";
-    const fixed = type === "roadSideUnit";
+    const type = index % 20 === 7 ? ROADSIDE_UNIT : index % 11 === 3 ? BUS : index % 13 === 5 ? HEAVY_TRUCK : index % 17 === 9 ? MOTORCYCLE : index % 19 === 4 ? CYCLIST : PASSENGER_CAR;
+    const fixed = type === ROADSIDE_UNIT;
     return {
       id: 1001 + index, type, from, to: next[Math.floor(random() * next.length)] ?? from, along_m: random() * 120, x: fixed ? x + 9 : x, y: fixed ? y + 9 : y,
-      speed_mps: 0, cruise_mps: fixed ? 0 : type === "cyclist" ? 5 : 8 + 12 * random() + (index % 6 === 0 ? 9 : 0), heading_deg: 0, wait_ms: 0,
+      speed_mps: 0, cruise_mps: fixed ? 0 : type === CYCLIST ? 5 : 8 + 12 * random() + (index % 6 === 0 ? 9 : 0), heading_deg: 0, wait_ms: 0,
       sent: { at_ms: Date.now() - Math.floor(random() * 1_000), x, y, heading_deg: 0 }, sentCpm_ms: Date.now() - Math.floor(random() * 500), counts: {}, latest: {}, firstSeen: new Date().toISOString(),
     };
   }
@@ -454,10 +459,6 @@ function referencePosition(vehicle: Vehicle): unknown {
     positionConfidenceEllipse: { semiMajorConfidence: 140, semiMinorConfidence: 90, semiMajorOrientation: 0 },
     altitude: { altitudeValue: 17_340, altitudeConfidence: "alt-002-00" },
   };
-}
-
-function stationTypeCode(type: Vehicle["type"]): number {
-  return { passengerCar: 5, bus: 6, heavyTruck: 8, motorcycle: 4, cyclist: 2, roadSideUnit: 15 }[type];
 }
 
 function json(response: ServerResponse, body: unknown, status = 200): void {

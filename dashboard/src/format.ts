@@ -58,27 +58,26 @@ export function clock(rfc3339: string | undefined): string {
   return match ? `${match[1]}${match[2] ?? ""}` : "–";
 }
 
-/** The values of TS 102 894-2, StationType, that the API may give as a number. */
-const STATION_TYPES: Record<number, string> = {
-  0: "unknown",
-  1: "pedestrian",
-  2: "cyclist",
-  3: "moped",
-  4: "motorcycle",
-  5: "passenger car",
-  6: "bus",
-  7: "light truck",
-  8: "heavy truck",
-  9: "trailer",
-  10: "special vehicle",
-  11: "tram",
-  12: "light vehicle",
-  13: "animal",
-  15: "roadside unit",
-};
+/** TS 102 894-2, TrafficParticipantType: the place in the list is the value. */
+const STATION_TYPES = [
+  "unknown",
+  "pedestrian",
+  "cyclist",
+  "moped",
+  "motorcycle",
+  "passenger car",
+  "bus",
+  "light truck",
+  "heavy truck",
+  "trailer",
+  "special vehicle",
+  "tram",
+  "light VRU vehicle",
+  "animal",
+  "agricultural vehicle",
+  "roadside unit",
+] as const;
 
-export function stationType(type: string | number | undefined): string {
-  if (type === undefined) return "unknown";
-  if (typeof type === "number") return STATION_TYPES[type] ?? `type ${type}`;
-  return type.replace(/([a-z])([A-Z])/g, "$1 $2").replaceAll("_", " ").toLowerCase();
+export function stationType(type: number): string {
+  return STATION_TYPES[type] ?? `type ${type}`;
 }

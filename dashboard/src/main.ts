@@ -18,7 +18,8 @@ import { drawnAt, toLonLat } from "./state/motion";
 import { Stations } from "./state/stations";
 import "./style.css";
 
-const NO_NODE = "The node does not answer. Is it running, and does its config list the api component? Asking again every second.";
+const NO_NODE = "No answer from the node.";
+const WHAT_TO_DO = "The node does not answer. Is it running, and does its config list a component of the kind api? Asking again every second.";
 
 const stations = new Stations();
 const map = new StationMap(stations, select);
@@ -68,6 +69,7 @@ function takeKpis(kpis: Kpis): void {
   const time_s = now_s();
   if (nodeAnswers === false) void fillRoads();
   nodeAnswers = true;
+  byId("facts").classList.remove("stale");
   latency.update(kpis, time_s);
   rates.update(kpis, time_s);
   topics.update(kpis);
@@ -83,8 +85,9 @@ function takeKpis(kpis: Kpis): void {
 
 function loseKpis(): void {
   nodeAnswers = false;
+  byId("facts").classList.add("stale");
   const time_s = now_s();
-  latency.error(NO_NODE, time_s);
+  latency.error(WHAT_TO_DO, time_s);
   rates.error(NO_NODE, time_s);
   for (const panel of [topics, drops, cache]) panel.error(NO_NODE);
 }
@@ -95,7 +98,10 @@ function select(id: number | undefined): void {
   map.traffic.objects = [];
   search.clear();
   if (id === undefined) station.close();
-  else station.open(id);
+  else {
+    station.open(id);
+    map.uncoverSelected();
+  }
 }
 
 function frame(now_ms: number): void {
@@ -112,7 +118,7 @@ function tick(): void {
   if (!map.works) return;
   if (stations.size > 0 || nodeAnswers === undefined) map.notice("");
   else if (nodeAnswers) map.notice("No station heard in the last ten seconds. A station appears with its first message that has a position.");
-  else map.notice("No stations: the node does not answer.", "bad");
+  else map.notice(WHAT_TO_DO, "bad");
 }
 
 function showConnection(now_ms: number): void {

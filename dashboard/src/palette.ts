@@ -32,14 +32,27 @@ const ROADSIDE = { label: "roadside", colour: "#f5793a" };
 const OTHER = { label: "other", colour: "#9aa7b8" };
 export const KIND_BANDS: readonly Band[] = [CAR, BUS, TRUCK, TWO_WHEELER, ON_FOOT, ROADSIDE, OTHER];
 
-/** Takes the readable name of a station type (`format.stationType`). */
-export function kindBand(type: string): Band {
-  if (/road ?side|rsu/.test(type)) return ROADSIDE;
-  if (/bus|tram/.test(type)) return BUS;
-  if (/truck|trailer/.test(type)) return TRUCK;
-  if (/cycl|moped/.test(type)) return TWO_WHEELER;
-  if (/pedestrian|animal/.test(type)) return ON_FOOT;
-  return /car|light vehicle/.test(type) ? CAR : OTHER;
+/** TS 102 894-2, TrafficParticipantType. */
+export const ROADSIDE_UNIT = 15;
+const BAND_OF_TYPE: Readonly<Record<number, Band>> = {
+  1: ON_FOOT,
+  2: TWO_WHEELER,
+  3: TWO_WHEELER,
+  4: TWO_WHEELER,
+  5: CAR,
+  6: BUS,
+  7: TRUCK,
+  8: TRUCK,
+  9: TRUCK,
+  11: BUS,
+  12: TWO_WHEELER,
+  13: ON_FOOT,
+  14: TRUCK,
+  [ROADSIDE_UNIT]: ROADSIDE,
+};
+
+export function kindBand(stationType: number): Band {
+  return BAND_OF_TYPE[stationType] ?? OTHER;
 }
 
 export const LINES = ["#56b4e9", "#e69f00", "#2fc79b", "#d88bb8", "#f0e442", "#f5793a", "#8f9bff", "#b8c4d4"] as const;

@@ -51,7 +51,7 @@ export function boundsOf(points: Iterable<readonly [number, number]>): LngLatBou
 
 export function* pointsOf(roads: RoadMap): Generator<readonly [number, number]> {
   for (const { geometry } of roads.features) {
-    const lines = geometry.type === "LineString" ? [geometry.coordinates] : geometry.type === "MultiLineString" ? geometry.coordinates : [];
+    const lines = geometry.type === "LineString" ? [geometry.coordinates] : geometry.coordinates;
     for (const [lon, lat] of lines.flat()) if (lon !== undefined && lat !== undefined) yield [lon, lat];
   }
 }

@@ -10,6 +10,9 @@ import { boundsOf, createBasemap, pointsOf, showRoads } from "./basemap";
 import { type Colouring, Traffic } from "./traffic";
 import { scaleBar, type View, viewOf } from "./view";
 
+/** Room kept between the selected station and its panel. */
+const CLEARANCE_PX = 110;
+
 export class StationMap {
   readonly traffic: Traffic;
   readonly #stations: Stations;
@@ -54,9 +57,19 @@ export class StationMap {
     if (bounds) this.#map?.fitBounds(bounds, { padding: { top: 46, bottom: 62, left: 62, right: 46 }, maxZoom: 17, duration: this.traffic.smooth ? duration_ms : 0 });
   }
 
+  /** Brings a place to the middle of what the station panel leaves free. */
   centreOn(lon: number, lat: number): void {
     const map = this.#map;
-    map?.easeTo({ center: [lon, lat], zoom: Math.max(map.getZoom(), 15.5), duration: this.traffic.smooth ? 500 : 0 });
+    const duration = this.traffic.smooth ? 500 : 0;
+    map?.easeTo({ center: [lon, lat], zoom: Math.max(map.getZoom(), 15.5), offset: [-this.#covered_px() / 2, 0], duration });
+  }
+
+  /** Moves the map only as far as the selected station needs to come out from under its panel. */
+  uncoverSelected(): void {
+    const at = this.traffic.selected === undefined ? undefined : this.traffic.whereDrawn(this.traffic.selected);
+    if (!at) return;
+    const behind_px = at.x - (this.#size.width - this.#covered_px() - CLEARANCE_PX);
+    if (behind_px > 0) this.#map?.panBy([behind_px, 0], { duration: this.traffic.smooth ? 300 : 0 });
   }
 
   colourBy(colouring: Colouring): void {
@@ -83,6 +96,10 @@ export class StationMap {
     setText(notice, text);
     notice.dataset["level"] = level;
     setHidden(notice, text === "");
+  }
+
+  #covered_px(): number {
+    return byId("station").offsetWidth;
   }
 
   #view(): View | undefined {

@@ -2,8 +2,7 @@
 // five hundred arrows are cheaper to draw than to compare.
 
 import { TRAIL_POINTS } from "../limits";
-import { stationType } from "../format";
-import { kindBand, speedBand, withAlpha } from "../palette";
+import { kindBand, ROADSIDE_UNIT, speedBand, withAlpha } from "../palette";
 import { drawnAt } from "../state/motion";
 import { freshness, type Station, type Stations } from "../state/stations";
 import type { View } from "./view";
@@ -116,7 +115,7 @@ export class Traffic {
   }
 
   #colour(station: Station): string {
-    if (this.colouring === "kind" || isFixed(station)) return kindBand(stationType(station.properties.station_type)).colour;
+    if (this.colouring === "kind" || isFixed(station)) return kindBand(station.properties.station_type).colour;
     return speedBand(station.properties.speed_mps).colour;
   }
 
@@ -209,5 +208,5 @@ export class Traffic {
 }
 
 function isFixed(station: Station): boolean {
-  return /road ?side|rsu/.test(stationType(station.properties.station_type));
+  return station.properties.station_type === ROADSIDE_UNIT;
 }

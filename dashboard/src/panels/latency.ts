@@ -1,7 +1,7 @@
 // Latency per hop: median and 99th percentile of each second, and the newest figures in a table.
 
 import type uPlot from "uplot";
-import type { HopKpis, Kpis } from "../api";
+import type { HopKpi, Kpis } from "../api";
 import { el, Rows, setText } from "../dom";
 import { latency, rate } from "../format";
 import { HISTORY_S, SERIES_MAX } from "../limits";
@@ -13,11 +13,11 @@ import { Plot } from "./plot";
 export class LatencyPanel {
   readonly #panel: Panel;
   readonly #plot: Plot;
-  readonly #rows: Rows<HopKpis>;
+  readonly #rows: Rows<HopKpi>;
   readonly #body: HTMLElement;
   readonly #p50 = new History(HISTORY_S, SERIES_MAX);
   readonly #p99 = new History(HISTORY_S, SERIES_MAX);
-  #hops: HopKpis[] = [];
+  #hops: HopKpi[] = [];
   #plotted = "";
   /** The one hop that the reader wants to see alone. */
   #solo: string | undefined;
@@ -32,7 +32,7 @@ export class LatencyPanel {
   }
 
   /** Newest figures, for tests and the console. */
-  get hops(): readonly HopKpis[] {
+  get hops(): readonly HopKpi[] {
     return this.#hops;
   }
 
@@ -117,7 +117,7 @@ export class LatencyPanel {
     return row;
   }
 
-  #fillRow(row: HTMLElement, hop: HopKpis, index: number): void {
+  #fillRow(row: HTMLElement, hop: HopKpi, index: number): void {
     const name = key(hop);
     const { recent } = hop;
     const at = this.#cursor;
@@ -130,19 +130,19 @@ export class LatencyPanel {
     row.classList.toggle("chosen", this.#solo === name);
     const button = row.querySelector("button") as HTMLElement;
     button.setAttribute("aria-pressed", String(this.#solo === name));
-    button.title = `${hop.hop}: ${hop.from} → ${hop.to}\nsince start: p50 ${latency(hop.total.p50_us)}, p99 ${latency(hop.total.p99_us)}, p99.9 ${latency(hop.total.p999_us)}, max ${latency(hop.total.max_us)}, n ${hop.total.count}`;
+    button.title = `${hop.from} → ${hop.to}\nsince start: p50 ${latency(hop.total.p50_us)}, p99 ${latency(hop.total.p99_us)}, p99.9 ${latency(hop.total.p999_us)}, max ${latency(hop.total.max_us)}, n ${hop.total.count}`;
     const [swatch, title, path] = button.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
     swatch.style.background = index < SERIES_MAX ? line(index) : "none";
     setText(title, hop.hop);
-    setText(path, `${hop.from} → ${hop.to}`);
+    setText(path, hop.hop === hop.to ? `from ${hop.from}` : `${hop.from} → ${hop.to}`);
     const max = at === undefined ? latency(recent.max_us) : "";
     const texts = idle ? ["idle", "", "", rate(hop.rate_hz)] : [latency(p50), latency(p99), max, rate(hop.rate_hz)];
     texts.forEach((text, i) => setText(row.children[i + 1] as Element, text));
   }
 }
 
-function key(hop: HopKpis): string {
-  return `${hop.hop}: ${hop.from} → ${hop.to}`;
+function key(hop: HopKpi): string {
+  return `${hop.from} → ${hop.to}`;
 }
 
 /** Whole decades around the data, one at least, so that the scale rests. */

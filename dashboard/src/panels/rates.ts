@@ -1,6 +1,6 @@
 // Messages per second by type, stacked.
 
-import type { Kpis, TypeKpis } from "../api";
+import type { Kpis, TypeKpi } from "../api";
 import { el, Rows, setText } from "../dom";
 import { count, rate } from "../format";
 import { HISTORY_S, SERIES_MAX } from "../limits";
@@ -13,8 +13,9 @@ import { Plot } from "./plot";
 export class RatesPanel {
   readonly #panel: Panel;
   readonly #plot: Plot;
-  readonly #rows: Rows<TypeKpis>;
+  readonly #rows: Rows<TypeKpi>;
   readonly #history = new History(HISTORY_S, SERIES_MAX);
+  #types: readonly string[] = [];
   #plotted = "";
 
   constructor(root: HTMLElement) {
@@ -36,15 +37,19 @@ export class RatesPanel {
     }
     this.#panel.filled(`${rate(kpis.types.reduce((sum, { rate_hz }) => sum + rate_hz, 0))} per s in all`);
     this.#rows.update(kpis.types);
-    this.#draw(kpis.types.map(({ type }) => type).slice(0, SERIES_MAX));
+    this.#types = kpis.types.map(({ type }) => type).slice(0, SERIES_MAX);
+    this.#draw();
   }
 
   error(text: string, time_s: number): void {
     this.#history.push(time_s, {});
     this.#panel.error(text);
+    this.#draw();
   }
 
-  #draw(types: readonly string[]): void {
+  #draw(): void {
+    const types = this.#types;
+    if (types.length === 0) return;
     const wanted = types.join("\n");
     if (wanted !== this.#plotted) {
       this.#plotted = wanted;
@@ -72,7 +77,7 @@ function makeChip(): HTMLElement {
   return el("li", { "data-testid": "rate-row" }, el("i"), el("span"), el("b"));
 }
 
-function fillChip(chip: HTMLElement, { type, rate_hz, count: total }: TypeKpis, index: number): void {
+function fillChip(chip: HTMLElement, { type, rate_hz, count: total }: TypeKpi, index: number): void {
   const [swatch, name, figure] = chip.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
   swatch.style.background = line(index);
   setText(name, type);

@@ -1,6 +1,6 @@
 // Topics, drops and the cache.
 
-import type { Kpis, TopicKpis } from "../api";
+import type { Kpis, TopicKpi } from "../api";
 import { cells, el, Rows, setText, tableRow } from "../dom";
 import { clock, count, duration, octets, rate } from "../format";
 import { type Drop, Drops } from "../state/drops";
@@ -8,7 +8,7 @@ import { Panel } from "./panel";
 
 export class TopicsPanel {
   readonly #panel: Panel;
-  readonly #rows: Rows<TopicKpis>;
+  readonly #rows: Rows<TopicKpi>;
 
   constructor(root: HTMLElement) {
     this.#panel = new Panel(root);
@@ -75,7 +75,6 @@ export class CachePanel {
     const span_s = cache.oldest && cache.newest ? (Date.parse(cache.newest) - Date.parse(cache.oldest)) / 1_000 : undefined;
     this.#facts.update([
       ["messages", count(cache.messages)],
-      ["stations", count(cache.stations)],
       ["holds", span_s === undefined ? "–" : duration(span_s)],
       ["evicted", count(cache.evicted)],
       ["newest", clock(cache.newest)],
@@ -87,7 +86,7 @@ export class CachePanel {
   }
 }
 
-function fillTopic(row: HTMLElement, topic: TopicKpis): void {
+function fillTopic(row: HTMLElement, topic: TopicKpi): void {
   const queued = topic.subscriptions.reduce((sum, subscription) => sum + subscription.queued, 0);
   cells(row, [topic.topic, topic.type.split(".").at(-1) ?? topic.type, rate(topic.rate_hz), count(queued), count(topic.dropped)]);
   (row.children[1] as HTMLElement).title = topic.type;

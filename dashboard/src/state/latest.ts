@@ -4,8 +4,7 @@ import { GONE_AFTER_MS } from "../limits";
 /** Features of GET /v1/latest with their age by the node's clock, oldest first, without those that would be gone already. */
 export function latestAges(latest: MessageCollection): { feature: MessageFeature; age_ms: number }[] {
   const times = latest.features.map(({ properties }) => Date.parse(properties.reception_time ?? ""));
-  const answered = Date.parse(latest.timeStamp ?? "");
-  const now = Number.isNaN(answered) ? times.reduce((newest, time) => (time > newest ? time : newest), 0) : answered;
+  const now = Date.parse(latest.timeStamp);
   return latest.features
     .map((feature, i) => {
       const age_ms = now - (times[i] ?? NaN);
