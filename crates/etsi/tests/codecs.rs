@@ -1,0 +1,224 @@
+//! UPER and JSON of both messages: what is kept, and what is refused with which words.
+
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
+
+use serde_json::{Value, json};
+use viaduct_etsi::{JsonProblem, UperError, cam_en302637_2_v141 as cam, cpm_ts103324_v211 as cpm, pdu_header};
+
+/// Octets before the message in the frames of `testdata/its`: link 14, GeoNetworking 40, BTP 4.
+const HEADERS: usize = 58;
+
+fn payload(name: &str) -> Vec<u8> {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/its").join(name);
+    let text = std::fs::read_to_string(path).unwrap();
+    let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let (pairs, []) = digits.as_bytes().as_chunks::<2>() else { panic!("{name}: odd number of digits") };
+    let octets = pairs.iter().map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap());
+    octets.skip(HEADERS).collect()
+}
+
+fn cam_json() -> Value {
+    let mut text = Vec::new();
+    cam::write_json(&cam::decode(&payload("cam.hex")).unwrap(), &mut text);
+    serde_json::from_slice(&text).unwrap()
+}
+
+fn cpm_json(name: &str) -> Value {
+    let mut text = Vec::new();
+    cpm::write_json(&cpm::decode(&payload(name)).unwrap(), &mut text);
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// The refusal of a CAM in which the member at `pointer` has this value.
+fn cam_refusal(pointer: &str, value: Value) -> String {
+    let mut text = cam_json();
+    *text.pointer_mut(pointer).unwrap() = value;
+    cam::from_json(text.to_string().as_bytes()).unwrap_err().to_string()
+}
+
+#[test]
+fn whole_octets_behind_a_message_are_refused() {
+    let mut octets = payload("cam.hex");
+    octets.push(0);
+    assert!(matches!(cam::decode(&octets), Err(UperError::Trailing { octets: 1, .. })));
+    let mut octets = payload("cpm_objects.hex");
+    octets.extend_from_slice(&[1, 2, 3]);
+    assert!(matches!(cpm::decode(&octets), Err(UperError::Trailing { octets: 3, .. })));
+}
+
+#[test]
+fn a_cut_message_is_refused() {
+    for (name, decode) in [
+        ("cam.hex", (|octets| cam::decode(octets).is_ok()) as fn(&[u8]) -> bool),
+        ("cpm_sensors.hex", |octets| cpm::decode(octets).is_ok()),
+    ] {
+        let octets = payload(name);
+        assert!(decode(&octets));
+        for length in 0..octets.len() {
+            assert!(!decode(&octets[..length]), "{name} {length}");
+        }
+    }
+}
+
+#[test]
+fn the_header_is_that_of_the_message() {
+    let octets = payload("cam.hex");
+    let header = cam::decode(&octets).unwrap().header;
+    let peeked = pdu_header(&octets).unwrap();
+    assert_eq!((peeked.protocol_version, peeked.message_id), (header.protocol_version, header.message_id));
+    assert_eq!(peeked.station_id, header.station_id.0);
+}
+
+#[test]
+fn members_may_come_in_any_order() {
+    // serde_json's objects are sorted by name, ours are in the order of declaration.
+    let sorted = cam_json().to_string();
+    assert_eq!(cam::from_json(sorted.as_bytes()), Ok(cam::decode(&payload("cam.hex")).unwrap()));
+    let sorted = cpm_json("cpm_sensors.hex").to_string();
+    assert_eq!(cpm::from_json(sorted.as_bytes()), Ok(cpm::decode(&payload("cpm_sensors.hex")).unwrap()));
+}
+
+#[test]
+fn a_refusal_says_where_and_what() {
+    for (pointer, value, expected) in [
+        ("/header/messageID", json!(256), "header.messageID: expected an integer from 0 to 255, got 256"),
+        ("/header/messageID", json!("2"), "header.messageID: expected an integer from 0 to 255, got \"2\""),
+        ("/header/stationID", json!(-1), "header.stationID: expected an integer from 0 to 4294967295, got -1"),
+        (
+            "/cam/camParameters/basicContainer/referencePosition/latitude",
+            json!(900_000_002),
+            "cam.camParameters.basicContainer.referencePosition.latitude: \
+             expected an integer from -900000000 to 900000001, got 900000002",
+        ),
+        (
+            "/cam/generationDeltaTime",
+            json!(1.5),
+            "cam.generationDeltaTime: expected an integer from 0 to 65535, got 1.5",
+        ),
+        (
+            "/cam/camParameters/highFrequencyContainer/basicVehicleContainerHighFrequency/driveDirection",
+            json!("sideways"),
+            "cam.camParameters.highFrequencyContainer.basicVehicleContainerHighFrequency.driveDirection: \
+             expected one of forward, backward, unavailable, got \"sideways\"",
+        ),
+        (
+            "/cam/camParameters/highFrequencyContainer",
+            json!({ "boat": {} }),
+            "cam.camParameters.highFrequencyContainer.boat: there is no member of this name",
+        ),
+        (
+            "/cam/camParameters/highFrequencyContainer",
+            json!({}),
+            "cam.camParameters.highFrequencyContainer: expected an object with one member of \
+             basicVehicleContainerHighFrequency, rsuContainerHighFrequency, got another number of members",
+        ),
+        ("/cam", json!([1, 2]), "cam: expected an object, got an array of 2"),
+        ("/cam", Value::Null, "cam: expected an object, got null"),
+    ] {
+        assert_eq!(cam_refusal(pointer, value), expected);
+    }
+}
+
+#[test]
+fn unknown_and_missing_members_are_named() {
+    let mut text = cam_json();
+    text["header"]["colour"] = json!("red");
+    let error = cam::from_json(text.to_string().as_bytes()).unwrap_err();
+    assert_eq!((error.path.as_str(), &error.problem), ("header.colour", &JsonProblem::Unknown));
+
+    let mut text = cam_json();
+    text["cam"].as_object_mut().unwrap().remove("generationDeltaTime");
+    let error = cam::from_json(text.to_string().as_bytes()).unwrap_err();
+    assert_eq!((error.path.as_str(), &error.problem), ("cam.generationDeltaTime", &JsonProblem::Missing));
+
+    let mut text = cpm_json("cpm_objects.hex");
+    let object = text.pointer_mut("/payload/cpmContainers/1/containerData/perceivedObjects/2").unwrap();
+    object.as_object_mut().unwrap().remove("position");
+    let error = cpm::from_json(text.to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.path, "payload.cpmContainers[1].containerData.perceivedObjects[2].position");
+    assert_eq!(error.problem, JsonProblem::Missing);
+}
+
+#[test]
+fn what_is_no_json_is_refused() {
+    for text in ["", "{", "[]", "null", "{\"header\":{}}", "\u{FEFF}{}"] {
+        assert!(cam::from_json(text.as_bytes()).is_err(), "{text}");
+        assert!(cpm::from_json(text.as_bytes()).is_err(), "{text}");
+    }
+    assert!(cam::from_json("[".repeat(100_000).as_bytes()).unwrap_err().to_string().contains("deeper than"));
+}
+
+#[test]
+fn optional_containers_and_bit_strings_round_trip() {
+    let mut text = cam_json();
+    let parameters = text.pointer_mut("/cam/camParameters").unwrap();
+    parameters["lowFrequencyContainer"] = json!({ "basicVehicleContainerLowFrequency": {
+        "vehicleRole": "emergency",
+        "exteriorLights": "A5",
+        "pathHistory": [
+            { "pathPosition": { "deltaLatitude": -10, "deltaLongitude": 131_072, "deltaAltitude": 12_800 } },
+            { "pathPosition": { "deltaLatitude": 1, "deltaLongitude": 2, "deltaAltitude": 3 }, "pathDeltaTime": 70_000 },
+        ],
+    } });
+    parameters["specialVehicleContainer"] = json!({ "emergencyContainer": {
+        "lightBarSirenInUse": "C0",
+        "incidentIndication": { "causeCode": 95, "subCauseCode": 1 },
+        "emergencyPriority": "40",
+    } });
+    let high = parameters.pointer_mut("/highFrequencyContainer/basicVehicleContainerHighFrequency").unwrap();
+    high["accelerationControl"] = json!("A2");
+    high["lanePosition"] = json!(-1);
+    let cam = cam::from_json(text.to_string().as_bytes()).unwrap();
+    let decoded = cam::decode(&cam::encode(&cam).unwrap()).unwrap();
+    assert_eq!(decoded, cam);
+    let mut written = Vec::new();
+    cam::write_json(&decoded, &mut written);
+    assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), text);
+}
+
+#[test]
+fn bits_beyond_a_bit_string_are_no_part_of_it() {
+    assert_eq!(cam::acceleration_control(0xA3), cam::acceleration_control(0xA2));
+    let refusal = cam_refusal(
+        "/cam/camParameters/highFrequencyContainer",
+        json!({ "rsuContainerHighFrequency": { "protectedCommunicationZonesRSU": [] } }),
+    );
+    assert!(refusal.ends_with("expected 1 to 16 elements, got 0"), "{refusal}");
+}
+
+#[test]
+fn every_kind_of_container_round_trips() {
+    let mut text = cpm_json("cpm_sensors.hex");
+    text["payload"]["managementContainer"]["segmentationInfo"] = json!({ "totalMsgNo": 2, "thisMsgNo": 1 });
+    let containers = text.pointer_mut("/payload/cpmContainers").unwrap().as_array_mut().unwrap();
+    containers.push(json!({ "containerId": 2, "containerData": {} }));
+    containers.push(json!({ "containerId": 4, "containerData": [{
+        "measurementDeltaTime": -2048,
+        "perceptionRegionConfidence": 101,
+        "perceptionRegionShape": { "circular": {
+            "shapeReferencePoint": { "xCoordinate": -32_768, "yCoordinate": 32_767 }, "radius": 4095,
+        } },
+        "shadowingApplies": true,
+        "sensorIdList": [1, 255],
+        "perceivedObjectIds": [0, 65_535],
+    }] }));
+    containers.push(json!({ "containerId": 9, "containerData": "00FFA5" }));
+    let cpm = cpm::from_json(text.to_string().as_bytes()).unwrap();
+    let ids: Vec<u8> = cpm.containers.iter().map(cpm::CpmContainer::id).collect();
+    assert_eq!(ids, [1, 3, 5, 2, 4, 9]);
+    let decoded = cpm::decode(&cpm::encode(&cpm).unwrap()).unwrap();
+    assert_eq!(decoded, cpm);
+    let mut written = Vec::new();
+    cpm::write_json(&decoded, &mut written);
+    assert_eq!(serde_json::from_slice::<Value>(&written).unwrap(), text);
+}
+
+#[test]
+fn a_broken_container_is_named() {
+    let mut cpm = cpm::decode(&payload("cpm_objects.hex")).unwrap();
+    cpm.containers = vec![cpm::CpmContainer::Unknown { id: 5, octets: vec![0x00] }];
+    let octets = cpm::encode(&cpm).unwrap();
+    assert!(matches!(cpm::decode(&octets), Err(UperError::Container { id: 5, .. })));
+    cpm.containers = vec![cpm::CpmContainer::Unknown { id: 17, octets: vec![] }];
+    assert!(matches!(cpm::encode(&cpm), Err(UperError::Unencodable { .. })));
+}
