@@ -18,8 +18,10 @@ export const EXTRAPOLATE_MAX_MS = 1_500;
 export const GLIDE_TAU_MS = 160;
 /** A correction larger than this is a jump, not a glide. */
 export const GLIDE_MAX_M = 80;
-/** Lines in a plot, and rows of history kept for it. */
-export const SERIES_MAX = 16;
+/** Hops, and message types, of which a history is kept. */
+export const SERIES_MAX = 64;
+/** Hops drawn together; there are no more colours that can be told apart. */
+export const HOPS_DRAWN_MAX = 8;
 export const KPIS_PERIOD_MS = 1_000;
 export const STATION_PERIOD_MS = 500;
 export const REQUEST_TIMEOUT_MS = 5_000;

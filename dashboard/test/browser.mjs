@@ -1,6 +1,6 @@
 // Opens the page in a real browser and looks: do vehicles appear and move, do figures come, does a click open a message?
 //
-//   node test/browser.mjs [--url URL] [--screenshot FILE] [--size 1600x900] [--vehicles N] [--moving N] [--select]
+//   node test/browser.mjs [--url URL] [--screenshot FILE] [--size 1600x900] [--vehicles N] [--moving N] [--watch S]
 //
 // Without --url it serves dist/ in front of the fake server. Without a Chromium it says so and succeeds.
 

@@ -4,7 +4,7 @@ import type uPlot from "uplot";
 import type { HopKpi, Kpis } from "../api";
 import { el, Rows, setText } from "../dom";
 import { latency, rate } from "../format";
-import { HISTORY_S, SERIES_MAX } from "../limits";
+import { HISTORY_S, HOPS_DRAWN_MAX, SERIES_MAX } from "../limits";
 import { line, withAlpha } from "../palette";
 import { History } from "../state/ring";
 import { Panel } from "./panel";
@@ -58,33 +58,37 @@ export class LatencyPanel {
 
   #show(): void {
     if (this.#hops.length === 0) return;
-    const hidden = Math.max(0, this.#hops.length - SERIES_MAX);
-    this.#panel.filled(this.#cursor === undefined ? (hidden > 0 ? `${hidden} more in the table only` : "last second") : this.#cursorLabel());
+    this.#panel.filled(this.#note());
     this.#draw();
     this.#body.classList.toggle("solo", this.#solo !== undefined);
     this.#rows.update(this.#hops);
   }
 
   #draw(): void {
-    const names = this.#hops.map(key).slice(0, SERIES_MAX);
-    const wanted = `${names.join("\n")}\n${this.#solo ?? ""}`;
+    const drawn = this.#drawn();
+    const names = drawn.map(({ name }) => name);
+    const wanted = names.join("\n");
     if (wanted !== this.#plotted) {
       this.#plotted = wanted;
-      this.#build(names);
+      this.#build(drawn.map(({ colour }) => colour));
     }
     const lines = names.flatMap((name) => [this.#p50.values(name), this.#p99.values(name)]);
     this.#plot.show([this.#p50.times(), ...lines]);
   }
 
-  #build(names: readonly string[]): void {
-    const shown = (name: string): boolean => this.#solo === undefined || this.#solo === name;
-    const series = names.flatMap((name, i): uPlot.Series[] => [
-      { stroke: line(i), width: 1.75, show: shown(name), points: { show: false } },
-      { stroke: withAlpha(line(i), 0.85), width: 1.25, dash: [4, 4], show: shown(name), points: { show: false } },
+  /** The hops that have a line: the chosen one, or the first few. */
+  #drawn(): { name: string; colour: string }[] {
+    const hops = this.#hops.map((hop, index) => ({ name: key(hop), colour: line(index) }));
+    const chosen = hops.filter(({ name }) => name === this.#solo);
+    return chosen.length > 0 ? chosen : hops.slice(0, HOPS_DRAWN_MAX);
+  }
+
+  #build(colours: readonly string[]): void {
+    const series = colours.flatMap((colour): uPlot.Series[] => [
+      { stroke: colour, width: 1.75, points: { show: false } },
+      { stroke: withAlpha(colour, 0.85), width: 1.25, dash: [4, 4], points: { show: false } },
     ]);
-    const bands = names.flatMap((name, i): uPlot.Band[] =>
-      shown(name) ? [{ series: [2 * i + 2, 2 * i + 1], fill: withAlpha(line(i), this.#solo === undefined ? 0.09 : 0.2) }] : [],
-    );
+    const bands = colours.map((colour, i): uPlot.Band => ({ series: [2 * i + 2, 2 * i + 1], fill: withAlpha(colour, colours.length > 1 ? 0.09 : 0.2) }));
     this.#plot.build({
       series,
       bands,
@@ -97,13 +101,16 @@ export class LatencyPanel {
   #hover(index: number | undefined): void {
     if (index === this.#cursor) return;
     this.#cursor = index;
-    this.#panel.filled(index === undefined ? "last second" : this.#cursorLabel());
+    this.#panel.filled(this.#note());
     this.#rows.update(this.#hops);
   }
 
-  #cursorLabel(): string {
-    const time_s = this.#p50.times()[this.#cursor ?? 0];
-    return time_s === undefined ? "" : `at ${new Date(time_s * 1_000).toTimeString().slice(0, 8)}`;
+  /** Of which moment the figures are, and what the plot leaves out. */
+  #note(): string {
+    const time_s = this.#cursor === undefined ? undefined : this.#p50.times()[this.#cursor];
+    if (time_s !== undefined) return `at ${new Date(time_s * 1_000).toTimeString().slice(0, 8)}`;
+    const left = this.#hops.length - HOPS_DRAWN_MAX;
+    return left > 0 && this.#solo === undefined ? `last second · ${left} hops only in the table` : "last second";
   }
 
   #makeRow(): HTMLElement {
@@ -132,7 +139,7 @@ export class LatencyPanel {
     button.setAttribute("aria-pressed", String(this.#solo === name));
     button.title = `${hop.from} → ${hop.to}\nsince start: p50 ${latency(hop.total.p50_us)}, p99 ${latency(hop.total.p99_us)}, p99.9 ${latency(hop.total.p999_us)}, max ${latency(hop.total.max_us)}, n ${hop.total.count}`;
     const [swatch, title, path] = button.children as unknown as [HTMLElement, HTMLElement, HTMLElement];
-    swatch.style.background = index < SERIES_MAX ? line(index) : "none";
+    swatch.style.background = index < HOPS_DRAWN_MAX || this.#solo === name ? line(index) : "none";
     setText(title, hop.hop);
     setText(path, hop.hop === hop.to ? `from ${hop.from}` : `${hop.from} → ${hop.to}`);
     const max = at === undefined ? latency(recent.max_us) : "";
