@@ -68,7 +68,7 @@ export class RatesPanel {
     this.#plot.build({
       series,
       y: { range: (_, __, high) => [0, Math.max(1, (high ?? 0) * 1.12)] },
-      yAxis: { values: (_, splits) => splits.map((hz) => count(hz)), space: 26 },
+      yAxis: { values: (_, splits) => splits.map((hz) => count(hz)), space: 18 },
     });
   }
 }
