@@ -20,6 +20,8 @@ export default defineConfig(({ mode }) => ({
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
+    // The texts that the libraries in the bundle want to be carried along.
+    license: { fileName: "licenses.md" },
     chunkSizeWarningLimit: 1_500,
     // MapLibre's worker is an .mjs file, for which not every server knows that it is JavaScript.
     rolldownOptions: { output: { assetFileNames: ({ names }) => (names[0]?.endsWith(".mjs") ? "assets/[name]-[hash].js" : "assets/[name]-[hash][extname]") } },
