@@ -71,7 +71,7 @@ impl Component for Source {
         if settings.then == Then::PanicInIo {
             context.spawn_io(async { if true { panic!("in I/O") } else { Ok::<(), String>(()) } });
         }
-        context.every(Duration::from_millis(1), |source, out| source.tick(out));
+        context.every(Duration::from_millis(1), Self::tick);
         Ok(Self { publisher: context.publisher(&settings.topic, RELIABLE)?, left: settings.count, then: settings.then })
     }
 }

@@ -1,0 +1,290 @@
+//! Kind `fleet`: simulated vehicles that drive on a road network and send real CAMs, each by a station of its own.
+//!
+//! It exists so that a node has input without a radio. What it sends is what a real vehicle would: UPER octets in BTP and
+//! GeoNetworking headers in Ethernet frames, by UDP multicast.
+
+mod rng;
+mod road;
+mod vehicle;
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use socket2::Socket;
+use viaduct_bus::{Counter, clock};
+use viaduct_etsi::cam_en302637_2_v141 as cam;
+use viaduct_its::facilities::MessageKind;
+use viaduct_its::facilities::cam::{CamInput, LowFrequency, PathPoint, build};
+use viaduct_its::{Ego, SendRequest, Station, StationSettings};
+use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
+use viaduct_units::{Metres, Mono, Now};
+
+use crate::its_station::UdpMulticastSettings;
+use crate::its_station::udp::{interface_address, sending_socket};
+use rng::Rng;
+use road::RoadNetwork;
+use vehicle::Vehicle;
+
+/// Type of a passenger car (StationType, TS 102 894-2).
+const PASSENGER_CAR: u8 = 5;
+
+/// The low-frequency container is sent when this has passed since the last one (EN 302 637-2, 6.1.3).
+const LOW_FREQUENCY_PERIOD: Duration = Duration::from_millis(500);
+
+/// Points of a path history that are sent at most (EN 302 637-2 allows 40; field recordings have 5 to 23).
+const PATH_POINTS_MAX: usize = 10;
+
+/// Simulated vehicles that send CAMs.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FleetSettings {
+    /// How many vehicles, 1 to 2000.
+    #[serde(default = "default_vehicles")]
+    #[schemars(range(min = 1, max = 2000))]
+    pub vehicles: u32,
+    /// CAMs a second that each vehicle sends, 0.1 to 50. The standard allows 1 to 10.
+    #[serde(default = "default_rate")]
+    #[schemars(range(min = 0.1, max = 50.0))]
+    pub rate_hz: f64,
+    /// Station ID of the first vehicle; the others count on from it.
+    #[serde(default = "default_first_station")]
+    pub first_station_id: u32,
+    /// Where the vehicles start and which way they turn follows from this number.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// The road network: a GeoJSON file of LineStrings that meet at their ends, with `name` and `speed_limit_mps`.
+    /// Absent: a small town that is built in.
+    #[serde(default)]
+    pub roads: Option<PathBuf>,
+    /// Where the frames go.
+    #[serde(default)]
+    pub udp_multicast: UdpMulticastSettings,
+}
+
+const fn default_vehicles() -> u32 {
+    50
+}
+
+const fn default_rate() -> f64 {
+    10.0
+}
+
+const fn default_first_station() -> u32 {
+    1001
+}
+
+const fn default_seed() -> u64 {
+    1
+}
+
+/// The vehicles with what they need to send.
+pub struct Fleet {
+    vehicles: Vec<OnBoardUnit>,
+    period: Duration,
+    socket: Socket,
+    group: SocketAddr,
+    counts: Counts,
+}
+
+/// A vehicle and its station.
+struct OnBoardUnit {
+    station_id: u32,
+    vehicle: Vehicle,
+    station: Station,
+    /// When it sends next.
+    due: Mono,
+    moved: Mono,
+    low_frequency_due: Mono,
+}
+
+/// Sent = generated - refused - not sent.
+struct Counts {
+    generated: Counter,
+    sent: Counter,
+    skipped: Counter,
+    refused: Counter,
+    socket_full: Counter,
+    socket_error: Counter,
+}
+
+impl Component for Fleet {
+    type Settings = FleetSettings;
+
+    fn check(settings: &FleetSettings) -> Result<(), SettingError> {
+        if !(1..=2000).contains(&settings.vehicles) {
+            return Err(SettingError::new("vehicles", format!("{} is not within 1 to 2000", settings.vehicles)));
+        }
+        if !(0.1..=50.0).contains(&settings.rate_hz) {
+            return Err(SettingError::new("rate_hz", format!("{} is not within 0.1 to 50", settings.rate_hz)));
+        }
+        if settings.first_station_id.checked_add(settings.vehicles).is_none() {
+            let problem = format!("{} and {} vehicles exceed 4294967295", settings.first_station_id, settings.vehicles);
+            return Err(SettingError::new("first_station_id", problem));
+        }
+        settings.udp_multicast.check("udp_multicast")?;
+        RoadNetwork::load(settings.roads.as_deref()).map(drop)
+    }
+
+    fn edges(_: &FleetSettings) -> Edges {
+        Edges::default()
+    }
+
+    fn start(settings: FleetSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        let roads = Arc::new(RoadNetwork::load(settings.roads.as_deref())?);
+        let interface = interface_address(&settings.udp_multicast.interface)?;
+        let socket = sending_socket(interface).map_err(|cause| StartError::io("cannot open a UDP socket", cause))?;
+        let period = Duration::from_secs_f64(1.0 / settings.rate_hz);
+        let (start, mut rng) = (clock::now(), Rng::new(settings.seed));
+        let vehicles: Vec<OnBoardUnit> = (0..settings.vehicles)
+            .map(|index| {
+                // Their turns are spread over the period, so that the channel sees a steady stream.
+                let phase = period.mul_f64(f64::from(index) / f64::from(settings.vehicles));
+                OnBoardUnit::new(settings.first_station_id + index, &roads, &mut rng, start, phase)
+            })
+            .collect();
+        let turn = period / settings.vehicles.clamp(1, 100);
+        context.every(turn.max(Duration::from_millis(1)), Self::tick);
+        let group = settings.udp_multicast.group.into();
+        Ok(Self { vehicles, period, socket, group, counts: Counts::new(context) })
+    }
+}
+
+impl Fleet {
+    fn tick(&mut self, out: &mut Out) {
+        for index in 0..self.vehicles.len() {
+            if self.vehicles[index].due <= out.now.mono {
+                self.move_and_send(index, out.now);
+            }
+        }
+    }
+
+    fn move_and_send(&mut self, index: usize, now: Now) {
+        let gap = self.gap_ahead(index);
+        let unit = &mut self.vehicles[index];
+        unit.drive(now, gap);
+        let late = now.mono.since(unit.due).as_nanos() / self.period.as_nanos().max(1);
+        let skipped = u32::try_from(late).unwrap_or(u32::MAX - 1);
+        self.counts.skipped.add(u64::from(skipped));
+        unit.due = unit.due.plus(self.period.saturating_mul(skipped + 1));
+        self.counts.generated.increment();
+        if !unit.hand_cam_to_station(now) {
+            self.counts.refused.increment();
+        }
+        while let Some(frame) = unit.station.poll_transmit() {
+            self.counts.count_send(self.socket.send_to(&frame, &self.group.into()).map(drop));
+        }
+    }
+
+    /// Distance to the vehicle ahead on the same lane.
+    fn gap_ahead(&self, index: usize) -> Option<Metres> {
+        let own = &self.vehicles[index].vehicle;
+        let gaps = self.vehicles.iter().filter_map(|other| own.gap_to(&other.vehicle));
+        gaps.min_by(|a, b| a.value().total_cmp(&b.value()))
+    }
+}
+
+impl OnBoardUnit {
+    fn new(station_id: u32, roads: &Arc<RoadNetwork>, rng: &mut Rng, start: Now, phase: Duration) -> Self {
+        let settings = StationSettings {
+            link_address: crate::its_station::mac_of_station(station_id),
+            station_type: PASSENGER_CAR,
+            mobile: true,
+            beacons: false,
+        };
+        Self {
+            station_id,
+            vehicle: Vehicle::new(Arc::clone(roads), rng),
+            station: Station::new(settings, u64::from(station_id)),
+            due: start.mono.plus(phase),
+            moved: start.mono,
+            low_frequency_due: start.mono,
+        }
+    }
+
+    fn drive(&mut self, now: Now, gap: Option<Metres>) {
+        self.vehicle.step(now.mono.since(self.moved), gap);
+        self.moved = now.mono;
+        let state = self.vehicle.state();
+        self.station.set_ego(
+            now,
+            Ego {
+                time: now.tai,
+                position: state.position,
+                position_accurate: true,
+                speed: state.speed,
+                heading: Some(state.heading),
+            },
+        );
+    }
+
+    /// Encodes a CAM and gives it to the station; whether the station took it.
+    fn hand_cam_to_station(&mut self, now: Now) -> bool {
+        let with_low_frequency = now.mono >= self.low_frequency_due;
+        if with_low_frequency {
+            self.low_frequency_due = now.mono.plus(LOW_FREQUENCY_PERIOD);
+        }
+        let message = build(&self.cam_input(now, with_low_frequency));
+        let Ok(payload) = cam::encode(&message) else {
+            return false;
+        };
+        let request = SendRequest { kind: MessageKind::Cam, payload: Bytes::from(payload) };
+        self.station.send(now, &request).is_ok()
+    }
+
+    fn cam_input(&self, now: Now, with_low_frequency: bool) -> CamInput {
+        let state = self.vehicle.state();
+        let history = || LowFrequency {
+            exterior_lights: 0,
+            path_history: self
+                .vehicle
+                .path(PATH_POINTS_MAX)
+                .map(|(position, travel_time)| PathPoint {
+                    position,
+                    altitude: Some(state.altitude),
+                    travel_time: Some(travel_time),
+                })
+                .collect(),
+        };
+        CamInput {
+            station_type: PASSENGER_CAR,
+            position: Some(state.position),
+            position_confidence: Some(Metres(1.0)),
+            altitude: Some(state.altitude),
+            speed: Some(state.speed),
+            heading: Some(state.heading),
+            longitudinal_acceleration: Some(state.acceleration),
+            yaw_rate: Some(state.yaw_rate),
+            length: Some(state.length),
+            width: Some(state.width),
+            low_frequency: with_low_frequency.then(history),
+            ..CamInput::new(self.station_id, now.tai)
+        }
+    }
+}
+
+impl Counts {
+    fn new(context: &Context<Fleet>) -> Self {
+        Self {
+            generated: context.counter("generated"),
+            sent: context.counter("sent"),
+            skipped: context.counter("skipped"),
+            refused: context.counter_for("dropped", "refused_by_station"),
+            socket_full: context.counter_for("dropped", "socket_full"),
+            socket_error: context.counter_for("dropped", "socket_error"),
+        }
+    }
+
+    fn count_send(&self, outcome: std::io::Result<()>) {
+        match outcome {
+            Ok(()) => self.sent.increment(),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.socket_full.increment(),
+            Err(_) => self.socket_error.increment(),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The roads on which the fleet drives.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Deserialize;
+use viaduct_node::SettingError;
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
+
+/// The town that is built in.
+const TOWN: &str = include_str!("../../../../configs/roads/town.geojson");
+
+/// Roads of one network.
+const ROADS_MAX: usize = 100_000;
+
+/// Roads that meet at junctions.
+#[derive(Debug)]
+pub(super) struct RoadNetwork {
+    roads: Vec<Road>,
+    /// Of each junction, the roads that end there: index, and whether they start there.
+    junctions: Vec<Vec<(usize, bool)>>,
+}
+
+/// One road between two junctions, driven in both directions.
+#[derive(Debug)]
+struct Road {
+    points: Vec<Position>,
+    /// Of each point, its distance from the first one.
+    distances: Vec<f64>,
+    speed_limit: MetresPerSecond,
+    /// Junctions at the first and the last point.
+    ends: [usize; 2],
+}
+
+/// A road and the direction in which it is driven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lane {
+    road: usize,
+    forward: bool,
+}
+
+#[derive(Deserialize)]
+struct Collection {
+    features: Vec<Feature>,
+}
+
+#[derive(Deserialize)]
+struct Feature {
+    #[serde(default)]
+    properties: Properties,
+    geometry: Geometry,
+}
+
+#[derive(Default, Deserialize)]
+struct Properties {
+    speed_limit_mps: Option<f64>,
+}
+
+#[derive(Deserialize)]
+struct Geometry {
+    r#type: String,
+    coordinates: Vec<(f64, f64)>,
+}
+
+impl RoadNetwork {
+    /// Reads a network from a GeoJSON file, or gives the built-in town.
+    pub(super) fn load(file: Option<&Path>) -> Result<Self, SettingError> {
+        let text = match file {
+            None => TOWN.to_owned(),
+            Some(path) => std::fs::read_to_string(path)
+                .map_err(|cause| SettingError::new("roads", format!("cannot read {}: {cause}", path.display())))?,
+        };
+        Self::parse(&text).map_err(|problem| SettingError::new("roads", problem))
+    }
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let collection: Collection = serde_json::from_str(text).map_err(|error| format!("not GeoJSON: {error}"))?;
+        if collection.features.is_empty() || collection.features.len() > ROADS_MAX {
+            return Err(format!("it has {} roads; 1 to {ROADS_MAX} are possible", collection.features.len()));
+        }
+        let mut network = Self { roads: Vec::new(), junctions: Vec::new() };
+        let mut known = BTreeMap::new();
+        for (index, feature) in collection.features.into_iter().enumerate() {
+            network.add(index, feature, &mut known)?;
+        }
+        Ok(network)
+    }
+
+    fn add(&mut self, index: usize, feature: Feature, known: &mut BTreeMap<(i64, i64), usize>) -> Result<(), String> {
+        let Geometry { r#type, coordinates } = feature.geometry;
+        let (Some(&first), Some(&last)) = (coordinates.first(), coordinates.last()) else {
+            return Err(format!("road {index} has no points"));
+        };
+        if r#type != "LineString" || coordinates.len() < 2 {
+            return Err(format!("road {index} is not a LineString of two or more points"));
+        }
+        let points: Vec<Position> = coordinates.iter().map(|&(lon, lat)| Position::new(lat, lon)).collect();
+        let mut distances = vec![0.0];
+        for pair in points.windows(2) {
+            distances.push(distances.last().copied().unwrap_or(0.0) + pair[0].distance(pair[1]).value());
+        }
+        if distances.last().is_none_or(|length| !(*length > 1.0)) {
+            return Err(format!("road {index} is not longer than a metre"));
+        }
+        let speed_limit = feature.properties.speed_limit_mps.unwrap_or(13.9);
+        if !(1.0..=70.0).contains(&speed_limit) {
+            return Err(format!("road {index}: speed_limit_mps {speed_limit} is not within 1 to 70"));
+        }
+        let ends = [first, last].map(|point| self.junction(point, known));
+        self.junctions[ends[0]].push((index, true));
+        self.junctions[ends[1]].push((index, false));
+        self.roads.push(Road { points, distances, speed_limit: MetresPerSecond(speed_limit), ends });
+        Ok(())
+    }
+
+    /// Ends that are equal to a tenth of a metre are one junction.
+    fn junction(&mut self, (longitude, latitude): (f64, f64), known: &mut BTreeMap<(i64, i64), usize>) -> usize {
+        let key = ((longitude * 1e6).round() as i64, (latitude * 1e6).round() as i64);
+        *known.entry(key).or_insert_with(|| {
+            self.junctions.push(Vec::new());
+            self.junctions.len() - 1
+        })
+    }
+
+    /// Both lanes of every road.
+    pub(super) fn lane_count(&self) -> usize {
+        2 * self.roads.len()
+    }
+
+    /// One of the [`Self::lane_count`] lanes.
+    pub(super) fn lane(&self, index: usize) -> Lane {
+        Lane { road: index / 2 % self.roads.len(), forward: index % 2 == 0 }
+    }
+
+    pub(super) fn length(&self, lane: Lane) -> Metres {
+        Metres(self.roads[lane.road].distances.last().copied().unwrap_or(0.0))
+    }
+
+    pub(super) fn speed_limit(&self, lane: Lane) -> MetresPerSecond {
+        self.roads[lane.road].speed_limit
+    }
+
+    /// Lanes that lead on from the end of this one; turning back only where nothing else does.
+    pub(super) fn onward(&self, lane: Lane) -> Vec<Lane> {
+        let road = &self.roads[lane.road];
+        let junction = road.ends[usize::from(lane.forward)];
+        let all = self.junctions[junction].iter().map(|&(road, starts)| Lane { road, forward: starts });
+        let back = Lane { road: lane.road, forward: !lane.forward };
+        let onward: Vec<Lane> = all.filter(|next| *next != back).collect();
+        if onward.is_empty() { vec![back] } else { onward }
+    }
+
+    /// The point at a distance from the lane's start, on the middle of the road.
+    pub(super) fn point(&self, lane: Lane, along: Metres) -> Position {
+        let road = &self.roads[lane.road];
+        let length = self.length(lane).value();
+        let from_first = if lane.forward { along.value() } else { length - along.value() }.clamp(0.0, length);
+        let after = road.distances.partition_point(|distance| *distance < from_first).clamp(1, road.points.len() - 1);
+        let (start, end) = (road.distances[after - 1], road.distances[after]);
+        let part = if end > start { (from_first - start) / (end - start) } else { 0.0 };
+        road.points[after - 1].towards(road.points[after], part)
+    }
+
+    /// Direction of travel at the lane's start.
+    pub(super) fn bearing_at_start(&self, lane: Lane) -> Degrees {
+        self.point(lane, Metres(0.0)).bearing(self.point(lane, Metres(5.0)))
+    }
+
+    /// Direction of travel at the lane's end.
+    pub(super) fn bearing_at_end(&self, lane: Lane) -> Degrees {
+        let length = self.length(lane);
+        self.point(lane, length - Metres(5.0)).bearing(self.point(lane, length))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_town_is_one_network_without_dead_ends() {
+        let town = RoadNetwork::load(None).unwrap();
+        let mut reached = vec![town.lane(0)];
+        let mut next = 0;
+        while let Some(&lane) = reached.get(next) {
+            next += 1;
+            for onward in town.onward(lane) {
+                assert!(onward.road != lane.road, "a dead end");
+                if !reached.contains(&onward) {
+                    reached.push(onward);
+                }
+            }
+        }
+        assert_eq!(reached.len(), town.lane_count());
+    }
+
+    #[test]
+    fn a_lane_is_driven_in_both_directions() {
+        let text = r#"{"features":[{"geometry":{"type":"LineString","coordinates":[[7.0,45.0],[7.0,45.001],[7.001,45.001]]}}]}"#;
+        let network = RoadNetwork::parse(text).unwrap();
+        let (there, back) = (network.lane(0), network.lane(1));
+        let length = network.length(there);
+        assert!((length.value() - 111.2 - 78.6).abs() < 0.5, "{length:?}");
+        assert!((network.point(there, Metres(55.6)).latitude.value() - 45.0005).abs() < 1e-6);
+        assert_eq!(network.point(back, Metres(0.0)), Position::new(45.001, 7.001));
+        assert!((network.bearing_at_start(back).value() - 270.0).abs() < 0.1);
+        assert_eq!(network.onward(there), [back]);
+    }
+
+    #[test]
+    fn what_is_not_a_network_is_refused() {
+        for (text, problem) in [
+            ("", "not GeoJSON"),
+            (r#"{"features":[]}"#, "it has 0 roads"),
+            (
+                r#"{"features":[{"geometry":{"type":"LineString","coordinates":[[7,45]]}}]}"#,
+                "road 0 is not a LineString",
+            ),
+            (
+                r#"{"features":[{"geometry":{"type":"LineString","coordinates":[[7,45],[7,45]]}}]}"#,
+                "not longer than a metre",
+            ),
+            (
+                r#"{"features":[{"properties":{"speed_limit_mps":-3},"geometry":{"type":"LineString","coordinates":[[7,45],[7,46]]}}]}"#,
+                "speed_limit_mps -3",
+            ),
+        ] {
+            let refused = RoadNetwork::parse(text).unwrap_err();
+            assert!(refused.contains(problem), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A decoded packet as the message that travels on the bus.
+
+use bytes::Bytes;
+use viaduct_its::Received;
+use viaduct_its::facilities::{MessageKind, Summary};
+use viaduct_messages::its::timestamp;
+use viaduct_messages::viaduct::its::{
+    AccessLayer, Direction, Edition, MessageType, Position, SecurityState, V2xMessage,
+};
+use viaduct_units::Tai;
+
+/// The bus's name of a message's type.
+#[must_use]
+pub(crate) const fn message_type(kind: MessageKind) -> MessageType {
+    match kind {
+        MessageKind::Cam => MessageType::Cam,
+        MessageKind::Cpm => MessageType::Cpm,
+    }
+}
+
+/// The protocols' name of a message's type, where this station has the type.
+#[must_use]
+pub(crate) const fn message_kind(kind: MessageType) -> Option<MessageKind> {
+    match kind {
+        MessageType::Cam => Some(MessageKind::Cam),
+        MessageType::Cpm => Some(MessageKind::Cpm),
+        _ => None,
+    }
+}
+
+const fn edition(kind: MessageKind) -> Edition {
+    match kind {
+        MessageKind::Cam => Edition::CamEn3026372V141,
+        MessageKind::Cpm => Edition::CpmTs103324V211,
+    }
+}
+
+/// A message as it is received or sent: everything but what only a packet has (addresses, port).
+///
+/// `shift_ns` moves the times of a replayed capture to now; it is 0 otherwise.
+#[must_use]
+pub fn sent_or_received(
+    direction: Direction,
+    kind: MessageKind,
+    summary: &Summary,
+    payload: Bytes,
+    (at, shift_ns): (Tai, i64),
+) -> V2xMessage {
+    let shifted = |moment: Tai| timestamp(Tai::from_nanos(moment.nanos().saturating_add(shift_ns)));
+    V2xMessage {
+        direction: direction.into(),
+        r#type: message_type(kind).into(),
+        edition: edition(kind).into(),
+        station_id: summary.station_id,
+        station_type: u32::from(summary.station_type.unwrap_or(0)),
+        reception_time: Some(shifted(at)),
+        generation_time: summary.generation.map(shifted),
+        position: summary.position.map(|position| Position {
+            latitude_deg: position.latitude.value(),
+            longitude_deg: position.longitude.value(),
+            altitude_m: summary.altitude.map(viaduct_units::Metres::value),
+        }),
+        speed_mps: summary.speed.map(viaduct_units::MetresPerSecond::value),
+        heading_deg: summary.heading.map(viaduct_units::Degrees::value),
+        security: SecurityState::Unsecured.into(),
+        btp_port: u32::from(kind.btp_port()),
+        payload,
+        ..V2xMessage::default()
+    }
+}
+
+/// A received packet as the message that travels on the bus.
+#[must_use]
+pub(crate) fn received(packet: &Received, receiver: &str, access: AccessLayer, shift_ns: i64) -> V2xMessage {
+    let time = (packet.reception, shift_ns);
+    let message = sent_or_received(Direction::Received, packet.kind, &packet.summary, packet.payload.clone(), time);
+    let summary = &packet.summary;
+    let source = &packet.source;
+    V2xMessage {
+        link_address: Bytes::copy_from_slice(&packet.link_source.0),
+        geonet_address: Bytes::copy_from_slice(&source.address.0),
+        receiver: receiver.to_owned(),
+        access: access.into(),
+        btp_port: u32::from(packet.btp_port),
+        // A CPM does not say speed and heading of its station; the packet that carried it does.
+        speed_mps: summary.speed.map_or(Some(source.speed.value()), |speed| Some(speed.value())),
+        heading_deg: summary.heading.or(source.heading).map(viaduct_units::Degrees::value),
+        ..message
+    }
+}

@@ -1,0 +1,58 @@
+//! A capture file as an access layer.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use viaduct_node::StartError;
+use viaduct_units::{Mono, Tai};
+
+use super::settings::{Pace, ReplaySettings};
+use crate::capture::{Capture, CaptureError, CapturedFrame};
+
+/// Gives the frames of a capture with the moments at which they are due.
+pub(crate) struct Replay {
+    settings: ReplaySettings,
+    capture: Capture,
+    /// Start of the present pass, and the time of its first frame.
+    start: Option<(Mono, Tai)>,
+    /// Frames given in the present pass.
+    given: u64,
+}
+
+/// A frame and when it is to be received.
+pub(crate) struct DueFrame {
+    pub(crate) due: Mono,
+    /// When it was captured.
+    pub(crate) captured: Tai,
+    pub(crate) octets: Bytes,
+}
+
+impl Replay {
+    pub(crate) fn open(settings: &ReplaySettings) -> Result<Self, StartError> {
+        let capture = Capture::open(&settings.file).map_err(|error| StartError::Other(error.to_string()))?;
+        Ok(Self { settings: settings.clone(), capture, start: None, given: 0 })
+    }
+
+    /// The next frame; `None` at the end of a capture that is not repeated, or of one without frames.
+    pub(crate) fn next(&mut self, now: Mono) -> Result<Option<DueFrame>, CaptureError> {
+        if let Some(frame) = self.capture.next() {
+            return frame.map(|frame| Some(self.schedule(frame, now)));
+        }
+        if !self.settings.repeat || self.given == 0 {
+            return Ok(None);
+        }
+        self.capture = Capture::open(&self.settings.file)?;
+        (self.start, self.given) = (None, 0);
+        Ok(self.capture.next().transpose()?.map(|frame| self.schedule(frame, now)))
+    }
+
+    fn schedule(&mut self, frame: CapturedFrame, now: Mono) -> DueFrame {
+        let (start, first) = *self.start.get_or_insert((now, frame.time));
+        let after = match self.settings.pace {
+            Pace::Recorded => frame.time.since(first),
+            Pace::RateHz(rate) => Duration::from_secs_f64(self.given as f64 / rate),
+        };
+        self.given += 1;
+        DueFrame { due: start.plus(after), captured: frame.time, octets: frame.octets }
+    }
+}
