@@ -20,8 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         collect(&dist.canonicalize()?, &mut files)?;
         files.sort();
     }
-    let table = table(&dist, &files)?;
-    std::fs::write(PathBuf::from(std::env::var("OUT_DIR")?).join("dashboard.rs"), table)?;
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    std::fs::write(out.join("dashboard.rs"), table(&dist, &files, &out)?)?;
     Ok(())
 }
 
@@ -40,17 +40,18 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn std::e
     Ok(())
 }
 
-/// A Rust expression: `&[File { .. }, ..]`, with paths as URLs have them.
-fn table(dist: &Path, files: &[PathBuf]) -> Result<String, Box<dyn std::error::Error>> {
+/// A Rust expression: `&[File { .. }, ..]`, with paths as URLs have them. It names copies in `out`: the dashboard may be built
+/// anew while this crate is compiled.
+fn table(dist: &Path, files: &[PathBuf], out: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut table = String::from("&[\n");
-    for file in files {
+    for (number, file) in files.iter().enumerate() {
         let path = file.strip_prefix(dist.canonicalize()?)?.to_str().ok_or("a file name is not UTF-8")?;
-        let etag = format!("\"{:016x}\"", fnv1a(&std::fs::read(file)?));
-        writeln!(
-            table,
-            "    File {{ path: {:?}, etag: {etag:?}, octets: include_bytes!({file:?}) }},",
-            format!("/{path}")
-        )?;
+        let content = std::fs::read(file)?;
+        let etag = format!("\"{:016x}\"", fnv1a(&content));
+        let copy = out.join(format!("dashboard-{number}"));
+        std::fs::write(&copy, content)?;
+        let url = format!("/{path}");
+        writeln!(table, "    File {{ path: {url:?}, etag: {etag:?}, octets: include_bytes!({copy:?}) }},")?;
     }
     table.push_str("]\n");
     Ok(table)

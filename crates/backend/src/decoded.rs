@@ -1,7 +1,7 @@
 //! Decoded ETSI messages that were asked for lately, as JSON.
 //!
-//! Decoding a CAM and writing it as JSON costs some 10 us and its text some 3 kB, against 250 octets in UPER. So the cache
-//! keeps the octets, and this keeps the texts of what is being looked at, in a memory of its own: two generations, of which
+//! Decoding a CAM and writing it as JSON takes 2 to 8 us, and its text 1 to 3.5 kB, against 41 to 241 octets in UPER
+//! (without and with 23 path points). So the cache keeps the octets, and this keeps the texts of what is being looked at, in a memory of its own: two generations, of which
 //! the older goes as a whole when the younger is half the memory; what is asked for again moves to the younger.
 
 use std::collections::HashMap;

@@ -7,6 +7,7 @@ pub mod api;
 pub mod cache;
 mod decoded;
 mod live;
+pub mod load;
 mod rates;
 mod settings;
 mod sync;

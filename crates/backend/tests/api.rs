@@ -1,4 +1,5 @@
 //! The API as a client sees it: every resource, every error, and one stream over a real socket.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
 use std::sync::Arc;
 
