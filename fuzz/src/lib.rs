@@ -1,1 +1,11 @@
-//! Placeholder.
+//! One function a decoder of network input: it takes any octets and panics where an invariant does not hold.
+//!
+//! The binary of this crate drives them with mutated vectors on stable Rust; `libfuzzer/` drives the same functions with
+//! coverage.
+
+mod mutator;
+mod seeds;
+pub mod targets;
+
+pub use mutator::Mutator;
+pub use targets::{TARGETS, Target};

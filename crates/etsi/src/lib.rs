@@ -22,6 +22,7 @@ mod error;
 mod header;
 mod json;
 pub mod limits;
+mod sizes;
 mod uper;
 
 pub use error::{JsonError, JsonProblem, UperError};

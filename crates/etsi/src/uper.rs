@@ -2,7 +2,10 @@
 
 use rasn::{Decode, Encode};
 
-use crate::error::{UperError, detail};
+use crate::{
+    error::{UperError, detail},
+    sizes,
+};
 
 /// Decodes one value that fills `octets` (but for the padding of its last octet).
 pub(crate) fn decode<T: Decode>(message: &'static str, octets: &[u8]) -> Result<T, UperError> {
@@ -13,5 +16,7 @@ pub(crate) fn decode<T: Decode>(message: &'static str, octets: &[u8]) -> Result<
 
 /// Encodes one value.
 pub(crate) fn encode<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, UperError> {
-    rasn::uper::encode(value).map_err(|cause| UperError::Unencodable { message, detail: detail(&cause.kind) })
+    sizes::check(value)
+        .and_then(|()| rasn::uper::encode(value))
+        .map_err(|cause| UperError::Unencodable { message, detail: detail(&cause.kind) })
 }

@@ -222,3 +222,23 @@ fn a_broken_container_is_named() {
     cpm.containers = vec![cpm::CpmContainer::Unknown { id: 17, octets: vec![] }];
     assert!(matches!(cpm::encode(&cpm), Err(UperError::Unencodable { .. })));
 }
+
+/// rasn 0.28.15 would encode these lists as other messages.
+#[test]
+fn a_list_of_a_size_that_no_edition_has_is_not_encoded() {
+    let mut cpm = cpm::decode(&payload("cpm_objects.hex")).unwrap();
+    let container = cpm::CpmContainer::Unknown { id: 9, octets: vec![1] };
+    for count in [0, 9] {
+        cpm.containers = vec![container.clone(); count];
+        let refusal = cpm::encode(&cpm).unwrap_err().to_string();
+        assert!(refusal.contains(&format!("a list of {count} elements")), "{refusal}");
+    }
+    cpm.containers = vec![container; 8];
+    assert_eq!(cpm::decode(&cpm::encode(&cpm).unwrap()), Ok(cpm));
+
+    let mut text = cpm_json("cpm_objects.hex");
+    let object = text.pointer_mut("/payload/cpmContainers/1/containerData/perceivedObjects/0").unwrap();
+    object["sensorIdList"] = json!([]);
+    let cpm = cpm::from_json(text.to_string().as_bytes()).unwrap();
+    assert!(matches!(cpm::encode(&cpm), Err(UperError::Unencodable { .. })));
+}

@@ -1,7 +1,8 @@
 """Decodes CAMs and CPMs with asn1tools over ETSI's ASN.1 modules.
 
 Arguments: the folder of the modules. Standard input: lines `cam HEX` or `cpm HEX`. Standard output: for each line the JSON
-form that viaduct-etsi documents, and behind it, after a tab, the message encoded again by asn1tools, as HEX.
+form that viaduct-etsi documents (but for a BIT STRING of variable size, which is text too), and behind it, after a tab, the
+message encoded again by asn1tools, as HEX. A message that asn1tools refuses is `null`, and behind it the reason.
 """
 
 import json
@@ -43,6 +44,14 @@ def clean(path):
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
     text = re.sub(r"--[^\n]*", " ", text)
     text = re.sub(r"WITH\s+(SUCCESSORS|DESCENDANTS)", " ", text)
+    # A union of values constrains by its outer bounds in PER (X.691, 10.5); asn1tools takes it for something else.
+    text = text.replace("(unknown|passengerCar..tram|agricultural)", "(0..14)")
+    # A size behind a reference to a type narrows the size of the type (X.680, 50.8); asn1tools ignores it.
+    text = re.sub(
+        r"SequenceOfCartesianPosition3d\s*\(SIZE\(3\.\.16,\s*\.\.\.\)\)",
+        "SEQUENCE (SIZE(3..16,...)) OF CartesianPosition3d",
+        text,
+    )
     return without_inner_subtypes(text)
 
 
@@ -90,11 +99,23 @@ def expand(modules, cpm):
     """Decodes the containers of a CPM in place, and gives a copy that has them encoded again."""
     again = []
     for container in cpm["payload"]["cpmContainers"]:
-        kind = CPM_CONTAINERS[container["containerId"]]
+        kind = CPM_CONTAINERS.get(container["containerId"])
+        if kind is None:
+            again.append(dict(container))
+            continue
         held = modules.decode(kind, container["containerData"], check_constraints=True)
         again.append({"containerId": container["containerId"], "containerData": modules.encode(kind, held)})
         container["containerData"] = held
     return {**cpm, "payload": {**cpm["payload"], "cpmContainers": again}}
+
+
+def answer(cam_modules, cpm_modules, kind, octets):
+    if kind == "cam":
+        value = cam_modules.decode("CAM", octets, check_constraints=True)
+        return plain(value), cam_modules.encode("CAM", value)
+    value = cpm_modules.decode("CollectivePerceptionMessage", octets, check_constraints=True)
+    again = expand(cpm_modules, value)
+    return plain(value), cpm_modules.encode("CollectivePerceptionMessage", again)
 
 
 def main():
@@ -103,14 +124,11 @@ def main():
     cpm_modules = compile_modules(folder, CPM_FILES)
     for line in sys.stdin:
         kind, octets = line.split()
-        octets = bytes.fromhex(octets)
-        if kind == "cam":
-            value = cam_modules.decode("CAM", octets, check_constraints=True)
-            encoded = cam_modules.encode("CAM", value)
-        else:
-            value = cpm_modules.decode("CollectivePerceptionMessage", octets, check_constraints=True)
-            encoded = cpm_modules.encode("CollectivePerceptionMessage", expand(cpm_modules, value))
-        print(json.dumps(plain(value)), encoded.hex(), sep="\t")
+        try:
+            value, encoded = answer(cam_modules, cpm_modules, kind, bytes.fromhex(octets))
+            print(json.dumps(value), encoded.hex(), sep="\t")
+        except Exception as refusal:  # asn1tools raises whatever its input makes it meet
+            print("null", " ".join(str(refusal).split()), sep="\t")
 
 
 main()

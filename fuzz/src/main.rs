@@ -1,0 +1,98 @@
+//! Runs the fuzz targets with mutated vectors: `cargo run --release -p viaduct-fuzz -- --runs 1000000`.
+//!
+//! It fails on a panic, and on an input of a few kilobytes that makes a decoder ask for more than a mebibyte at once.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool reports there")]
+
+mod sys;
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    process::ExitCode,
+    time::Instant,
+};
+
+use viaduct_fuzz::{Mutator, TARGETS, Target};
+
+#[global_allocator]
+static ALLOCATOR: sys::WatchedAllocator = sys::WatchedAllocator;
+
+/// Octets that a decoder may ask the allocator for at once.
+const ALLOCATION_MAX: usize = 1 << 20;
+const USAGE: &str = "usage: viaduct-fuzz [--runs N] [--target NAME] [--seed N]";
+
+/// What the command line asks for.
+struct Options {
+    /// Inputs for each target.
+    runs: u64,
+    /// The only target, or all of them.
+    target: Option<String>,
+    /// Decides the inputs.
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    let options = match options(std::env::args().skip(1)) {
+        Ok(options) => options,
+        Err(problem) => {
+            eprintln!("{problem}\n{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    let chosen = TARGETS.iter().filter(|target| options.target.as_deref().is_none_or(|name| name == target.name));
+    let mut all_held = true;
+    for target in chosen {
+        all_held &= run(target, &options);
+    }
+    if all_held { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
+    let mut options = Options { runs: 100_000, target: None, seed: 1 };
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
+        let number = || value.parse::<u64>().map_err(|_| format!("{name} needs a number, got {value}"));
+        match name.as_str() {
+            "--runs" => options.runs = number()?,
+            "--seed" => options.seed = number()?,
+            "--target" if TARGETS.iter().any(|target| target.name == value) => options.target = Some(value),
+            "--target" => {
+                let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+                return Err(format!("no target {value}; there are {}", names.join(", ")));
+            }
+            other => return Err(format!("unknown option {other}")),
+        }
+    }
+    Ok(options)
+}
+
+/// Runs one target and prints a line about it; whether everything held.
+fn run(target: &Target, options: &Options) -> bool {
+    let mut mutator = Mutator::new((target.seeds)(), options.seed);
+    let mut largest = 0;
+    let start = Instant::now();
+    for number in 0..options.runs {
+        let input = mutator.next_input();
+        sys::take_largest();
+        let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
+        let allocated = sys::take_largest();
+        largest = largest.max(allocated);
+        if outcome.is_err() || allocated > ALLOCATION_MAX {
+            let what = if outcome.is_err() { "it panicked".to_owned() } else { format!("it allocated {allocated}") };
+            println!("{}: run {number} of seed {}: {what}\n{}", target.name, options.seed, hex(input));
+            return false;
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
+    let rate = options.runs as f64 / seconds;
+    println!(
+        "{:<9} {:>10} runs {seconds:>8.1} s {rate:>10.0} runs/s, largest allocation {largest:>7} octets",
+        target.name, options.runs
+    );
+    true
+}
+
+fn hex(octets: &[u8]) -> String {
+    octets.iter().map(|octet| format!("{octet:02x}")).collect()
+}

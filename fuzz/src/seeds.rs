@@ -1,0 +1,87 @@
+//! Inputs that the decoders accept, made from `testdata/its`.
+
+use viaduct_etsi::{cam_en302637_2_v141 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
+
+/// Frames with a CAM, with CPMs, and with a secured packet.
+const CAM: &str = include_str!("../../testdata/its/cam.hex");
+const CPMS: [&str; 2] =
+    [include_str!("../../testdata/its/cpm_objects.hex"), include_str!("../../testdata/its/cpm_sensors.hex")];
+const SECURED: &str = include_str!("../../testdata/its/secured_cam.hex");
+
+/// Octets of the link's header.
+const LINK: usize = 14;
+/// Octets of the link's and of GeoNetworking's headers.
+const GEONET: usize = LINK + 40;
+/// Octets of all headers.
+const BTP: usize = GEONET + 4;
+
+/// A CAM with what the captured one has not: low frequency and special vehicle containers, all kinds of ASN.1 types.
+const CAM_FULL: &str = include_str!("../../testdata/its/cam_full.json");
+/// A CPM with containers of every kind, one unknown.
+const CPM_FULL: &str = include_str!("../../testdata/its/cpm_full.json");
+
+pub(crate) fn frames() -> Vec<Vec<u8>> {
+    [CAM, CPMS[0], CPMS[1], SECURED].into_iter().map(octets).chain([beacon()]).collect()
+}
+
+pub(crate) fn packets() -> Vec<Vec<u8>> {
+    behind(frames(), LINK)
+}
+
+pub(crate) fn btp_packets() -> Vec<Vec<u8>> {
+    behind([CAM, CPMS[0], CPMS[1]].into_iter().map(octets).collect(), GEONET)
+}
+
+pub(crate) fn cams() -> Vec<Vec<u8>> {
+    let full = etsi_cam::from_json(CAM_FULL.as_bytes()).map(|cam| etsi_cam::encode(&cam));
+    let full = full.expect("the seed is a CAM").expect("the seed can be encoded");
+    behind(vec![octets(CAM)], BTP).into_iter().chain([full]).collect()
+}
+
+pub(crate) fn cpms() -> Vec<Vec<u8>> {
+    let full = etsi_cpm::from_json(CPM_FULL.as_bytes()).map(|cpm| etsi_cpm::encode(&cpm));
+    let full = full.expect("the seed is a CPM").expect("the seed can be encoded");
+    behind(CPMS.into_iter().map(octets).collect(), BTP).into_iter().chain([full]).collect()
+}
+
+pub(crate) fn json_cams() -> Vec<Vec<u8>> {
+    let texts = cams().into_iter().filter_map(|octets| etsi_cam::decode(&octets).ok()).map(|cam| {
+        let mut text = Vec::new();
+        etsi_cam::write_json(&cam, &mut text);
+        text
+    });
+    texts.collect()
+}
+
+pub(crate) fn json_cpms() -> Vec<Vec<u8>> {
+    let texts = cpms().into_iter().filter_map(|octets| etsi_cpm::decode(&octets).ok()).map(|cpm| {
+        let mut text = Vec::new();
+        etsi_cpm::write_json(&cpm, &mut text);
+        text
+    });
+    texts.collect()
+}
+
+/// A beacon frame: the captured CAM's link header and position vector behind the headers of a beacon.
+fn beacon() -> Vec<u8> {
+    let cam = octets(CAM);
+    let mut frame = cam.get(..LINK).unwrap_or_default().to_vec();
+    frame.extend_from_slice(&[0x11, 0, 0x1A, 1, 0x00, 0x10, 0, 0x80, 0, 0, 1, 0]);
+    frame.extend_from_slice(cam.get(LINK + 12..LINK + 36).unwrap_or_default());
+    frame
+}
+
+fn behind(frames: Vec<Vec<u8>>, headers: usize) -> Vec<Vec<u8>> {
+    frames.into_iter().map(|frame| frame.get(headers..).unwrap_or_default().to_vec()).collect()
+}
+
+/// The octets of a vector: comment lines, then hexadecimal text.
+fn octets(text: &str) -> Vec<u8> {
+    let digits: Vec<u32> = text
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(|line| line.chars().filter_map(|digit| digit.to_digit(16)))
+        .collect();
+    let pairs = digits.chunks_exact(2);
+    pairs.filter_map(|pair| u8::try_from(pair.iter().fold(0, |octet, digit| octet << 4 | digit)).ok()).collect()
+}

@@ -1,0 +1,182 @@
+//! The targets, and what must hold for each.
+
+use bytes::Bytes;
+use viaduct_etsi::{cam_en302637_2_v141 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
+use viaduct_its::{
+    Event, Station, StationSettings,
+    access::MacAddress,
+    btp::BtpHeader,
+    geonet::{self, CommonNextHeader, PacketBody},
+};
+use viaduct_units::{Mono, Now, Tai, TimestampIts};
+
+use crate::seeds;
+
+/// A decoder under test.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Takes any octets; panics where an invariant does not hold.
+    pub run: fn(&[u8]),
+    /// Inputs that the decoder accepts, to be mutated.
+    pub seeds: fn() -> Vec<Vec<u8>>,
+}
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    Target { name: "geonet", run: geonet, seeds: seeds::packets },
+    Target { name: "btp", run: btp, seeds: seeds::btp_packets },
+    Target { name: "cam", run: cam, seeds: seeds::cams },
+    Target { name: "cpm", run: cpm, seeds: seeds::cpms },
+    Target { name: "json_cam", run: json_cam, seeds: seeds::json_cams },
+    Target { name: "json_cpm", run: json_cpm, seeds: seeds::json_cpms },
+    Target { name: "frame", run: frame, seeds: seeds::frames },
+];
+
+/// A GeoNetworking packet: the payload is inside the packet, and the position vector is written as it was read.
+pub fn geonet(octets: &[u8]) {
+    let Ok(packet) = geonet::parse(octets, reception()) else { return };
+    let mut written = Vec::new();
+    packet.source().write(&mut written);
+    // Basic header 4, common header 8. What is no position or heading has many codes, and is written as one of them.
+    let known = packet.source().position.is_some() && packet.source().heading.is_some();
+    let north_again = octets.get(34..36) == Some(&3600_u16.to_be_bytes());
+    if known && !north_again {
+        assert_eq!(octets.get(12..36), Some(&written[..]));
+    }
+    if let PacketBody::SingleHopBroadcast { payload, .. } = packet.body {
+        assert_eq!(payload.len(), usize::from(packet.common.payload_length));
+    }
+}
+
+/// A BTP packet: four octets of it are the header, in both kinds.
+pub fn btp(octets: &[u8]) {
+    for kind in [CommonNextHeader::BtpA, CommonNextHeader::BtpB] {
+        match BtpHeader::parse(kind, octets) {
+            Some((_, payload)) => assert_eq!(payload.len() + 4, octets.len()),
+            None => assert!(octets.len() < 4),
+        }
+    }
+}
+
+/// A CAM in UPER: what is decoded can be encoded and written, and is the same when it is read again.
+pub fn cam(octets: &[u8]) {
+    let Ok(cam) = etsi_cam::decode(octets) else { return };
+    match etsi_cam::encode(&cam) {
+        Ok(encoded) => assert_eq!(etsi_cam::decode(&encoded).as_ref(), Ok(&cam)),
+        Err(error) => assert!(is_of_a_later_edition(&error), "{error}"),
+    }
+    let mut text = Vec::new();
+    etsi_cam::write_json(&cam, &mut text);
+    match etsi_cam::from_json(&text) {
+        Ok(read) => assert_eq!(read, cam),
+        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+    }
+}
+
+/// A CPM in UPER: as a CAM.
+pub fn cpm(octets: &[u8]) {
+    let Ok(cpm) = etsi_cpm::decode(octets) else { return };
+    match etsi_cpm::encode(&cpm) {
+        Ok(encoded) => assert_eq!(etsi_cpm::decode(&encoded).as_ref(), Ok(&cpm)),
+        Err(error) => assert!(is_of_a_later_edition(&error), "{error}"),
+    }
+    let mut text = Vec::new();
+    etsi_cpm::write_json(&cpm, &mut text);
+    match etsi_cpm::from_json(&text) {
+        Ok(read) => assert_eq!(read, cpm),
+        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+    }
+}
+
+/// A CAM as JSON: what is read is written as JSON that reads the same, and what can be encoded decodes the same.
+pub fn json_cam(text: &[u8]) {
+    let Ok(cam) = etsi_cam::from_json(text) else { return };
+    let mut written = Vec::new();
+    etsi_cam::write_json(&cam, &mut written);
+    assert_eq!(etsi_cam::from_json(&written).as_ref(), Ok(&cam));
+    if let Ok(octets) = etsi_cam::encode(&cam) {
+        assert_eq!(etsi_cam::decode(&octets).as_ref(), Ok(&cam));
+    }
+}
+
+/// A CPM as JSON: as a CAM.
+pub fn json_cpm(text: &[u8]) {
+    let Ok(cpm) = etsi_cpm::from_json(text) else { return };
+    let mut written = Vec::new();
+    etsi_cpm::write_json(&cpm, &mut written);
+    assert_eq!(etsi_cpm::from_json(&written).as_ref(), Ok(&cpm));
+    if let Ok(octets) = etsi_cpm::encode(&cpm) {
+        assert_eq!(etsi_cpm::decode(&octets).as_ref(), Ok(&cpm));
+    }
+}
+
+/// A frame through a station: it becomes one event, and every count adds up.
+pub fn frame(octets: &[u8]) {
+    let settings = StationSettings {
+        link_address: MacAddress([2, 0, 0, 0, 0, 9]),
+        station_type: 15,
+        mobile: false,
+        beacons: false,
+    };
+    let mut station = Station::new(settings, 1);
+    let now = Now { mono: Mono::default(), tai: reception() };
+    station.handle_frame(now, &Bytes::copy_from_slice(octets));
+    let event = station.poll_event().expect("a frame becomes an event");
+    assert_eq!(station.poll_event(), None);
+    let counters = station.counters();
+    assert_eq!((counters.received, counters.delivered + counters.beacons + counters.dropped_total()), (1, 1));
+    if let Event::Received(received) = event {
+        assert!(octets.windows(received.payload.len()).any(|part| part == received.payload));
+        assert_eq!(received.message.kind(), received.kind);
+    }
+}
+
+/// A moment to widen wrapped times by.
+fn reception() -> Tai {
+    TimestampIts(650_000_012_345).tai()
+}
+
+/// A list may have a size beyond what this edition has; it is decoded, and not encoded.
+fn is_of_a_later_edition(error: &viaduct_etsi::UperError) -> bool {
+    matches!(error, viaduct_etsi::UperError::Unencodable { detail, .. } if detail.contains("a list of "))
+}
+
+/// An extensible INTEGER may be of any size in UPER; the JSON form is read up to 64 bits.
+fn is_beyond_64_bits(error: &viaduct_etsi::JsonError) -> bool {
+    matches!(&error.problem, viaduct_etsi::JsonProblem::Mismatch { expected, .. } if expected.contains("integer"))
+        || matches!(&error.problem, viaduct_etsi::JsonProblem::Syntax(cause) if cause.contains("number out of range"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Mutator;
+
+    /// A part of what the binary does, in every test run.
+    #[test]
+    fn no_invariant_breaks_in_some_thousand_runs() {
+        for target in TARGETS {
+            let mut mutator = Mutator::new((target.seeds)(), 42);
+            for _ in 0..3000 {
+                (target.run)(mutator.next_input());
+            }
+        }
+    }
+
+    #[test]
+    fn every_seed_is_accepted() {
+        for target in TARGETS {
+            let seeds = (target.seeds)();
+            assert!(!seeds.is_empty(), "{}", target.name);
+            for seed in seeds {
+                (target.run)(&seed);
+            }
+        }
+        assert!(seeds::cams().iter().all(|octets| etsi_cam::decode(octets).is_ok()));
+        assert!(seeds::cpms().iter().all(|octets| etsi_cpm::decode(octets).is_ok()));
+        assert!(seeds::json_cams().iter().all(|text| etsi_cam::from_json(text).is_ok()));
+        assert!(seeds::json_cpms().iter().all(|text| etsi_cpm::from_json(text).is_ok()));
+    }
+}
