@@ -143,8 +143,12 @@ impl Node {
 
     /// Stops the node in the order of flow, so that each component sees what the one before it sent last. Returns within
     /// [`STOP_TIME_MAX`]; whether every queue was drained. Not to be called from async code.
-    pub fn stop(mut self) -> bool {
-        let deadline = Instant::now() + STOP_TIME_MAX;
+    pub fn stop(self) -> bool {
+        self.stop_by(Instant::now() + STOP_TIME_MAX)
+    }
+
+    /// The same, for several nodes that share one deadline.
+    pub fn stop_by(mut self, deadline: Instant) -> bool {
         let mut clean = true;
         for (name, component) in std::mem::take(&mut self.components) {
             if !component.stop(deadline) {

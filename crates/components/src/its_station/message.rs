@@ -71,7 +71,7 @@ pub fn sent_or_received(
 
 /// A received packet as the message that travels on the bus.
 #[must_use]
-pub(crate) fn received(packet: &Received, receiver: &str, access: AccessLayer, shift_ns: i64) -> V2xMessage {
+pub fn received_message(packet: &Received, receiver: &str, access: AccessLayer, shift_ns: i64) -> V2xMessage {
     let time = (packet.reception, shift_ns);
     let message = sent_or_received(Direction::Received, packet.kind, &packet.summary, packet.payload.clone(), time);
     let summary = &packet.summary;

@@ -11,7 +11,7 @@ use viaduct_bus::Qos;
 use viaduct_messages::viaduct::its::{V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 
-pub use message::sent_or_received;
+pub use message::{received_message, sent_or_received};
 use runner::Runner;
 pub(crate) use settings::mac_of_station;
 pub use settings::{Access, ItsStationSettings, Pace, PlaceSettings, ReplaySettings, UdpMulticastSettings};

@@ -168,7 +168,7 @@ impl Runner {
         while let Some(event) = self.machine.poll_event() {
             match event {
                 Event::Received(packet) => {
-                    let message = message::received(&packet, &self.receiver, self.access, shift_ns);
+                    let message = message::received_message(&packet, &self.receiver, self.access, shift_ns);
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                 }
