@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod cache;
+mod component;
 mod decoded;
 mod live;
 pub mod load;
@@ -18,7 +19,8 @@ use std::time::Duration;
 use viaduct_messages::viaduct::its::V2xMessage;
 use viaduct_units::{Now, Tai};
 
-pub use settings::{ApiSettings, CacheSettings, LiveSettings, SettingsError};
+pub use component::{ApiServer, KINDS};
+pub use settings::{ApiSettings, CacheSettings, LiveSettings, MapSource, SettingsError};
 
 use cache::{Cache as _, MemoryCache, Rejected};
 use live::Live;

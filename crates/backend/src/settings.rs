@@ -17,17 +17,26 @@ pub struct ApiSettings {
     /// Address and port to listen on. Default `127.0.0.1:8080`: this machine only.
     #[schemars(with = "String")]
     pub listen: SocketAddr,
-    /// Topics of V2X messages, names or patterns. Default `its/rx/*` and `its/tx/*`.
+    /// Topics of V2X messages, names or patterns. Default `its/rx/*`, and `its/tx/*` where something publishes it.
     pub topics: Vec<String>,
     /// What is kept to be asked for.
     pub cache: CacheSettings,
-    /// File with the road network that the dashboard draws: a GeoJSON FeatureCollection of LineStrings, at most 16 MiB.
-    /// Default: none, an empty collection.
-    pub map: Option<PathBuf>,
+    /// The road network that the dashboard draws. Default: none.
+    pub map: Option<MapSource>,
     /// Streams of `/v1/live`.
     pub live: LiveSettings,
     /// Origins (`https://host:port`) whose web pages may use the API; `*` allows all. Default: none but the API's own.
     pub cors_origins: Vec<String>,
+}
+
+/// Where a road network comes from.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum MapSource {
+    /// The town that the kind `fleet` drives in by default.
+    Town,
+    /// A GeoJSON FeatureCollection of LineStrings, at most 16 MiB.
+    File(PathBuf),
 }
 
 /// Limits of the cache.
@@ -70,7 +79,7 @@ impl Default for ApiSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
-            topics: [topic::ITS_RX, topic::ITS_TX].map(|prefix| format!("{prefix}/*")).to_vec(),
+            topics: topics_default().to_vec(),
             cache: CacheSettings::default(),
             map: None,
             live: LiveSettings::default(),
@@ -99,6 +108,12 @@ impl Default for LiveSettings {
 }
 
 impl ApiSettings {
+    /// How many of the topics, from the first, must be fed: all that the user names, but not the second of the default, which
+    /// a station that only listens does not feed.
+    pub(crate) fn topics_needed(&self) -> usize {
+        if self.topics == topics_default() { 1 } else { self.topics.len() }
+    }
+
     /// Checks what the types do not say. The map is read, and the origins are checked, when the API is built.
     ///
     /// # Errors
@@ -115,6 +130,11 @@ impl ApiSettings {
         within("live.clients_max", self.live.clients_max, 0, 4096)?;
         within("live.queue", self.live.queue, 1, 65_536)
     }
+}
+
+/// Received messages, and those that a station of the node sends, if one does.
+fn topics_default() -> [String; 2] {
+    [topic::ITS_RX, topic::ITS_TX].map(|prefix| format!("{prefix}/*"))
 }
 
 impl CacheSettings {

@@ -269,7 +269,9 @@ async fn the_map_is_empty_or_the_file() {
     let map = json!({ "type": "FeatureCollection", "features": [{ "type": "Feature", "properties": { "name": "A4" },
         "geometry": { "type": "LineString", "coordinates": [[7.0, 45.0], [7.1, 45.0]] } }] });
     std::fs::write(file.path(), map.to_string()).unwrap();
-    let (_, router) = service(json!({ "map": file.path() }));
+    let (_, router) = service(json!({ "map": "town" }));
+    assert_eq!(good(&router, "/v1/map").await["features"][0]["geometry"]["type"], "LineString");
+    let (_, router) = service(json!({ "map": { "file": file.path() } }));
     assert_eq!(good(&router, "/v1/map").await, map);
 }
 

@@ -7,10 +7,13 @@ use std::path::Path;
 use axum::body::Bytes;
 use serde::Deserialize;
 
-use crate::settings::SettingsError;
+use crate::settings::{MapSource, SettingsError};
 
 /// Octets that a map may have.
 const MAP_OCTETS_MAX: u64 = 16 << 20;
+
+/// The roads of the built-in town.
+const TOWN: &str = include_str!("../../../../configs/roads/town.geojson");
 
 const EMPTY: &[u8] = b"{\"type\":\"FeatureCollection\",\"features\":[]}";
 
@@ -31,11 +34,19 @@ struct Geometry {
     r#type: String,
 }
 
-/// The text of the map in that file; an empty collection where none is named.
-pub(super) fn load(path: Option<&Path>) -> Result<Bytes, SettingsError> {
-    let Some(path) = path else { return Ok(Bytes::from_static(EMPTY)) };
-    let refused =
-        |problem: &dyn std::fmt::Display| SettingsError::new("map", &format_args!("{}: {problem}", path.display()));
+/// The text of the map; an empty collection where none is wanted.
+pub(super) fn load(source: Option<&MapSource>) -> Result<Bytes, SettingsError> {
+    match source {
+        None => Ok(Bytes::from_static(EMPTY)),
+        Some(MapSource::Town) => Ok(Bytes::from_static(TOWN.as_bytes())),
+        Some(MapSource::File(path)) => read(path),
+    }
+}
+
+fn read(path: &Path) -> Result<Bytes, SettingsError> {
+    let refused = |problem: &dyn std::fmt::Display| {
+        SettingsError::new("map.file", &format_args!("{}: {problem}", path.display()))
+    };
     let mut text = Vec::new();
     let file = File::open(path).map_err(|error| refused(&error))?;
     file.take(MAP_OCTETS_MAX + 1).read_to_end(&mut text).map_err(|error| refused(&error))?;
@@ -66,7 +77,7 @@ mod tests {
     fn load_text(text: &str) -> Result<Bytes, SettingsError> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        load(Some(file.path()))
+        read(file.path())
     }
 
     #[test]
@@ -75,6 +86,7 @@ mod tests {
             "geometry":{"type":"LineString","coordinates":[[7.0,45.0],[7.1,45.0]]}}]}"#;
         assert_eq!(load_text(text).unwrap(), text.as_bytes());
         assert_eq!(load(None).unwrap(), EMPTY);
+        check(&load(Some(&MapSource::Town)).unwrap()).unwrap();
     }
 
     #[test]
@@ -85,8 +97,8 @@ mod tests {
             (r#"{"type":"FeatureCollection","features":[{"geometry":{"type":"Point"}}]}"#, "feature 0 is a `Point`"),
         ] {
             let error = load_text(text).unwrap_err();
-            assert!(error.key == "map" && error.problem.contains(expected), "{error}");
+            assert!(error.key == "map.file" && error.problem.contains(expected), "{error}");
         }
-        assert!(load(Some(Path::new("/no/such/file"))).is_err());
+        assert!(read(Path::new("/no/such/file")).is_err());
     }
 }

@@ -84,7 +84,7 @@ impl Api {
             backend,
             decoded: Decoded::new(settings.cache.decoded_octets_max),
             kpis,
-            map: map::load(settings.map.as_deref())?,
+            map: map::load(settings.map.as_ref())?,
             cors: cors(&settings.cors_origins)?,
             budget: Budget::new(budget::IN_FLIGHT_OCTETS_MAX),
             long_answers: Semaphore::new(LONG_ANSWERS_MAX),
