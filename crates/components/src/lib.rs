@@ -4,8 +4,12 @@
 //! A new kind is a new file and a row in [`KINDS`].
 
 pub mod capture;
+mod encoding;
 pub mod fleet;
 pub mod its_station;
+pub mod mqtt;
+pub mod mqtt_bridge;
+pub mod mqtt_broker;
 
 use viaduct_node::Kind;
 
@@ -16,5 +20,15 @@ pub const KINDS: &[Kind] = &[
         "its_station",
         "An ETSI ITS station: CAM and CPM from UDP multicast or a capture to the bus, and back.",
         "{ station_id: 1, access: { udp_multicast: {} } }",
+    ),
+    Kind::of::<mqtt_bridge::MqttBridge>(
+        "mqtt_bridge",
+        "Sends topics of the bus to an MQTT 5 broker; with QoS 1 nothing is lost while the broker is away.",
+        "{ broker: \"mqtt://127.0.0.1:1883\", routes: [ { from: its/rx/* } ] }",
+    ),
+    Kind::of::<mqtt_broker::MqttBroker>(
+        "mqtt_broker",
+        "An MQTT broker (3.1.1 and 5) inside the node, with topics of the bus published in it without a socket.",
+        "{ listen: \"127.0.0.1:0\" }",
     ),
 ];

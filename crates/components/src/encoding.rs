@@ -1,0 +1,176 @@
+//! Turning a sample of the bus into the octets that leave the node.
+//!
+//! JSON has one shape everywhere: a `viaduct.its.V2xMessage` is [`V2xMessage::write_json`] with the decoded ETSI message
+//! inside; every other type is protobuf's own JSON mapping, read from the schema that its topic carries, so that a type
+//! which this binary has never heard of becomes JSON too. Protobuf is the octets as they are.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use viaduct_bus::UntypedSample;
+use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_messages::viaduct::its::V2xMessage;
+
+/// How a message is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Encoding {
+    /// JSON text. A V2X message has the decoded ETSI message inside, with ASN.1 names; every other type is in protobuf's
+    /// JSON mapping (field names in lowerCamelCase, 64-bit integers and octets as strings).
+    #[default]
+    Json,
+    /// The message's protobuf octets as they are.
+    Protobuf,
+}
+
+impl Encoding {
+    /// The media type of what is written.
+    pub(crate) fn content_type(self, full_name: &str) -> String {
+        match self {
+            Self::Json => "application/json".to_owned(),
+            Self::Protobuf => format!("application/protobuf; type={full_name}"),
+        }
+    }
+}
+
+/// Why a message cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum EncodeError {
+    /// The topic does not carry a schema with its type.
+    #[error("no schema of `{full_name}` is known")]
+    NoSchema {
+        /// The type.
+        full_name: String,
+    },
+    /// The octets are not a message of the topic's type, or the ETSI message in it is malformed.
+    #[error("the octets are not a message of `{full_name}`")]
+    Malformed {
+        /// The type.
+        full_name: String,
+    },
+}
+
+/// Writes the samples of one route. Schemas are read once a topic; a bus has a bounded number of topics.
+#[derive(Default)]
+pub(crate) struct Encoder {
+    /// The type of each topic that was asked for, `None` where its schema does not have it.
+    schemas: HashMap<String, Option<MessageDescriptor>>,
+}
+
+impl Encoder {
+    /// Writes a sample.
+    pub(crate) fn encode(&mut self, encoding: Encoding, sample: &UntypedSample) -> Result<Bytes, EncodeError> {
+        match encoding {
+            Encoding::Protobuf => Ok(sample.encoded().to_bytes()),
+            Encoding::Json if sample.type_info().full_name() == V2X_MESSAGE => v2x_json(sample).map(Bytes::from),
+            Encoding::Json => self.schema_json(sample).map(Bytes::from),
+        }
+    }
+
+    fn schema_json(&mut self, sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
+        let full_name = sample.type_info().full_name();
+        let no_schema = || EncodeError::NoSchema { full_name: full_name.to_owned() };
+        let descriptor = self.descriptor(sample).ok_or_else(no_schema)?;
+        let message = DynamicMessage::decode(descriptor, sample.encoded().reader()).map_err(|_| malformed(sample))?;
+        serde_json::to_vec(&message).map_err(|_| malformed(sample))
+    }
+
+    fn descriptor(&mut self, sample: &UntypedSample) -> Option<MessageDescriptor> {
+        if let Some(known) = self.schemas.get(sample.topic()) {
+            return known.clone();
+        }
+        let info = sample.type_info();
+        let pool = DescriptorPool::decode(info.descriptor_set().clone()).ok();
+        let found = pool.and_then(|pool| pool.get_message_by_name(info.full_name()));
+        self.schemas.insert(sample.topic().to_owned(), found.clone());
+        found
+    }
+}
+
+const V2X_MESSAGE: &str = "viaduct.its.V2xMessage";
+
+/// The one JSON shape of a V2X message, with the decoded ETSI message where there is a decoder for its type.
+fn v2x_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
+    let message = sample.typed::<V2xMessage>().map_err(|_| malformed(sample))?;
+    let decoded = match MessageKind::from_label(message.r#type().topic_level()) {
+        Some(kind) => Some(etsi_json(kind, &message.payload).ok_or_else(|| malformed(sample))?),
+        None => None,
+    };
+    let mut out = Vec::with_capacity(512 + decoded.as_ref().map_or(0, |json| json.get().len()));
+    message.write_json(decoded.as_deref(), &mut out).map_err(|_| malformed(sample))?;
+    Ok(out)
+}
+
+fn etsi_json(kind: MessageKind, payload: &[u8]) -> Option<Box<RawValue>> {
+    let mut json = Vec::new();
+    Message::decode(kind, payload).ok()?.write_json(&mut json);
+    RawValue::from_string(String::from_utf8(json).ok()?).ok()
+}
+
+fn malformed(sample: &UntypedSample) -> EncodeError {
+    EncodeError::Malformed { full_name: sample.type_info().full_name().to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use viaduct_bus::{Bus, Encoded, Meta, Qos, TypeInfo};
+    use viaduct_messages::foxglove::Log;
+    use viaduct_messages::viaduct::its::MessageType;
+    use viaduct_units::Tai;
+
+    /// One sample with these octets, of a type that the bus knows by schema only.
+    fn foreign(full_name: &str, schema: Bytes, octets: &'static [u8]) -> UntypedSample {
+        let bus = Bus::new("test");
+        let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
+        let info = TypeInfo::foreign(full_name, schema);
+        let writer = bus.publisher_untyped("t", info, Qos::keep_last(1), "writer").unwrap();
+        writer.publish_from(&Meta::from_origin(Tai::from_nanos(0)), Encoded::from(Bytes::from_static(octets))).unwrap();
+        reader.try_recv().unwrap()
+    }
+
+    fn schema() -> Bytes {
+        Bytes::from_static(viaduct_messages::DESCRIPTOR_SET)
+    }
+
+    fn json(sample: &UntypedSample) -> Result<String, EncodeError> {
+        let octets = Encoder::default().encode(Encoding::Json, sample)?;
+        Ok(String::from_utf8(octets.to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_type_that_is_known_by_schema_only_becomes_json() {
+        // Field 3 of foxglove.Log is `message`.
+        let sample = foreign("foxglove.Log", schema(), b"\x1a\x02hi");
+        assert_eq!(json(&sample).unwrap(), "{\"message\":\"hi\"}");
+        assert_eq!(sample.typed::<Log>().unwrap().message, "hi");
+        let octets = Encoder::default().encode(Encoding::Protobuf, &sample).unwrap();
+        assert_eq!(&octets[..], b"\x1a\x02hi");
+    }
+
+    #[test]
+    fn what_has_no_schema_or_is_malformed_is_an_error() {
+        let nameless = foreign("acme.Thing", Bytes::new(), b"");
+        assert_eq!(json(&nameless), Err(EncodeError::NoSchema { full_name: "acme.Thing".into() }));
+        let cut = foreign("foxglove.Log", schema(), b"\x1a\x7f");
+        assert_eq!(json(&cut), Err(EncodeError::Malformed { full_name: "foxglove.Log".into() }));
+    }
+
+    #[test]
+    fn a_v2x_message_without_a_decoder_is_written_without_the_decoded_part() {
+        let bus = Bus::new("test");
+        let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
+        let writer = bus.publisher::<V2xMessage>("t", Qos::keep_last(1), "writer").unwrap();
+        let denm = V2xMessage { r#type: MessageType::Denm.into(), payload: vec![1, 2].into(), ..Default::default() };
+        writer.publish(denm).unwrap();
+        let text = json(&reader.try_recv().unwrap()).unwrap();
+        assert!(text.starts_with("{\"direction\":\"unspecified\",\"type\":\"denm\"") && !text.contains("\"message\""));
+        let cam = V2xMessage { r#type: MessageType::Cam.into(), payload: vec![1, 2].into(), ..Default::default() };
+        writer.publish(cam).unwrap();
+        assert!(json(&reader.try_recv().unwrap()).is_err(), "a malformed CAM");
+    }
+}

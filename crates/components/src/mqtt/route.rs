@@ -1,0 +1,352 @@
+//! Routes: which topics of the bus go to which MQTT topics, and as what.
+
+use std::collections::HashMap;
+use std::future::{Future as _, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context as TaskContext, Poll};
+
+use bytes::Bytes;
+use mqtt5::QoS;
+use mqtt5::packet::publish::PublishPacket;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_bus::{HopName, Meta, Qos, UntypedSample, UntypedSubscriber};
+use viaduct_messages::topic;
+use viaduct_node::{Component, Context, Edges, SettingError, StartError};
+use viaduct_units::Tai;
+
+use super::hops;
+use crate::encoding::{EncodeError, Encoder, Encoding};
+
+/// Routes of one component at most.
+const ROUTES_MAX: usize = 64;
+/// Octets of a template at most.
+const TEMPLATE_OCTETS_MAX: usize = 512;
+
+/// What a route reads with: a queue that is emptied at once, so that the limits that matter are those of the settings.
+const INPUT: Qos = Qos::keep_last(1024);
+
+/// One route from topics of the bus to topics of MQTT.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Topic of the bus, or pattern: `*` stands for one level, `**` as the last level for all that follow.
+    pub from: String,
+    /// MQTT topic: text in which `{node}` is the node's name, `{component}` this component's and `{topic}` the topic of
+    /// the bus. At most 512 octets; no `+`, `#` or NUL, and no `$` at the beginning.
+    #[serde(default = "default_to")]
+    pub to: String,
+    /// Quality of service: 0 (at most once) or 1 (at least once).
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 1))]
+    pub qos: u8,
+    /// How messages are written.
+    #[serde(default)]
+    pub encoding: Encoding,
+    /// Whether the broker keeps the last message of each MQTT topic for those who subscribe later.
+    #[serde(default)]
+    pub retain: bool,
+}
+
+fn default_to() -> String {
+    "{node}/{topic}".to_owned()
+}
+
+/// Checks the setting `routes`.
+pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
+    if routes.len() > ROUTES_MAX {
+        return Err(SettingError::new("routes", format!("{} routes, more than {ROUTES_MAX}", routes.len())));
+    }
+    for (index, route) in routes.iter().enumerate() {
+        let wrong = |key: &str, problem: String| SettingError::new(format!("routes.{index}.{key}"), problem);
+        topic::check_pattern(&route.from).map_err(|error| wrong("from", error.to_string()))?;
+        check_target(route).map_err(|problem| wrong("to", problem))?;
+        if route.qos > 1 {
+            return Err(wrong("qos", format!("{} is not 0 or 1", route.qos)));
+        }
+    }
+    Ok(())
+}
+
+fn check_target(route: &Route) -> Result<(), String> {
+    let template = Template::parse(&route.to)?;
+    let many = !topic::is_name(&route.from);
+    if many && !template.pieces.contains(&Piece::Topic) {
+        return Err(format!("`{}` stands for several topics, so `{{topic}}` must tell them apart", route.from));
+    }
+    // What stands for the placeholders has no octet that MQTT forbids; the text around them may.
+    let example = template.expand("node", "component", "topic");
+    if example.starts_with('$') {
+        return Err("topics that begin with `$` belong to the broker".to_owned());
+    }
+    mqtt5::validate_topic_name(&example).map_err(|_| {
+        format!("`{example}` is not a topic to publish on: it is empty or has a wildcard (`+`, `#`) or a NUL")
+    })
+}
+
+/// Adds what the routes read.
+pub(crate) fn edges(routes: &[Route], edges: Edges) -> Edges {
+    routes
+        .iter()
+        .enumerate()
+        .fold(edges, |edges, (index, route)| edges.reads_untyped(&format!("routes.{index}.from"), &route.from, INPUT))
+}
+
+/// Text with placeholders.
+#[derive(Clone, Debug)]
+struct Template {
+    pieces: Vec<Piece>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Node,
+    Component,
+    Topic,
+}
+
+impl Template {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.len() > TEMPLATE_OCTETS_MAX {
+            return Err(format!("it has {} octets, more than {TEMPLATE_OCTETS_MAX}", text.len()));
+        }
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once('{') {
+            let (name, after) = after.split_once('}').ok_or("a `{` has no `}`")?;
+            pieces.push(Piece::text(before)?);
+            pieces.push(match name {
+                "node" => Piece::Node,
+                "component" => Piece::Component,
+                "topic" => Piece::Topic,
+                _ => {
+                    return Err(format!(
+                        "there is no `{{{name}}}`; there are `{{node}}`, `{{component}}`, `{{topic}}`"
+                    ));
+                }
+            });
+            rest = after;
+        }
+        pieces.push(Piece::text(rest)?);
+        Ok(Self { pieces })
+    }
+
+    fn expand(&self, node: &str, component: &str, topic: &str) -> String {
+        let text = |piece| match piece {
+            &Piece::Node => node,
+            &Piece::Component => component,
+            &Piece::Topic => topic,
+            Piece::Text(text) => text,
+        };
+        self.pieces.iter().map(text).collect()
+    }
+}
+
+impl Piece {
+    fn text(text: &str) -> Result<Self, String> {
+        if text.contains('}') {
+            return Err("a `}` has no `{`".to_owned());
+        }
+        Ok(Self::Text(text.to_owned()))
+    }
+}
+
+/// Where the samples of one topic of the bus go.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Target {
+    pub(crate) topic: String,
+    pub(crate) qos: QoS,
+    pub(crate) retain: bool,
+    pub(crate) encoding: Encoding,
+    content_type: String,
+}
+
+/// A message as it leaves.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) target: Arc<Target>,
+    pub(crate) payload: Bytes,
+    pub(crate) meta: Meta,
+}
+
+impl Message {
+    /// The packet, with the way of the message and this component as its last stamp.
+    pub(crate) fn packet(&self, hop: HopName, now: Tai) -> PublishPacket {
+        let Target { topic, qos, retain, encoding, content_type } = &*self.target;
+        let mut meta = self.meta;
+        meta.stamp(hop, now);
+        PublishPacket::new(topic.as_str(), self.payload.clone(), *qos)
+            .with_retain(*retain)
+            .with_payload_format_indicator(*encoding == Encoding::Json)
+            .with_content_type(content_type.clone())
+            .with_user_property(hops::PROPERTY.to_owned(), hops::write(&meta))
+    }
+}
+
+/// The reading ends of all routes of one component, as one.
+pub(crate) struct Inputs {
+    node: String,
+    component: String,
+    inputs: Vec<Input>,
+    /// Who is asked first, so that a busy route does not starve the others.
+    first: usize,
+}
+
+struct Input {
+    subscriber: UntypedSubscriber,
+    route: Route,
+    template: Template,
+    encoder: Encoder,
+    /// By topic of the bus, which has a bounded number of them.
+    targets: HashMap<String, Arc<Target>>,
+}
+
+/// A sample that was taken, and the route that it came by.
+pub(crate) struct Taken {
+    index: usize,
+    sample: UntypedSample,
+}
+
+impl Inputs {
+    pub(crate) fn open<C: Component>(routes: Vec<Route>, context: &Context<C>) -> Result<Self, StartError> {
+        let open = |(index, route): (usize, Route)| {
+            let wrong = |problem| SettingError::new(format!("routes.{index}.to"), problem);
+            Ok(Input {
+                subscriber: context.subscribe_untyped(&route.from, INPUT)?,
+                template: Template::parse(&route.to).map_err(wrong)?,
+                route,
+                encoder: Encoder::default(),
+                targets: HashMap::new(),
+            })
+        };
+        let inputs = routes.into_iter().enumerate().map(open).collect::<Result<_, StartError>>()?;
+        let (node, component) = (context.node().to_owned(), context.name().to_owned());
+        Ok(Self { node, component, inputs, first: 0 })
+    }
+
+    /// The next sample of any route, where one is there.
+    pub(crate) fn try_next(&mut self) -> Option<Taken> {
+        let found = self.in_turn().find_map(|index| {
+            let sample = self.inputs[index].subscriber.try_recv()?;
+            Some(Taken { index, sample })
+        })?;
+        self.first = found.index + 1;
+        Some(found)
+    }
+
+    /// Waits for the next sample of any route; `None` when the bus is closed. Cancelling the wait loses nothing.
+    pub(crate) async fn next(&mut self) -> Option<Taken> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    fn poll_next(&mut self, context: &mut TaskContext<'_>) -> Poll<Option<Taken>> {
+        let mut open = false;
+        for index in self.in_turn() {
+            // A wait holds nothing between two polls: the subscription keeps the waker.
+            match pin!(self.inputs[index].subscriber.recv()).poll(context) {
+                Poll::Ready(Some(sample)) => {
+                    self.first = index + 1;
+                    return Poll::Ready(Some(Taken { index, sample }));
+                }
+                Poll::Ready(None) => {}
+                Poll::Pending => open = true,
+            }
+        }
+        // Without any route there is nothing to wait for, and no end to report.
+        if open || self.inputs.is_empty() { Poll::Pending } else { Poll::Ready(None) }
+    }
+
+    fn in_turn(&self) -> impl Iterator<Item = usize> + use<> {
+        let (first, count) = (self.first, self.inputs.len());
+        (0..count).map(move |offset| (first + offset) % count)
+    }
+
+    /// The quality of service that a sample's route asks for.
+    pub(crate) fn qos(&self, taken: &Taken) -> QoS {
+        self.inputs[taken.index].route.qos()
+    }
+
+    /// Writes a sample as its route wants it.
+    pub(crate) fn message(&mut self, taken: &Taken) -> Result<Message, EncodeError> {
+        let Self { node, component, inputs, .. } = self;
+        let Input { route, template, encoder, targets, .. } = &mut inputs[taken.index];
+        let sample = &taken.sample;
+        let payload = encoder.encode(route.encoding, sample)?;
+        let target = match targets.get(sample.topic()) {
+            Some(target) => Arc::clone(target),
+            None => {
+                let target = Arc::new(Target {
+                    topic: template.expand(node, component, sample.topic()),
+                    qos: route.qos(),
+                    retain: route.retain,
+                    encoding: route.encoding,
+                    content_type: route.encoding.content_type(sample.type_info().full_name()),
+                });
+                targets.insert(sample.topic().to_owned(), Arc::clone(&target));
+                target
+            }
+        };
+        Ok(Message { target, payload, meta: *sample.meta() })
+    }
+}
+
+impl Route {
+    const fn qos(&self) -> QoS {
+        if self.qos == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce }
+    }
+}
+
+#[cfg(test)]
+impl Message {
+    /// A message with nothing to read in it.
+    pub(crate) fn example(qos: QoS, octets: usize) -> Self {
+        let (encoding, content_type) = (Encoding::Json, "application/json".to_owned());
+        let target = Target { topic: "t".to_owned(), qos, retain: false, encoding, content_type };
+        let meta = Meta::from_origin(Tai::from_nanos(7));
+        Self { target: Arc::new(target), payload: vec![b'x'; octets].into(), meta }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn route(from: &str, to: &str) -> Route {
+        Route { from: from.into(), to: to.into(), qos: 0, encoding: Encoding::Json, retain: false }
+    }
+
+    #[test]
+    fn a_template_is_expanded() {
+        let template = Template::parse("v/{node}/{component}/{topic}/x").unwrap();
+        assert_eq!(template.expand("car", "uplink", "its/rx/cam"), "v/car/uplink/its/rx/cam/x");
+        assert_eq!(Template::parse("fixed").unwrap().expand("a", "b", "c"), "fixed");
+    }
+
+    #[test]
+    fn wrong_routes_are_refused_with_the_key() {
+        let long = "x".repeat(513);
+        for (from, to, expected) in [
+            ("its/r*", "{topic}", "`routes.0.from`: `its/r*` is not a topic name"),
+            ("a", "v/{vehicle}", "`routes.0.to`: there is no `{vehicle}`"),
+            ("a", "v/{topic", "`routes.0.to`: a `{` has no `}`"),
+            ("a", "v/topic}", "`routes.0.to`: a `}` has no `{`"),
+            ("a", "v/+/{topic}", "`routes.0.to`: `v/+/topic` is not a topic to publish on"),
+            ("a", "v/#", "`routes.0.to`: `v/#` is not a topic to publish on"),
+            ("a", "v\0", "`routes.0.to`: `v\0` is not a topic to publish on"),
+            ("a", "", "`routes.0.to`: `` is not a topic to publish on"),
+            ("a", "$SYS/x", "`routes.0.to`: topics that begin with `$` belong to the broker"),
+            ("its/*", "v", "`routes.0.to`: `its/*` stands for several topics"),
+            ("a", &long, "`routes.0.to`: it has 513 octets, more than 512"),
+        ] {
+            let error = check(&[route(from, to)]).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+        let qos = Route { qos: 2, ..route("a", "b") };
+        assert_eq!(check(&[route("a", "b"), qos]).unwrap_err().to_string(), "`routes.1.qos`: 2 is not 0 or 1");
+        assert!(check(&[route("its/rx/*", "v/{node}/{topic}")]).is_ok());
+        let many = vec![route("a", "b"); 65];
+        assert_eq!(check(&many).unwrap_err().to_string(), "`routes`: 65 routes, more than 64");
+    }
+}

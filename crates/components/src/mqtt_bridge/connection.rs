@@ -1,0 +1,219 @@
+//! One connection to the broker: its socket, and what is on the wire. Packets and their codec are those of `mqtt5`.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::{Buf as _, BytesMut};
+use mqtt5::Packet;
+use mqtt5::packet::connack::ConnAckPacket;
+use mqtt5::packet::connect::ConnectPacket;
+use mqtt5::packet::disconnect::DisconnectPacket;
+use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer, read_packet_from_stream};
+use mqtt5::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use viaduct_bus::{Hop, clock};
+
+use super::outbox::{DropReason, Next, Outbox, Peer};
+
+/// Time for the TCP connection, and again for the broker's CONNACK.
+const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
+/// Octets that are put on the wire before the socket is asked to take them: several messages become one write.
+const WIRE_OCTETS: usize = 64 * 1024;
+/// Octets of a packet that the broker may send; it has only acknowledgements to say.
+const PACKET_OCTETS_MAX: u32 = 64 * 1024;
+/// Rounds of filling and writing before acknowledgements are looked at again.
+const ROUNDS_MAX: usize = 16;
+/// MQTT 5.
+const PROTOCOL_VERSION: u8 = 5;
+
+/// Where the broker is and who we are.
+#[derive(Clone, Debug)]
+pub(crate) struct Login {
+    /// `host:port`.
+    pub(crate) address: String,
+    pub(crate) client_id: String,
+    pub(crate) keep_alive: Duration,
+    pub(crate) credentials: Option<(String, Vec<u8>)>,
+}
+
+/// Why there is no connection.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConnectionError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Mqtt(#[from] MqttError),
+    #[error("no answer in time")]
+    Timeout,
+    #[error("the broker refuses the connection: {0:?}")]
+    Refused(mqtt5::types::ReasonCode),
+    #[error("the broker ends the connection: {0:?}")]
+    Ended(mqtt5::types::ReasonCode),
+    #[error("the broker sent a packet that does not belong there")]
+    Unexpected,
+}
+
+pub(crate) struct Connection {
+    reader: OwnedReadHalf,
+    writer: OwnedWriteHalf,
+    /// Octets that came and are not a whole packet yet.
+    incoming: BytesMut,
+    /// Octets that the socket did not take yet.
+    wire: BytesMut,
+    /// Octets of this connection that the socket took.
+    written: u64,
+    peer: Peer,
+    keep_alive: Duration,
+    /// Whether anything came since the last [`Self::ping`].
+    heard: bool,
+}
+
+impl Connection {
+    /// Connects with a fresh session: what is unfinished is in the outbox, not in the broker.
+    pub(crate) async fn open(login: &Login) -> Result<Self, ConnectionError> {
+        let connecting = tokio::time::timeout(OPEN_TIME_MAX, TcpStream::connect(&login.address));
+        let stream = connecting.await.map_err(|_| ConnectionError::Timeout)??;
+        // Without this the kernel holds a short message back until the one before it is acknowledged: 40 ms.
+        stream.set_nodelay(true)?;
+        let (mut reader, mut writer) = stream.into_split();
+        let (mut incoming, mut wire) = (BytesMut::new(), BytesMut::new());
+        encode_packet_to_buffer(&Packet::Connect(Box::new(connect_packet(login))), &mut wire)?;
+        writer.write_all(&wire).await?;
+        wire.clear();
+        let answer = read_packet_from_stream(&mut reader, PROTOCOL_VERSION, &mut incoming, PACKET_OCTETS_MAX as usize);
+        let answer = tokio::time::timeout(OPEN_TIME_MAX, answer).await.map_err(|_| ConnectionError::Timeout)??;
+        let Packet::ConnAck(answer) = answer else {
+            return Err(ConnectionError::Unexpected);
+        };
+        if answer.reason_code.is_error() {
+            return Err(ConnectionError::Refused(answer.reason_code));
+        }
+        let (peer, keep_alive) = (peer(&answer), keep_alive(&answer).unwrap_or(login.keep_alive));
+        Ok(Self { reader, writer, incoming, wire, written: 0, peer, keep_alive, heard: true })
+    }
+
+    pub(crate) const fn peer(&self) -> Peer {
+        self.peer
+    }
+
+    /// Time in which each side must hear from the other; `None` where the broker does not care.
+    pub(crate) fn keep_alive(&self) -> Option<Duration> {
+        (!self.keep_alive.is_zero()).then_some(self.keep_alive)
+    }
+
+    /// Sends what may be sent, as far as the socket takes it now.
+    pub(crate) fn send(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<(), ConnectionError> {
+        for _ in 0..ROUNDS_MAX {
+            self.fill(outbox, hop)?;
+            if self.wire.is_empty() {
+                break;
+            }
+            match self.writer.try_write(&self.wire) {
+                Ok(count) => {
+                    self.wire.advance(count);
+                    self.written += count as u64;
+                    let now = clock::tai();
+                    outbox.written(self.written, |meta| hop.mark(meta, now));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts messages on the wire, up to a limit that one message may exceed.
+    fn fill(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<(), ConnectionError> {
+        while self.wire.len() < WIRE_OCTETS {
+            let Some(Next { message, packet_id }) = outbox.next() else {
+                break;
+            };
+            let mut packet = message.packet(hop.name(), clock::tai());
+            packet.packet_id = packet_id;
+            let before = self.wire.len();
+            encode_packet_to_buffer(&Packet::Publish(packet), &mut self.wire)?;
+            if self.wire.len() - before > self.peer.packet_octets_max {
+                self.wire.truncate(before);
+                outbox.refuse(DropReason::TooLarge);
+            } else {
+                outbox.sent(self.written + self.wire.len() as u64);
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until acknowledgements came, which the outbox gets, or until the socket takes more of what is on the wire.
+    /// Cancelling the wait loses nothing.
+    pub(crate) async fn wait(&mut self, outbox: &mut Outbox) -> Result<(), ConnectionError> {
+        let limit = PACKET_OCTETS_MAX as usize;
+        let incoming = read_packet_from_stream(&mut self.reader, PROTOCOL_VERSION, &mut self.incoming, limit);
+        let first = tokio::select! {
+            biased;
+            packet = incoming => packet?,
+            ready = self.writer.writable(), if !self.wire.is_empty() => return Ok(ready?),
+        };
+        self.heard = true;
+        handle(first, outbox)?;
+        while let Some(packet) = decode_buffered_packet(&mut self.incoming, PROTOCOL_VERSION, limit)? {
+            handle(packet, outbox)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a ping on the wire; an error where nothing came since the one before.
+    pub(crate) fn ping(&mut self) -> Result<(), ConnectionError> {
+        if !std::mem::take(&mut self.heard) {
+            return Err(ConnectionError::Timeout);
+        }
+        Ok(encode_packet_to_buffer(&Packet::PingReq, &mut self.wire)?)
+    }
+
+    /// Says goodbye. What is on the wire is sent before it.
+    pub(crate) async fn close(mut self) -> Result<(), ConnectionError> {
+        encode_packet_to_buffer(&Packet::Disconnect(DisconnectPacket::normal()), &mut self.wire)?;
+        self.writer.write_all(&self.wire).await?;
+        Ok(self.writer.shutdown().await?)
+    }
+}
+
+fn handle(packet: Packet, outbox: &mut Outbox) -> Result<(), ConnectionError> {
+    match packet {
+        Packet::PubAck(ack) => outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error()),
+        Packet::PingResp => {}
+        Packet::Disconnect(packet) => return Err(ConnectionError::Ended(packet.reason_code)),
+        _ => return Err(ConnectionError::Unexpected),
+    }
+    Ok(())
+}
+
+fn connect_packet(login: &Login) -> ConnectPacket {
+    let mut options =
+        ConnectOptions::new(login.client_id.clone()).with_clean_start(true).with_keep_alive(login.keep_alive);
+    if let Some((username, password)) = &login.credentials {
+        options = options.with_credentials(username.clone(), password);
+    }
+    options.protocol_options.properties.maximum_packet_size = Some(PACKET_OCTETS_MAX);
+    ConnectPacket::new(options.protocol_options)
+}
+
+/// What the broker takes; what it does not say has the standard's default (MQTT 5, 3.2.2.3).
+fn peer(answer: &ConnAckPacket) -> Peer {
+    let properties = &answer.properties;
+    let packet_octets_max = properties.get_maximum_packet_size().and_then(|octets| usize::try_from(octets).ok());
+    Peer {
+        receive_maximum: properties.get_receive_maximum().unwrap_or(u16::MAX),
+        packet_octets_max: packet_octets_max.unwrap_or(usize::MAX),
+        at_least_once: properties.get_maximum_qos() != Some(0),
+        retain: is_available(properties, PropertyId::RetainAvailable),
+    }
+}
+
+fn is_available(properties: &Properties, id: PropertyId) -> bool {
+    !matches!(properties.get(id), Some(PropertyValue::Byte(0)))
+}
+
+fn keep_alive(answer: &ConnAckPacket) -> Option<Duration> {
+    answer.properties.get_server_keep_alive().map(|seconds| Duration::from_secs(seconds.into()))
+}

@@ -1,0 +1,437 @@
+//! `mqtt_bridge`: topics of the bus go out to an MQTT 5 broker.
+//!
+//! One task takes samples, writes them in their route's encoding and puts them into the [`outbox`]; the same task sends
+//! what is in there over the [`connection`], as one write for several messages, and takes acknowledgements. Nothing waits
+//! for a round trip, and a sample that comes while all is idle goes straight to the socket.
+//!
+//! - QoS 1: a message that the outbox accepted is kept until the broker's PUBACK. A broker that is away, dies or comes
+//!   back costs none; it may get one twice. Messages leave in the order in which they were taken, also the second time.
+//! - QoS 0: a message is for whoever is there now. It is published when the socket has taken it, and dropped
+//!   (`disconnected`) while there is no connection, so that nobody gets old data in a burst.
+//!
+//! Counters: `taken` (from the bus), `published` (QoS 1: acknowledged; QoS 0: written), `dropped` by reason, and
+//! `taken = published + dropped + what is in the outbox` at any time; `resent`, `connected` and `lost` count what the
+//! connection cost.
+
+mod connection;
+mod outbox;
+
+use std::path::PathBuf;
+use std::pin::pin;
+use std::time::Duration;
+
+use mqtt5::QoS;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use viaduct_bus::{Counter, Hop};
+use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
+
+use crate::mqtt::address::BrokerAddress;
+use crate::mqtt::route::{self, Inputs, Route, Taken};
+use connection::{Connection, ConnectionError, Login};
+use outbox::{Counts, DropReason, Limits, Outbox};
+
+pub use outbox::WhenFull;
+
+/// Time for what is in the outbox after the node is asked to stop. The node as a whole has two seconds.
+const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
+/// Samples that are taken before the socket is looked at again.
+const BATCH: usize = 64;
+
+/// Settings of `mqtt_bridge`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The broker: `mqtt://HOST` or `mqtt://HOST:PORT`; the port is 1883 where it is not named.
+    pub broker: String,
+    /// Client identifier, 1 to 256 octets without control characters; one that no other client of the broker has.
+    /// Default: the node's and the component's name, joined by `-`.
+    #[serde(default)]
+    pub client_id: Option<String>,
+    /// User name, for a broker that asks for one.
+    #[serde(default)]
+    pub username: Option<String>,
+    /// File whose first line is the user's password.
+    #[serde(default)]
+    pub password_file: Option<PathBuf>,
+    /// Seconds within which each side must hear from the other, 1 to 3600; the broker may say another number. A
+    /// connection over which nothing came for that long is given up.
+    #[serde(default = "default_keep_alive_s")]
+    #[schemars(range(min = 1, max = 3600))]
+    pub keep_alive_s: u16,
+    /// What goes where; 1 to 64 routes.
+    pub routes: Vec<Route>,
+    /// What is held for the broker.
+    #[serde(default)]
+    pub outbox: OutboxSettings,
+    /// When to try again after a connection was lost or did not come about.
+    #[serde(default)]
+    pub reconnect: ReconnectSettings,
+}
+
+const fn default_keep_alive_s() -> u16 {
+    30
+}
+
+/// What is held for the broker: messages of QoS 1 until it has acknowledged them, messages of QoS 0 until the socket has
+/// taken them. Without a connection messages of QoS 0 are dropped (`disconnected`).
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OutboxSettings {
+    /// Messages, 1 to 1000000.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub messages_max: usize,
+    /// Octets of all payloads together, 1024 to 17179869184 (16 GiB). A larger message is dropped (`too_large`).
+    #[schemars(range(min = 1024, max = 17_179_869_184_u64))]
+    pub octets_max: u64,
+    /// Messages of QoS 1 that may be unacknowledged at a time, 1 to 10000; the broker may allow fewer.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub in_flight_max: u16,
+    /// Which message is lost when there is no room (`outbox_full`).
+    pub when_full: WhenFull,
+}
+
+impl Default for OutboxSettings {
+    fn default() -> Self {
+        Self { messages_max: 10_000, octets_max: 64 << 20, in_flight_max: 512, when_full: WhenFull::DropOldest }
+    }
+}
+
+/// When to try again. The wait doubles from `min_ms` to `max_ms`; of each wait a random half is left out, so that many
+/// vehicles do not come back at the same moment.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ReconnectSettings {
+    /// First wait in milliseconds, 1 to 60000.
+    #[schemars(range(min = 1, max = 60_000))]
+    pub min_ms: u32,
+    /// Longest wait in milliseconds, `min_ms` to 3600000.
+    #[schemars(range(min = 1, max = 3_600_000))]
+    pub max_ms: u32,
+}
+
+impl Default for ReconnectSettings {
+    fn default() -> Self {
+        Self { min_ms: 100, max_ms: 5_000 }
+    }
+}
+
+/// A bridge. Its work is in its task.
+pub struct MqttBridge;
+
+impl Component for MqttBridge {
+    type Settings = Settings;
+
+    fn check(settings: &Settings) -> Result<(), SettingError> {
+        BrokerAddress::parse(&settings.broker).map_err(|problem| SettingError::new("broker", problem))?;
+        check_client_id(settings.client_id.as_deref())?;
+        if settings.password_file.is_some() && settings.username.is_none() {
+            return Err(SettingError::new("password_file", "a password needs a `username`"));
+        }
+        if settings.routes.is_empty() {
+            return Err(SettingError::new("routes", "a bridge without a route has nothing to do"));
+        }
+        check_range("keep_alive_s", settings.keep_alive_s.into(), 1, 3600)?;
+        let OutboxSettings { messages_max, octets_max, in_flight_max, .. } = settings.outbox;
+        check_range("outbox.messages_max", messages_max as u64, 1, 1_000_000)?;
+        check_range("outbox.octets_max", octets_max, 1024, 16 << 30)?;
+        check_range("outbox.in_flight_max", in_flight_max.into(), 1, 10_000)?;
+        let ReconnectSettings { min_ms, max_ms } = settings.reconnect;
+        check_range("reconnect.min_ms", min_ms.into(), 1, 60_000)?;
+        check_range("reconnect.max_ms", max_ms.into(), min_ms.into(), 3_600_000)?;
+        route::check(&settings.routes)
+    }
+
+    fn edges(settings: &Settings) -> Edges {
+        let edges = route::edges(&settings.routes, Edges::default());
+        match BrokerAddress::parse(&settings.broker).ok().and_then(|broker| broker.socket_address()) {
+            Some(address) => edges.connects(address),
+            None => edges,
+        }
+    }
+
+    fn start(settings: Settings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        let task = Task::new(settings, context)?;
+        context.spawn_io(task.run());
+        Ok(Self)
+    }
+}
+
+fn check_range(key: &str, value: u64, min: u64, max: u64) -> Result<(), SettingError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(SettingError::new(key, format!("{value} is not within {min} to {max}")))
+}
+
+fn check_client_id(client_id: Option<&str>) -> Result<(), SettingError> {
+    let good = |id: &str| (1..=256).contains(&id.len()) && !id.chars().any(char::is_control);
+    if client_id.is_none_or(good) {
+        return Ok(());
+    }
+    Err(SettingError::new("client_id", "it has 1 to 256 octets and no control characters"))
+}
+
+/// The bridge's task: takes samples, and sends them where there is a connection.
+struct Task {
+    login: Login,
+    inputs: Inputs,
+    outbox: Outbox,
+    backoff: Backoff,
+    hop: Hop,
+    stop: Stop,
+    /// Set when the bridge is asked to stop: until then it may still send.
+    deadline: Option<Instant>,
+    connected: Counter,
+    lost: Counter,
+    /// For logs.
+    name: String,
+}
+
+/// How the wait for a connection, or the service of one, ended.
+enum Ended<T> {
+    /// The bridge stops: nothing is left, or no time.
+    Stopped,
+    Other(T),
+}
+
+impl Task {
+    fn new(settings: Settings, context: &Context<MqttBridge>) -> Result<Self, StartError> {
+        let broker = BrokerAddress::parse(&settings.broker).map_err(|problem| SettingError::new("broker", problem))?;
+        let default_id = || format!("{}-{}", context.node(), context.name());
+        let login = Login {
+            address: broker.to_string(),
+            client_id: settings.client_id.clone().unwrap_or_else(default_id),
+            keep_alive: Duration::from_secs(settings.keep_alive_s.into()),
+            credentials: credentials(&settings)?,
+        };
+        let limits = Limits {
+            messages_max: settings.outbox.messages_max,
+            octets_max: usize::try_from(settings.outbox.octets_max).unwrap_or(usize::MAX),
+            in_flight_max: settings.outbox.in_flight_max,
+            when_full: settings.outbox.when_full,
+        };
+        let counts = Counts::new(|name, reason| match reason {
+            Some(reason) => context.counter_for(name, reason),
+            None => context.counter(name),
+        });
+        Ok(Self {
+            login,
+            inputs: Inputs::open(settings.routes, context)?,
+            outbox: Outbox::new(limits, counts),
+            backoff: Backoff::new(settings.reconnect, context.seed()),
+            hop: context.hop(),
+            stop: context.stop(),
+            deadline: None,
+            connected: context.counter("connected"),
+            lost: context.counter("lost"),
+            name: context.name().to_owned(),
+        })
+    }
+
+    async fn run(mut self) -> Result<(), std::convert::Infallible> {
+        let mut wait = Duration::ZERO;
+        // Only the first failure of an outage is worth a line.
+        let mut told = false;
+        loop {
+            let error = match self.open(wait).await {
+                Ended::Stopped => return Ok(()),
+                Ended::Other(Ok(connection)) => {
+                    tracing::info!(component = self.name, broker = self.login.address, "connected to the MQTT broker");
+                    told = false;
+                    self.backoff.reset();
+                    self.connected.increment();
+                    self.outbox.connected(connection.peer());
+                    match self.serve(connection).await {
+                        Ended::Stopped => return Ok(()),
+                        Ended::Other(error) => {
+                            self.lost.increment();
+                            self.outbox.disconnected();
+                            error
+                        }
+                    }
+                }
+                Ended::Other(Err(error)) => error,
+            };
+            if !std::mem::replace(&mut told, true) {
+                let (component, broker) = (&self.name, &self.login.address);
+                tracing::warn!(component, broker, %error, "no connection to the MQTT broker; trying again");
+            }
+            wait = self.backoff.next();
+        }
+    }
+
+    /// Waits and then connects, and takes samples meanwhile.
+    async fn open(&mut self, wait: Duration) -> Ended<Result<Connection, ConnectionError>> {
+        let login = self.login.clone();
+        let mut attempt = pin!(connect_after(wait, &login));
+        loop {
+            if self.deadline.is_some() && self.outbox.len() == 0 {
+                return Ended::Stopped;
+            }
+            let deadline = self.deadline;
+            tokio::select! {
+                biased;
+                opened = &mut attempt => return Ended::Other(opened),
+                () = at(deadline) => return Ended::Stopped,
+                () = self.stop.asked(), if deadline.is_none() => {
+                    self.begin_stop();
+                    // There is no time to wait, only for one more attempt.
+                    attempt.set(connect_after(Duration::ZERO, &login));
+                }
+                taken = self.inputs.next(), if deadline.is_none() => self.take_or_stop(taken.as_ref()),
+            }
+        }
+    }
+
+    /// Sends and takes acknowledgements until the connection or the bridge ends.
+    async fn serve(&mut self, mut connection: Connection) -> Ended<ConnectionError> {
+        let mut ping = connection.keep_alive().map(|time| interval(time / 2));
+        loop {
+            if self.deadline.is_none() {
+                // Also while acknowledgements keep the task busy: the queue of the bus is short.
+                self.take_batch();
+            }
+            if let Err(error) = connection.send(&mut self.outbox, &self.hop) {
+                return Ended::Other(error);
+            }
+            if let Some(deadline) = self.deadline
+                && self.outbox.len() == 0
+            {
+                // All is sent; a broker that does not hear the goodbye has lost nothing.
+                let _ = tokio::time::timeout_at(deadline, connection.close()).await;
+                return Ended::Stopped;
+            }
+            let deadline = self.deadline;
+            let step = tokio::select! {
+                biased;
+                () = at(deadline) => return Ended::Stopped,
+                () = tick(&mut ping) => connection.ping(),
+                () = self.stop.asked(), if deadline.is_none() => { self.begin_stop(); Ok(()) }
+                moved = connection.wait(&mut self.outbox) => moved,
+                taken = self.inputs.next(), if deadline.is_none() => { self.take_or_stop(taken.as_ref()); Ok(()) }
+            };
+            if let Err(error) = step {
+                return Ended::Other(error);
+            }
+        }
+    }
+
+    /// Everything that feeds the bridge has ended: what is in its queues is all that will come.
+    fn begin_stop(&mut self) {
+        while let Some(taken) = self.inputs.try_next() {
+            self.take(&taken);
+        }
+        self.deadline = Some(Instant::now() + FLUSH_TIME_MAX);
+    }
+
+    /// Takes a sample; without one, the bus is closed.
+    fn take_or_stop(&mut self, taken: Option<&Taken>) {
+        match taken {
+            Some(taken) => self.take(taken),
+            None => self.begin_stop(),
+        }
+    }
+
+    /// Takes samples that are there already, up to a bound.
+    fn take_batch(&mut self) {
+        for _ in 0..BATCH {
+            let Some(taken) = self.inputs.try_next() else {
+                return;
+            };
+            self.take(&taken);
+        }
+    }
+
+    fn take(&mut self, taken: &Taken) {
+        let counts = self.outbox.counts();
+        counts.taken.increment();
+        if self.inputs.qos(taken) == QoS::AtMostOnce && !self.outbox.is_connected() {
+            // The outbox would say the same; this spares the encoding.
+            return counts.drop_one(DropReason::Disconnected);
+        }
+        match self.inputs.message(taken) {
+            Ok(message) => self.outbox.accept(message),
+            Err(error) => {
+                tracing::debug!(component = self.name, %error, "a message cannot be encoded");
+                counts.drop_one(DropReason::Unencodable);
+            }
+        }
+    }
+}
+
+fn credentials(settings: &Settings) -> Result<Option<(String, Vec<u8>)>, StartError> {
+    let Some(username) = settings.username.clone() else {
+        return Ok(None);
+    };
+    let password = match &settings.password_file {
+        Some(path) => {
+            let unread = |cause| StartError::io(format!("cannot read the password file {}", path.display()), cause);
+            let text = std::fs::read_to_string(path).map_err(unread)?;
+            text.lines().next().unwrap_or_default().as_bytes().to_vec()
+        }
+        None => Vec::new(),
+    };
+    Ok(Some((username, password)))
+}
+
+async fn connect_after(wait: Duration, login: &Login) -> Result<Connection, ConnectionError> {
+    tokio::time::sleep(wait).await;
+    Connection::open(login).await
+}
+
+fn interval(period: Duration) -> Interval {
+    let mut interval = tokio::time::interval_at(Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+/// Waits for a moment; without one, for ever.
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn tick(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => drop(interval.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits between attempts.
+struct Backoff {
+    settings: ReconnectSettings,
+    /// The next wait before its random part is left out.
+    next_ms: u32,
+    /// State of the random numbers.
+    random: u64,
+}
+
+impl Backoff {
+    const fn new(settings: ReconnectSettings, seed: u64) -> Self {
+        Self { next_ms: settings.min_ms, settings, random: seed }
+    }
+
+    const fn reset(&mut self) {
+        self.next_ms = self.settings.min_ms;
+    }
+
+    fn next(&mut self) -> Duration {
+        let longest_us = u64::from(self.next_ms) * 1000;
+        self.next_ms = self.next_ms.saturating_mul(2).min(self.settings.max_ms);
+        Duration::from_micros(longest_us - self.random() % (longest_us / 2 + 1))
+    }
+
+    /// SplitMix64: each bridge has its own seed, so that bridges do not come back in step.
+    const fn random(&mut self) -> u64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.random;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,515 @@
+//! Messages that the bridge has taken and the broker does not have yet. It holds no socket and reads no clock.
+//!
+//! ```text
+//! accept -> waiting -> next / sent -> writing (until its last octet is written) -> published            QoS 0
+//!                                  -> unacked (until the broker's PUBACK)       -> published or refused  QoS 1
+//! ```
+//!
+//! When the connection is lost, what is unacked waits again, in the order in which it was accepted; messages of QoS 0 are
+//! dropped. So a message of QoS 1 is sent once or more, and never lost between `accept` and its PUBACK.
+
+use std::collections::VecDeque;
+
+use mqtt5::QoS;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_bus::{Counter, Meta};
+
+use crate::mqtt::route::Message;
+
+/// Which message is lost when the outbox is full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum WhenFull {
+    /// The oldest that is not on its way; where all are, the new one.
+    #[default]
+    DropOldest,
+    /// The new one: what was accepted stays.
+    DropNewest,
+}
+
+/// Why a message did not reach the broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DropReason {
+    /// The outbox was full.
+    OutboxFull,
+    /// The message is larger than the outbox, or than the broker takes.
+    TooLarge,
+    /// QoS 0, and there was no connection.
+    Disconnected,
+    /// The broker refused it, or does not offer the quality of service or retention that it asks for.
+    Refused,
+    /// It could not be written in the route's encoding.
+    Unencodable,
+    /// The node stopped before it was sent.
+    Stopped,
+}
+
+impl DropReason {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::OutboxFull, Self::TooLarge, Self::Disconnected, Self::Refused, Self::Unencodable, Self::Stopped];
+
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::OutboxFull => "outbox_full",
+            Self::TooLarge => "too_large",
+            Self::Disconnected => "disconnected",
+            Self::Refused => "refused",
+            Self::Unencodable => "unencodable",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// What becomes of the messages: taken = published + dropped + in the outbox.
+pub(crate) struct Counts {
+    pub(crate) taken: Counter,
+    pub(crate) published: Counter,
+    /// Messages of QoS 1 that were sent before on a connection that was lost.
+    pub(crate) resent: Counter,
+    dropped: [Counter; DropReason::ALL.len()],
+}
+
+impl Counts {
+    /// Counters by their name and reason.
+    pub(crate) fn new(counter: impl Fn(&str, Option<&str>) -> Counter) -> Self {
+        Self {
+            taken: counter("taken", None),
+            published: counter("published", None),
+            resent: counter("resent", None),
+            dropped: DropReason::ALL.map(|reason| counter("dropped", Some(reason.label()))),
+        }
+    }
+
+    pub(crate) fn drop_one(&self, reason: DropReason) {
+        self.dropped[reason as usize].increment();
+    }
+}
+
+/// How much may be held.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) messages_max: usize,
+    pub(crate) octets_max: usize,
+    pub(crate) in_flight_max: u16,
+    pub(crate) when_full: WhenFull,
+}
+
+/// What the broker of the present connection takes, from its CONNACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Peer {
+    /// Unacknowledged messages of QoS 1 at a time.
+    pub(crate) receive_maximum: u16,
+    /// Octets of a packet.
+    pub(crate) packet_octets_max: usize,
+    /// Whether it takes QoS 1.
+    pub(crate) at_least_once: bool,
+    /// Whether it keeps messages for later subscribers.
+    pub(crate) retain: bool,
+}
+
+/// A message with its place in the order of acceptance.
+struct Held {
+    number: u64,
+    message: Message,
+    /// Whether a connection was lost with it.
+    sent_before: bool,
+}
+
+/// A message whose octets lie before `end` in the stream to the broker.
+struct OnWire {
+    end: u64,
+    meta: Meta,
+    /// The message itself where it is done when it is written: QoS 0.
+    held: Option<Held>,
+}
+
+/// The message to send next.
+pub(crate) struct Next<'a> {
+    pub(crate) message: &'a Message,
+    /// Packet identifier, for QoS 1.
+    pub(crate) packet_id: Option<u16>,
+}
+
+pub(crate) struct Outbox {
+    limits: Limits,
+    counts: Counts,
+    /// The broker of the present connection, where there is one.
+    peer: Option<Peer>,
+    /// Accepted and not sent on the present connection, in order of acceptance.
+    waiting: VecDeque<Held>,
+    /// Sent and not yet in the kernel's hands, in order.
+    writing: VecDeque<OnWire>,
+    /// Sent with QoS 1, in order; `None` where a later message was acknowledged before an earlier one. Its first entry
+    /// is the `unacked_first`-th message of QoS 1 of this connection, which decides the packet identifiers.
+    unacked: VecDeque<Option<Held>>,
+    unacked_first: u64,
+    /// Number of the message that is accepted next.
+    next_number: u64,
+    /// Payload octets of all messages that are held.
+    octets: usize,
+    /// Messages that are held.
+    messages: usize,
+}
+
+/// Packet identifiers are 1 to 65535.
+const PACKET_IDS: u64 = 65_535;
+
+impl Outbox {
+    pub(crate) fn new(limits: Limits, counts: Counts) -> Self {
+        Self {
+            limits,
+            counts,
+            peer: None,
+            waiting: VecDeque::new(),
+            writing: VecDeque::new(),
+            unacked: VecDeque::new(),
+            unacked_first: 0,
+            next_number: 0,
+            octets: 0,
+            messages: 0,
+        }
+    }
+
+    pub(crate) const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Messages that are held.
+    pub(crate) const fn len(&self) -> usize {
+        self.messages
+    }
+
+    pub(crate) const fn is_connected(&self) -> bool {
+        self.peer.is_some()
+    }
+
+    /// Takes a message, or drops one as the limits say.
+    pub(crate) fn accept(&mut self, message: Message) {
+        if message.target.qos == QoS::AtMostOnce && self.peer.is_none() {
+            return self.counts.drop_one(DropReason::Disconnected);
+        }
+        if message.payload.len() > self.limits.octets_max {
+            return self.counts.drop_one(DropReason::TooLarge);
+        }
+        while !self.has_room_for(&message) {
+            let oldest = match self.limits.when_full {
+                WhenFull::DropOldest => self.waiting.pop_front(),
+                WhenFull::DropNewest => None,
+            };
+            match oldest {
+                Some(oldest) => self.drop_held(&oldest, DropReason::OutboxFull),
+                None => return self.counts.drop_one(DropReason::OutboxFull),
+            }
+        }
+        self.messages += 1;
+        self.octets += message.payload.len();
+        self.waiting.push_back(Held { number: self.next_number, message, sent_before: false });
+        self.next_number += 1;
+    }
+
+    fn has_room_for(&self, message: &Message) -> bool {
+        self.messages < self.limits.messages_max && self.octets + message.payload.len() <= self.limits.octets_max
+    }
+
+    /// A connection begins.
+    pub(crate) fn connected(&mut self, peer: Peer) {
+        self.peer = Some(peer);
+        self.unacked_first = 0;
+    }
+
+    /// The connection is lost: what was not acknowledged waits again, before all that was not sent.
+    pub(crate) fn disconnected(&mut self) {
+        self.peer = None;
+        let writing = self.writing.drain(..).filter_map(|on_wire| on_wire.held);
+        let unacked = self.unacked.drain(..).flatten();
+        let mut back: Vec<Held> = writing.chain(unacked).map(|held| Held { sent_before: true, ..held }).collect();
+        back.sort_unstable_by_key(|held| held.number);
+        back.extend(self.waiting.drain(..));
+        for held in back {
+            if held.message.target.qos == QoS::AtMostOnce {
+                self.drop_held(&held, DropReason::Disconnected);
+            } else {
+                self.waiting.push_back(held);
+            }
+        }
+    }
+
+    /// The message to send now, where there is a connection, a message, and room in the window for it. Messages leave in
+    /// the order of acceptance, so one that must wait for the window holds up those behind it.
+    pub(crate) fn next(&mut self) -> Option<Next<'_>> {
+        let peer = self.peer?;
+        while let Some(first) = self.waiting.front() {
+            let target = &first.message.target;
+            let offered = (target.qos == QoS::AtMostOnce || peer.at_least_once) && (!target.retain || peer.retain);
+            if offered {
+                break;
+            }
+            self.refuse(DropReason::Refused);
+        }
+        let message = &self.waiting.front()?.message;
+        if message.target.qos == QoS::AtMostOnce {
+            return Some(Next { message, packet_id: None });
+        }
+        let window = usize::from(self.limits.in_flight_max.min(peer.receive_maximum));
+        // The window counts from the oldest that is unacknowledged, so no identifier is used twice at a time.
+        let number = self.unacked_first + self.unacked.len() as u64;
+        (self.unacked.len() < window).then_some(Next { message, packet_id: Some(packet_id(number)) })
+    }
+
+    /// The message that [`Self::next`] gave was put on the wire; its last octet is the `end`-th of the stream.
+    pub(crate) fn sent(&mut self, end: u64) {
+        let Some(held) = self.waiting.pop_front() else {
+            return;
+        };
+        let meta = held.message.meta;
+        if held.sent_before {
+            self.counts.resent.increment();
+        }
+        if held.message.target.qos == QoS::AtMostOnce {
+            self.writing.push_back(OnWire { end, meta, held: Some(held) });
+        } else {
+            self.unacked.push_back(Some(held));
+            self.writing.push_back(OnWire { end, meta, held: None });
+        }
+    }
+
+    /// The message that [`Self::next`] gave cannot be sent.
+    pub(crate) fn refuse(&mut self, reason: DropReason) {
+        if let Some(held) = self.waiting.pop_front() {
+            self.drop_held(&held, reason);
+        }
+    }
+
+    /// The first `end` octets of the stream are written; calls `mark` for each message that this completes.
+    pub(crate) fn written(&mut self, end: u64, mark: impl Fn(&Meta)) {
+        while self.writing.front().is_some_and(|on_wire| on_wire.end <= end) {
+            let Some(OnWire { meta, held, .. }) = self.writing.pop_front() else {
+                return;
+            };
+            mark(&meta);
+            if let Some(held) = held {
+                self.counts.published.increment();
+                self.forget(&held);
+            }
+        }
+    }
+
+    /// The broker has acknowledged a message, or refused it. Acknowledgements of what was not sent are ignored.
+    pub(crate) fn acknowledged(&mut self, id: u16, accepted: bool) {
+        let first = u64::from(packet_id(self.unacked_first));
+        let offset = (u64::from(id) + PACKET_IDS - first) % PACKET_IDS;
+        let slot = usize::try_from(offset).ok().and_then(|offset| self.unacked.get_mut(offset));
+        let Some(held) = slot.and_then(Option::take) else {
+            return;
+        };
+        if accepted {
+            self.counts.published.increment();
+            self.forget(&held);
+        } else {
+            self.drop_held(&held, DropReason::Refused);
+        }
+        while self.unacked.front().is_some_and(Option::is_none) {
+            self.unacked.pop_front();
+            self.unacked_first += 1;
+        }
+    }
+
+    fn drop_held(&mut self, held: &Held, reason: DropReason) {
+        self.counts.drop_one(reason);
+        self.forget(held);
+    }
+
+    fn forget(&mut self, held: &Held) {
+        self.messages -= 1;
+        self.octets -= held.message.payload.len();
+    }
+}
+
+/// What is held when the bridge ends is lost, however it ends.
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        for _ in 0..self.messages {
+            self.counts.drop_one(DropReason::Stopped);
+        }
+    }
+}
+
+/// The identifier of the `number`-th message of QoS 1 of a connection.
+const fn packet_id(number: u64) -> u16 {
+    (number % PACKET_IDS + 1) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use viaduct_bus::Bus;
+
+    const PEER: Peer = Peer { receive_maximum: 100, packet_octets_max: 1 << 20, at_least_once: true, retain: true };
+
+    fn outbox(bus: &Bus, messages_max: usize, when_full: WhenFull) -> Outbox {
+        let limits = Limits { messages_max, octets_max: 1000, in_flight_max: 4, when_full };
+        Outbox::new(limits, Counts::new(|name, reason| bus.counter("bridge", name, reason)))
+    }
+
+    fn count(bus: &Bus, name: &str, reason: Option<&str>) -> u64 {
+        bus.counter("bridge", name, reason).value()
+    }
+
+    fn dropped(bus: &Bus) -> u64 {
+        DropReason::ALL.iter().map(|reason| count(bus, "dropped", Some(reason.label()))).sum()
+    }
+
+    /// A message that is told apart by its size.
+    fn message(qos: QoS, octets: usize) -> Message {
+        Message::example(qos, octets)
+    }
+
+    /// Sends what may be sent; the sizes and identifiers of what left.
+    fn send_all(outbox: &mut Outbox, end: &mut u64) -> Vec<(usize, Option<u16>)> {
+        let mut sent = Vec::new();
+        while let Some(Next { message, packet_id }) = outbox.next() {
+            sent.push((message.payload.len(), packet_id));
+            *end += message.payload.len() as u64;
+            outbox.sent(*end);
+        }
+        sent
+    }
+
+    #[test]
+    fn what_was_not_acknowledged_is_sent_again_in_order_and_first() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropNewest);
+        for octets in 1..=6 {
+            outbox.accept(message(QoS::AtLeastOnce, octets));
+        }
+        assert!(outbox.next().is_none(), "no connection");
+        outbox.connected(PEER);
+        let mut end = 0;
+        let ids = |sizes: &[usize]| sizes.iter().zip(1..).map(|(size, id)| (*size, Some(id))).collect::<Vec<_>>();
+        assert_eq!(send_all(&mut outbox, &mut end), ids(&[1, 2, 3, 4]), "the window is four");
+        outbox.acknowledged(2, true);
+        assert!(outbox.next().is_none(), "the oldest is not acknowledged");
+        outbox.acknowledged(1, true);
+        assert_eq!(send_all(&mut outbox, &mut end), [(5, Some(5)), (6, Some(6))]);
+        outbox.disconnected();
+        outbox.connected(PEER);
+        assert_eq!(send_all(&mut outbox, &mut end), ids(&[3, 4, 5, 6]));
+        (1..=4).for_each(|id| outbox.acknowledged(id, true));
+        outbox.acknowledged(9, true);
+        assert_eq!((outbox.len(), count(&bus, "published", None), count(&bus, "resent", None)), (0, 6, 4));
+    }
+
+    #[test]
+    fn qos_0_is_published_when_written_and_dropped_without_a_connection() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropNewest);
+        outbox.accept(message(QoS::AtMostOnce, 1));
+        outbox.connected(PEER);
+        outbox.accept(message(QoS::AtMostOnce, 10));
+        outbox.accept(message(QoS::AtMostOnce, 20));
+        let mut end = 0;
+        send_all(&mut outbox, &mut end);
+        outbox.written(29, |_| {});
+        assert_eq!((outbox.len(), count(&bus, "published", None)), (1, 1));
+        outbox.disconnected();
+        assert_eq!((outbox.len(), count(&bus, "dropped", Some("disconnected"))), (0, 2));
+    }
+
+    #[test]
+    fn a_full_outbox_loses_the_oldest_or_the_newest_and_counts_it() {
+        for (when_full, left) in [(WhenFull::DropOldest, [3, 4, 5]), (WhenFull::DropNewest, [1, 2, 3])] {
+            let bus = Bus::new("t");
+            let mut outbox = outbox(&bus, 3, when_full);
+            (1..=5).for_each(|octets| outbox.accept(message(QoS::AtLeastOnce, octets)));
+            outbox.connected(PEER);
+            let sizes: Vec<usize> = send_all(&mut outbox, &mut 0).into_iter().map(|(size, _)| size).collect();
+            assert_eq!(sizes, left);
+            // All that is held is on its way: nothing can make room.
+            outbox.accept(message(QoS::AtLeastOnce, 6));
+            assert_eq!(count(&bus, "dropped", Some("outbox_full")), 3);
+            drop(outbox);
+            assert_eq!(count(&bus, "dropped", Some("stopped")), 3);
+        }
+    }
+
+    #[test]
+    fn octets_are_bounded_too() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropOldest);
+        outbox.accept(message(QoS::AtLeastOnce, 1001));
+        assert_eq!(count(&bus, "dropped", Some("too_large")), 1);
+        (0..4).for_each(|_| outbox.accept(message(QoS::AtLeastOnce, 300)));
+        assert_eq!((outbox.len(), count(&bus, "dropped", Some("outbox_full"))), (3, 1));
+    }
+
+    #[test]
+    fn what_the_broker_does_not_offer_or_refuses_is_counted() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropOldest);
+        outbox.connected(Peer { at_least_once: false, ..PEER });
+        outbox.accept(message(QoS::AtLeastOnce, 1));
+        assert!(outbox.next().is_none());
+        outbox.disconnected();
+        outbox.connected(PEER);
+        outbox.accept(message(QoS::AtLeastOnce, 1));
+        send_all(&mut outbox, &mut 0);
+        outbox.acknowledged(1, false);
+        assert_eq!((outbox.len(), count(&bus, "dropped", Some("refused"))), (0, 2));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Accept { at_least_once: bool, octets: usize },
+        Connect,
+        Send(usize),
+        Write,
+        Acknowledge { id: u16, accepted: bool },
+        Disconnect,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (any::<bool>(), 0_usize..400).prop_map(|(at_least_once, octets)| Step::Accept { at_least_once, octets }),
+            1 => Just(Step::Connect),
+            3 => (1_usize..6).prop_map(Step::Send),
+            2 => Just(Step::Write),
+            4 => (0_u16..12, any::<bool>()).prop_map(|(id, accepted)| Step::Acknowledge { id, accepted }),
+            1 => Just(Step::Disconnect),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn every_message_is_accounted_for(steps in proptest::collection::vec(step(), 0..200), newest in any::<bool>()) {
+            let bus = Bus::new("t");
+            let when_full = if newest { WhenFull::DropNewest } else { WhenFull::DropOldest };
+            let mut outbox = outbox(&bus, 8, when_full);
+            let (mut taken, mut end) = (0, 0);
+            for step in steps {
+                match step {
+                    Step::Accept { at_least_once, octets } => {
+                        taken += 1;
+                        outbox.accept(message(if at_least_once { QoS::AtLeastOnce } else { QoS::AtMostOnce }, octets));
+                    }
+                    Step::Connect if !outbox.is_connected() => outbox.connected(PEER),
+                    Step::Send(count) => for _ in 0..count {
+                        if outbox.next().is_some() {
+                            end += 1;
+                            outbox.sent(end);
+                        }
+                    },
+                    Step::Write => outbox.written(end, |_| {}),
+                    Step::Acknowledge { id, accepted } => outbox.acknowledged(id, accepted),
+                    Step::Disconnect => outbox.disconnected(),
+                    Step::Connect => {}
+                }
+                prop_assert!(outbox.len() <= 8 && outbox.octets <= 1000);
+                prop_assert_eq!(taken, count(&bus, "published", None) + dropped(&bus) + outbox.len() as u64);
+            }
+            drop(outbox);
+            prop_assert_eq!(taken, count(&bus, "published", None) + dropped(&bus));
+        }
+    }
+}

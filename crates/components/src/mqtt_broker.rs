@@ -1,0 +1,316 @@
+//! `mqtt_broker`: an MQTT broker (3.1.1 and 5) inside the node, the crate `mqtt5`.
+//!
+//! Its routes take topics of the bus straight into the broker's router, without a socket, an acknowledgement or a second
+//! client in between.
+//!
+//! Counters: `taken` (from the bus), `published` (given to the router) and `dropped` for the routes; `clients_connected`,
+//! `clients_disconnected`, `messages_in` and `messages_out` for all clients, renewed once a second from the crate's own
+//! statistics. Two drops inside the crate are not counted, because it does not tell: a QoS 0 message to a client whose
+//! queue is full, and the oldest of a session's queue when it overflows.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
+use mqtt5::broker::sys_topics::BrokerStats;
+use mqtt5::broker::{MqttBroker as Engine, router::MessageRouter};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_bus::{Counter, Hop, clock};
+use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
+
+use crate::mqtt::route::{self, Inputs, Route, Taken};
+
+/// Time for the clients to be told and to go when the node stops. The node as a whole has two seconds.
+const STOP_TIME_MAX: Duration = Duration::from_millis(1000);
+/// How often the counters of clients and messages are renewed.
+const COUNT_PERIOD: Duration = Duration::from_secs(1);
+
+/// Topic aliases that one client may set.
+const TOPIC_ALIASES_MAX: u16 = 64;
+/// Unacknowledged messages that one client may send at a time.
+const RECEIVE_MAXIMUM: u16 = 1024;
+
+/// Settings of `mqtt_broker`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// Address on which clients are served over TCP; port 0 takes any free one. On an address that other machines reach,
+    /// `password_file` or `anonymous` must be set.
+    #[serde(default = "default_listen")]
+    pub listen: SocketAddr,
+    /// File of those who may connect: lines `NAME:HASH` with an argon2 hash in PHC form. Default: there is none, and on a
+    /// loopback address everybody may connect.
+    #[serde(default)]
+    pub password_file: Option<PathBuf>,
+    /// Whether clients may connect without a name and a password, from wherever they reach the broker. Default: only
+    /// where `listen` is a loopback address and there is no password file.
+    #[serde(default)]
+    pub anonymous: Option<bool>,
+    /// Topics of the bus that are published here without a socket; at most 64.
+    #[serde(default)]
+    pub routes: Vec<Route>,
+    /// What the broker may use.
+    #[serde(default)]
+    pub limits: LimitSettings,
+}
+
+fn default_listen() -> SocketAddr {
+    SocketAddr::from(([127, 0, 0, 1], 1883))
+}
+
+/// What the broker may use.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitSettings {
+    /// Clients at a time, 1 to 100000.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub clients_max: usize,
+    /// Octets of a packet, 1024 to 268435455 (the protocol's limit).
+    #[schemars(range(min = 1024, max = 268_435_455))]
+    pub packet_octets_max: usize,
+    /// Subscriptions of a client, 1 to 100000.
+    #[schemars(range(min = 1, max = 100_000))]
+    pub subscriptions_max: usize,
+    /// Messages that wait for one client, 1 to 1000000: per connection for each of QoS 0 and QoS 1, and per session
+    /// while its client is away.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub queued_messages_max: usize,
+    /// Octets of messages that wait for a client that is away, 1024 to 17179869184 (16 GiB).
+    #[schemars(range(min = 1024, max = 17_179_869_184_u64))]
+    pub queued_octets_max: u64,
+    /// Retained messages, 1 to 1000000.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub retained_messages_max: usize,
+    /// Octets of a retained message, 1 to 268435455.
+    #[schemars(range(min = 1, max = 268_435_455))]
+    pub retained_octets_max: usize,
+    /// Seconds after which a session whose client is away is forgotten, at most, 0 to 604800 (a week).
+    #[schemars(range(min = 0, max = 604_800))]
+    pub session_expiry_s: u32,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            clients_max: 1_000,
+            packet_octets_max: 16 << 20,
+            subscriptions_max: 1_000,
+            queued_messages_max: 10_000,
+            queued_octets_max: 64 << 20,
+            retained_messages_max: 10_000,
+            retained_octets_max: 1 << 20,
+            session_expiry_s: 3_600,
+        }
+    }
+}
+
+/// A broker that runs.
+pub struct MqttBroker {
+    totals: Totals,
+}
+
+impl Component for MqttBroker {
+    type Settings = Settings;
+
+    fn check(settings: &Settings) -> Result<(), SettingError> {
+        let open = settings.password_file.is_none() && settings.anonymous.is_none();
+        if open && !settings.listen.ip().is_loopback() {
+            let problem = format!(
+                "other machines reach {}: name a `password_file`, or set `anonymous: true` to let everybody in",
+                settings.listen
+            );
+            return Err(SettingError::new("listen", problem));
+        }
+        if settings.anonymous == Some(false) && settings.password_file.is_none() {
+            return Err(SettingError::new("anonymous", "without a `password_file` nobody could connect"));
+        }
+        let limits = &settings.limits;
+        for (key, value, min, max) in [
+            ("clients_max", limits.clients_max as u64, 1, 100_000),
+            ("packet_octets_max", limits.packet_octets_max as u64, 1024, 268_435_455),
+            ("subscriptions_max", limits.subscriptions_max as u64, 1, 100_000),
+            ("queued_messages_max", limits.queued_messages_max as u64, 1, 1_000_000),
+            ("queued_octets_max", limits.queued_octets_max, 1024, 16 << 30),
+            ("retained_messages_max", limits.retained_messages_max as u64, 1, 1_000_000),
+            ("retained_octets_max", limits.retained_octets_max as u64, 1, 268_435_455),
+            ("session_expiry_s", limits.session_expiry_s.into(), 0, 604_800),
+        ] {
+            if !(min..=max).contains(&value) {
+                let problem = format!("{value} is not within {min} to {max}");
+                return Err(SettingError::new(format!("limits.{key}"), problem));
+            }
+        }
+        route::check(&settings.routes)
+    }
+
+    fn edges(settings: &Settings) -> Edges {
+        let socket = Resource::TcpListen { address: settings.listen, setting: "listen".to_owned() };
+        route::edges(&settings.routes, Edges::default().takes(socket))
+    }
+
+    fn start(settings: Settings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        if settings.anonymous == Some(true) && !settings.listen.ip().is_loopback() {
+            tracing::warn!(component = context.name(), listen = %settings.listen, "everybody may use the MQTT broker");
+        }
+        let engine = open(&settings)?;
+        let totals = Totals::new(engine.stats(), context);
+        context.every(COUNT_PERIOD, |broker, _| broker.totals.renew());
+        let task = Task {
+            router: engine.router(),
+            inputs: Inputs::open(settings.routes, context)?,
+            hop: context.hop(),
+            stop: context.stop(),
+            taken: context.counter("taken"),
+            published: context.counter("published"),
+            unencodable: context.counter_for("dropped", "unencodable"),
+        };
+        context.spawn_io(task.run(engine));
+        Ok(Self { totals })
+    }
+
+    fn stop(&mut self) {
+        self.totals.renew();
+    }
+}
+
+/// Binds the socket and builds the broker around it.
+fn open(settings: &Settings) -> Result<Engine, StartError> {
+    let opened = tokio::runtime::Handle::current().block_on(Engine::with_config(config(settings)));
+    opened.map_err(|error| {
+        let what = format!("cannot listen on {}", settings.listen);
+        // The crate tells about the socket in a text of several lines; the system's own cause is shorter.
+        match std::net::TcpListener::bind(settings.listen) {
+            Err(cause) => StartError::io(what, cause),
+            Ok(_) => StartError::Other(error.to_string()),
+        }
+    })
+}
+
+fn config(settings: &Settings) -> BrokerConfig {
+    let limits = &settings.limits;
+    let storage = StorageConfig {
+        backend: StorageBackend::Memory,
+        max_queued_messages_per_client: limits.queued_messages_max,
+        max_queued_bytes_per_client: usize::try_from(limits.queued_octets_max).unwrap_or(usize::MAX),
+        ..StorageConfig::default()
+    };
+    let mut auth = AuthConfig::new();
+    if let Some(path) = &settings.password_file {
+        auth = auth.with_password_file(path.clone());
+    }
+    auth.allow_anonymous = settings.anonymous.unwrap_or(settings.password_file.is_none());
+    BrokerConfig {
+        topic_alias_maximum: TOPIC_ALIASES_MAX,
+        client_channel_capacity: limits.queued_messages_max,
+        server_receive_maximum: Some(RECEIVE_MAXIMUM),
+        ..BrokerConfig::default()
+    }
+    .with_bind_address(settings.listen)
+    .with_max_clients(limits.clients_max)
+    .with_max_packet_size(limits.packet_octets_max)
+    .with_max_subscriptions_per_client(limits.subscriptions_max)
+    .with_max_retained_messages(limits.retained_messages_max)
+    .with_max_retained_message_size(limits.retained_octets_max)
+    .with_session_expiry(Duration::from_secs(limits.session_expiry_s.into()))
+    .with_storage(storage)
+    .with_auth(auth)
+}
+
+/// The broker's task: runs it, and gives it what the routes take.
+struct Task {
+    router: Arc<MessageRouter>,
+    inputs: Inputs,
+    hop: Hop,
+    stop: Stop,
+    taken: Counter,
+    published: Counter,
+    unencodable: Counter,
+}
+
+impl Task {
+    async fn run(mut self, mut engine: Engine) -> Result<(), mqtt5::MqttError> {
+        let (shutdown, mut ready) = (engine.shutdown_handle(), engine.ready_receiver());
+        // On a task of its own: the broker's accepting must not wait for a route, nor a route for it.
+        let mut running = tokio::spawn(async move { engine.run().await });
+        // Before that it would not hear that it is to end. An error means that it has ended, which is seen below.
+        let _ = ready.wait_for(|ready| *ready).await;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.stop.asked() => break,
+                ended = &mut running => return ended.unwrap_or(Ok(())),
+                taken = self.inputs.next() => match taken {
+                    Some(taken) => self.route(&taken).await,
+                    None => break,
+                },
+            }
+        }
+        while let Some(taken) = self.inputs.try_next() {
+            self.route(&taken).await;
+        }
+        shutdown.shutdown();
+        match tokio::time::timeout(STOP_TIME_MAX, &mut running).await {
+            Ok(ended) => ended.unwrap_or(Ok(())),
+            Err(_) => {
+                // A client does not take its goodbye.
+                running.abort();
+                Ok(())
+            }
+        }
+    }
+
+    async fn route(&mut self, taken: &Taken) {
+        self.taken.increment();
+        match self.inputs.message(taken) {
+            Ok(message) => {
+                let now = clock::tai();
+                self.router.route_message(&message.packet(self.hop.name(), now), None).await;
+                self.hop.mark(&message.meta, now);
+                self.published.increment();
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a message cannot be encoded");
+                self.unencodable.increment();
+            }
+        }
+    }
+}
+
+/// The crate's statistics as counters, which only grow.
+struct Totals {
+    stats: Arc<BrokerStats>,
+    clients_connected: Counter,
+    clients_disconnected: Counter,
+    messages_in: Counter,
+    messages_out: Counter,
+}
+
+impl Totals {
+    fn new(stats: Arc<BrokerStats>, context: &Context<MqttBroker>) -> Self {
+        Self {
+            stats,
+            clients_connected: context.counter("clients_connected"),
+            clients_disconnected: context.counter("clients_disconnected"),
+            messages_in: context.counter("messages_in"),
+            messages_out: context.counter("messages_out"),
+        }
+    }
+
+    fn renew(&self) {
+        let stats = &self.stats;
+        let total = stats.clients_total.load(Ordering::Relaxed);
+        let present = stats.clients_connected.load(Ordering::Relaxed) as u64;
+        for (counter, value) in [
+            (&self.clients_connected, total),
+            (&self.clients_disconnected, total.saturating_sub(present)),
+            (&self.messages_in, stats.publish_received.load(Ordering::Relaxed)),
+            (&self.messages_out, stats.publish_sent.load(Ordering::Relaxed)),
+        ] {
+            counter.add(value.saturating_sub(counter.value()));
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! `mqtt_bridge` and `mqtt_broker` against each other, against a scripted broker, and against Mosquitto.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
+
+#[path = "mqtt/support.rs"]
+mod support;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use mqtt5::types::ReasonCode;
+use mqtt5::{PropertyId, PropertyValue, QoS};
+use support::*;
+use viaduct_components::mqtt::hops;
+use viaduct_its::facilities::{Message, MessageKind};
+
+/// A node with a bridge to `port` that sends `log/*` by a route and with further settings.
+fn bridge(port: u16, route: &str, more: &str) -> TestNode {
+    TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
+         broker: mqtt://127.0.0.1:{port}\n      reconnect: {{ min_ms: 1, max_ms: 20 }}\n      {more}\n      \
+         routes: [ {{ from: log/*, to: \"v/{{node}}/{{topic}}\", {route} }} ]\n"
+    ))
+}
+
+fn numbers(count: usize) -> Vec<String> {
+    (0..count).map(|number| number.to_string()).collect()
+}
+
+#[test]
+fn broker_and_bridge_of_one_node_reach_mosquitto_sub_in_both_protocol_versions() {
+    if !has("mosquitto_sub") {
+        return;
+    }
+    let port = free_port();
+    let node = TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  broker: {{ kind: mqtt_broker, settings: {{ listen: 127.0.0.1:{port} }} }}\n  \
+         uplink:\n    kind: mqtt_bridge\n    settings:\n      broker: mqtt://127.0.0.1:{port}\n      \
+         routes: [ {{ from: log/*, to: \"v/{{node}}/{{component}}/{{topic}}\", qos: 1 }} ]\n"
+    ));
+    for version in ["mqttv5", "mqttv311"] {
+        let port = port.to_string();
+        let arguments = ["-h", "127.0.0.1", "-p", &port, "-V", version, "-q", "1", "-C", "1", "-v", "-t", "v/#"];
+        let mut sub = Command::new("mosquitto_sub").args(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(sub.stdout.take().unwrap());
+        let reader = std::thread::spawn(move || {
+            let mut line = String::new();
+            lines.read_line(&mut line).unwrap();
+            line
+        });
+        // It does not say when it has subscribed; it gets the first message after that.
+        while !reader.is_finished() {
+            node.log("log/a", "hello");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(reader.join().unwrap(), "v/car/uplink/log/a {\"message\":\"hello\"}\n");
+        sub.wait().unwrap();
+    }
+    assert!(node.stop());
+}
+
+#[test]
+fn a_route_of_the_broker_carries_a_cam_as_json_with_its_way_and_no_socket() {
+    let port = free_port();
+    let node = TestNode::start(&format!(
+        "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings:\n      \
+         listen: 127.0.0.1:{port}\n      routes: [ {{ from: its/rx/*, qos: 1 }}, {{ from: log/*, encoding: protobuf }} ]\n"
+    ));
+    let subscriber = Subscriber::start(port, "edge/#");
+    let cam = cam();
+    node.v2x("its/rx/cam", cam.clone());
+    let message = &subscriber.wait_for(1)[0];
+
+    let mut etsi = Vec::new();
+    Message::decode(MessageKind::Cam, &cam.payload).unwrap().write_json(&mut etsi);
+    let expected = format!(
+        "{{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"EN 302 637-2 V1.4.1\",\"station_id\":100,\
+         \"station_type\":0,\"receiver\":\"edge/station\",\"access\":\"unknown\",\"security\":\"unknown\",\"message\":{}}}",
+        String::from_utf8(etsi).unwrap()
+    );
+    assert_eq!(String::from_utf8(message.payload.to_vec()).unwrap(), expected);
+    let json: serde_json::Value = serde_json::from_slice(&message.payload).unwrap();
+    assert_eq!(json["message"]["header"], serde_json::json!({"protocolVersion": 2, "messageID": 2, "stationID": 100}));
+
+    assert_eq!(message.topic_name, "edge/its/rx/cam");
+    assert_eq!(message.properties.get_content_type().as_deref(), Some("application/json"));
+    assert_eq!(message.properties.get(PropertyId::PayloadFormatIndicator), Some(&PropertyValue::Byte(1)));
+    let way = hops::parse(message.properties.get_user_property_value(hops::PROPERTY).unwrap()).unwrap();
+    let names: Vec<String> = way.stamps().iter().map(|stamp| stamp.hop.to_string()).collect();
+    assert_eq!(names, ["feed", "broker"]);
+    assert!(way.origin <= way.stamps()[0].at && way.stamps()[0].at <= way.stamps()[1].at);
+
+    node.log("log/a", "x");
+    let message = &subscriber.wait_for(2)[1];
+    assert_eq!((&message.topic_name[..], &message.payload[..]), ("edge/log/a", &b"\x1a\x01x"[..]));
+    assert_eq!(message.properties.get_content_type().as_deref(), Some("application/protobuf; type=foxglove.Log"));
+    let bus = node.bus();
+    assert!(node.stop());
+    assert_eq!((count(&bus, "broker", "taken"), count(&bus, "broker", "published")), (2, 2));
+    assert_eq!((count(&bus, "broker", "clients_connected"), count(&bus, "broker", "messages_out")), (1, 2));
+}
+
+#[test]
+fn what_cannot_be_encoded_is_counted() {
+    let broker = ScriptedBroker::start(Script::default());
+    let node = TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
+         broker: mqtt://127.0.0.1:{}\n      routes: [ {{ from: its/rx/*, qos: 1 }} ]\n",
+        broker.port
+    ));
+    let mut broken = cam();
+    broken.payload.truncate(5);
+    node.v2x("its/rx/cam", broken);
+    node.v2x("its/rx/cam", cam());
+    broker.eventually("the good one arrives", |seen| seen.len() == 1);
+    let bus = node.bus();
+    assert!(node.stop());
+    let account = Account::of(&bus, "uplink");
+    assert_eq!((account.taken, account.published, account.reason("unencodable")), (2, 1, 1));
+}
+
+#[test]
+fn a_broker_that_loses_connections_gets_every_message_in_order() {
+    // It keeps and acknowledges 37 messages of each connection, and closes it after another 20.
+    let broker = ScriptedBroker::start(Script { acknowledge: 37, close_after: Some(57), ..Script::default() });
+    let node =
+        bridge(broker.port, "qos: 1", "outbox: { messages_max: 5000, when_full: drop_newest, in_flight_max: 30 }");
+    node.logs(0..2000);
+    broker.eventually("the last message arrives", |seen| first_seen(seen).len() == 2000);
+    let bus = node.bus();
+    assert!(node.stop());
+    assert_eq!(first_seen(&broker.seen()), numbers(2000));
+    let account = Account::of(&bus, "uplink");
+    assert_eq!((account.taken, account.published, account.dropped()), (2000, 2000, 0));
+    assert!(count(&bus, "uplink", "resent") > 0 && count(&bus, "uplink", "lost") > 0);
+    assert!(broker.unacknowledged_max() <= 30, "the window is kept");
+}
+
+#[test]
+fn the_brokers_receive_maximum_and_packet_size_are_kept() {
+    let script = Script { receive_maximum: Some(3), packet_octets_max: Some(400), ..Script::default() };
+    let broker = ScriptedBroker::start(script);
+    let node = bridge(broker.port, "qos: 1", "");
+    node.log("log/a", &"x".repeat(1000));
+    node.logs(0..100);
+    broker.eventually("all arrive", |seen| seen.len() == 100);
+    let bus = node.bus();
+    assert!(node.stop());
+    let account = Account::of(&bus, "uplink");
+    assert_eq!((account.published, account.reason("too_large")), (100, 1));
+    assert!(broker.unacknowledged_max() <= 3);
+}
+
+#[test]
+fn a_message_that_the_broker_refuses_is_counted() {
+    let broker = ScriptedBroker::start(Script { answer: ReasonCode::NotAuthorized, ..Script::default() });
+    let node = bridge(broker.port, "qos: 1", "");
+    node.logs(0..10);
+    broker.eventually("all arrive", |seen| seen.len() == 10);
+    let bus = node.bus();
+    assert!(node.stop());
+    assert_eq!(Account::of(&bus, "uplink").reason("refused"), 10);
+}
+
+#[test]
+fn without_a_broker_the_outbox_fills_and_every_message_is_accounted_for() {
+    for when_full in ["drop_oldest", "drop_newest"] {
+        let node = bridge(free_port(), "qos: 1", &format!("outbox: {{ messages_max: 10, when_full: {when_full} }}"));
+        node.logs(0..100);
+        let bus = node.bus();
+        assert!(node.stop());
+        let account = Account::of(&bus, "uplink");
+        assert_eq!((account.taken, account.published), (100, 0));
+        assert_eq!((account.reason("outbox_full"), account.reason("stopped")), (90, 10), "{when_full}");
+    }
+    let node = bridge(free_port(), "qos: 0", "");
+    node.logs(0..100);
+    let bus = node.bus();
+    assert!(node.stop());
+    let account = Account::of(&bus, "uplink");
+    assert_eq!((account.taken, account.reason("disconnected")), (100, 100));
+}
+
+#[test]
+fn a_stop_sends_what_is_in_the_queues() {
+    for qos in [0, 1] {
+        let broker = ScriptedBroker::start(Script::default());
+        let node = bridge(broker.port, &format!("qos: {qos}"), "");
+        let bus = node.bus();
+        eventually("the bridge is connected", || count(&bus, "uplink", "connected") == 1);
+        node.burst(1000);
+        assert!(node.stop());
+        let account = Account::of(&bus, "uplink");
+        assert_eq!((account.taken, account.published, account.dropped()), (1000, 1000, 0));
+        broker.eventually("all arrive", |seen| seen.len() == 1000);
+    }
+}
+
+#[test]
+fn the_embedded_broker_goes_away_in_time_with_clients_that_stay() {
+    let port = free_port();
+    let node = TestNode::start(&format!(
+        "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker: {{ kind: mqtt_broker, settings: {{ listen: 127.0.0.1:{port} }} }}\n"
+    ));
+    let subscriber = Subscriber::start(port, "#");
+    assert!(node.stop());
+    assert_eq!(subscriber.sessions(), 1);
+    assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok(), "the port is free again");
+}
+
+/// Mosquitto is away at the start, is killed in the middle and comes back on its port.
+///
+/// What the broker itself loses is excluded: it writes the copy of a QoS 0 subscriber to the socket before it
+/// acknowledges, and what is in the kernel arrives also when the broker is killed; and a gate between bridge and broker
+/// opens only when the subscriber is there. So every message that was acknowledged is seen.
+#[test]
+fn mosquitto_away_killed_and_back_gets_every_message() {
+    if !has("mosquitto") {
+        return;
+    }
+    let port = free_port();
+    let gate = Gate::start(port);
+    let node = bridge(gate.port, "qos: 1", "outbox: { messages_max: 100000, when_full: drop_newest }");
+    node.logs(0..500);
+
+    let mosquitto = Mosquitto::start(port);
+    let subscriber = Subscriber::start(port, "v/#");
+    gate.open();
+    subscriber.eventually("the first messages arrive", |seen| seen.len() >= 500);
+
+    // It dies while messages flow.
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            subscriber.eventually("messages flow", |seen| seen.len() >= 2_000);
+            gate.close();
+            drop(mosquitto);
+        });
+        node.logs(500..20_500);
+    });
+    let sessions = subscriber.sessions();
+    let _mosquitto = Mosquitto::start(port);
+    eventually("the subscriber is back", || subscriber.sessions() > sessions);
+    gate.open();
+    subscriber.eventually("the last messages arrive", |seen| seen.len() >= 20_500 && first_seen(seen).len() == 20_500);
+    let bus = node.bus();
+    assert!(node.stop());
+    assert_eq!(first_seen(&subscriber.seen()), numbers(20_500));
+    let account = Account::of(&bus, "uplink");
+    assert_eq!((account.taken, account.published, account.dropped()), (20_500, 20_500, 0));
+}
+
+#[test]
+fn qos_0_reaches_mosquitto_and_is_published_when_written() {
+    if !has("mosquitto") {
+        return;
+    }
+    let port = free_port();
+    let _mosquitto = Mosquitto::start(port);
+    let subscriber = Subscriber::start(port, "v/#");
+    let node = bridge(port, "qos: 0", "");
+    let bus = node.bus();
+    eventually("the bridge is connected", || count(&bus, "uplink", "connected") == 1);
+    node.logs(0..500);
+    subscriber.eventually("all arrive", |seen| seen.len() == 500);
+    assert_eq!(subscriber.seen()[0].qos, QoS::AtMostOnce);
+    assert!(node.stop());
+    assert_eq!(Account::of(&bus, "uplink").published, 500);
+}
+
+#[test]
+fn a_port_that_is_in_use_is_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listen = taken.local_addr().unwrap();
+    let error = TestNode::refused(&format!(
+        "node: edge\ncomponents:\n  broker: {{ kind: mqtt_broker, settings: {{ listen: \"{listen}\" }} }}\n"
+    ));
+    let expected = format!("component `broker` does not start: cannot listen on {listen}: Address already in use");
+    assert!(error.starts_with(&format!("test.yaml: {expected}")), "{error}");
+}
+
+#[test]
+fn wrong_settings_are_refused_with_their_key() {
+    let bridge = |settings: &str| {
+        let feed = "feed: { kind: feed }";
+        format!("node: n\ncomponents:\n  {feed}\n  x: {{ kind: mqtt_bridge, settings: {{ {settings} }} }}\n")
+    };
+    let to_edge = |settings: &str| bridge(&format!("broker: mqtt://edge, {settings}"));
+    let at = |broker: &str| bridge(&format!("broker: \"{broker}\", routes: [ {{ from: log/* }} ]"));
+    let logs = |settings: &str| to_edge(&format!("routes: [ {{ from: log/* }} ], {settings}"));
+    let broker =
+        |settings: &str| format!("node: n\ncomponents:\n  x: {{ kind: mqtt_broker, settings: {{ {settings} }} }}\n");
+    for (text, expected) in [
+        (at("mqtts://edge"), "broker: TLS is not there yet"),
+        (at("edge:1883"), "broker: expected `mqtt://HOST:PORT`"),
+        (at("mqtt://edge:x"), "broker: `x` is not a port"),
+        (at("mqtt://a b"), "broker: `a b` is not `HOST:PORT`"),
+        (to_edge("routes: []"), "routes: a bridge without a route"),
+        (to_edge("routes: [ { from: log/*, qos: 2 } ]"), "routes.0.qos: 2 is not 0 or 1"),
+        (to_edge("routes: [ { from: log/*, to: \"{vin}\" } ]"), "routes.0.to: there is no `{vin}`"),
+        (to_edge("routes: [ { from: nothing/x, to: a } ]"), "routes.0.from: no component of the node publishes"),
+        (logs("outbox: { messages_max: 0 }"), "outbox.messages_max: 0 is not within 1 to 1000000"),
+        (logs("reconnect: { min_ms: 9, max_ms: 3 }"), "reconnect.max_ms: 3 is not within 9 to 3600000"),
+        (logs("password_file: x"), "password_file: a password needs a `username`"),
+        (broker("listen: 0.0.0.0:1883"), "listen: other machines reach 0.0.0.0:1883"),
+        (broker("anonymous: false"), "anonymous: without a `password_file` nobody could connect"),
+        (broker("limits: { clients_max: 0 }"), "limits.clients_max: 0 is not within 1 to 100000"),
+        (broker("port: 3"), "port: unknown field `port`"),
+    ] {
+        let error = TestNode::refused(&text);
+        assert!(error.contains(&format!("components.x.settings.{expected}")), "{error}\n{expected}");
+    }
+}

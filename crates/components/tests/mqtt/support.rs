@@ -1,0 +1,476 @@
+//! What the MQTT tests share: a node with a feed, a scripted broker, a subscriber, Mosquitto, and a gate.
+
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::ops::Range;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use bytes::BytesMut;
+use mqtt5::packet::connack::ConnAckPacket;
+use mqtt5::packet::connect::ConnectPacket;
+use mqtt5::packet::puback::PubAckPacket;
+use mqtt5::packet::publish::PublishPacket;
+use mqtt5::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
+use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer};
+use mqtt5::types::ReasonCode;
+use mqtt5::{ConnectOptions, Packet, QoS};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_bus::{Bus, Publisher, Qos, TypeInfo};
+use viaduct_components::KINDS;
+use viaduct_messages::foxglove::Log;
+use viaduct_messages::viaduct::its::{Direction, Edition, MessageType, V2xMessage};
+use viaduct_node::{Component, Context, Edge, Edges, Graph, Kind, Node, StartError};
+
+/// Patience of a test with other processes; passing it is a failure whatever the machine does.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < PATIENCE, "it does not happen that {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// Whether a program is installed; says so where it is not.
+pub(crate) fn has(program: &str) -> bool {
+    let places = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
+    let found = places.split(':').any(|place| std::path::Path::new(place).join(program).is_file());
+    if !found {
+        println!("skipped: `{program}` is not installed");
+    }
+    found
+}
+
+/// Declares what the tests publish on the node's bus.
+struct Feed;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FeedSettings {}
+
+/// Offered by the feed.
+const FEED: Qos = Qos::keep_last(1);
+
+impl Component for Feed {
+    type Settings = FeedSettings;
+
+    fn edges(_: &FeedSettings) -> Edges {
+        let output = |pattern: &str, type_info| Edge {
+            setting: String::new(),
+            pattern: pattern.to_owned(),
+            type_info: Some(type_info),
+            qos: FEED,
+        };
+        let outputs = vec![output("log/*", TypeInfo::of::<Log>()), output("its/rx/*", TypeInfo::of::<V2xMessage>())];
+        Edges { outputs, ..Edges::default() }
+    }
+
+    fn start(_: FeedSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
+        Ok(Self)
+    }
+}
+
+pub(crate) struct TestNode {
+    node: Node,
+    logs: Publisher<Log>,
+    _runtime: tokio::runtime::Runtime,
+}
+
+fn kinds() -> Vec<Kind> {
+    let feed = Kind::of::<Feed>("feed", "Declares what a test publishes.", "");
+    KINDS.iter().copied().chain([feed]).collect()
+}
+
+impl TestNode {
+    pub(crate) fn start(text: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let graph = Graph::resolve("test.yaml", text, &kinds()).unwrap_or_else(|error| panic!("{error}"));
+        let node = Node::start(graph, runtime.handle()).unwrap_or_else(|error| panic!("{error}"));
+        let logs = node.bus().publisher("log/n", FEED, "feed").unwrap();
+        Self { node, logs, _runtime: runtime }
+    }
+
+    /// Why a node does not start.
+    pub(crate) fn refused(text: &str) -> String {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        match Graph::resolve("test.yaml", text, &kinds()) {
+            Err(error) => error.to_string(),
+            Ok(graph) => Node::start(graph, runtime.handle()).err().expect("is accepted").to_string(),
+        }
+    }
+
+    pub(crate) fn bus(&self) -> Bus {
+        self.node.bus().clone()
+    }
+
+    pub(crate) fn log(&self, topic: &str, message: &str) {
+        let publisher = self.node.bus().publisher::<Log>(topic, FEED, "feed").unwrap();
+        publisher.publish(Log { message: message.to_owned(), ..Log::default() }).unwrap();
+    }
+
+    /// Publishes logs with these numbers, not faster than the bridge takes them: what the bus itself loses is not what
+    /// is tested.
+    pub(crate) fn logs(&self, numbers: Range<usize>) {
+        let bus = self.bus();
+        let (before, first) = (count(&bus, "uplink", "taken"), numbers.start);
+        let taken = |number: usize| (number - first) as u64;
+        for number in numbers.clone() {
+            self.logs.publish(Log { message: number.to_string(), ..Log::default() }).unwrap();
+            if number % 256 == 255 {
+                eventually("the bridge takes", || count(&bus, "uplink", "taken") - before > taken(number));
+            }
+        }
+        eventually("the bridge takes all", || count(&bus, "uplink", "taken") - before >= taken(numbers.end));
+    }
+
+    /// Publishes so many logs without looking at who takes them; a subscription holds 1024.
+    pub(crate) fn burst(&self, count: usize) {
+        for number in 0..count {
+            self.logs.publish(Log { message: number.to_string(), ..Log::default() }).unwrap();
+        }
+    }
+
+    pub(crate) fn v2x(&self, topic: &str, message: V2xMessage) {
+        self.node.bus().publisher::<V2xMessage>(topic, FEED, "feed").unwrap().publish(message).unwrap();
+    }
+
+    pub(crate) fn stop(self) -> bool {
+        self.node.stop()
+    }
+}
+
+/// The CAM of the test vectors.
+pub(crate) fn cam() -> V2xMessage {
+    let text = include_str!("../../../../testdata/its/cam.hex");
+    let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
+    let octets = (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap());
+    let frame = bytes::Bytes::from(octets.collect::<Vec<u8>>());
+    let reception = viaduct_units::Tai::from_nanos(0);
+    let viaduct_its::Frame::Message(received) = viaduct_its::decode_frame(reception, &frame).unwrap() else { panic!() };
+    V2xMessage {
+        direction: Direction::Received.into(),
+        r#type: MessageType::Cam.into(),
+        edition: Edition::CamEn3026372V141.into(),
+        station_id: received.summary.station_id,
+        receiver: "edge/station".to_owned(),
+        payload: received.payload.clone(),
+        ..V2xMessage::default()
+    }
+}
+
+/// What a component has counted under a name, all reasons together.
+pub(crate) fn count(bus: &Bus, component: &str, name: &str) -> u64 {
+    let counters = bus.snapshot().counters;
+    counters.iter().filter(|one| one.component == component && one.name == name).map(|one| one.value).sum()
+}
+
+/// What became of a bridge's messages.
+pub(crate) struct Account {
+    pub(crate) taken: u64,
+    pub(crate) published: u64,
+    dropped: Vec<(String, u64)>,
+}
+
+impl Account {
+    pub(crate) fn of(bus: &Bus, component: &str) -> Self {
+        let counters = bus.snapshot().counters.into_iter();
+        let dropped = counters.filter(|one| one.component == component && one.name == "dropped");
+        let account = Self {
+            taken: count(bus, component, "taken"),
+            published: count(bus, component, "published"),
+            dropped: dropped.map(|one| (one.reason.unwrap(), one.value)).collect(),
+        };
+        // After the stop the outbox is empty.
+        assert_eq!(account.taken, account.published + account.dropped(), "{:?}", account.dropped);
+        account
+    }
+
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.iter().map(|(_, value)| value).sum()
+    }
+
+    pub(crate) fn reason(&self, reason: &str) -> u64 {
+        self.dropped.iter().filter(|(name, _)| name == reason).map(|(_, value)| value).sum()
+    }
+}
+
+/// The logs in the order in which each was first seen.
+pub(crate) fn first_seen(seen: &[PublishPacket]) -> Vec<String> {
+    let mut known = std::collections::HashSet::new();
+    let text = |packet: &PublishPacket| {
+        let json: serde_json::Value = serde_json::from_slice(&packet.payload).unwrap();
+        json["message"].as_str().unwrap().to_owned()
+    };
+    seen.iter().map(text).filter(|text| known.insert(text.clone())).collect()
+}
+
+/// Packets on a blocking socket.
+struct Wire {
+    stream: TcpStream,
+    incoming: BytesMut,
+}
+
+impl Wire {
+    fn new(stream: TcpStream) -> Self {
+        stream.set_nodelay(true).unwrap();
+        Self { stream, incoming: BytesMut::new() }
+    }
+
+    fn write(&mut self, packet: &Packet) -> Option<()> {
+        let mut octets = BytesMut::new();
+        encode_packet_to_buffer(packet, &mut octets).unwrap();
+        self.stream.write_all(&octets).ok()
+    }
+
+    /// The next packet; `None` when the other side is gone.
+    fn read(&mut self) -> Option<Packet> {
+        loop {
+            if let Some(packet) = decode_buffered_packet(&mut self.incoming, 5, usize::MAX).unwrap() {
+                return Some(packet);
+            }
+            let mut chunk = [0; 65_536];
+            match self.stream.read(&mut chunk) {
+                Ok(0) | Err(_) => return None,
+                Ok(count) => self.incoming.extend_from_slice(&chunk[..count]),
+            }
+        }
+    }
+}
+
+/// How a scripted broker behaves.
+#[derive(Clone, Copy)]
+pub(crate) struct Script {
+    /// Messages of each connection that it acknowledges.
+    pub(crate) acknowledge: usize,
+    /// Messages after which it closes a connection.
+    pub(crate) close_after: Option<usize>,
+    /// What it says in its CONNACK.
+    pub(crate) receive_maximum: Option<u16>,
+    pub(crate) packet_octets_max: Option<u32>,
+    /// What it says in its PUBACKs.
+    pub(crate) answer: ReasonCode,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            acknowledge: usize::MAX,
+            close_after: None,
+            receive_maximum: None,
+            packet_octets_max: None,
+            answer: ReasonCode::Success,
+        }
+    }
+}
+
+/// A broker for publishers only, that behaves as a script says and keeps what it saw.
+pub(crate) struct ScriptedBroker {
+    pub(crate) port: u16,
+    seen: Seen,
+    unacknowledged_max: Arc<AtomicUsize>,
+}
+
+type Seen = Arc<Mutex<Vec<PublishPacket>>>;
+
+impl ScriptedBroker {
+    pub(crate) fn start(script: Script) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (seen, unacknowledged_max) = (Seen::default(), Arc::<AtomicUsize>::default());
+        let (kept, most) = (Arc::clone(&seen), Arc::clone(&unacknowledged_max));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                serve(script, Wire::new(stream.unwrap()), &kept, &most);
+            }
+        });
+        Self { port, seen, unacknowledged_max }
+    }
+
+    pub(crate) fn seen(&self) -> Vec<PublishPacket> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn eventually(&self, what: &str, condition: impl Fn(&[PublishPacket]) -> bool) {
+        eventually(what, || condition(&self.seen.lock().unwrap()));
+    }
+
+    /// The most messages that were unacknowledged at a time.
+    pub(crate) fn unacknowledged_max(&self) -> usize {
+        self.unacknowledged_max.load(Ordering::SeqCst)
+    }
+}
+
+/// One connection; acknowledgements are held back as long as more packets are there, so that the window shows.
+fn serve(script: Script, mut wire: Wire, seen: &Seen, unacknowledged_max: &AtomicUsize) -> Option<()> {
+    let Packet::Connect(_) = wire.read()? else { panic!("no CONNECT") };
+    let mut answer = ConnAckPacket::new(false, ReasonCode::Success);
+    if let Some(receive_maximum) = script.receive_maximum {
+        answer = answer.with_receive_maximum(receive_maximum);
+    }
+    if let Some(octets) = script.packet_octets_max {
+        answer = answer.with_maximum_packet_size(octets);
+    }
+    wire.write(&Packet::ConnAck(answer))?;
+    let (mut count, mut waiting) = (0, Vec::new());
+    loop {
+        let Packet::Publish(packet) = wire.read()? else {
+            // DISCONNECT, or a ping that nobody waits for in a test.
+            continue;
+        };
+        count += 1;
+        if packet.qos == QoS::AtLeastOnce {
+            waiting.push(packet.packet_id.unwrap());
+            unacknowledged_max.fetch_max(waiting.len(), Ordering::SeqCst);
+        }
+        if count <= script.acknowledge || packet.qos == QoS::AtMostOnce {
+            seen.lock().unwrap().push(packet);
+        }
+        if script.close_after == Some(count) {
+            return None;
+        }
+        if wire.incoming.is_empty() && count <= script.acknowledge {
+            for id in waiting.drain(..) {
+                wire.write(&Packet::PubAck(PubAckPacket::new_with_reason(id, script.answer)))?;
+            }
+        }
+    }
+}
+
+/// A subscriber with QoS 0 that comes back as often as its broker does, and keeps what it saw.
+pub(crate) struct Subscriber {
+    seen: Seen,
+    sessions: Arc<AtomicUsize>,
+}
+
+impl Subscriber {
+    /// Returns when it has subscribed.
+    pub(crate) fn start(port: u16, filter: &str) -> Self {
+        let (seen, sessions) = (Seen::default(), Arc::<AtomicUsize>::default());
+        let (kept, counted, filter) = (Arc::clone(&seen), Arc::clone(&sessions), filter.to_owned());
+        std::thread::spawn(move || {
+            loop {
+                subscribe(port, &filter, &kept, &counted);
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        eventually("the subscriber is there", || sessions.load(Ordering::SeqCst) == 1);
+        Self { seen, sessions }
+    }
+
+    /// How often it has subscribed.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn seen(&self) -> Vec<PublishPacket> {
+        self.seen.lock().unwrap().clone()
+    }
+
+    pub(crate) fn eventually(&self, what: &str, condition: impl Fn(&[PublishPacket]) -> bool) {
+        eventually(what, || condition(&self.seen.lock().unwrap()));
+    }
+
+    pub(crate) fn wait_for(&self, count: usize) -> Vec<PublishPacket> {
+        self.eventually("messages arrive", |seen| seen.len() >= count);
+        self.seen()
+    }
+}
+
+fn subscribe(port: u16, filter: &str, seen: &Seen, sessions: &AtomicUsize) -> Option<()> {
+    let mut wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).ok()?);
+    let options = ConnectOptions::new("subscriber").with_keep_alive(Duration::ZERO);
+    wire.write(&Packet::Connect(Box::new(ConnectPacket::new(options.protocol_options))))?;
+    let Packet::ConnAck(_) = wire.read()? else { panic!("no CONNACK") };
+    let options = SubscriptionOptions { qos: QoS::AtMostOnce, ..SubscriptionOptions::default() };
+    let packet = SubscribePacket {
+        packet_id: 1,
+        filters: vec![TopicFilter { filter: filter.to_owned(), options }],
+        properties: mqtt5::Properties::default(),
+        protocol_version: 5,
+    };
+    wire.write(&Packet::Subscribe(packet))?;
+    let Packet::SubAck(_) = wire.read()? else { panic!("no SUBACK") };
+    sessions.fetch_add(1, Ordering::SeqCst);
+    loop {
+        if let Packet::Publish(packet) = wire.read()? {
+            seen.lock().unwrap().push(packet);
+        }
+    }
+}
+
+/// A Mosquitto that is killed when dropped.
+pub(crate) struct Mosquitto {
+    process: Child,
+}
+
+impl Mosquitto {
+    pub(crate) fn start(port: u16) -> Self {
+        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
+        let mut command = Command::new("mosquitto");
+        command.env("PATH", path).args(["-p", &port.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+        let process = command.spawn().unwrap();
+        eventually("Mosquitto listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Self { process }
+    }
+}
+
+impl Drop for Mosquitto {
+    fn drop(&mut self) {
+        // SIGKILL: it has no time to write or to say anything.
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+/// Hands connections on to a port while it is open, and refuses them while it is closed.
+pub(crate) struct Gate {
+    pub(crate) port: u16,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Gate {
+    pub(crate) fn start(to: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let is_open = Arc::<AtomicBool>::default();
+        let open = Arc::clone(&is_open);
+        std::thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                if open.load(Ordering::SeqCst)
+                    && let Ok(server) = TcpStream::connect(("127.0.0.1", to))
+                {
+                    hand_on(client.try_clone().unwrap(), server.try_clone().unwrap());
+                    hand_on(server, client);
+                }
+            }
+        });
+        Self { port, is_open }
+    }
+
+    pub(crate) fn open(&self) {
+        self.is_open.store(true, Ordering::SeqCst);
+    }
+
+    /// Refuses new connections; those that there are stay.
+    pub(crate) fn close(&self) {
+        self.is_open.store(false, Ordering::SeqCst);
+    }
+}
+
+fn hand_on(mut from: TcpStream, mut to: TcpStream) {
+    from.set_nodelay(true).unwrap();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
+    });
+}
