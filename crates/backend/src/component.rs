@@ -31,7 +31,9 @@ pub struct ApiServer {
     backend: Arc<Backend>,
     /// Where messages are measured when they can be asked for.
     hop: Hop,
+    /// Received = inserted + dropped by reason.
     received: Counter,
+    inserted: Counter,
     dropped: [(Rejected, Counter); Rejected::ALL.len()],
 }
 
@@ -60,7 +62,13 @@ impl Component for ApiServer {
         }
         context.every(TICK, |server, out| server.backend.tick(out.now));
         let dropped = Rejected::ALL.map(|reason| (reason, context.counter_for("dropped", reason.label())));
-        Ok(Self { backend, hop: context.hop(), received: context.counter("received"), dropped })
+        Ok(Self {
+            backend,
+            hop: context.hop(),
+            received: context.counter("received"),
+            inserted: context.counter("inserted"),
+            dropped,
+        })
     }
 }
 
@@ -69,7 +77,10 @@ impl ApiServer {
     fn on_message(&mut self, message: Sample<V2xMessage>, _: &mut Out) {
         self.received.increment();
         match self.backend.insert(&message) {
-            Ok(()) => self.hop.mark(message.meta(), clock::tai()),
+            Ok(()) => {
+                self.inserted.increment();
+                self.hop.mark(message.meta(), clock::tai());
+            }
             Err(refused) => self.count(refused),
         }
     }

@@ -1,0 +1,57 @@
+# What people type. Each target does its own set-up: it installs what is missing where it can, and otherwise names it.
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-rust test-dashboard lint fuzz bench bench-its bench-bus dashboard build setup clean screenshot
+
+CARGO ?= cargo
+VIADUCT := target/release/viaduct
+DASHBOARD_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune -o -path dashboard/dist -prune -o -type f -print 2>/dev/null)
+
+help:  ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build  ## Vehicles, an edge node and its API with a live map, on this machine (ARGS="--vehicles 200")
+	$(VIADUCT) demo $(ARGS)
+
+test: test-rust test-dashboard  ## All tests
+
+test-rust: setup dashboard/dist/index.html
+	VIADUCT_PYTHON=$(CURDIR)/.cache/venv/bin/python $(CARGO) test --workspace --no-fail-fast
+
+test-dashboard: dashboard/dist/index.html
+	cd dashboard && npm run --silent check && npm test --silent
+
+lint:  ## Formatting and clippy without warnings
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+fuzz:  ## A million inputs for each decoder (RUNS=1000000)
+	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
+
+bench: bench-its bench-bus  ## Both benches
+
+bench-its: build  ## C-ITS: codecs, packets to MQTT and API (writes bench-its.json)
+	$(VIADUCT) bench its --json bench-its.json
+
+bench-bus: build  ## The bus: latency by size and executor (writes bench-bus.json)
+	$(VIADUCT) bench bus --json bench-bus.json
+
+build: dashboard/dist/index.html  ## The binary, with the dashboard in it
+	@scripts/setup toolchain
+	$(CARGO) build --release -p viaduct-cli
+
+dashboard: dashboard/dist/index.html  ## The web page (needs Node.js)
+
+dashboard/dist/index.html: $(DASHBOARD_SOURCES)
+	@scripts/setup node
+	cd dashboard && npm ci --silent --no-audit --no-fund && npm run --silent build
+	@touch $@
+
+setup:  ## What the tests need: programs from Debian's packages, a Python environment
+	@scripts/setup toolchain peers python
+
+screenshot: build  ## The picture in the README
+	scripts/screenshot $(VIADUCT) docs/dashboard.png
+
+clean:  ## Everything that was built
+	$(CARGO) clean
+	rm -rf .cache dashboard/dist dashboard/node_modules

@@ -1,0 +1,62 @@
+//! The arrows between crates are those of ARCHITECTURE.md.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
+
+/// Crate and what it may use, from the table under "Code map".
+fn documented() -> BTreeMap<String, BTreeSet<String>> {
+    let table = ARCHITECTURE.split("## Code map").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = table.lines().filter(|line| line.starts_with("| `"));
+    rows.map(|row| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let uses = cells[2].split(", ").filter(|name| *name != "-").map(str::to_owned).collect();
+        (cells[0].trim_matches('`').to_owned(), uses)
+    })
+    .collect()
+}
+
+/// Crate and which crates of ours it builds with (what only tests use is free).
+fn actual() -> BTreeMap<String, BTreeSet<String>> {
+    let metadata = MetadataCommand::new().no_deps().exec().unwrap();
+    let short = |name: &str| name.strip_prefix("viaduct-").map(str::to_owned);
+    let packages = metadata.packages.iter();
+    packages
+        .map(|package| {
+            let built_with = package.dependencies.iter().filter(|used| used.kind != DependencyKind::Development);
+            (short(&package.name).unwrap(), built_with.filter_map(|used| short(&used.name)).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn crates_use_only_what_the_architecture_allows() {
+    let (documented, actual) = (documented(), actual());
+    assert_eq!(documented.keys().collect::<Vec<_>>(), actual.keys().collect::<Vec<_>>(), "a row a crate");
+    for (name, uses) in &actual {
+        let forbidden: Vec<_> = uses.difference(&documented[name]).collect();
+        assert!(forbidden.is_empty(), "crate `{name}` must not use {forbidden:?}");
+    }
+}
+
+#[test]
+fn only_etsi_names_rasn_and_only_components_name_mqtt() {
+    let metadata = MetadataCommand::new().no_deps().exec().unwrap();
+    let users = |external: &str| -> Vec<String> {
+        let uses = |package: &&cargo_metadata::Package| {
+            package.dependencies.iter().any(|used| used.name == external && used.kind != DependencyKind::Development)
+        };
+        metadata.packages.iter().filter(uses).map(|package| package.name.to_string()).collect()
+    };
+    assert_eq!(users("rasn"), ["viaduct-etsi"]);
+    assert_eq!(users("c-its-parser"), ["viaduct-etsi"]);
+    for pure in ["viaduct-its", "viaduct-etsi", "viaduct-units"] {
+        for banned in ["tokio", "socket2", "rand", "nix", "axum", "mqtt5", "tracing"] {
+            assert!(!users(banned).iter().any(|user| user == pure), "{pure} uses {banned}");
+        }
+    }
+}
