@@ -1,6 +1,7 @@
 //! asn1tools over ETSI's modules as an oracle: another UPER codec, from another source of types, gives the same values.
 //!
-//! It needs a Python that has asn1tools: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository.
+//! It needs a Python that has asn1tools: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository, made by
+//! `python3 -m venv .cache/venv && .cache/venv/bin/pip install asn1tools==0.169.0`.
 
 #![allow(
     clippy::unwrap_used,
