@@ -10,6 +10,7 @@ pub mod its_station;
 pub mod mqtt;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
+pub mod mqtt_probe;
 
 use viaduct_node::Kind;
 
@@ -30,5 +31,10 @@ pub const KINDS: &[Kind] = &[
         "mqtt_broker",
         "An MQTT broker (3.1.1 and 5) inside the node, with topics of the bus published in it without a socket.",
         "{ listen: \"127.0.0.1:0\" }",
+    ),
+    Kind::of::<mqtt_probe::MqttProbe>(
+        "mqtt_probe",
+        "Subscribes to an MQTT broker and measures when messages arrive.",
+        "{ broker: \"mqtt://127.0.0.1:1883\" }",
     ),
 ];
