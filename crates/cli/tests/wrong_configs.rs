@@ -52,7 +52,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("missing name", "components: {}\n".into(), "missing field `node`"),
         ("bad name", "node: my node\ncomponents: {}\n".into(), "node.yaml:1:1: node: `my node`: a name may have letters"),
         ("no components", "node: edge\n".into(), "node.yaml: components: a node needs at least one component"),
-        ("duplicate key", with_station("  station:\n    kind: fleet\n"), "node.yaml:8:3: duplicate mapping key: station"),
+        ("duplicate key", with_station("  station:\n    kind: fleet\n"), "node.yaml:8:3: components.station: duplicate mapping key `station`"),
         ("unknown kind", "node: edge\ncomponents:\n  it: { kind: its_staton }\n".into(),
             "node.yaml:3:9: components.it.kind: there is no kind `its_staton`; did you mean `its_station`?"),
         ("unknown setting", one("fleet", "{ vehicle: 3 }"), "node.yaml:5:17: components.it.settings.vehicle: unknown field `vehicle`, expected one of vehicles"),
@@ -73,7 +73,7 @@ fn each_mistake_is_one_line_with_its_place() {
             "components.it.settings.link_address: `02:00` is not six octets"),
         ("unfed input", "node: edge\ncomponents:\n  it:\n    kind: api\n    settings: { topics: [ its/rx/* ] }\n".into(),
             "node.yaml:5:27: components.it.settings.topics.0: no component of the node publishes `its/rx/*`; it publishes nothing"),
-        ("bad pattern", with_station("  web: { kind: api, settings: { topics: [ \"its/#\" ] } }\n"), "components.web.settings.topics.0"),
+        ("bad pattern", with_station("  web: { kind: api, settings: { topics: [ \"its/#\" ] } }\n"), "node.yaml:8:33: components.web.settings.topics: `its/#` is not a topic name: a level may have"),
         ("bad broker", with_station("  up: { kind: mqtt_bridge, settings: { broker: \"localhost\", routes: [ { from: its/rx/* } ] } }\n"),
             "components.up.settings.broker"),
         ("bad template", with_station("  up: { kind: mqtt_bridge, settings: { broker: \"mqtt://localhost\", routes: [ { from: its/rx/*, to: \"{vin}\" } ] } }\n"),
@@ -88,14 +88,15 @@ fn each_mistake_is_one_line_with_its_place() {
         ("anchor bomb", anchor_bomb, "node.yaml"),
     ];
     assert!(cases.len() >= 20);
+    let mut wrong = Vec::new();
     for (what, text, expected) in &cases {
         let (code, said) = check(text);
-        assert_eq!(code, 2, "{what}: exit code; it said {said}");
-        assert!(said.contains(expected), "{what}: expected `{expected}` in\n{said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{what}: more than one line:\n{said}");
-        assert!(said.starts_with("viaduct: node.yaml"), "{what}: {said}");
-        assert!(said.len() < 600, "{what}: too long to read:\n{said}");
+        let one_line = said.trim_end().lines().count() == 1 && said.len() < 600;
+        if code != 2 || !one_line || !said.starts_with("viaduct: node.yaml") || !said.contains(expected) {
+            wrong.push(format!("{what}: exit code {code}, expected `{expected}` in one line, it said:\n{said}"));
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]

@@ -99,7 +99,7 @@ impl RoadNetwork {
         for pair in points.windows(2) {
             distances.push(distances.last().copied().unwrap_or(0.0) + pair[0].distance(pair[1]).value());
         }
-        if distances.last().is_none_or(|length| !(*length > 1.0)) {
+        if distances.last().is_none_or(|length| length.is_nan() || *length <= 1.0) {
             return Err(format!("road {index} is not longer than a metre"));
         }
         let speed_limit = feature.properties.speed_limit_mps.unwrap_or(13.9);
@@ -129,7 +129,7 @@ impl RoadNetwork {
 
     /// One of the [`Self::lane_count`] lanes.
     pub(super) fn lane(&self, index: usize) -> Lane {
-        Lane { road: index / 2 % self.roads.len(), forward: index % 2 == 0 }
+        Lane { road: index / 2 % self.roads.len(), forward: index.is_multiple_of(2) }
     }
 
     pub(super) fn length(&self, lane: Lane) -> Metres {

@@ -96,7 +96,7 @@ impl Runner {
         loop {
             let deadline = self.sleep_until_timeout();
             tokio::select! {
-                datagram = socket.receive() => self.take_datagrams(datagram?, &mut socket)?,
+                datagram = socket.receive() => self.take_datagrams(&datagram?, &mut socket)?,
                 () = deadline => self.handle_timeout(),
                 request = next_request(self.requests.as_ref()) => self.handle_request(&request),
                 () = stop.asked() => break,
@@ -105,7 +105,7 @@ impl Runner {
         }
         // What the kernel received before the stop is part of what was received.
         while let Some(datagram) = socket.try_receive()? {
-            self.handle_datagram(datagram);
+            self.handle_datagram(&datagram);
         }
         Ok(())
     }
@@ -133,18 +133,18 @@ impl Runner {
         }
     }
 
-    fn take_datagrams(&mut self, first: Datagram, socket: &mut MulticastSocket) -> Result<(), std::io::Error> {
+    fn take_datagrams(&mut self, first: &Datagram, socket: &mut MulticastSocket) -> Result<(), std::io::Error> {
         self.handle_datagram(first);
         for _ in 1..DATAGRAMS_PER_TURN_MAX {
             match socket.try_receive()? {
-                Some(datagram) => self.handle_datagram(datagram),
+                Some(datagram) => self.handle_datagram(&datagram),
                 None => break,
             }
         }
         Ok(())
     }
 
-    fn handle_datagram(&mut self, datagram: Datagram) {
+    fn handle_datagram(&mut self, datagram: &Datagram) {
         if let Some(total) = datagram.kernel_drops {
             let new = total.wrapping_sub(self.counts.kernel_drops_seen);
             self.counts.kernel_drops_seen = total;

@@ -180,7 +180,7 @@ pub(crate) fn mac_of_station(station_id: u32) -> MacAddress {
 }
 
 fn parse_mac(text: &str) -> Option<MacAddress> {
-    let octets: Option<Vec<u8>> = text.split(':').map(|pair| hex_pair(pair)).collect();
+    let octets: Option<Vec<u8>> = text.split(':').map(hex_pair).collect();
     octets.and_then(|octets| octets.try_into().ok()).map(MacAddress)
 }
 

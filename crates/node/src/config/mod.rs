@@ -184,6 +184,8 @@ fn check_name(name: &str) -> Result<(), String> {
 pub(crate) fn yaml_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
         with_snippet: false,
+        // Which number a setting takes is for its kind to say, with the setting's name.
+        non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::PassThrough,
         budget: serde_saphyr::budget! {
             max_events: 100_000,
             max_aliases: 100,

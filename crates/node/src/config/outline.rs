@@ -33,7 +33,10 @@ struct Item {
 impl Outline {
     /// The outline of a text; `None` where it is not YAML.
     pub(crate) fn of(text: &str) -> Option<Self> {
-        let root: Item = serde_saphyr::from_str_with_options(text, yaml_options()).ok()?;
+        // A key that stands twice is an error to be shown at its place, so the outline has both.
+        let mut options = yaml_options();
+        options.duplicate_keys = serde_saphyr::DuplicateKeyPolicy::PassThrough;
+        let root: Item = serde_saphyr::from_str_with_options(text, options).ok()?;
         Some(Self { root })
     }
 
