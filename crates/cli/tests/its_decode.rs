@@ -1,0 +1,109 @@
+//! `viaduct its decode`: what is printed of a capture.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests may panic and print")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn decode(capture: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["its", "decode"]).arg(capture).args(arguments).output().unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The sample capture, where the data folder is there.
+fn sample() -> Option<PathBuf> {
+    let data = std::env::var_os("VIADUCT_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
+    let path = data.join("v2x/cam_cpm_r2_unsecured.pcap");
+    if !path.exists() {
+        println!("skipped: {} is not there; VIADUCT_DATA names the data folder", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+/// A classic pcap of the committed vectors and one frame that is no packet.
+fn capture_of_vectors() -> tempfile::NamedTempFile {
+    let mut octets = Vec::new();
+    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        octets.extend(word.to_le_bytes());
+    }
+    let mut frames: Vec<Vec<u8>> = Vec::new();
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(root().join("testdata/its")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|extension| extension == "hex")) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let digits: String = text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .flat_map(str::chars)
+            .filter(char::is_ascii_hexdigit)
+            .collect();
+        frames.push(
+            (0..digits.len() / 2).map(|at| u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).unwrap()).collect(),
+        );
+    }
+    frames.push(vec![0; 60]);
+    for frame in frames {
+        let length = u32::try_from(frame.len()).unwrap();
+        for word in [1_726_061_434, 0, length, length] {
+            octets.extend(word.to_le_bytes());
+        }
+        octets.extend(frame);
+    }
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), octets).unwrap();
+    file
+}
+
+#[test]
+fn the_sample_capture_gives_929_messages_and_no_drop() {
+    let Some(path) = sample() else { return };
+    let output = decode(&path, &["--json-lines"]);
+    assert!(output.status.success());
+    let summary = String::from_utf8(output.stderr).unwrap();
+    assert!(summary.starts_with("929 frames: 929 messages, 0 beacons, 0 dropped\n"), "{summary}");
+    let lines: Vec<Value> = output
+        .stdout
+        .split(|octet| *octet == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect();
+    let of_type = |kind: &str| lines.iter().filter(|line| line["type"] == kind).count();
+    assert_eq!((lines.len(), of_type("cam"), of_type("cpm")), (929, 367, 562));
+    let objects = lines
+        .iter()
+        .flat_map(|line| line["message"]["payload"]["cpmContainers"].as_array().cloned().unwrap_or_default());
+    let objects = objects
+        .filter(|container| container["containerId"] == 5)
+        .map(|container| container["containerData"]["perceivedObjects"].as_array().unwrap().len());
+    assert_eq!(objects.sum::<usize>(), 686, "perceived objects, containers expanded");
+}
+
+#[test]
+fn messages_go_to_stdout_and_drops_with_their_reason_to_stderr() {
+    let capture = capture_of_vectors();
+    let output = decode(capture.path(), &["--json-lines"]);
+    assert!(output.status.success());
+    let summary = String::from_utf8(output.stderr).unwrap();
+    assert!(summary.contains("dropped: secured") && summary.contains("dropped: not_geonetw"), "{summary}");
+    let first: Value = serde_json::from_slice(output.stdout.split(|octet| *octet == b'\n').next().unwrap()).unwrap();
+    assert_eq!((&first["security"], &first["access"]), (&"unsecured".into(), &"replay".into()));
+    let without = decode(capture.path(), &[]);
+    assert!(without.stdout.is_empty(), "only --json-lines prints messages");
+}
+
+#[test]
+fn what_is_no_capture_is_said_in_one_line() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "no capture").unwrap();
+    let output = decode(file.path(), &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.ends_with("is not a pcap or pcapng file\n") && said.lines().count() == 1, "{said}");
+}
