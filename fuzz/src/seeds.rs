@@ -62,6 +62,34 @@ pub(crate) fn json_cpms() -> Vec<Vec<u8>> {
     texts.collect()
 }
 
+/// Classic pcap and pcapng of one frame each.
+pub(crate) fn captures() -> Vec<Vec<u8>> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let frame = [0xFF; 16];
+    let classic = [words(&[0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 1, 1_726_061_434, 92_870, 16, 16]), frame.to_vec()];
+    let section = words(&[0x0A0D_0D0A, 28, 0x1A2B_3C4D, 1, 0xFFFF_FFFF, 0xFFFF_FFFF, 28]);
+    let interface = words(&[1, 20, 1, 65_535, 20]);
+    let packet = [words(&[6, 48, 0, 0x0006_21D4, 0x9D5B_4F6B, 16, 16]), frame.to_vec(), words(&[48])].concat();
+    vec![classic.concat(), [section, interface, packet].concat()]
+}
+
+pub(crate) fn hops() -> Vec<Vec<u8>> {
+    let full = (0..8).fold("-9223372036854775808".to_owned(), |text, index| format!("{text};hop_{index}:{index}"));
+    vec![b"1726061471092870123;station:1726061471092970456;uplink:1726061471093070789".to_vec(), full.into_bytes()]
+}
+
+/// The project's own configs: every key that they use is one to be mutated.
+pub(crate) fn configs() -> Vec<Vec<u8>> {
+    [
+        include_str!("../../configs/vehicles.yaml"),
+        include_str!("../../configs/uplink.yaml"),
+        "node: a\ncomponents:\n  s: {kind: its_station, run: inline, settings: {station_id: 1, access: {udp_multicast: {}}}}\n  b: {kind: mqtt_broker, settings: {listen: \"127.0.0.1:0\", routes: [{from: its/rx/*}]}}\n",
+        "node: a\ncomponents: &x\n  s: &y {kind: fleet, settings: {vehicles: 3}}\n  t: *y\n",
+    ]
+    .map(|text| text.as_bytes().to_vec())
+    .to_vec()
+}
+
 /// A beacon frame: the captured CAM's link header and position vector behind the headers of a beacon.
 fn beacon() -> Vec<u8> {
     let cam = octets(CAM);

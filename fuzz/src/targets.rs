@@ -1,6 +1,9 @@
 //! The targets, and what must hold for each.
 
+use std::path::Path;
+
 use bytes::Bytes;
+use viaduct_components::{KINDS, capture::Capture, mqtt::hops};
 use viaduct_etsi::{cam_en302637_2_v141 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
 use viaduct_its::{
     Event, Station, StationSettings,
@@ -8,6 +11,7 @@ use viaduct_its::{
     btp::BtpHeader,
     geonet::{self, CommonNextHeader, PacketBody},
 };
+use viaduct_node::Graph;
 use viaduct_units::{Mono, Now, Tai, TimestampIts};
 
 use crate::seeds;
@@ -32,7 +36,36 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_cam", run: json_cam, seeds: seeds::json_cams },
     Target { name: "json_cpm", run: json_cpm, seeds: seeds::json_cpms },
     Target { name: "frame", run: frame, seeds: seeds::frames },
+    Target { name: "capture", run: capture, seeds: seeds::captures },
+    Target { name: "hops", run: hops, seeds: seeds::hops },
+    Target { name: "config", run: config, seeds: seeds::configs },
 ];
+
+/// A capture file: it ends after finitely many frames, and after the first error.
+pub fn capture(octets: &[u8]) {
+    let file = std::io::Cursor::new(octets.to_vec());
+    let Ok(capture) = Capture::from_reader(Path::new("fuzz.pcap"), file) else { return };
+    let frames: Vec<_> = capture.collect();
+    assert!(frames.iter().rev().skip(1).all(Result::is_ok), "frames after an error");
+    assert!(frames.iter().flatten().map(|frame| frame.octets.len()).sum::<usize>() <= octets.len());
+}
+
+/// The user property that carries a message's way: what is read is written as it was.
+pub fn hops(octets: &[u8]) {
+    let Ok(text) = std::str::from_utf8(octets) else { return };
+    if let Ok(meta) = hops::parse(text) {
+        assert_eq!(hops::write(&meta), text);
+    }
+}
+
+/// A config file: a graph, or one line that says what is wrong.
+pub fn config(octets: &[u8]) {
+    let Ok(text) = std::str::from_utf8(octets) else { return };
+    if let Err(error) = Graph::resolve("node.yaml", text, KINDS) {
+        let said = error.to_string();
+        assert!(said.starts_with("node.yaml") && said.len() < 8192, "{said}");
+    }
+}
 
 /// A GeoNetworking packet: the payload is inside the packet, and the position vector is written as it was read.
 pub fn geonet(octets: &[u8]) {

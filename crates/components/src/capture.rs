@@ -10,7 +10,7 @@ use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 use viaduct_units::Tai;
 
 /// Octets that the reader holds at a time; a block of the file must fit.
-const BUFFER_OCTETS: usize = 1 << 20;
+const BUFFER_OCTETS: usize = 256 << 10;
 
 /// Reads that one block may take.
 const REFILLS_MAX: u32 = 64;
@@ -87,7 +87,15 @@ impl Capture {
     /// The file cannot be read or is not a capture.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let file = File::open(path).map_err(|cause| CaptureError::Io { path: path.to_owned(), cause })?;
-        let reader = create_reader(BUFFER_OCTETS, file).map_err(|error| match error {
+        Self::from_reader(path, file)
+    }
+
+    /// Reads a capture from elsewhere; `path` is how errors call it.
+    ///
+    /// # Errors
+    /// The octets are not a capture.
+    pub fn from_reader(path: &Path, source: impl io::Read + Send + 'static) -> Result<Self, CaptureError> {
+        let reader = create_reader(BUFFER_OCTETS, source).map_err(|error| match error {
             PcapError::ReadError => {
                 CaptureError::Io { path: path.to_owned(), cause: io::Error::other("the file cannot be read") }
             }
