@@ -1,1 +1,27 @@
-//! Placeholder.
+//! Benchmarks: each repeats the measurement of one paper on this machine and gives a [`Report`].
+//!
+//! A report has our rows, floor rows of the same run (what the kernel or the memory costs without us) and the paper's
+//! published figures. No sample is removed from a row.
+//!
+//! ```no_run
+//! let report = viaduct_bench::bus::run(&viaduct_bench::bus::Options::default())?;
+//! report.print_table()?;
+//! report.write_json("bus.json".as_ref())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod bus;
+
+mod error;
+mod floor;
+mod machine;
+mod paper;
+mod progress;
+mod report;
+mod statistics;
+mod sys;
+
+pub use error::BenchError;
+pub use machine::Machine;
+pub use report::{Report, Row};
+pub use statistics::Summary;

@@ -1,0 +1,180 @@
+//! What this machine takes without us: a hand-off between two threads, a copy, a socket.
+
+use std::hint::black_box;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::error::BenchError;
+use crate::sys;
+
+/// Memory that is larger than the caches.
+const COLD_OCTETS: usize = 64 << 20;
+
+/// A receiver that got nothing for this long ends.
+const SILENCE: Duration = Duration::from_millis(200);
+
+/// One-way latencies of a futex between two threads, in microseconds: the waker stamps, wakes, and sleeps until its next
+/// absolute deadline; the waiter reads the clock when it runs.
+pub(crate) fn futex(samples: usize, period: Duration) -> Result<Vec<f64>, BenchError> {
+    let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
+    let theirs = Arc::clone(&shared);
+    let waiter = move || {
+        let (word, stamp) = &*theirs;
+        let mut latencies = Vec::with_capacity(samples);
+        for seen in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
+            while word.load(Ordering::Acquire) <= seen {
+                sys::futex_wait(word, seen);
+            }
+            let sent = Duration::from_nanos(stamp.load(Ordering::Acquire));
+            latencies.push(micros(sys::monotonic().saturating_sub(sent)));
+        }
+        latencies
+    };
+    let waker = move || {
+        let (word, stamp) = &*shared;
+        sys::exact_timers();
+        let start = sys::monotonic() + period;
+        for number in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
+            sys::sleep_until(start + period * number);
+            stamp.store(nanos(sys::monotonic()), Ordering::Release);
+            word.store(number + 1, Ordering::Release);
+            sys::futex_wake(word);
+        }
+    };
+    let waiter = spawn("floor-waiter", waiter)?;
+    let waker = spawn("floor-waker", waker)?;
+    join("floor-waker", waker)?;
+    join("floor-waiter", waiter)
+}
+
+/// Times of a copy of that size within the caches, in microseconds.
+pub(crate) fn memcpy_hot(size: usize, samples: usize) -> Vec<f64> {
+    let (from, mut to) = (vec![1_u8; size], vec![2_u8; size]);
+    let copy = |_| timed(|| black_box(&mut to[..]).copy_from_slice(black_box(&from)));
+    // The first ones fetch the memory.
+    (0..samples + 2).map(copy).skip(2).collect()
+}
+
+/// Times of a copy of that size between places that are in no cache, in microseconds.
+pub(crate) fn memcpy_cold(size: usize, samples: usize) -> Vec<f64> {
+    let places = (COLD_OCTETS / size.max(1)).max(2);
+    let (from, mut to) = (vec![1_u8; places * size], vec![2_u8; places * size]);
+    let copy = |number: usize| {
+        let place = number % places * size..(number % places + 1) * size;
+        timed(|| black_box(&mut to[place.clone()]).copy_from_slice(black_box(&from[place.clone()])))
+    };
+    (0..samples).map(copy).collect()
+}
+
+/// What came through a socket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received {
+    pub(crate) messages: u64,
+    pub(crate) seconds: f64,
+    pub(crate) lost: u64,
+}
+
+/// How many datagrams of these lengths one thread receives while another sends as many as it can.
+pub(crate) fn udp_receive(lengths: &[usize], time: Duration) -> Result<Received, BenchError> {
+    let refused = BenchError::system("cannot open a UDP socket on loopback");
+    let receiver = UdpSocket::bind("127.0.0.1:0").map_err(&refused)?;
+    let address = receiver.local_addr().map_err(&refused)?;
+    receiver.set_read_timeout(Some(SILENCE)).map_err(&refused)?;
+    let sender = UdpSocket::bind("127.0.0.1:0").map_err(&refused)?;
+    sender.connect(address).map_err(&refused)?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let asked = Arc::clone(&stop);
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let cycle: Vec<usize> = lengths.to_vec();
+    let sending = spawn("floor-sender", move || {
+        let frame = vec![7_u8; longest];
+        let mut sent = 0_u64;
+        for length in cycle.iter().cycle() {
+            if asked.load(Ordering::Relaxed) {
+                break;
+            }
+            sent += u64::from(sender.send(&frame[..*length]).is_ok());
+        }
+        sent
+    })?;
+    let mut buffer = vec![0_u8; longest.max(1)];
+    let (mut messages, start) = (0_u64, Instant::now());
+    while start.elapsed() < time {
+        messages += u64::from(receiver.recv(black_box(&mut buffer)).is_ok());
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    stop.store(true, Ordering::Relaxed);
+    let sent = join("floor-sender", sending)?;
+    Ok(Received { messages, seconds, lost: sent.saturating_sub(messages) })
+}
+
+/// How many messages of these lengths, each written by itself, go through a TCP connection on loopback.
+pub(crate) fn tcp(lengths: &[usize], time: Duration) -> Result<Received, BenchError> {
+    let refused = BenchError::system("cannot connect by TCP on loopback");
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(&refused)?;
+    let mut sender = TcpStream::connect(listener.local_addr().map_err(&refused)?).map_err(&refused)?;
+    sender.set_nodelay(true).map_err(&refused)?;
+    let (mut receiver, _) = listener.accept().map_err(&refused)?;
+    let reading = spawn("floor-reader", move || {
+        let mut buffer = vec![0_u8; 64 << 10];
+        while matches!(receiver.read(black_box(&mut buffer)), Ok(1..)) {}
+    })?;
+    let longest = lengths.iter().copied().max().unwrap_or(0);
+    let message = vec![7_u8; longest];
+    let (mut messages, start) = (0_u64, Instant::now());
+    for length in lengths.iter().cycle() {
+        if start.elapsed() >= time {
+            break;
+        }
+        sender.write_all(&message[..*length]).map_err(&refused)?;
+        messages += 1;
+    }
+    drop(sender);
+    join("floor-reader", reading)?;
+    Ok(Received { messages, seconds: start.elapsed().as_secs_f64(), lost: 0 })
+}
+
+/// How long it takes, in microseconds.
+pub(crate) fn timed<R>(work: impl FnOnce() -> R) -> f64 {
+    let start = Instant::now();
+    black_box(work());
+    micros(start.elapsed())
+}
+
+pub(crate) fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
+
+/// Nanoseconds, which fit for 584 years.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn spawn<R: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<std::thread::JoinHandle<R>, BenchError> {
+    std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(BenchError::system("cannot start a thread"))
+}
+
+pub(crate) fn join<R>(name: &str, thread: std::thread::JoinHandle<R>) -> Result<R, BenchError> {
+    thread.join().map_err(|_| BenchError::broken(name, "the thread panicked"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_floor_gives_its_samples() {
+        assert_eq!(futex(5, Duration::from_millis(1)).unwrap().len(), 5);
+        assert_eq!(memcpy_hot(1024, 3).len(), 3);
+        assert_eq!(memcpy_cold(32 << 20, 3).len(), 3);
+        let time = Duration::from_millis(20);
+        assert!(udp_receive(&[40, 300], time).unwrap().messages > 0);
+        assert!(tcp(&[40, 300], time).unwrap().messages > 0);
+    }
+}

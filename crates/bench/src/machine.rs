@@ -1,0 +1,95 @@
+//! The machine that a report was measured on, and how busy it was with other things.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+/// The commit that was built; `unknown` where it was built outside a repository.
+pub(crate) const COMMIT: &str = env!("VIADUCT_COMMIT");
+
+/// The machine, and the state it was in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Cores that this process may use.
+    pub cpus: usize,
+    /// Name, release and version of the kernel.
+    pub kernel: String,
+    /// Load average of the minute before the run; 0 where the system does not say.
+    pub load: f64,
+    /// Share of the cores' time during the run that the hypervisor gave to others, 0 to 1.
+    pub steal: f64,
+}
+
+/// Watches the machine during a run.
+pub(crate) struct Watch {
+    load: f64,
+    before: CpuTime,
+}
+
+impl Watch {
+    pub(crate) fn start() -> Self {
+        let load = fs::read_to_string("/proc/loadavg").ok();
+        let load = load.and_then(|text| text.split_whitespace().next()?.parse().ok());
+        Self { load: load.unwrap_or(0.0), before: CpuTime::read() }
+    }
+
+    pub(crate) fn stop(self) -> Machine {
+        Machine {
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            kernel: kernel(),
+            load: self.load,
+            steal: CpuTime::read().stolen_since(self.before),
+        }
+    }
+}
+
+fn kernel() -> String {
+    let read = |name: &str| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    let parts = ["ostype", "osrelease", "version"].map(read);
+    parts.map(|part| part.trim().to_owned()).join(" ").trim().to_owned()
+}
+
+/// Time of all cores since the start of the system, in ticks (proc_stat(5)).
+#[derive(Clone, Copy, Default)]
+struct CpuTime {
+    total: u64,
+    stolen: u64,
+}
+
+impl CpuTime {
+    fn read() -> Self {
+        fs::read_to_string("/proc/stat").map(|text| Self::parse(&text)).unwrap_or_default()
+    }
+
+    /// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guest time is part of user and nice.
+    fn parse(text: &str) -> Self {
+        let line = text.lines().next().unwrap_or_default();
+        let ticks: Vec<u64> = line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
+        Self { total: ticks.iter().take(8).sum(), stolen: ticks.get(7).copied().unwrap_or(0) }
+    }
+
+    fn stolen_since(self, earlier: Self) -> f64 {
+        let total = self.total.saturating_sub(earlier.total);
+        if total == 0 { 0.0 } else { self.stolen.saturating_sub(earlier.stolen) as f64 / total as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_a_share_of_all_time() {
+        let before = CpuTime::parse("cpu  10 0 10 70 0 0 0 10 5 5\ncpu0 1 2 3");
+        let after = CpuTime::parse("cpu  20 0 20 140 0 0 0 20 50 50");
+        assert_eq!((before.total, after.total), (100, 200));
+        assert_eq!(after.stolen_since(before), 0.1);
+        assert_eq!(before.stolen_since(before), 0.0);
+    }
+
+    #[test]
+    fn what_the_system_does_not_say_is_zero() {
+        assert_eq!(CpuTime::parse("").stolen_since(CpuTime::default()), 0.0);
+    }
+}

@@ -1,0 +1,115 @@
+//! Figures that papers print, as rows beside ours.
+
+use serde_json::json;
+
+use crate::report::Row;
+
+/// "FastCycle: A Message Sharing Framework for Modular Automated Driving Systems", Table I: mean and standard deviation
+/// of the one-way latency in microseconds over 5000 messages, one each millisecond, on an Intel i7-8700T.
+const FASTCYCLE_LATENCY: [(&str, [(f64, f64); 5]); 6] = [
+    ("paper.cyber_rt", [(2039.0, 37.0), (3500.0, 42.0), (14647.0, 65.0), (29536.0, 86.0), (119_137.0, 385.0)]),
+    ("paper.ros1_inter", [(558.0, 25.0), (650.0, 31.0), (1305.0, 109.0), (2017.0, 164.0), (6196.0, 487.0)]),
+    ("paper.ros2_inter", [(243.0, 10.0), (299.0, 10.0), (473.0, 8.0), (908.0, 45.0), (3602.0, 1271.0)]),
+    ("paper.ros1_intra", [(208.0, 29.0), (266.0, 26.0), (468.0, 45.0), (803.0, 50.0), (1504.0, 40.0)]),
+    ("paper.ros2_intra", [(146.0, 20.0), (166.0, 22.0), (237.0, 38.0), (299.0, 3.0), (796.0, 167.0)]),
+    ("paper.fastcycle", [(159.0, 164.0), (91.0, 98.0), (218.0, 142.0), (205.0, 133.0), (289.0, 115.0)]),
+];
+
+/// Sizes of the paper's messages: 32 KB, 128 KB, 512 KB, 1 MB, 4 MB.
+pub(crate) const FASTCYCLE_SIZES: [usize; 5] = [32 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20];
+
+/// The paper's latencies at these sizes. What it does not say (when it stamps, how its threads are scheduled) is null.
+pub(crate) fn fastcycle(sizes: &[usize]) -> Vec<Row> {
+    let of_system = |(name, figures): &(&str, [(f64, f64); 5])| {
+        let wanted = FASTCYCLE_SIZES.iter().zip(*figures).filter(|(size, _)| sizes.contains(size));
+        let row = |(size, (mean, sd)): (&usize, (f64, f64))| {
+            let mode = mode_of(name);
+            let params = json!({
+                "measure": "one_way", "mode": mode, "fill": null, "cores": "free", "policy": null, "size": size,
+                "subscribers": 1, "rate_hz": 1000, "load": "none", "observer": false, "source": "FastCycle, Table I",
+            });
+            Row { n: 5000, mean: Some(mean), sd: Some(sd), ..Row::empty(name, &params, "us") }
+        };
+        wanted.map(row).collect::<Vec<_>>()
+    };
+    FASTCYCLE_LATENCY.iter().flat_map(of_system).collect()
+}
+
+/// Where the system runs its subscriber.
+fn mode_of(name: &str) -> &'static str {
+    match name {
+        "paper.fastcycle" => "pool",
+        "paper.ros1_intra" | "paper.ros2_intra" => "thread",
+        _ => "process",
+    }
+}
+
+/// "A C-ITS Architecture for MEC and Cloud Native Back-End Services", Table 2: time of each stage from one on-board unit
+/// to another by Ethernet, in ms: mean, standard deviation, maximum; 1000 packets on a Cohda MK5 (i.MX6, 600 MHz).
+const C_ITS_STAGES: [(&str, f64, f64, f64); 9] = [
+    ("facility_out", 0.0399, 0.0116, 0.0875),
+    ("network_out", 0.2209, 0.0380, 0.4750),
+    ("access_out", 0.1681, 0.0289, 0.3488),
+    ("physical", 0.0396, 0.0758, 0.6981),
+    ("access_in", 0.0497, 0.0085, 0.0695),
+    ("network_in", 0.4152, 0.1911, 2.2463),
+    ("facility_in", 0.1444, 0.0576, 0.5284),
+    ("mqtt", 28.6794, 3.8268, 33.0784),
+    ("total", 29.7572, 4.2383, 37.532),
+];
+
+/// Vehicles at 10 Hz that the paper's on-board unit and its edge hook (quad-core i5-7500) keep up with.
+const C_ITS_CAPACITY: [(&str, f64); 2] = [("paper.obu_capacity", 682.0), ("paper.mec_hook_capacity", 786.0)];
+
+/// The paper's stages, its sum of those that a received packet passes up to the MQTT subscriber, and its capacities.
+pub(crate) fn c_its() -> Vec<Row> {
+    let stage = |(stage, mean, sd, max): &(&str, f64, f64, f64)| {
+        let params = json!({ "source": "C-ITS architecture, Table 2" });
+        let row = Row::empty(&format!("paper.{stage}"), &params, "us");
+        Row { n: 1000, mean: Some(mean * 1000.0), sd: Some(sd * 1000.0), max: Some(max * 1000.0), ..row }
+    };
+    let params = json!({ "source": "C-ITS architecture, Table 2: access_in + network_in + facility_in + mqtt" });
+    let packet_to_mqtt =
+        Row { n: 1000, mean: Some(packet_to_mqtt_us()), ..Row::empty("paper.packet_to_mqtt", &params, "us") };
+    let capacity = |(name, vehicles): &(&str, f64)| {
+        let params = json!({ "source": format!("C-ITS architecture, text: {vehicles} vehicles at 10 Hz") });
+        Row { rate: Some(vehicles * 10.0), ..Row::empty(name, &params, "messages") }
+    };
+    let stages = C_ITS_STAGES.iter().map(stage);
+    stages.chain([packet_to_mqtt]).chain(C_ITS_CAPACITY.iter().map(capacity)).collect()
+}
+
+/// Mean time from the reception of a packet to its MQTT subscriber, in microseconds.
+pub(crate) fn packet_to_mqtt_us() -> f64 {
+    stages_us(&["access_in", "network_in", "facility_in", "mqtt"])
+}
+
+/// Mean time that a received packet takes through the network and facilities layers, in microseconds.
+pub(crate) fn decode_us() -> f64 {
+    stages_us(&["network_in", "facility_in"])
+}
+
+fn stages_us(names: &[&str]) -> f64 {
+    C_ITS_STAGES.iter().filter(|(stage, ..)| names.contains(stage)).map(|(_, mean, ..)| mean * 1000.0).sum()
+}
+
+/// Messages a second that the paper's on-board unit keeps up with.
+pub(crate) const OBU_CAPACITY_HZ: f64 = C_ITS_CAPACITY[0].1 * 10.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stages_add_up_to_the_total_as_printed() {
+        let all: f64 = C_ITS_STAGES.iter().take(8).map(|stage| stage.1).sum();
+        assert!((all - 29.7572).abs() < 0.001, "{all}");
+        assert!((packet_to_mqtt_us() - 29_288.7).abs() < 0.1);
+    }
+
+    #[test]
+    fn a_size_that_the_paper_lacks_has_no_row() {
+        assert_eq!(fastcycle(&FASTCYCLE_SIZES).len(), 30);
+        assert_eq!(fastcycle(&[1 << 20, 64]).len(), 6);
+    }
+}

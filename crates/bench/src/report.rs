@@ -1,0 +1,239 @@
+//! What a bench found: rows of figures, as JSON for programs and as tables for people.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write as _};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::machine::{COMMIT, Machine, Watch};
+use crate::statistics::Summary;
+
+mod table;
+
+/// The rows of one run of one bench.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// Name of the bench: `bus`.
+    pub bench: String,
+    /// Commit that was built, `unknown` outside a repository.
+    pub commit: String,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Ours, floors, and the paper's.
+    pub rows: Vec<Row>,
+    /// What a reader of the table must know: what was left out, and why.
+    #[serde(skip)]
+    pub notes: Vec<String>,
+}
+
+/// One row: a distribution of latencies, or a rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Row {
+    /// `viaduct` or `viaduct.PART` for ours, `floor.*`, `paper.*`, or the rival's name.
+    pub name: String,
+    /// The conditions.
+    pub params: Map<String, Value>,
+    /// Unit of the figures.
+    pub unit: String,
+    /// Samples; of a rate, messages.
+    pub n: u64,
+    /// Messages that were sent and did not come; `null` where a paper does not say.
+    pub lost: Option<u64>,
+    /// Smallest sample. This and what follows is `null` for a rate, or where a paper does not say.
+    pub min: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+    /// 99.9th percentile.
+    pub p999: Option<f64>,
+    /// Largest sample.
+    pub max: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: Option<f64>,
+    /// Standard deviation.
+    pub sd: Option<f64>,
+    /// Per second; `null` for latencies.
+    pub rate: Option<f64>,
+    /// Every sample, in the order of measuring.
+    #[serde(skip)]
+    pub samples: Vec<f64>,
+    /// What the table shows beside the row.
+    #[serde(skip)]
+    pub beside: Beside,
+}
+
+/// What a row is compared with.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// The paper's mean, or its rate.
+    pub paper: Option<f64>,
+    /// The floor's median, or its rate.
+    pub floor: Option<f64>,
+    /// How late the publisher was, 99th percentile.
+    pub late: Option<f64>,
+}
+
+impl Row {
+    /// Latencies in microseconds.
+    #[must_use]
+    pub fn latencies(name: &str, params: &Value, samples: Vec<f64>, lost: u64) -> Self {
+        let summary = Summary::of(&samples);
+        let figure = |pick: fn(&Summary) -> f64| summary.as_ref().map(pick);
+        Self {
+            n: samples.len() as u64,
+            lost: Some(lost),
+            min: figure(|summary| summary.min),
+            p50: figure(|summary| summary.p50),
+            p99: figure(|summary| summary.p99),
+            p999: figure(|summary| summary.p999),
+            max: figure(|summary| summary.max),
+            mean: figure(|summary| summary.mean),
+            sd: figure(|summary| summary.sd),
+            samples,
+            ..Self::empty(name, params, "us")
+        }
+    }
+
+    /// Messages per second.
+    #[must_use]
+    pub fn rate(name: &str, params: &Value, messages: u64, seconds: f64, lost: u64) -> Self {
+        let rate = (seconds > 0.0).then(|| messages as f64 / seconds);
+        Self { n: messages, lost: Some(lost), rate, ..Self::empty(name, params, "messages") }
+    }
+
+    pub(crate) fn empty(name: &str, params: &Value, unit: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            params: params.as_object().cloned().unwrap_or_default(),
+            unit: unit.to_owned(),
+            n: 0,
+            lost: None,
+            min: None,
+            p50: None,
+            p99: None,
+            p999: None,
+            max: None,
+            mean: None,
+            sd: None,
+            rate: None,
+            samples: Vec::new(),
+            beside: Beside::default(),
+        }
+    }
+
+    /// Whether the figures are somebody else's, from print.
+    #[must_use]
+    pub fn is_paper(&self) -> bool {
+        self.name.starts_with("paper.")
+    }
+
+    /// Whether it is what the system costs without us.
+    #[must_use]
+    pub fn is_floor(&self) -> bool {
+        self.name.starts_with("floor.")
+    }
+}
+
+impl Report {
+    pub(crate) fn new(bench: &str, watch: Watch, rows: Vec<Row>, mut notes: Vec<String>) -> Self {
+        let machine = watch.stop();
+        if machine.load > 0.3 * machine.cpus as f64 {
+            notes.push(format!(
+                "the machine was busy with other work (load {:.1}): read medians, not tails",
+                machine.load
+            ));
+        }
+        if machine.steal > 0.01 {
+            notes.push(format!(
+                "the hypervisor took {:.1} % of the time: read medians, not tails",
+                machine.steal * 100.0
+            ));
+        }
+        Self { bench: bench.to_owned(), commit: COMMIT.to_owned(), machine, rows, notes }
+    }
+
+    /// The tables as text.
+    #[must_use]
+    pub fn table(&self) -> String {
+        table::render(self)
+    }
+
+    /// Writes the tables to standard output.
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn print_table(&self) -> io::Result<()> {
+        io::stdout().lock().write_all(self.table().as_bytes())
+    }
+
+    /// Writes the report as JSON, and beside it, with the ending `.samples.csv`, every sample of every row.
+    ///
+    /// # Errors
+    /// One of the two files cannot be written.
+    pub fn write_json(&self, path: &Path) -> io::Result<()> {
+        let mut json = BufWriter::new(File::create(path)?);
+        serde_json::to_writer_pretty(&mut json, self)?;
+        writeln!(json)?;
+        json.flush()?;
+        let mut samples = BufWriter::new(File::create(path.with_extension("samples.csv"))?);
+        writeln!(samples, "row,name,sample_us")?;
+        for (number, row) in self.rows.iter().enumerate() {
+            for sample in &row.samples {
+                writeln!(samples, "{number},{},{sample}", row.name)?;
+            }
+        }
+        samples.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn report() -> Report {
+        let latencies = Row::latencies("viaduct", &json!({"size": 32768}), vec![3.0, 1.0, 2.0], 1);
+        let rate = Row::rate("viaduct.decode", &json!({}), 500, 2.0, 0);
+        Report::new("bus", Watch::start(), vec![latencies, rate], vec![])
+    }
+
+    #[test]
+    fn the_json_has_the_documented_keys_and_comes_back() {
+        let report = report();
+        let json = serde_json::to_value(&report).unwrap();
+        let keys = |value: &Value| {
+            let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+            keys.sort();
+            keys.join(" ")
+        };
+        assert_eq!(keys(&json), "bench commit machine rows");
+        assert_eq!(keys(&json["machine"]), "cpus kernel load steal");
+        for row in json["rows"].as_array().unwrap() {
+            assert_eq!(keys(row), "lost max mean min n name p50 p99 p999 params rate sd unit");
+        }
+        let row = &json["rows"][0];
+        assert_eq!(
+            (&row["n"], &row["p50"], &row["lost"], &row["rate"]),
+            (&json!(3), &json!(2.0), &json!(1), &Value::Null)
+        );
+        assert_eq!((&json["rows"][1]["rate"], &json["rows"][1]["p50"]), (&json!(250.0), &Value::Null));
+        let back: Report = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(back).unwrap(), json);
+    }
+
+    #[test]
+    fn the_samples_lie_beside_the_json() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bus.json");
+        report().write_json(&path).unwrap();
+        let back: Report = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        assert_eq!(back.bench, "bus");
+        let samples = std::fs::read_to_string(folder.path().join("bus.samples.csv")).unwrap();
+        assert_eq!(samples, "row,name,sample_us\n0,viaduct,3\n0,viaduct,1\n0,viaduct,2\n");
+    }
+}
