@@ -11,6 +11,7 @@
 //! ```
 
 pub mod bus;
+pub mod its;
 
 mod error;
 mod floor;

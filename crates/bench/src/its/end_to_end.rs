@@ -1,0 +1,279 @@
+//! The way of live packets through real nodes in this process, as their files describe them.
+//!
+//! ```text
+//! node vehicles                node edge
+//! fleet -- UDP multicast --> its_station -+- mqtt_broker (its route, no socket) ---------- TCP --> subscriber
+//!                                         +- mqtt_bridge -- TCP --> mqtt_broker ----------- TCP --> subscriber
+//!                                         +- api (cache) -- server-sent events ------------ TCP --> HTTP client
+//! ```
+//!
+//! The time starts at the kernel's stamp of the packet and ends when the reader has the message in its hands.
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mqtt5::MqttClient;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::TcpStream;
+use tokio::runtime::Runtime;
+use viaduct_bus::clock;
+use viaduct_components::mqtt::hops;
+use viaduct_node::{Graph, Kind, Node};
+
+use super::Options;
+use crate::error::BenchError;
+use crate::floor::micros;
+use crate::paper;
+use crate::progress::say;
+use crate::report::{Beside, Row};
+
+/// What is sent in this time after the start does not count: threads start, buffers grow.
+const WARM_UP: Duration = Duration::from_secs(1);
+
+/// Time for what is still under way when the fleet has stopped.
+const LAST_WAY: Duration = Duration::from_millis(300);
+
+/// Tries to connect to a broker that may still be starting.
+const CONNECT_TRIES: u32 = 50;
+
+const NANOS_PER_DAY: i64 = 86_400_000_000_000;
+
+pub(super) fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(BenchError::system("cannot start the runtime"))?;
+    let mut rows = Vec::new();
+    for way in Way::ALL {
+        say(&format!("its: packets to {}", way.label()));
+        rows.push(measure(way, options, &runtime)?);
+    }
+    Ok(rows)
+}
+
+/// How a packet reaches its reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// A route of the broker takes it from the bus.
+    Broker,
+    /// A bridge sends it to the broker by TCP.
+    Bridge,
+    /// The API streams it from the cache.
+    Api,
+}
+
+impl Way {
+    const ALL: [Self; 3] = [Self::Broker, Self::Bridge, Self::Api];
+
+    const fn label(self) -> &'static str {
+        match self {
+            Self::Broker => "MQTT by a route of the broker",
+            Self::Bridge => "MQTT by a bridge",
+            Self::Api => "the API's live stream",
+        }
+    }
+
+    const fn row(self) -> &'static str {
+        match self {
+            Self::Broker | Self::Bridge => "viaduct.packet_to_mqtt",
+            Self::Api => "viaduct.packet_to_api",
+        }
+    }
+
+    fn params(self, options: &Options) -> Value {
+        let by = match self {
+            Self::Broker => "broker_route",
+            Self::Bridge => "bridge",
+            Self::Api => "live_stream",
+        };
+        json!({ "vehicles": options.vehicles, "rate_hz": options.rate_hz, "by": by })
+    }
+
+    /// Components beside the station.
+    fn components(self, listen: SocketAddr) -> String {
+        let route = "[ { from: its/rx/*, to: \"{topic}\", qos: 0, encoding: json } ]";
+        match self {
+            Self::Broker => {
+                format!("  broker: {{ kind: mqtt_broker, settings: {{ listen: \"{listen}\", routes: {route} }} }}")
+            }
+            Self::Bridge => format!(
+                "  broker: {{ kind: mqtt_broker, settings: {{ listen: \"{listen}\" }} }}\n  \
+                   uplink: {{ kind: mqtt_bridge, settings: {{ broker: \"mqtt://{listen}\", routes: {route} }} }}"
+            ),
+            Self::Api => format!("  api: {{ kind: api, settings: {{ listen: \"{listen}\", topics: [ its/rx/* ] }} }}"),
+        }
+    }
+}
+
+/// What a reader has seen.
+#[derive(Default)]
+struct Seen {
+    /// All messages, also those of the warm-up.
+    arrived: u64,
+    /// Latencies in microseconds, once the warm-up is over.
+    latencies: Vec<f64>,
+    warm: bool,
+}
+
+type Shared = Arc<Mutex<Seen>>;
+
+fn measure(way: Way, options: &Options, runtime: &Runtime) -> Result<Row, BenchError> {
+    let listen = free_tcp_address()?;
+    let group = format!("{{ group: \"239.118.122.97:{}\", interface: 127.0.0.1 }}", free_udp_port()?);
+    let edge = format!(
+        "node: edge\ncomponents:\n  station: {{ kind: its_station, settings: {{ station_id: 901, access: {{ \
+         udp_multicast: {group} }} }} }}\n{}\n",
+        way.components(listen)
+    );
+    let vehicles = format!(
+        "node: vehicles\ncomponents:\n  fleet: {{ kind: fleet, settings: {{ vehicles: {}, rate_hz: {}, udp_multicast: \
+         {group} }} }}\n",
+        options.vehicles, options.rate_hz
+    );
+    let edge = start("edge.yaml", &edge, runtime)?;
+    let seen = Shared::default();
+    let reader = runtime.block_on(Reader::start(way, listen, &seen))?;
+    let fleet = start("vehicles.yaml", &vehicles, runtime)?;
+    std::thread::sleep(WARM_UP);
+    lock(&seen).warm = true;
+    std::thread::sleep(options.end_to_end);
+    let sent = fleet.bus().counter("fleet", "sent", None);
+    fleet.stop();
+    std::thread::sleep(LAST_WAY);
+    runtime.block_on(reader.stop());
+    edge.stop();
+    let seen = std::mem::take(&mut *lock(&seen));
+    // Of those of the warm-up too: a message that is lost there is lost.
+    let lost = sent.value().saturating_sub(seen.arrived);
+    let paper = (way != Way::Api).then(paper::packet_to_mqtt_us);
+    let row = Row::latencies(way.row(), &way.params(options), seen.latencies, lost);
+    Ok(Row { beside: Beside { paper, ..Beside::default() }, ..row })
+}
+
+fn start(file: &str, text: &str, runtime: &Runtime) -> Result<Node, BenchError> {
+    let kinds: Vec<Kind> = [viaduct_components::KINDS, viaduct_backend::KINDS].concat();
+    let graph = Graph::resolve(file, text, &kinds).map_err(BenchError::part("cannot resolve a node"))?;
+    Node::start(graph, runtime.handle()).map_err(BenchError::part("cannot start a node"))
+}
+
+/// A client of the edge node.
+enum Reader {
+    Mqtt(MqttClient),
+    Live(tokio::task::JoinHandle<()>),
+}
+
+impl Reader {
+    async fn start(way: Way, address: SocketAddr, seen: &Shared) -> Result<Self, BenchError> {
+        match way {
+            Way::Broker | Way::Bridge => subscribe(address, Arc::clone(seen)).await.map(Self::Mqtt),
+            Way::Api => {
+                let stream = open_live_stream(address).await.map_err(BenchError::system("cannot read /v1/live"))?;
+                Ok(Self::Live(tokio::spawn(read_live_stream(stream, Arc::clone(seen)))))
+            }
+        }
+    }
+
+    async fn stop(self) {
+        match self {
+            // The node that it would say goodbye to stops next.
+            Self::Mqtt(client) => drop(client.disconnect().await),
+            Self::Live(task) => task.abort(),
+        }
+    }
+}
+
+async fn subscribe(address: SocketAddr, seen: Shared) -> Result<MqttClient, BenchError> {
+    let failed = BenchError::part("cannot subscribe by MQTT");
+    let client = MqttClient::new("bench-reader");
+    let mut tries = 0;
+    while let Err(error) = client.connect(&format!("mqtt://{address}")).await {
+        tries += 1;
+        if tries >= CONNECT_TRIES {
+            return Err(failed(error.to_string()));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let take = move |message: mqtt5::types::Message| {
+        let now = clock::tai();
+        let way = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
+        let origin = way.and_then(|(_, value)| hops::parse(value).ok()).map(|meta| meta.origin);
+        note(&seen, origin.map(|origin| micros(now.since(origin))));
+    };
+    client.subscribe("its/rx/+", take).await.map_err(|error| failed(error.to_string()))?;
+    Ok(client)
+}
+
+async fn open_live_stream(address: SocketAddr) -> std::io::Result<BufReader<TcpStream>> {
+    let mut stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let request = format!("GET /v1/live HTTP/1.1\r\nHost: {address}\r\nAccept: text/event-stream\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut stream = BufReader::new(stream);
+    let mut status = String::new();
+    stream.read_line(&mut status).await?;
+    if status.contains(" 200 ") { Ok(stream) } else { Err(std::io::Error::other(status.trim().to_owned())) }
+}
+
+/// Reads events until the stream ends. A chunk's header is a line of its own, so that lines of events stay whole.
+async fn read_live_stream(stream: BufReader<TcpStream>, seen: Shared) {
+    let mut lines = stream.lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let now = clock::tai().unix_nanos();
+        if let Some(feature) = line.strip_prefix("data:").filter(|data| data.contains("\"reception_time\":")) {
+            let reception = reception_nanos_of_day(feature);
+            note(&seen, reception.map(|reception| (now - reception).rem_euclid(NANOS_PER_DAY) as f64 / 1e3));
+        }
+    }
+}
+
+/// Nanoseconds since midnight UTC of a feature's `"reception_time":"2024-09-11T13:30:34.092870Z"`.
+fn reception_nanos_of_day(feature: &str) -> Option<i64> {
+    let (_, after) = feature.split_once("\"reception_time\":\"")?;
+    let (_, time) = after.split_once('T')?;
+    let (time, _) = time.split_once('Z')?;
+    let mut parts = time.split(':');
+    let hours: i64 = parts.next()?.parse().ok()?;
+    let minutes: i64 = parts.next()?.parse().ok()?;
+    let (seconds, micros) = parts.next()?.split_once('.')?;
+    let seconds = (hours * 60 + minutes) * 60 + seconds.parse::<i64>().ok()?;
+    let micros = if micros.len() == 6 { micros.parse::<i64>().ok()? } else { return None };
+    Some((seconds * 1_000_000 + micros) * 1_000)
+}
+
+/// Counts a message, and its latency where it says one and the warm-up is over.
+fn note(seen: &Shared, latency: Option<f64>) {
+    let mut seen = lock(seen);
+    seen.arrived += 1;
+    if seen.warm {
+        seen.latencies.extend(latency);
+    }
+}
+
+fn lock(seen: &Shared) -> std::sync::MutexGuard<'_, Seen> {
+    seen.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn free_tcp_address() -> Result<SocketAddr, BenchError> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
+    listener.map_err(BenchError::system("cannot find a free TCP port"))
+}
+
+fn free_udp_port() -> Result<u16, BenchError> {
+    let address = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.local_addr());
+    address.map(|address| address.port()).map_err(BenchError::system("cannot find a free UDP port"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reception_is_read_from_a_feature() {
+        let feature = r#"{"properties":{"reception_time":"2024-09-11T13:30:34.092870Z","generation_time":"x"}}"#;
+        assert_eq!(reception_nanos_of_day(feature), Some(48_634_092_870_000));
+        assert_eq!(reception_nanos_of_day("{}"), None);
+    }
+}

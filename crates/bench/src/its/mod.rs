@@ -1,0 +1,140 @@
+//! Bench `its`: what a received packet costs, from its octets to those who read it.
+//!
+//! - the codecs of CAM and CPM and the decoding of whole frames, over the vectors of `testdata/its` and, where it is
+//!   there, over a capture of 929 frames;
+//! - how many frames a second become JSON, and JSON in an MQTT subscriber;
+//! - the way of live packets through real nodes in this process: a fleet sends by UDP multicast, a station receives, an
+//!   MQTT subscriber and an HTTP client each measure the time since the reception.
+
+mod codecs;
+mod corpus;
+mod end_to_end;
+mod throughput;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::error::BenchError;
+use crate::machine::Watch;
+use crate::paper;
+use crate::progress::say;
+use crate::report::{Report, Row};
+
+/// Where the capture is looked for, below the data folder.
+const CAPTURE: &str = "v2x/cam_cpm_r2_unsecured.pcap";
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Samples of each codec row; a sample is the mean of some messages.
+    pub samples: usize,
+    /// Rounds that they are spread over.
+    pub rounds: usize,
+    /// Time of each throughput row.
+    pub throughput: Duration,
+    /// Time for which the nodes run, after a second that is not counted, for each way through them.
+    pub end_to_end: Duration,
+    /// Vehicles of the fleet.
+    pub vehicles: u32,
+    /// CAMs a second of each vehicle.
+    pub rate_hz: u32,
+    /// Folder with the capture.
+    pub data: PathBuf,
+}
+
+impl Default for Options {
+    /// Under a minute. The data folder is `VIADUCT_DATA`, or `../shared/data` where that is not set.
+    fn default() -> Self {
+        Self {
+            samples: 300,
+            rounds: 3,
+            throughput: Duration::from_secs(2),
+            end_to_end: Duration::from_secs(5),
+            vehicles: 50,
+            rate_hz: 10,
+            data: std::env::var_os("VIADUCT_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from),
+        }
+    }
+}
+
+impl Options {
+    /// More samples and longer runs: about three minutes.
+    #[must_use]
+    pub fn full() -> Self {
+        Self {
+            samples: 3000,
+            rounds: 10,
+            throughput: Duration::from_secs(10),
+            end_to_end: Duration::from_secs(30),
+            ..Self::default()
+        }
+    }
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// The system gives no threads or sockets, or a node does not start.
+pub fn run(options: &Options) -> Result<Report, BenchError> {
+    let watch = Watch::start();
+    let mut notes = vec![
+        "codec rows: a sample is the mean of 16 messages, one after the other on one thread".to_owned(),
+        "ours/paper: means and rates; the paper's on-board unit is a Cohda MK5 (i.MX6, 600 MHz)".to_owned(),
+    ];
+    let vectors = corpus::vectors()?;
+    let capture = match corpus::capture(&options.data.join(CAPTURE)) {
+        Ok(capture) => Some(capture),
+        Err(problem) => {
+            notes.push(format!("rows of the capture are left out (VIADUCT_DATA names the data folder): {problem}"));
+            None
+        }
+    };
+    say("its: codecs");
+    let corpora: Vec<_> = std::iter::once(&vectors).chain(&capture).collect();
+    let mut rows = codecs::rows(&corpora, options)?;
+    say("its: throughput");
+    rows.extend(throughput::rows(capture.as_ref().unwrap_or(&vectors), options)?);
+    say("its: nodes");
+    rows.extend(end_to_end::rows(options)?);
+    // Ours first, then floors, then the paper's.
+    rows.sort_by_key(Row::is_floor);
+    rows.extend(paper::c_its());
+    Ok(Report::new("its", watch, rows, notes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_of_a_small_run_is_there() {
+        let options = Options {
+            samples: 2,
+            rounds: 1,
+            throughput: Duration::from_millis(50),
+            end_to_end: Duration::from_millis(500),
+            vehicles: 2,
+            data: PathBuf::from("nowhere"),
+            ..Options::default()
+        };
+        let report = run(&options).unwrap();
+        for name in [
+            "viaduct.uper_decode",
+            "viaduct.uper_encode",
+            "viaduct.json_write",
+            "viaduct.json_read",
+            "viaduct.frame_decode",
+            "viaduct.decode_to_json",
+            "viaduct.decode_to_mqtt",
+            "viaduct.packet_to_mqtt",
+            "viaduct.packet_to_api",
+            "floor.udp_receive",
+            "floor.tcp_send",
+            "paper.packet_to_mqtt",
+        ] {
+            let row = report.rows.iter().find(|row| row.name == name);
+            assert!(row.is_some_and(|row| row.n > 0), "{name}: {row:?}");
+        }
+        assert!(report.notes.iter().any(|note| note.contains("left out")));
+    }
+}
