@@ -84,6 +84,11 @@ pub(crate) fn packet_to_mqtt_us() -> f64 {
     stages_us(&["access_in", "network_in", "facility_in", "mqtt"])
 }
 
+/// Mean time from the reception of a packet to its decoded message, in microseconds.
+pub(crate) fn packet_to_bus_us() -> f64 {
+    stages_us(&["access_in", "network_in", "facility_in"])
+}
+
 /// Mean time that a received packet takes through the network and facilities layers, in microseconds.
 pub(crate) fn decode_us() -> f64 {
     stages_us(&["network_in", "facility_in"])

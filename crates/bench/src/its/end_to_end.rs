@@ -7,7 +7,8 @@
 //!                                         +- api (cache) -- server-sent events ------------ TCP --> HTTP client
 //! ```
 //!
-//! The time starts at the kernel's stamp of the packet and ends when the reader has the message in its hands.
+//! The time starts at the kernel's stamp of the packet and ends when the reader has the message in its hands. What MQTT
+//! carries says when it left each component, so that its way is there hop by hop too, as the paper has it.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
-use viaduct_bus::clock;
+use viaduct_bus::{HopName, HopStamp, Meta, clock};
 use viaduct_components::mqtt::hops;
 use viaduct_node::{Graph, Kind, Node};
 
@@ -38,6 +39,11 @@ const LAST_WAY: Duration = Duration::from_millis(300);
 /// Tries to connect to a broker that may still be starting.
 const CONNECT_TRIES: u32 = 50;
 
+/// The kernel's stamp of the packet, as hops name it.
+const ORIGIN: &str = "origin";
+/// The client that measures.
+const READER: &str = "reader";
+
 const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 pub(super) fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
@@ -49,7 +55,7 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
     let mut rows = Vec::new();
     for way in Way::ALL {
         say(&format!("its: packets to {}", way.label()));
-        rows.push(measure(way, options, &runtime)?);
+        rows.extend(measure(way, options, &runtime)?);
     }
     Ok(rows)
 }
@@ -83,13 +89,13 @@ impl Way {
         }
     }
 
-    fn params(self, options: &Options) -> Value {
+    fn params(self, from: &str, to: &str, options: &Options) -> Value {
         let by = match self {
             Self::Broker => "broker_route",
             Self::Bridge => "bridge",
             Self::Api => "live_stream",
         };
-        json!({ "vehicles": options.vehicles, "rate_hz": options.rate_hz, "by": by })
+        json!({ "vehicles": options.vehicles, "rate_hz": options.rate_hz, "by": by, "from": from, "to": to })
     }
 
     /// Components beside the station.
@@ -115,12 +121,17 @@ struct Seen {
     arrived: u64,
     /// Latencies in microseconds, once the warm-up is over.
     latencies: Vec<f64>,
+    /// The same from each place to the next, in the order of the way.
+    hops: Vec<(Hop, Vec<f64>)>,
     warm: bool,
 }
 
+/// From where to where.
+type Hop = (HopName, HopName);
+
 type Shared = Arc<Mutex<Seen>>;
 
-fn measure(way: Way, options: &Options, runtime: &Runtime) -> Result<Row, BenchError> {
+fn measure(way: Way, options: &Options, runtime: &Runtime) -> Result<Vec<Row>, BenchError> {
     let listen = free_tcp_address()?;
     let group = format!("{{ group: \"239.118.122.97:{}\", interface: 127.0.0.1 }}", free_udp_port()?);
     let edge = format!(
@@ -146,11 +157,24 @@ fn measure(way: Way, options: &Options, runtime: &Runtime) -> Result<Row, BenchE
     runtime.block_on(reader.stop());
     edge.stop();
     let seen = std::mem::take(&mut *lock(&seen));
+    Ok(rows_of(way, options, seen, sent.value()))
+}
+
+/// The whole way, and its hops where they are known.
+fn rows_of(way: Way, options: &Options, seen: Seen, sent: u64) -> Vec<Row> {
     // Of those of the warm-up too: a message that is lost there is lost.
-    let lost = sent.value().saturating_sub(seen.arrived);
+    let lost = sent.saturating_sub(seen.arrived);
+    let row = |name, from: &str, to: &str, latencies, lost, paper| {
+        let row = Row::latencies(name, &way.params(from, to, options), latencies, lost);
+        Row { beside: Beside { paper, ..Beside::default() }, ..row }
+    };
     let paper = (way != Way::Api).then(paper::packet_to_mqtt_us);
-    let row = Row::latencies(way.row(), &way.params(options), seen.latencies, lost);
-    Ok(Row { beside: Beside { paper, ..Beside::default() }, ..row })
+    let whole = row(way.row(), ORIGIN, READER, seen.latencies, lost, paper);
+    let hop = |((from, to), latencies): (Hop, Vec<f64>)| {
+        let paper = (from.as_str() == ORIGIN).then(paper::packet_to_bus_us);
+        row("viaduct.hop", from.as_str(), to.as_str(), latencies, 0, paper)
+    };
+    std::iter::once(whole).chain(seen.hops.into_iter().map(hop)).collect()
 }
 
 fn start(file: &str, text: &str, runtime: &Runtime) -> Result<Node, BenchError> {
@@ -199,8 +223,12 @@ async fn subscribe(address: SocketAddr, seen: Shared) -> Result<MqttClient, Benc
     let take = move |message: mqtt5::types::Message| {
         let now = clock::tai();
         let way = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
-        let origin = way.and_then(|(_, value)| hops::parse(value).ok()).map(|meta| meta.origin);
-        note(&seen, origin.map(|origin| micros(now.since(origin))));
+        let meta = way.and_then(|(_, value)| hops::parse(value).ok());
+        let mut seen = lock(&seen);
+        seen.note(meta.map(|meta| micros(now.since(meta.origin))));
+        if let Some(meta) = meta {
+            seen.note_hops(&meta, HopStamp { hop: HopName::new(READER), at: now });
+        }
     };
     client.subscribe("its/rx/+", take).await.map_err(|error| failed(error.to_string()))?;
     Ok(client)
@@ -224,7 +252,7 @@ async fn read_live_stream(stream: BufReader<TcpStream>, seen: Shared) {
         let now = clock::tai().unix_nanos();
         if let Some(feature) = line.strip_prefix("data:").filter(|data| data.contains("\"reception_time\":")) {
             let reception = reception_nanos_of_day(feature);
-            note(&seen, reception.map(|reception| (now - reception).rem_euclid(NANOS_PER_DAY) as f64 / 1e3));
+            lock(&seen).note(reception.map(|reception| (now - reception).rem_euclid(NANOS_PER_DAY) as f64 / 1e3));
         }
     }
 }
@@ -243,12 +271,28 @@ fn reception_nanos_of_day(feature: &str) -> Option<i64> {
     Some((seconds * 1_000_000 + micros) * 1_000)
 }
 
-/// Counts a message, and its latency where it says one and the warm-up is over.
-fn note(seen: &Shared, latency: Option<f64>) {
-    let mut seen = lock(seen);
-    seen.arrived += 1;
-    if seen.warm {
-        seen.latencies.extend(latency);
+impl Seen {
+    /// Counts a message, and its latency where it says one and the warm-up is over.
+    fn note(&mut self, latency: Option<f64>) {
+        self.arrived += 1;
+        if self.warm {
+            self.latencies.extend(latency);
+        }
+    }
+
+    fn note_hops(&mut self, meta: &Meta, end: HopStamp) {
+        if !self.warm {
+            return;
+        }
+        let mut before = HopStamp { hop: HopName::new(ORIGIN), at: meta.origin };
+        for stamp in meta.stamps().iter().copied().chain([end]) {
+            let (hop, latency) = ((before.hop, stamp.hop), micros(stamp.at.since(before.at)));
+            match self.hops.iter_mut().find(|(known, _)| *known == hop) {
+                Some((_, latencies)) => latencies.push(latency),
+                None => self.hops.push((hop, vec![latency])),
+            }
+            before = stamp;
+        }
     }
 }
 

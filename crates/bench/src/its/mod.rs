@@ -128,6 +128,7 @@ mod tests {
             "viaduct.decode_to_mqtt",
             "viaduct.packet_to_mqtt",
             "viaduct.packet_to_api",
+            "viaduct.hop",
             "floor.udp_receive",
             "floor.tcp_send",
             "paper.packet_to_mqtt",

@@ -63,7 +63,9 @@ pub(super) fn render(report: &Report) -> String {
     let (floor_rates, floor_latencies): (Vec<&Row>, Vec<&Row>) = floors.into_iter().partition(|row| row.rate.is_some());
 
     let mut out = String::new();
-    section(&mut out, "Latency, us", &latencies, &[LATENCY, BESIDE_LATENCY].concat());
+    for rows in latencies.chunk_by(|one, next| one.params.keys().eq(next.params.keys())) {
+        section(&mut out, "Latency, us", rows, &[LATENCY, BESIDE_LATENCY].concat());
+    }
     section(&mut out, "Throughput", &rates, &[RATE, BESIDE_RATE].concat());
     section(&mut out, "Floor: what this machine takes without us, us", &floor_latencies, LATENCY);
     section(&mut out, "Floor: throughput", &floor_rates, RATE);
@@ -126,7 +128,7 @@ fn differing(rows: &[&Row]) -> Vec<String> {
 fn same_for_all(rows: &[&Row], differing: &[String]) -> String {
     let params = rows.first().map(|row| &row.params).into_iter().flatten();
     let same: Vec<String> = params
-        .filter(|(key, _)| !differing.contains(key))
+        .filter(|(key, value)| !differing.contains(key) && !value.is_null())
         .map(|(key, value)| format!("{key} {}", param(key, Some(value))))
         .collect();
     if same.is_empty() { String::new() } else { format!("; {}", same.join(", ")) }
