@@ -152,6 +152,59 @@ fn the_brokers_receive_maximum_and_packet_size_are_kept() {
 }
 
 #[test]
+fn a_broker_that_says_nothing_any_more_is_given_up() {
+    // It takes messages, and answers neither them nor pings.
+    let broker = ScriptedBroker::start(Script { acknowledge: 0, ..Script::default() });
+    let node = bridge(broker.port, "qos: 1", "keep_alive_s: 1");
+    let bus = node.bus();
+    node.logs(0..3);
+    eventually("the messages are sent again", || count(&bus, "uplink", "resent") >= 3);
+    assert!(count(&bus, "uplink", "lost") >= 1);
+    assert!(node.stop());
+    assert_eq!(Account::of(&bus, "uplink").reason("stopped"), 3);
+}
+
+#[test]
+fn a_retained_message_is_there_for_those_who_come_later() {
+    let port = free_port();
+    let node = TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  broker: {{ kind: mqtt_broker, settings: {{ listen: 127.0.0.1:{port} }} }}\n  \
+         uplink:\n    kind: mqtt_bridge\n    settings:\n      broker: mqtt://127.0.0.1:{port}\n      \
+         routes: [ {{ from: log/a, qos: 1, retain: true }} ]\n"
+    ));
+    let bus = node.bus();
+    node.log("log/a", "first");
+    node.log("log/a", "last");
+    eventually("both are published", || count(&bus, "uplink", "published") == 2);
+    let seen = Subscriber::start(port, "#").wait_for(1);
+    assert!(seen[0].retain);
+    assert_eq!((&seen[0].topic_name[..], &seen[0].payload[..]), ("car/log/a", &b"{\"message\":\"last\"}"[..]));
+    assert!(node.stop());
+}
+
+#[test]
+fn a_broker_with_a_password_file_lets_in_who_is_in_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (users, password) = (folder.path().join("users"), folder.path().join("password"));
+    let hash = mqtt5::broker::auth::PasswordAuthProvider::hash_password("secret").unwrap();
+    std::fs::write(&users, format!("car:{hash}\n")).unwrap();
+    std::fs::write(&password, "secret\n").unwrap();
+    let port = free_port();
+    let node = TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings: {{ listen: 127.0.0.1:{port}, password_file: {} }}\n  \
+         uplink:\n    kind: mqtt_bridge\n    settings:\n      broker: mqtt://127.0.0.1:{port}\n      username: car\n      \
+         password_file: {}\n      routes: [ {{ from: log/*, qos: 1 }} ]\n",
+        users.display(),
+        password.display()
+    ));
+    let bus = node.bus();
+    node.log("log/a", "x");
+    eventually("the message is published", || count(&bus, "uplink", "published") == 1);
+    assert!(Subscriber::is_refused(port), "nobody without a name gets in");
+    assert!(node.stop());
+}
+
+#[test]
 fn a_message_that_the_broker_refuses_is_counted() {
     let broker = ScriptedBroker::start(Script { answer: ReasonCode::NotAuthorized, ..Script::default() });
     let node = bridge(broker.port, "qos: 1", "");

@@ -1,5 +1,7 @@
 //! What the MQTT tests share: a node with a feed, a scripted broker, a subscriber, Mosquitto, and a gate.
 
+#![allow(dead_code, reason = "each of the two tests that share it uses a part")]
+
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::ops::Range;
@@ -137,6 +139,12 @@ impl TestNode {
         for number in 0..count {
             self.logs.publish(Log { message: number.to_string(), ..Log::default() }).unwrap();
         }
+    }
+
+    /// Publishes a log of this number that is filled up to a length.
+    pub(crate) fn padded(&self, number: usize, octets: usize) {
+        let message = format!("{number:0octets$}");
+        self.logs.publish(Log { message, ..Log::default() }).unwrap();
     }
 
     pub(crate) fn v2x(&self, topic: &str, message: V2xMessage) {
@@ -320,24 +328,26 @@ fn serve(script: Script, mut wire: Wire, seen: &Seen, unacknowledged_max: &Atomi
         answer = answer.with_maximum_packet_size(octets);
     }
     wire.write(&Packet::ConnAck(answer))?;
-    let (mut count, mut waiting) = (0, Vec::new());
+    let (mut count, mut ignored, mut waiting) = (0, 0, Vec::new());
     loop {
         let Packet::Publish(packet) = wire.read()? else {
-            // DISCONNECT, or a ping that nobody waits for in a test.
+            // DISCONNECT, or a ping that gets no answer.
             continue;
         };
         count += 1;
-        if packet.qos == QoS::AtLeastOnce {
-            waiting.push(packet.packet_id.unwrap());
-            unacknowledged_max.fetch_max(waiting.len(), Ordering::SeqCst);
+        match packet.packet_id {
+            Some(id) if count <= script.acknowledge => waiting.push(id),
+            Some(_) => ignored += 1,
+            None => {}
         }
-        if count <= script.acknowledge || packet.qos == QoS::AtMostOnce {
+        unacknowledged_max.fetch_max(waiting.len() + ignored, Ordering::SeqCst);
+        if count <= script.acknowledge {
             seen.lock().unwrap().push(packet);
         }
         if script.close_after == Some(count) {
             return None;
         }
-        if wire.incoming.is_empty() && count <= script.acknowledge {
+        if wire.incoming.is_empty() {
             for id in waiting.drain(..) {
                 wire.write(&Packet::PubAck(PubAckPacket::new_with_reason(id, script.answer)))?;
             }
@@ -366,6 +376,14 @@ impl Subscriber {
         Self { seen, sessions }
     }
 
+    /// Whether a broker does not let in who has no name.
+    pub(crate) fn is_refused(port: u16) -> bool {
+        let mut wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).unwrap());
+        let options = ConnectOptions::new("nobody");
+        wire.write(&Packet::Connect(Box::new(ConnectPacket::new(options.protocol_options)))).unwrap();
+        matches!(wire.read(), Some(Packet::ConnAck(answer)) if answer.reason_code.is_error())
+    }
+
     /// How often it has subscribed.
     pub(crate) fn sessions(&self) -> usize {
         self.sessions.load(Ordering::SeqCst)
@@ -385,7 +403,49 @@ impl Subscriber {
     }
 }
 
+/// A subscriber that keeps when messages came, and nothing else.
+pub(crate) struct Arrivals {
+    arrived: Arc<Mutex<Vec<Instant>>>,
+}
+
+impl Arrivals {
+    /// Returns when it has subscribed.
+    pub(crate) fn start(port: u16, filter: &str) -> Self {
+        let arrived = Arc::<Mutex<Vec<Instant>>>::default();
+        let kept = Arc::clone(&arrived);
+        let mut wire = subscribed(port, filter).unwrap();
+        std::thread::spawn(move || {
+            while let Some(packet) = wire.read() {
+                if let Packet::Publish(_) = packet {
+                    kept.lock().unwrap().push(Instant::now());
+                }
+            }
+        });
+        Self { arrived }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.arrived.lock().unwrap().len()
+    }
+
+    pub(crate) fn wait_for(&self, count: usize) -> Vec<Instant> {
+        eventually("messages arrive", || self.count() >= count);
+        self.arrived.lock().unwrap().clone()
+    }
+}
+
 fn subscribe(port: u16, filter: &str, seen: &Seen, sessions: &AtomicUsize) -> Option<()> {
+    let mut wire = subscribed(port, filter)?;
+    sessions.fetch_add(1, Ordering::SeqCst);
+    loop {
+        if let Packet::Publish(packet) = wire.read()? {
+            seen.lock().unwrap().push(packet);
+        }
+    }
+}
+
+/// A connection that has subscribed.
+fn subscribed(port: u16, filter: &str) -> Option<Wire> {
     let mut wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).ok()?);
     let options = ConnectOptions::new("subscriber").with_keep_alive(Duration::ZERO);
     wire.write(&Packet::Connect(Box::new(ConnectPacket::new(options.protocol_options))))?;
@@ -399,12 +459,7 @@ fn subscribe(port: u16, filter: &str, seen: &Seen, sessions: &AtomicUsize) -> Op
     };
     wire.write(&Packet::Subscribe(packet))?;
     let Packet::SubAck(_) = wire.read()? else { panic!("no SUBACK") };
-    sessions.fetch_add(1, Ordering::SeqCst);
-    loop {
-        if let Packet::Publish(packet) = wire.read()? {
-            seen.lock().unwrap().push(packet);
-        }
-    }
+    Some(wire)
 }
 
 /// A Mosquitto that is killed when dropped.
