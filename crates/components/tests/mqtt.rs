@@ -121,8 +121,8 @@ fn what_cannot_be_encoded_is_counted() {
 
 #[test]
 fn a_broker_that_loses_connections_gets_every_message_in_order() {
-    // It keeps and acknowledges 37 messages of each connection, and closes it after another 20.
-    let broker = ScriptedBroker::start(Script { acknowledge: 37, close_after: Some(57), ..Script::default() });
+    // It keeps and acknowledges 37 messages of each connection, and closes it with up to 20 more on it.
+    let broker = ScriptedBroker::start(Script { acknowledge: 37, closes: true, ..Script::default() });
     let node =
         bridge(broker.port, "qos: 1", "outbox: { messages_max: 5000, when_full: drop_newest, in_flight_max: 30 }");
     node.logs(0..2000);
