@@ -144,6 +144,22 @@ fn whatever_the_network_sends_is_a_message_or_a_counted_drop() {
     node.stop();
 }
 
+#[test]
+fn a_busy_channel_does_not_keep_a_station_from_its_beacons() {
+    let (runtime, group) = (runtime(), group());
+    let more = "      position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      beacons: true\n";
+    let node = start(&runtime, "edge", group, more);
+    let (socket, cam) = (socket(), vector("cam.hex"));
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while count(&node, "sent") < 2 {
+        assert!(std::time::Instant::now() < deadline, "no beacons while others send");
+        socket.send_to(&cam, group).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(count(&node, "delivered") > 2);
+    node.stop();
+}
+
 /// Asks a station to send a CAM, a CPM that is none, and a type that it does not have.
 struct Asker(Publisher<V2xSendRequest>);
 

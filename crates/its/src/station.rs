@@ -162,7 +162,8 @@ impl Station {
             return Err(SendError::QueueFull);
         }
         let mut frame = self.begin_frame();
-        geonet::write_shb(&source, request.kind.traffic_class(), self.settings.mobile, length, &mut frame);
+        let asked = (request.kind.traffic_class(), request.kind.lifetime());
+        geonet::write_shb(&source, asked, self.settings.mobile, length, &mut frame);
         btp::write_btp_b(request.kind.btp_port(), &mut frame);
         frame.extend_from_slice(&request.payload);
         self.transmits.push_back(frame);

@@ -24,6 +24,7 @@ struct Envelope<'a> {
     r#type: &'static str,
     edition: &'static str,
     station_id: u32,
+    #[serde(skip_serializing_if = "is_unknown")]
     station_type: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     link_address: Option<String>,
@@ -44,6 +45,12 @@ struct Envelope<'a> {
     heading_deg: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<&'a RawValue>,
+}
+
+/// Station type 0 is "unknown" (TS 102 894-2).
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+const fn is_unknown(station_type: &u32) -> bool {
+    *station_type == 0
 }
 
 #[derive(Serialize)]
@@ -158,7 +165,7 @@ mod tests {
         message.write_json(None, &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"unknown\",\"station_id\":100,\"station_type\":0,\
+            "{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"unknown\",\"station_id\":100,\
              \"receiver\":\"\",\"access\":\"unknown\",\"security\":\"unknown\",\
              \"position\":{\"latitude_deg\":45.5,\"longitude_deg\":7.25}}"
         );

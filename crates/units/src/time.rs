@@ -104,7 +104,7 @@ impl Tai {
     /// `TimestampIts` of TS 102 894-2: milliseconds since the ITS epoch, leap seconds included.
     #[must_use]
     pub fn timestamp_its(self) -> TimestampIts {
-        TimestampIts(u64::try_from((self.0 - ITS_EPOCH_TAI.0) / 1_000_000).unwrap_or(0))
+        TimestampIts(u64::try_from(self.0.saturating_sub(ITS_EPOCH_TAI.0) / 1_000_000).unwrap_or(0))
     }
 }
 
@@ -165,6 +165,15 @@ mod tests {
         let moment = Tai::from_unix_nanos(1_167_609_600 * NANOS_PER_SECOND);
         assert_eq!(moment.timestamp_its(), TimestampIts(94_694_401_000));
         assert_eq!(TimestampIts(94_694_401_000).tai(), moment);
+    }
+
+    #[test]
+    fn a_moment_at_either_end_of_the_scale_is_still_a_moment() {
+        for nanos in [i64::MIN, i64::MAX] {
+            let moment = Tai::from_nanos(nanos);
+            assert!(moment.timestamp_its().0 == 0 || nanos > 0);
+            assert_eq!(Tai::from_unix_nanos(moment.unix_nanos()).timestamp_its(), moment.timestamp_its());
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{
     AccessLayer, Direction, Edition, MessageType, Position, SecurityState, V2xMessage,
 };
-use viaduct_units::Tai;
+use viaduct_units::{MetresPerSecond, Tai};
 
 /// The bus's name of a message's type.
 #[must_use]
@@ -60,7 +60,7 @@ pub fn sent_or_received(
             longitude_deg: position.longitude.value(),
             altitude_m: summary.altitude.map(viaduct_units::Metres::value),
         }),
-        speed_mps: summary.speed.map(viaduct_units::MetresPerSecond::value),
+        speed_mps: summary.speed.map(MetresPerSecond::value),
         heading_deg: summary.heading.map(viaduct_units::Degrees::value),
         security: SecurityState::Unsecured.into(),
         btp_port: u32::from(kind.btp_port()),
@@ -82,8 +82,10 @@ pub fn received_message(packet: &Received, receiver: &str, access: AccessLayer, 
         receiver: receiver.to_owned(),
         access: access.into(),
         btp_port: u32::from(packet.btp_port),
-        // A CPM does not say speed and heading of its station; the packet that carried it does.
-        speed_mps: summary.speed.map_or(Some(source.speed.value()), |speed| Some(speed.value())),
+        // A CPM does not say type, speed and heading of its station; the packet that carried it does. Its speed is
+        // negative for a station that drives backwards, and here it is the amount.
+        station_type: u32::from(summary.station_type.unwrap_or_else(|| source.address.station_type())),
+        speed_mps: Some(summary.speed.map_or_else(|| source.speed.value().abs(), MetresPerSecond::value)),
         heading_deg: summary.heading.or(source.heading).map(viaduct_units::Degrees::value),
         ..message
     }

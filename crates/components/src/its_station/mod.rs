@@ -5,6 +5,7 @@ mod message;
 mod replay;
 mod runner;
 mod settings;
+mod sys;
 pub(crate) mod udp;
 
 use viaduct_bus::Qos;

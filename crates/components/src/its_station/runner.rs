@@ -16,12 +16,16 @@ use super::replay::Replay;
 use super::settings::{Access, ItsStationSettings};
 use super::udp::{Datagram, MulticastSocket};
 use super::{ItsStation, OFFERED};
+use crate::capture::CaptureError;
 
 /// Datagrams that are taken from the socket before others get their turn.
 const DATAGRAMS_PER_TURN_MAX: usize = 64;
 
-/// How often a station that stands still says where.
-const EGO_PERIOD: Duration = Duration::from_millis(500);
+/// How often a station that stands still says where, and the kernel is asked what it dropped.
+const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
+
+/// Time for what the kernel still holds when the station is asked to stop.
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// A station with its topics and counters.
 pub(crate) struct Runner {
@@ -33,6 +37,8 @@ pub(crate) struct Runner {
     sent: Option<Publishers>,
     requests: Option<Subscriber<V2xSendRequest>>,
     counts: Counts,
+    /// When the station next says where it is and asks the kernel what it dropped.
+    upkeep_due: Mono,
     stop: Stop,
 }
 
@@ -86,6 +92,7 @@ impl Runner {
             sent: requests.is_some().then(|| publishers(&topics.tx)).transpose()?,
             requests,
             counts: Counts::new(context),
+            upkeep_due: clock::mono(),
             stop: context.stop(),
         })
     }
@@ -93,28 +100,28 @@ impl Runner {
     /// Runs until the station is asked to stop or the socket fails.
     pub(crate) async fn run_on_socket(mut self, mut socket: MulticastSocket) -> Result<(), std::io::Error> {
         let mut stop = self.stop.clone();
-        loop {
+        while !stop.is_asked() {
+            self.upkeep(&socket)?;
             let deadline = self.sleep_until_timeout();
             tokio::select! {
                 datagram = socket.receive() => self.take_datagrams(&datagram?, &mut socket)?,
-                () = deadline => self.handle_timeout(),
+                () = deadline => self.machine.handle_timeout(clock::now()),
                 request = next_request(self.requests.as_ref()) => self.handle_request(&request),
-                () = stop.asked() => break,
+                () = stop.asked() => {}
             }
             self.transmit(&socket).await;
         }
-        // What the kernel received before the stop is part of what was received.
-        while let Some(datagram) = socket.try_receive()? {
-            self.handle_datagram(&datagram);
-        }
-        Ok(())
+        self.drain_requests();
+        self.transmit(&socket).await;
+        self.drain_socket(&mut socket)
     }
 
     /// Runs until the station is asked to stop or the file fails. The end of the capture is not the end of the station.
-    pub(crate) async fn run_on_replay(mut self, mut replay: Replay) -> Result<(), crate::capture::CaptureError> {
+    pub(crate) async fn run_on_replay(mut self, mut replay: Replay) -> Result<(), CaptureError> {
         let mut stop = self.stop.clone();
         let mut next = replay.next(clock::mono())?;
-        loop {
+        while !stop.is_asked() {
+            self.say_where(clock::now());
             let due = next.as_ref().map(|frame| frame.due);
             tokio::select! {
                 () = sleep_until(due) => {
@@ -124,13 +131,39 @@ impl Runner {
                     }
                 }
                 request = next_request(self.requests.as_ref()) => self.handle_request(&request),
-                () = stop.asked() => return Ok(()),
+                () = stop.asked() => {}
             }
-            // A capture takes no frames.
-            while self.machine.poll_transmit().is_some() {
-                self.counts.send_failed.increment();
-            }
+            self.refuse_transmits();
         }
+        self.drain_requests();
+        self.refuse_transmits();
+        Ok(())
+    }
+
+    /// A capture takes no frames.
+    fn refuse_transmits(&mut self) {
+        while self.machine.poll_transmit().is_some() {
+            self.counts.send_failed.increment();
+        }
+    }
+
+    /// What was asked for before the stop is still sent.
+    fn drain_requests(&mut self) {
+        while let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv) {
+            self.handle_request(&request);
+        }
+    }
+
+    /// What the kernel received before the stop is part of what was received, within a time: others may go on sending.
+    fn drain_socket(&mut self, socket: &mut MulticastSocket) -> Result<(), std::io::Error> {
+        let deadline = clock::mono().plus(DRAIN_TIME_MAX);
+        while clock::mono() < deadline
+            && let Some(datagram) = socket.try_receive()?
+        {
+            self.handle_datagram(&datagram);
+        }
+        self.counts.count_kernel_drops(socket.kernel_drops()?);
+        Ok(())
     }
 
     fn take_datagrams(&mut self, first: &Datagram, socket: &mut MulticastSocket) -> Result<(), std::io::Error> {
@@ -145,11 +178,6 @@ impl Runner {
     }
 
     fn handle_datagram(&mut self, datagram: &Datagram) {
-        if let Some(total) = datagram.kernel_drops {
-            let new = total.wrapping_sub(self.counts.kernel_drops_seen);
-            self.counts.kernel_drops_seen = total;
-            self.counts.kernel_drops.add(u64::from(new));
-        }
         let now = clock::now();
         let reception = datagram.received.unwrap_or(now.tai);
         self.handle_frame(Now { tai: reception, ..now }, &datagram.octets, Meta::from_origin(reception), 0);
@@ -178,10 +206,20 @@ impl Runner {
         }
     }
 
-    fn handle_timeout(&mut self) {
+    /// What is due at times of its own, however busy the channel is.
+    fn upkeep(&mut self, socket: &MulticastSocket) -> Result<(), std::io::Error> {
         let now = clock::now();
+        if now.mono < self.upkeep_due {
+            return Ok(());
+        }
+        self.upkeep_due = now.mono.plus(UPKEEP_PERIOD);
         self.say_where(now);
-        self.machine.handle_timeout(now);
+        self.counts.count_kernel_drops(socket.kernel_drops()?);
+        // A timeout that is due is not put off by traffic either.
+        if self.machine.poll_timeout().is_some_and(|due| due <= now.mono) {
+            self.machine.handle_timeout(now);
+        }
+        Ok(())
     }
 
     fn handle_request(&mut self, request: &Sample<V2xSendRequest>) {
@@ -224,11 +262,9 @@ impl Runner {
         }
     }
 
-    /// Sleeps until the machine wants to be called; a station with a position wakes to say where it is.
+    /// Sleeps until the machine wants to be called or the upkeep is due.
     fn sleep_until_timeout(&self) -> impl Future<Output = ()> + use<> {
-        let wanted = self.machine.poll_timeout();
-        let ego = self.place.map(|_| clock::mono().plus(EGO_PERIOD));
-        sleep_until(wanted.into_iter().chain(ego).min())
+        sleep_until(self.machine.poll_timeout().into_iter().chain([self.upkeep_due]).min())
     }
 }
 
@@ -247,6 +283,12 @@ impl Counts {
             requests: context.counter("requests"),
             refused: context.counter("requests_refused"),
         }
+    }
+
+    /// Takes the socket's total over.
+    fn count_kernel_drops(&mut self, total: u32) {
+        self.kernel_drops.add(u64::from(total.wrapping_sub(self.kernel_drops_seen)));
+        self.kernel_drops_seen = total;
     }
 
     fn drop(&self, reason: DropReason) {

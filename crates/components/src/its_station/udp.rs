@@ -15,6 +15,7 @@ use viaduct_node::StartError;
 use viaduct_units::Tai;
 
 use super::settings::UdpMulticastSettings;
+use super::sys;
 
 /// A socket that receives from and sends to a multicast group.
 pub(crate) struct MulticastSocket {
@@ -28,12 +29,13 @@ pub(crate) struct Datagram {
     pub(crate) octets: Bytes,
     /// When the kernel received it; `None` where it does not say.
     pub(crate) received: Option<Tai>,
-    /// Datagrams that the kernel had to drop on this socket so far, because its queue was full.
-    pub(crate) kernel_drops: Option<u32>,
 }
 
 /// Octets set aside at a time for incoming datagrams; frames are slices of it.
-const RECEIVE_CHUNK_OCTETS: usize = 64 * FRAME_OCTETS_MAX;
+const RECEIVE_CHUNK_OCTETS: usize = 64 * DATAGRAM_OCTETS_MAX;
+
+/// One octet more than a frame may have: a longer datagram is cut to this, and the station drops it for its length.
+const DATAGRAM_OCTETS_MAX: usize = FRAME_OCTETS_MAX + 1;
 
 impl MulticastSocket {
     /// Opens a socket that receives. Call it inside the runtime.
@@ -50,7 +52,6 @@ impl MulticastSocket {
         socket.join_multicast_v4(settings.group.ip(), &interface).map_err(failed("cannot join the multicast group"))?;
         let option = |outcome: nix::Result<()>| outcome.map_err(io::Error::from);
         option(setsockopt(&socket, sockopt::ReceiveTimestampns, &true)).map_err(failed("cannot get time stamps"))?;
-        option(setsockopt(&socket, sockopt::RxqOvfl, &1)).map_err(failed("cannot get the kernel's drops"))?;
         let socket = tokio::net::UdpSocket::from_std(socket.into()).map_err(failed("cannot poll the UDP socket"))?;
         Ok(Self { socket, group: settings.group.into(), buffer: BytesMut::new() })
     }
@@ -67,18 +68,23 @@ impl MulticastSocket {
 
     /// The next datagram, where one is there.
     pub(crate) fn try_receive(&mut self) -> io::Result<Option<Datagram>> {
-        if self.buffer.len() < FRAME_OCTETS_MAX {
+        if self.buffer.len() < DATAGRAM_OCTETS_MAX {
             self.buffer = BytesMut::zeroed(RECEIVE_CHUNK_OCTETS);
         }
-        let (descriptor, buffer) = (self.socket.as_raw_fd(), &mut self.buffer[..FRAME_OCTETS_MAX]);
+        let (descriptor, buffer) = (self.socket.as_raw_fd(), &mut self.buffer[..DATAGRAM_OCTETS_MAX]);
         match self.socket.try_io(Interest::READABLE, || receive_message(descriptor, buffer)) {
-            Ok((length, received, kernel_drops)) => {
+            Ok((length, received)) => {
                 let octets = self.buffer.split_to(length).freeze();
-                Ok(Some(Datagram { octets, received, kernel_drops }))
+                Ok(Some(Datagram { octets, received }))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Datagrams that the kernel had to drop on this socket so far, because its queue was full.
+    pub(crate) fn kernel_drops(&self) -> io::Result<u32> {
+        sys::socket_drops(&self.socket)
     }
 
     /// Sends a frame to the group.
@@ -95,22 +101,18 @@ pub(crate) fn sending_socket(interface: Ipv4Addr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// One `recvmsg`: length, kernel's time stamp, kernel's count of drops.
-fn receive_message(descriptor: i32, buffer: &mut [u8]) -> io::Result<(usize, Option<Tai>, Option<u32>)> {
-    let mut control = cmsg_space!(TimeSpec, u32);
+/// One `recvmsg`: length and the kernel's time stamp.
+fn receive_message(descriptor: i32, buffer: &mut [u8]) -> io::Result<(usize, Option<Tai>)> {
+    let mut control = cmsg_space!(TimeSpec);
     let mut parts = [io::IoSliceMut::new(buffer)];
     let message = recvmsg::<SockaddrIn>(descriptor, &mut parts, Some(&mut control), MsgFlags::MSG_DONTWAIT)?;
-    let (mut received, mut kernel_drops) = (None, None);
+    let mut received = None;
     for entry in message.cmsgs()? {
-        match entry {
-            ControlMessageOwned::ScmTimestampns(time) => {
-                received = Some(Tai::from_unix_nanos(time.tv_sec() * 1_000_000_000 + time.tv_nsec()));
-            }
-            ControlMessageOwned::RxqOvfl(count) => kernel_drops = Some(count),
-            _ => {}
+        if let ControlMessageOwned::ScmTimestampns(time) = entry {
+            received = Some(Tai::from_unix_nanos(time.tv_sec() * 1_000_000_000 + time.tv_nsec()));
         }
     }
-    Ok((message.bytes, received, kernel_drops))
+    Ok((message.bytes, received))
 }
 
 /// The IPv4 address of an interface that is given by address or by name.

@@ -10,7 +10,11 @@ mod scale;
 use viaduct_etsi::{UperError, cam_en302637_2_v141, cpm_ts103324_v211, pdu_header};
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
 
-use crate::{DropReason, btp::ports, geonet::TrafficClass};
+use crate::{
+    DropReason,
+    btp::ports,
+    geonet::{Lifetime, TrafficClass},
+};
 
 /// A message that is decoded and sent, in the one edition of it that there is a decoder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -82,6 +86,15 @@ impl MessageKind {
         match self {
             Self::Cam => TrafficClass::DP2,
             Self::Cpm => TrafficClass::DP3,
+        }
+    }
+
+    /// How long its packet may travel: at most one second (EN 302 637-2, 5.3.4.1; TS 103 324 alike), since an older one
+    /// says where somebody was.
+    #[must_use]
+    pub const fn lifetime(self) -> Lifetime {
+        match self {
+            Self::Cam | Self::Cpm => Lifetime::from_parts(1, 1),
         }
     }
 }

@@ -3,8 +3,8 @@
 use viaduct_units::Tai;
 
 use super::{
-    BasicHeader, BasicNextHeader, LongPositionVector, TrafficClass, common_header,
-    mib::{ITS_GN_DEFAULT_PACKET_LIFETIME, ITS_GN_PROTOCOL_VERSION},
+    BasicHeader, BasicNextHeader, LongPositionVector, TrafficClass, common_header, lifetime::Lifetime,
+    mib::ITS_GN_PROTOCOL_VERSION,
 };
 
 /// Octets of the media-dependent data behind the position vector (TS 102 636-4-2 for ITS-G5).
@@ -34,10 +34,10 @@ impl ShbHeader {
 }
 
 /// Appends the headers of an unsecured single-hop broadcast that carries `payload_length` octets of BTP-B
-/// (clause 10.3.10.2).
+/// (clause 10.3.10.2). Traffic class and lifetime are those that the facility asks for.
 pub fn write_shb(
     source: &LongPositionVector,
-    class: TrafficClass,
+    (class, lifetime): (TrafficClass, Lifetime),
     mobile: bool,
     payload_length: u16,
     out: &mut Vec<u8>,
@@ -45,7 +45,7 @@ pub fn write_shb(
     let basic = BasicHeader {
         version: ITS_GN_PROTOCOL_VERSION,
         next_header: BasicNextHeader::CommonHeader,
-        lifetime: ITS_GN_DEFAULT_PACKET_LIFETIME,
+        lifetime,
         remaining_hop_limit: 1,
     };
     basic.write(out);
