@@ -235,6 +235,22 @@ fn without_a_broker_the_outbox_fills_and_every_message_is_accounted_for() {
 }
 
 #[test]
+fn a_full_outbox_keeps_what_it_accepted_unless_told_otherwise() {
+    for (outbox, kept) in [("messages_max: 10", 0..10), ("messages_max: 10, when_full: drop_oldest", 90..100)] {
+        let broker = ScriptedBroker::start(Script::default());
+        let gate = Gate::start(broker.port);
+        let node = bridge(gate.port, "qos: 1", &format!("outbox: {{ {outbox} }}"));
+        let bus = node.bus();
+        node.logs(0..100);
+        eventually("the outbox is full", || count(&bus, "uplink", "dropped") == 90);
+        gate.open();
+        broker.eventually("what was kept arrives", |seen| seen.len() == 10);
+        assert!(node.stop());
+        assert_eq!(first_seen(&broker.seen()), numbers(100)[kept]);
+    }
+}
+
+#[test]
 fn a_stop_sends_what_is_in_the_queues() {
     for qos in [0, 1] {
         let broker = ScriptedBroker::start(Script::default());

@@ -6,6 +6,7 @@
 //!
 //! - QoS 1: a message that the outbox accepted is kept until the broker's PUBACK. A broker that is away, dies or comes
 //!   back costs none; it may get one twice. Messages leave in the order in which they were taken, also the second time.
+//!   A full outbox refuses new messages (`outbox_full`); with `when_full: drop_oldest` it gives up accepted ones instead.
 //! - QoS 0: a message is for whoever is there now. It is published when the socket has taken it, and dropped
 //!   (`disconnected`) while there is no connection, so that nobody gets old data in a burst.
 //!
@@ -88,13 +89,15 @@ pub struct OutboxSettings {
     /// Messages of QoS 1 that may be unacknowledged at a time, 1 to 10000; the broker may allow fewer.
     #[schemars(range(min = 1, max = 10_000))]
     pub in_flight_max: u16,
-    /// Which message is lost when there is no room (`outbox_full`).
+    /// Which message is lost, and counted as `outbox_full`, when there is no room. `drop_newest`, the default, refuses
+    /// the new message, so that every accepted message of QoS 1 is kept until the broker has acknowledged or refused it
+    /// or the node stops. `drop_oldest` gives up the oldest accepted messages that are not on their way, of QoS 1 too.
     pub when_full: WhenFull,
 }
 
 impl Default for OutboxSettings {
     fn default() -> Self {
-        Self { messages_max: 10_000, octets_max: 64 << 20, in_flight_max: 512, when_full: WhenFull::DropOldest }
+        Self { messages_max: 10_000, octets_max: 64 << 20, in_flight_max: 512, when_full: WhenFull::default() }
     }
 }
 

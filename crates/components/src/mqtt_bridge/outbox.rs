@@ -6,7 +6,9 @@
 //! ```
 //!
 //! When the connection is lost, what is unacked waits again, in the order in which it was accepted; messages of QoS 0 are
-//! dropped. So a message of QoS 1 is sent once or more, and never lost between `accept` and its PUBACK.
+//! dropped. So a message of QoS 1 is sent once or more, and no connection costs one between `accept` and its PUBACK. It is
+//! given up, and counted, only where the broker does not want it ([`DropReason::Refused`], [`DropReason::TooLarge`]),
+//! where the node stops, and, where [`WhenFull::DropOldest`] says so, for want of room.
 
 use std::collections::VecDeque;
 
@@ -21,11 +23,12 @@ use crate::mqtt::route::Message;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
-    /// The oldest that is not on its way; where all are, the new one.
+    /// The new one is refused: nothing that was accepted is given up for want of room.
     #[default]
-    DropOldest,
-    /// The new one: what was accepted stays.
     DropNewest,
+    /// The oldest accepted ones that are not on their way, also those of QoS 1, until the new one has room; where all
+    /// are on their way, the new one is refused. For consumers to whom only the newest data is of use.
+    DropOldest,
 }
 
 /// Why a message did not reach the broker.
