@@ -208,11 +208,13 @@ impl Bus {
     /// Ends all subscriptions: readers get what is in their queues and then the end.
     pub fn close(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
+        // Closing wakes readers, and an inline one runs here: no lock may be held.
         for topic in self.inner.all_topics() {
-            let ends = topic.ends.read().unwrap_or_else(PoisonError::into_inner);
-            ends.subscriptions.iter().for_each(|end| end.close());
+            let readers = Arc::clone(&topic.ends.read().unwrap_or_else(PoisonError::into_inner).subscriptions);
+            readers.iter().for_each(|end| end.close());
         }
-        self.inner.patterns.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|end| end.close());
+        let patterns = self.inner.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        patterns.iter().for_each(|end| end.close());
     }
 }
 

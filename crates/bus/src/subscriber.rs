@@ -92,6 +92,13 @@ impl Subscription {
 
     /// Puts a sample into the queue; gives it back when the queue is full and the subscriber must not miss it.
     pub(crate) fn push(&self, body: Arc<Body>) -> Result<(), Arc<Body>> {
+        self.enqueue(body)?;
+        self.wake();
+        Ok(())
+    }
+
+    /// The same without waking the reader, for a caller that holds a lock: an inline reader runs where it is woken.
+    pub(crate) fn enqueue(&self, body: Arc<Body>) -> Result<(), Arc<Body>> {
         match self.qos.reliability {
             Reliability::BestEffort => {
                 if self.queue.force_push(body).is_some() {
@@ -100,7 +107,6 @@ impl Subscription {
             }
             Reliability::Reliable { .. } => self.queue.push(body)?,
         }
-        self.wake();
         Ok(())
     }
 
@@ -110,7 +116,7 @@ impl Subscription {
         let mut guard = self.room.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.room.waiting.fetch_add(1, Ordering::SeqCst);
         let outcome = loop {
-            body = match self.push(body) {
+            body = match self.enqueue(body) {
                 Ok(()) => break Ok(()),
                 Err(body) => body,
             };
@@ -121,6 +127,10 @@ impl Subscription {
             (guard, _) = self.room.made.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner);
         };
         self.room.waiting.fetch_sub(1, Ordering::SeqCst);
+        drop(guard);
+        if outcome.is_ok() {
+            self.wake();
+        }
         outcome
     }
 
@@ -156,8 +166,10 @@ impl Subscription {
         if !wakers.is_empty() {
             self.room.waiting.fetch_sub(1, Ordering::SeqCst);
         }
-        wakers.drain(..).for_each(Waker::wake);
+        let woken = std::mem::take(&mut *wakers);
+        drop(wakers);
         self.room.made.notify_all();
+        woken.into_iter().for_each(Waker::wake);
     }
 
     pub(crate) fn count_drop(&self, reason: DropReason) {
@@ -194,7 +206,7 @@ impl Subscription {
         self.closed.load(Ordering::SeqCst)
     }
 
-    fn wake(&self) {
+    pub(crate) fn wake(&self) {
         match self.group.get() {
             Some(group) => Arc::clone(group).notify(),
             None => self.reader.wake(),

@@ -27,7 +27,8 @@ pub(crate) struct Topic {
 #[derive(Default)]
 pub(crate) struct Ends {
     pub(crate) publishers: Vec<PublisherEnd>,
-    pub(crate) subscriptions: Vec<Arc<Subscription>>,
+    /// Replaced as a whole, so that a publisher takes the list along and pushes without the lock.
+    pub(crate) subscriptions: Arc<[Arc<Subscription>]>,
 }
 
 #[derive(Clone)]
@@ -57,12 +58,19 @@ impl Topic {
     /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back.
     pub(crate) fn push(&self, body: &Arc<Body>, offered: &Qos) -> Vec<Arc<Subscription>> {
         self.published.add(1);
+        let readers = self.keep_and_list_readers(body, offered);
+        let full = |subscription: &&Arc<Subscription>| subscription.push(Arc::clone(body)).is_err();
+        readers.iter().filter(full).cloned().collect()
+    }
+
+    /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
+    /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
+    fn keep_and_list_readers(&self, body: &Arc<Body>, offered: &Qos) -> Arc<[Arc<Subscription>]> {
         let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
         if offered.durability == Durability::TransientLocal {
             self.keep(body, offered.depth());
         }
-        let full = |subscription: &&Arc<Subscription>| subscription.push(Arc::clone(body)).is_err();
-        ends.subscriptions.iter().filter(full).cloned().collect()
+        Arc::clone(&ends.subscriptions)
     }
 
     fn keep(&self, body: &Arc<Body>, depth: usize) {
@@ -82,15 +90,18 @@ impl Topic {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             for body in kept.iter().skip(kept.len().saturating_sub(subscription.qos.depth())) {
                 // A fresh queue has room for its own depth.
-                let _ = subscription.push(Arc::clone(body));
+                let _ = subscription.enqueue(Arc::clone(body));
             }
         }
-        ends.subscriptions.push(Arc::clone(subscription));
+        ends.subscriptions = ends.subscriptions.iter().chain([subscription]).cloned().collect();
+        drop(ends);
+        subscription.wake();
     }
 
     pub(crate) fn remove_subscription(&self, subscription: &Arc<Subscription>) {
         let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
-        ends.subscriptions.retain(|other| !Arc::ptr_eq(other, subscription));
+        let others = ends.subscriptions.iter().filter(|other| !Arc::ptr_eq(other, subscription));
+        ends.subscriptions = others.cloned().collect();
     }
 
     pub(crate) fn remove_publisher(&self, id: u64) {

@@ -129,6 +129,83 @@ fn a_panic_is_reported_once_and_ends_the_group_alone() {
 }
 
 #[test]
+fn a_panic_on_the_publishers_thread_ends_the_group_and_not_the_publisher() {
+    let bus = Bus::new("test");
+    let timers = Timers::start().unwrap();
+    let (panics, heard) = mpsc::channel();
+    let mut bad = GroupBuilder::<()>::default();
+    bad.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "bad").unwrap(), |(), sample, _| {
+        panic!("cannot stand {}", sample.message);
+    });
+    bad.on_untyped(bus.subscribe_untyped("**", Qos::keep_last(8), "bad").unwrap(), |(), _, _| {});
+    let _bad = bad.build("bad", (), &Executor::inline(), &timers, move |panic| panics.send(panic).unwrap());
+    let good = bus.subscribe::<Log>("log", Qos::keep_last(8), "good").unwrap();
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(8).transient_local(), "writer").unwrap();
+    let (done, published) = mpsc::channel();
+    std::thread::spawn(move || {
+        ["one", "two"].into_iter().for_each(|text| writer.publish(log(text)).unwrap());
+        done.send(()).unwrap();
+    });
+    published.recv_timeout(PATIENCE).expect("the publisher waits for itself");
+    assert_eq!(heard.try_recv().unwrap().message, "cannot stand one");
+    assert_eq!(good.try_recv().map(|sample| sample.message.clone()).as_deref(), Some("one"));
+    assert_eq!(good.try_recv().map(|sample| sample.message.clone()).as_deref(), Some("two"));
+}
+
+#[test]
+fn an_inline_group_can_be_ended_while_it_is_published_to() {
+    let bus = Bus::new("test");
+    let timers = Timers::start().unwrap();
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(8), "writer").unwrap();
+    let (done, ended) = mpsc::channel();
+    let over = Arc::new(AtomicUsize::new(0));
+    let publishing = Arc::clone(&over);
+    let sending = std::thread::spawn(move || {
+        while publishing.load(Ordering::SeqCst) == 0 {
+            writer.publish(log("x")).unwrap();
+        }
+    });
+    std::thread::spawn(move || {
+        for _ in 0..500 {
+            let mut builder = GroupBuilder::<()>::default();
+            builder.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "inline").unwrap(), |(), _, _| {});
+            let group = builder.build("inline", (), &Executor::inline(), &timers, |panic| panic!("{panic:?}"));
+            assert!(group.end(patience()).is_some());
+        }
+        done.send(()).unwrap();
+    });
+    ended.recv_timeout(PATIENCE).expect("the end and the publisher wait for each other");
+    over.store(1, Ordering::SeqCst);
+    sending.join().unwrap();
+}
+
+#[test]
+fn inline_readers_of_a_full_queue_do_not_lock_out_their_publishers() {
+    let bus = Bus::new("test");
+    let timers = Timers::start().unwrap();
+    let qos = Qos::reliable(1, PATIENCE);
+    let mut builder = GroupBuilder::<usize>::default();
+    builder.on(bus.subscribe::<Log>("log", qos, "inline").unwrap(), |count, _, _| {
+        std::thread::yield_now();
+        *count += 1;
+    });
+    let group = builder.build("inline", 0, &Executor::inline(), &timers, |panic| panic!("{panic:?}"));
+    let (done, published) = mpsc::channel();
+    for _ in 0..4 {
+        let (writer, done) = (bus.publisher::<Log>("log", qos, "writer").unwrap(), done.clone());
+        std::thread::spawn(move || {
+            (0..1_000).for_each(|_| writer.publish(log("x")).unwrap());
+            done.send(()).unwrap();
+        });
+    }
+    for _ in 0..4 {
+        published.recv_timeout(PATIENCE).expect("a publisher waits for itself");
+    }
+    assert!(group.wait_until_idle(patience()));
+    assert_eq!(group.end(patience()), Some(4_000));
+}
+
+#[test]
 fn async_code_waits_for_samples_and_for_room() {
     let bus = Bus::new("test");
     let qos = Qos::reliable(1, PATIENCE);

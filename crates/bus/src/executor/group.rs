@@ -134,10 +134,13 @@ impl<S: Send + 'static> CallbackGroup<S> {
     }
 }
 
-/// Ends the subscriptions and takes the state out.
+/// Ends the subscriptions and takes the state out. The subscriptions end after the lock is free again: their ends take
+/// locks that an inline publisher may hold while it waits for this one.
 fn take_state<S>(mut body: MutexGuard<'_, GroupBody<S>>) -> Option<S> {
-    body.sources.clear();
-    body.state.take()
+    let (state, sources) = (body.state.take(), std::mem::take(&mut body.sources));
+    drop(body);
+    drop(sources);
+    state
 }
 
 const IDLE: u8 = 0;
@@ -203,12 +206,9 @@ impl<S: Send + 'static> Group<S> {
 
     fn die_of(&self, panic: &(dyn std::any::Any + Send)) {
         self.dead.store(true, Ordering::SeqCst);
-        let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
-        body.sources.clear();
+        let body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
         // The state may be half changed: it is dropped, and its own panic on the way out is one too many to report.
-        let state = body.state.take();
-        drop(body);
-        let _ = catch_unwind(AssertUnwindSafe(move || drop(state)));
+        let _ = catch_unwind(AssertUnwindSafe(move || drop(take_state(body))));
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
         let message = message.unwrap_or_else(|| "a panic without a text".to_owned());
