@@ -7,6 +7,7 @@ mod support;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use mqtt5::types::ReasonCode;
 use mqtt5::{PropertyId, PropertyValue, QoS};
@@ -16,9 +17,13 @@ use viaduct_its::facilities::{Message, MessageKind};
 
 /// A node with a bridge to `port` that sends `log/*` by a route and with further settings.
 fn bridge(port: u16, route: &str, more: &str) -> TestNode {
+    bridge_with_waits(port, route, more, "min_ms: 1, max_ms: 20")
+}
+
+fn bridge_with_waits(port: u16, route: &str, more: &str, waits: &str) -> TestNode {
     TestNode::start(&format!(
         "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
-         broker: mqtt://127.0.0.1:{port}\n      reconnect: {{ min_ms: 1, max_ms: 20 }}\n      {more}\n      \
+         broker: mqtt://127.0.0.1:{port}\n      reconnect: {{ {waits} }}\n      {more}\n      \
          routes: [ {{ from: log/*, to: \"v/{{node}}/{{topic}}\", {route} }} ]\n"
     ))
 }
@@ -51,7 +56,7 @@ fn broker_and_bridge_of_one_node_reach_mosquitto_sub_in_both_protocol_versions()
         // It does not say when it has subscribed; it gets the first message after that.
         while !reader.is_finished() {
             node.log("log/a", "hello");
-            std::thread::sleep(std::time::Duration::from_millis(5));
+            std::thread::sleep(Duration::from_millis(5));
         }
         assert_eq!(reader.join().unwrap(), "v/car/uplink/log/a {\"message\":\"hello\"}\n");
         sub.wait().unwrap();
@@ -162,6 +167,20 @@ fn a_broker_that_says_nothing_any_more_is_given_up() {
     assert!(count(&bus, "uplink", "lost") >= 1);
     assert!(node.stop());
     assert_eq!(Account::of(&bus, "uplink").reason("stopped"), 3);
+}
+
+#[test]
+fn a_broker_that_closes_at_a_message_is_tried_ever_more_seldom() {
+    // It closes each connection at its first message, without an answer.
+    let broker = ScriptedBroker::start(Script { acknowledge: 0, closes: true, ..Script::default() });
+    let start = Instant::now();
+    let node = bridge_with_waits(broker.port, "qos: 1", "", "min_ms: 1, max_ms: 60000");
+    let bus = node.bus();
+    node.log("log/a", "poison");
+    eventually("ten connections are lost", || count(&bus, "uplink", "lost") == 10);
+    // Nine waits of 1, 2, 4 ms and so on, of each at least its half.
+    assert!(start.elapsed() >= Duration::from_millis(255), "{:?}", start.elapsed());
+    assert!(node.stop());
 }
 
 #[test]

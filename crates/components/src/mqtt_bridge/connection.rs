@@ -8,11 +8,14 @@ use mqtt5::Packet;
 use mqtt5::packet::connack::ConnAckPacket;
 use mqtt5::packet::connect::ConnectPacket;
 use mqtt5::packet::disconnect::DisconnectPacket;
+use mqtt5::packet::publish::PublishPacket;
 use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer, read_packet_from_stream};
+use mqtt5::types::ReasonCode;
 use mqtt5::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::Instant;
 use viaduct_bus::{Hop, clock};
 
 use super::outbox::{DropReason, Next, Outbox, Peer};
@@ -25,6 +28,8 @@ const WIRE_OCTETS: usize = 64 * 1024;
 const PACKET_OCTETS_MAX: u32 = 64 * 1024;
 /// Rounds of filling and writing before acknowledgements are looked at again.
 const ROUNDS_MAX: usize = 16;
+/// Service after which a connection was of use, also where nothing was acknowledged.
+const SETTLED_AFTER: Duration = Duration::from_secs(5);
 /// MQTT 5.
 const PROTOCOL_VERSION: u8 = 5;
 
@@ -48,9 +53,9 @@ pub(crate) enum ConnectionError {
     #[error("no answer in time")]
     Timeout,
     #[error("the broker refuses the connection: {0:?}")]
-    Refused(mqtt5::types::ReasonCode),
+    Refused(ReasonCode),
     #[error("the broker ends the connection: {0:?}")]
-    Ended(mqtt5::types::ReasonCode),
+    Ended(ReasonCode),
     #[error("the broker sent a packet that does not belong there")]
     Unexpected,
 }
@@ -68,6 +73,9 @@ pub(crate) struct Connection {
     keep_alive: Duration,
     /// Whether anything came since the last [`Self::ping`].
     heard: bool,
+    opened: Instant,
+    /// Whether the broker acknowledged or refused any message.
+    acknowledged: bool,
 }
 
 impl Connection {
@@ -91,7 +99,8 @@ impl Connection {
             return Err(ConnectionError::Refused(answer.reason_code));
         }
         let (peer, keep_alive) = (peer(&answer), keep_alive(&answer).unwrap_or(login.keep_alive));
-        Ok(Self { reader, writer, incoming, wire, written: 0, peer, keep_alive, heard: true })
+        let (opened, acknowledged) = (Instant::now(), false);
+        Ok(Self { reader, writer, incoming, wire, written: 0, peer, keep_alive, heard: true, opened, acknowledged })
     }
 
     pub(crate) const fn peer(&self) -> Peer {
@@ -103,10 +112,18 @@ impl Connection {
         (!self.keep_alive.is_zero()).then_some(self.keep_alive)
     }
 
+    /// Whether the connection that ended so did what it is for, so that the next is worth an early try. One that the
+    /// broker closes at its first message did not, nor one that another client with our identifier took over: tried
+    /// early, those go on for ever at the pace of the shortest wait.
+    pub(crate) fn was_of_use(&self, ended: &ConnectionError) -> bool {
+        let taken_over = matches!(ended, ConnectionError::Ended(ReasonCode::SessionTakenOver));
+        !taken_over && (self.acknowledged || self.opened.elapsed() >= SETTLED_AFTER)
+    }
+
     /// Sends what may be sent, as far as the socket takes it now.
     pub(crate) fn send(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<(), ConnectionError> {
         for _ in 0..ROUNDS_MAX {
-            self.fill(outbox, hop)?;
+            self.fill(outbox, hop);
             if self.wire.is_empty() {
                 break;
             }
@@ -125,23 +142,18 @@ impl Connection {
     }
 
     /// Puts messages on the wire, up to a limit that one message may exceed.
-    fn fill(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<(), ConnectionError> {
+    fn fill(&mut self, outbox: &mut Outbox, hop: &Hop) {
         while self.wire.len() < WIRE_OCTETS {
             let Some(Next { message, packet_id }) = outbox.next() else {
                 break;
             };
             let mut packet = message.packet(hop.name(), clock::tai());
             packet.packet_id = packet_id;
-            let before = self.wire.len();
-            encode_packet_to_buffer(&Packet::Publish(packet), &mut self.wire)?;
-            if self.wire.len() - before > self.peer.packet_octets_max {
-                self.wire.truncate(before);
-                outbox.refuse(DropReason::TooLarge);
-            } else {
-                outbox.sent(self.written + self.wire.len() as u64);
+            match put(packet, self.peer.packet_octets_max, &mut self.wire) {
+                Ok(()) => outbox.sent(self.written + self.wire.len() as u64),
+                Err(reason) => outbox.refuse(reason),
             }
         }
-        Ok(())
     }
 
     /// Waits until acknowledgements came, which the outbox gets, or until the socket takes more of what is on the wire.
@@ -155,9 +167,9 @@ impl Connection {
             ready = self.writer.writable(), if !self.wire.is_empty() => return Ok(ready?),
         };
         self.heard = true;
-        handle(first, outbox)?;
+        self.handle(first, outbox)?;
         while let Some(packet) = decode_buffered_packet(&mut self.incoming, PROTOCOL_VERSION, limit)? {
-            handle(packet, outbox)?;
+            self.handle(packet, outbox)?;
         }
         Ok(())
     }
@@ -171,21 +183,37 @@ impl Connection {
     }
 
     /// Says goodbye. What is on the wire is sent before it.
-    pub(crate) async fn close(mut self) -> Result<(), ConnectionError> {
+    pub(crate) async fn close(&mut self) -> Result<(), ConnectionError> {
         encode_packet_to_buffer(&Packet::Disconnect(DisconnectPacket::normal()), &mut self.wire)?;
         self.writer.write_all(&self.wire).await?;
         Ok(self.writer.shutdown().await?)
     }
+
+    fn handle(&mut self, packet: Packet, outbox: &mut Outbox) -> Result<(), ConnectionError> {
+        match packet {
+            Packet::PubAck(ack) => {
+                self.acknowledged = true;
+                outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error());
+            }
+            Packet::PingResp => {}
+            Packet::Disconnect(packet) => return Err(ConnectionError::Ended(packet.reason_code)),
+            _ => return Err(ConnectionError::Unexpected),
+        }
+        Ok(())
+    }
 }
 
-fn handle(packet: Packet, outbox: &mut Outbox) -> Result<(), ConnectionError> {
-    match packet {
-        Packet::PubAck(ack) => outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error()),
-        Packet::PingResp => {}
-        Packet::Disconnect(packet) => return Err(ConnectionError::Ended(packet.reason_code)),
-        _ => return Err(ConnectionError::Unexpected),
-    }
-    Ok(())
+/// Appends a message; what cannot be sent leaves no octet behind.
+fn put(packet: PublishPacket, octets_max: usize, wire: &mut BytesMut) -> Result<(), DropReason> {
+    let before = wire.len();
+    let reason = match encode_packet_to_buffer(&Packet::Publish(packet), wire) {
+        Ok(()) if wire.len() - before <= octets_max => return Ok(()),
+        Ok(()) => DropReason::TooLarge,
+        // It is the message that is at fault, not the connection: on the next one it would fail again.
+        Err(_) => DropReason::Unencodable,
+    };
+    wire.truncate(before);
+    Err(reason)
 }
 
 fn connect_packet(login: &Login) -> ConnectPacket {
@@ -216,4 +244,25 @@ fn is_available(properties: &Properties, id: PropertyId) -> bool {
 
 fn keep_alive(answer: &ConnAckPacket) -> Option<Duration> {
     answer.properties.get_server_keep_alive().map(|seconds| Duration::from_secs(seconds.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mqtt5::QoS;
+
+    fn packet(topic: &str, octets: usize) -> PublishPacket {
+        PublishPacket::new(topic, vec![0; octets], QoS::AtMostOnce)
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_sent_leaves_the_wire_as_it_was() {
+        let mut wire = BytesMut::new();
+        put(packet("t", 10), 100, &mut wire).unwrap();
+        let before = wire.clone();
+        assert_eq!(put(packet("t", 200), 100, &mut wire), Err(DropReason::TooLarge));
+        // A text of MQTT has 65535 octets at most.
+        assert_eq!(put(packet(&"t".repeat(70_000), 1), usize::MAX, &mut wire), Err(DropReason::Unencodable));
+        assert_eq!(wire, before);
+    }
 }

@@ -101,8 +101,10 @@ impl Default for OutboxSettings {
     }
 }
 
-/// When to try again. The wait doubles from `min_ms` to `max_ms`; of each wait a random half is left out, so that many
-/// vehicles do not come back at the same moment.
+/// When to try again. The wait doubles from `min_ms` to `max_ms`, and begins anew after a connection that was of use: on
+/// which the broker answered a message, or which lasted five seconds, and which no other client with the same identifier
+/// took over. Of each wait a random part of up to its half is left out, so that many vehicles do not come back at the
+/// same moment.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReconnectSettings {
@@ -240,15 +242,17 @@ impl Task {
         loop {
             let error = match self.open(wait).await {
                 Ended::Stopped => return Ok(()),
-                Ended::Other(Ok(connection)) => {
+                Ended::Other(Ok(mut connection)) => {
                     tracing::info!(component = self.name, broker = self.login.address, "connected to the MQTT broker");
                     told = false;
-                    self.backoff.reset();
                     self.connected.increment();
                     self.outbox.connected(connection.peer());
-                    match self.serve(connection).await {
+                    match self.serve(&mut connection).await {
                         Ended::Stopped => return Ok(()),
                         Ended::Other(error) => {
+                            if connection.was_of_use(&error) {
+                                self.backoff.reset();
+                            }
                             self.lost.increment();
                             self.outbox.disconnected();
                             error
@@ -289,7 +293,7 @@ impl Task {
     }
 
     /// Sends and takes acknowledgements until the connection or the bridge ends.
-    async fn serve(&mut self, mut connection: Connection) -> Ended<ConnectionError> {
+    async fn serve(&mut self, connection: &mut Connection) -> Ended<ConnectionError> {
         let mut ping = connection.keep_alive().map(|time| interval(time / 2));
         loop {
             if self.deadline.is_none() {
