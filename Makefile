@@ -17,7 +17,7 @@ test: test-rust test-dashboard  ## All tests
 test-rust: setup dashboard/dist/index.html
 	VIADUCT_PYTHON=$(CURDIR)/.cache/venv/bin/python $(CARGO) test --workspace --no-fail-fast
 
-test-dashboard: dashboard/dist/index.html
+test-dashboard: dashboard/dist/index.html dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent check && npm test --silent
 
 lint:  ## Formatting and clippy without warnings
@@ -41,9 +41,13 @@ build: dashboard/dist/index.html  ## The binary, with the dashboard in it
 
 dashboard: dashboard/dist/index.html  ## The web page (needs Node.js)
 
-dashboard/dist/index.html: $(DASHBOARD_SOURCES)
-	@scripts/setup node
-	cd dashboard && npm ci --silent --no-audit --no-fund && npm run --silent build
+dashboard/dist/index.html: $(DASHBOARD_SOURCES) dashboard/node_modules/.package-lock.json
+	cd dashboard && npm run --silent build
+	@touch $@
+
+dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/package-lock.json
+	@scripts/setup nodejs
+	cd dashboard && npm ci --silent --no-audit --no-fund
 	@touch $@
 
 setup:  ## What the tests need: programs from Debian's packages, a Python environment

@@ -136,7 +136,7 @@ fn python() -> Option<PathBuf> {
     if has_asn1tools.is_ok_and(|status| status.success()) {
         return Some(python);
     }
-    println!("skipped: no Python with asn1tools (VIADUCT_PYTHON, or .cache/venv/bin/python)");
+    capture::skipped("no Python with asn1tools (VIADUCT_PYTHON, or .cache/venv/bin/python)");
     None
 }
 

@@ -159,7 +159,7 @@ fn dissect(path: &Path) -> Option<Vec<Value>> {
     let output = match Command::new("tshark").args(["-T", "json", "-r"]).arg(path).output() {
         Ok(output) => output,
         Err(error) => {
-            println!("skipped: tshark cannot be run ({error})");
+            capture::skipped(&format!("tshark cannot be run ({error})"));
             return None;
         }
     };
