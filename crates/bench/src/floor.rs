@@ -2,9 +2,9 @@
 
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::BenchError;
@@ -12,9 +12,6 @@ use crate::sys;
 
 /// Memory that is larger than the caches.
 const COLD_OCTETS: usize = 64 << 20;
-
-/// A receiver that got nothing for this long ends.
-const SILENCE: Duration = Duration::from_millis(200);
 
 /// One-way latencies of a futex between two threads, in microseconds: the waker stamps, wakes, and sleeps until its next
 /// absolute deadline; the waiter reads the clock when it runs.
@@ -75,40 +72,6 @@ pub(crate) struct Received {
     pub(crate) messages: u64,
     pub(crate) seconds: f64,
     pub(crate) lost: u64,
-}
-
-/// How many datagrams of these lengths one thread receives while another sends as many as it can.
-pub(crate) fn udp_receive(lengths: &[usize], time: Duration) -> Result<Received, BenchError> {
-    let refused = BenchError::system("cannot open a UDP socket on loopback");
-    let receiver = UdpSocket::bind("127.0.0.1:0").map_err(&refused)?;
-    let address = receiver.local_addr().map_err(&refused)?;
-    receiver.set_read_timeout(Some(SILENCE)).map_err(&refused)?;
-    let sender = UdpSocket::bind("127.0.0.1:0").map_err(&refused)?;
-    sender.connect(address).map_err(&refused)?;
-    let stop = Arc::new(AtomicBool::new(false));
-    let asked = Arc::clone(&stop);
-    let longest = lengths.iter().copied().max().unwrap_or(0);
-    let cycle: Vec<usize> = lengths.to_vec();
-    let sending = spawn("floor-sender", move || {
-        let frame = vec![7_u8; longest];
-        let mut sent = 0_u64;
-        for length in cycle.iter().cycle() {
-            if asked.load(Ordering::Relaxed) {
-                break;
-            }
-            sent += u64::from(sender.send(&frame[..*length]).is_ok());
-        }
-        sent
-    })?;
-    let mut buffer = vec![0_u8; longest.max(1)];
-    let (mut messages, start) = (0_u64, Instant::now());
-    while start.elapsed() < time {
-        messages += u64::from(receiver.recv(black_box(&mut buffer)).is_ok());
-    }
-    let seconds = start.elapsed().as_secs_f64();
-    stop.store(true, Ordering::Relaxed);
-    let sent = join("floor-sender", sending)?;
-    Ok(Received { messages, seconds, lost: sent.saturating_sub(messages) })
 }
 
 /// How many messages of these lengths, each written by itself, go through a TCP connection on loopback.
@@ -174,7 +137,6 @@ mod tests {
         assert_eq!(memcpy_hot(1024, 3).len(), 3);
         assert_eq!(memcpy_cold(32 << 20, 3).len(), 3);
         let time = Duration::from_millis(20);
-        assert!(udp_receive(&[40, 300], time).unwrap().messages > 0);
         assert!(tcp(&[40, 300], time).unwrap().messages > 0);
     }
 }

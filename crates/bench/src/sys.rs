@@ -1,7 +1,9 @@
-//! Calls that the standard library lacks: the futex itself, sleeping until a moment, and the slack of timers.
+//! Calls that the standard library lacks: the futex itself, sleeping until a moment, the slack of timers, and the cores
+//! of a thread.
 
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
+use std::io;
 use std::ptr;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
@@ -61,9 +63,51 @@ pub(crate) fn exact_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
 }
 
+/// Keeps this thread, and those that it starts from now on, on so many of the cores that it may use: the last ones, for
+/// the first has the most to do for the system.
+///
+/// # Errors
+/// It may use fewer, or the kernel refuses.
+pub(crate) fn pin(cores: usize) -> io::Result<()> {
+    // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
+    let (mut allowed, mut chosen): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
+    let octets = size_of::<libc::cpu_set_t>();
+    // SAFETY: `allowed` is a valid exclusive reference of that many octets; 0 is the calling thread.
+    if unsafe { libc::sched_getaffinity(0, octets, &raw mut allowed) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let mut left = cores;
+    for core in (0..8 * octets).rev() {
+        // SAFETY: the number is below the set's number of bits.
+        if left > 0 && unsafe { libc::CPU_ISSET(core, &allowed) } {
+            // SAFETY: as above.
+            unsafe { libc::CPU_SET(core, &mut chosen) };
+            left -= 1;
+        }
+    }
+    if left > 0 {
+        return Err(io::Error::other(format!("{left} of {cores} cores are missing")));
+    }
+    // SAFETY: `chosen` lives across the call, which only reads that many octets of it.
+    if unsafe { libc::sched_setaffinity(0, octets, &raw const chosen) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pinned_thread_has_its_cores_and_so_has_one_that_it_starts() {
+        let cores = || std::thread::available_parallelism().unwrap().get();
+        let pinned = std::thread::spawn(move || {
+            pin(1).unwrap();
+            (cores(), std::thread::spawn(cores).join().unwrap(), pin(2).is_err())
+        });
+        assert_eq!(pinned.join().unwrap(), (1, 1, true));
+    }
 
     #[test]
     fn a_sleep_ends_after_its_moment_and_a_past_one_at_once() {

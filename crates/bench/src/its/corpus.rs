@@ -93,13 +93,6 @@ pub(super) fn capture(path: &Path) -> Result<Corpus, String> {
     Ok(Corpus { name: "capture", packets, sets })
 }
 
-impl Corpus {
-    /// Lengths of the frames.
-    pub(super) fn frame_lengths(&self) -> Vec<usize> {
-        self.packets.iter().map(|packet| packet.frame.len()).collect()
-    }
-}
-
 /// The frame with what is in it; `None` where that is no message that we decode.
 fn packet(reception: Tai, frame: Bytes) -> Option<Packet> {
     match decode_frame(reception, &frame).ok()? {

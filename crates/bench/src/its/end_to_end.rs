@@ -62,7 +62,7 @@ pub(super) fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
 
 /// How a packet reaches its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub(super) enum Way {
     /// A route of the broker takes it from the bus.
     Broker,
     /// A bridge sends it to the broker by TCP.
@@ -89,13 +89,26 @@ impl Way {
         }
     }
 
-    fn params(self, from: &str, to: &str, options: &Options) -> Value {
-        let by = match self {
+    /// What brings the message to its reader, as parameters name it.
+    pub(super) const fn by(self) -> &'static str {
+        match self {
             Self::Broker => "broker_route",
             Self::Bridge => "bridge",
             Self::Api => "live_stream",
-        };
-        json!({ "vehicles": options.vehicles, "rate_hz": options.rate_hz, "by": by, "from": from, "to": to })
+        }
+    }
+
+    fn params(self, from: &str, to: &str, options: &Options) -> Value {
+        json!({ "vehicles": options.vehicles, "rate_hz": options.rate_hz, "by": self.by(), "from": from, "to": to })
+    }
+
+    /// The node's file: a station that receives from that group, and what brings its messages to the reader.
+    pub(super) fn edge(self, listen: SocketAddr, group: &str) -> String {
+        format!(
+            "node: edge\ncomponents:\n  station: {{ kind: its_station, settings: {{ station_id: 901, access: {{ \
+             udp_multicast: {group} }} }} }}\n{}\n",
+            self.components(listen)
+        )
     }
 
     /// Components beside the station.
@@ -133,12 +146,8 @@ type Shared = Arc<Mutex<Seen>>;
 
 fn measure(way: Way, options: &Options, runtime: &Runtime) -> Result<Vec<Row>, BenchError> {
     let listen = free_tcp_address()?;
-    let group = format!("{{ group: \"239.118.122.97:{}\", interface: 127.0.0.1 }}", free_udp_port()?);
-    let edge = format!(
-        "node: edge\ncomponents:\n  station: {{ kind: its_station, settings: {{ station_id: 901, access: {{ \
-         udp_multicast: {group} }} }} }}\n{}\n",
-        way.components(listen)
-    );
+    let group = free_group()?;
+    let edge = way.edge(listen, &group);
     let vehicles = format!(
         "node: vehicles\ncomponents:\n  fleet: {{ kind: fleet, settings: {{ vehicles: {}, rate_hz: {}, udp_multicast: \
          {group} }} }}\n",
@@ -177,7 +186,7 @@ fn rows_of(way: Way, options: &Options, seen: Seen, sent: u64) -> Vec<Row> {
     std::iter::once(whole).chain(seen.hops.into_iter().map(hop)).collect()
 }
 
-fn start(file: &str, text: &str, runtime: &Runtime) -> Result<Node, BenchError> {
+pub(super) fn start(file: &str, text: &str, runtime: &Runtime) -> Result<Node, BenchError> {
     let kinds: Vec<Kind> = [viaduct_components::KINDS, viaduct_backend::KINDS].concat();
     let graph = Graph::resolve(file, text, &kinds).map_err(BenchError::part("cannot resolve a node"))?;
     Node::start(graph, runtime.handle()).map_err(BenchError::part("cannot start a node"))
@@ -210,16 +219,6 @@ impl Reader {
 }
 
 async fn subscribe(address: SocketAddr, seen: Shared) -> Result<MqttClient, BenchError> {
-    let failed = BenchError::part("cannot subscribe by MQTT");
-    let client = MqttClient::new("bench-reader");
-    let mut tries = 0;
-    while let Err(error) = client.connect(&format!("mqtt://{address}")).await {
-        tries += 1;
-        if tries >= CONNECT_TRIES {
-            return Err(failed(error.to_string()));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
     let take = move |message: mqtt5::types::Message| {
         let now = clock::tai();
         let way = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
@@ -230,6 +229,24 @@ async fn subscribe(address: SocketAddr, seen: Shared) -> Result<MqttClient, Benc
             seen.note_hops(&meta, HopStamp { hop: HopName::new(READER), at: now });
         }
     };
+    subscribe_mqtt(address, take).await
+}
+
+/// A client of the broker that takes every V2X message.
+pub(super) async fn subscribe_mqtt(
+    address: SocketAddr,
+    take: impl Fn(mqtt5::types::Message) + Send + Sync + 'static,
+) -> Result<MqttClient, BenchError> {
+    let failed = BenchError::part("cannot subscribe by MQTT");
+    let client = MqttClient::new("bench-reader");
+    let mut tries = 0;
+    while let Err(error) = client.connect(&format!("mqtt://{address}")).await {
+        tries += 1;
+        if tries >= CONNECT_TRIES {
+            return Err(failed(error.to_string()));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
     client.subscribe("its/rx/+", take).await.map_err(|error| failed(error.to_string()))?;
     Ok(client)
 }
@@ -300,14 +317,16 @@ fn lock(seen: &Shared) -> std::sync::MutexGuard<'_, Seen> {
     seen.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn free_tcp_address() -> Result<SocketAddr, BenchError> {
+pub(super) fn free_tcp_address() -> Result<SocketAddr, BenchError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     listener.map_err(BenchError::system("cannot find a free TCP port"))
 }
 
-fn free_udp_port() -> Result<u16, BenchError> {
+/// Settings of a multicast group on this machine that nobody uses.
+pub(super) fn free_group() -> Result<String, BenchError> {
     let address = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.local_addr());
-    address.map(|address| address.port()).map_err(BenchError::system("cannot find a free UDP port"))
+    let port = address.map_err(BenchError::system("cannot find a free UDP port"))?.port();
+    Ok(format!("{{ group: \"239.118.122.97:{port}\", interface: 127.0.0.1 }}"))
 }
 
 #[cfg(test)]

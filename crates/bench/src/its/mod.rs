@@ -129,7 +129,6 @@ mod tests {
             "viaduct.packet_to_mqtt",
             "viaduct.packet_to_api",
             "viaduct.hop",
-            "floor.udp_receive",
             "floor.tcp_send",
             "paper.packet_to_mqtt",
         ] {

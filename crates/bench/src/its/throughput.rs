@@ -1,66 +1,162 @@
-//! Throughput rows: frames in memory to JSON on one thread, and on to an MQTT subscriber; below them the bare sockets.
+//! Throughput rows: frames in memory to JSON on one thread, and to an MQTT subscriber through a real node; below them a
+//! bare TCP connection.
+//!
+//! ```text
+//! one thread:    frame -> its (network, facilities) -> bus message -> JSON
+//! whole process: frame -> its -> bus message -> bus -+- mqtt_broker (its route) ---------- TCP --> subscriber
+//!                                                    +- mqtt_bridge -- TCP --> mqtt_broker - TCP --> subscriber
+//! ```
+//!
+//! A row's threads (who decodes, the node's, its runtime's, the subscriber's) are kept on as many cores as its parameter
+//! `cores` says.
 
+use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mqtt5::MqttClient;
-use mqtt5::broker::config::{StorageBackend, StorageConfig};
-use mqtt5::broker::{BrokerConfig, BrokerShutdownHandle, MqttBroker};
 use serde_json::json;
 use serde_json::value::RawValue;
-use viaduct_bus::clock;
+use tokio::runtime::Runtime;
+use viaduct_bus::{Meta, Publisher, Qos, clock};
 use viaduct_components::its_station::received_message;
 use viaduct_its::access::MacAddress;
-use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_its::{Event, Station, StationSettings};
+use viaduct_its::facilities::MessageKind;
+use viaduct_its::{Event, Received as ReceivedPacket, Station, StationSettings};
+use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::{AccessLayer, V2xMessage};
+use viaduct_node::Node;
 
 use super::Options;
 use super::corpus::{Corpus, Packet};
+use super::end_to_end::{self, Way};
 use crate::error::BenchError;
 use crate::floor::{self, Received};
-use crate::paper;
 use crate::report::{Beside, Row};
+use crate::{paper, sys};
 
-/// Messages that wait for one MQTT client of the broker.
-const QUEUE: usize = 100_000;
+/// Messages that may be on their way: half of what a route's queue on the bus holds (1024), so that none is dropped there
+/// because we are too fast, and enough to keep every thread busy.
+const WINDOW: u64 = 512;
 
-/// A subscriber that got nothing for this long has all that will come.
-const SILENCE: Duration = Duration::from_millis(300);
+/// How long the producer sleeps while the window is full: a fraction of the time that the window takes.
+const NAP: Duration = Duration::from_micros(500);
 
-pub(super) fn rows(corpus: &Corpus, options: &Options) -> Result<Vec<Row>, BenchError> {
-    let params = |cores: u32| json!({ "of": corpus.name, "cores": cores });
-    let row = |name, cores, got: Received, paper, floor| Row {
-        beside: Beside { paper, floor, late: None },
-        ..Row::rate(name, &params(cores), got.messages, got.seconds, got.lost)
-    };
-    let per_second = |got: Received| (got.seconds > 0.0).then(|| got.messages as f64 / got.seconds);
+/// A subscriber that got nothing for this long has all that will come; what is missing is lost.
+const SILENCE: Duration = Duration::from_millis(500);
 
-    let mut pipeline = Pipeline::new();
-    let json_lengths: Vec<usize> = corpus.packets.iter().filter_map(|one| Some(pipeline.json(one)?.len())).collect();
-    let udp = floor::udp_receive(&corpus.frame_lengths(), options.throughput)?;
-    let tcp = floor::tcp(&json_lengths, options.throughput)?;
-    let to_json = decode_to_json(&mut pipeline, corpus, options.throughput);
-    let to_mqtt = decode_to_mqtt(&mut pipeline, corpus, options.throughput)?;
-    let paper = Some(paper::OBU_CAPACITY_HZ);
-    Ok(vec![
-        row("viaduct.decode_to_json", 1, to_json, paper, per_second(udp)),
-        row("viaduct.decode_to_mqtt", 2, to_mqtt, paper, per_second(tcp)),
-        row("floor.udp_receive", 2, udp, None, None),
-        row("floor.tcp_send", 2, tcp, None, None),
-    ])
+/// What the producer offers, as an `its_station` does.
+const OFFERED: Qos = Qos::reliable(4096, Duration::ZERO);
+
+/// One row in the making.
+struct Case {
+    what: What,
+    cores: usize,
+    got: Option<Received>,
 }
 
-/// What a node does with a frame: the station's machine makes a bus message of it, and the route's encoder, which gets
-/// only the bus message, decodes the payload once more to write it as JSON.
-struct Pipeline {
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Json,
+    Mqtt(Way),
+    Tcp,
+}
+
+pub(super) fn rows(corpus: &Corpus, options: &Options) -> Result<Vec<Row>, BenchError> {
+    let mut cases = cases();
+    for case in &mut cases {
+        case.measure(corpus, options.throughput)?;
+    }
+    Ok(cases.iter().map(|case| case.row(corpus, &cases)).collect())
+}
+
+/// Rows with two cores are there where there are two.
+fn cases() -> Vec<Case> {
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    let case = |(what, cores)| Case { what, cores, got: None };
+    let cases = [
+        (What::Json, 1),
+        (What::Mqtt(Way::Broker), 1),
+        (What::Mqtt(Way::Bridge), 1),
+        (What::Tcp, 1),
+        (What::Mqtt(Way::Broker), 2),
+        (What::Mqtt(Way::Bridge), 2),
+        (What::Tcp, 2),
+    ];
+    cases.into_iter().filter(|(_, cores)| *cores <= available).map(case).collect()
+}
+
+impl What {
+    const fn row(self) -> &'static str {
+        match self {
+            Self::Json => "viaduct.decode_to_json",
+            Self::Mqtt(_) => "viaduct.decode_to_mqtt",
+            Self::Tcp => "floor.tcp_send",
+        }
+    }
+
+    const fn by(self) -> Option<&'static str> {
+        match self {
+            Self::Mqtt(way) => Some(way.by()),
+            Self::Json | Self::Tcp => None,
+        }
+    }
+}
+
+impl Case {
+    fn measure(&mut self, corpus: &Corpus, time: Duration) -> Result<(), BenchError> {
+        let (what, cores) = (self.what, self.cores);
+        self.got = Some(on_cores(cores, || match what {
+            What::Json => decode_to_json(corpus, time),
+            What::Mqtt(way) => decode_to_mqtt(way, corpus, cores, time),
+            What::Tcp => floor::tcp(&json_lengths(corpus), time),
+        })?);
+        Ok(())
+    }
+
+    fn row(&self, corpus: &Corpus, all: &[Self]) -> Row {
+        let params = json!({ "of": corpus.name, "by": self.what.by(), "cores": self.cores });
+        let (messages, seconds, lost) = self.got.map_or((0, 0.0, 0), |got| (got.messages, got.seconds, got.lost));
+        let row = Row::rate(self.what.row(), &params, messages, seconds, lost);
+        Row { beside: self.beside(all), ..row }
+    }
+
+    /// Only what ends in an MQTT subscriber has something to be compared with: the paper's capacity is one of the way to
+    /// MQTT, and what stays in memory has no socket below it.
+    fn beside(&self, all: &[Self]) -> Beside {
+        let What::Mqtt(_) = self.what else {
+            return Beside::default();
+        };
+        let floor = all.iter().find(|case| case.what == What::Tcp && case.cores == self.cores).and_then(Self::rate);
+        Beside { paper: Some(paper::OBU_CAPACITY_HZ), floor, late: None }
+    }
+
+    fn rate(&self) -> Option<f64> {
+        self.got.filter(|got| got.seconds > 0.0).map(|got| got.messages as f64 / got.seconds)
+    }
+}
+
+/// Runs it on a thread that, with all threads that it starts, has so many cores.
+fn on_cores<R: Send>(cores: usize, work: impl FnOnce() -> Result<R, BenchError> + Send) -> Result<R, BenchError> {
+    let pinned = move || {
+        sys::pin(cores).map_err(BenchError::system("cannot choose the cores"))?;
+        work()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("bench-throughput".to_owned()).spawn_scoped(scope, pinned);
+        let thread = thread.map_err(BenchError::system("cannot start a thread"))?;
+        thread.join().map_err(|_| BenchError::broken("throughput", "the thread panicked"))?
+    })
+}
+
+/// What an `its_station` does with a frame: its machine takes it, and what comes out becomes a message of the bus.
+struct Decoder {
     station: Station,
 }
 
-impl Pipeline {
+impl Decoder {
     fn new() -> Self {
         let settings = StationSettings {
             link_address: MacAddress([2, 0, 0, 0, 0, 1]),
@@ -71,34 +167,44 @@ impl Pipeline {
         Self { station: Station::new(settings, 1) }
     }
 
-    fn json(&mut self, packet: &Packet) -> Option<Vec<u8>> {
+    fn bus_message(&mut self, packet: &Packet) -> Option<(Box<ReceivedPacket>, V2xMessage)> {
         self.station.handle_frame(clock::now(), black_box(&packet.frame));
-        let message = self.bus_message()?;
-        let kind = MessageKind::from_label(message.r#type().topic_level())?;
+        match self.station.poll_event()? {
+            Event::Received(packet) => {
+                let message = received_message(&packet, "bench/station", AccessLayer::UdpMulticast, 0);
+                Some((packet, message))
+            }
+            Event::Beacon(_) | Event::Dropped(_) => None,
+        }
+    }
+
+    /// The JSON of a V2X message, with the decoded message inside.
+    fn json(&mut self, packet: &Packet) -> Option<Vec<u8>> {
+        let (packet, message) = self.bus_message(packet)?;
         let mut decoded = Vec::new();
-        Message::decode(kind, &message.payload).ok()?.write_json(&mut decoded);
+        packet.message.write_json(&mut decoded);
         let decoded = RawValue::from_string(String::from_utf8(decoded).ok()?).ok()?;
         let mut out = Vec::with_capacity(512 + decoded.get().len());
         message.write_json(Some(&decoded), &mut out).ok()?;
         Some(out)
     }
-
-    fn bus_message(&mut self) -> Option<V2xMessage> {
-        match self.station.poll_event()? {
-            Event::Received(packet) => Some(received_message(&packet, "bench/station", AccessLayer::UdpMulticast, 0)),
-            Event::Beacon(_) | Event::Dropped(_) => None,
-        }
-    }
 }
 
-fn decode_to_json(pipeline: &mut Pipeline, corpus: &Corpus, time: Duration) -> Received {
+/// Lengths of the packets' messages as JSON.
+pub(super) fn json_lengths(corpus: &Corpus) -> Vec<usize> {
+    let mut decoder = Decoder::new();
+    corpus.packets.iter().filter_map(|packet| Some(decoder.json(packet)?.len())).collect()
+}
+
+fn decode_to_json(corpus: &Corpus, time: Duration) -> Result<Received, BenchError> {
+    let mut decoder = Decoder::new();
     let start = Instant::now();
     let (mut messages, mut lost) = (0, 0);
     for packet in corpus.packets.iter().cycle() {
         if start.elapsed() >= time {
             break;
         }
-        match pipeline.json(packet) {
+        match decoder.json(packet) {
             Some(json) => {
                 black_box(json);
                 messages += 1;
@@ -106,101 +212,147 @@ fn decode_to_json(pipeline: &mut Pipeline, corpus: &Corpus, time: Duration) -> R
             None => lost += 1,
         }
     }
-    Received { messages, seconds: start.elapsed().as_secs_f64(), lost }
+    Ok(Received { messages, seconds: start.elapsed().as_secs_f64(), lost })
 }
 
-/// The same, and each text goes by QoS 0 through a broker in this process to a subscriber, over TCP both times. What
-/// counts is what the subscriber got.
-fn decode_to_mqtt(pipeline: &mut Pipeline, corpus: &Corpus, time: Duration) -> Result<Received, BenchError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(BenchError::system("cannot start the runtime"))?;
-    runtime.block_on(async {
-        let broker = Broker::start().await?;
-        let got = Arc::new(AtomicU64::new(0));
-        let reader = broker.count_arrivals(Arc::clone(&got)).await.map_err(BenchError::part("MQTT"))?;
-        let writer = MqttClient::new("bench-writer");
-        writer.connect(&broker.address).await.map_err(BenchError::part("MQTT"))?;
-        let start = Instant::now();
-        let sent = publish_all(&writer, pipeline, corpus, time).await?;
-        let last = wait_for(&got, sent).await;
-        let messages = got.load(Ordering::Relaxed);
-        let seconds = last.saturating_duration_since(start).as_secs_f64();
-        // Who does not get its goodbye is gone with the runtime.
-        let _ = writer.disconnect().await;
-        let _ = reader.disconnect().await;
-        broker.stop().await;
-        Ok(Received { messages, seconds, lost: sent.saturating_sub(messages) })
-    })
-}
-
-/// Publishes for that time as fast as it can; how many.
-async fn publish_all(
-    writer: &MqttClient,
-    pipeline: &mut Pipeline,
-    corpus: &Corpus,
-    time: Duration,
-) -> Result<u64, BenchError> {
-    let (start, mut sent) = (Instant::now(), 0);
-    for packet in corpus.packets.iter().cycle() {
+/// What counts is what the subscriber got, up to the moment at which it got the last one.
+fn decode_to_mqtt(way: Way, corpus: &Corpus, cores: usize, time: Duration) -> Result<Received, BenchError> {
+    let mut line = Line::start(way, cores)?;
+    // Threads start and buffers grow in the first window, which does not count.
+    let mut packets = corpus.packets.iter().cycle();
+    for packet in packets.by_ref().take(usize::try_from(WINDOW).unwrap_or(usize::MAX)) {
+        line.send(packet)?;
+    }
+    line.wait_for_the_last();
+    let (sent, arrived, start) = (line.sent, line.arrived(), Instant::now());
+    for packet in packets {
         if start.elapsed() >= time {
             break;
         }
-        let json = pipeline.json(packet).ok_or_else(|| BenchError::broken("MQTT", "a frame was refused"))?;
-        writer.publish_qos0("its/rx/cam", json).await.map_err(BenchError::part("MQTT"))?;
-        sent += 1;
+        line.send(packet)?;
     }
-    Ok(sent)
+    let end = line.wait_for_the_last();
+    let messages = line.arrived() - arrived;
+    let lost = (line.sent - sent).saturating_sub(messages);
+    let seconds = end.saturating_duration_since(start).as_secs_f64();
+    line.stop();
+    Ok(Received { messages, seconds, lost })
 }
 
-/// A broker on loopback.
-struct Broker {
-    address: String,
-    shutdown: BrokerShutdownHandle,
-    serving: tokio::task::JoinHandle<mqtt5::Result<()>>,
+/// The node that also receives live packets, with a subscriber. Nobody sends to its station: the producer gives the bus
+/// what the station would.
+struct Line {
+    decoder: Decoder,
+    publishers: BTreeMap<MessageKind, Publisher<V2xMessage>>,
+    sent: u64,
+    /// Messages that will never arrive, so that the window does not wait for them again.
+    given_up: u64,
+    got: Arc<AtomicU64>,
+    reader: MqttClient,
+    node: Node,
+    runtime: Runtime,
 }
 
-impl Broker {
-    async fn start() -> Result<Self, BenchError> {
-        let config = BrokerConfig { client_channel_capacity: QUEUE, ..BrokerConfig::default() }
-            .with_bind_address(SocketAddr::from(([127, 0, 0, 1], 0)))
-            .with_storage(StorageConfig { backend: StorageBackend::Memory, ..StorageConfig::default() });
-        let mut engine = MqttBroker::with_config(config).await.map_err(BenchError::part("the MQTT broker"))?;
-        let address = engine.local_addr().ok_or_else(|| BenchError::broken("the MQTT broker", "it has no address"))?;
-        let shutdown = engine.shutdown_handle();
-        let serving = tokio::spawn(async move { engine.run().await });
-        Ok(Self { address: format!("mqtt://{address}"), shutdown, serving })
-    }
-
-    /// A client that counts what it gets.
-    async fn count_arrivals(&self, got: Arc<AtomicU64>) -> mqtt5::Result<MqttClient> {
-        let client = MqttClient::new("bench-reader");
-        client.connect(&self.address).await?;
+impl Line {
+    fn start(way: Way, cores: usize) -> Result<Self, BenchError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(cores)
+            .enable_all()
+            .build()
+            .map_err(BenchError::system("cannot start the runtime"))?;
+        let listen = end_to_end::free_tcp_address()?;
+        let node = end_to_end::start("edge.yaml", &way.edge(listen, &end_to_end::free_group()?), &runtime)?;
+        let open = |kind: MessageKind| {
+            let topic = format!("{}/{}", topic::ITS_RX, kind.label());
+            let publisher = node.bus().publisher::<V2xMessage>(&topic, OFFERED, "station");
+            Ok((kind, publisher.map_err(BenchError::part("cannot open the topic"))?))
+        };
+        let publishers = MessageKind::ALL.into_iter().map(open).collect::<Result<_, BenchError>>()?;
+        let got = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&got);
         let count = move |message: mqtt5::types::Message| {
             black_box(message);
-            got.fetch_add(1, Ordering::Relaxed);
+            counter.fetch_add(1, Ordering::Relaxed);
         };
-        client.subscribe("its/rx/+", count).await?;
-        Ok(client)
+        let reader = runtime.block_on(end_to_end::subscribe_mqtt(listen, count))?;
+        if way == Way::Bridge {
+            wait_until_connected(&node)?;
+        }
+        Ok(Self { decoder: Decoder::new(), publishers, sent: 0, given_up: 0, got, reader, node, runtime })
     }
 
-    async fn stop(self) {
-        self.shutdown.shutdown();
-        let _ = tokio::time::timeout(Duration::from_secs(1), self.serving).await;
+    fn arrived(&self) -> u64 {
+        self.got.load(Ordering::Relaxed)
+    }
+
+    fn under_way(&self) -> u64 {
+        self.sent.saturating_sub(self.given_up + self.arrived())
+    }
+
+    /// Decodes and publishes, once there is room in the window.
+    fn send(&mut self, packet: &Packet) -> Result<(), BenchError> {
+        self.wait_below(WINDOW);
+        let refused = || BenchError::broken("throughput", "a frame was refused");
+        let (packet, message) = self.decoder.bus_message(packet).ok_or_else(refused)?;
+        let publisher = self.publishers.get(&packet.kind).ok_or_else(refused)?;
+        // A subscriber without room has counted the drop, and the message does not arrive.
+        let _ = publisher.try_publish_from(&Meta::from_origin(clock::tai()), message);
+        self.sent += 1;
+        Ok(())
+    }
+
+    /// Waits until nothing is under way; when the last message arrived.
+    fn wait_for_the_last(&mut self) -> Instant {
+        self.wait_below(1)
+    }
+
+    /// Waits until fewer than that are under way, or are lost. When the last of those that arrived meanwhile did, as
+    /// exactly as the nap allows.
+    fn wait_below(&mut self, limit: u64) -> Instant {
+        let (mut seen, mut last) = (self.arrived(), Instant::now());
+        while self.under_way() >= limit {
+            std::thread::sleep(NAP);
+            let arrived = self.arrived();
+            if arrived > seen {
+                (seen, last) = (arrived, Instant::now());
+            } else if last.elapsed() > SILENCE {
+                self.given_up += self.under_way();
+            }
+        }
+        last
+    }
+
+    fn stop(self) {
+        // Who does not get its goodbye is gone with the runtime.
+        drop(self.runtime.block_on(self.reader.disconnect()));
+        self.node.stop();
     }
 }
 
-/// Waits until so many came, or no more come; when the last one came.
-async fn wait_for(got: &AtomicU64, sent: u64) -> Instant {
-    let (mut seen, mut last) = (got.load(Ordering::Relaxed), Instant::now());
-    while seen < sent && last.elapsed() < SILENCE {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-        let now = got.load(Ordering::Relaxed);
-        if now > seen {
-            (seen, last) = (now, Instant::now());
+/// Waits until the bridge has its broker: before that it drops messages of QoS 0.
+fn wait_until_connected(node: &Node) -> Result<(), BenchError> {
+    let connected = node.bus().counter("uplink", "connected", None);
+    let start = Instant::now();
+    while connected.value() == 0 {
+        if start.elapsed() > Duration::from_secs(5) {
+            return Err(BenchError::broken("the bridge", "it does not reach its broker"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::its::corpus;
+
+    #[test]
+    fn what_is_counted_went_through_a_node_and_none_is_lost() {
+        let corpus = corpus::vectors().unwrap();
+        for way in [Way::Broker, Way::Bridge] {
+            let got = on_cores(1, || decode_to_mqtt(way, &corpus, 1, Duration::from_millis(300))).unwrap();
+            assert!(got.messages > 0 && got.lost == 0 && got.seconds >= 0.3, "{way:?}: {got:?}");
         }
     }
-    last
 }
