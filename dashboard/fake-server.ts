@@ -131,7 +131,7 @@ export class FakeNode {
       geometry,
       properties: {
         station_id,
-        station_type,
+        ...(station_type === undefined ? {} : { station_type }),
         first_seen: vehicle.firstSeen,
         last_seen: newest.reception_time ?? vehicle.firstSeen,
         ...(speed_mps === undefined ? {} : { speed_mps }),

@@ -321,7 +321,7 @@ export interface components {
              * Format: int32
              * @description `TrafficParticipantType` of TS 102 894-2: 5 is a passenger car.
              */
-            station_type: number;
+            station_type?: number;
             /** @description Type of the message: `cam`, `cpm`, ... */
             type: string;
         };
@@ -414,9 +414,9 @@ export interface components {
             station_id: number;
             /**
              * Format: int32
-             * @description `TrafficParticipantType` of TS 102 894-2.
+             * @description `TrafficParticipantType` of TS 102 894-2, in the newest message that says it.
              */
-            station_type: number;
+            station_type?: number;
         };
         /** @description One reader of a topic. */
         SubscriptionKpi: {

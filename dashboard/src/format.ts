@@ -78,6 +78,6 @@ const STATION_TYPES = [
   "roadside unit",
 ] as const;
 
-export function stationType(type: number): string {
+export function stationType(type = 0): string {
   return STATION_TYPES[type] ?? `type ${type}`;
 }

@@ -51,7 +51,7 @@ const BAND_OF_TYPE: Readonly<Record<number, Band>> = {
   [ROADSIDE_UNIT]: ROADSIDE,
 };
 
-export function kindBand(stationType: number): Band {
+export function kindBand(stationType = 0): Band {
   return BAND_OF_TYPE[stationType] ?? OTHER;
 }
 

@@ -32,7 +32,7 @@ const APPEAR_MS = 20_000;
 const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
 if (!existsSync(executablePath)) {
   console.log(`skipped: no browser at ${executablePath}; set CHROMIUM`);
-  process.exit(0);
+  process.exit(process.env.VIADUCT_REQUIRE_PEERS ? 1 : 0);
 }
 
 const root = fileURLToPath(new URL("..", import.meta.url));

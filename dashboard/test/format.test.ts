@@ -30,7 +30,7 @@ test("coordinates and times", () => {
 });
 
 test("station types", () => {
-  expect([0, 5, 15, 99].map(stationType)).toEqual(["unknown", "passenger car", "roadside unit", "type 99"]);
+  expect([undefined, 0, 5, 15, 99].map((type) => stationType(type))).toEqual(["unknown", "unknown", "passenger car", "roadside unit", "type 99"]);
   expect([5, 15, 7, 2, 1, 11, 0, 99].map((type) => kindBand(type).label)).toEqual(["car", "roadside", "truck", "two-wheeler", "pedestrian", "bus, tram", "other", "other"]);
   expect(KIND_BANDS).toContain(kindBand(99));
 });

@@ -114,6 +114,18 @@ describe("Stations", () => {
     expect(stations.get(1)).toMatchObject({ lon: 6, heard_ms: 5_000 });
   });
 
+  test("an unknown station type does not replace a known one", () => {
+    const stations = new Stations();
+    const cam = heard(1, 6, 50);
+    const { station_type: _, ...silent } = cam.properties;
+    stations.apply(cam, 0);
+    stations.apply({ ...cam, properties: silent }, 100);
+    stations.apply({ ...cam, properties: { ...silent, station_type: 0 } }, 200);
+    expect(stations.get(1)?.properties.station_type).toBe(5);
+    stations.apply({ ...cam, properties: { ...silent, station_type: 6 } }, 300);
+    expect(stations.get(1)?.properties.station_type).toBe(6);
+  });
+
   test("forgets who is silent, whatever the order of arrival", () => {
     const stations = new Stations();
     stations.apply(heard(1, 6, 50), 0);

@@ -226,6 +226,14 @@ async fn a_station_is_a_feature_with_its_newest_messages() {
 }
 
 #[tokio::test]
+async fn an_unknown_station_type_is_absent() {
+    let (backend, router) = service(json!({}));
+    backend.insert(&V2xMessage { station_type: 0, ..cam(100, 0) }).unwrap();
+    assert!(good(&router, "/v1/messages").await["features"][0]["properties"].get("station_type").is_none());
+    assert!(good(&router, "/v1/stations/100").await["properties"].get("station_type").is_none());
+}
+
+#[tokio::test]
 async fn key_figures_join_the_cache_and_the_node() {
     let (backend, router) = service(json!({}));
     let now = |seconds| Now {

@@ -62,7 +62,8 @@ export class Stations {
 
   /** Takes what a message tells; one without a position only refreshes a station that is known. */
   apply(feature: MessageFeature, now_ms: number): void {
-    const { properties, geometry } = feature;
+    const { geometry } = feature;
+    const properties = withoutUnknown(feature.properties);
     const id = properties.station_id;
     const known = this.#byId.get(id);
     const [lon, lat] = geometry?.coordinates ?? [];
@@ -84,6 +85,7 @@ export class Stations {
     known.trail.add(at.x, at.y, now_ms);
     known.lon = lon;
     known.lat = lat;
+    // What a message does not say stays: a CPM has no station type.
     known.properties = { ...known.properties, ...properties };
     this.#touch(known, now_ms);
   }
@@ -113,6 +115,13 @@ export class Stations {
     this.#byId.delete(longestSilent);
     this.displaced += 1;
   }
+}
+
+/** A station type of 0 is no type (TS 102 894-2). */
+function withoutUnknown(properties: MessageProperties): MessageProperties {
+  if (properties.station_type !== 0) return properties;
+  const { station_type: _, ...known } = properties;
+  return known;
 }
 
 /** 1 while a station is fresh, falling to 0 until it is gone. */

@@ -90,7 +90,8 @@ pub(super) fn station(station: &StationSummary, decoded: &Decoded) -> Vec<u8> {
 #[derive(Serialize)]
 struct StationProperties {
     station_id: u32,
-    station_type: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    station_type: Option<u32>,
     first_seen: String,
     last_seen: String,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -69,7 +69,8 @@ pub(super) struct MessageProperties {
     edition: String,
     station_id: u32,
     /// `TrafficParticipantType` of TS 102 894-2: 5 is a passenger car.
-    station_type: u32,
+    #[schema(nullable = false)]
+    station_type: Option<u32>,
     /// Address of the sender on the link.
     #[schema(nullable = false)]
     link_address: Option<String>,
@@ -114,8 +115,9 @@ pub(super) struct StationFeature {
 #[derive(ToSchema)]
 pub(super) struct StationProperties {
     station_id: u32,
-    /// `TrafficParticipantType` of TS 102 894-2.
-    station_type: u32,
+    /// `TrafficParticipantType` of TS 102 894-2, in the newest message that says it.
+    #[schema(nullable = false)]
+    station_type: Option<u32>,
     #[schema(format = DateTime)]
     first_seen: String,
     #[schema(format = DateTime)]

@@ -40,7 +40,7 @@ pub struct Entry {
     speed_mps: Option<f64>,
     heading_deg: Option<f64>,
     station_id: u32,
-    station_type: u32,
+    station_type: Option<u32>,
     kind: MessageType,
     edition: Edition,
     properties_at: u32,
@@ -83,7 +83,8 @@ impl Entry {
             speed_mps: bare.speed_mps,
             heading_deg: bare.heading_deg,
             station_id: message.station_id,
-            station_type: message.station_type,
+            // TS 102 894-2: 0 is unknown.
+            station_type: Some(message.station_type).filter(|&known| known != 0),
             kind: message.r#type(),
             edition: message.edition(),
             properties_at,
@@ -141,7 +142,7 @@ impl Entry {
 
     /// Type of the station (`TrafficParticipantType`, TS 102 894-2).
     #[must_use]
-    pub fn station_type(&self) -> u32 {
+    pub fn station_type(&self) -> Option<u32> {
         self.station_type
     }
 
@@ -244,6 +245,7 @@ mod tests {
             direction: its::Direction::Received.into(),
             r#type: MessageType::Cam.into(),
             station_id: 100,
+            station_type: 5,
             reception_time: Some(timestamp(Tai::from_unix_nanos(1_726_061_434_092_870_123))),
             position: Some(its::Position { latitude_deg: 45.5, longitude_deg: 7.25, altitude_m: Some(269.5) }),
             payload: vec![2, 2, 0].into(),
@@ -264,7 +266,7 @@ mod tests {
             feature(&entry, b"{\"cam\":{}}"),
             "{\"type\":\"Feature\",\"id\":7,\"geometry\":{\"type\":\"Point\",\"coordinates\":[7.25,45.5,269.5]},\
              \"properties\":{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"unknown\",\"station_id\":100,\
-             \"station_type\":0,\"receiver\":\"\",\"access\":\"unknown\",\"security\":\"unknown\",\
+             \"station_type\":5,\"receiver\":\"\",\"access\":\"unknown\",\"security\":\"unknown\",\
              \"reception_time\":\"2024-09-11T13:30:34.092870Z\",\"message\":{\"cam\":{}}}}"
         );
         assert_eq!(entry.payload(), [2, 2, 0]);

@@ -434,6 +434,20 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_does_not_say_the_type_of_its_station_leaves_what_is_known() {
+        let cache = cache(1 << 20, 100);
+        let hear = |time_ms, station_type| {
+            cache.insert(&V2xMessage { station_type, ..message(5, MessageType::Cam, time_ms, None) }).unwrap();
+            cache.station(5).unwrap().station_type
+        };
+        assert_eq!(hear(1000, 0), None);
+        assert_eq!(hear(500, 5), Some(5), "late, but the only one that says it");
+        assert_eq!(hear(2000, 0), Some(5));
+        assert_eq!(hear(1500, 6), Some(5), "late");
+        assert_eq!(hear(3000, 6), Some(6));
+    }
+
+    #[test]
     fn too_many_stations_push_out_the_one_not_heard_for_the_longest_time() {
         let cache = cache(1 << 20, 3);
         for (station, time_ms) in [(1, 1000), (2, 2000), (3, 3000), (1, 4000), (4, 5000)] {

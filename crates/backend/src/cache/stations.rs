@@ -17,8 +17,8 @@ pub(super) const STATION_OCTETS: usize = 3 * size_of::<(u32, Station)>() + TYPES
 pub struct StationSummary {
     /// Station ID in the messages' headers.
     pub station_id: u32,
-    /// Type in the newest message (`TrafficParticipantType`, TS 102 894-2).
-    pub station_type: u32,
+    /// Type in the newest message that says it (`TrafficParticipantType`, TS 102 894-2).
+    pub station_type: Option<u32>,
     /// Reception of the oldest message since the station is known.
     pub first_seen: Tai,
     /// Reception of the newest message.
@@ -59,7 +59,7 @@ pub(super) struct Stations {
 
 #[derive(Debug)]
 struct Station {
-    station_type: u32,
+    station_type: Option<u32>,
     first_seen: Tai,
     last_seen: Tai,
     kinds: Vec<KindSummary>,
@@ -137,7 +137,11 @@ impl Station {
         let seen = entry.reception();
         self.first_seen = self.first_seen.min(seen);
         if seen >= self.last_seen {
-            (self.last_seen, self.station_type) = (seen, entry.station_type());
+            self.last_seen = seen;
+            // A CPM does not say its sender's type, and does not undo that a CAM did.
+            self.station_type = entry.station_type().or(self.station_type);
+        } else {
+            self.station_type = self.station_type.or(entry.station_type());
         }
         match self.kinds.iter_mut().find(|kind| kind.kind == entry.kind()) {
             Some(kind) => kind.note(entry),
