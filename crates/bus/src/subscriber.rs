@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
@@ -54,8 +54,8 @@ pub(crate) struct Subscription {
     pub(crate) pattern: Arc<str>,
     pub(crate) qos: Qos,
     queue: ArrayQueue<Arc<Body>>,
-    /// The executor's callback group that reads, where there is one.
-    group: OnceLock<Arc<dyn Notify>>,
+    /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
+    group: OnceLock<Weak<dyn Notify>>,
     /// The async reader that waits, where there is one.
     reader: AtomicWaker,
     /// Publishers that wait for room.
@@ -189,7 +189,7 @@ impl Subscription {
     }
 
     /// Makes a callback group the reader. Samples that are there already wake it at once.
-    pub(crate) fn attach(&self, group: Arc<dyn Notify>) {
+    pub(crate) fn attach(&self, group: Weak<dyn Notify>) {
         if self.group.set(group).is_ok() && !self.queue.is_empty() {
             self.wake();
         }
@@ -208,7 +208,7 @@ impl Subscription {
 
     pub(crate) fn wake(&self) {
         match self.group.get() {
-            Some(group) => Arc::clone(group).notify(),
+            Some(group) => group.upgrade().into_iter().for_each(Notify::notify),
             None => self.reader.wake(),
         }
     }

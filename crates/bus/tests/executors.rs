@@ -205,6 +205,31 @@ fn inline_readers_of_a_full_queue_do_not_lock_out_their_publishers() {
     assert_eq!(group.end(patience()), Some(4_000));
 }
 
+/// Names of the threads of this process.
+fn thread_names() -> Vec<String> {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok()).collect()
+}
+
+#[test]
+fn the_thread_of_a_group_ends_with_the_group() {
+    let bus = Bus::new("test");
+    let executor = Executor::thread("shortlived", &Scheduling::default()).unwrap();
+    let timers = Timers::start().unwrap();
+    let mut builder = GroupBuilder::<()>::default();
+    builder.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "group").unwrap(), |(), _, _| {});
+    let group = builder.build("group", (), &executor, &timers, |panic| panic!("{panic:?}"));
+    drop((executor, timers));
+    let alive = || thread_names().iter().any(|name| name.trim() == "shortlived");
+    assert!(alive());
+    assert!(group.end(patience()).is_some());
+    let deadline = patience();
+    while alive() && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    assert!(!alive(), "something keeps the executor of a group that has ended");
+}
+
 #[test]
 fn async_code_waits_for_samples_and_for_room() {
     let bus = Bus::new("test");

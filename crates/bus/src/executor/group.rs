@@ -87,7 +87,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
             own: weak.clone(),
         });
         for subscription in &group.subscriptions {
-            subscription.attach(Arc::clone(&group) as Arc<dyn Notify>);
+            subscription.attach(group.own.clone());
         }
         // The first run arms the timers.
         Arc::clone(&group).notify();
@@ -95,7 +95,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
     }
 }
 
-/// A running group; clones are the same group.
+/// A running group. It runs for as long as this is kept, or until its end.
 pub struct CallbackGroup<S> {
     group: Arc<Group<S>>,
 }
