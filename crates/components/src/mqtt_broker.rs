@@ -14,11 +14,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use mqtt5::MqttError;
 use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
 use mqtt5::broker::sys_topics::BrokerStats;
 use mqtt5::broker::{MqttBroker as Engine, router::MessageRouter};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::task::{JoinError, JoinSet};
 use viaduct_bus::{Counter, Hop, clock};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
@@ -220,6 +222,29 @@ fn config(settings: &Settings) -> BrokerConfig {
     .with_auth(auth)
 }
 
+/// Why there is no broker any more, though nobody asked it to end.
+#[derive(Debug, thiserror::Error)]
+enum BrokerError {
+    #[error("the broker ended: {0}")]
+    Failed(MqttError),
+    /// It panicked.
+    #[error("the broker ended: {0}")]
+    Panicked(JoinError),
+    #[error("the broker ended")]
+    Ended,
+}
+
+impl BrokerError {
+    /// From how its task ended.
+    fn of(ended: Option<Result<Result<(), MqttError>, JoinError>>) -> Self {
+        match ended {
+            Some(Ok(Err(error))) => Self::Failed(error),
+            Some(Err(error)) => Self::Panicked(error),
+            Some(Ok(Ok(()))) | None => Self::Ended,
+        }
+    }
+}
+
 /// The broker's task: runs it, and gives it what the routes take.
 struct Task {
     router: Arc<MessageRouter>,
@@ -232,17 +257,19 @@ struct Task {
 }
 
 impl Task {
-    async fn run(mut self, mut engine: Engine) -> Result<(), mqtt5::MqttError> {
+    async fn run(mut self, mut engine: Engine) -> Result<(), BrokerError> {
         let (shutdown, mut ready) = (engine.shutdown_handle(), engine.ready_receiver());
-        // On a task of its own: the broker's accepting must not wait for a route, nor a route for it.
-        let mut running = tokio::spawn(async move { engine.run().await });
+        // On a task of its own: the broker's accepting must not wait for a route, nor a route for it. The set ends it
+        // with this task, also where this one is aborted.
+        let mut running = JoinSet::new();
+        running.spawn(async move { engine.run().await });
         // Before that it would not hear that it is to end. An error means that it has ended, which is seen below.
         let _ = ready.wait_for(|ready| *ready).await;
         loop {
             tokio::select! {
                 biased;
                 () = self.stop.asked() => break,
-                ended = &mut running => return ended.unwrap_or(Ok(())),
+                ended = running.join_next() => return Err(BrokerError::of(ended)),
                 taken = self.inputs.next() => match taken {
                     Some(taken) => self.route(&taken).await,
                     None => break,
@@ -253,13 +280,10 @@ impl Task {
             self.route(&taken).await;
         }
         shutdown.shutdown();
-        match tokio::time::timeout(STOP_TIME_MAX, &mut running).await {
-            Ok(ended) => ended.unwrap_or(Ok(())),
-            Err(_) => {
-                // A client does not take its goodbye.
-                running.abort();
-                Ok(())
-            }
+        match tokio::time::timeout(STOP_TIME_MAX, running.join_next()).await {
+            // Now it is to end; and a client that does not take its goodbye is left behind.
+            Ok(Some(Ok(Ok(())))) | Err(_) => Ok(()),
+            Ok(ended) => Err(BrokerError::of(ended)),
         }
     }
 
@@ -312,5 +336,22 @@ impl Totals {
         ] {
             counter.add(value.saturating_sub(counter.value()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_broker_that_ends_by_itself_is_an_error_however_it_ends() {
+        let mut running = JoinSet::new();
+        running.spawn(async { Ok(()) });
+        assert_eq!(BrokerError::of(running.join_next().await).to_string(), "the broker ended");
+        running.spawn(async { Err(MqttError::Timeout) });
+        assert!(matches!(BrokerError::of(running.join_next().await), BrokerError::Failed(MqttError::Timeout)));
+        running.spawn(async { panic!("on purpose") });
+        let panicked = BrokerError::of(running.join_next().await).to_string();
+        assert!(panicked.starts_with("the broker ended: ") && panicked.contains("panicked"), "{panicked}");
     }
 }
