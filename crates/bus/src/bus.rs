@@ -10,7 +10,7 @@ use viaduct_messages::topic::{self as names, NameError};
 use crate::meta::HopName;
 use crate::publisher::{Publisher, UntypedPublisher};
 use crate::qos::{Qos, QosMismatch};
-use crate::stats::{BusSnapshot, Counter, Hop, Stats, tick_all};
+use crate::stats::{BusSnapshot, Counter, Hop, Stats, Total, tick_all};
 use crate::subscriber::{Subscriber, Subscription, UntypedSubscriber};
 use crate::topic::{PublisherEnd, Topic};
 use crate::type_info::TypeInfo;
@@ -119,7 +119,7 @@ impl Bus {
         let id = self.inner.next_publisher.fetch_add(1, Ordering::Relaxed);
         let end = PublisherEnd { id, owner: owner.into(), qos: offered };
         let mut ends = topic.ends.write().unwrap_or_else(PoisonError::into_inner);
-        ends.subscriptions.iter().try_for_each(|reader| check_qos(&topic, &end, reader))?;
+        ends.subscriptions.iter().try_for_each(|reader| check_qos(&topic, &end, &reader.subscription))?;
         ends.publishers.push(end);
         drop(ends);
         let hop = HopName::new(owner);
@@ -185,13 +185,11 @@ impl Bus {
         self.inner.stats.tick(seconds);
         for topic in self.inner.all_topics() {
             let ends = topic.ends.read().unwrap_or_else(PoisonError::into_inner);
-            // A subscription to a pattern is an end of several topics, and its windows move once.
-            let own = || ends.subscriptions.iter().filter(|end| names::is_name(&end.pattern));
-            let totals = std::iter::once(&topic.published).chain(own().flat_map(|end| end.totals()));
-            tick_all(seconds, totals, own().map(|end| &end.latency));
+            let accounts = || ends.subscriptions.iter().map(|end| &end.account);
+            let totals: [&Total; 2] = [&topic.published, &topic.dropped];
+            let totals = totals.into_iter().chain(accounts().flat_map(|account| account.totals()));
+            tick_all(seconds, totals, accounts().filter_map(|account| account.latency()));
         }
-        let patterns = self.inner.patterns.lock().unwrap_or_else(PoisonError::into_inner);
-        tick_all(seconds, patterns.iter().flat_map(|end| end.totals()), patterns.iter().map(|end| &end.latency));
     }
 
     /// Everything that is counted and measured, now.
@@ -211,7 +209,7 @@ impl Bus {
         // Closing wakes readers, and an inline one runs here: no lock may be held.
         for topic in self.inner.all_topics() {
             let readers = Arc::clone(&topic.ends.read().unwrap_or_else(PoisonError::into_inner).subscriptions);
-            readers.iter().for_each(|end| end.close());
+            readers.iter().for_each(|end| end.subscription.close());
         }
         let patterns = self.inner.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone();
         patterns.iter().for_each(|end| end.close());

@@ -15,7 +15,7 @@ use crate::meta::{HopName, Meta};
 use crate::pool::{Loan, LoanError};
 use crate::qos::{Qos, Reliability};
 use crate::sample::Body;
-use crate::subscriber::{DropReason, Subscription};
+use crate::subscriber::{DropReason, End};
 use crate::topic::Topic;
 use crate::type_info::TypeInfo;
 
@@ -149,8 +149,11 @@ impl UntypedPublisher {
     fn deliver(&self, body: Body, wait: Wait) -> Result<(), PublishError> {
         let body = Arc::new(body);
         let full = self.topic.push(&body, &self.qos);
-        let missed: Vec<String> =
-            full.iter().filter(|end| !deliver_late(end, &body, &wait)).map(|end| end.owner.to_string()).collect();
+        let missed: Vec<String> = full
+            .iter()
+            .filter(|end| !deliver_late(end, &body, &wait))
+            .map(|end| end.subscription.owner.to_string())
+            .collect();
         if missed.is_empty() {
             Ok(())
         } else {
@@ -160,10 +163,10 @@ impl UntypedPublisher {
 
     async fn deliver_async(&self, body: Body) {
         let body = Arc::new(body);
-        for subscription in self.topic.push(&body, &self.qos) {
+        for end in self.topic.push(&body, &self.qos) {
             poll_fn(|context| {
-                let pushed = subscription.poll_push(Arc::clone(&body), context);
-                if pushed.is_ok() || subscription.is_closed() { Poll::Ready(()) } else { Poll::Pending }
+                let pushed = end.subscription.poll_push(end.queued(&body), context);
+                if pushed.is_ok() { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
         }
@@ -171,16 +174,18 @@ impl UntypedPublisher {
 }
 
 /// Second try for a reliable subscriber that had no room; whether it got the sample.
-fn deliver_late(subscription: &Subscription, body: &Arc<Body>, wait: &Wait) -> bool {
-    let block = match (wait, subscription.qos.reliability) {
+fn deliver_late(end: &End, body: &Arc<Body>, wait: &Wait) -> bool {
+    let block = match (wait, end.subscription.qos.reliability) {
         (Wait::Block, Reliability::Reliable { block }) => block,
         _ => std::time::Duration::ZERO,
     };
-    let pushed = subscription.push_blocking(Arc::clone(body), block).is_ok();
-    if !pushed {
-        subscription.count_drop(DropReason::QueueFull);
+    match end.subscription.push_blocking(end.queued(body), block) {
+        Ok(()) => true,
+        Err(refused) => {
+            refused.account.count_drop(DropReason::QueueFull);
+            false
+        }
     }
-    pushed
 }
 
 impl Drop for UntypedPublisher {

@@ -285,22 +285,23 @@ pub struct TopicSnapshot {
     pub published: u64,
     /// Samples per second over the last whole second.
     pub rate_hz: f64,
-    /// Samples that some subscriber did not get, all reasons together.
+    /// Samples that some subscriber did not get, all reasons together, subscribers that have ended included.
     pub dropped: u64,
     /// Who reads it.
     pub subscriptions: Vec<SubscriptionSnapshot>,
 }
 
-/// One subscription at one moment. A subscription to a pattern shows the same counts under each of its topics.
+/// One subscription at one moment. A subscription to a pattern shows under each of its topics what became of the samples
+/// of that topic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SubscriptionSnapshot {
     /// The component that reads.
     pub subscriber: String,
     /// The name or pattern that it asked for.
     pub pattern: String,
-    /// Samples taken out of the queue.
+    /// Samples that the reader got.
     pub delivered: u64,
-    /// Samples in the queue.
+    /// Samples of the topic in the queue.
     pub queued: usize,
     /// Samples lost, by reason; reasons that never happened are absent.
     pub dropped: BTreeMap<&'static str, u64>,

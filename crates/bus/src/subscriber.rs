@@ -17,6 +17,7 @@ use crate::clock;
 use crate::qos::{Qos, Reliability};
 use crate::sample::{Body, Sample, UntypedSample};
 use crate::stats::{Latency, SubscriptionSnapshot, Total};
+use crate::type_info::Undecodable;
 
 /// Why a subscriber did not get a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,10 +28,12 @@ pub enum DropReason {
     QueueFull,
     /// The octets were not a message of the topic's type.
     Undecodable,
+    /// The subscription ended before the sample was taken.
+    Closed,
 }
 
 impl DropReason {
-    const ALL: [Self; 3] = [Self::Overwritten, Self::QueueFull, Self::Undecodable];
+    const ALL: [Self; 4] = [Self::Overwritten, Self::QueueFull, Self::Undecodable, Self::Closed];
 
     /// The name in metrics.
     #[must_use]
@@ -39,6 +42,7 @@ impl DropReason {
             Self::Overwritten => "overwritten",
             Self::QueueFull => "queue_full",
             Self::Undecodable => "undecodable",
+            Self::Closed => "closed",
         }
     }
 }
@@ -48,12 +52,105 @@ pub(crate) trait Notify: Send + Sync {
     fn notify(self: Arc<Self>);
 }
 
+/// What became of the samples of one topic for one subscription: each is delivered, dropped or queued, and counted once.
+#[derive(Default)]
+pub(crate) struct Account {
+    delivered: Total,
+    dropped: [Total; DropReason::ALL.len()],
+    queued: AtomicUsize,
+    /// Made by the first sample: a wide pattern has many topics on which none comes.
+    latency: OnceLock<Latency>,
+    /// Drops of the topic, those of subscriptions that have ended included.
+    topic_dropped: Arc<Total>,
+}
+
+impl Account {
+    pub(crate) fn of_topic(dropped: &Arc<Total>) -> Arc<Self> {
+        Arc::new(Self { topic_dropped: Arc::clone(dropped), ..Self::default() })
+    }
+
+    pub(crate) fn count_drop(&self, reason: DropReason) {
+        self.dropped[reason as usize].add(1);
+        self.topic_dropped.add(1);
+    }
+
+    fn count_delivery(&self, latency: Duration) {
+        self.delivered.add(1);
+        self.latency.get_or_init(Latency::default).record(latency);
+    }
+
+    pub(crate) fn totals(&self) -> impl Iterator<Item = &Total> {
+        std::iter::once(&self.delivered).chain(&self.dropped)
+    }
+
+    pub(crate) fn latency(&self) -> Option<&Latency> {
+        self.latency.get()
+    }
+}
+
+/// A sample for one subscription, with the account that says what became of it.
+pub(crate) struct Queued {
+    pub(crate) body: Arc<Body>,
+    pub(crate) account: Arc<Account>,
+}
+
+impl Queued {
+    /// Takes the sample for its reader, or counts it as one that could not be read.
+    fn read<T>(self, read: impl FnOnce(Arc<Body>) -> Result<T, Undecodable>) -> Option<T> {
+        let latency = clock::mono().since(self.body.meta.published);
+        match read(self.body) {
+            Ok(sample) => {
+                self.account.count_delivery(latency);
+                Some(sample)
+            }
+            Err(_) => {
+                self.account.count_drop(DropReason::Undecodable);
+                None
+            }
+        }
+    }
+
+    fn read_untyped(self) -> UntypedSample {
+        self.account.count_delivery(clock::mono().since(self.body.meta.published));
+        UntypedSample::new(self.body)
+    }
+}
+
+/// One subscription at one topic.
+#[derive(Clone)]
+pub(crate) struct End {
+    pub(crate) subscription: Arc<Subscription>,
+    pub(crate) account: Arc<Account>,
+}
+
+impl End {
+    /// A sample of the topic for this subscription.
+    pub(crate) fn queued(&self, body: &Arc<Body>) -> Queued {
+        Queued { body: Arc::clone(body), account: Arc::clone(&self.account) }
+    }
+
+    pub(crate) fn snapshot(&self) -> SubscriptionSnapshot {
+        let Account { delivered, dropped, queued, latency, .. } = &*self.account;
+        let counts = DropReason::ALL.map(|reason| (reason.label(), dropped[reason as usize].value()));
+        SubscriptionSnapshot {
+            subscriber: self.subscription.owner.to_string(),
+            pattern: self.subscription.pattern.to_string(),
+            delivered: delivered.value(),
+            queued: queued.load(Ordering::Relaxed),
+            dropped: counts.into_iter().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>(),
+            recent: latency.get().map(Latency::recent).unwrap_or_default(),
+            total: latency.get().map(Latency::total).unwrap_or_default(),
+        }
+    }
+}
+
 /// The shared middle of a subscription: publishers push, one reader pops.
 pub(crate) struct Subscription {
     pub(crate) owner: Arc<str>,
     pub(crate) pattern: Arc<str>,
     pub(crate) qos: Qos,
-    queue: ArrayQueue<Arc<Body>>,
+    /// Holds accounts and no ends, which would keep this subscription.
+    queue: ArrayQueue<Queued>,
     /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
     group: OnceLock<Weak<dyn Notify>>,
     /// The async reader that waits, where there is one.
@@ -61,9 +158,6 @@ pub(crate) struct Subscription {
     /// Publishers that wait for room.
     room: Room,
     closed: AtomicBool,
-    pub(crate) delivered: Total,
-    dropped: [Total; DropReason::ALL.len()],
-    pub(crate) latency: Latency,
 }
 
 #[derive(Default)]
@@ -84,45 +178,55 @@ impl Subscription {
             reader: AtomicWaker::new(),
             room: Room::default(),
             closed: AtomicBool::new(false),
-            delivered: Total::default(),
-            dropped: Default::default(),
-            latency: Latency::default(),
         }
     }
 
-    /// Puts a sample into the queue; gives it back when the queue is full and the subscriber must not miss it.
-    pub(crate) fn push(&self, body: Arc<Body>) -> Result<(), Arc<Body>> {
-        self.enqueue(body)?;
+    /// Puts a sample into the queue; gives it back when the queue is full and the subscriber must not miss it. A
+    /// subscription that has ended counts it as lost.
+    pub(crate) fn push(&self, sample: Queued) -> Result<(), Queued> {
+        self.enqueue(sample)?;
         self.wake();
         Ok(())
     }
 
     /// The same without waking the reader, for a caller that holds a lock: an inline reader runs where it is woken.
-    pub(crate) fn enqueue(&self, body: Arc<Body>) -> Result<(), Arc<Body>> {
+    pub(crate) fn enqueue(&self, sample: Queued) -> Result<(), Queued> {
+        if self.is_closed() {
+            sample.account.count_drop(DropReason::Closed);
+            return Ok(());
+        }
+        // Before it is in the queue, where the reader counts it out again.
+        sample.account.queued.fetch_add(1, Ordering::Relaxed);
+        let left_out = match self.qos.reliability {
+            Reliability::BestEffort => self.queue.force_push(sample),
+            Reliability::Reliable { .. } => self.queue.push(sample).err(),
+        };
+        let Some(left_out) = left_out else {
+            return Ok(());
+        };
+        left_out.account.queued.fetch_sub(1, Ordering::Relaxed);
         match self.qos.reliability {
             Reliability::BestEffort => {
-                if self.queue.force_push(body).is_some() {
-                    self.count_drop(DropReason::Overwritten);
-                }
+                left_out.account.count_drop(DropReason::Overwritten);
+                Ok(())
             }
-            Reliability::Reliable { .. } => self.queue.push(body)?,
+            Reliability::Reliable { .. } => Err(left_out),
         }
-        Ok(())
     }
 
     /// Puts a sample into the queue and waits for room; gives it back when there was none in time.
-    pub(crate) fn push_blocking(&self, mut body: Arc<Body>, timeout: Duration) -> Result<(), Arc<Body>> {
+    pub(crate) fn push_blocking(&self, mut sample: Queued, timeout: Duration) -> Result<(), Queued> {
         let deadline = Instant::now() + timeout;
         let mut guard = self.room.lock.lock().unwrap_or_else(PoisonError::into_inner);
         self.room.waiting.fetch_add(1, Ordering::SeqCst);
         let outcome = loop {
-            body = match self.enqueue(body) {
+            sample = match self.enqueue(sample) {
                 Ok(()) => break Ok(()),
-                Err(body) => body,
+                Err(sample) => sample,
             };
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || self.is_closed() {
-                break Err(body);
+            if left.is_zero() {
+                break Err(sample);
             }
             (guard, _) = self.room.made.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner);
         };
@@ -135,30 +239,39 @@ impl Subscription {
     }
 
     /// Puts a sample into the queue, or leaves `context` to be woken when there may be room.
-    pub(crate) fn poll_push(&self, body: Arc<Body>, context: &Context<'_>) -> Result<(), Arc<Body>> {
-        let body = match self.push(body) {
+    pub(crate) fn poll_push(&self, sample: Queued, context: &Context<'_>) -> Result<(), Queued> {
+        let sample = match self.push(sample) {
             Ok(()) => return Ok(()),
-            Err(body) => body,
+            Err(sample) => sample,
         };
         let mut wakers = self.room.lock.lock().unwrap_or_else(PoisonError::into_inner);
         if wakers.is_empty() {
             self.room.waiting.fetch_add(1, Ordering::SeqCst);
         }
-        wakers.push(context.waker().clone());
+        // A task that is polled for other reasons, too, leaves itself once.
+        if !wakers.iter().any(|known| known.will_wake(context.waker())) {
+            wakers.push(context.waker().clone());
+        }
         drop(wakers);
         // Room may have been made between the first try and the registration.
-        self.push(body)
+        self.push(sample)
     }
 
     /// The next sample of the queue.
-    pub(crate) fn pop(&self) -> Option<Arc<Body>> {
-        let body = self.queue.pop()?;
+    fn pop(&self) -> Option<Queued> {
+        let sample = self.queue.pop()?;
+        sample.account.queued.fetch_sub(1, Ordering::Relaxed);
         if self.room.waiting.load(Ordering::SeqCst) > 0 {
             self.tell_waiting_publishers();
         }
-        self.delivered.add(1);
-        self.latency.record(clock::mono().since(body.meta.published));
-        Some(body)
+        Some(sample)
+    }
+
+    /// Counts what nobody will take any more.
+    fn discard(&self) {
+        while let Some(sample) = self.pop() {
+            sample.account.count_drop(DropReason::Closed);
+        }
     }
 
     fn tell_waiting_publishers(&self) {
@@ -170,18 +283,6 @@ impl Subscription {
         drop(wakers);
         self.room.made.notify_all();
         woken.into_iter().for_each(Waker::wake);
-    }
-
-    pub(crate) fn count_drop(&self, reason: DropReason) {
-        self.dropped[reason as usize].add(1);
-    }
-
-    pub(crate) fn dropped_total(&self) -> u64 {
-        self.dropped.iter().map(Total::value).sum()
-    }
-
-    pub(crate) fn totals(&self) -> impl Iterator<Item = &Total> {
-        std::iter::once(&self.delivered).chain(&self.dropped)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -213,31 +314,25 @@ impl Subscription {
         }
     }
 
-    fn poll_pop(&self, context: &Context<'_>) -> Poll<Option<Arc<Body>>> {
-        if let Some(body) = self.pop() {
-            return Poll::Ready(Some(body));
+    fn poll_pop(&self, context: &Context<'_>) -> Poll<Option<Queued>> {
+        if let Some(sample) = self.pop() {
+            return Poll::Ready(Some(sample));
         }
         self.reader.register(context.waker());
         // A sample or the end may have come between the look and the registration.
         let closed = self.is_closed();
         match self.pop() {
-            Some(body) => Poll::Ready(Some(body)),
+            Some(sample) => Poll::Ready(Some(sample)),
             None if closed => Poll::Ready(None),
             None => Poll::Pending,
         }
     }
+}
 
-    pub(crate) fn snapshot(&self) -> SubscriptionSnapshot {
-        let counts = DropReason::ALL.map(|reason| (reason.label(), self.dropped[reason as usize].value()));
-        SubscriptionSnapshot {
-            subscriber: self.owner.to_string(),
-            pattern: self.pattern.to_string(),
-            delivered: self.delivered.value(),
-            queued: self.queue.len(),
-            dropped: counts.into_iter().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>(),
-            recent: self.latency.recent(),
-            total: self.latency.total(),
-        }
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        // A publisher that saw the subscription open may have pushed after its reader had gone.
+        self.discard();
     }
 }
 
@@ -267,8 +362,7 @@ impl<M: Message> Subscriber<M> {
     #[must_use]
     pub fn try_recv(&self) -> Option<Sample<M>> {
         loop {
-            let body = self.inner.subscription.pop()?;
-            if let Some(sample) = self.read(body) {
+            if let Some(sample) = self.inner.subscription.pop()?.read(Sample::read) {
                 return Some(sample);
             }
         }
@@ -277,8 +371,8 @@ impl<M: Message> Subscriber<M> {
     /// Waits for the next sample; `None` when the bus is closed and the queue empty.
     pub async fn recv(&self) -> Option<Sample<M>> {
         loop {
-            let body = poll_fn(|context| self.inner.subscription.poll_pop(context)).await?;
-            if let Some(sample) = self.read(body) {
+            let queued = poll_fn(|context| self.inner.subscription.poll_pop(context)).await?;
+            if let Some(sample) = queued.read(Sample::read) {
                 return Some(sample);
             }
         }
@@ -290,22 +384,15 @@ impl<M: Message> Subscriber<M> {
         let deadline = Instant::now() + timeout;
         loop {
             match self.inner.recv_until(deadline) {
-                Recv::Sample(untyped) => match untyped.typed::<M>() {
-                    Ok(sample) => return Recv::Sample(sample),
-                    Err(_) => self.inner.subscription.count_drop(DropReason::Undecodable),
-                },
+                Recv::Sample(queued) => {
+                    if let Some(sample) = queued.read(Sample::read) {
+                        return Recv::Sample(sample);
+                    }
+                }
                 Recv::TimedOut => return Recv::TimedOut,
                 Recv::Closed => return Recv::Closed,
             }
         }
-    }
-
-    fn read(&self, body: Arc<Body>) -> Option<Sample<M>> {
-        let read = Sample::read(body);
-        if read.is_err() {
-            self.inner.subscription.count_drop(DropReason::Undecodable);
-        }
-        read.ok()
     }
 
     pub(crate) fn subscription(&self) -> &Arc<Subscription> {
@@ -327,26 +414,30 @@ impl UntypedSubscriber {
     /// The next sample, where one is there.
     #[must_use]
     pub fn try_recv(&self) -> Option<UntypedSample> {
-        self.subscription.pop().map(UntypedSample::new)
+        self.subscription.pop().map(Queued::read_untyped)
     }
 
     /// Waits for the next sample; `None` when the bus is closed and the queue empty.
     pub async fn recv(&self) -> Option<UntypedSample> {
-        poll_fn(|context| self.subscription.poll_pop(context)).await.map(UntypedSample::new)
+        poll_fn(|context| self.subscription.poll_pop(context)).await.map(Queued::read_untyped)
     }
 
     /// Blocks this thread until a sample comes, at most for `timeout`.
     #[must_use]
     pub fn recv_timeout(&self, timeout: Duration) -> Recv<UntypedSample> {
-        self.recv_until(Instant::now() + timeout)
+        match self.recv_until(Instant::now() + timeout) {
+            Recv::Sample(queued) => Recv::Sample(queued.read_untyped()),
+            Recv::TimedOut => Recv::TimedOut,
+            Recv::Closed => Recv::Closed,
+        }
     }
 
-    fn recv_until(&self, deadline: Instant) -> Recv<UntypedSample> {
+    fn recv_until(&self, deadline: Instant) -> Recv<Queued> {
         let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
         let context = Context::from_waker(&waker);
         loop {
             match self.subscription.poll_pop(&context) {
-                Poll::Ready(Some(body)) => return Recv::Sample(UntypedSample::new(body)),
+                Poll::Ready(Some(sample)) => return Recv::Sample(sample),
                 Poll::Ready(None) => return Recv::Closed,
                 Poll::Pending => {}
             }
@@ -366,6 +457,7 @@ impl UntypedSubscriber {
 impl Drop for UntypedSubscriber {
     fn drop(&mut self) {
         self.subscription.close();
+        self.subscription.discard();
         self.bus.unsubscribe(&self.subscription);
     }
 }

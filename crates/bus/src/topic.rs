@@ -8,7 +8,7 @@ use crate::pool::Pool;
 use crate::qos::{Durability, Qos};
 use crate::sample::Body;
 use crate::stats::{TopicSnapshot, Total};
-use crate::subscriber::Subscription;
+use crate::subscriber::{Account, DropReason, End, Subscription};
 use crate::type_info::TypeInfo;
 
 pub(crate) struct Topic {
@@ -17,6 +17,8 @@ pub(crate) struct Topic {
     pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) published: Total,
+    /// Samples that some subscription lost, also those of subscriptions that have ended.
+    pub(crate) dropped: Arc<Total>,
     sequence: AtomicU64,
     pub(crate) ends: RwLock<Ends>,
     /// Newest samples of transient-local publishers, oldest first.
@@ -28,7 +30,7 @@ pub(crate) struct Topic {
 pub(crate) struct Ends {
     pub(crate) publishers: Vec<PublisherEnd>,
     /// Replaced as a whole, so that a publisher takes the list along and pushes without the lock.
-    pub(crate) subscriptions: Arc<[Arc<Subscription>]>,
+    pub(crate) subscriptions: Arc<[End]>,
 }
 
 #[derive(Clone)]
@@ -45,6 +47,7 @@ impl Topic {
             type_info: OnceLock::new(),
             pool: Arc::default(),
             published: Total::default(),
+            dropped: Arc::default(),
             sequence: AtomicU64::new(0),
             ends: RwLock::default(),
             kept: Mutex::default(),
@@ -56,16 +59,16 @@ impl Topic {
     }
 
     /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back.
-    pub(crate) fn push(&self, body: &Arc<Body>, offered: &Qos) -> Vec<Arc<Subscription>> {
+    pub(crate) fn push(&self, body: &Arc<Body>, offered: &Qos) -> Vec<End> {
         self.published.add(1);
         let readers = self.keep_and_list_readers(body, offered);
-        let full = |subscription: &&Arc<Subscription>| subscription.push(Arc::clone(body)).is_err();
+        let full = |end: &&End| end.subscription.push(end.queued(body)).is_err();
         readers.iter().filter(full).cloned().collect()
     }
 
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
-    fn keep_and_list_readers(&self, body: &Arc<Body>, offered: &Qos) -> Arc<[Arc<Subscription>]> {
+    fn keep_and_list_readers(&self, body: &Arc<Body>, offered: &Qos) -> Arc<[End]> {
         let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
         if offered.durability == Durability::TransientLocal {
             self.keep(body, offered.depth());
@@ -85,22 +88,25 @@ impl Topic {
     ///
     /// The write lock makes this one step for publishers: nothing is kept twice or missed in between.
     pub(crate) fn add_subscription(&self, subscription: &Arc<Subscription>) {
+        let end = End { subscription: Arc::clone(subscription), account: Account::of_topic(&self.dropped) };
         let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
         if subscription.qos.durability == Durability::TransientLocal {
             let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
             for body in kept.iter().skip(kept.len().saturating_sub(subscription.qos.depth())) {
-                // A fresh queue has room for its own depth.
-                let _ = subscription.enqueue(Arc::clone(body));
+                // A fresh queue has room for its own depth, but a pattern's fills from several topics.
+                if let Err(refused) = subscription.enqueue(end.queued(body)) {
+                    refused.account.count_drop(DropReason::QueueFull);
+                }
             }
         }
-        ends.subscriptions = ends.subscriptions.iter().chain([subscription]).cloned().collect();
+        ends.subscriptions = ends.subscriptions.iter().chain([&end]).cloned().collect();
         drop(ends);
         subscription.wake();
     }
 
     pub(crate) fn remove_subscription(&self, subscription: &Arc<Subscription>) {
         let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
-        let others = ends.subscriptions.iter().filter(|other| !Arc::ptr_eq(other, subscription));
+        let others = ends.subscriptions.iter().filter(|other| !Arc::ptr_eq(&other.subscription, subscription));
         ends.subscriptions = others.cloned().collect();
     }
 
@@ -116,8 +122,8 @@ impl Topic {
             publishers: ends.publishers.iter().map(|end| end.owner.to_string()).collect(),
             published: self.published.value(),
             rate_hz: self.published.rate_hz(),
-            dropped: ends.subscriptions.iter().map(|end| end.dropped_total()).sum(),
-            subscriptions: ends.subscriptions.iter().map(|end| end.snapshot()).collect(),
+            dropped: self.dropped.value(),
+            subscriptions: ends.subscriptions.iter().map(End::snapshot).collect(),
         }
     }
 }

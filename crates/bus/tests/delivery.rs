@@ -129,6 +129,87 @@ fn octets_that_are_no_message_are_counted_drops() {
     writer.publish_from(&cause, Encoded::from_message(&log("good"))).unwrap();
     assert_eq!(all(&reader), ["good"]);
     assert_eq!(dropped(&bus, "log"), [("undecodable", 1)]);
+    assert_eq!(account(&bus, "log"), [(1, 0, 1)], "a sample is delivered or dropped, not both");
+}
+
+/// Delivered, queued and dropped of every subscription to a topic.
+fn account(bus: &Bus, topic: &str) -> Vec<(u64, usize, u64)> {
+    let snapshot = bus.snapshot();
+    let topic = snapshot.topics.into_iter().find(|row| row.topic == topic).unwrap();
+    topic.subscriptions.iter().map(|end| (end.delivered, end.queued, end.dropped.values().sum())).collect()
+}
+
+#[test]
+fn a_subscription_to_a_pattern_accounts_for_each_topic_by_itself() {
+    let bus = Bus::new("test");
+    let reader = bus.subscribe::<Log>("its/rx/*", Qos::keep_last(4), "reader").unwrap();
+    let cam = bus.publisher::<Log>("its/rx/cam", Qos::keep_last(1), "station").unwrap();
+    let cpm = bus.publisher::<Log>("its/rx/cpm", Qos::keep_last(1), "station").unwrap();
+    (0..3).for_each(|_| cam.publish(log("cam")).unwrap());
+    (0..3).for_each(|_| cpm.publish(log("cpm")).unwrap());
+    assert_eq!(account(&bus, "its/rx/cam"), [(0, 1, 2)], "the queue of four lost two of the first topic");
+    assert_eq!(account(&bus, "its/rx/cpm"), [(0, 3, 0)]);
+    assert_eq!(all(&reader).len(), 4);
+    assert_eq!(account(&bus, "its/rx/cam"), [(1, 0, 2)]);
+    assert_eq!(account(&bus, "its/rx/cpm"), [(3, 0, 0)]);
+    bus.tick(1.0);
+    let topics = bus.snapshot().topics;
+    assert_eq!(topics.iter().map(|topic| topic.dropped).sum::<u64>(), 2);
+    assert_eq!(topics.iter().map(|topic| topic.subscriptions[0].recent.count).collect::<Vec<_>>(), [1, 3]);
+}
+
+#[test]
+fn what_a_subscription_leaves_behind_is_counted() {
+    let bus = Bus::new("test");
+    let qos = Qos::reliable(2, Duration::from_secs(30));
+    let reader = bus.subscribe::<Log>("log", qos, "reader").unwrap();
+    let writer = bus.publisher::<Log>("log", qos, "writer").unwrap();
+    (0..2).for_each(|_| writer.publish(log("x")).unwrap());
+    drop(reader);
+    assert_eq!(bus.snapshot().topics[0].dropped, 2);
+
+    let reader = bus.subscribe::<Log>("log", qos, "reader").unwrap();
+    bus.close();
+    writer.publish(log("too late")).unwrap();
+    assert_eq!(dropped(&bus, "log"), [("closed", 1)]);
+    assert_eq!(bus.snapshot().topics[0].dropped, 3);
+    assert!(reader.try_recv().is_none());
+}
+
+#[test]
+fn kept_samples_for_which_a_pattern_has_no_room_are_counted() {
+    let bus = Bus::new("test");
+    let qos = Qos::reliable(2, Duration::from_millis(1)).transient_local();
+    let writers = ["map/a", "map/b"].map(|topic| bus.publisher::<Log>(topic, qos, "writer").unwrap());
+    writers.iter().for_each(|writer| (0..2).for_each(|_| writer.publish(log("x")).unwrap()));
+    let late = bus.subscribe::<Log>("map/*", qos, "late").unwrap();
+    assert_eq!((account(&bus, "map/a"), account(&bus, "map/b")), (vec![(0, 2, 0)], vec![(0, 0, 2)]));
+    assert_eq!(all(&late).len(), 2);
+}
+
+#[test]
+fn a_task_that_waits_for_room_leaves_one_waker_however_often_it_is_polled() {
+    struct Count;
+    impl std::task::Wake for Count {
+        fn wake(self: std::sync::Arc<Self>) {}
+    }
+    let bus = Bus::new("test");
+    let qos = Qos::reliable(1, Duration::from_secs(30));
+    let reader = bus.subscribe::<Log>("log", qos, "reader").unwrap();
+    let writer = bus.publisher::<Log>("log", qos, "writer").unwrap();
+    writer.publish(log("x")).unwrap();
+    let cause = viaduct_bus::Meta::from_origin(viaduct_bus::clock::tai());
+    let count = std::sync::Arc::new(Count);
+    let waker = std::task::Waker::from(std::sync::Arc::clone(&count));
+    let mut context = std::task::Context::from_waker(&waker);
+    let mut waiting = std::pin::pin!(writer.publish_async(&cause, log("y")));
+    for _ in 0..100 {
+        assert!(std::future::Future::poll(waiting.as_mut(), &mut context).is_pending());
+    }
+    assert_eq!(std::sync::Arc::strong_count(&count), 3, "the test's two and the queue's one");
+    drop(reader);
+    assert!(std::future::Future::poll(waiting.as_mut(), &mut context).is_ready());
+    assert_eq!(bus.snapshot().topics[0].dropped, 2, "one was queued and one was on its way");
 }
 
 #[test]

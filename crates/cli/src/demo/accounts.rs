@@ -1,5 +1,7 @@
 //! Whether every stage of the demo adds up.
 
+use std::collections::BTreeMap;
+
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use viaduct_bus::BusSnapshot;
 
@@ -126,33 +128,31 @@ fn station(name: &'static str, component: &str, edge: &BusSnapshot) -> Stage {
 
 /// A queue of the bus: what the stations published, as one subscriber got it.
 fn subscription(name: &'static str, subscriber: &str, published: u64, edge: &BusSnapshot) -> Stage {
-    let end = edge.topics.iter().flat_map(|topic| &topic.subscriptions).find(|end| end.subscriber == subscriber);
+    // A subscription to a pattern has an end at each of its topics.
+    let ends = || edge.topics.iter().flat_map(|topic| &topic.subscriptions).filter(|end| end.subscriber == subscriber);
+    let mut dropped = BTreeMap::<String, u64>::new();
+    for (reason, count) in ends().flat_map(|end| &end.dropped) {
+        *dropped.entry((*reason).to_owned()).or_default() += count;
+    }
     Stage {
         name,
         unit: "message",
         went_in: published,
-        came_out: end.map_or(0, |end| end.delivered),
-        dropped: end
-            .into_iter()
-            .flat_map(|end| &end.dropped)
-            .map(|(reason, count)| ((*reason).to_owned(), *count))
-            .collect(),
-        waiting: end.map_or(0, |end| end.queued as u64),
+        came_out: ends().map(|end| end.delivered).sum(),
+        dropped: dropped.into_iter().collect(),
+        waiting: ends().map(|end| end.queued as u64).sum(),
     }
 }
 
 fn uplink(edge: &BusSnapshot) -> Stage {
-    let (taken, published) = (count(edge, "uplink", "taken"), count(edge, "uplink", "published"));
-    let dropped = reasons(edge, "uplink", "dropped");
-    let gone: u64 = published + dropped.iter().map(|(_, count)| count).sum::<u64>();
     Stage {
         name: "edge: uplink to the broker",
         unit: "message",
-        went_in: taken,
-        came_out: published,
-        // What was taken and neither published nor dropped is in the outbox, which is what is to be seen here.
-        waiting: taken.saturating_sub(gone),
-        dropped,
+        went_in: count(edge, "uplink", "taken"),
+        came_out: count(edge, "uplink", "published"),
+        dropped: reasons(edge, "uplink", "dropped"),
+        // The outbox counts what enters and leaves it, apart from what becomes of it.
+        waiting: count(edge, "uplink", "outbox_added") - count(edge, "uplink", "outbox_removed"),
     }
 }
 
