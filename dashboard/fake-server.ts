@@ -310,7 +310,7 @@ export class FakeNode {
     this.#sent[type] = (this.#sent[type] ?? 0) + 1;
     this.#second.counts[type] = (this.#second.counts[type] ?? 0) + 1;
     this.#sequence += 1;
-    const event = `id: ${this.#sequence}\nevent: message\ndata: ${JSON.stringify(this.#feature(vehicle, properties))}\n\n`;
+    const event = `id: ${this.#started_ms.toString(16)}-${this.#sequence}\nevent: message\ndata: ${JSON.stringify(this.#feature(vehicle, properties))}\n\n`;
     for (const { response, types, station } of this.#listeners) {
       if ((types && !types.has(type)) || (station !== undefined && station !== vehicle.id)) continue;
       response.write(event);

@@ -47,9 +47,10 @@ export interface paths {
         };
         /**
          * Messages as they arrive: server-sent events.
-         * @description An event `message` has the sequence number as its `id`, and a feature without the decoded message as its data. A client
-         *     that comes back with `Last-Event-ID` first gets what it missed, as far as the cache has it and its queue can hold it. An
-         *     event `lost` with `{"count":N}` says that N messages were left out; those that have left the cache meanwhile are
+         * @description An event `message` has a feature without the decoded message as its data, and an `id`, which clients take as it is: run of
+         *     the node and sequence number. A client that comes back with `Last-Event-ID` first gets what it missed, as far as the cache
+         *     has it and its queue can hold it. Where its ID is of another run, the node has started anew: an event `restarted` with
+         *     `{"run":"..."}` says so, and the stream goes on from the start of the cache. An event `lost` with `{"count":N}` says that N messages were left out; those that have left the cache meanwhile are
          *     counted whether the client wanted them or not.
          */
         get: operations["live"];
@@ -277,7 +278,7 @@ export interface components {
             geometry: components["schemas"]["Point"] | null;
             /**
              * Format: int64
-             * @description Sequence number in the cache: counts from 1 in the order of arrival, anew with each start.
+             * @description Sequence number in the cache: counts from 1 in the order of arrival, anew with each start of the node.
              */
             id: number;
             properties: components["schemas"]["MessageProperties"];
@@ -614,14 +615,14 @@ export interface operations {
                  */
                 type?: string;
                 /**
-                 * @description The last sequence number that the client has: the stream goes on behind it, as far as the cache has it. For
+                 * @description The `id` of the last event that the client has: the stream goes on behind it, as far as the cache has it. For
                  *     clients that cannot send `Last-Event-ID`, which counts where both are there.
                  */
-                cursor?: number;
+                cursor?: string;
             };
             header?: {
-                /** @description The last sequence number that the client has */
-                "Last-Event-ID"?: number | null;
+                /** @description The `id` of the last event that the client has */
+                "Last-Event-ID"?: string | null;
             };
             path?: never;
             cookie?: never;
@@ -712,7 +713,10 @@ export interface operations {
                 type?: string;
                 /** @description At most so many messages. An answer of more than 16 MiB has fewer, and a link to the next. */
                 limit?: number;
-                /** @description Messages behind this place: `cursor` of an earlier answer. */
+                /**
+                 * @description Messages behind this place: `cursor` of an earlier answer. One from before a restart of the node leads on behind the
+                 *     reception time of the last message of that answer.
+                 */
                 cursor?: string;
             };
             header?: never;

@@ -23,6 +23,8 @@ export const SERIES_MAX = 64;
 /** Hops drawn together; there are no more colours that can be told apart. */
 export const HOPS_DRAWN_MAX = 8;
 export const KPIS_PERIOD_MS = 1_000;
+/** Pause before what is needed once is asked for again. */
+export const RETRY_MS = 1_000;
 export const STATION_PERIOD_MS = 500;
 export const REQUEST_TIMEOUT_MS = 5_000;
 /** Window over which the rate of drops is computed from totals. */

@@ -3,11 +3,10 @@
 import type { Kpis, MessageCollection, RoadMap } from "./api";
 import { byId, setText } from "./dom";
 import { duration, rate } from "./format";
-import { KPIS_PERIOD_MS } from "./limits";
+import { KPIS_PERIOD_MS, RETRY_MS } from "./limits";
 import { StationMap } from "./map/map";
-import { get } from "./net/client";
 import { Live } from "./net/live";
-import { poll } from "./net/poll";
+import { type Poll, poll, untilAnswered } from "./net/poll";
 import { LatencyPanel } from "./panels/latency";
 import { RatesPanel } from "./panels/rates";
 import { StationPanel } from "./panels/station";
@@ -23,7 +22,7 @@ const WHAT_TO_DO = "The node does not answer. Is it running, and does its config
 
 const stations = new Stations();
 const map = new StationMap(stations, select);
-const live = new Live((feature, now_ms) => stations.apply(feature, now_ms));
+const live = new Live({ onMessage: (feature, now_ms) => stations.apply(feature, now_ms), onRestart: fill });
 const latency = new LatencyPanel(byId("latency"));
 const rates = new RatesPanel(byId("rates"));
 const topics = new TopicsPanel(byId("topics"));
@@ -36,13 +35,14 @@ const station = new StationPanel(byId("station"), {
 const search = startSearch({ select, show: (lon, lat) => map.centreOn(lon, lat), known: (id) => stations.get(id) });
 
 let nodeAnswers: boolean | undefined;
-let hasRoads = false;
+let uptime_s = 0;
+let filling: readonly Poll[] = [];
 
 start();
 
 function start(): void {
   if (!map.works) map.notice("The map needs WebGL 2, and this browser does not offer it: turn on hardware acceleration, or use another browser. Everything else works.", "bad");
-  void fill();
+  fill();
   live.open();
   poll<Kpis>("/v1/kpis", KPIS_PERIOD_MS, takeKpis, loseKpis);
   requestAnimationFrame(frame);
@@ -50,25 +50,22 @@ function start(): void {
   window.addEventListener("keydown", onKey);
 }
 
-/** What the cache knows already, so that the page is not empty until everybody has spoken. */
-async function fill(): Promise<void> {
-  const latest = await get<MessageCollection>("/v1/latest").catch(() => undefined);
-  const now_ms = performance.now();
-  if (latest) for (const { feature, age_ms } of latestAges(latest)) if (!stations.get(feature.properties.station_id)) stations.apply(feature, now_ms - age_ms);
-  await fillRoads();
+/** What the node knows already, so that the page is not empty until everybody has spoken: at the start, and when the node is back. */
+function fill(): void {
+  for (const one of filling) one.stop();
+  filling = [untilAnswered<MessageCollection>("/v1/latest", RETRY_MS, takeLatest), untilAnswered<RoadMap>("/v1/map", RETRY_MS, (roads) => map.roads(roads))];
 }
 
-async function fillRoads(): Promise<void> {
-  const roads = await get<RoadMap>("/v1/map").catch(() => undefined);
-  if (!roads || hasRoads) return;
-  hasRoads = true;
-  map.roads(roads);
+function takeLatest(latest: MessageCollection): void {
+  const now_ms = performance.now();
+  for (const { feature, age_ms } of latestAges(latest)) if (!stations.get(feature.properties.station_id)) stations.apply(feature, now_ms - age_ms);
 }
 
 function takeKpis(kpis: Kpis): void {
   const time_s = now_s();
-  if (nodeAnswers === false) void fillRoads();
+  if (nodeAnswers === false || kpis.uptime_s < uptime_s) fill();
   nodeAnswers = true;
+  uptime_s = kpis.uptime_s;
   byId("facts").classList.remove("stale");
   latency.update(kpis, time_s);
   rates.update(kpis, time_s);

@@ -10,12 +10,14 @@ mod decoded;
 mod live;
 pub mod load;
 mod rates;
+mod run;
 mod settings;
 mod sync;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use viaduct_bus::clock;
 use viaduct_messages::viaduct::its::V2xMessage;
 use viaduct_units::{Now, Tai};
 
@@ -25,10 +27,12 @@ pub use settings::{ApiSettings, CacheSettings, LiveSettings, MapSource, Settings
 use cache::{Cache as _, MemoryCache, Rejected};
 use live::Live;
 use rates::Rates;
+use run::Run;
 
 /// The cache, and those who wait for what enters it.
 #[derive(Debug)]
 pub struct Backend {
+    run: Run,
     cache: MemoryCache,
     live: Arc<Live>,
     /// How long a message is kept at most.
@@ -47,6 +51,7 @@ impl Backend {
     pub fn new(settings: &ApiSettings) -> Result<Arc<Self>, SettingsError> {
         settings.check()?;
         Ok(Arc::new(Self {
+            run: Run::started(clock::tai()),
             cache: MemoryCache::new(settings.cache.limits()),
             live: Arc::new(Live::new(settings.live.clients_max, settings.live.queue)),
             retention: settings.cache.retention(),
@@ -79,6 +84,11 @@ impl Backend {
     #[must_use]
     pub fn cache(&self) -> &MemoryCache {
         &self.cache
+    }
+
+    /// What tells the sequence numbers of this cache from those of an earlier one.
+    pub(crate) fn run(&self) -> Run {
+        self.run
     }
 
     /// Those who wait for messages.

@@ -306,7 +306,8 @@ async fn every_wrong_request_is_answered_with_a_problem_that_names_the_fault() {
         ("/v1/kpis?x=1", 400, "x", "this resource has none"),
         ("/v1/map?x=1", 400, "x", "this resource has none"),
         ("/v1/stations/1?x=1", 400, "x", "this resource has none"),
-        ("/v1/live?cursor=x", 400, "cursor", "`x` is not a sequence number"),
+        ("/v1/live?cursor=x", 400, "cursor", "`x` is not an event ID"),
+        ("/v1/live?cursor=7", 400, "cursor", "`7` is not an event ID"),
         ("/v1/live?limit=1", 400, "limit", "there is no parameter"),
         ("/v1/live", 503, "", "as many live clients as may be"),
         ("/v1/stations/first", 400, "id", "`first` is not a station ID"),
@@ -411,6 +412,8 @@ fn the_committed_document_is_that_of_the_code() {
 
 /// A client of `/v1/live` over a socket.
 struct LiveClient {
+    /// `run-seq` of the last event that had one.
+    last_id: String,
     lines: tokio::io::Lines<BufReader<OwnedReadHalf>>,
     _writer: tokio::net::tcp::OwnedWriteHalf,
 }
@@ -421,7 +424,7 @@ impl LiveClient {
         let (reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
         let head = format!("GET /v1/live{query} HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n{header}\r\n");
         writer.write_all(head.as_bytes()).await.unwrap();
-        let mut client = Self { lines: BufReader::new(reader).lines(), _writer: writer };
+        let mut client = Self { last_id: String::new(), lines: BufReader::new(reader).lines(), _writer: writer };
         assert_eq!(client.line().await, "HTTP/1.1 200 OK");
         while !client.line().await.is_empty() {}
         client
@@ -431,14 +434,17 @@ impl LiveClient {
         self.lines.next_line().await.unwrap().expect("the stream goes on")
     }
 
-    /// The next event: name, id, data. The lengths of chunks stand between.
+    /// The next event: name, sequence number, data. The lengths of chunks stand between.
     async fn event(&mut self) -> (String, Option<u64>, Value) {
         let (mut name, mut id) = (String::new(), None);
         loop {
             let line = self.line().await;
             match line.split_once(": ") {
                 Some(("event", text)) => text.clone_into(&mut name),
-                Some(("id", text)) => id = text.parse().ok(),
+                Some(("id", text)) => {
+                    text.clone_into(&mut self.last_id);
+                    id = text.split_once('-').and_then(|(_, seq)| seq.parse().ok());
+                }
                 Some(("data", text)) => return (name, id, serde_json::from_str(text).unwrap()),
                 _ => {}
             }
@@ -446,18 +452,53 @@ impl LiveClient {
     }
 }
 
-#[tokio::test]
-async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
-    let settings = settings(json!({ "live": { "queue": 3, "clients_max": 2 } }));
-    let backend = Backend::new(&settings).unwrap();
-    let api = Api::new(&settings, backend.clone(), Arc::new(Figures)).unwrap();
+/// A node that has just started, its address, and what stops it.
+async fn start(settings: &ApiSettings) -> (Arc<Backend>, std::net::SocketAddr, impl AsyncFnOnce()) {
+    let backend = Backend::new(settings).unwrap();
+    let api = Api::new(settings, backend.clone(), Arc::new(Figures)).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = tokio::spawn(serve(listener, api, async {
         let _ = stopped.await;
     }));
+    let stop = async move || {
+        stop.send(()).unwrap();
+        server.await.unwrap().unwrap();
+    };
+    (backend, address, stop)
+}
 
+#[tokio::test]
+async fn a_live_client_is_told_that_the_node_has_started_anew_and_gets_what_there_is() {
+    let settings = settings(json!({}));
+    let (old, address, stop) = start(&settings).await;
+    let mut client = LiveClient::connect(address, "", "").await;
+    for tenths in 0..5 {
+        old.insert(&cam(1, tenths)).unwrap();
+    }
+    for seq in 1..=5 {
+        assert_eq!(client.event().await.1, Some(seq));
+    }
+    stop().await;
+
+    let (new, address, stop) = start(&settings).await;
+    new.insert(&cam(1, 10)).unwrap();
+    let header = format!("last-event-id: {}\r\n", client.last_id);
+    let mut back = LiveClient::connect(address, "", &header).await;
+    let (name, seq, data) = back.event().await;
+    let run = back.last_id.trim_end_matches("-0").to_owned();
+    assert_eq!((name.as_str(), seq, &data), ("restarted", Some(0), &json!({ "run": run })));
+    assert_eq!(back.event().await.1, Some(1), "from the start of the cache");
+    let mut again = LiveClient::connect(address, &format!("?cursor={run}-0"), "").await;
+    assert_eq!(again.event().await.0, "message", "told once");
+    stop().await;
+}
+
+#[tokio::test]
+async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
+    let settings = settings(json!({ "live": { "queue": 3, "clients_max": 2 } }));
+    let (backend, address, stop) = start(&settings).await;
     let mut first = LiveClient::connect(address, "?station=1&type=cam&bbox=7,44,8,46", "").await;
     for (station, tenths) in [(1, 0), (2, 1), (1, 2)] {
         backend.insert(&cam(station, tenths)).unwrap();
@@ -466,13 +507,16 @@ async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
     assert_eq!((name.as_str(), id, &feature["id"]), ("message", Some(1), &json!(1)));
     assert!(feature["properties"].get("message").is_none());
     assert_eq!(first.event().await.1, Some(3), "others are filtered out");
+    let run = first.last_id.trim_end_matches("-3").to_owned();
     drop(first);
 
     for tenths in 3..7 {
         backend.insert(&cam(1, tenths)).unwrap();
     }
     // The header counts where both are there: 4 to 7 were missed, and the queue holds three.
-    let mut resumed = LiveClient::connect(address, "?station=1&cursor=1", "last-event-id: 3\r\n").await;
+    let mut resumed =
+        LiveClient::connect(address, &format!("?station=1&cursor={run}-1"), &format!("last-event-id: {run}-3\r\n"))
+            .await;
     assert_eq!(resumed.event().await, ("lost".to_owned(), None, json!({ "count": 1 })));
     for expected in 5..=7 {
         assert_eq!(resumed.event().await.1, Some(expected));
@@ -480,7 +524,6 @@ async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
     backend.insert(&cam(1, 8)).unwrap();
     assert_eq!(resumed.event().await.1, Some(8), "and then what arrives");
 
-    stop.send(()).unwrap();
-    server.await.unwrap().unwrap();
+    stop().await;
     assert!(matches!(resumed.lines.next_line().await, Ok(Some(_) | None) | Err(_)), "the stream has ended");
 }

@@ -35,9 +35,9 @@ export function createBasemap(container: HTMLElement): MapLibre {
 }
 
 export function showRoads(map: MapLibre, roads: RoadMap): void {
-  const set = (): void => void map.getSource<GeoJSONSource>("roads")?.setData(roads);
-  if (map.isStyleLoaded()) set();
-  else void map.once("load", set);
+  const source = map.getSource<GeoJSONSource>("roads");
+  if (source) void source.setData(roads);
+  else void map.once("load", () => showRoads(map, roads));
 }
 
 export function boundsOf(points: Iterable<readonly [number, number]>): LngLatBounds | undefined {

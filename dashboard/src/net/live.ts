@@ -8,7 +8,7 @@ export interface LiveState {
   /** Since when the phase holds. */
   since_ms: number;
   lastMessage_ms: number | undefined;
-  /** Sequence number of the last message: where to go on. */
+  /** `id` of the last event: where to go on. */
   cursor: string | undefined;
   received: number;
   /** Messages that the server left out because this page was too slow. */
@@ -22,6 +22,7 @@ export interface LiveState {
 export type LiveInput =
   | { kind: "open" }
   | { kind: "message"; id: string }
+  | { kind: "restarted"; id: string }
   | { kind: "lost"; count: number }
   | { kind: "malformed" }
   | { kind: "broken" };
@@ -50,6 +51,8 @@ export function reduceLive(state: LiveState, input: LiveInput, now_ms: number): 
         cursor: input.id || state.cursor,
         received: state.received + 1,
       };
+    case "restarted":
+      return { ...state, cursor: input.id || state.cursor };
     case "lost":
       return { ...state, lost: state.lost + Math.max(0, input.count) };
     case "malformed":
@@ -63,12 +66,18 @@ export function reopenDelay_ms(attempts: number): number {
   return REOPEN_MS[Math.min(Math.max(attempts, 1), REOPEN_MS.length) - 1] ?? 5_000;
 }
 
+export interface LiveEvents {
+  onMessage(feature: MessageFeature, now_ms: number): void;
+  /** The node has started anew since the last event: its cache begins anew too. */
+  onRestart(): void;
+}
+
 export class Live {
   state: LiveState = initialLive(performance.now());
-  readonly #onMessage: (feature: MessageFeature, now_ms: number) => void;
+  readonly #events: LiveEvents;
 
-  constructor(onMessage: (feature: MessageFeature, now_ms: number) => void) {
-    this.#onMessage = onMessage;
+  constructor(events: LiveEvents) {
+    this.#events = events;
   }
 
   open(): void {
@@ -76,6 +85,10 @@ export class Live {
     const source = new EventSource(cursor === undefined ? "/v1/live" : `/v1/live?cursor=${encodeURIComponent(cursor)}`);
     source.addEventListener("open", () => this.#take({ kind: "open" }));
     source.addEventListener("message", (event) => this.#message(event));
+    source.addEventListener("restarted", (event: MessageEvent<string>) => {
+      this.#take({ kind: "restarted", id: event.lastEventId });
+      this.#events.onRestart();
+    });
     source.addEventListener("lost", (event: MessageEvent<string>) => {
       const lost = parse<Lost>(event.data);
       this.#take(lost && Number.isFinite(lost.count) ? { kind: "lost", count: lost.count } : { kind: "malformed" });
@@ -91,7 +104,7 @@ export class Live {
     const feature = parse<MessageFeature>(event.data);
     if (feature?.properties?.station_id === undefined) return this.#take({ kind: "malformed" });
     this.#take({ kind: "message", id: event.lastEventId });
-    this.#onMessage(feature, performance.now());
+    this.#events.onMessage(feature, performance.now());
   }
 
   #take(input: LiveInput): void {

@@ -6,6 +6,16 @@ export interface Poll {
   stop(): void;
 }
 
+/** Asks until there is an answer. */
+export function untilAnswered<T>(path: string, period_ms: number, onAnswer: (answer: T) => void): Poll {
+  const take = (answer: T): void => {
+    asking.stop();
+    onAnswer(answer);
+  };
+  const asking = poll<T>(path, period_ms, take, () => undefined);
+  return asking;
+}
+
 export function poll<T>(path: string, period_ms: number, onAnswer: (answer: T) => void, onError: (error: ApiError) => void): Poll {
   let stopped = false;
   let timer = 0;

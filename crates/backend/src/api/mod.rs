@@ -220,13 +220,14 @@ async fn station(State(api): State<Arc<Api>>, Path(id): Path<String>, uri: Uri) 
 
 /// Messages as they arrive: server-sent events.
 ///
-/// An event `message` has the sequence number as its `id`, and a feature without the decoded message as its data. A client
-/// that comes back with `Last-Event-ID` first gets what it missed, as far as the cache has it and its queue can hold it. An
-/// event `lost` with `{"count":N}` says that N messages were left out; those that have left the cache meanwhile are
+/// An event `message` has a feature without the decoded message as its data, and an `id`, which clients take as it is: run of
+/// the node and sequence number. A client that comes back with `Last-Event-ID` first gets what it missed, as far as the cache
+/// has it and its queue can hold it. Where its ID is of another run, the node has started anew: an event `restarted` with
+/// `{"run":"..."}` says so, and the stream goes on from the start of the cache. An event `lost` with `{"count":N}` says that N messages were left out; those that have left the cache meanwhile are
 /// counted whether the client wanted them or not.
 #[utoipa::path(
     get, path = "/v1/live", tag = "messages",
-    params(LiveParams, ("Last-Event-ID" = Option<u64>, Header, description = "The last sequence number that the client has")),
+    params(LiveParams, ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that the client has")),
     responses(
         (status = 200, description = "The stream", body = String, content_type = "text/event-stream"),
         (status = 400, description = "A parameter is wrong", body = Problem, content_type = "application/problem+json"),
@@ -235,14 +236,17 @@ async fn station(State(api): State<Arc<Api>>, Path(id): Path<String>, uri: Uri) 
 )]
 async fn live(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
     let pairs = Pairs::parse(&uri, params::LIVE)?;
-    let (filter, named) = (pairs.filter()?, pairs.last_seq()?);
-    let last_seq = stream::last_event_id(&headers)?.or(named);
+    let (filter, named) = (pairs.filter()?, pairs.last_event()?);
+    let last = stream::last_event_id(&headers)?.or(named);
     let live = api.backend.live();
     // First subscribe, then look for what was missed: so nothing falls between.
     let subscription =
         live.subscribe(filter).map_err(|Full| Problem::busy("there are as many live clients as may be; try again"))?;
-    let resumed = last_seq.map(|seq| api.backend.cache().since(seq, &filter, live.queue_max())).unwrap_or_default();
-    let events = Sse::new(stream::events(subscription, resumed));
+    let run = api.backend.run();
+    let restarted = last.is_some_and(|last| last.run != run);
+    let after = last.map(|last| if restarted { 0 } else { last.seq });
+    let resumed = after.map(|seq| api.backend.cache().since(seq, &filter, live.queue_max())).unwrap_or_default();
+    let events = Sse::new(stream::events(run, restarted, subscription, resumed));
     Ok(events.keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 

@@ -9,6 +9,7 @@ use viaduct_units::{BoundingBox, Tai};
 use super::datetime;
 use super::problem::Problem;
 use crate::cache::{self, Cursor, Filter, TypeSet};
+use crate::run::EventId;
 
 /// Messages of one answer, where the request does not say.
 const LIMIT_DEFAULT: usize = 100;
@@ -36,7 +37,8 @@ pub(super) struct MessagesParams {
     /// At most so many messages. An answer of more than 16 MiB has fewer, and a link to the next.
     #[param(minimum = 1, maximum = 10_000, default = 100)]
     limit: Option<u32>,
-    /// Messages behind this place: `cursor` of an earlier answer.
+    /// Messages behind this place: `cursor` of an earlier answer. One from before a restart of the node leads on behind the
+    /// reception time of the last message of that answer.
     cursor: Option<String>,
 }
 
@@ -67,9 +69,9 @@ pub(super) struct LiveParams {
     /// Messages of these types, separated by commas.
     #[param(example = "cam,cpm")]
     r#type: Option<String>,
-    /// The last sequence number that the client has: the stream goes on behind it, as far as the cache has it. For
+    /// The `id` of the last event that the client has: the stream goes on behind it, as far as the cache has it. For
     /// clients that cannot send `Last-Event-ID`, which counts where both are there.
-    cursor: Option<u64>,
+    cursor: Option<String>,
 }
 
 pub(super) const MESSAGES: &[&str] = &["bbox", "datetime", "station", "type", "limit", "cursor"];
@@ -122,9 +124,9 @@ impl Pairs {
         Ok(types.unwrap_or(TypeSet::ALL))
     }
 
-    /// The sequence number of the last message that a live client has.
-    pub(super) fn last_seq(&self) -> Result<Option<u64>, Problem> {
-        self.read("cursor", |text| text.parse().map_err(|_| format!("`{text}` is not a sequence number")))
+    /// The last event that a live client has.
+    pub(super) fn last_event(&self) -> Result<Option<EventId>, Problem> {
+        self.read("cursor", |text| text.parse().map_err(|_| format!("`{text}` is not an event ID of this API")))
     }
 
     fn interval(&self) -> Result<(Option<Tai>, Option<Tai>), Problem> {

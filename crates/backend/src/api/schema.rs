@@ -40,7 +40,7 @@ pub(super) struct Link {
 pub(super) struct MessageFeature {
     #[schema(pattern = "^Feature$")]
     r#type: String,
-    /// Sequence number in the cache: counts from 1 in the order of arrival, anew with each start.
+    /// Sequence number in the cache: counts from 1 in the order of arrival, anew with each start of the node.
     id: u64,
     /// The reference position; null where the message has none.
     #[schema(required = true)]

@@ -10,40 +10,53 @@ use futures_util::Stream;
 use super::problem::Problem;
 use crate::cache::{Entry, Resumed};
 use crate::live::{Delivery, Subscription};
+use crate::run::{EventId, Run};
 
 /// Name of the header with the last event that a client has.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// The sequence number that the client says it has, in the header that browsers send when they connect again.
-pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+/// The last event that the client says it has, in the header that browsers send when they connect again.
+pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
     let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
-    let seq = value.to_str().ok().and_then(|text| text.parse().ok());
-    seq.map(Some).ok_or_else(|| Problem::parameter("Last-Event-ID", "`Last-Event-ID` is not a sequence number"))
+    let id = value.to_str().ok().and_then(|text| text.parse().ok());
+    id.map(Some).ok_or_else(|| Problem::parameter("Last-Event-ID", "`Last-Event-ID` is not an event ID of this API"))
 }
 
 /// What a client gets: first what it missed, then what arrives.
 struct State {
+    run: Run,
+    /// Whether the client is still to be told that it knew another run.
+    restarted: bool,
     subscription: Subscription,
     missed: VecDeque<Delivery>,
     /// The last sequence number that `missed` covers: the queue may hold it too.
     upto: u64,
 }
 
-/// The events for one client; `resumed` was read after it had subscribed.
+/// The events for one client; `resumed` was read after it had subscribed, from the start where it knew another run.
 pub(super) fn events(
+    run: Run,
+    restarted: bool,
     subscription: Subscription,
     resumed: Resumed,
 ) -> impl Stream<Item = Result<Event, Infallible>> + Send {
     let lost = (resumed.lost > 0).then_some(Delivery::Lost(resumed.lost));
     let missed = lost.into_iter().chain(resumed.entries.into_iter().map(Delivery::Message)).collect();
-    let state = State { subscription, missed, upto: resumed.upto };
+    let state = State { run, restarted, subscription, missed, upto: resumed.upto };
     futures_util::stream::unfold(state, |mut state| async move {
-        let delivery = state.next().await?;
-        Some((Ok(event(&delivery)), state))
+        let event = state.event().await?;
+        Some((Ok(event), state))
     })
 }
 
 impl State {
+    async fn event(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.restarted) {
+            return Some(restarted(self.run));
+        }
+        Some(event(self.run, &self.next().await?))
+    }
+
     async fn next(&mut self) -> Option<Delivery> {
         if let Some(delivery) = self.missed.pop_front() {
             return Some(delivery);
@@ -57,9 +70,18 @@ impl State {
     }
 }
 
-fn event(delivery: &Delivery) -> Event {
+/// It has an ID, so that a client that loses the stream before the next message is not told again.
+fn restarted(run: Run) -> Event {
+    let id = EventId { run, seq: 0 };
+    Event::default().id(id.to_string()).event("restarted").data(format!("{{\"run\":\"{run}\"}}"))
+}
+
+fn event(run: Run, delivery: &Delivery) -> Event {
     match delivery {
-        Delivery::Message(entry) => Event::default().id(entry.seq().to_string()).event("message").data(feature(entry)),
+        Delivery::Message(entry) => {
+            let id = EventId { run, seq: entry.seq() };
+            Event::default().id(id.to_string()).event("message").data(feature(entry))
+        }
         Delivery::Lost(count) => Event::default().event("lost").data(format!("{{\"count\":{count}}}")),
     }
 }

@@ -123,7 +123,7 @@ impl MemoryCache {
     }
 
     /// What arrived after the message with sequence number `after`, at most the newest `max`. A number that the cache has not
-    /// given yet (the client knew an earlier run) finds nothing.
+    /// given yet finds nothing.
     #[must_use]
     pub fn since(&self, after: u64, filter: &Filter, max: usize) -> Resumed {
         let upto = *lock(&self.writer);
