@@ -57,9 +57,9 @@ pub struct Row {
     pub mean: Option<f64>,
     /// Standard deviation.
     pub sd: Option<f64>,
-    /// Per second; `null` for latencies.
+    /// Per second, the median of the rounds; `null` for latencies.
     pub rate: Option<f64>,
-    /// Every sample, in the order of measuring.
+    /// Every sample, in the order of measuring; of a rate, that of each round.
     #[serde(skip)]
     pub samples: Vec<f64>,
     /// What the table shows beside the row.
@@ -99,11 +99,11 @@ impl Row {
         }
     }
 
-    /// Messages per second.
+    /// Messages per second: the median of the rates of some rounds, and the messages of all of them.
     #[must_use]
-    pub fn rate(name: &str, params: &Value, messages: u64, seconds: f64, lost: u64) -> Self {
-        let rate = (seconds > 0.0).then(|| messages as f64 / seconds);
-        Self { n: messages, lost: Some(lost), rate, ..Self::empty(name, params, "messages") }
+    pub fn rates(name: &str, params: &Value, rates: Vec<f64>, messages: u64, lost: u64) -> Self {
+        let rate = Summary::of(&rates).map(|summary| summary.p50);
+        Self { n: messages, lost: Some(lost), rate, samples: rates, ..Self::empty(name, params, "messages") }
     }
 
     pub(crate) fn empty(name: &str, params: &Value, unit: &str) -> Self {
@@ -181,10 +181,11 @@ impl Report {
         writeln!(json)?;
         json.flush()?;
         let mut samples = BufWriter::new(File::create(path.with_extension("samples.csv"))?);
-        writeln!(samples, "row,name,sample_us")?;
+        writeln!(samples, "row,name,unit,sample")?;
         for (number, row) in self.rows.iter().enumerate() {
+            let unit = if row.rate.is_some() { "per_second" } else { &row.unit };
             for sample in &row.samples {
-                writeln!(samples, "{number},{},{sample}", row.name)?;
+                writeln!(samples, "{number},{},{unit},{sample}", row.name)?;
             }
         }
         samples.flush()
@@ -198,7 +199,7 @@ mod tests {
 
     fn report() -> Report {
         let latencies = Row::latencies("viaduct", &json!({"size": 32768}), vec![3.0, 1.0, 2.0], 1);
-        let rate = Row::rate("viaduct.decode", &json!({}), 500, 2.0, 0);
+        let rate = Row::rates("viaduct.decode", &json!({}), vec![260.0, 100.0, 250.0], 500, 0);
         Report::new("bus", Watch::start(), vec![latencies, rate], vec![])
     }
 
@@ -234,6 +235,8 @@ mod tests {
         let back: Report = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(back.bench, "bus");
         let samples = std::fs::read_to_string(folder.path().join("bus.samples.csv")).unwrap();
-        assert_eq!(samples, "row,name,sample_us\n0,viaduct,3\n0,viaduct,1\n0,viaduct,2\n");
+        let latencies = "0,viaduct,us,3\n0,viaduct,us,1\n0,viaduct,us,2\n";
+        let rates = ["260", "100", "250"].map(|rate| format!("1,viaduct.decode,per_second,{rate}\n")).concat();
+        assert_eq!(samples, format!("row,name,unit,sample\n{latencies}{rates}"));
     }
 }

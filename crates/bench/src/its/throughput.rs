@@ -7,7 +7,8 @@
 //!                                                    +- mqtt_bridge -- TCP --> mqtt_broker - TCP --> subscriber
 //! ```
 //!
-//! A row's threads (who decodes, the node's, its runtime's, the subscriber's) are kept on as many cores as its parameter
+//! Rows are measured in rounds, one after the other in each, so that a busy minute of the machine hits all of them; the rate
+//! is the median of the rounds. A row's threads (who decodes, the node's, its runtime's, the subscriber's) are kept on as many cores as its parameter
 //! `cores` says.
 
 use std::collections::BTreeMap;
@@ -35,6 +36,7 @@ use super::end_to_end::{self, Way};
 use crate::error::BenchError;
 use crate::floor::{self, Received};
 use crate::report::{Beside, Row};
+use crate::statistics::Summary;
 use crate::{paper, sys};
 
 /// Messages that may be on their way: half of what a route's queue on the bus holds (1024), so that none is dropped there
@@ -54,7 +56,8 @@ const OFFERED: Qos = Qos::reliable(4096, Duration::ZERO);
 struct Case {
     what: What,
     cores: usize,
-    got: Option<Received>,
+    /// One a round.
+    got: Vec<Received>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,8 +69,11 @@ enum What {
 
 pub(super) fn rows(corpus: &Corpus, options: &Options) -> Result<Vec<Row>, BenchError> {
     let mut cases = cases();
-    for case in &mut cases {
-        case.measure(corpus, options.throughput)?;
+    let rounds = options.throughput_rounds.max(1);
+    for _ in 0..rounds {
+        for case in &mut cases {
+            case.measure(corpus, options.throughput / rounds)?;
+        }
     }
     Ok(cases.iter().map(|case| case.row(corpus, &cases)).collect())
 }
@@ -75,7 +81,7 @@ pub(super) fn rows(corpus: &Corpus, options: &Options) -> Result<Vec<Row>, Bench
 /// Rows with two cores are there where there are two.
 fn cases() -> Vec<Case> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
-    let case = |(what, cores)| Case { what, cores, got: None };
+    let case = |(what, cores)| Case { what, cores, got: Vec::new() };
     let cases = [
         (What::Json, 1),
         (What::Mqtt(Way::Broker), 1),
@@ -108,7 +114,7 @@ impl What {
 impl Case {
     fn measure(&mut self, corpus: &Corpus, time: Duration) -> Result<(), BenchError> {
         let (what, cores) = (self.what, self.cores);
-        self.got = Some(on_cores(cores, || match what {
+        self.got.push(on_cores(cores, || match what {
             What::Json => decode_to_json(corpus, time),
             What::Mqtt(way) => decode_to_mqtt(way, corpus, cores, time),
             What::Tcp => floor::tcp(&json_lengths(corpus), time),
@@ -117,9 +123,11 @@ impl Case {
     }
 
     fn row(&self, corpus: &Corpus, all: &[Self]) -> Row {
-        let params = json!({ "of": corpus.name, "by": self.what.by(), "cores": self.cores });
-        let (messages, seconds, lost) = self.got.map_or((0, 0.0, 0), |got| (got.messages, got.seconds, got.lost));
-        let row = Row::rate(self.what.row(), &params, messages, seconds, lost);
+        let rounds = self.got.len();
+        let params = json!({ "of": corpus.name, "by": self.what.by(), "cores": self.cores, "rounds": rounds });
+        let sum = |count: fn(&Received) -> u64| self.got.iter().map(count).sum();
+        let (messages, lost) = (sum(|got| got.messages), sum(|got| got.lost));
+        let row = Row::rates(self.what.row(), &params, self.rates(), messages, lost);
         Row { beside: self.beside(all), ..row }
     }
 
@@ -129,12 +137,14 @@ impl Case {
         let What::Mqtt(_) = self.what else {
             return Beside::default();
         };
-        let floor = all.iter().find(|case| case.what == What::Tcp && case.cores == self.cores).and_then(Self::rate);
+        let floor = all.iter().find(|case| case.what == What::Tcp && case.cores == self.cores);
+        let floor = floor.and_then(|case| Summary::of(&case.rates())).map(|summary| summary.p50);
         Beside { paper: Some(paper::OBU_CAPACITY_HZ), floor, late: None }
     }
 
-    fn rate(&self) -> Option<f64> {
-        self.got.filter(|got| got.seconds > 0.0).map(|got| got.messages as f64 / got.seconds)
+    fn rates(&self) -> Vec<f64> {
+        let rounds = self.got.iter().filter(|got| got.seconds > 0.0);
+        rounds.map(|got| got.messages as f64 / got.seconds).collect()
     }
 }
 
