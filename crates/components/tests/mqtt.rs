@@ -262,9 +262,12 @@ fn a_full_outbox_keeps_what_it_accepted_unless_told_otherwise() {
         let bus = node.bus();
         node.logs(0..100);
         eventually("the outbox is full", || count(&bus, "uplink", "dropped") == 90);
+        let waiting = || count(&bus, "uplink", "outbox_added") - count(&bus, "uplink", "outbox_removed");
+        eventually("ten messages wait", || waiting() == 10);
         gate.open();
         broker.eventually("what was kept arrives", |seen| seen.len() == 10);
         assert!(node.stop());
+        assert_eq!((waiting(), count(&bus, "uplink", "published")), (0, 10));
         assert_eq!(first_seen(&broker.seen()), numbers(100)[kept]);
     }
 }

@@ -120,10 +120,11 @@ impl Connection {
         !taken_over && (self.acknowledged || self.opened.elapsed() >= SETTLED_AFTER)
     }
 
-    /// Sends what may be sent, as far as the socket takes it now.
+    /// Sends what may be sent, as far as the socket takes it now, up to a bound. What then may still be sent is on the
+    /// wire, so that [`Self::wait`] comes back for it.
     pub(crate) fn send(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<(), ConnectionError> {
+        self.fill(outbox, hop);
         for _ in 0..ROUNDS_MAX {
-            self.fill(outbox, hop);
             if self.wire.is_empty() {
                 break;
             }
@@ -137,6 +138,7 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error.into()),
             }
+            self.fill(outbox, hop);
         }
         Ok(())
     }

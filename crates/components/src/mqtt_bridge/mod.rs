@@ -10,9 +10,13 @@
 //! - QoS 0: a message is for whoever is there now. It is published when the socket has taken it, and dropped
 //!   (`disconnected`) while there is no connection, so that nobody gets old data in a burst.
 //!
-//! Counters: `taken` (from the bus), `published` (QoS 1: acknowledged; QoS 0: written), `dropped` by reason, and
-//! `taken = published + dropped + what is in the outbox` at any time; `resent`, `connected` and `lost` count what the
-//! connection cost.
+//! Counters: `taken` (from the bus), `published` (QoS 1: acknowledged; QoS 0: written), `dropped` by reason;
+//! `outbox_added` and `outbox_removed`, counted where a message enters the outbox and leaves it for whatever reason, so
+//! that `outbox_added - outbox_removed` messages wait; `resent`, `connected` and `lost`, what the connection cost.
+//!
+//! The account is `taken = published + dropped + outbox_added - outbox_removed`. It holds whenever the bridge's task
+//! rests, and after the node has stopped, when nothing waits. Counters are read one after another, so while messages flow
+//! one reading may be off by those that moved meanwhile.
 
 mod connection;
 mod outbox;

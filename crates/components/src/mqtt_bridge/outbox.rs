@@ -70,6 +70,10 @@ pub(crate) struct Counts {
     pub(crate) published: Counter,
     /// Messages of QoS 1 that were sent before on a connection that was lost.
     pub(crate) resent: Counter,
+    /// Messages that entered the outbox and that left it, counted where they do, so that an account of the other
+    /// counters can be checked against them.
+    added: Counter,
+    removed: Counter,
     dropped: [Counter; DropReason::ALL.len()],
 }
 
@@ -80,6 +84,8 @@ impl Counts {
             taken: counter("taken", None),
             published: counter("published", None),
             resent: counter("resent", None),
+            added: counter("outbox_added", None),
+            removed: counter("outbox_removed", None),
             dropped: DropReason::ALL.map(|reason| counter("dropped", Some(reason.label()))),
         }
     }
@@ -183,6 +189,12 @@ impl Outbox {
         self.messages
     }
 
+    /// The same by looking into the queues.
+    fn held(&self) -> usize {
+        let writing = self.writing.iter().filter(|on_wire| on_wire.held.is_some()).count();
+        self.waiting.len() + writing + self.unacked.iter().flatten().count()
+    }
+
     pub(crate) const fn is_connected(&self) -> bool {
         self.peer.is_some()
     }
@@ -205,6 +217,7 @@ impl Outbox {
                 None => return self.counts.drop_one(DropReason::OutboxFull),
             }
         }
+        self.counts.added.increment();
         self.messages += 1;
         self.octets += message.payload.len();
         self.waiting.push_back(Held { number: self.next_number, message, sent_before: false });
@@ -323,7 +336,9 @@ impl Outbox {
         self.forget(held);
     }
 
+    /// A message is in none of the queues any more.
     fn forget(&mut self, held: &Held) {
+        self.counts.removed.increment();
         self.messages -= 1;
         self.octets -= held.message.payload.len();
     }
@@ -332,8 +347,9 @@ impl Outbox {
 /// What is held when the bridge ends is lost, however it ends.
 impl Drop for Outbox {
     fn drop(&mut self) {
-        for _ in 0..self.messages {
+        for _ in 0..self.held() {
             self.counts.drop_one(DropReason::Stopped);
+            self.counts.removed.increment();
         }
     }
 }
@@ -509,9 +525,12 @@ mod tests {
                     Step::Connect => {}
                 }
                 prop_assert!(outbox.len() <= 8 && outbox.octets <= 1000);
+                let waiting = count(&bus, "outbox_added", None) - count(&bus, "outbox_removed", None);
+                prop_assert_eq!((outbox.len(), waiting), (outbox.held(), outbox.held() as u64));
                 prop_assert_eq!(taken, count(&bus, "published", None) + dropped(&bus) + outbox.len() as u64);
             }
             drop(outbox);
+            prop_assert_eq!(count(&bus, "outbox_added", None), count(&bus, "outbox_removed", None));
             prop_assert_eq!(taken, count(&bus, "published", None) + dropped(&bus));
         }
     }
