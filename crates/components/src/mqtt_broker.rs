@@ -24,6 +24,7 @@ use tokio::task::{JoinError, JoinSet};
 use viaduct_bus::{Counter, Hop, clock};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
+use crate::mqtt::check_readable;
 use crate::mqtt::route::{self, Inputs, Route, Taken};
 
 /// Time for the clients to be told and to go when the node stops. The node as a whole has two seconds.
@@ -129,6 +130,9 @@ impl Component for MqttBroker {
         }
         if settings.anonymous == Some(false) && settings.password_file.is_none() {
             return Err(SettingError::new("anonymous", "without a `password_file` nobody could connect"));
+        }
+        if let Some(path) = &settings.password_file {
+            check_readable("password_file", path)?;
         }
         let limits = &settings.limits;
         for (key, value, min, max) in [

@@ -6,3 +6,21 @@
 pub(crate) mod address;
 pub mod hops;
 pub mod route;
+
+use std::path::Path;
+
+use viaduct_node::SettingError;
+
+/// Checks that the file of a setting can be read.
+pub(crate) fn check_readable(key: &str, path: &Path) -> Result<(), SettingError> {
+    let wrong = |problem: String| SettingError::new(key, format!("cannot read {}: {problem}", path.display()));
+    let kind = std::fs::metadata(path).map_err(|cause| wrong(cause.to_string()))?;
+    if kind.is_dir() {
+        return Err(wrong("it is a folder".to_owned()));
+    }
+    // A pipe is not opened: who writes into it waits for the one reader that there will be.
+    if kind.is_file() {
+        std::fs::File::open(path).map_err(|cause| wrong(cause.to_string()))?;
+    }
+    Ok(())
+}

@@ -107,7 +107,8 @@ impl Connection {
         self.peer
     }
 
-    /// Time in which each side must hear from the other; `None` where the broker does not care.
+    /// The keep alive that holds on this connection: the broker's, where it says one, else the setting. `None` where the
+    /// broker does not care.
     pub(crate) fn keep_alive(&self) -> Option<Duration> {
         (!self.keep_alive.is_zero()).then_some(self.keep_alive)
     }
@@ -251,7 +252,10 @@ fn keep_alive(answer: &ConnAckPacket) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mqtt::route::Message;
+    use crate::mqtt_bridge::outbox::{Counts, Limits, WhenFull};
     use mqtt5::QoS;
+    use viaduct_bus::Bus;
 
     fn packet(topic: &str, octets: usize) -> PublishPacket {
         PublishPacket::new(topic, vec![0; octets], QoS::AtMostOnce)
@@ -266,5 +270,43 @@ mod tests {
         // A text of MQTT has 65535 octets at most.
         assert_eq!(put(packet(&"t".repeat(70_000), 1), usize::MAX, &mut wire), Err(DropReason::Unencodable));
         assert_eq!(wire, before);
+    }
+
+    /// A connection to somebody who said hello and never reads again.
+    async fn connection_that_nobody_reads() -> (Connection, TcpStream) {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let login = Login {
+            address: listener.local_addr().unwrap().to_string(),
+            client_id: "car".into(),
+            keep_alive: Duration::from_secs(30),
+            credentials: None,
+        };
+        let accept = async {
+            let mut stream = listener.accept().await.unwrap().0;
+            let mut answer = BytesMut::new();
+            let connack = ConnAckPacket::new(false, ReasonCode::Success);
+            encode_packet_to_buffer(&Packet::ConnAck(connack), &mut answer).unwrap();
+            stream.write_all(&answer).await.unwrap();
+            stream
+        };
+        let (connection, stream) = tokio::join!(Connection::open(&login), accept);
+        (connection.unwrap(), stream)
+    }
+
+    #[tokio::test]
+    async fn what_may_still_be_sent_is_on_the_wire_so_that_somebody_comes_back_for_it() {
+        let bus = Bus::new("t");
+        let (mut connection, _stream) = connection_that_nobody_reads().await;
+        let limits =
+            Limits { messages_max: 10_000, octets_max: 1 << 30, in_flight_max: 1, when_full: WhenFull::DropNewest };
+        let mut outbox = Outbox::new(limits, Counts::new(|name, reason| bus.counter("bridge", name, reason)));
+        outbox.connected(connection.peer());
+        // A little more than the bound of one call, which the kernel takes at once.
+        for _ in 0..ROUNDS_MAX + 1 {
+            outbox.accept(Message::example(QoS::AtMostOnce, WIRE_OCTETS));
+        }
+        connection.send(&mut outbox, &bus.hop("bridge")).unwrap();
+        assert!(outbox.len() > 0 && outbox.next().is_none());
+        assert!(!connection.wire.is_empty());
     }
 }

@@ -33,6 +33,7 @@ use viaduct_bus::{Counter, Hop};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 
 use crate::mqtt::address::BrokerAddress;
+use crate::mqtt::check_readable;
 use crate::mqtt::route::{self, Inputs, Route, Taken};
 use connection::{Connection, ConnectionError, Login};
 use outbox::{Counts, DropReason, Limits, Outbox};
@@ -60,8 +61,9 @@ pub struct Settings {
     /// File whose first line is the user's password.
     #[serde(default)]
     pub password_file: Option<PathBuf>,
-    /// Seconds within which each side must hear from the other, 1 to 3600; the broker may say another number. A
-    /// connection over which nothing came for that long is given up.
+    /// Keep alive in seconds, 1 to 3600. The bridge pings the broker after each half of it, and gives a connection up
+    /// over which nothing came between two pings, so after silence of a half to the whole of it. Where the broker says
+    /// another number, that one holds instead; where it says 0, there are no pings and silence is not noticed.
     #[serde(default = "default_keep_alive_s")]
     #[schemars(range(min = 1, max = 3600))]
     pub keep_alive_s: u16,
@@ -137,6 +139,9 @@ impl Component for MqttBridge {
         check_client_id(settings.client_id.as_deref())?;
         if settings.password_file.is_some() && settings.username.is_none() {
             return Err(SettingError::new("password_file", "a password needs a `username`"));
+        }
+        if let Some(path) = &settings.password_file {
+            check_readable("password_file", path)?;
         }
         if settings.routes.is_empty() {
             return Err(SettingError::new("routes", "a bridge without a route has nothing to do"));
