@@ -1,8 +1,8 @@
-//! What this machine takes without us: a hand-off between two threads, a copy, a socket.
+//! What this machine takes without us: a hand-off between two threads, a copy, a way through sockets.
 
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,6 +12,12 @@ use crate::sys;
 
 /// Memory that is larger than the caches.
 const COLD_OCTETS: usize = 64 << 20;
+
+/// Octets of a time at the start of a message.
+const STAMP_OCTETS: usize = 8;
+
+/// A receiver that got nothing for this long ends.
+const SILENCE: Duration = Duration::from_millis(500);
 
 /// One-way latencies of a futex between two threads, in microseconds: the waker stamps, wakes, and sleeps until its next
 /// absolute deadline; the waiter reads the clock when it runs.
@@ -100,6 +106,68 @@ pub(crate) fn tcp(lengths: &[usize], time: Duration) -> Result<Received, BenchEr
     Ok(Received { messages, seconds: start.elapsed().as_secs_f64(), lost: 0 })
 }
 
+/// One-way latencies of datagrams of that length on loopback, in microseconds: from before the sending until the receiver,
+/// who waits in the kernel, has it.
+pub(crate) fn udp_one_way(octets: usize, samples: usize, period: Duration) -> Result<Vec<f64>, BenchError> {
+    let refused = BenchError::system("cannot open a UDP socket on loopback");
+    let receiver = UdpSocket::bind("127.0.0.1:0").map_err(&refused)?;
+    let address = receiver.local_addr().map_err(&refused)?;
+    receiver.set_read_timeout(Some(SILENCE)).map_err(&refused)?;
+    let sender = UdpSocket::bind("127.0.0.1:0").map_err(&refused)?;
+    sender.connect(address).map_err(&refused)?;
+    one_way(
+        octets,
+        samples,
+        period,
+        move |frame| sender.send(frame).map(drop),
+        move |frame| receiver.recv(frame).map(drop),
+    )
+}
+
+/// The same through a TCP connection.
+pub(crate) fn tcp_one_way(octets: usize, samples: usize, period: Duration) -> Result<Vec<f64>, BenchError> {
+    let refused = BenchError::system("cannot connect by TCP on loopback");
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(&refused)?;
+    let mut sender = TcpStream::connect(listener.local_addr().map_err(&refused)?).map_err(&refused)?;
+    sender.set_nodelay(true).map_err(&refused)?;
+    let (mut receiver, _) = listener.accept().map_err(&refused)?;
+    receiver.set_read_timeout(Some(SILENCE)).map_err(&refused)?;
+    one_way(octets, samples, period, move |text| sender.write_all(text), move |text| receiver.read_exact(text))
+}
+
+/// Sends messages that carry their time, one each period; what does not come gives no sample.
+fn one_way(
+    octets: usize,
+    samples: usize,
+    period: Duration,
+    mut send: impl FnMut(&[u8]) -> std::io::Result<()> + Send + 'static,
+    mut receive: impl FnMut(&mut [u8]) -> std::io::Result<()> + Send + 'static,
+) -> Result<Vec<f64>, BenchError> {
+    let octets = octets.max(STAMP_OCTETS);
+    let receiving = spawn("floor-receiver", move || {
+        let (mut buffer, mut latencies) = (vec![0_u8; octets], Vec::with_capacity(samples));
+        while latencies.len() < samples && receive(black_box(&mut buffer)).is_ok() {
+            let now = sys::monotonic();
+            let stamp = buffer.first_chunk().copied().map_or(0, u64::from_le_bytes);
+            latencies.push(micros(now.saturating_sub(Duration::from_nanos(stamp))));
+        }
+        latencies
+    })?;
+    let sending = spawn("floor-sender", move || {
+        sys::exact_timers();
+        let mut message = vec![7_u8; octets];
+        let start = sys::monotonic() + period;
+        for number in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
+            sys::sleep_until(start + period * number);
+            message[..STAMP_OCTETS].copy_from_slice(&nanos(sys::monotonic()).to_le_bytes());
+            // What is not sent does not come.
+            let _ = send(&message);
+        }
+    })?;
+    join("floor-sender", sending)?;
+    join("floor-receiver", receiving)
+}
+
 /// How long it takes, in microseconds.
 pub(crate) fn timed<R>(work: impl FnOnce() -> R) -> f64 {
     let start = Instant::now();
@@ -136,6 +204,8 @@ mod tests {
         assert_eq!(futex(5, Duration::from_millis(1)).unwrap().len(), 5);
         assert_eq!(memcpy_hot(1024, 3).len(), 3);
         assert_eq!(memcpy_cold(32 << 20, 3).len(), 3);
+        assert_eq!(udp_one_way(300, 5, Duration::from_millis(1)).unwrap().len(), 5);
+        assert_eq!(tcp_one_way(3000, 5, Duration::from_millis(1)).unwrap().len(), 5);
         let time = Duration::from_millis(20);
         assert!(tcp(&[40, 300], time).unwrap().messages > 0);
     }

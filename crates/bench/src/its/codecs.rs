@@ -1,4 +1,5 @@
-//! Rows of the codecs: microseconds a message, on one thread.
+//! Rows of the codecs: microseconds a message, on one thread. The floor of each is a copy of the same octets into a buffer
+//! that is there already, of the same run.
 
 use std::hint::black_box;
 
@@ -16,6 +17,9 @@ use crate::report::{Beside, Row};
 /// Messages that one sample is the mean of: reading the clock costs as much as a field.
 const BATCH: usize = 16;
 
+/// The floor.
+const COPY: &str = "floor.memcpy";
+
 /// One row in the making.
 struct Case<'a> {
     name: &'static str,
@@ -30,7 +34,7 @@ pub(super) fn rows(corpora: &[&Corpus], options: &Options) -> Result<Vec<Row>, B
     let mut cases = Vec::new();
     for corpus in corpora {
         cases.extend(corpus.sets.iter().flat_map(|set| codec_cases(corpus, set)));
-        cases.push(frame_case(corpus));
+        cases.extend(frame_cases(corpus));
     }
     let rounds = options.rounds.clamp(1, options.samples.max(1));
     for round in 0..rounds {
@@ -40,7 +44,12 @@ pub(super) fn rows(corpora: &[&Corpus], options: &Options) -> Result<Vec<Row>, B
         }
     }
     let row = |case: Case<'_>| Row { beside: case.beside, ..Row::latencies(case.name, &case.params, case.samples, 0) };
-    Ok(cases.into_iter().map(row).collect())
+    let mut rows: Vec<Row> = cases.into_iter().map(row).collect();
+    let copies: Vec<Row> = rows.iter().filter(|row| row.name == COPY).cloned().collect();
+    for row in rows.iter_mut().filter(|row| !row.is_floor()) {
+        row.beside.floor = copies.iter().find(|copy| copy.params == row.params).and_then(|copy| copy.p50);
+    }
+    Ok(rows)
 }
 
 impl Case<'_> {
@@ -58,29 +67,31 @@ impl Case<'_> {
     }
 }
 
-fn codec_cases<'a>(corpus: &Corpus, set: &'a Set) -> [Case<'a>; 4] {
+fn codec_cases<'a>(corpus: &Corpus, set: &'a Set) -> [Case<'a>; 6] {
     let mut out = Vec::new();
     let kind = set.kind;
     [
+        copy_case(corpus, set, |one| &one.uper),
         case(
             "viaduct.uper_decode",
             corpus,
             set,
-            |one| one.uper.len(),
+            |one| &one.uper,
             move |one| Message::decode(kind, black_box(&one.uper)).map(black_box).is_ok(),
         ),
         case(
             "viaduct.uper_encode",
             corpus,
             set,
-            |one| one.uper.len(),
+            |one| &one.uper,
             |one| black_box(&one.message).encode().map(black_box).is_ok(),
         ),
+        copy_case(corpus, set, |one| &one.json),
         case(
             "viaduct.json_write",
             corpus,
             set,
-            |one| one.json.len(),
+            |one| &one.json,
             move |one| {
                 out.clear();
                 black_box(&one.message).write_json(&mut out);
@@ -91,7 +102,7 @@ fn codec_cases<'a>(corpus: &Corpus, set: &'a Set) -> [Case<'a>; 4] {
             "viaduct.json_read",
             corpus,
             set,
-            |one| one.json.len(),
+            |one| &one.json,
             move |one| Message::from_json(kind, black_box(&one.json)).map(black_box).is_ok(),
         ),
     ]
@@ -101,7 +112,7 @@ fn case<'a>(
     name: &'static str,
     corpus: &Corpus,
     set: &'a Set,
-    octets: fn(&Encoded) -> usize,
+    octets: fn(&Encoded) -> &[u8],
     mut work: impl FnMut(&Encoded) -> bool + 'a,
 ) -> Case<'a> {
     let params = params(corpus, set.label, &set.messages, octets);
@@ -110,17 +121,34 @@ fn case<'a>(
     Case { name, params, beside: Beside::default(), next, samples: Vec::new() }
 }
 
-/// The whole way of a frame: Ethernet, GeoNetworking, BTP, UPER, and the summary.
-fn frame_case(corpus: &Corpus) -> Case<'_> {
-    let params = params(corpus, "frame", &corpus.packets, |packet: &Packet| packet.frame.len());
-    let mut packets = corpus.packets.iter().cycle();
-    let decode = |packet: &Packet| decode_frame(packet.reception, black_box(&packet.frame)).map(black_box).is_ok();
-    let next = Box::new(move || packets.next().is_some_and(decode));
-    let beside = Beside { paper: Some(paper::decode_us()), ..Beside::default() };
-    Case { name: "viaduct.frame_decode", params, beside, next, samples: Vec::new() }
+fn copy_case<'a>(corpus: &Corpus, set: &'a Set, octets: fn(&Encoded) -> &[u8]) -> Case<'a> {
+    let mut out = Vec::new();
+    case(COPY, corpus, set, octets, move |one| copy(octets(one), &mut out))
 }
 
-fn params<T>(corpus: &Corpus, what: &str, all: &[T], octets: impl Fn(&T) -> usize) -> Value {
-    let mean = all.iter().map(octets).sum::<usize>() / all.len().max(1);
+/// The whole way of a frame: Ethernet, GeoNetworking, BTP, UPER, and the summary; and a copy of it.
+fn frame_cases(corpus: &Corpus) -> [Case<'_>; 2] {
+    let params = params(corpus, "frame", &corpus.packets, |packet: &Packet| &packet.frame);
+    let case = |name, paper, mut work: Box<dyn FnMut(&Packet) -> bool>| {
+        let mut packets = corpus.packets.iter().cycle();
+        let next = Box::new(move || packets.next().is_some_and(&mut work));
+        Case { name, params: params.clone(), beside: Beside { paper, ..Beside::default() }, next, samples: Vec::new() }
+    };
+    let decode = |packet: &Packet| decode_frame(packet.reception, black_box(&packet.frame)).map(black_box).is_ok();
+    let mut out = Vec::new();
+    [
+        case(COPY, None, Box::new(move |packet| copy(&packet.frame, &mut out))),
+        case("viaduct.frame_decode", Some(paper::decode_us()), Box::new(decode)),
+    ]
+}
+
+fn copy(octets: &[u8], out: &mut Vec<u8>) -> bool {
+    out.clear();
+    out.extend_from_slice(black_box(octets));
+    !black_box(out).is_empty()
+}
+
+fn params<T>(corpus: &Corpus, what: &str, all: &[T], octets: impl Fn(&T) -> &[u8]) -> Value {
+    let mean = all.iter().map(|one| octets(one).len()).sum::<usize>() / all.len().max(1);
     json!({ "of": corpus.name, "what": what, "messages": all.len(), "octets_mean": mean, "batch": BATCH })
 }

@@ -25,10 +25,11 @@ use viaduct_node::{Graph, Kind, Node};
 
 use super::Options;
 use crate::error::BenchError;
-use crate::floor::micros;
+use crate::floor::{self, micros};
 use crate::paper;
 use crate::progress::say;
 use crate::report::{Beside, Row};
+use crate::statistics::Summary;
 
 /// What is sent in this time after the start does not count: threads start, buffers grow.
 const WARM_UP: Duration = Duration::from_secs(1);
@@ -46,18 +47,66 @@ const READER: &str = "reader";
 
 const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
-pub(super) fn rows(options: &Options) -> Result<Vec<Row>, BenchError> {
+/// `lengths` are those of a frame and of its message as JSON, for the floors.
+pub(super) fn rows(lengths: (usize, usize), options: &Options) -> Result<Vec<Row>, BenchError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .map_err(BenchError::system("cannot start the runtime"))?;
+    let mut floors = Floors { lengths, udp: Vec::new(), tcp: Vec::new() };
     let mut rows = Vec::new();
     for way in Way::ALL {
+        floors.measure(options)?;
         say(&format!("its: packets to {}", way.label()));
-        rows.extend(measure(way, options, &runtime)?);
+        rows.push((way, measure(way, options, &runtime)?));
     }
+    let with_floor = |(way, rows): (Way, Vec<Row>)| {
+        let floor = floors.below(way);
+        rows.into_iter().map(move |mut row| {
+            if row.name == way.row() {
+                row.beside.floor = floor;
+            }
+            row
+        })
+    };
+    let mut rows: Vec<Row> = rows.into_iter().flat_map(with_floor).collect();
+    rows.extend(floors.rows(options));
     Ok(rows)
+}
+
+/// The bare sockets of the way, at the pace of the packets. They are measured before each way, so that a busy minute of
+/// the machine hits them too.
+struct Floors {
+    /// Octets of a frame and of its message as JSON.
+    lengths: (usize, usize),
+    udp: Vec<f64>,
+    tcp: Vec<f64>,
+}
+
+impl Floors {
+    fn measure(&mut self, options: &Options) -> Result<(), BenchError> {
+        let period = Duration::from_secs(1) / options.packets_hz().max(1);
+        // Half a second of packets.
+        let samples = options.packets_hz().div_ceil(2).max(1) as usize;
+        self.udp.extend(floor::udp_one_way(self.lengths.0, samples, period)?);
+        self.tcp.extend(floor::tcp_one_way(self.lengths.1, samples, period)?);
+        Ok(())
+    }
+
+    /// A frame by UDP, and its text by TCP as often as the way has it: the sum of the medians.
+    fn below(&self, way: Way) -> Option<f64> {
+        let median = |samples: &[f64]| Summary::of(samples).map(|summary| summary.p50);
+        Some(median(&self.udp)? + way.tcp_hops() * median(&self.tcp)?)
+    }
+
+    fn rows(self, options: &Options) -> [Row; 2] {
+        let params = |octets| json!({ "octets": octets, "rate_hz": options.packets_hz() });
+        [
+            Row::latencies("floor.udp_one_way", &params(self.lengths.0), self.udp, 0),
+            Row::latencies("floor.tcp_one_way", &params(self.lengths.1), self.tcp, 0),
+        ]
+    }
 }
 
 /// How a packet reaches its reader.
@@ -86,6 +135,14 @@ impl Way {
         match self {
             Self::Broker | Self::Bridge => "viaduct.packet_to_mqtt",
             Self::Api => "viaduct.packet_to_api",
+        }
+    }
+
+    /// TCP connections that a message goes through.
+    const fn tcp_hops(self) -> f64 {
+        match self {
+            Self::Broker | Self::Api => 1.0,
+            Self::Bridge => 2.0,
         }
     }
 

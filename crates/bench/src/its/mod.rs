@@ -61,6 +61,11 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Packets a second of all vehicles.
+    const fn packets_hz(&self) -> u32 {
+        self.vehicles.saturating_mul(self.rate_hz)
+    }
+
     /// More samples and longer runs: about three minutes.
     #[must_use]
     pub fn full() -> Self {
@@ -82,7 +87,12 @@ impl Options {
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let watch = Watch::start();
     let mut notes = vec![
-        "codec rows: a sample is the mean of 16 messages, one after the other on one thread".to_owned(),
+        "codec rows: a sample is the mean of 16 messages, one after the other on one thread; the floor is a copy of the \
+         same octets"
+            .to_owned(),
+        "packets: the time starts at the kernel's stamp of the packet; the floor is a frame by UDP, from before its \
+         sending until a thread that waits has it, and its text by TCP likewise, once or (bridge) twice: medians, added"
+            .to_owned(),
         "throughput: the median of the rounds; to MQTT the frames are in memory, and the bus, the node, its runtime and the \
          subscriber run on the cores that the row names"
             .to_owned(),
@@ -105,11 +115,17 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     say("its: throughput");
     rows.extend(throughput::rows(capture.as_ref().unwrap_or(&vectors), options)?);
     say("its: nodes");
-    rows.extend(end_to_end::rows(options)?);
+    rows.extend(end_to_end::rows(lengths(&vectors), options)?);
     // Ours first, then floors, then the paper's.
     rows.sort_by_key(Row::is_floor);
     rows.extend(paper::c_its());
     Ok(Report::new("its", watch, rows, notes))
+}
+
+/// Octets of the first frame, which is a CAM as vehicles send it, and of its message as JSON.
+fn lengths(vectors: &corpus::Corpus) -> (usize, usize) {
+    let frame = vectors.packets.first().map_or(0, |packet| packet.frame.len());
+    (frame, throughput::json_lengths(vectors).first().copied().unwrap_or(0))
 }
 
 #[cfg(test)]
@@ -141,10 +157,17 @@ mod tests {
             "viaduct.packet_to_api",
             "viaduct.hop",
             "floor.tcp_send",
+            "floor.memcpy",
+            "floor.udp_one_way",
+            "floor.tcp_one_way",
             "paper.packet_to_mqtt",
         ] {
             let row = report.rows.iter().find(|row| row.name == name);
             assert!(row.is_some_and(|row| row.n > 0), "{name}: {row:?}");
+        }
+        let memory = ["viaduct.decode_to_json", "viaduct.hop"];
+        for row in report.rows.iter().filter(|row| row.name.starts_with("viaduct.")) {
+            assert_eq!(row.beside.floor.is_some(), !memory.contains(&row.name.as_str()), "{row:?}");
         }
         assert!(report.notes.iter().any(|note| note.contains("left out")));
     }
