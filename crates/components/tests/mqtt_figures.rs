@@ -108,7 +108,8 @@ fn throughput() {
         }
         let given = start.elapsed();
         let published = bus.counter(component, "published", None);
-        eventually("all are published", || published.value() == total as u64);
+        let dropped = || count(&bus, component, "dropped");
+        eventually("all are done", || published.value() + dropped() == total as u64);
         let elapsed = start.elapsed();
         let seen = arrivals.map(|arrivals| {
             let mut last = usize::MAX;
@@ -119,9 +120,11 @@ fn throughput() {
             last
         });
         println!(
-            "throughput {engine} {way:>5}: {:.0} messages/s published, bus took {:.0}/s, subscriber saw {seen:?}",
+            "throughput {engine} {way:>5}: {:.0} messages/s published, bus took {:.0}/s, dropped {}, connections lost {}, subscriber saw {seen:?}",
             total as f64 / elapsed.as_secs_f64(),
-            total as f64 / given.as_secs_f64()
+            total as f64 / given.as_secs_f64(),
+            dropped(),
+            count(&bus, component, "lost"),
         );
         node.stop();
     }
