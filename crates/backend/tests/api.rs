@@ -195,6 +195,18 @@ async fn a_long_answer_is_made_whole_and_a_huge_one_is_cut_with_a_link_to_the_re
 }
 
 #[tokio::test]
+async fn a_rare_message_is_found_among_many_others() {
+    let (backend, router) = service(json!({}));
+    for tenths in 0..12_000 {
+        backend.insert(&cam(u32::try_from(tenths % 300).unwrap(), tenths)).unwrap();
+    }
+    assert!(ids(&good(&router, "/v1/messages?type=denm&limit=1").await).is_empty());
+    backend.insert(&V2xMessage { r#type: MessageType::Denm.into(), ..cam(1, 13_000) }).unwrap();
+    assert_eq!(ids(&good(&router, "/v1/messages?type=denm&limit=1").await), [12_001]);
+    assert_eq!(good(&router, "/v1/latest").await["numberReturned"], 300);
+}
+
+#[tokio::test]
 async fn latest_is_one_feature_a_station_without_the_message() {
     let (backend, router) = service(json!({}));
     for (station, tenths) in [(7, 5), (7, 2), (3, 1)] {

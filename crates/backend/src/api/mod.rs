@@ -41,7 +41,7 @@ use self::budget::Budget;
 use self::params::{LatestParams, LiveParams, MessagesParams, Pairs};
 use self::problem::Problem;
 use crate::Backend;
-use crate::cache::Cache as _;
+use crate::cache::{Cache as _, Resumed};
 use crate::decoded::Decoded;
 use crate::live::Full;
 use crate::settings::{ApiSettings, SettingsError};
@@ -49,7 +49,11 @@ use crate::settings::{ApiSettings, SettingsError};
 /// Messages in an answer that is made on the thread that serves others too; longer ones are made beside it.
 const INLINE_MAX: usize = 200;
 
-/// Longer answers that are made at the same time; further ones wait.
+/// What a search on such a thread may look at, in messages: about a tenth of a millisecond. One that does not end with it starts
+/// anew beside the thread.
+const INLINE_STEPS: usize = 10_000;
+
+/// Longer answers and searches that are made at the same time; further ones wait.
 const LONG_ANSWERS_MAX: usize = 4;
 
 /// Octets from which an answer is compressed for clients that accept it: one packet.
@@ -66,7 +70,7 @@ pub struct Api {
     map: Bytes,
     cors: Option<CorsLayer>,
     budget: Budget,
-    long_answers: Semaphore,
+    long_answers: Arc<Semaphore>,
 }
 
 impl Api {
@@ -87,7 +91,7 @@ impl Api {
             map: map::load(settings.map.as_ref())?,
             cors: cors(&settings.cors_origins)?,
             budget: Budget::new(budget::IN_FLIGHT_OCTETS_MAX),
-            long_answers: Semaphore::new(LONG_ANSWERS_MAX),
+            long_answers: Arc::new(Semaphore::new(LONG_ANSWERS_MAX)),
         }))
     }
 
@@ -97,15 +101,23 @@ impl Api {
         features: usize,
         make: impl FnOnce(&Self) -> Vec<u8> + Send + 'static,
     ) -> Result<Response, Problem> {
-        let octets = if features <= INLINE_MAX {
-            make(self)
-        } else {
-            let _turn = self.long_answers.acquire().await;
-            let api = self.clone();
-            let made = tokio::task::spawn_blocking(move || make(&api)).await;
-            made.map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be made"))?
-        };
+        let octets = if features <= INLINE_MAX { make(self) } else { self.beside(make).await? };
         Ok(geojson_response(self.budget.hold(octets)?))
+    }
+
+    /// Does what takes long beside the serving threads; a few at a time, the others wait.
+    async fn beside<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        // The semaphore is never closed. The turn goes with the work, which goes on where the client does not.
+        let turn = self.long_answers.clone().acquire_owned().await.ok();
+        let api = self.clone();
+        let done = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            work(&api)
+        });
+        done.await.map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be made"))
     }
 }
 
@@ -177,11 +189,13 @@ fn documented() -> OpenApiRouter<Arc<Api>> {
 )]
 async fn messages(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Problem> {
     let query = Pairs::parse(&uri, params::MESSAGES)?.query()?;
-    api.answer(query.limit, move |api| {
-        let page = api.backend.cache().query(&query);
-        geojson::page(&page, &api.decoded, &uri)
-    })
-    .await
+    let prompt = query.limit <= INLINE_MAX;
+    if let Some(page) = prompt.then(|| api.backend.cache().query_within(&query, INLINE_STEPS)).flatten() {
+        return api.answer(page.entries.len(), move |api| geojson::page(&page, &api.decoded, &uri)).await;
+    }
+    let search = move |api: &Api| geojson::page(&api.backend.cache().query(&query), &api.decoded, &uri);
+    let octets = api.beside(search).await?;
+    Ok(geojson_response(api.budget.hold(octets)?))
 }
 
 /// The newest message with a position of each station.
@@ -196,8 +210,8 @@ async fn messages(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Pro
 async fn latest(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Problem> {
     let pairs = Pairs::parse(&uri, params::LATEST)?;
     let (bbox, types) = (pairs.bbox()?, pairs.types()?);
-    let entries = api.backend.cache().latest(bbox.as_ref(), types);
-    api.answer(entries.len(), move |_| geojson::summaries(&entries, &uri)).await
+    let looked_at = api.backend.cache().stations();
+    api.answer(looked_at, move |api| geojson::summaries(&api.backend.cache().latest(bbox.as_ref(), types), &uri)).await
 }
 
 /// What is known of a station, with its newest message of each type.
@@ -245,7 +259,12 @@ async fn live(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Resu
     let run = api.backend.run();
     let restarted = last.is_some_and(|last| last.run != run);
     let after = last.map(|last| if restarted { 0 } else { last.seq });
-    let resumed = after.map(|seq| api.backend.cache().since(seq, &filter, live.queue_max())).unwrap_or_default();
+    let resumed = match after {
+        Some(seq) => {
+            api.beside(move |api| api.backend.cache().since(seq, &filter, api.backend.live().queue_max())).await?
+        }
+        None => Resumed::default(),
+    };
     let events = Sse::new(stream::events(run, restarted, subscription, resumed));
     Ok(events.keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }

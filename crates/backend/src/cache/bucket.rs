@@ -7,6 +7,7 @@
 //! by_cell    { (row, column) -> 2, ... }  likewise for its cell
 //! ```
 
+use std::cell::Cell as Mutable;
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -37,6 +38,28 @@ pub(super) struct Selection<'a> {
     pub(super) start: Cursor,
     /// The last time that is wanted.
     pub(super) end: Tai,
+}
+
+/// How much of a search is still allowed: a message or a cell that is looked at is one step.
+#[derive(Debug)]
+pub(super) struct Steps(Mutable<usize>);
+
+impl Steps {
+    pub(super) fn new(max: usize) -> Self {
+        Self(Mutable::new(max))
+    }
+
+    /// Takes one step; false when there is none left.
+    pub(super) fn take(&self) -> bool {
+        let left = self.0.get();
+        self.0.set(left.saturating_sub(1));
+        left > 0
+    }
+
+    /// Whether the search may have ended for want of steps.
+    pub(super) fn spent(&self) -> bool {
+        self.0.get() == 0
+    }
 }
 
 /// See the module.
@@ -76,15 +99,15 @@ impl Bucket {
         self.order.insert(at, index);
     }
 
-    /// Appends at most `want` of the selected messages to `out`, in order.
-    pub(super) fn select(&self, selection: &Selection<'_>, want: usize, out: &mut Vec<Arc<Entry>>) {
+    /// Appends at most `want` of the selected messages to `out`, in order. What it finds is not all when the steps are spent.
+    pub(super) fn select(&self, selection: &Selection<'_>, want: usize, steps: &Steps, out: &mut Vec<Arc<Entry>>) {
         let found = match (selection.filter.station, &selection.cover) {
-            (Some(station), _) => self.select_station(station, selection),
+            (Some(station), _) => self.select_station(station, selection, steps),
             // A look-up costs about as much as four steps of a scan, which may also stop early.
             (None, Some(cover)) if cover.len().saturating_mul(4) <= self.slots.len() => {
-                self.select_cells(cover, selection)
+                self.select_cells(cover, selection, steps)
             }
-            _ => return self.scan(selection, want, out),
+            _ => return self.scan(selection, want, steps, out),
         };
         out.extend(found.into_iter().take(want).map(|slot| slot.entry.clone()));
     }
@@ -120,21 +143,22 @@ impl Bucket {
     }
 
     /// In order, until there are enough.
-    fn scan(&self, selection: &Selection<'_>, want: usize, out: &mut Vec<Arc<Entry>>) {
+    fn scan(&self, selection: &Selection<'_>, want: usize, steps: &Steps, out: &mut Vec<Arc<Entry>>) {
         let first = self.order.partition_point(|&index| self.slots[index as usize].place < selection.start);
         let slots = self.order.iter().skip(first).map(|&index| &self.slots[index as usize]);
-        let in_time = slots.take_while(|slot| slot.place.reception <= selection.end);
+        let in_time = slots.take_while(|slot| slot.place.reception <= selection.end && steps.take());
         out.extend(in_time.filter(|slot| slot.admitted(selection.filter)).take(want).map(|slot| slot.entry.clone()));
     }
 
-    fn select_station(&self, station: u32, selection: &Selection<'_>) -> Vec<&Slot> {
+    fn select_station(&self, station: u32, selection: &Selection<'_>, steps: &Steps) -> Vec<&Slot> {
         let newest = self.by_station.get(&station).copied().unwrap_or(NONE);
-        self.sorted(self.walk(newest, |slot| slot.station_before), selection)
+        self.sorted(self.walk(newest, |slot| slot.station_before).take_while(|_| steps.take()), selection)
     }
 
-    fn select_cells(&self, cover: &Cover, selection: &Selection<'_>) -> Vec<&Slot> {
-        let newest = cover.cells().filter_map(|cell| self.by_cell.get(&cell).copied());
-        self.sorted(newest.flat_map(|newest| self.walk(newest, |slot| slot.cell_before)), selection)
+    fn select_cells(&self, cover: &Cover, selection: &Selection<'_>, steps: &Steps) -> Vec<&Slot> {
+        let newest = cover.cells().take_while(|_| steps.take()).filter_map(|cell| self.by_cell.get(&cell).copied());
+        let slots = newest.flat_map(|newest| self.walk(newest, |slot| slot.cell_before));
+        self.sorted(slots.take_while(|_| steps.take()), selection)
     }
 
     /// The slots of a chain, from its newest.

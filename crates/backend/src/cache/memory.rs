@@ -15,7 +15,7 @@ use std::time::Duration;
 use viaduct_messages::viaduct::its::V2xMessage;
 use viaduct_units::{BoundingBox, Tai};
 
-use super::bucket::{BUCKET_OCTETS, Bucket, INDEX_OCTETS, Selection};
+use super::bucket::{BUCKET_OCTETS, Bucket, INDEX_OCTETS, Selection, Steps};
 use super::grid::Cover;
 use super::stations::{STATION_OCTETS, StationSummary, Stations};
 use super::{Cache, Cursor, Entry, Filter, Page, Query, Rejected, TYPES, TypeSet, type_index};
@@ -122,6 +122,21 @@ impl MemoryCache {
         read(&self.stations).get(id)
     }
 
+    /// What [`Cache::query`] finds, if it is found in so many steps: messages, cells of the box and buckets looked at. `None`
+    /// where that does not suffice.
+    #[must_use]
+    pub fn query_within(&self, query: &Query, steps_max: usize) -> Option<Page> {
+        let steps = Steps::new(steps_max);
+        let page = self.search(query, &steps);
+        (!steps.spent()).then_some(page)
+    }
+
+    /// Stations known.
+    #[must_use]
+    pub fn stations(&self) -> usize {
+        read(&self.stations).len()
+    }
+
     /// What arrived after the message with sequence number `after`, at most the newest `max`. A number that the cache has not
     /// given yet finds nothing.
     #[must_use]
@@ -168,6 +183,27 @@ impl MemoryCache {
             stations_evicted,
             rejected: Rejected::ALL.map(|reason| (reason, count(&self.counters.rejected[reason.index()]))),
         }
+    }
+
+    /// The messages of a query, or some of them where the steps do not suffice.
+    fn search(&self, query: &Query, steps: &Steps) -> Page {
+        let selection = selection(query);
+        // One more than asked for tells whether there are more.
+        let want = query.limit.saturating_add(1);
+        let mut entries = Vec::new();
+        let (mut next, last) = (self.number(selection.start.reception), self.number(selection.end));
+        while let Some((number, bucket)) = self.bucket_from(next)
+            && number <= last
+            && entries.len() < want
+            && steps.take()
+        {
+            read(&bucket).select(&selection, want - entries.len(), steps, &mut entries);
+            let Some(following) = number.checked_add(1) else { break };
+            next = following;
+        }
+        let more = entries.len() > query.limit;
+        entries.truncate(query.limit);
+        Page { entries, more }
     }
 
     fn times(&self) -> (Option<Tai>, Option<Tai>) {
@@ -276,22 +312,7 @@ impl Cache for MemoryCache {
     }
 
     fn query(&self, query: &Query) -> Page {
-        let selection = selection(query);
-        // One more than asked for tells whether there are more.
-        let want = query.limit.saturating_add(1);
-        let mut entries = Vec::new();
-        let (mut next, last) = (self.number(selection.start.reception), self.number(selection.end));
-        while let Some((number, bucket)) = self.bucket_from(next)
-            && number <= last
-            && entries.len() < want
-        {
-            read(&bucket).select(&selection, want - entries.len(), &mut entries);
-            let Some(following) = number.checked_add(1) else { break };
-            next = following;
-        }
-        let more = entries.len() > query.limit;
-        entries.truncate(query.limit);
-        Page { entries, more }
+        self.search(query, &Steps::new(usize::MAX))
     }
 
     fn latest(&self, bbox: Option<&BoundingBox>, types: TypeSet) -> Vec<Arc<Entry>> {
@@ -445,6 +466,29 @@ mod tests {
         assert_eq!(hear(2000, 0), Some(5));
         assert_eq!(hear(1500, 6), Some(5), "late");
         assert_eq!(hear(3000, 6), Some(6));
+    }
+
+    #[test]
+    fn a_search_ends_when_its_steps_are_spent_and_else_finds_everything() {
+        let cache = cache(8 << 20, 1000);
+        for number in 0..2000_u32 {
+            let place = Some((45.0 + f64::from(number % 100) / 1000.0, 7.0));
+            cache.insert(&message(number % 100, MessageType::Cam, i64::from(number) * 10, place)).unwrap();
+        }
+        let bbox = viaduct_units::BoundingBox::new(6.999, 45.0, 7.001, 45.003).ok();
+        for (filter, few, enough) in [
+            (Filter::ALL, 5, 20),
+            (Filter { station: Some(7), ..Filter::ALL }, 10, 60),
+            (Filter { bbox, ..Filter::ALL }, 10, 500),
+            // One that no message passes: all are looked at.
+            (Filter { types: TypeSet::NONE.with(MessageType::Denm), ..Filter::ALL }, 1999, 2100),
+        ] {
+            let query = Query { filter, limit: 10, ..everything() };
+            let (whole, within) = (cache.query(&query), cache.query_within(&query, enough));
+            let seqs = |page: Page| (page.entries.iter().map(|entry| entry.seq()).collect::<Vec<_>>(), page.more);
+            assert_eq!(within.map(seqs), Some(seqs(whole)), "{filter:?}");
+            assert!(cache.query_within(&query, few).is_none(), "{filter:?}");
+        }
     }
 
     #[test]
