@@ -1,14 +1,21 @@
 //! Kind `mqtt_probe`: a subscriber that measures when messages arrive, where their consumers would be.
 //!
-//! It reads nothing but the way of a message ([`crate::mqtt::hops`]); the message itself is counted and let go.
+//! It reads nothing but the way of a message ([`crate::mqtt::hops`]); the message itself is counted and let go. What the
+//! broker kept for later subscribers is not asked for: its age would be measured, and not its way.
+//!
+//! Counters: `received`, of these `without_hops` (publishers that say nothing about the way) and `malformed_hops`; the
+//! others are measured. `connected` counts connections on which the broker accepted the subscription.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use mqtt5::types::RetainHandling;
 use mqtt5::{ConnectOptions, ConnectionEvent, Message, MqttClient, MqttError, QoS, SubscribeOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use viaduct_bus::{Counter, Hop, clock};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 
@@ -17,6 +24,10 @@ use crate::mqtt::hops;
 
 /// Wait before another try to reach the broker.
 const RECONNECT_AFTER: Duration = Duration::from_millis(250);
+/// Time for the name, the connection and the subscription.
+const OPEN_TIME_MAX: Duration = Duration::from_secs(10);
+/// Time for the goodbye. The node as a whole has two seconds.
+const CLOSE_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// A subscriber that measures when messages arrive.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -108,12 +119,21 @@ struct Task {
 
 impl Task {
     /// Listens until the probe is asked to stop; a broker that is away is tried again.
-    async fn run(self) -> Result<(), MqttError> {
+    async fn run(self) -> Result<(), Infallible> {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {
-            if let Err(error) = self.listen().await {
-                tracing::debug!(broker = self.address, %error, "the probe has no connection");
+            let options =
+                ConnectOptions::new(self.client_id.clone()).with_clean_start(true).with_automatic_reconnect(false);
+            let client = MqttClient::with_options(options);
+            tokio::select! {
+                biased;
+                () = stop.asked() => {}
+                Err(error) = self.listen(&client) => {
+                    tracing::debug!(broker = self.address, %error, "the probe has no connection");
+                }
             }
+            // Whatever came of it: a client that is only dropped leaves its tasks and its socket behind.
+            let _ = timeout(CLOSE_TIME_MAX, client.disconnect()).await;
             tokio::select! {
                 () = tokio::time::sleep(RECONNECT_AFTER) => {}
                 () = stop.asked() => {}
@@ -122,11 +142,8 @@ impl Task {
         Ok(())
     }
 
-    /// One connection, until it is lost or the probe is asked to stop.
-    async fn listen(&self) -> Result<(), MqttError> {
-        let options =
-            ConnectOptions::new(self.client_id.clone()).with_clean_start(true).with_automatic_reconnect(false);
-        let client = MqttClient::with_options(options);
+    /// One connection, until it is lost. Cancelling it leaves the client to be disconnected.
+    async fn listen(&self, client: &MqttClient) -> Result<Infallible, MqttError> {
         let lost = Arc::new(Notify::new());
         let tell = Arc::clone(&lost);
         client
@@ -136,19 +153,22 @@ impl Task {
                 }
             })
             .await?;
-        let mut stop = self.stop.clone();
-        tokio::select! {
-            connected = client.connect(&self.address) => connected?,
-            () = stop.asked() => return Ok(()),
-        }
-        let counts = Arc::clone(&self.counts);
-        let options = SubscribeOptions { qos: self.qos, ..SubscribeOptions::default() };
-        client.subscribe_with_options(self.filter.clone(), options, move |message| counts.take(&message)).await?;
+        timeout(OPEN_TIME_MAX, self.open(client)).await.map_err(|_| MqttError::Timeout)??;
         self.connected.increment();
-        tokio::select! {
-            () = lost.notified() => Ok(()),
-            () = stop.asked() => client.disconnect().await,
-        }
+        lost.notified().await;
+        Err(MqttError::NotConnected)
+    }
+
+    async fn open(&self, client: &MqttClient) -> Result<(), MqttError> {
+        client.connect(&self.address).await?;
+        let counts = Arc::clone(&self.counts);
+        let options = SubscribeOptions {
+            qos: self.qos,
+            retain_handling: RetainHandling::DontSend,
+            ..SubscribeOptions::default()
+        };
+        client.subscribe_with_options(self.filter.clone(), options, move |message| counts.take(&message)).await?;
+        Ok(())
     }
 }
 

@@ -288,6 +288,43 @@ fn a_stop_sends_what_is_in_the_queues() {
 }
 
 #[test]
+fn a_probe_counts_and_measures_what_a_route_of_the_broker_publishes() {
+    let port = free_port();
+    let node = TestNode::start(&format!(
+        "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings:\n      \
+         listen: 127.0.0.1:{port}\n      routes: [ {{ from: log/*, qos: 1, retain: true }} ]\n  \
+         probe: {{ kind: mqtt_probe, settings: {{ broker: \"mqtt://127.0.0.1:{port}\", filter: edge/#, qos: 1 }} }}\n"
+    ));
+    let bus = node.bus();
+    eventually("the probe has subscribed", || count(&bus, "probe", "connected") == 1);
+    for number in 0..200 {
+        node.log("log/a", &number.to_string());
+    }
+    eventually("all arrive", || count(&bus, "probe", "received") == 200);
+    let hop = |from: &str| {
+        let hops = bus.snapshot().hops;
+        hops.iter().find(|hop| hop.from == from && hop.to == "probe").map_or(0, |hop| hop.total.count)
+    };
+    assert_eq!((hop("broker"), hop("origin")), (200, 200));
+    assert!(node.stop());
+    assert_eq!((count(&bus, "broker", "published"), count(&bus, "probe", "received")), (200, 200));
+    assert_eq!((count(&bus, "probe", "without_hops"), count(&bus, "probe", "malformed_hops")), (0, 0));
+}
+
+#[test]
+fn a_probe_that_waits_for_a_silent_broker_stops_at_once() {
+    // The kernel takes connections, and nobody reads them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let broker = silent.local_addr().unwrap();
+    let node = TestNode::start(&format!(
+        "node: edge\ncomponents:\n  probe: {{ kind: mqtt_probe, settings: {{ broker: \"mqtt://{broker}\" }} }}\n  \
+         feed: {{ kind: feed }}\n"
+    ));
+    let _connection = silent.accept().unwrap();
+    assert!(node.stop(), "it ends by itself in the node's time");
+}
+
+#[test]
 fn the_embedded_broker_goes_away_in_time_with_clients_that_stay() {
     let port = free_port();
     let node = TestNode::start(&format!(
