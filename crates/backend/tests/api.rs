@@ -323,6 +323,7 @@ async fn every_wrong_request_is_answered_with_a_problem_that_names_the_fault() {
         ("/v1/live?limit=1", 400, "limit", "there is no parameter"),
         ("/v1/live", 503, "", "as many live clients as may be"),
         ("/v1/stations/first", 400, "id", "`first` is not a station ID"),
+        ("/v1/stations/%FF", 400, "id", "no text in UTF-8"),
         ("/v1/stations/5", 404, "", "no message of station 5"),
         ("/v1/stations", 404, "", "no resource `/v1/stations`"),
         ("/v2/messages", 404, "", "no resource `/v2/messages`"),
@@ -335,6 +336,33 @@ async fn every_wrong_request_is_answered_with_a_problem_that_names_the_fault() {
         assert_eq!(body.get("parameter").and_then(Value::as_str).unwrap_or_default(), parameter, "{uri}");
         assert!(body["detail"].as_str().unwrap().contains(detail), "{uri}: {body}");
         assert_eq!(headers.contains_key("retry-after"), status == 503, "{uri}");
+    }
+}
+
+#[tokio::test]
+async fn a_problem_repeats_no_more_of_a_value_than_a_reader_needs() {
+    let (_, router) = service(json!({}));
+    let long = "ä9".repeat(1000);
+    let escaped = "%C3%A49".repeat(1000);
+    let number = "9".repeat(300);
+    for uri in [
+        format!("/v1/messages?station={escaped}"),
+        format!("/v1/messages?bbox={escaped}"),
+        format!("/v1/messages?bbox=0,0,0,{number}"),
+        format!("/v1/messages?datetime={escaped}/.."),
+        format!("/v1/messages?type={escaped}"),
+        format!("/v1/messages?limit={escaped}"),
+        format!("/v1/messages?cursor={escaped}"),
+        format!("/v1/messages?{escaped}=1"),
+        format!("/v1/live?cursor={escaped}"),
+        format!("/v1/stations/{escaped}"),
+        format!("/{escaped}"),
+    ] {
+        let (status, _, body) = get(&router, &uri).await;
+        assert!(status.is_client_error(), "{uri}");
+        let detail = body["detail"].as_str().unwrap();
+        assert!(detail.contains('…') && detail.chars().count() < 240, "{uri}: {detail}");
+        assert!(!body.to_string().contains(&long), "{uri}");
     }
 }
 

@@ -4,7 +4,7 @@ use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
-use super::problem::Problem;
+use super::problem::{Problem, shown};
 
 /// One file of the dashboard.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) async fn file(method: Method, uri: Uri, headers: HeaderMap) -> Respon
     match find(FILES, uri.path()) {
         Some(file) if matches!(method, Method::GET | Method::HEAD) => answer(file, &headers),
         Some(_) => super::method_not_allowed(method, uri).await.into_response(),
-        None => Problem::not_found(format!("there is no resource `{}`", uri.path())).into_response(),
+        None => Problem::not_found(format!("there is no resource `{}`", shown(uri.path()))).into_response(),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use viaduct_units::Tai;
 
+use super::problem::shown;
+
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// What an answer does not show of a time: a moment to the microsecond means the whole microsecond.
@@ -19,7 +21,7 @@ pub(super) fn interval(text: &str) -> Result<Interval, String> {
     if let (Some(from), Some(to)) = (from, to)
         && from > to
     {
-        return Err(format!("the interval `{text}` ends before it starts"));
+        return Err(format!("the interval `{}` ends before it starts", shown(text)));
     }
     Ok((from, to.map(|to| Tai::from_nanos(to.nanos().saturating_add(BELOW_MICROSECOND_NANOS)))))
 }
@@ -32,7 +34,8 @@ fn bound(text: &str) -> Result<Option<Tai>, String> {
 }
 
 fn moment(text: &str) -> Result<Tai, String> {
-    rfc3339(text).ok_or_else(|| format!("`{text}` is not a time like 2026-01-31T12:00:00Z, in the years 1678 to 2261"))
+    rfc3339(text)
+        .ok_or_else(|| format!("`{}` is not a time like 2026-01-31T12:00:00Z, in the years 1678 to 2261", shown(text)))
 }
 
 /// `2024-09-11T13:30:34.09287Z`, or with an offset like `+02:00` for `Z`; up to nine digits of a second.

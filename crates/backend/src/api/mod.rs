@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
 use axum::response::sse::{KeepAlive, Sse};
@@ -39,7 +40,7 @@ pub use server::serve;
 
 use self::budget::Budget;
 use self::params::{LatestParams, LiveParams, MessagesParams, Pairs};
-use self::problem::Problem;
+use self::problem::{Problem, shown};
 use crate::Backend;
 use crate::cache::{Cache as _, Resumed};
 use crate::decoded::Decoded;
@@ -222,10 +223,16 @@ async fn latest(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Probl
         (status = 200, description = "The station", body = schema::StationFeature, content_type = "application/geo+json"),
         (status = 400, description = "The ID is not a number", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "The cache holds no message of the station", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "Too much is on its way", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-async fn station(State(api): State<Arc<Api>>, Path(id): Path<String>, uri: Uri) -> Result<Response, Problem> {
+async fn station(
+    State(api): State<Arc<Api>>,
+    id: Result<Path<String>, PathRejection>,
+    uri: Uri,
+) -> Result<Response, Problem> {
     Pairs::parse(&uri, &[])?;
+    let Path(id) = id.map_err(|_| Problem::parameter("id", "the station ID is no text in UTF-8"))?;
     let id = params::station_id(&id).map_err(|detail| Problem::parameter("id", detail))?;
     let station = api.backend.cache().station(id);
     let station = station.ok_or_else(|| Problem::not_found(format!("the cache holds no message of station {id}")))?;
@@ -301,7 +308,7 @@ async fn document() -> Result<Response, Problem> {
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
-    let detail = format!("`{}` can be read with GET, not {method}", uri.path());
+    let detail = format!("`{}` can be read with GET, not {}", shown(uri.path()), shown(method.as_str()));
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
 }
 

@@ -7,7 +7,7 @@ use viaduct_messages::viaduct::its::MessageType;
 use viaduct_units::{BoundingBox, Tai};
 
 use super::datetime;
-use super::problem::Problem;
+use super::problem::{Problem, shown};
 use crate::cache::{self, Cursor, Filter, TypeSet};
 use crate::run::EventId;
 
@@ -86,13 +86,13 @@ impl Pairs {
     /// Splits the query of `uri`, and refuses names that are not in `known`.
     pub(super) fn parse(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
-            .map_err(|error| Problem::new(axum::http::StatusCode::BAD_REQUEST, error.body_text()))?;
+            .map_err(|error| Problem::new(axum::http::StatusCode::BAD_REQUEST, shown(&error.body_text())))?;
         for (index, (name, _)) in pairs.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 return Err(Problem::parameter(name, unknown(name, known)));
             }
             if pairs.iter().take(index).any(|(earlier, _)| earlier == name) {
-                return Err(Problem::parameter(name, format!("`{name}` is there twice")));
+                return Err(Problem::parameter(name, format!("`{}` is there twice", shown(name))));
             }
         }
         Ok(Self(pairs))
@@ -113,9 +113,9 @@ impl Pairs {
         self.read("bbox", |text| {
             let edges = text.split(',').map(|edge| edge.trim().parse().ok()).collect::<Option<Vec<f64>>>();
             let Some(&[west, south, east, north]) = edges.as_deref() else {
-                return Err(format!("`{text}` is not four numbers: west,south,east,north in degrees"));
+                return Err(format!("`{}` is not four numbers: west,south,east,north in degrees", shown(text)));
             };
-            BoundingBox::new(west, south, east, north).map_err(|error| error.to_string())
+            BoundingBox::new(west, south, east, north).map_err(|error| shown(&error.to_string()).into_owned())
         })
     }
 
@@ -126,7 +126,9 @@ impl Pairs {
 
     /// The last event that a live client has.
     pub(super) fn last_event(&self) -> Result<Option<EventId>, Problem> {
-        self.read("cursor", |text| text.parse().map_err(|_| format!("`{text}` is not an event ID of this API")))
+        self.read("cursor", |text| {
+            text.parse().map_err(|_| format!("`{}` is not an event ID of this API", shown(text)))
+        })
     }
 
     fn interval(&self) -> Result<(Option<Tai>, Option<Tai>), Problem> {
@@ -140,13 +142,15 @@ impl Pairs {
     fn limit(&self) -> Result<usize, Problem> {
         let limit = self.read("limit", |text| match text.parse() {
             Ok(limit) if (1..=LIMIT_MAX).contains(&limit) => Ok(limit),
-            _ => Err(format!("`{text}` is not a whole number from 1 to {LIMIT_MAX}")),
+            _ => Err(format!("`{}` is not a whole number from 1 to {LIMIT_MAX}", shown(text))),
         })?;
         Ok(limit.unwrap_or(LIMIT_DEFAULT))
     }
 
     fn cursor(&self) -> Result<Option<Cursor>, Problem> {
-        self.read("cursor", |text| read_cursor(text).ok_or_else(|| format!("`{text}` is not a cursor of this API")))
+        self.read("cursor", |text| {
+            read_cursor(text).ok_or_else(|| format!("`{}` is not a cursor of this API", shown(text)))
+        })
     }
 
     fn read<T>(&self, name: &'static str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Option<T>, Problem> {
@@ -157,7 +161,7 @@ impl Pairs {
 
 /// Reads a station ID.
 pub(super) fn station_id(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{text}` is not a station ID, a whole number from 0 to 4294967295"))
+    text.parse().map_err(|_| format!("`{}` is not a station ID, a whole number from 0 to 4294967295", shown(text)))
 }
 
 /// The text of a cursor: time and sequence number in hexadecimal, opaque to clients.
@@ -177,12 +181,13 @@ fn read_cursor(text: &str) -> Option<Cursor> {
 fn with_type(types: TypeSet, name: &str) -> Result<TypeSet, String> {
     let Some(kind) = MessageType::from_topic_level(name) else {
         let known = MessageType::ALL.map(MessageType::topic_level).join(", ");
-        return Err(format!("`{name}` is not a message type; there are {known}"));
+        return Err(format!("`{}` is not a message type; there are {known}", shown(name)));
     };
     Ok(types.with(kind))
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {
+    let name = shown(name);
     if known.is_empty() {
         return format!("there is no parameter `{name}`: this resource has none");
     }

@@ -1,5 +1,7 @@
 //! What goes wrong with a request, as RFC 9457 has it.
 
+use std::borrow::Cow;
+
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
@@ -23,6 +25,17 @@ pub(crate) struct Problem {
     parameter: Option<String>,
 }
 
+/// Characters of a client's value that an answer repeats.
+const SHOWN_CHARACTERS_MAX: usize = 80;
+
+/// A value of the client as a problem shows it: cut where it is long.
+pub(super) fn shown(value: &str) -> Cow<'_, str> {
+    match value.char_indices().nth(SHOWN_CHARACTERS_MAX) {
+        Some((end, _)) => format!("{}…", &value[..end]).into(),
+        None => value.into(),
+    }
+}
+
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
@@ -30,8 +43,8 @@ impl Problem {
     }
 
     /// 400: a parameter has a wrong value, or there is none of that name.
-    pub(super) fn parameter(name: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { parameter: Some(name.into()), ..Self::new(StatusCode::BAD_REQUEST, detail) }
+    pub(super) fn parameter(name: &str, detail: impl Into<String>) -> Self {
+        Self { parameter: Some(shown(name).into_owned()), ..Self::new(StatusCode::BAD_REQUEST, detail) }
     }
 
     pub(super) fn not_found(detail: impl Into<String>) -> Self {
