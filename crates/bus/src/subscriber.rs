@@ -285,8 +285,8 @@ impl Subscription {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.queue.is_empty()
+    pub(crate) fn queued(&self) -> usize {
+        self.queue.len()
     }
 
     /// Makes a callback group the reader. Samples that are there already wake it at once.

@@ -205,6 +205,20 @@ fn inline_readers_of_a_full_queue_do_not_lock_out_their_publishers() {
     assert_eq!(group.end(patience()), Some(4_000));
 }
 
+#[test]
+fn a_drain_ends_a_timer_that_is_always_due_and_loses_no_sample() {
+    let bus = Bus::new("test");
+    let (executor, timers) = (Executor::pool("pool", 1).unwrap(), Timers::start().unwrap());
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(64), "writer").unwrap();
+    let mut builder = GroupBuilder::<usize>::default();
+    builder.every(Duration::from_micros(100), |_, _| std::thread::sleep(Duration::from_millis(2)));
+    builder.on(bus.subscribe::<Log>("log", Qos::keep_last(64), "group").unwrap(), |count, _, _| *count += 1);
+    let group = builder.build("group", 0, &executor, &timers, |panic| panic!("{panic:?}"));
+    (0..50).for_each(|_| writer.publish(log("x")).unwrap());
+    assert!(group.drain(patience()));
+    assert_eq!((group.queued(), group.end(patience())), (0, Some(50)));
+}
+
 /// Names of the threads of this process.
 fn thread_names() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();

@@ -1,12 +1,13 @@
 //! Kinds of components: what a table says of each.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use viaduct_bus::{Bus, Executor, Timers};
 
 use crate::component::{Component, Edges, SettingError, StartError};
 use crate::config::{SettingsError, settings_of};
-use crate::context::Context;
+use crate::context::{Context, panic_text};
 use crate::running::{FailureCause, Failures, Running, Runs};
 use crate::stop::Stop;
 
@@ -108,7 +109,8 @@ fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Resul
     };
     let started = {
         let _inside = own.runtime.enter();
-        C::start(*settings, &mut context)
+        let started = catch_unwind(AssertUnwindSafe(|| C::start(*settings, &mut context)));
+        started.unwrap_or_else(|panic| Err(StartError::Other(format!("panicked: {}", panic_text(&*panic)))))
     };
     let Context { group, tasks, threads, .. } = context;
     let component = match started {

@@ -1,5 +1,6 @@
 //! A component that runs, and what can go wrong with it.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use tokio::sync::mpsc;
 use viaduct_bus::CallbackGroup;
 
 use crate::component::Component;
+use crate::context::panic_text;
 use crate::stop::StopSender;
 
 /// Failures that wait to be seen at most; one is enough to stop the node.
@@ -54,9 +56,30 @@ impl Failures {
 
 /// A running component whose type the node need not know.
 pub(crate) trait Running: Send {
-    /// Asks it to end and waits, at most until the deadline, until its queues are empty and its I/O has ended; whether
-    /// it came to that.
-    fn stop(self: Box<Self>, deadline: Instant) -> bool;
+    /// Asks it to end and waits, at most until the deadline, until its queues are empty and its I/O has ended.
+    fn stop(self: Box<Self>, deadline: Instant) -> Stopped;
+}
+
+/// How a component ended.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stopped {
+    /// Samples that its callbacks did not get to see.
+    pub(crate) samples_lost: usize,
+    /// Futures and threads that had not ended in time.
+    pub(crate) io_late: usize,
+    /// Whether a callback still ran when the time was over; the component's last call was left out.
+    pub(crate) callback_late: bool,
+    /// Whether a callback had panicked before, which was reported then.
+    pub(crate) dead: bool,
+    /// What a panic in the component's last call said.
+    pub(crate) panic: Option<String>,
+}
+
+impl Stopped {
+    /// Whether it ended as it should.
+    pub(crate) fn is_clean(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A future of a component that runs, and the one that watches how it ends.
@@ -75,25 +98,34 @@ pub(crate) struct Runs<C> {
 }
 
 impl<C: Component> Running for Runs<C> {
-    fn stop(self: Box<Self>, deadline: Instant) -> bool {
+    fn stop(self: Box<Self>, deadline: Instant) -> Stopped {
         let Self { group, stop, tasks, threads, runtime } = *self;
         // What fed this component has ended: first the callbacks see what is queued, then I/O sends what they made,
         // and what I/O received last is seen by the callbacks again.
-        let drained = group.wait_until_idle(deadline);
+        let _ = group.drain(deadline);
         stop.ask();
         // Every one is joined, also after one that did not end.
         let late_tasks =
             tasks.into_iter().filter_map(|task| (!join_task(&runtime, task, deadline)).then_some(())).count();
         let late_threads =
             threads.into_iter().filter_map(|thread| (!join_thread(thread, deadline)).then_some(())).count();
-        let drained = group.wait_until_idle(deadline) && drained;
+        let _ = group.drain(deadline);
+        let (dead, samples_lost) = (group.panicked(), group.queued());
         let component = group.end(deadline);
-        let whole = component.is_some();
-        if let Some(mut component) = component {
-            component.stop();
+        Stopped {
+            samples_lost,
+            io_late: late_tasks + late_threads,
+            callback_late: component.is_none() && !dead,
+            dead,
+            panic: component.and_then(stop_component),
         }
-        drained && late_tasks + late_threads == 0 && whole
     }
+}
+
+/// The component's last call, and what it says where it panics.
+fn stop_component(mut component: impl Component) -> Option<String> {
+    let stopped = catch_unwind(AssertUnwindSafe(move || component.stop()));
+    stopped.err().map(|panic| panic_text(&*panic))
 }
 
 fn join_task(runtime: &Handle, task: IoTask, deadline: Instant) -> bool {

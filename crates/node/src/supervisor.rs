@@ -10,10 +10,13 @@ use crate::component::StartError;
 use crate::graph::Graph;
 use crate::http;
 use crate::kind::Environment;
-use crate::running::{FAILURES_MAX, Failure, Failures, Running};
+use crate::running::{FAILURES_MAX, Failure, Failures, Running, Stopped};
 
 /// Time within which a node has stopped, queues drained or not.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Time that a component gets for its end where those before it left less.
+const STOP_SHARE_MIN: Duration = Duration::from_millis(20);
 
 /// How often rates and recent latencies are renewed.
 const TICK: Duration = Duration::from_secs(1);
@@ -141,8 +144,10 @@ impl Node {
         self.failures.try_recv().ok()
     }
 
-    /// Stops the node in the order of flow, so that each component sees what the one before it sent last. Returns within
-    /// [`STOP_TIME_MAX`]; whether every queue was drained. Not to be called from async code.
+    /// Stops the node in the order of flow, so that each component sees what the one before it sent last. Timers of a
+    /// component fire no more from its turn on. Each may take an even share of the time left, and what it leaves goes to
+    /// those after it; all together end within [`STOP_TIME_MAX`], a component's own [`crate::Component::stop`] aside.
+    /// Whether every queue was drained. Not to be called from async code.
     pub fn stop(self) -> bool {
         self.stop_by(Instant::now() + STOP_TIME_MAX)
     }
@@ -150,9 +155,13 @@ impl Node {
     /// The same, for several nodes that share one deadline.
     pub fn stop_by(mut self, deadline: Instant) -> bool {
         let mut clean = true;
-        for (name, component) in std::mem::take(&mut self.components) {
-            if !component.stop(deadline) {
-                tracing::warn!(node = self.name, component = name, "component did not end in time; its queue is lost");
+        let components = std::mem::take(&mut self.components);
+        for (left, (name, component)) in (1..=components.len() as u32).rev().zip(components) {
+            let now = Instant::now();
+            let share = (deadline.saturating_duration_since(now) / left).max(STOP_SHARE_MIN);
+            let stopped = component.stop(now + share);
+            if !stopped.is_clean() {
+                self.log_unclean(&name, &stopped);
                 clean = false;
             }
         }
@@ -161,6 +170,25 @@ impl Node {
         self.ticker.abort();
         tracing::info!(node = self.name, clean, "node stopped");
         clean
+    }
+
+    fn log_unclean(&self, component: &str, stopped: &Stopped) {
+        let Stopped { samples_lost, io_late, callback_late, dead, panic } = stopped;
+        let node = &self.name;
+        if let Some(panic) = panic {
+            tracing::error!(node, component, panic, "component panicked in its last call");
+        }
+        if *dead {
+            tracing::warn!(node, component, samples_lost, "component had panicked; its queue is lost");
+        }
+        if *callback_late {
+            tracing::warn!(node, component, samples_lost, "callback did not end in time; component was left behind");
+        } else if *samples_lost > 0 && !dead {
+            tracing::warn!(node, component, samples_lost, "queue was not drained in time");
+        }
+        if *io_late > 0 {
+            tracing::warn!(node, component, io_late, "I/O did not end in time");
+        }
     }
 }
 

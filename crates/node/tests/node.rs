@@ -47,6 +47,11 @@ enum Then {
     Fail,
     PanicInIo,
     RefuseToStart,
+    PanicAtStart,
+    /// Be busy for longer than a period, and publish one more.
+    Overload,
+    /// Do not come back from a callback before any stop is over.
+    Hang,
 }
 
 impl Component for Source {
@@ -68,6 +73,7 @@ impl Component for Source {
         if settings.then == Then::RefuseToStart {
             return Err(StartError::Other("no camera at /dev/video7".into()));
         }
+        assert!(settings.then != Then::PanicAtStart, "no such camera");
         if settings.then == Then::PanicInIo {
             context.spawn_io(async { if true { panic!("in I/O") } else { Ok::<(), String>(()) } });
         }
@@ -87,6 +93,11 @@ impl Source {
         match self.then {
             Then::Panic => panic!("the source is broken"),
             Then::Fail => out.fail("the sensor is gone"),
+            Then::Overload => {
+                std::thread::sleep(Duration::from_millis(4));
+                self.publisher.publish(Log::default()).unwrap();
+            }
+            Then::Hang => std::thread::sleep(2 * viaduct_node::STOP_TIME_MAX),
             _ => {}
         }
     }
@@ -95,7 +106,7 @@ impl Source {
 /// Counts logs slowly, and says at its stop how many it saw.
 struct Sink {
     seen: u32,
-    test: String,
+    settings: SinkSettings,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -106,6 +117,9 @@ struct SinkSettings {
     /// Under which name to report.
     #[serde(default)]
     test: String,
+    /// Whether to panic in the last call.
+    #[serde(default)]
+    panic_at_stop: bool,
 }
 
 static SEEN: Mutex<Vec<(String, u32)>> = Mutex::new(Vec::new());
@@ -125,11 +139,19 @@ impl Component for Sink {
             counter.increment();
             sink.seen += 1;
         });
-        Ok(Self { seen: 0, test: settings.test })
+        let (mut stop, farewell) = (context.stop(), format!("{} farewell", settings.test));
+        context.spawn_io(async move {
+            stop.asked().await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            SEEN.lock().unwrap().push((farewell, 0));
+            Ok::<(), String>(())
+        });
+        Ok(Self { seen: 0, settings })
     }
 
     fn stop(&mut self) {
-        SEEN.lock().unwrap().push((self.test.clone(), self.seen));
+        SEEN.lock().unwrap().push((self.settings.test.clone(), self.seen));
+        assert!(!self.settings.panic_at_stop, "the file is gone");
     }
 }
 
@@ -217,6 +239,56 @@ fn a_component_that_does_not_start_stops_the_others_and_is_named() {
     let error = start(&runtime, &pair("then: refuse_to_start", "test: stopped-again")).err().unwrap();
     assert_eq!(error.to_string(), "test.yaml: component `z-source` does not start: no camera at /dev/video7");
     assert!(SEEN.lock().unwrap().contains(&("stopped-again".into(), 0)));
+}
+
+#[test]
+fn a_timer_that_is_always_due_takes_no_time_from_the_others() {
+    let runtime = runtime();
+    let node = start(&runtime, &pair("count: 3, then: overload", "test: overload")).unwrap();
+    let bus = node.bus().clone();
+    while bus.snapshot().topics[0].published < 10 {
+        std::thread::yield_now();
+    }
+    assert!(node.stop(), "the queue was not drained");
+    let published = bus.snapshot().topics[0].published as u32;
+    assert!(SEEN.lock().unwrap().contains(&("overload".into(), published)));
+}
+
+#[test]
+fn a_component_that_does_not_end_leaves_the_others_their_share() {
+    let runtime = runtime();
+    let text = pair("count: 3, then: hang", "test: share");
+    let node = start(&runtime, &text).unwrap();
+    while node.bus().snapshot().topics[0].published < 3 {
+        std::thread::yield_now();
+    }
+    let began = std::time::Instant::now();
+    assert!(!node.stop());
+    assert!(began.elapsed() < 2 * viaduct_node::STOP_TIME_MAX);
+    let seen = SEEN.lock().unwrap();
+    assert!(seen.contains(&("share farewell".into(), 0)), "the I/O of the second was cut off");
+    assert!(seen.contains(&("share".into(), 3)));
+}
+
+#[test]
+fn a_panic_at_the_start_names_the_component_and_stops_the_others() {
+    let runtime = runtime();
+    let error = start(&runtime, &pair("then: panic_at_start", "test: start-panic")).err().unwrap();
+    assert_eq!(error.to_string(), "test.yaml: component `z-source` does not start: panicked: no such camera");
+    assert!(SEEN.lock().unwrap().contains(&("start-panic".into(), 0)));
+}
+
+#[test]
+fn a_panic_at_the_stop_leaves_the_others_to_be_stopped() {
+    let runtime = runtime();
+    let text = format!(
+        "{}  b-sink: {{ kind: sink, settings: {{ from: log, test: stop-panic-other }} }}\n",
+        pair("count: 3", "test: stop-panic, panic_at_stop: true")
+    );
+    assert!(!start(&runtime, &text).unwrap().stop());
+    let seen = SEEN.lock().unwrap();
+    let stopped = |test: &str| seen.iter().any(|(name, _)| name == test);
+    assert!(stopped("stop-panic") && stopped("stop-panic-other"));
 }
 
 #[test]

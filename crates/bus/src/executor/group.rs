@@ -79,6 +79,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
             name: name.to_owned(),
             phase: AtomicU8::new(IDLE),
             dead: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             body: Mutex::new(GroupBody { state: Some(state), sources: self.sources, armed: None }),
             subscriptions,
             executor: executor.clone(),
@@ -101,6 +102,26 @@ pub struct CallbackGroup<S> {
 }
 
 impl<S: Send + 'static> CallbackGroup<S> {
+    /// Stops the timers for good and waits until what is queued was seen; at most until `deadline`, and whether it came to
+    /// that. A timer that is always due would never let the group be idle.
+    #[must_use]
+    pub fn drain(&self, deadline: Instant) -> bool {
+        self.group.draining.store(true, Ordering::SeqCst);
+        self.wait_until_idle(deadline)
+    }
+
+    /// Samples that wait in the group's queues.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        self.group.subscriptions.iter().map(|subscription| subscription.queued()).sum()
+    }
+
+    /// Whether a callback panicked.
+    #[must_use]
+    pub fn panicked(&self) -> bool {
+        self.group.dead.load(Ordering::SeqCst)
+    }
+
     /// Waits until every queue of the group is empty and no callback runs, at most until `deadline`; whether it is so.
     #[must_use]
     pub fn wait_until_idle(&self, deadline: Instant) -> bool {
@@ -154,6 +175,8 @@ struct Group<S> {
     phase: AtomicU8,
     /// Set once a callback panicked or the group was ended.
     dead: AtomicBool,
+    /// Set when timers no longer fire.
+    draining: AtomicBool,
     body: Mutex<GroupBody<S>>,
     subscriptions: Vec<Arc<Subscription>>,
     executor: Executor,
@@ -172,7 +195,7 @@ struct GroupBody<S> {
 
 impl<S: Send + 'static> Group<S> {
     fn is_idle(&self) -> bool {
-        let empty = || self.subscriptions.iter().all(|subscription| subscription.is_empty());
+        let empty = || self.subscriptions.iter().all(|subscription| subscription.queued() == 0);
         self.dead.load(Ordering::SeqCst) || (self.phase.load(Ordering::SeqCst) == IDLE && empty())
     }
 
@@ -183,13 +206,14 @@ impl<S: Send + 'static> Group<S> {
         let Some(state) = state.as_mut() else {
             return Next::Done;
         };
+        let draining = self.draining.load(Ordering::SeqCst);
         let mut next = Next::Done;
-        for source in sources.iter_mut() {
+        for source in sources.iter_mut().filter(|source| !draining || source.deadline().is_none()) {
             if source.run(state) == Next::Again {
                 next = Next::Again;
             }
         }
-        let deadline = sources.iter().filter_map(|source| source.deadline()).min();
+        let deadline = sources.iter().filter_map(|source| source.deadline()).min().filter(|_| !draining);
         if deadline.is_some() && deadline != *armed {
             *armed = deadline;
             self.arm(deadline);
