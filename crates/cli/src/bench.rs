@@ -43,12 +43,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
-    Ok(match (arguments.bench, arguments.full) {
-        (Bench::Its, false) => its::run(&its::Options::default())?,
-        (Bench::Its, true) => its::run(&its::Options::full())?,
-        (Bench::Bus, false) => bus::run(&bus::Options::default())?,
-        (Bench::Bus, true) => bus::run(&bus::Options::full())?,
+    Ok(match arguments.bench {
+        Bench::Its => {
+            let options = if arguments.full { its::Options::full() } else { its::Options::default() };
+            its::run(&its::Options { data: Some(data_folder()), ..options })?
+        }
+        Bench::Bus if arguments.full => bus::run(&bus::Options::full())?,
+        Bench::Bus => bus::run(&bus::Options::default())?,
     })
+}
+
+/// `VIADUCT_DATA`, or `../shared/data` where that is not set.
+fn data_folder() -> PathBuf {
+    std::env::var_os("VIADUCT_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from)
 }
 
 fn write(report: &Report, path: &Path) -> anyhow::Result<()> {
