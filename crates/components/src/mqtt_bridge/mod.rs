@@ -96,8 +96,9 @@ pub struct OutboxSettings {
     #[schemars(range(min = 1, max = 10_000))]
     pub in_flight_max: u16,
     /// Which message is lost, and counted as `outbox_full`, when there is no room. `drop_newest`, the default, refuses
-    /// the new message, so that every accepted message of QoS 1 is kept until the broker has acknowledged or refused it
-    /// or the node stops. `drop_oldest` gives up the oldest accepted messages that are not on their way, of QoS 1 too.
+    /// the new message, so that every accepted message of QoS 1 is kept until the broker has acknowledged it or has said
+    /// that it does not take it, or until the node stops. `drop_oldest` gives up the oldest accepted messages that are not
+    /// on their way, of QoS 1 too.
     pub when_full: WhenFull,
 }
 
