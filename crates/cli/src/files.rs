@@ -7,9 +7,16 @@ use viaduct_node::config::ConfigError;
 
 use crate::kinds;
 
-/// A config that is refused: exit code 2.
+/// A config or a command line that is refused: exit code 2.
 #[derive(Debug)]
-pub(crate) struct Refused(ConfigError);
+pub(crate) struct Refused(Box<dyn std::error::Error + Send + Sync>);
+
+impl Refused {
+    /// An argument of the command line that cannot be.
+    pub(crate) fn argument(problem: String) -> Self {
+        Self(problem.into())
+    }
+}
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -21,7 +28,7 @@ impl std::error::Error for Refused {}
 
 impl From<ConfigError> for Refused {
     fn from(error: ConfigError) -> Self {
-        Self(error)
+        Self(error.into())
     }
 }
 
@@ -31,7 +38,7 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<(String, String)>, Refused> 
         let name = path.display().to_string();
         match std::fs::read_to_string(path) {
             Ok(text) => Ok((name, text)),
-            Err(cause) => Err(Refused(ConfigError::unreadable(&name, &cause))),
+            Err(cause) => Err(ConfigError::unreadable(&name, &cause).into()),
         }
     };
     paths.iter().map(read_one).collect()

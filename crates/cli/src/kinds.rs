@@ -135,8 +135,8 @@ fn collect(root: &Value, schema: &Value, prefix: &str, rows: &mut Vec<Row>) {
         let default = property.get("default").filter(|value| !value.is_null()).map(ToString::to_string);
         rows.push(Row {
             shape: shape(root, property),
-            // The default of a nested object is that of its parts.
-            default: default.filter(|_| resolved.get("properties").is_none()),
+            // The default of a nested object is that of its parts, which are rows of their own.
+            default: default.map(|value| if resolved.get("properties").is_some() { "{}".to_owned() } else { value }),
             required: required.contains(&name.as_str()),
             doc: doc.to_owned(),
             key: key.clone(),

@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use anyhow::Context as _;
 use tokio::runtime::{Builder, Runtime};
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use viaduct_node::{Failure, Graph, Node, STOP_TIME_MAX};
 
-use crate::{FAILED, files};
+use crate::files;
 
 /// Files of nodes that run in one process, each on a bus of its own.
 #[derive(clap::Args)]
@@ -21,28 +21,30 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let graphs = files::resolve(&files::read(&arguments.files)?)?;
-    let runtime = runtime()?;
-    let mut nodes = start(graphs, &runtime)?;
-    let failure = runtime.block_on(ended(&mut nodes))?;
-    stop(nodes);
-    match failure {
-        None => Ok(ExitCode::SUCCESS),
-        Some(failure) => {
-            tracing::error!(component = failure.component, cause = %failure.cause, "node stopped for a failure");
-            Ok(ExitCode::from(FAILED))
-        }
-    }
+    with_runtime(|runtime| {
+        let mut signals = Signals::listen(runtime)?;
+        let mut nodes = start(graphs, runtime)?;
+        let failure = runtime.block_on(async {
+            tokio::select! {
+                () = signals.asked() => None,
+                failure = first_failure(&mut nodes) => Some(failure),
+            }
+        });
+        stop(nodes);
+        failure.map_or(Ok(ExitCode::SUCCESS), |failure| Err(failure.into()))
+    })
 }
 
-/// The runtime of all I/O of the process.
-pub(crate) fn runtime() -> anyhow::Result<Runtime> {
+/// Lends the runtime of all I/O of the process. It does not wait for what outlives its nodes: a name server that does not
+/// answer must not hold the process.
+pub(crate) fn with_runtime<T>(body: impl FnOnce(&Runtime) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
-    Builder::new_multi_thread()
-        .worker_threads(threads)
-        .thread_name("io")
-        .enable_all()
-        .build()
-        .context("cannot start the I/O threads")
+    let mut builder = Builder::new_multi_thread();
+    let runtime = builder.worker_threads(threads).thread_name("io").enable_all().build();
+    let runtime = runtime.context("cannot start the I/O threads")?;
+    let outcome = body(&runtime);
+    runtime.shutdown_background();
+    outcome
 }
 
 /// Starts nodes; when one does not start, those before it are stopped again.
@@ -68,14 +70,26 @@ pub(crate) fn stop(nodes: Vec<Node>) {
     }
 }
 
-/// Waits for SIGINT or SIGTERM (`None`), or for a component that cannot go on.
-pub(crate) async fn ended(nodes: &mut [Node]) -> anyhow::Result<Option<Failure>> {
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
-    tokio::select! {
-        _ = terminate.recv() => Ok(None),
-        _ = interrupt.recv() => Ok(None),
-        failure = first_failure(nodes) => Ok(Some(failure)),
+/// SIGINT and SIGTERM. Listened for before anything starts, so that a stop during the start is a clean one.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    pub(crate) fn listen(runtime: &Runtime) -> anyhow::Result<Self> {
+        let _inside = runtime.enter();
+        let terminate = signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?;
+        let interrupt = signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?;
+        Ok(Self { terminate, interrupt })
+    }
+
+    /// Waits until somebody asks for the end. Cancelling the wait loses nothing.
+    pub(crate) async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }
 

@@ -8,15 +8,15 @@ mod accounts;
 mod config;
 mod live;
 
+use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
 use viaduct_node::{Failure, Node};
 
-use crate::{FAILED, files, run};
+use crate::{files, run};
 
 /// How long messages that are on their way may take to arrive after the last one was sent.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(2);
@@ -60,25 +60,38 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         files.iter().for_each(|(name, text)| println!("# {name}\n{text}"));
         return Ok(ExitCode::SUCCESS);
     }
+    arguments.check()?;
     let mut graphs = files::resolve(&files)?;
     let vehicles = graphs.split_off(1);
-    let runtime = run::runtime()?;
-    let mut nodes = run::start(graphs, &runtime)?;
-    wait_for_probe(&nodes[0])?;
-    nodes.extend(run::start(vehicles, &runtime)?);
-    greet(arguments);
-    let failure = watch(&mut nodes, &runtime, arguments)?;
-    let accounts = finish(nodes, arguments);
-    if let Some(failure) = failure {
-        tracing::error!(component = failure.component, cause = %failure.cause, "the demo ended for a failure");
-        return Ok(ExitCode::from(FAILED));
-    }
+    let accounts = run::with_runtime(|runtime| {
+        let mut signals = run::Signals::listen(runtime)?;
+        let mut nodes = run::start(graphs, runtime)?;
+        wait_for_probe(&nodes[0])?;
+        nodes.extend(run::start(vehicles, runtime)?);
+        greet(arguments);
+        let failure = watch(&mut nodes, runtime, &mut signals, arguments);
+        let accounts = finish(nodes, arguments);
+        failure.map_or(Ok(accounts), |failure| Err(failure.into()))
+    })?;
     println!("{}", accounts.table());
-    if accounts.add_up() {
-        Ok(ExitCode::SUCCESS)
-    } else {
-        tracing::error!("a stage does not add up");
-        Ok(ExitCode::from(FAILED))
+    anyhow::ensure!(accounts.settled(), "a stage of the demo does not add up");
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Arguments {
+    /// What the files cannot say so well, because the person never saw them.
+    fn check(&self) -> Result<(), files::Refused> {
+        if !(0.1..=50.0).contains(&self.rate) {
+            return Err(files::Refused::argument(format!("--rate {} is not within 0.1 to 50", self.rate)));
+        }
+        for (flag, what, port) in [("--port", "the API", self.port), ("--mqtt-port", "the MQTT broker", self.mqtt_port)]
+        {
+            if let Err(cause) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
+                let problem = format!("port {port} for {what}: {cause}; choose another one with `{flag} PORT`");
+                return Err(files::Refused::argument(problem));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -105,26 +118,23 @@ fn greet(arguments: &Arguments) {
 }
 
 /// Shows the live table until the time is over, Ctrl-C, or a failure.
-fn watch(nodes: &mut [Node], runtime: &Runtime, arguments: &Arguments) -> anyhow::Result<Option<Failure>> {
+fn watch(nodes: &mut [Node], runtime: &Runtime, signals: &mut run::Signals, arguments: &Arguments) -> Option<Failure> {
     let end = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut table = live::Table::new(arguments.headless);
     runtime.block_on(async {
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let mut terminate = signal(SignalKind::terminate())?;
         loop {
             let second = Duration::from_secs(1);
             let wait = end.map_or(second, |end| second.min(end.saturating_duration_since(Instant::now())));
             tokio::select! {
-                _ = interrupt.recv() => return Ok(None),
-                _ = terminate.recv() => return Ok(None),
+                () = signals.asked() => return None,
                 () = tokio::time::sleep(wait) => {}
             }
             if let Some(failure) = nodes.iter_mut().find_map(Node::try_failed) {
-                return Ok(Some(failure));
+                return Some(failure);
             }
             table.show(&nodes.iter().map(|node| node.bus().snapshot()).collect::<Vec<_>>());
             if end.is_some_and(|end| Instant::now() >= end) {
-                return Ok(None);
+                return None;
             }
         }
     })
