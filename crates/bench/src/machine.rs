@@ -4,7 +4,8 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// The commit that was built; `unknown` where it was built outside a repository.
+/// The commit that was built, with `-dirty` where files that go into the binary were not as committed; `unknown` where it
+/// was built outside a repository.
 pub(crate) const COMMIT: &str = env!("VIADUCT_COMMIT");
 
 /// The machine, and the state it was in.

@@ -18,7 +18,7 @@ mod table;
 pub struct Report {
     /// Name of the bench: `bus`.
     pub bench: String,
-    /// Commit that was built, `unknown` outside a repository.
+    /// Commit that was built, with `-dirty` where the sources were changed since; `unknown` outside a repository.
     pub commit: String,
     /// Where it ran.
     pub machine: Machine,
