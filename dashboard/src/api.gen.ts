@@ -242,7 +242,7 @@ export interface components {
             types: components["schemas"]["TypeKpi"][];
             /**
              * Format: double
-             * @description Seconds since the node was started.
+             * @description Seconds since the process of the node was started.
              */
             uptime_s: number;
         };
@@ -348,7 +348,7 @@ export interface components {
             /** @description `about:blank`: the status says what kind of problem it is. */
             type: string;
         };
-        /** @description Latencies of the last whole second, in microseconds. */
+        /** @description Latencies of the last whole second, in microseconds; absent where no message was measured. */
         RecentLatency: {
             /**
              * Format: int64
@@ -359,17 +359,17 @@ export interface components {
              * Format: double
              * @description Longest.
              */
-            max_us: number;
+            max_us?: number;
             /**
              * Format: double
              * @description Median.
              */
-            p50_us: number;
+            p50_us?: number;
             /**
              * Format: double
              * @description 99th percentile.
              */
-            p99_us: number;
+            p99_us?: number;
         };
         /** @description The road network: a GeoJSON FeatureCollection of LineStrings with a `name`. */
         RoadMap: {

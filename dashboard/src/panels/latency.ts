@@ -42,9 +42,8 @@ export class LatencyPanel {
 
   update(kpis: Kpis, time_s: number): void {
     this.#hops = kpis.hops;
-    const measured = kpis.hops.filter((hop) => hop.recent.count > 0);
-    this.#p50.push(time_s, Object.fromEntries(measured.map((hop) => [key(hop), hop.recent.p50_us])));
-    this.#p99.push(time_s, Object.fromEntries(measured.map((hop) => [key(hop), hop.recent.p99_us])));
+    this.#p50.push(time_s, Object.fromEntries(kpis.hops.map((hop) => [key(hop), hop.recent.p50_us])));
+    this.#p99.push(time_s, Object.fromEntries(kpis.hops.map((hop) => [key(hop), hop.recent.p99_us])));
     if (kpis.hops.length === 0) this.#panel.empty("No hop measured yet. A hop appears when the first message crosses a component.");
     this.#show();
   }
@@ -132,7 +131,7 @@ export class LatencyPanel {
     const p99 = at === undefined ? recent.p99_us : (this.#p99.values(name)[at] ?? undefined);
     const idle = at === undefined && recent.count === 0;
     row.dataset["hop"] = name;
-    row.dataset["p50Us"] = String(recent.count > 0 ? recent.p50_us : "");
+    row.dataset["p50Us"] = String(recent.p50_us ?? "");
     row.classList.toggle("idle", idle);
     row.classList.toggle("chosen", this.#solo === name);
     const button = row.querySelector("button") as HTMLElement;

@@ -25,7 +25,7 @@ pub struct KpiSnapshot {
     pub node: String,
     /// When the figures were read.
     pub time: Tai,
-    /// Seconds since the node was started.
+    /// Seconds since the process of the node was started.
     pub uptime_s: f64,
     /// Topics by name.
     pub topics: Vec<TopicKpi>,
@@ -84,17 +84,23 @@ pub struct HopKpi {
     pub total: TotalLatency,
 }
 
-/// Latencies of the last whole second, in microseconds.
-#[derive(Clone, Debug, Serialize, ToSchema)]
+/// Latencies of the last whole second, in microseconds; absent where no message was measured.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RecentLatency {
     /// Messages measured.
     pub count: u64,
     /// Median.
-    pub p50_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub p50_us: Option<f64>,
     /// 99th percentile.
-    pub p99_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub p99_us: Option<f64>,
     /// Longest.
-    pub max_us: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub max_us: Option<f64>,
 }
 
 /// Latencies since the start, in microseconds.
@@ -139,7 +145,7 @@ pub(super) struct Kpis {
     /// When the figures were read.
     #[schema(format = DateTime)]
     time: String,
-    /// Seconds since the node was started.
+    /// Seconds since the process of the node was started.
     uptime_s: f64,
     cache: CacheKpis,
     /// Messages by type.
@@ -268,7 +274,7 @@ impl From<viaduct_bus::SubscriptionSnapshot> for SubscriptionKpi {
 
 impl From<viaduct_bus::HopSnapshot> for HopKpi {
     fn from(hop: viaduct_bus::HopSnapshot) -> Self {
-        let Percentiles { count, p50_us, p99_us, max_us, .. } = hop.recent;
+        let recent = RecentLatency::from(&hop.recent);
         let total = hop.total;
         Self {
             hop: hop.to.clone(),
@@ -276,8 +282,8 @@ impl From<viaduct_bus::HopSnapshot> for HopKpi {
             to: hop.to,
             count: total.count,
             // The window is one second.
-            rate_hz: count as f64,
-            recent: RecentLatency { count, p50_us, p99_us, max_us },
+            rate_hz: recent.count as f64,
+            recent,
             total: TotalLatency {
                 count: total.count,
                 p50_us: total.p50_us,
@@ -290,9 +296,36 @@ impl From<viaduct_bus::HopSnapshot> for HopKpi {
     }
 }
 
+impl From<&Percentiles> for RecentLatency {
+    fn from(measured: &Percentiles) -> Self {
+        let &Percentiles { count, p50_us, p99_us, max_us, .. } = measured;
+        let known = |us| (count > 0).then_some(us);
+        Self { count, p50_us: known(p50_us), p99_us: known(p99_us), max_us: known(max_us) }
+    }
+}
+
 impl From<viaduct_bus::CounterSnapshot> for CounterKpi {
     fn from(counter: viaduct_bus::CounterSnapshot) -> Self {
         let viaduct_bus::CounterSnapshot { component, name, reason, value, rate_hz } = counter;
         Self { component, name, reason, value, rate_hz }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_without_messages_has_no_latency() {
+        let silent = RecentLatency::from(&Percentiles::default());
+        assert_eq!(serde_json::to_string(&silent).unwrap(), r#"{"count":0}"#);
+        let heard = RecentLatency::from(&Percentiles {
+            count: 2,
+            p50_us: 1.5,
+            p99_us: 2.0,
+            max_us: 2.5,
+            ..Percentiles::default()
+        });
+        assert_eq!(serde_json::to_string(&heard).unwrap(), r#"{"count":2,"p50_us":1.5,"p99_us":2.0,"max_us":2.5}"#);
     }
 }
