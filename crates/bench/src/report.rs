@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -171,16 +171,51 @@ impl Report {
         io::stdout().lock().write_all(self.table().as_bytes())
     }
 
-    /// Writes the report as JSON, and beside it, with the ending `.samples.csv`, every sample of every row.
+    /// Writes the report as JSON, and beside it, with the ending `.samples.csv`, every sample of every row. What was there
+    /// is replaced when the new file is whole. Something that is no file, like `/dev/stdout`, only gets the JSON.
     ///
     /// # Errors
     /// One of the two files cannot be written.
     pub fn write_json(&self, path: &Path) -> io::Result<()> {
-        let mut json = BufWriter::new(File::create(path)?);
+        if path.exists() && !path.is_file() {
+            return self.put_json(File::create(path)?);
+        }
+        replace(path, |file| self.put_json(file))?;
+        replace(&path.with_extension("samples.csv"), |file| self.put_samples(file))
+    }
+
+    /// Says whether [`Self::write_json`] could write there, and leaves what is there as it is.
+    ///
+    /// # Errors
+    /// It could not.
+    pub fn check_writable(path: &Path) -> io::Result<()> {
+        if path.exists() {
+            File::options().append(true).open(path)?;
+            if !path.is_file() {
+                return Ok(());
+            }
+        }
+        let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let partial = Self::partial(&path);
+        File::create(&partial)?;
+        std::fs::remove_file(partial)
+    }
+
+    fn partial(path: &Path) -> PathBuf {
+        let mut name = path.as_os_str().to_owned();
+        name.push(".partial");
+        PathBuf::from(name)
+    }
+
+    fn put_json(&self, file: File) -> io::Result<()> {
+        let mut json = BufWriter::new(file);
         serde_json::to_writer_pretty(&mut json, self)?;
         writeln!(json)?;
-        json.flush()?;
-        let mut samples = BufWriter::new(File::create(path.with_extension("samples.csv"))?);
+        json.flush()
+    }
+
+    fn put_samples(&self, file: File) -> io::Result<()> {
+        let mut samples = BufWriter::new(file);
         writeln!(samples, "row,name,unit,sample")?;
         for (number, row) in self.rows.iter().enumerate() {
             let unit = if row.rate.is_some() { "per_second" } else { &row.unit };
@@ -190,6 +225,17 @@ impl Report {
         }
         samples.flush()
     }
+}
+
+/// Writes a file beside the one that is meant, and puts it in its place.
+fn replace(path: &Path, put: impl FnOnce(File) -> io::Result<()>) -> io::Result<()> {
+    // Of a link, the file that it names is replaced.
+    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let partial = Report::partial(&path);
+    put(File::create(&partial)?).and_then(|()| std::fs::rename(&partial, &path)).inspect_err(|_| {
+        // The error says what went wrong; that a rest stays behind adds nothing to it.
+        let _ = std::fs::remove_file(&partial);
+    })
 }
 
 #[cfg(test)]
@@ -231,6 +277,9 @@ mod tests {
     fn the_samples_lie_beside_the_json() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bus.json");
+        std::fs::write(&path, "earlier").unwrap();
+        Report::check_writable(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "earlier");
         report().write_json(&path).unwrap();
         let back: Report = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
         assert_eq!(back.bench, "bus");
@@ -238,5 +287,8 @@ mod tests {
         let latencies = "0,viaduct,us,3\n0,viaduct,us,1\n0,viaduct,us,2\n";
         let rates = ["260", "100", "250"].map(|rate| format!("1,viaduct.decode,per_second,{rate}\n")).concat();
         assert_eq!(samples, format!("row,name,unit,sample\n{latencies}{rates}"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else stays");
+        assert!(Report::check_writable(folder.path()).is_err());
+        assert!(Report::check_writable(&folder.path().join("missing/bus.json")).is_err());
     }
 }

@@ -32,7 +32,7 @@ enum Bench {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // A file that cannot be written is told before minutes of measuring.
     if let Some(path) = &arguments.json {
-        std::fs::write(path, "").with_context(|| format!("cannot write {}", path.display()))?;
+        Report::check_writable(path).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let report = measure(arguments)?;
     report.print_table().context("cannot write to stdout")?;
