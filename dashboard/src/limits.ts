@@ -29,7 +29,7 @@ export const STATION_PERIOD_MS = 500;
 export const REQUEST_TIMEOUT_MS = 5_000;
 /** Window over which the rate of drops is computed from totals. */
 export const DROP_WINDOW_S = 5;
-/** Children of one node that the message tree shows before it asks to narrow down. */
+/** Children of one node that the message tree shows; it says how many more there are. */
 export const TREE_CHILDREN_MAX = 500;
 /** Perceived objects drawn around the selected station. */
 export const OBJECTS_MAX = 256;

@@ -30,7 +30,7 @@ const drops = new DropsPanel(byId("drops"));
 const cache = new CachePanel(byId("cache"));
 const station = new StationPanel(byId("station"), {
   onClose: () => select(undefined),
-  onAnswer: (_, objects) => void (map.traffic.objects = objects),
+  onObjects: (objects) => void (map.traffic.objects = objects),
 });
 const search = startSearch({ select, show: (lon, lat) => map.centreOn(lon, lat), known: (id) => stations.get(id) });
 
@@ -111,6 +111,7 @@ function tick(): void {
   const now_ms = performance.now();
   stations.expire(now_ms);
   setText(byId("stations-count"), String(stations.size));
+  byId("stations-count").title = stations.displaced > 0 ? `${stations.displaced} left the map to make room for others` : "";
   showConnection(now_ms);
   if (!map.works) return;
   if (stations.size > 0 || nodeAnswers === undefined) map.notice("");

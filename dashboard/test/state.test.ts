@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Kpis, MessageFeature } from "../src/api";
-import { EXTRAPOLATE_MAX_MS, FADE_FROM_MS, GONE_AFTER_MS, STATIONS_MAX, TRAIL_POINTS, TRAIL_STEP_MS } from "../src/limits";
+import { EXTRAPOLATE_MAX_MS, FADE_FROM_MS, GONE_AFTER_MS, STATIONS_MAX, TRAIL_POINTS, TRAIL_STEP_MS, TREE_CHILDREN_MAX } from "../src/limits";
+import { shownChildren } from "../src/panels/tree";
 import { Drops } from "../src/state/drops";
 import { latestAges } from "../src/state/latest";
 import { drawnAt, mercatorPerMetre, reportMotion, startMotion, toLonLat, toMercator, turn } from "../src/state/motion";
@@ -41,7 +42,6 @@ describe("History", () => {
     const history = new History(2, 1);
     history.push(1, { a: 1, b: 1 });
     expect(history.names).toEqual(["a"]);
-    expect(history.refused).toBe(1);
     for (let t = 2; t <= 6; t += 1) history.push(t, {});
     history.push(7, { b: 7 });
     expect(history.names).toEqual(["b"]);
@@ -88,6 +88,13 @@ describe("motion", () => {
   test("a large error is a jump", () => {
     const far = { x: AT.x + 500 * METRE, y: AT.y };
     expect(drawnAt(reportMotion(startMotion(AT, 0), far, 100), 100).x).toBe(far.x);
+  });
+
+  test("keeps its speed when a report has none", () => {
+    const moving = startMotion(AT, 0, 20, 90);
+    const after = reportMotion(moving, AT, 100, undefined, 90);
+    expect([after.vx, after.vy]).toEqual([moving.vx, moving.vy]);
+    expect(reportMotion(moving, AT, 100, 0, 90).vx).toBe(0);
   });
 
   test("keeps its heading when a report has none", () => {
@@ -157,6 +164,13 @@ describe("Stations", () => {
     const xs = Array.from({ length: trail.length }, (_, i) => trail.points[trail.offset(i)]);
     expect(xs).toEqual(Array.from({ length: TRAIL_POINTS }, (_, i) => 98 - 2 * (TRAIL_POINTS - 1 - i)));
   });
+});
+
+test("a tree shows so many children and says how many more there are", () => {
+  const list = Array.from({ length: TREE_CHILDREN_MAX + 3 }, (_, i) => i);
+  expect(shownChildren(list).entries).toHaveLength(TREE_CHILDREN_MAX);
+  expect(shownChildren(list).more).toBe(3);
+  expect(shownChildren({ a: 1 })).toEqual({ entries: [["a", 1]], more: 0 });
 });
 
 test("stack sums upwards and keeps gaps", () => {

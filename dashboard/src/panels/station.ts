@@ -12,7 +12,8 @@ import { Tree } from "./tree";
 
 export interface StationEvents {
   onClose(): void;
-  onAnswer(station: StationFeature, objects: readonly PerceivedObject[]): void;
+  /** What the station perceives, at each answer; nothing when the node does not know it any more. */
+  onObjects(objects: readonly PerceivedObject[]): void;
 }
 
 export class StationPanel {
@@ -41,13 +42,9 @@ export class StationPanel {
 
   open(id: number): void {
     this.#poll?.stop();
-    this.#station = undefined;
     this.#type = undefined;
     setText(this.#title, String(id));
-    setText(this.#kind, "");
-    this.#facts.update([]);
-    this.#tabs.replaceChildren();
-    this.#resetTree();
+    this.#clear();
     this.#say("Asking the node …", "");
     setHidden(this.#root, false);
     this.#poll = poll<StationFeature>(`/v1/stations/${id}`, STATION_PERIOD_MS, (station) => this.#take(station), (error) => this.#fail(error));
@@ -61,16 +58,31 @@ export class StationPanel {
 
   #take(station: StationFeature): void {
     this.#station = station;
+    this.#root.dataset["state"] = "";
     const types = Object.keys(station.properties.latest);
     if (this.#type === undefined || !types.includes(this.#type)) this.#type = types.includes("cam") ? "cam" : types[0];
     this.#say(types.length === 0 ? "The cache holds no message of this station any more." : "", "");
     this.#show();
-    this.#events.onAnswer(station, perceivedObjects(station.properties.latest["cpm"]?.message));
+    this.#events.onObjects(perceivedObjects(station.properties.latest["cpm"]?.message));
   }
 
   #fail(error: ApiError): void {
     const gone = error.status === 404;
+    this.#root.dataset["state"] = "stale";
+    if (gone) {
+      this.#clear();
+      this.#events.onObjects([]);
+    }
     this.#say(gone ? "This node has not heard this station, or its messages have left the cache." : `${error.message}. Asking again.`, "bad");
+  }
+
+  #clear(): void {
+    this.#station = undefined;
+    this.#root.dataset["state"] = "";
+    setText(this.#kind, "");
+    this.#facts.update([]);
+    this.#tabs.replaceChildren();
+    this.#resetTree();
   }
 
   #show(): void {

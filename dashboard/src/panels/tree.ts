@@ -20,6 +20,12 @@ export class Tree {
   }
 }
 
+/** The children that fit, and how many do not. */
+export function shownChildren(value: object): { entries: [string, unknown][]; more: number } {
+  const entries = Object.entries(value);
+  return { entries: entries.slice(0, TREE_CHILDREN_MAX), more: Math.max(0, entries.length - TREE_CHILDREN_MAX) };
+}
+
 interface TreeNode {
   element: HTMLElement;
   /** False when the value is of another shape than the node. */
@@ -50,6 +56,7 @@ class Branch implements TreeNode {
   readonly element = el("details");
   readonly #size = el("small");
   readonly #box = el("div");
+  readonly #more = el("small");
   readonly #children = new Map<string, TreeNode>();
   readonly #level: number;
   readonly #isArray: boolean;
@@ -59,7 +66,7 @@ class Branch implements TreeNode {
     this.#level = level;
     this.#value = value;
     this.#isArray = Array.isArray(value);
-    this.element.append(el("summary", {}, name, this.#size), this.#box);
+    this.element.append(el("summary", {}, name, this.#size), this.#box, this.#more);
     this.element.addEventListener("toggle", () => this.#fill());
     this.element.open = level < OPEN_LEVELS && Object.keys(value).length <= (this.#isArray ? OPEN_ITEMS_MAX : OPEN_CHILDREN_MAX);
     this.update(value);
@@ -76,7 +83,8 @@ class Branch implements TreeNode {
 
   #fill(): void {
     if (!this.element.open) return;
-    const entries = Object.entries(this.#value).slice(0, TREE_CHILDREN_MAX);
+    const { entries, more } = shownChildren(this.#value);
+    setText(this.#more, more > 0 ? `… ${more} more` : "");
     const names = new Set(entries.map(([name]) => name));
     for (const [name, node] of this.#children) {
       if (names.has(name)) continue;

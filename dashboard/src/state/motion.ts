@@ -52,10 +52,14 @@ export function startMotion(at: Mercator, now_ms: number, speed_mps?: number, he
   return { ...at, at_ms: now_ms, ...v, heading_deg, offset_x: 0, offset_y: 0, offset_deg: 0 };
 }
 
-/** A new report: the vehicle goes on from where it is drawn now. */
+/** A new report: the vehicle goes on from where it is drawn now; what the report does not say (a CPM has no speed) stays. */
 export function reportMotion(motion: Motion, at: Mercator, now_ms: number, speed_mps?: number, heading_deg?: number): Motion {
   const drawn = drawnAt(motion, now_ms);
   const next = startMotion(at, now_ms, speed_mps, heading_deg ?? motion.heading_deg);
+  if (speed_mps === undefined) {
+    next.vx = motion.vx;
+    next.vy = motion.vy;
+  }
   const jump_m = Math.hypot(drawn.x - at.x, drawn.y - at.y) / mercatorPerMetre(at.y);
   if (jump_m > GLIDE_MAX_M) return next;
   next.offset_x = drawn.x - at.x;

@@ -7,8 +7,6 @@ export class History {
   readonly #series = new Map<string, Float64Array>();
   #head = 0;
   #length = 0;
-  /** Series that found no place. */
-  refused = 0;
 
   constructor(capacity: number, seriesMax: number) {
     this.#capacity = capacity;
@@ -58,11 +56,7 @@ export class History {
   }
 
   #open(name: string): void {
-    if (this.#series.has(name)) return;
-    if (this.#series.size >= this.#seriesMax) {
-      this.refused += 1;
-      return;
-    }
+    if (this.#series.has(name) || this.#series.size >= this.#seriesMax) return;
     this.#series.set(name, new Float64Array(this.#capacity).fill(NaN));
   }
 
