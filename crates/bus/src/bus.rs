@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 use viaduct_messages::Message;
 use viaduct_messages::topic::{self as names, NameError};
+use viaduct_units::Mono;
 
+use crate::clock;
 use crate::meta::HopName;
 use crate::publisher::{Publisher, UntypedPublisher};
 use crate::qos::{Qos, QosMismatch};
@@ -65,6 +68,7 @@ pub struct Bus {
 /// Lock order: `patterns`, then `topics`, then the ends of one topic.
 pub(crate) struct Inner {
     node: String,
+    started: Mono,
     topics: RwLock<BTreeMap<Arc<str>, Arc<Topic>>>,
     /// Subscriptions to a pattern: a topic that comes later is added to them.
     patterns: Mutex<Vec<Arc<Subscription>>>,
@@ -79,6 +83,7 @@ impl Bus {
     pub fn new(node: &str) -> Self {
         let inner = Inner {
             node: node.to_owned(),
+            started: clock::mono(),
             topics: RwLock::default(),
             patterns: Mutex::default(),
             stats: Arc::default(),
@@ -92,6 +97,12 @@ impl Bus {
     #[must_use]
     pub fn node(&self) -> &str {
         &self.inner.node
+    }
+
+    /// Time since the bus was made, which is when its node started.
+    #[must_use]
+    pub fn uptime(&self) -> Duration {
+        clock::mono().since(self.inner.started)
     }
 
     /// Opens a topic for publishing messages of type `M`, for the component `owner`.

@@ -8,6 +8,9 @@ use bytes::Bytes;
 /// Loans of one topic that may be out at a time, in the hands of publishers, queues and readers together.
 pub(crate) const LOANS_MAX: usize = 256;
 
+/// Longest buffer that is lent, 1 GiB: longer than any frame of a sensor, so a longer one is a mistake of whoever asks.
+pub(crate) const LOAN_OCTETS_MAX: usize = 1 << 30;
+
 /// Why a buffer is not lent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoanError {
@@ -17,10 +20,18 @@ pub enum LoanError {
         /// The topic.
         topic: String,
     },
+    /// The length is more than a message can have.
+    #[error("a buffer of {length} octets for topic `{topic}` is longer than {LOAN_OCTETS_MAX}")]
+    TooLong {
+        /// The topic.
+        topic: String,
+        /// The length that was asked for, in octets.
+        length: usize,
+    },
 }
 
-/// The buffers of one topic. A buffer comes back when the last reader lets go, and the last one back is the first one
-/// out again, because its memory is still in the cache.
+/// The buffers of one topic. A buffer comes back when the last reader lets go. The smallest that fits goes out first, so
+/// that small loans do not use up the large buffers; of equal ones the last one back, whose memory is still in the cache.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
     free: Mutex<Free>,
@@ -33,7 +44,8 @@ struct Free {
 }
 
 impl Pool {
-    /// Lends a buffer of `length` octets; `None` when all are out. Its content is whatever was there before.
+    /// Lends a buffer of `length` octets, at most [`LOAN_OCTETS_MAX`]; `None` when all are out. Its content is whatever was
+    /// there before.
     pub(crate) fn lend(self: &Arc<Self>, length: usize) -> Option<Loan> {
         let memory = {
             let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -41,8 +53,9 @@ impl Pool {
                 return None;
             }
             free.lent += 1;
-            let fitting = free.buffers.iter().rposition(|buffer| buffer.len() >= length);
-            fitting.map(|index| free.buffers.remove(index))
+            let fitting = free.buffers.iter().enumerate().rev().filter(|(_, buffer)| buffer.len() >= length);
+            let smallest = fitting.min_by_key(|(_, buffer)| buffer.len()).map(|(index, _)| index);
+            smallest.map(|index| free.buffers.remove(index))
         };
         let memory = memory.unwrap_or_else(|| fresh(length));
         Some(Loan { buffer: Buffer { memory, length, pool: Arc::clone(self) } })
@@ -128,6 +141,17 @@ mod tests {
         assert_eq!(also.len(), 100);
         drop(also);
         assert_eq!(pool.lend(90).unwrap().as_ptr(), at);
+    }
+
+    #[test]
+    fn a_small_loan_leaves_the_large_buffer_to_a_large_one() {
+        let pool = Arc::new(Pool::default());
+        let (small, large) = (pool.lend(64).unwrap(), pool.lend(4096).unwrap());
+        let (small_at, large_at) = (small.as_ptr(), large.as_ptr());
+        drop(small);
+        drop(large);
+        let (small, large) = (pool.lend(60).unwrap(), pool.lend(4000).unwrap());
+        assert_eq!((small.as_ptr(), large.as_ptr()), (small_at, large_at));
     }
 
     #[test]

@@ -223,6 +223,24 @@ fn a_typed_reader_of_a_pattern_does_not_misread_another_type() {
 }
 
 #[test]
+fn an_absurd_length_is_refused() {
+    let bus = Bus::new("test");
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap();
+    for length in [(1 << 30) + 1, usize::MAX] {
+        let refused = writer.loan(length).unwrap_err();
+        assert!(matches!(refused, viaduct_bus::LoanError::TooLong { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn the_uptime_is_that_of_the_node_and_not_of_the_process() {
+    let first = Bus::new("first");
+    std::thread::sleep(Duration::from_millis(2));
+    let second = Bus::new("second");
+    assert!(second.uptime() + Duration::from_millis(2) <= first.uptime());
+}
+
+#[test]
 fn a_closed_bus_gives_what_is_left_and_then_the_end() {
     let bus = Bus::new("test");
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(4), "reader").unwrap();

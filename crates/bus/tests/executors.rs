@@ -211,11 +211,24 @@ fn a_drain_ends_a_timer_that_is_always_due_and_loses_no_sample() {
     let (executor, timers) = (Executor::pool("pool", 1).unwrap(), Timers::start().unwrap());
     let writer = bus.publisher::<Log>("log", Qos::keep_last(64), "writer").unwrap();
     let mut builder = GroupBuilder::<usize>::default();
-    builder.every(Duration::from_micros(100), |_, _| std::thread::sleep(Duration::from_millis(2)));
+    let fired = Arc::new(AtomicUsize::new(0));
+    let firing = Arc::clone(&fired);
+    builder.every(Duration::from_micros(100), move |_, _| {
+        firing.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(Duration::from_millis(2));
+    });
     builder.on(bus.subscribe::<Log>("log", Qos::keep_last(64), "group").unwrap(), |count, _, _| *count += 1);
     let group = builder.build("group", 0, &executor, &timers, |panic| panic!("{panic:?}"));
     (0..50).for_each(|_| writer.publish(log("x")).unwrap());
     assert!(group.drain(patience()));
+    // Other timers of the same threads go on, this one does not.
+    let at_rest = fired.load(Ordering::SeqCst);
+    let (said, heard) = mpsc::channel();
+    let mut other = GroupBuilder::<()>::default();
+    other.every(Duration::from_millis(1), move |(), _| said.send(()).unwrap_or_default());
+    let _other = other.build("other", (), &executor, &timers, |panic| panic!("{panic:?}"));
+    (0..10).for_each(|_| heard.recv_timeout(PATIENCE).unwrap());
+    assert_eq!(fired.load(Ordering::SeqCst), at_rest);
     assert_eq!((group.queued(), group.end(patience())), (0, Some(50)));
 }
 
