@@ -49,6 +49,7 @@ impl Graph {
             components.push(Resolved { name: name.clone(), run: entry.run.clone(), settings });
         }
         check_inputs(&source, &components)?;
+        check_outputs(&source, &components)?;
         check_resources(&source, &node, &components)?;
         check_inline_cycles(&source, &components)?;
         let components = in_order_of_flow(components);
@@ -165,6 +166,25 @@ fn check_input(
         }
         if let Err(mismatch) = output.qos.serves(&input.qos) {
             return refuse(format!("`{publisher}` does not serve it on `{}` ({mismatch})", output.pattern));
+        }
+    }
+    Ok(())
+}
+
+/// A topic has one type, whether it is read or not.
+fn check_outputs(source: &Source<'_>, components: &[Resolved]) -> Result<(), ConfigError> {
+    let all: Vec<_> = outputs(components).collect();
+    for (index, (name, output)) in all.iter().enumerate() {
+        let type_name = |edge: &Edge| edge.type_info.as_ref().map(|info| info.full_name().to_owned());
+        let Some(own) = type_name(output) else {
+            continue;
+        };
+        for (other, earlier) in all[..index].iter().filter(|(_, one)| topic::overlap(&one.pattern, &output.pattern)) {
+            if let Some(has) = type_name(earlier).filter(|has| *has != own) {
+                let problem =
+                    format!("`{other}` publishes `{}` as `{has}`, and this would be `{own}`", earlier.pattern);
+                return Err(source.error(setting_key(name, &output.setting), problem));
+            }
         }
     }
     Ok(())

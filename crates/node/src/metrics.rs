@@ -47,7 +47,8 @@ fn record(snapshot: &BusSnapshot) {
     }
 }
 
-/// A distribution as the quantiles of a Prometheus summary.
+/// A distribution as a Prometheus summary names it (`quantile`, `_count`, `_sum`). The facade has no summary that takes
+/// quantiles from outside, so the quantiles and the sum are gauges and the count is a counter.
 fn latency(name: &'static str, labels: &[(&'static str, String)], percentiles: &Percentiles) {
     if percentiles.count == 0 {
         return;

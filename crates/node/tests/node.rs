@@ -351,6 +351,10 @@ fn graphs_that_cannot_work_are_refused_with_the_key() {
             "test.yaml:4:32: components.s.settings.from: `g` publishes `gps/fix` as `foxglove.LocationFix`, not `foxglove.Log`",
         ),
         (
+            "node: a\ncomponents:\n  g: { kind: gps }\n  s: { kind: source, settings: { topic: gps/fix } }\n",
+            "test.yaml:4:34: components.s.settings.topic: `g` publishes `gps/fix` as `foxglove.LocationFix`, and this would be `foxglove.Log`",
+        ),
+        (
             "node: a\ncomponents:\n  s: { kind: source, settings: { topic: log, count: 2000 } }\n",
             "test.yaml:3:46: components.s.settings.count: more than 1000",
         ),
