@@ -244,7 +244,7 @@ impl KpiSource for Bus {
         KpiSnapshot {
             node: snapshot.node,
             time: clock::tai(),
-            uptime_s: clock::mono().0.as_secs_f64(),
+            uptime_s: self.uptime().as_secs_f64(),
             topics: snapshot.topics.into_iter().map(TopicKpi::from).collect(),
             hops: snapshot.hops.into_iter().map(HopKpi::from).collect(),
             counters: snapshot.counters.into_iter().map(CounterKpi::from).collect(),
