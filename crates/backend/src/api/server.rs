@@ -12,11 +12,15 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, Sleep};
 
 use super::{Api, router};
 
 /// Connections at the same time; further clients wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 1024;
+
+/// How long a connection may carry no octet in either direction; a live stream has one every [`super::KEEP_ALIVE`].
+const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// How long clients may finish at the end.
 const GRACE: Duration = Duration::from_secs(2);
@@ -38,7 +42,7 @@ pub async fn serve(
         // Nobody listens any more where the server has failed.
         let _ = ended.send(true);
     };
-    let listener = Limited { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)) };
+    let listener = Limited { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)), idle_max: IDLE_MAX };
     let server = axum::serve(listener, router(api)).with_graceful_shutdown(graceful);
     tokio::select! {
         done = server => done,
@@ -53,12 +57,16 @@ pub async fn serve(
 struct Limited {
     listener: TcpListener,
     places: Arc<Semaphore>,
+    idle_max: Duration,
 }
 
-/// A connection with its place.
+/// A connection with its place, which it gives up when nothing has come or gone for a while.
 struct Connection {
     stream: TcpStream,
     _place: Option<OwnedSemaphorePermit>,
+    idle_max: Duration,
+    /// When the connection ends unless an octet comes or goes.
+    end: Pin<Box<Sleep>>,
 }
 
 impl Listener for Limited {
@@ -71,7 +79,8 @@ impl Listener for Limited {
         let (stream, peer) = Listener::accept(&mut self.listener).await;
         // Without it a small event waits for the acknowledgement of the one before; a socket without it works too.
         let _ = stream.set_nodelay(true);
-        (Connection { stream, _place: place }, peer)
+        let (idle_max, end) = (self.idle_max, Box::pin(tokio::time::sleep(self.idle_max)));
+        (Connection { stream, _place: place, idle_max, end }, peer)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -79,15 +88,33 @@ impl Listener for Limited {
     }
 }
 
+impl Connection {
+    /// An octet has come or gone.
+    fn alive(&mut self) {
+        let end = Instant::now() + self.idle_max;
+        self.end.as_mut().reset(end);
+    }
+}
+
 impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if read.is_ready() {
+            self.alive();
+        } else if self.end.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+        }
+        read
     }
 }
 
 impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        if written.is_ready() {
+            self.alive();
+        }
+        written
     }
 
     fn poll_write_vectored(
@@ -95,7 +122,11 @@ impl AsyncWrite for Connection {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        if written.is_ready() {
+            self.alive();
+        }
+        written
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -108,5 +139,26 @@ impl AsyncWrite for Connection {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt as _;
+
+    #[tokio::test]
+    async fn a_connection_on_which_nothing_happens_gives_its_place_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let places = Arc::new(Semaphore::new(1));
+        let mut limited = Limited { listener, places: places.clone(), idle_max: Duration::from_millis(20) };
+        let _silent = TcpStream::connect(address).await.unwrap();
+        let (mut connection, _) = Listener::accept(&mut limited).await;
+        assert_eq!(places.available_permits(), 0);
+        let error = connection.read_u8().await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(connection);
+        assert_eq!(places.available_permits(), 1);
     }
 }
