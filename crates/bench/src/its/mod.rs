@@ -172,5 +172,6 @@ mod tests {
             assert_eq!(row.beside.floor.is_some(), !memory.contains(&row.name.as_str()), "{row:?}");
         }
         assert!(report.notes.iter().any(|note| note.contains("left out")));
+        assert!(!std::path::Path::new("mqtt_storage").exists(), "the brokers store nothing");
     }
 }
