@@ -242,7 +242,7 @@ export interface components {
             types: components["schemas"]["TypeKpi"][];
             /**
              * Format: double
-             * @description Seconds since the process of the node was started.
+             * @description Seconds since the node was started.
              */
             uptime_s: number;
         };

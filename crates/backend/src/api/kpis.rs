@@ -25,7 +25,7 @@ pub struct KpiSnapshot {
     pub node: String,
     /// When the figures were read.
     pub time: Tai,
-    /// Seconds since the process of the node was started.
+    /// Seconds since the node was started.
     pub uptime_s: f64,
     /// Topics by name.
     pub topics: Vec<TopicKpi>,
@@ -145,7 +145,7 @@ pub(super) struct Kpis {
     /// When the figures were read.
     #[schema(format = DateTime)]
     time: String,
-    /// Seconds since the process of the node was started.
+    /// Seconds since the node was started.
     uptime_s: f64,
     cache: CacheKpis,
     /// Messages by type.
