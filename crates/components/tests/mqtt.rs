@@ -80,7 +80,7 @@ fn a_route_of_the_broker_carries_a_cam_as_json_with_its_way_and_no_socket() {
     Message::decode(MessageKind::Cam, &cam.payload).unwrap().write_json(&mut etsi);
     let expected = format!(
         "{{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"EN 302 637-2 V1.4.1\",\"station_id\":100,\
-         \"station_type\":0,\"receiver\":\"edge/station\",\"access\":\"unknown\",\"security\":\"unknown\",\"message\":{}}}",
+         \"station_type\":5,\"receiver\":\"edge/station\",\"access\":\"unknown\",\"security\":\"unknown\",\"message\":{}}}",
         String::from_utf8(etsi).unwrap()
     );
     assert_eq!(String::from_utf8(message.payload.to_vec()).unwrap(), expected);

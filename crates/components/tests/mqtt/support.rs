@@ -169,6 +169,7 @@ pub(crate) fn cam() -> V2xMessage {
         r#type: MessageType::Cam.into(),
         edition: Edition::CamEn3026372V141.into(),
         station_id: received.summary.station_id,
+        station_type: received.summary.station_type.unwrap().into(),
         receiver: "edge/station".to_owned(),
         payload: received.payload.clone(),
         ..V2xMessage::default()
