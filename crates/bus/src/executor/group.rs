@@ -43,7 +43,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
         M: Message,
         F: FnMut(&mut S, Sample<M>, Now) + Send + 'static,
     {
-        self.sources.push(Box::new(TypedSource { subscriber, callback }));
+        self.sources.push(Box::new(SampleSource { reader: subscriber, callback }));
     }
 
     /// Calls `callback` with each sample of topics whose types it need not know.
@@ -51,7 +51,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
     where
         F: FnMut(&mut S, UntypedSample, Now) + Send + 'static,
     {
-        self.sources.push(Box::new(UntypedSource { subscriber, callback }));
+        self.sources.push(Box::new(SampleSource { reader: subscriber, callback }));
     }
 
     /// Calls `callback` every `period`, by absolute deadlines. Deadlines that passed while the group was busy are
@@ -282,14 +282,45 @@ trait Source<S>: Send {
     fn run(&mut self, state: &mut S) -> Next;
 }
 
-struct TypedSource<M, F> {
-    subscriber: Subscriber<M>,
+/// A subscription that a callback reads, typed or not.
+trait Reader: Send {
+    type Sample;
+    fn subscription(&self) -> &Arc<Subscription>;
+    fn try_recv(&self) -> Option<Self::Sample>;
+}
+
+impl<M: Message> Reader for Subscriber<M> {
+    type Sample = Sample<M>;
+
+    fn subscription(&self) -> &Arc<Subscription> {
+        self.subscription()
+    }
+
+    fn try_recv(&self) -> Option<Sample<M>> {
+        self.try_recv()
+    }
+}
+
+impl Reader for UntypedSubscriber {
+    type Sample = UntypedSample;
+
+    fn subscription(&self) -> &Arc<Subscription> {
+        self.subscription()
+    }
+
+    fn try_recv(&self) -> Option<UntypedSample> {
+        self.try_recv()
+    }
+}
+
+struct SampleSource<R, F> {
+    reader: R,
     callback: F,
 }
 
-impl<S, M: Message, F: FnMut(&mut S, Sample<M>, Now) + Send> Source<S> for TypedSource<M, F> {
+impl<S, R: Reader, F: FnMut(&mut S, R::Sample, Now) + Send> Source<S> for SampleSource<R, F> {
     fn subscription(&self) -> Option<&Arc<Subscription>> {
-        Some(self.subscriber.subscription())
+        Some(self.reader.subscription())
     }
 
     fn deadline(&self) -> Option<Mono> {
@@ -298,32 +329,7 @@ impl<S, M: Message, F: FnMut(&mut S, Sample<M>, Now) + Send> Source<S> for Typed
 
     fn run(&mut self, state: &mut S) -> Next {
         for _ in 0..SAMPLES_PER_RUN_MAX {
-            let Some(sample) = self.subscriber.try_recv() else {
-                return Next::Done;
-            };
-            (self.callback)(state, sample, clock::now());
-        }
-        Next::Again
-    }
-}
-
-struct UntypedSource<F> {
-    subscriber: UntypedSubscriber,
-    callback: F,
-}
-
-impl<S, F: FnMut(&mut S, UntypedSample, Now) + Send> Source<S> for UntypedSource<F> {
-    fn subscription(&self) -> Option<&Arc<Subscription>> {
-        Some(self.subscriber.subscription())
-    }
-
-    fn deadline(&self) -> Option<Mono> {
-        None
-    }
-
-    fn run(&mut self, state: &mut S) -> Next {
-        for _ in 0..SAMPLES_PER_RUN_MAX {
-            let Some(sample) = self.subscriber.try_recv() else {
+            let Some(sample) = self.reader.try_recv() else {
                 return Next::Done;
             };
             (self.callback)(state, sample, clock::now());
