@@ -1,7 +1,7 @@
 //! The bus: a table of topics.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -9,17 +9,22 @@ use viaduct_messages::Message;
 use viaduct_messages::topic::{self as names, NameError};
 use viaduct_units::Mono;
 
-use crate::clock;
+use crate::clock::Clock;
 use crate::meta::HopName;
-use crate::publisher::{Publisher, UntypedPublisher};
+use crate::publisher::{Publisher, PublisherEnd, UntypedPublisher};
 use crate::qos::{Qos, QosMismatch};
-use crate::stats::{BusSnapshot, Counter, Hop, Stats, Total, tick_all};
-use crate::subscriber::{Subscriber, Subscription, UntypedSubscriber};
-use crate::topic::{PublisherEnd, Topic};
+use crate::stats::{BusSnapshot, Counter, Hop, Stats};
+use crate::subscriber::{Observer, Subscriber, UntypedSubscriber};
+use crate::subscription::{Role, Subscription};
+use crate::topic::{JoinError, Topic};
 use crate::type_info::TypeInfo;
+use crate::watch::Watch;
 
 /// Topics that one bus holds at most.
 const TOPICS_MAX: usize = 4096;
+
+/// Observers that a bus has at most at a time: each may hold a sample, and pools keep buffers ready for that.
+pub const OBSERVERS_MAX: usize = 4;
 
 /// Why a topic cannot be published or read.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -49,7 +54,7 @@ pub enum OpenError {
         /// The reading component.
         subscriber: String,
         /// The policy that does not fit.
-        mismatch: QosMismatch,
+        mismatch: Box<QosMismatch>,
     },
     /// The bus has as many topics as it can hold.
     #[error("the bus has {TOPICS_MAX} topics already; `{topic}` would be one more")]
@@ -57,6 +62,17 @@ pub enum OpenError {
         /// The topic.
         topic: String,
     },
+}
+
+/// Why nobody more can look on.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ObserveError {
+    /// The pattern cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// As many observers as there may be are there.
+    #[error("{OBSERVERS_MAX} observers are attached already; end one of them first")]
+    TooMany,
 }
 
 /// A bus; clones are the same bus.
@@ -73,7 +89,9 @@ pub(crate) struct Inner {
     /// Subscriptions to a pattern: a topic that comes later is added to them.
     patterns: Mutex<Vec<Arc<Subscription>>>,
     pub(crate) stats: Arc<Stats>,
-    next_publisher: AtomicU64,
+    pub(crate) clock: Clock,
+    pub(crate) watch: Arc<Watch>,
+    observers: AtomicUsize,
     closed: AtomicBool,
 }
 
@@ -81,13 +99,22 @@ impl Bus {
     /// An empty bus of the node of that name.
     #[must_use]
     pub fn new(node: &str) -> Self {
+        Self::with_clock(node, Clock::System)
+    }
+
+    /// An empty bus that reads the time from `clock`. In virtual time the caller moves the clock and then asks for
+    /// [`Self::check_deadlines`]; executors and waits with a limit stay in real time.
+    #[must_use]
+    pub fn with_clock(node: &str, clock: Clock) -> Self {
         let inner = Inner {
             node: node.to_owned(),
-            started: clock::mono(),
+            started: clock.mono(),
             topics: RwLock::default(),
             patterns: Mutex::default(),
             stats: Arc::default(),
-            next_publisher: AtomicU64::new(0),
+            clock,
+            watch: Arc::default(),
+            observers: AtomicUsize::new(0),
             closed: AtomicBool::new(false),
         };
         Self { inner: Arc::new(inner) }
@@ -102,7 +129,7 @@ impl Bus {
     /// Time since the bus was made, which is when its node started.
     #[must_use]
     pub fn uptime(&self) -> Duration {
-        clock::mono().since(self.inner.started)
+        self.inner.clock.mono().since(self.inner.started)
     }
 
     /// Opens a topic for publishing messages of type `M`, for the component `owner`.
@@ -125,16 +152,22 @@ impl Bus {
         owner: &str,
     ) -> Result<UntypedPublisher, OpenError> {
         names::check_name(topic).map_err(OpenError::Name)?;
-        let topic = self.inner.topic(topic)?;
-        let type_info = self.inner.agree_on_type(&topic, type_info, owner)?;
-        let id = self.inner.next_publisher.fetch_add(1, Ordering::Relaxed);
-        let end = PublisherEnd { id, owner: owner.into(), qos: offered };
-        let mut ends = topic.ends.write().unwrap_or_else(PoisonError::into_inner);
-        ends.subscriptions.iter().try_for_each(|reader| check_qos(&topic, &end, &reader.subscription))?;
-        ends.publishers.push(end);
-        drop(ends);
-        let hop = HopName::new(owner);
-        Ok(UntypedPublisher { id, topic, type_info, qos: offered, hop, bus: Arc::clone(&self.inner) })
+        let (inner, wanted) = (&self.inner, Arc::new(type_info));
+        let end = Arc::new(PublisherEnd::new(owner, offered, inner.clock.mono()));
+        let topic = loop {
+            let topic = inner.topic(topic, Some(&wanted), owner)?;
+            match topic.add_publisher(&end) {
+                Ok(()) => break topic,
+                Err(JoinError::Forgotten) => {}
+                Err(JoinError::Mismatch(reader, mismatch)) => {
+                    return Err(refused(&topic, &end.owner, &reader, mismatch));
+                }
+            }
+        };
+        if offered.lease.is_some() {
+            inner.watch.poke(inner);
+        }
+        Ok(UntypedPublisher { topic, type_info: wanted, end, hop: HopName::new(owner), bus: Arc::clone(inner) })
     }
 
     /// Opens a topic for reading messages of type `M`, for the component `owner`.
@@ -142,12 +175,8 @@ impl Bus {
     /// # Errors
     /// Not a topic's name, another type, or more quality of service than a publisher offers.
     pub fn subscribe<M: Message>(&self, topic: &str, requested: Qos, owner: &str) -> Result<Subscriber<M>, OpenError> {
-        if names::is_name(topic) {
-            names::check_name(topic).map_err(OpenError::Name)?;
-            let topic = self.inner.topic(topic)?;
-            self.inner.agree_on_type(&topic, TypeInfo::of::<M>(), owner)?;
-        }
-        self.subscribe_untyped(topic, requested, owner).map(Subscriber::new)
+        let type_info = Arc::new(TypeInfo::of::<M>());
+        self.open_reader(topic, Some(&type_info), requested, owner, Role::Reader).map(Subscriber::new)
     }
 
     /// Opens a topic, or all topics of a pattern that are there or will come, for reading without knowing their types.
@@ -160,23 +189,58 @@ impl Bus {
         requested: Qos,
         owner: &str,
     ) -> Result<UntypedSubscriber, OpenError> {
+        self.open_reader(pattern, None, requested, owner, Role::Reader)
+    }
+
+    /// Looks on at the topics of a pattern, without costing those that use them more than a place in a queue of one.
+    ///
+    /// # Errors
+    /// Not a name or pattern, or [`OBSERVERS_MAX`] look on already.
+    pub fn observe(&self, pattern: &str) -> Result<Observer, ObserveError> {
+        let more = |count| (count < OBSERVERS_MAX).then_some(count + 1);
+        let observers = &self.inner.observers;
+        observers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).map_err(|_| ObserveError::TooMany)?;
+        let reader = self.open_reader(pattern, None, Qos::keep_last(1), "observer", Role::Observer);
+        Ok(Observer::new(reader.inspect_err(|_| self.inner.observer_left())?))
+    }
+
+    fn open_reader(
+        &self,
+        pattern: &str,
+        wanted: Option<&Arc<TypeInfo>>,
+        requested: Qos,
+        owner: &str,
+        role: Role,
+    ) -> Result<UntypedSubscriber, OpenError> {
         names::check_pattern(pattern).map_err(OpenError::Name)?;
-        let subscription = Arc::new(Subscription::new(owner, pattern, requested));
+        let subscription = Arc::new(Subscription::new(owner, pattern, requested, role));
+        // Leaves the topics that it has joined where it cannot join all.
         let subscriber = UntypedSubscriber::new(Arc::clone(&subscription), Arc::clone(&self.inner));
-        let found = if names::is_name(pattern) {
-            vec![self.inner.topic(pattern)?]
+        if names::is_name(pattern) {
+            while !self.inner.join(&*self.inner.topic(pattern, wanted, owner)?, &subscription)? {}
         } else {
-            self.inner.register_pattern(&subscription)
-        };
-        for topic in found {
-            let publishers = topic.ends.read().unwrap_or_else(PoisonError::into_inner).publishers.clone();
-            publishers.iter().try_for_each(|end| check_qos(&topic, end, &subscription))?;
-            topic.add_subscription(&subscription);
+            for topic in self.inner.register_pattern(&subscription) {
+                // A topic that was forgotten meanwhile joins the pattern again when it comes back.
+                self.inner.join(&topic, &subscription)?;
+            }
         }
         if self.inner.closed.load(Ordering::SeqCst) {
             subscription.close();
         }
         Ok(subscriber)
+    }
+
+    /// Forgets a topic that nobody publishes and nobody reads by its name, with all that was counted of it; whether there
+    /// was one.
+    pub fn remove_topic(&self, name: &str) -> bool {
+        let mut topics = self.inner.topics.write().unwrap_or_else(PoisonError::into_inner);
+        topics.get(name).is_some_and(|topic| topic.forget()) && topics.remove(name).is_some()
+    }
+
+    /// Tells what was missed of deadlines and leases until now: what the bus's own thread does, for those whose clock is
+    /// moved by hand.
+    pub fn check_deadlines(&self) {
+        self.inner.check_deadlines(self.inner.clock.mono());
     }
 
     /// A counter of a component; the same names give the same counter.
@@ -194,21 +258,16 @@ impl Bus {
     /// Ends a window of one second (or of `seconds`): rates and recent latencies are those of the window that ended.
     pub fn tick(&self, seconds: f64) {
         self.inner.stats.tick(seconds);
-        for topic in self.inner.all_topics() {
-            let ends = topic.ends.read().unwrap_or_else(PoisonError::into_inner);
-            let accounts = || ends.subscriptions.iter().map(|end| &end.account);
-            let totals: [&Total; 2] = [&topic.published, &topic.dropped];
-            let totals = totals.into_iter().chain(accounts().flat_map(|account| account.totals()));
-            tick_all(seconds, totals, accounts().filter_map(|account| account.latency()));
-        }
+        self.inner.all_topics().iter().for_each(|topic| topic.tick(seconds));
     }
 
     /// Everything that is counted and measured, now.
     #[must_use]
     pub fn snapshot(&self) -> BusSnapshot {
+        let now = self.inner.clock.mono();
         BusSnapshot {
             node: self.inner.node.clone(),
-            topics: self.inner.all_topics().iter().map(|topic| topic.snapshot()).collect(),
+            topics: self.inner.all_topics().iter().map(|topic| topic.snapshot(now)).collect(),
             hops: self.inner.stats.hop_snapshots(),
             counters: self.inner.stats.counter_snapshots(),
         }
@@ -219,8 +278,7 @@ impl Bus {
         self.inner.closed.store(true, Ordering::SeqCst);
         // Closing wakes readers, and an inline one runs here: no lock may be held.
         for topic in self.inner.all_topics() {
-            let readers = Arc::clone(&topic.ends.read().unwrap_or_else(PoisonError::into_inner).subscriptions);
-            readers.iter().for_each(|end| end.subscription.close());
+            topic.readers().iter().for_each(|end| end.subscription.close());
         }
         let patterns = self.inner.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone();
         patterns.iter().for_each(|end| end.close());
@@ -228,22 +286,54 @@ impl Bus {
 }
 
 impl Inner {
-    /// The topic of that name; made where it is new, and added to the patterns that it fits.
-    fn topic(&self, name: &str) -> Result<Arc<Topic>, OpenError> {
+    /// The topic of that name, with the type that is wanted; made where it is new, and added to the patterns that it fits.
+    fn topic(&self, name: &str, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<Arc<Topic>, OpenError> {
         let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = topics.get(name) {
-            return Ok(Arc::clone(known));
+            match agree_on_type(known, wanted, owner) {
+                Ok(()) => return Ok(Arc::clone(known)),
+                // A topic that nobody uses may come back with another type.
+                Err(_) if known.forget() => _ = topics.remove(name),
+                Err(error) => return Err(error),
+            }
+        }
+        if topics.len() >= TOPICS_MAX {
+            topics.retain(|_, topic| !topic.forget());
         }
         if topics.len() >= TOPICS_MAX {
             return Err(OpenError::TooManyTopics { topic: name.to_owned() });
         }
         let topic = Arc::new(Topic::new(name));
+        agree_on_type(&topic, wanted, owner)?;
         for subscription in patterns.iter().filter(|reader| names::matches(&reader.pattern, name)) {
-            topic.add_subscription(subscription);
+            // A new topic has no publisher that could offer too little or keep something.
+            let _ = topic.add_subscription(subscription, self.clock.mono());
         }
         topics.insert(Arc::clone(&topic.name), Arc::clone(&topic));
         Ok(topic)
+    }
+
+    /// Adds a reader to a topic; false where the topic was forgotten meanwhile.
+    fn join(&self, topic: &Topic, reader: &Arc<Subscription>) -> Result<bool, OpenError> {
+        match topic.add_subscription(reader, self.clock.mono()) {
+            Ok(()) => {
+                // Here, where no lock is held: an inline reader runs where it is woken.
+                reader.wake();
+                Ok(true)
+            }
+            Err(JoinError::Forgotten) => Ok(false),
+            Err(JoinError::Mismatch(publisher, mismatch)) => Err(refused(topic, &publisher, &reader.owner, mismatch)),
+        }
+    }
+
+    /// Tells what was missed of deadlines and leases until `now`; when to look again.
+    pub(crate) fn check_deadlines(&self, now: Mono) -> Option<Mono> {
+        self.all_topics().iter().filter_map(|topic| topic.check_deadlines(now)).min()
+    }
+
+    pub(crate) fn observer_left(&self) {
+        self.observers.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Notes a subscription to a pattern and gives the topics that fit it already.
@@ -251,20 +341,6 @@ impl Inner {
         let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         patterns.push(Arc::clone(subscription));
         self.all_topics().into_iter().filter(|topic| names::matches(&subscription.pattern, &topic.name)).collect()
-    }
-
-    fn agree_on_type(&self, topic: &Topic, wanted: TypeInfo, owner: &str) -> Result<Arc<TypeInfo>, OpenError> {
-        let wanted = Arc::new(wanted);
-        let agreed = topic.type_info.get_or_init(|| Arc::clone(&wanted));
-        if agreed.full_name() == wanted.full_name() {
-            return Ok(wanted);
-        }
-        Err(OpenError::Type {
-            topic: topic.name.to_string(),
-            component: owner.to_owned(),
-            has: agreed.full_name().to_owned(),
-            wants: wanted.full_name().to_owned(),
-        })
     }
 
     pub(crate) fn unsubscribe(&self, subscription: &Arc<Subscription>) {
@@ -277,11 +353,33 @@ impl Inner {
     }
 }
 
-fn check_qos(topic: &Topic, publisher: &PublisherEnd, reader: &Subscription) -> Result<(), OpenError> {
-    publisher.qos.serves(&reader.qos).map_err(|mismatch| OpenError::Qos {
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.watch.end();
+    }
+}
+
+fn agree_on_type(topic: &Topic, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<(), OpenError> {
+    let Some(wanted) = wanted else {
+        return Ok(());
+    };
+    let agreed = topic.type_info.get_or_init(|| Arc::clone(wanted));
+    if agreed.full_name() == wanted.full_name() {
+        return Ok(());
+    }
+    Err(OpenError::Type {
         topic: topic.name.to_string(),
-        publisher: publisher.owner.to_string(),
-        subscriber: reader.owner.to_string(),
-        mismatch,
+        component: owner.to_owned(),
+        has: agreed.full_name().to_owned(),
+        wants: wanted.full_name().to_owned(),
     })
+}
+
+fn refused(topic: &Topic, publisher: &str, subscriber: &str, mismatch: QosMismatch) -> OpenError {
+    OpenError::Qos {
+        topic: topic.name.to_string(),
+        publisher: publisher.to_owned(),
+        subscriber: subscriber.to_owned(),
+        mismatch: Box::new(mismatch),
+    }
 }

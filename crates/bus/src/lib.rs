@@ -22,8 +22,11 @@
 
 mod bus;
 pub mod clock;
+mod deadline;
 mod encoded;
+mod events;
 mod executor;
+mod latency;
 mod meta;
 mod pool;
 mod publisher;
@@ -31,22 +34,28 @@ mod qos;
 mod sample;
 mod stats;
 mod subscriber;
+mod subscription;
 mod topic;
 mod type_info;
+mod watch;
 
-pub use bus::{Bus, OpenError};
+pub use bus::{Bus, OBSERVERS_MAX, ObserveError, OpenError};
+pub use clock::{Clock, ManualClock};
 pub use encoded::Encoded;
+pub use events::{Events, QosEvent};
 pub use executor::{
     CallbackGroup, CallbackPanic, Executor, GroupBuilder, Priority, Scheduling, SchedulingError, SchedulingPolicy,
     Timers,
 };
+pub use latency::Percentiles;
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
 pub use pool::{Loan, LoanError};
 pub use publisher::{PublishError, Publisher, UntypedPublisher};
-pub use qos::{Durability, History, Qos, QosMismatch, Reliability};
+pub use qos::{BLOCK_DEFAULT, Durability, History, Liveliness, Qos, QosMismatch, Reliability};
 pub use sample::{Sample, UntypedSample};
 pub use stats::{
-    BusSnapshot, Counter, CounterSnapshot, Hop, HopSnapshot, Percentiles, SubscriptionSnapshot, TopicSnapshot,
+    BusSnapshot, Counter, CounterSnapshot, Hop, HopSnapshot, PublisherSnapshot, SubscriptionSnapshot, TopicSnapshot,
 };
-pub use subscriber::{DropReason, Recv, Subscriber, UntypedSubscriber};
+pub use subscriber::{Observer, Recv, Subscriber, UntypedSubscriber};
+pub use subscription::DropReason;
 pub use type_info::{TypeInfo, Undecodable};

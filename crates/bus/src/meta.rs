@@ -90,10 +90,20 @@ impl Meta {
         true
     }
 
+    /// The last hop: from the stamp before, or the origin, to the last stamp.
+    pub(crate) fn last_hop(&self) -> Option<(HopStamp, HopStamp)> {
+        let (here, before) = self.stamps().split_last()?;
+        Some((before.last().copied().unwrap_or_else(|| self.origin_stamp()), *here))
+    }
+
+    fn origin_stamp(&self) -> HopStamp {
+        HopStamp { hop: HopName::new("origin"), at: self.origin }
+    }
+
     /// The place and moment from which the next hop counts: the last stamp, or the origin.
     #[must_use]
     pub fn last(&self) -> HopStamp {
-        self.stamps().last().copied().unwrap_or(HopStamp { hop: HopName::new("origin"), at: self.origin })
+        self.stamps().last().copied().unwrap_or_else(|| self.origin_stamp())
     }
 }
 

@@ -1,21 +1,26 @@
 //! The writing end of a topic.
 
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
+use std::time::Duration;
 
 use viaduct_messages::Message;
-use viaduct_units::Tai;
+use viaduct_units::{Mono, Now};
 
 use crate::bus::Inner;
-use crate::clock;
+use crate::deadline::{Deadline, stamp};
 use crate::encoded::Encoded;
+use crate::events::{EventSlot, Events, QosEvent};
 use crate::meta::{HopName, Meta};
 use crate::pool::{LOAN_OCTETS_MAX, Loan, LoanError};
-use crate::qos::{Qos, Reliability};
+use crate::qos::{Liveliness, Qos};
 use crate::sample::Body;
-use crate::subscriber::{DropReason, End};
+use crate::stats::{PublisherSnapshot, Total};
+use crate::subscription::{DropReason, End};
 use crate::topic::Topic;
 use crate::type_info::TypeInfo;
 
@@ -61,7 +66,8 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
-        self.publish_from(&Meta::from_origin(clock::tai()), message)
+        let now = self.inner.bus.clock.now();
+        self.inner.deliver(self.body_at(&Meta::from_origin(now.tai), message, now), Wait::Block)
     }
 
     /// Publishes a message that was made from another one: it inherits the cause's origin and stamps.
@@ -85,9 +91,25 @@ impl<M: Message> Publisher<M> {
         self.inner.deliver_async(self.body(cause, message)).await;
     }
 
+    /// Says that this publisher is alive although it has nothing to publish.
+    pub fn assert_liveliness(&self) {
+        self.inner.assert_liveliness();
+    }
+
+    /// What happens to the quality of service that this publisher offers.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        self.inner.events()
+    }
+
     fn body(&self, cause: &Meta, message: M) -> Body {
-        let UntypedPublisher { topic, type_info, .. } = &self.inner;
-        Body::typed(Arc::clone(&topic.name), Arc::clone(type_info), self.inner.meta(cause), Arc::new(message))
+        self.body_at(cause, message, self.inner.bus.clock.now())
+    }
+
+    fn body_at(&self, cause: &Meta, message: M, now: Now) -> Body {
+        let UntypedPublisher { topic, type_info, end, .. } = &self.inner;
+        let meta = self.inner.meta(cause, now);
+        Body::typed(Arc::clone(&topic.name), Arc::clone(type_info), meta, end.expires(now), Arc::new(message))
     }
 }
 
@@ -98,12 +120,108 @@ enum Wait {
     Never,
 }
 
+/// What the bus knows of one publisher of a topic.
+pub(crate) struct PublisherEnd {
+    pub(crate) owner: Arc<str>,
+    pub(crate) qos: Qos,
+    deadline: Option<Deadline>,
+    /// When it last showed that it is alive.
+    shown: AtomicU64,
+    alive: AtomicBool,
+    liveliness_lost: Total,
+    events: EventSlot,
+    /// Newest samples for late subscribers, oldest first.
+    kept: Mutex<VecDeque<Arc<Body>>>,
+}
+
+impl PublisherEnd {
+    pub(crate) fn new(owner: &str, qos: Qos, now: Mono) -> Self {
+        Self {
+            owner: owner.into(),
+            qos,
+            deadline: qos.deadline.map(Deadline::new),
+            shown: AtomicU64::new(stamp(now)),
+            alive: AtomicBool::new(true),
+            liveliness_lost: Total::default(),
+            events: EventSlot::default(),
+            kept: Mutex::default(),
+        }
+    }
+
+    fn expires(&self, now: Now) -> Option<Mono> {
+        self.qos.lifespan.map(|age| now.mono.plus(age))
+    }
+
+    pub(crate) fn keep(&self, body: &Arc<Body>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        while kept.len() >= self.qos.depth() {
+            kept.pop_front();
+        }
+        kept.push_back(Arc::clone(body));
+    }
+
+    pub(crate) fn kept(&self) -> Vec<Arc<Body>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+    }
+
+    /// The time within which it must show that it is alive, where it must.
+    fn lease(&self) -> Option<Duration> {
+        self.qos.lease.filter(|_| self.qos.liveliness == Liveliness::ManualByTopic)
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    /// Notes a sign of life; whether it had been silent.
+    fn show_life(&self, now: Mono) -> bool {
+        self.shown.store(stamp(now), Ordering::SeqCst);
+        !self.alive.load(Ordering::SeqCst) && !self.alive.swap(true, Ordering::SeqCst)
+    }
+
+    /// When it counts as silent if it shows no life.
+    pub(crate) fn life_ends(&self, now: Mono) -> Option<Mono> {
+        let lease = self.lease().filter(|_| self.is_alive())?;
+        let ends = Mono(Duration::from_nanos(self.shown.load(Ordering::SeqCst))).plus(lease + Duration::from_nanos(1));
+        Some(ends.max(now))
+    }
+
+    /// Whether it fell silent just now.
+    pub(crate) fn check_life(&self, now: Mono, topic: &Arc<str>) -> bool {
+        let silent = self.life_ends(now).is_some_and(|end| end <= now) && self.alive.swap(false, Ordering::SeqCst);
+        if silent {
+            self.liveliness_lost.add(1);
+            self.events.emit(|| QosEvent::LivelinessLost { topic: Arc::clone(topic) });
+        }
+        silent
+    }
+
+    /// Tells what was missed of the deadline; when the next is missed.
+    pub(crate) fn check_deadline(&self, now: Mono, topic: &Arc<str>) -> Option<Mono> {
+        let deadline = self.deadline.as_ref()?;
+        let missed = deadline.take_missed(now);
+        if missed > 0 {
+            self.events.emit(|| QosEvent::OfferedDeadlineMissed { topic: Arc::clone(topic), missed });
+        }
+        deadline.next_miss(now)
+    }
+
+    pub(crate) fn snapshot(&self, now: Mono) -> PublisherSnapshot {
+        PublisherSnapshot {
+            publisher: self.owner.to_string(),
+            qos: self.qos,
+            alive: self.is_alive(),
+            deadline_missed: self.deadline.as_ref().map(|deadline| deadline.missed(now)),
+            liveliness_lost: self.lease().map(|_| self.liveliness_lost.value()),
+        }
+    }
+}
+
 /// Publishes octets on one topic, of a type that this binary need not know.
 pub struct UntypedPublisher {
-    pub(crate) id: u64,
     pub(crate) topic: Arc<Topic>,
     pub(crate) type_info: Arc<TypeInfo>,
-    pub(crate) qos: Qos,
+    pub(crate) end: Arc<PublisherEnd>,
     pub(crate) hop: HopName,
     pub(crate) bus: Arc<Inner>,
 }
@@ -130,32 +248,60 @@ impl UntypedPublisher {
         self.deliver_async(self.body(cause, message)).await;
     }
 
-    fn body(&self, cause: &Meta, message: Encoded) -> Body {
-        Body::encoded(Arc::clone(&self.topic.name), Arc::clone(&self.type_info), self.meta(cause), message)
+    /// Says that this publisher is alive although it has nothing to publish.
+    pub fn assert_liveliness(&self) {
+        self.show_life(self.bus.clock.mono());
     }
 
-    /// The cause's meta with this publisher's stamp; the hop up to here is recorded.
-    fn meta(&self, cause: &Meta) -> Meta {
-        let now = clock::now();
+    /// What happens to the quality of service that this publisher offers.
+    #[must_use]
+    pub fn events(&self) -> Events {
+        self.end.events.reader()
+    }
+
+    fn body(&self, cause: &Meta, message: Encoded) -> Body {
+        let now = self.bus.clock.now();
+        let (topic, info) = (Arc::clone(&self.topic.name), Arc::clone(&self.type_info));
+        Body::encoded(topic, info, self.meta(cause, now), self.end.expires(now), message)
+    }
+
+    /// The cause's meta with this publisher's stamp.
+    fn meta(&self, cause: &Meta, now: Now) -> Meta {
         let mut meta = *cause;
-        self.record_hop(&meta, now.tai);
         meta.stamp(self.hop, now.tai);
         meta.published = now.mono;
         meta.sequence = self.topic.next_sequence();
         meta
     }
 
-    fn record_hop(&self, cause: &Meta, now: Tai) {
-        let last = cause.last();
-        self.bus.stats.record_hop(last.hop, self.hop, now.since(last.at));
+    /// Pushes to every subscriber; those that have no room and must not miss it are given back.
+    fn push(&self, body: &Arc<Body>) -> Vec<End> {
+        let (full, deadline_begins) = self.topic.push(body, &self.end);
+        let now = body.meta.published;
+        let own_deadline_begins = self.end.deadline.as_ref().is_some_and(|deadline| deadline.note(now));
+        if deadline_begins || own_deadline_begins {
+            self.bus.watch.poke(&self.bus);
+        }
+        self.show_life(now);
+        if let Some((last, here)) = body.meta.last_hop() {
+            self.bus.stats.record_hop(last.hop, here.hop, here.at.since(last.at));
+        }
+        full
+    }
+
+    fn show_life(&self, now: Mono) {
+        if self.end.show_life(now) {
+            self.topic.tell_liveliness();
+            self.bus.watch.poke(&self.bus);
+        }
     }
 
     fn deliver(&self, body: Body, wait: Wait) -> Result<(), PublishError> {
         let body = Arc::new(body);
-        let full = self.topic.push(&body, &self.qos);
+        let full = self.push(&body);
         let missed: Vec<String> = full
             .iter()
-            .filter(|end| !deliver_late(end, &body, &wait))
+            .filter(|end| !deliver_late(end, &body, wait))
             .map(|end| end.subscription.owner.to_string())
             .collect();
         if missed.is_empty() {
@@ -167,21 +313,23 @@ impl UntypedPublisher {
 
     async fn deliver_async(&self, body: Body) {
         let body = Arc::new(body);
-        for end in self.topic.push(&body, &self.qos) {
+        let mut waiting = Waiting(self.push(&body));
+        while let Some(end) = waiting.0.last() {
             poll_fn(|context| {
                 let pushed = end.subscription.poll_push(end.queued(&body), context);
                 if pushed.is_ok() { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
+            waiting.0.pop();
         }
     }
 }
 
 /// Second try for a reliable subscriber that had no room; whether it got the sample.
-fn deliver_late(end: &End, body: &Arc<Body>, wait: &Wait) -> bool {
-    let block = match (wait, end.subscription.qos.reliability) {
-        (Wait::Block, Reliability::Reliable { block }) => block,
-        _ => std::time::Duration::ZERO,
+fn deliver_late(end: &End, body: &Arc<Body>, wait: Wait) -> bool {
+    let block = match wait {
+        Wait::Block => end.subscription.qos.block(),
+        Wait::Never => Duration::ZERO,
     };
     match end.subscription.push_blocking(end.queued(body), block) {
         Ok(()) => true,
@@ -192,8 +340,17 @@ fn deliver_late(end: &End, body: &Arc<Body>, wait: &Wait) -> bool {
     }
 }
 
+/// Subscribers that a task waits for. Those that are left when it is cancelled have lost the sample.
+struct Waiting(Vec<End>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|end| end.account.count_drop(DropReason::QueueFull));
+    }
+}
+
 impl Drop for UntypedPublisher {
     fn drop(&mut self) {
-        self.topic.remove_publisher(self.id);
+        self.topic.remove_publisher(&self.end);
     }
 }

@@ -5,6 +5,7 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use viaduct_messages::Message;
+use viaduct_units::Mono;
 
 use crate::encoded::Encoded;
 use crate::meta::Meta;
@@ -16,6 +17,8 @@ pub(crate) struct Body {
     pub(crate) topic: Arc<str>,
     pub(crate) type_info: Arc<TypeInfo>,
     pub(crate) meta: Meta,
+    /// When it is worth being delivered no more.
+    expires: Option<Mono>,
     /// The value; decoded by the first reader that wants it, where the publisher gave octets.
     value: OnceLock<Result<AnyMessage, Undecodable>>,
     /// The octets; encoded by the first reader that wants them, where the publisher gave a value.
@@ -23,12 +26,29 @@ pub(crate) struct Body {
 }
 
 impl Body {
-    pub(crate) fn typed(topic: Arc<str>, type_info: Arc<TypeInfo>, meta: Meta, value: AnyMessage) -> Self {
-        Self { topic, type_info, meta, value: OnceLock::from(Ok(value)), octets: OnceLock::new() }
+    pub(crate) fn typed(
+        topic: Arc<str>,
+        type_info: Arc<TypeInfo>,
+        meta: Meta,
+        expires: Option<Mono>,
+        value: AnyMessage,
+    ) -> Self {
+        Self { topic, type_info, meta, expires, value: OnceLock::from(Ok(value)), octets: OnceLock::new() }
     }
 
-    pub(crate) fn encoded(topic: Arc<str>, type_info: Arc<TypeInfo>, meta: Meta, octets: Encoded) -> Self {
-        Self { topic, type_info, meta, value: OnceLock::new(), octets: OnceLock::from(octets) }
+    pub(crate) fn encoded(
+        topic: Arc<str>,
+        type_info: Arc<TypeInfo>,
+        meta: Meta,
+        expires: Option<Mono>,
+        octets: Encoded,
+    ) -> Self {
+        Self { topic, type_info, meta, expires, value: OnceLock::new(), octets: OnceLock::from(octets) }
+    }
+
+    /// Whether its lifespan is over.
+    pub(crate) fn is_expired(&self, now: Mono) -> bool {
+        self.expires.is_some_and(|end| now > end)
     }
 
     /// The value as `M`.

@@ -5,17 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use hdrhistogram::Histogram;
+use arc_swap::ArcSwap;
 use serde::Serialize;
 use viaduct_units::Tai;
 
+use crate::latency::{Latency, Percentiles};
 use crate::meta::{HopName, Meta};
+use crate::qos::Qos;
 
 /// Pairs of places that are told apart; what comes later is counted under `other`. Stamps come from the network too.
 const HOP_PAIRS_MAX: usize = 256;
-
-/// Longest latency that a histogram tells apart; a longer one counts as this.
-const LATENCY_MAX: Duration = Duration::from_secs(60);
 
 /// A number that only grows, with its growth in the last second.
 #[derive(Debug, Default)]
@@ -39,7 +38,7 @@ impl Total {
         f64::from_bits(self.last_second.load(Ordering::Relaxed))
     }
 
-    fn tick(&self, seconds: f64) {
+    pub(crate) fn tick(&self, seconds: f64) {
         let value = self.value();
         let grown = value - self.at_last_tick.swap(value, Ordering::Relaxed).min(value);
         self.last_second.store((grown as f64 / seconds).to_bits(), Ordering::Relaxed);
@@ -68,87 +67,6 @@ impl Counter {
     }
 }
 
-/// Latencies of one hop: since the start, and of the last whole second.
-#[derive(Debug)]
-pub(crate) struct Latency {
-    windows: Mutex<Windows>,
-}
-
-#[derive(Debug)]
-struct Windows {
-    total: Histogram<u64>,
-    /// Fills until the next tick.
-    open: Histogram<u64>,
-    /// The last whole second.
-    closed: Histogram<u64>,
-}
-
-impl Default for Latency {
-    fn default() -> Self {
-        #[expect(clippy::expect_used, reason = "constant bounds: 1 us to a minute with two significant digits")]
-        let empty = Histogram::new_with_bounds(1_000, LATENCY_MAX.as_nanos() as u64, 2).expect("valid bounds");
-        Self { windows: Mutex::new(Windows { total: empty.clone(), open: empty.clone(), closed: empty }) }
-    }
-}
-
-impl Latency {
-    pub(crate) fn record(&self, latency: Duration) {
-        let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX);
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        windows.total.saturating_record(nanos);
-        windows.open.saturating_record(nanos);
-    }
-
-    fn tick(&self) {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
-        let Windows { open, closed, .. } = &mut *windows;
-        std::mem::swap(open, closed);
-        open.reset();
-    }
-
-    pub(crate) fn total(&self) -> Percentiles {
-        Percentiles::of(&self.windows.lock().unwrap_or_else(PoisonError::into_inner).total)
-    }
-
-    pub(crate) fn recent(&self) -> Percentiles {
-        Percentiles::of(&self.windows.lock().unwrap_or_else(PoisonError::into_inner).closed)
-    }
-}
-
-/// A distribution of latencies, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Percentiles {
-    /// Messages measured.
-    pub count: u64,
-    /// Median.
-    pub p50_us: f64,
-    /// 99th percentile.
-    pub p99_us: f64,
-    /// 99.9th percentile.
-    pub p999_us: f64,
-    /// Longest.
-    pub max_us: f64,
-    /// Arithmetic mean.
-    pub mean_us: f64,
-}
-
-impl Percentiles {
-    fn of(histogram: &Histogram<u64>) -> Self {
-        if histogram.is_empty() {
-            return Self::default();
-        }
-        let us = |nanos: u64| nanos as f64 / 1_000.0;
-        Self {
-            count: histogram.len(),
-            p50_us: us(histogram.value_at_quantile(0.5)),
-            p99_us: us(histogram.value_at_quantile(0.99)),
-            p999_us: us(histogram.value_at_quantile(0.999)),
-            max_us: us(histogram.max()),
-            mean_us: histogram.mean() / 1_000.0,
-        }
-    }
-}
-
 /// Component, name of the count, and the reason where the count is one of several.
 type CounterKey = (String, String, Option<String>);
 
@@ -156,8 +74,12 @@ type CounterKey = (String, String, Option<String>);
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     counters: RwLock<BTreeMap<CounterKey, Counter>>,
-    hops: RwLock<BTreeMap<(HopName, HopName), Arc<Latency>>>,
+    /// Read by every publisher, without a lock. Replaced as a whole by the first message of a new hop.
+    hops: ArcSwap<Hops>,
+    new_hop: Mutex<()>,
 }
+
+type Hops = BTreeMap<(HopName, HopName), Arc<Latency>>;
 
 impl Stats {
     pub(crate) fn counter(&self, component: &str, name: &str, reason: Option<&str>) -> Counter {
@@ -166,27 +88,27 @@ impl Stats {
         counters.entry(key).or_insert_with(|| Counter(Arc::default())).clone()
     }
 
-    /// The latencies from one place to another.
-    fn hop(&self, from: HopName, to: HopName) -> Arc<Latency> {
-        if let Some(known) = self.hops.read().unwrap_or_else(PoisonError::into_inner).get(&(from, to)) {
-            return Arc::clone(known);
+    pub(crate) fn record_hop(&self, from: HopName, to: HopName, latency: Duration) {
+        match self.hops.load().get(&(from, to)) {
+            Some(hop) => hop.record(latency),
+            None => self.new_hop(from, to).record(latency),
         }
-        let mut hops = self.hops.write().unwrap_or_else(PoisonError::into_inner);
-        let key = if hops.len() < HOP_PAIRS_MAX { (from, to) } else { (HopName::new("other"), HopName::new("other")) };
-        Arc::clone(hops.entry(key).or_default())
     }
 
-    pub(crate) fn record_hop(&self, from: HopName, to: HopName, latency: Duration) {
-        self.hop(from, to).record(latency);
+    fn new_hop(&self, from: HopName, to: HopName) -> Arc<Latency> {
+        let _one_at_a_time = self.new_hop.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut hops = Hops::clone(&self.hops.load());
+        let key = if hops.len() < HOP_PAIRS_MAX { (from, to) } else { (HopName::new("other"), HopName::new("other")) };
+        let hop = Arc::clone(hops.entry(key).or_default());
+        self.hops.store(Arc::new(hops));
+        hop
     }
 
     pub(crate) fn tick(&self, seconds: f64) {
         for counter in self.counters.read().unwrap_or_else(PoisonError::into_inner).values() {
             counter.0.tick(seconds);
         }
-        for hop in self.hops.read().unwrap_or_else(PoisonError::into_inner).values() {
-            hop.tick();
-        }
+        self.hops.load().values().for_each(|hop| hop.tick());
     }
 
     pub(crate) fn counter_snapshots(&self) -> Vec<CounterSnapshot> {
@@ -202,14 +124,13 @@ impl Stats {
     }
 
     pub(crate) fn hop_snapshots(&self) -> Vec<HopSnapshot> {
-        let hops = self.hops.read().unwrap_or_else(PoisonError::into_inner);
         let snapshot = |((from, to), latency): (&(HopName, HopName), &Arc<Latency>)| HopSnapshot {
             from: from.as_str().to_owned(),
             to: to.as_str().to_owned(),
             recent: latency.recent(),
             total: latency.total(),
         };
-        hops.iter().map(snapshot).collect()
+        self.hops.load().iter().map(snapshot).collect()
     }
 }
 
@@ -279,16 +200,37 @@ pub struct TopicSnapshot {
     /// Full name of its type; absent while nobody has said.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
-    /// The components that publish it.
-    pub publishers: Vec<String>,
+    /// Who publishes it.
+    pub publishers: Vec<PublisherSnapshot>,
     /// Samples published since the start.
     pub published: u64,
     /// Samples per second over the last whole second.
     pub rate_hz: f64,
+    /// Time between two samples, last whole second.
+    pub interval_recent: Percentiles,
+    /// Time between two samples, since the start.
+    pub interval_total: Percentiles,
     /// Samples that some subscriber did not get, all reasons together, subscribers that have ended included.
     pub dropped: u64,
     /// Who reads it.
     pub subscriptions: Vec<SubscriptionSnapshot>,
+}
+
+/// One publisher of a topic at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PublisherSnapshot {
+    /// The component that publishes.
+    pub publisher: String,
+    /// What it offers.
+    pub qos: Qos,
+    /// Whether it showed within its lease that it is alive; without a lease it is.
+    pub alive: bool,
+    /// Periods of its deadline without a sample; absent where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_missed: Option<u64>,
+    /// Times that it fell silent; absent where it has no lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub liveliness_lost: Option<u64>,
 }
 
 /// One subscription at one moment. A subscription to a pattern shows under each of its topics what became of the samples
@@ -299,12 +241,17 @@ pub struct SubscriptionSnapshot {
     pub subscriber: String,
     /// The name or pattern that it asked for.
     pub pattern: String,
+    /// What it asks for.
+    pub qos: Qos,
     /// Samples that the reader got.
     pub delivered: u64,
     /// Samples of the topic in the queue.
     pub queued: usize,
     /// Samples lost, by reason; reasons that never happened are absent.
     pub dropped: BTreeMap<&'static str, u64>,
+    /// Periods of its deadline without a sample; absent where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deadline_missed: Option<u64>,
     /// From publishing to taking, last whole second.
     pub recent: Percentiles,
     /// From publishing to taking, since the start.
@@ -324,31 +271,9 @@ pub struct BusSnapshot {
     pub counters: Vec<CounterSnapshot>,
 }
 
-/// The windows of topics and subscriptions move with those of counters and hops.
-pub(crate) fn tick_all<'a>(
-    seconds: f64,
-    totals: impl Iterator<Item = &'a Total>,
-    latencies: impl Iterator<Item = &'a Latency>,
-) {
-    totals.for_each(|total| total.tick(seconds));
-    latencies.for_each(Latency::tick);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_tick_closes_the_window() {
-        let latency = Latency::default();
-        latency.record(Duration::from_micros(100));
-        assert_eq!(latency.recent().count, 0, "the window is still open");
-        latency.tick();
-        latency.record(Duration::from_micros(900));
-        assert_eq!(latency.recent().count, 1);
-        assert!((latency.recent().p50_us - 100.0).abs() < 2.0);
-        assert_eq!(latency.total().count, 2);
-    }
 
     #[test]
     fn a_rate_is_the_growth_of_the_last_second() {

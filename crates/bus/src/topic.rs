@@ -1,14 +1,21 @@
-//! A topic: its type, its ends, and what it keeps for those who come late.
+//! A topic: its type, its ends, and what its publishers keep for those who come late.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
 
+use arc_swap::ArcSwap;
+use viaduct_units::Mono;
+
+use crate::deadline::stamp;
+use crate::events::QosEvent;
+use crate::latency::Latency;
 use crate::pool::Pool;
-use crate::qos::{Durability, Qos};
+use crate::publisher::PublisherEnd;
+use crate::qos::{Durability, QosMismatch};
 use crate::sample::Body;
 use crate::stats::{TopicSnapshot, Total};
-use crate::subscriber::{Account, DropReason, End, Subscription};
+use crate::subscription::{Account, DropReason, End, Role, Subscription};
 use crate::type_info::TypeInfo;
 
 pub(crate) struct Topic {
@@ -20,24 +27,29 @@ pub(crate) struct Topic {
     /// Samples that some subscription lost, also those of subscriptions that have ended.
     pub(crate) dropped: Arc<Total>,
     sequence: AtomicU64,
-    pub(crate) ends: RwLock<Ends>,
-    /// Newest samples of transient-local publishers, oldest first.
-    kept: Mutex<VecDeque<Arc<Body>>>,
+    /// When the last sample was published; 0 before the first.
+    last_published: AtomicU64,
+    /// Times between samples; made by the second one.
+    interval: OnceLock<Latency>,
+    ends: Mutex<Ends>,
+    /// Who reads, observers last. Changed under the lock of `ends`; publishers read it without a lock.
+    readers: ArcSwap<Vec<End>>,
 }
 
-/// Who publishes and who reads.
+/// Who publishes, and whether the topic is still the one of its name.
 #[derive(Default)]
-pub(crate) struct Ends {
-    pub(crate) publishers: Vec<PublisherEnd>,
-    /// Replaced as a whole, so that a publisher takes the list along and pushes without the lock.
-    pub(crate) subscriptions: Arc<[End]>,
+struct Ends {
+    publishers: Vec<Arc<PublisherEnd>>,
+    /// The bus has forgotten this topic: nobody may join it any more.
+    forgotten: bool,
 }
 
-#[derive(Clone)]
-pub(crate) struct PublisherEnd {
-    pub(crate) id: u64,
-    pub(crate) owner: Arc<str>,
-    pub(crate) qos: Qos,
+/// Why an end does not join a topic.
+pub(crate) enum JoinError {
+    /// The bus has forgotten the topic meanwhile; its name may have another one.
+    Forgotten,
+    /// The other end, and the policy that does not fit.
+    Mismatch(Arc<str>, QosMismatch),
 }
 
 impl Topic {
@@ -49,8 +61,10 @@ impl Topic {
             published: Total::default(),
             dropped: Arc::default(),
             sequence: AtomicU64::new(0),
-            ends: RwLock::default(),
-            kept: Mutex::default(),
+            last_published: AtomicU64::new(0),
+            interval: OnceLock::new(),
+            ends: Mutex::default(),
+            readers: ArcSwap::default(),
         }
     }
 
@@ -58,72 +72,185 @@ impl Topic {
         self.sequence.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back.
-    pub(crate) fn push(&self, body: &Arc<Body>, offered: &Qos) -> Vec<End> {
+    /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back. Whether somebody
+    /// has to watch a deadline that began with this sample comes with them.
+    pub(crate) fn push(&self, body: &Arc<Body>, from: &PublisherEnd) -> (Vec<End>, bool) {
         self.published.add(1);
-        let readers = self.keep_and_list_readers(body, offered);
-        let full = |end: &&End| end.subscription.push(end.queued(body)).is_err();
-        readers.iter().filter(full).cloned().collect()
+        let full = match from.qos.durability {
+            Durability::Volatile => push_to(&self.readers.load(), body),
+            Durability::TransientLocal => push_to(&self.keep_and_list_readers(body, from), body),
+        };
+        // From here on nobody waits for the sample.
+        let now = body.meta.published;
+        self.note_interval(now);
+        let first = self.readers.load().iter().filter_map(|end| end.account.deadline.as_ref()).any(|one| one.note(now));
+        (full, first)
+    }
+
+    fn note_interval(&self, now: Mono) {
+        let before = self.last_published.swap(stamp(now), Ordering::Relaxed);
+        if before != 0 {
+            let interval = Duration::from_nanos(stamp(now).saturating_sub(before));
+            self.interval.get_or_init(Latency::default).record(interval);
+        }
     }
 
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
-    fn keep_and_list_readers(&self, body: &Arc<Body>, offered: &Qos) -> Arc<[End]> {
-        let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
-        if offered.durability == Durability::TransientLocal {
-            self.keep(body, offered.depth());
-        }
-        Arc::clone(&ends.subscriptions)
+    fn keep_and_list_readers(&self, body: &Arc<Body>, from: &PublisherEnd) -> Arc<Vec<End>> {
+        let _ends = self.lock();
+        from.keep(body);
+        self.readers.load_full()
     }
 
-    fn keep(&self, body: &Arc<Body>, depth: usize) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        while kept.len() >= depth {
-            kept.pop_front();
+    /// Adds a publisher, if it serves every reader.
+    pub(crate) fn add_publisher(&self, publisher: &Arc<PublisherEnd>) -> Result<(), JoinError> {
+        let mut ends = self.lock();
+        if ends.forgotten {
+            return Err(JoinError::Forgotten);
         }
-        kept.push_back(Arc::clone(body));
-    }
-
-    /// Adds a reader; one that asked for transient local first gets what is kept.
-    ///
-    /// The write lock makes this one step for publishers: nothing is kept twice or missed in between.
-    pub(crate) fn add_subscription(&self, subscription: &Arc<Subscription>) {
-        let end = End { subscription: Arc::clone(subscription), account: Account::of_topic(&self.dropped) };
-        let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
-        if subscription.qos.durability == Durability::TransientLocal {
-            let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-            for body in kept.iter().skip(kept.len().saturating_sub(subscription.qos.depth())) {
-                // A fresh queue has room for its own depth, but a pattern's fills from several topics.
-                if let Err(refused) = subscription.enqueue(end.queued(body)) {
-                    refused.account.count_drop(DropReason::QueueFull);
-                }
-            }
+        for reader in self.readers.load().iter().map(|end| &end.subscription) {
+            let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&reader.owner), mismatch);
+            publisher.qos.serves(&reader.qos).map_err(mismatch)?;
         }
-        ends.subscriptions = ends.subscriptions.iter().chain([&end]).cloned().collect();
+        ends.publishers.push(Arc::clone(publisher));
         drop(ends);
-        subscription.wake();
+        self.tell_liveliness();
+        Ok(())
+    }
+
+    pub(crate) fn remove_publisher(&self, publisher: &Arc<PublisherEnd>) {
+        self.lock().publishers.retain(|end| !Arc::ptr_eq(end, publisher));
+        self.tell_liveliness();
+    }
+
+    /// Adds a reader, if every publisher serves it; one that asked for transient local first gets what is kept.
+    ///
+    /// The lock makes this one step for publishers: nothing is kept twice or missed in between. The caller wakes the reader.
+    pub(crate) fn add_subscription(&self, subscription: &Arc<Subscription>, now: Mono) -> Result<(), JoinError> {
+        let ends = self.lock();
+        if ends.forgotten {
+            return Err(JoinError::Forgotten);
+        }
+        for publisher in &ends.publishers {
+            let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&publisher.owner), mismatch);
+            publisher.qos.serves(&subscription.qos).map_err(mismatch)?;
+        }
+        let account = Account::new(&subscription.qos, &self.dropped);
+        let end = End { subscription: Arc::clone(subscription), account };
+        if subscription.qos.durability == Durability::TransientLocal {
+            give_kept(&ends.publishers, &end, now);
+        }
+        let mut readers = Vec::clone(&self.readers.load());
+        let observers = readers.iter().position(|other| other.subscription.role == Role::Observer);
+        let at = observers.filter(|_| subscription.role == Role::Reader).unwrap_or(readers.len());
+        readers.insert(at, end);
+        self.readers.store(Arc::new(readers));
+        Ok(())
     }
 
     pub(crate) fn remove_subscription(&self, subscription: &Arc<Subscription>) {
-        let mut ends = self.ends.write().unwrap_or_else(PoisonError::into_inner);
-        let others = ends.subscriptions.iter().filter(|other| !Arc::ptr_eq(&other.subscription, subscription));
-        ends.subscriptions = others.cloned().collect();
+        let _ends = self.lock();
+        let readers = self.readers.load();
+        let others = readers.iter().filter(|other| !Arc::ptr_eq(&other.subscription, subscription));
+        self.readers.store(Arc::new(others.cloned().collect()));
     }
 
-    pub(crate) fn remove_publisher(&self, id: u64) {
-        self.ends.write().unwrap_or_else(PoisonError::into_inner).publishers.retain(|end| end.id != id);
+    /// Ends the topic if nobody publishes it and nobody asked for it by its name; whether it ended.
+    pub(crate) fn forget(&self) -> bool {
+        let mut ends = self.lock();
+        let by_name = self.readers.load().iter().any(|end| end.subscription.pattern == self.name);
+        ends.forgotten = ends.publishers.is_empty() && !by_name;
+        ends.forgotten
     }
 
-    pub(crate) fn snapshot(&self) -> TopicSnapshot {
-        let ends = self.ends.read().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn readers(&self) -> Arc<Vec<End>> {
+        self.readers.load_full()
+    }
+
+    /// Tells what was missed until now; when somebody has to look again.
+    pub(crate) fn check_deadlines(&self, now: Mono) -> Option<Mono> {
+        let publishers = self.lock().publishers.clone();
+        let fell_silent = publishers.iter().filter(|publisher| publisher.check_life(now, &self.name)).count();
+        if fell_silent > 0 {
+            self.tell_liveliness();
+        }
+        let offered = publishers.iter().filter_map(|publisher| publisher.check_deadline(now, &self.name));
+        let requested = self.readers();
+        let requested = requested.iter().filter_map(|end| check_requested(end, now, &self.name));
+        let lives = publishers.iter().filter_map(|publisher| publisher.life_ends(now));
+        offered.chain(requested).chain(lives).min()
+    }
+
+    /// Tells readers how many publishers are alive.
+    pub(crate) fn tell_liveliness(&self) {
+        let (alive, not_alive) = self.liveliness();
+        for end in self.readers().iter() {
+            let event = || QosEvent::LivelinessChanged { topic: Arc::clone(&self.name), alive, not_alive };
+            end.subscription.events.emit(event);
+        }
+    }
+
+    fn liveliness(&self) -> (usize, usize) {
+        let ends = self.lock();
+        let alive = ends.publishers.iter().filter(|publisher| publisher.is_alive()).count();
+        (alive, ends.publishers.len() - alive)
+    }
+
+    pub(crate) fn tick(&self, seconds: f64) {
+        let readers = self.readers();
+        let accounts = || readers.iter().map(|end| &end.account);
+        let totals = [&self.published, &*self.dropped].into_iter();
+        totals.chain(accounts().flat_map(|account| account.totals())).for_each(|total| total.tick(seconds));
+        accounts().filter_map(|account| account.latency()).chain(self.interval.get()).for_each(Latency::tick);
+    }
+
+    pub(crate) fn snapshot(&self, now: Mono) -> TopicSnapshot {
+        let publishers = self.lock().publishers.clone();
         TopicSnapshot {
             topic: self.name.to_string(),
             type_name: self.type_info.get().map(|info| info.full_name().to_owned()),
-            publishers: ends.publishers.iter().map(|end| end.owner.to_string()).collect(),
+            publishers: publishers.iter().map(|end| end.snapshot(now)).collect(),
             published: self.published.value(),
             rate_hz: self.published.rate_hz(),
+            interval_recent: self.interval.get().map(Latency::recent).unwrap_or_default(),
+            interval_total: self.interval.get().map(Latency::total).unwrap_or_default(),
             dropped: self.dropped.value(),
-            subscriptions: ends.subscriptions.iter().map(End::snapshot).collect(),
+            subscriptions: self.readers().iter().map(|end| end.snapshot(now)).collect(),
         }
     }
+
+    fn lock(&self) -> MutexGuard<'_, Ends> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Pushes a sample to these readers; gives back those that must not miss it and have no room.
+fn push_to(readers: &[End], body: &Arc<Body>) -> Vec<End> {
+    let full = |end: &&End| end.subscription.push(end.queued(body)).is_err();
+    readers.iter().filter(full).cloned().collect()
+}
+
+/// Gives a late reader what the publishers keep, in the order of publishing, as much as its own depth takes.
+fn give_kept(publishers: &[Arc<PublisherEnd>], end: &End, now: Mono) {
+    let mut kept: Vec<_> = publishers.iter().flat_map(|publisher| publisher.kept()).collect();
+    kept.retain(|body| !body.is_expired(now));
+    kept.sort_unstable_by_key(|body| body.meta.sequence);
+    for body in kept.iter().skip(kept.len().saturating_sub(end.subscription.qos.depth())) {
+        // A fresh queue has room for its own depth, but a pattern's fills from several topics.
+        if let Err(refused) = end.subscription.enqueue(end.queued(body)) {
+            refused.account.count_drop(DropReason::QueueFull);
+        }
+    }
+}
+
+/// Tells a reader what it missed; when it misses the next.
+fn check_requested(end: &End, now: Mono, topic: &Arc<str>) -> Option<Mono> {
+    let deadline = end.account.deadline.as_ref()?;
+    let missed = deadline.take_missed(now);
+    if missed > 0 {
+        let event = || QosEvent::RequestedDeadlineMissed { topic: Arc::clone(topic), missed };
+        end.subscription.events.emit(event);
+    }
+    deadline.next_miss(now)
 }

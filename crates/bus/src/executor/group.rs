@@ -11,7 +11,8 @@ use viaduct_units::{Mono, Now};
 use super::{Executor, Next, Timers, Work};
 use crate::clock;
 use crate::sample::{Sample, UntypedSample};
-use crate::subscriber::{Notify, Subscriber, Subscription, UntypedSubscriber};
+use crate::subscriber::{Subscriber, UntypedSubscriber};
+use crate::subscription::{Notify, Subscription};
 
 /// Samples that one run of a group takes from one subscription before others get their turn.
 const SAMPLES_PER_RUN_MAX: usize = 64;

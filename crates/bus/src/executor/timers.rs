@@ -8,7 +8,7 @@ use viaduct_units::Mono;
 
 use super::scheduling::{Scheduling, SchedulingError};
 use crate::clock;
-use crate::subscriber::Notify;
+use crate::subscription::Notify;
 
 /// Wakes groups at absolute deadlines; clones are the same thread, which ends with the last of them.
 #[derive(Clone)]

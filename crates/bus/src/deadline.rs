@@ -1,0 +1,120 @@
+//! The deadline of one end at one topic: how many periods passed without a sample.
+//!
+//! Samples are noted by publishers, which must not wait, and looked at by the watch. Both touch atomics only.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use viaduct_units::Mono;
+
+/// Counts periods without a sample, from the first sample on.
+#[derive(Debug)]
+pub(crate) struct Deadline {
+    period_nanos: u64,
+    /// When the last sample came; 0 before the first.
+    last: AtomicU64,
+    /// Periods missed between two samples that both came.
+    missed_in_gaps: AtomicU64,
+    /// What the watch has told so far.
+    told: AtomicU64,
+}
+
+impl Deadline {
+    pub(crate) fn new(period: Duration) -> Self {
+        Self {
+            period_nanos: nanos(period).max(1),
+            last: AtomicU64::new(0),
+            missed_in_gaps: AtomicU64::new(0),
+            told: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes a sample; whether it is the first, from which on somebody has to watch.
+    pub(crate) fn note(&self, now: Mono) -> bool {
+        let now = stamp(now);
+        let before = self.last.swap(now, Ordering::AcqRel);
+        if before == 0 {
+            return true;
+        }
+        let missed = self.missed_within(now.saturating_sub(before));
+        if missed > 0 {
+            self.missed_in_gaps.fetch_add(missed, Ordering::AcqRel);
+        }
+        false
+    }
+
+    /// Periods missed that were not told yet. Only one thread at a time may ask.
+    pub(crate) fn take_missed(&self, now: Mono) -> u64 {
+        let missed = self.missed(now);
+        missed.saturating_sub(self.told.fetch_max(missed, Ordering::Relaxed))
+    }
+
+    /// Periods missed until now.
+    pub(crate) fn missed(&self, now: Mono) -> u64 {
+        loop {
+            let last = self.last.load(Ordering::Acquire);
+            let in_gaps = self.missed_in_gaps.load(Ordering::Acquire);
+            // A sample that came in between closed the gap that is about to be counted as open.
+            if self.last.load(Ordering::Acquire) == last {
+                let open = if last == 0 { 0 } else { self.missed_within(stamp(now).saturating_sub(last)) };
+                return in_gaps + open;
+            }
+        }
+    }
+
+    /// When the next period is missed if no sample comes.
+    pub(crate) fn next_miss(&self, now: Mono) -> Option<Mono> {
+        let last = self.last.load(Ordering::Acquire);
+        if last == 0 {
+            return None;
+        }
+        let missed = self.missed_within(stamp(now).saturating_sub(last));
+        let after = self.period_nanos.saturating_mul(missed + 1).saturating_add(1);
+        Some(Mono(Duration::from_nanos(last.saturating_add(after))))
+    }
+
+    /// A sample that comes exactly at the end of the period is in time.
+    fn missed_within(&self, elapsed: u64) -> u64 {
+        elapsed.saturating_sub(1) / self.period_nanos
+    }
+}
+
+/// A moment as a number that is never 0.
+pub(crate) fn stamp(moment: Mono) -> u64 {
+    nanos(moment.0).max(1)
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Mono {
+        Mono(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn nothing_is_missed_before_the_first_sample() {
+        let deadline = Deadline::new(Duration::from_millis(10));
+        assert_eq!((deadline.take_missed(at(1000)), deadline.next_miss(at(1000))), (0, None));
+        assert!(deadline.note(at(1000)));
+        assert!(!deadline.note(at(1010)));
+        assert_eq!(deadline.take_missed(at(1020)), 0, "the end of the period is in time");
+    }
+
+    #[test]
+    fn each_period_counts_once_whether_it_was_watched_or_not() {
+        let deadline = Deadline::new(Duration::from_millis(10));
+        deadline.note(at(100));
+        assert_eq!(deadline.take_missed(at(111)), 1);
+        assert_eq!(deadline.next_miss(at(111)), Some(Mono(Duration::from_nanos(120_000_001))));
+        deadline.note(at(145));
+        assert_eq!(deadline.take_missed(at(146)), 3, "110, 120, 130 and 140 passed, one was told");
+        deadline.note(at(190));
+        deadline.note(at(191));
+        assert_eq!((deadline.take_missed(at(192)), deadline.missed(at(192))), (4, 8));
+    }
+}

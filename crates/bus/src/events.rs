@@ -1,0 +1,132 @@
+//! What an end of a topic hears of the other ends: deadlines that were missed, publishers that came or went silent.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+
+use crossbeam_queue::ArrayQueue;
+
+use crate::subscription::Notify;
+
+/// Events that wait for their reader at most; the oldest makes room, and is counted.
+const EVENTS_MAX: usize = 64;
+
+/// Something that happened to the quality of service of a topic (the statuses of DDS 1.4, 2.2.4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QosEvent {
+    /// This publisher did not publish within its deadline.
+    OfferedDeadlineMissed {
+        /// The topic.
+        topic: Arc<str>,
+        /// Periods that passed without a sample since the last event.
+        missed: u64,
+    },
+    /// No sample came within this subscriber's deadline.
+    RequestedDeadlineMissed {
+        /// The topic.
+        topic: Arc<str>,
+        /// Periods that passed without a sample since the last event.
+        missed: u64,
+    },
+    /// This publisher did not show within its lease that it is alive.
+    LivelinessLost {
+        /// The topic.
+        topic: Arc<str>,
+    },
+    /// A publisher of this subscriber's topic came, went, fell silent, or came back.
+    LivelinessChanged {
+        /// The topic.
+        topic: Arc<str>,
+        /// Publishers that are alive now.
+        alive: usize,
+        /// Publishers that are there and silent.
+        not_alive: usize,
+    },
+}
+
+/// Reads the events of one publisher or subscriber. Clones read the same events: each event comes out once.
+#[derive(Clone)]
+pub struct Events {
+    queue: Arc<EventQueue>,
+}
+
+impl Events {
+    /// The next event, where one is there.
+    #[must_use]
+    pub fn try_next(&self) -> Option<QosEvent> {
+        self.queue.events.pop()
+    }
+
+    /// Events that made room for newer ones before anybody read them.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.queue.lost.load(Ordering::Relaxed)
+    }
+
+    /// Makes a callback group the reader; events that are there already wake it at once.
+    pub(crate) fn attach(&self, group: Weak<dyn Notify>) {
+        if self.queue.group.set(group).is_ok() && !self.queue.events.is_empty() {
+            self.queue.wake();
+        }
+    }
+}
+
+struct EventQueue {
+    events: ArrayQueue<QosEvent>,
+    lost: AtomicU64,
+    group: OnceLock<Weak<dyn Notify>>,
+}
+
+impl EventQueue {
+    fn wake(&self) {
+        if let Some(group) = self.group.get().and_then(Weak::upgrade) {
+            group.notify();
+        }
+    }
+}
+
+/// Where events go: nowhere until somebody wants to read them.
+#[derive(Default)]
+pub(crate) struct EventSlot {
+    queue: OnceLock<Arc<EventQueue>>,
+}
+
+impl EventSlot {
+    pub(crate) fn reader(&self) -> Events {
+        let queue = self.queue.get_or_init(|| {
+            Arc::new(EventQueue {
+                events: ArrayQueue::new(EVENTS_MAX),
+                lost: AtomicU64::new(0),
+                group: OnceLock::new(),
+            })
+        });
+        Events { queue: Arc::clone(queue) }
+    }
+
+    pub(crate) fn emit(&self, event: impl FnOnce() -> QosEvent) {
+        let Some(queue) = self.queue.get() else {
+            return;
+        };
+        if queue.events.force_push(event()).is_some() {
+            queue.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        queue.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_that_nobody_reads_are_bounded_and_counted() {
+        let slot = EventSlot::default();
+        slot.emit(|| unreachable!("nobody wants to read"));
+        let events = slot.reader();
+        for missed in 0..100 {
+            slot.emit(|| QosEvent::RequestedDeadlineMissed { topic: "t".into(), missed });
+        }
+        assert_eq!(events.lost(), 36);
+        let first = events.try_next();
+        assert_eq!(first, Some(QosEvent::RequestedDeadlineMissed { topic: "t".into(), missed: 36 }));
+    }
+}
