@@ -9,10 +9,27 @@ use viaduct_units::{Mono, Now, Tai};
 /// The start from which [`Mono`] counts.
 static START: OnceLock<Instant> = OnceLock::new();
 
-/// Both clocks, now.
+/// How long the difference between the two clocks is taken as known. Within it a disciplined clock drifts by less than
+/// 5 us (500 ppm, adjtimex(2)); a step of the system's time is seen after it.
+const OFFSET_AGE_MAX: Duration = Duration::from_millis(10);
+
+/// Atomic time minus monotonic time, in nanoseconds, and when that was read. A pair from two readings is as good as one.
+static OFFSET_NANOS: AtomicI64 = AtomicI64::new(0);
+static OFFSET_READ_NANOS: AtomicI64 = AtomicI64::new(i64::MIN);
+
+/// Both clocks, now. Reads one clock where the other was read a moment ago: messages ask for both, many times a second.
 #[must_use]
 pub fn now() -> Now {
-    Now { mono: mono(), tai: tai() }
+    let mono = mono();
+    let mono_nanos = i64::try_from(mono.0.as_nanos()).unwrap_or(i64::MAX);
+    let age = mono_nanos.saturating_sub(OFFSET_READ_NANOS.load(Ordering::Relaxed));
+    if age < OFFSET_AGE_MAX.as_nanos() as i64 {
+        return Now { mono, tai: Tai::from_nanos(mono_nanos.saturating_add(OFFSET_NANOS.load(Ordering::Relaxed))) };
+    }
+    let tai = tai();
+    OFFSET_NANOS.store(tai.nanos().saturating_sub(mono_nanos), Ordering::Relaxed);
+    OFFSET_READ_NANOS.store(mono_nanos, Ordering::Relaxed);
+    Now { mono, tai }
 }
 
 /// The monotonic clock, now.
@@ -78,5 +95,20 @@ impl ManualClock {
     pub fn now(&self) -> Now {
         let nanos = self.nanos.load(Ordering::SeqCst);
         Now { mono: Mono(Duration::from_nanos(nanos.unsigned_abs())), tai: Tai::from_nanos(nanos) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_clocks_are_those_of_the_system() {
+        for _ in 0..1000 {
+            let (before, now, after) = (tai(), now(), tai());
+            // The offset was read by two calls with something between them.
+            let slack = Duration::from_secs(1);
+            assert!(before <= now.tai.plus(slack) && now.tai <= after.plus(slack), "{before:?} {now:?} {after:?}");
+        }
     }
 }
