@@ -24,6 +24,7 @@ mod bus;
 pub mod clock;
 mod encoded;
 mod executor;
+pub mod memory;
 mod meta;
 mod pool;
 mod publisher;
