@@ -11,6 +11,7 @@ use viaduct_units::Mono;
 
 use crate::clock;
 use crate::meta::HopName;
+use crate::pool::{PoolError, PoolSize, PoolSnapshot};
 use crate::publisher::{Publisher, UntypedPublisher};
 use crate::qos::{Qos, QosMismatch};
 use crate::stats::{BusSnapshot, Counter, Hop, Stats, Total, tick_all};
@@ -177,6 +178,15 @@ impl Bus {
             subscription.close();
         }
         Ok(subscriber)
+    }
+
+    /// Makes the buffers of a topic, before the first loan. Without this the topic's pool grows as it is used.
+    ///
+    /// # Errors
+    /// Not a topic's name, a size that a pool cannot have, a pool that is sized or in use already, or no memory.
+    pub fn size_pool(&self, topic: &str, size: PoolSize) -> Result<PoolSnapshot, PoolError> {
+        names::check_name(topic).map_err(OpenError::Name)?;
+        self.inner.topic(topic)?.pool.size(topic, size)
     }
 
     /// A counter of a component; the same names give the same counter.

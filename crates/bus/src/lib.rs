@@ -18,7 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is not here: sockets, files, configuration, tokio. The clock is read here and nowhere below ([`clock::now`]).
+//! What is not here: sockets, files (but the kernel's account of a pool's pages), configuration, tokio. The clock is read here and nowhere below ([`clock::now`]).
 
 mod bus;
 pub mod clock;
@@ -32,6 +32,7 @@ mod qos;
 mod sample;
 mod stats;
 mod subscriber;
+mod sync;
 mod topic;
 mod type_info;
 
@@ -42,7 +43,10 @@ pub use executor::{
     Timers,
 };
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
-pub use pool::{Loan, LoanError};
+pub use pool::{
+    LOAN_OCTETS_MAX, Loan, LoanError, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolError, PoolSize, PoolSnapshot,
+    RegionSnapshot,
+};
 pub use publisher::{PublishError, Publisher, UntypedPublisher};
 pub use qos::{Durability, History, Qos, QosMismatch, Reliability};
 pub use sample::{Sample, UntypedSample};

@@ -12,7 +12,7 @@ use crate::bus::Inner;
 use crate::clock;
 use crate::encoded::Encoded;
 use crate::meta::{HopName, Meta};
-use crate::pool::{LOAN_OCTETS_MAX, Loan, LoanError};
+use crate::pool::{Loan, LoanError};
 use crate::qos::{Qos, Reliability};
 use crate::sample::Body;
 use crate::subscriber::{DropReason, End};
@@ -46,14 +46,9 @@ impl<M: Message> Publisher<M> {
     /// Lends a buffer from the topic's pool, to be filled in place.
     ///
     /// # Errors
-    /// The pool's buffers are all in use, or the length is absurd.
+    /// The pool's buffers are all in use, or the length is more than one of them has.
     pub fn loan(&self, length: usize) -> Result<Loan, LoanError> {
-        let topic = || self.inner.topic.name.to_string();
-        if length > LOAN_OCTETS_MAX {
-            return Err(LoanError::TooLong { topic: topic(), length });
-        }
-        let exhausted = || LoanError::Exhausted { topic: topic() };
-        self.inner.topic.pool.lend(length).ok_or_else(exhausted)
+        self.inner.topic.pool.lend(&self.inner.topic.name, length)
     }
 
     /// Publishes a message that has its origin here, now. Waits where a reliable subscriber's queue is full.

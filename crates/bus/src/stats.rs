@@ -10,6 +10,7 @@ use serde::Serialize;
 use viaduct_units::Tai;
 
 use crate::meta::{HopName, Meta};
+use crate::pool::PoolSnapshot;
 
 /// Pairs of places that are told apart; what comes later is counted under `other`. Stamps come from the network too.
 const HOP_PAIRS_MAX: usize = 256;
@@ -287,6 +288,9 @@ pub struct TopicSnapshot {
     pub rate_hz: f64,
     /// Samples that some subscriber did not get, all reasons together, subscribers that have ended included.
     pub dropped: u64,
+    /// Its buffers; absent while none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolSnapshot>,
     /// Who reads it.
     pub subscriptions: Vec<SubscriptionSnapshot>,
 }

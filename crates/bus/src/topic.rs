@@ -15,7 +15,7 @@ pub(crate) struct Topic {
     pub(crate) name: Arc<str>,
     /// Set by the first publisher or typed subscriber.
     pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Pool,
     pub(crate) published: Total,
     /// Samples that some subscription lost, also those of subscriptions that have ended.
     pub(crate) dropped: Arc<Total>,
@@ -45,7 +45,7 @@ impl Topic {
         Self {
             name: name.into(),
             type_info: OnceLock::new(),
-            pool: Arc::default(),
+            pool: Pool::default(),
             published: Total::default(),
             dropped: Arc::default(),
             sequence: AtomicU64::new(0),
@@ -123,6 +123,7 @@ impl Topic {
             published: self.published.value(),
             rate_hz: self.published.rate_hz(),
             dropped: self.dropped.value(),
+            pool: self.pool.snapshot(),
             subscriptions: ends.subscriptions.iter().map(End::snapshot).collect(),
         }
     }
