@@ -11,6 +11,7 @@ use viaduct_units::Mono;
 
 use crate::clock::Clock;
 use crate::meta::HopName;
+use crate::pool::{PoolError, PoolSize, PoolSnapshot};
 use crate::publisher::{Publisher, PublisherEnd, UntypedPublisher};
 use crate::qos::{Qos, QosMismatch};
 use crate::stats::{BusSnapshot, Counter, Hop, Stats};
@@ -241,6 +242,15 @@ impl Bus {
     /// moved by hand.
     pub fn check_deadlines(&self) {
         self.inner.check_deadlines(self.inner.clock.mono());
+    }
+
+    /// Makes the buffers of a topic, before the first loan. Without this the topic's pool grows as it is used.
+    ///
+    /// # Errors
+    /// Not a topic's name, a size that a pool cannot have, a pool that is sized or in use already, or no memory.
+    pub fn size_pool(&self, topic: &str, size: PoolSize) -> Result<PoolSnapshot, PoolError> {
+        names::check_name(topic).map_err(OpenError::Name)?;
+        self.inner.topic(topic, None, "")?.pool.size(topic, size)
     }
 
     /// A counter of a component; the same names give the same counter.

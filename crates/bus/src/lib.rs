@@ -18,7 +18,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is not here: sockets, files, configuration, tokio. The clock is read here and nowhere below ([`clock::now`]).
+//! What is not here: sockets, files (but the kernel's account of a pool's pages), configuration, tokio. The clock is read here and nowhere below ([`clock::now`]).
 
 mod bus;
 pub mod clock;
@@ -27,6 +27,7 @@ mod encoded;
 mod events;
 mod executor;
 mod latency;
+pub mod memory;
 mod meta;
 mod pool;
 mod publisher;
@@ -35,6 +36,7 @@ mod sample;
 mod stats;
 mod subscriber;
 mod subscription;
+mod sync;
 mod topic;
 mod type_info;
 mod watch;
@@ -49,7 +51,10 @@ pub use executor::{
 };
 pub use latency::Percentiles;
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
-pub use pool::{Loan, LoanError};
+pub use pool::{
+    LOAN_OCTETS_MAX, Loan, LoanError, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolError, PoolSize, PoolSnapshot,
+    RegionSnapshot,
+};
 pub use publisher::{PublishError, Publisher, UntypedPublisher};
 pub use qos::{BLOCK_DEFAULT, Durability, History, Liveliness, Qos, QosMismatch, Reliability};
 pub use sample::{Sample, UntypedSample};

@@ -16,7 +16,7 @@ use crate::deadline::{Deadline, stamp};
 use crate::encoded::Encoded;
 use crate::events::{EventSlot, Events, QosEvent};
 use crate::meta::{HopName, Meta};
-use crate::pool::{LOAN_OCTETS_MAX, Loan, LoanError};
+use crate::pool::{Loan, LoanError};
 use crate::qos::{Liveliness, Qos};
 use crate::sample::Body;
 use crate::stats::{PublisherSnapshot, Total};
@@ -51,14 +51,9 @@ impl<M: Message> Publisher<M> {
     /// Lends a buffer from the topic's pool, to be filled in place.
     ///
     /// # Errors
-    /// The pool's buffers are all in use, or the length is absurd.
+    /// The pool's buffers are all in use, or the length is more than one of them has.
     pub fn loan(&self, length: usize) -> Result<Loan, LoanError> {
-        let topic = || self.inner.topic.name.to_string();
-        if length > LOAN_OCTETS_MAX {
-            return Err(LoanError::TooLong { topic: topic(), length });
-        }
-        let exhausted = || LoanError::Exhausted { topic: topic() };
-        self.inner.topic.pool.lend(length).ok_or_else(exhausted)
+        self.inner.topic.pool.lend(&self.inner.topic.name, length)
     }
 
     /// Publishes a message that has its origin here, now. Waits where a reliable subscriber's queue is full.

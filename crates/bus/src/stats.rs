@@ -11,6 +11,7 @@ use viaduct_units::Tai;
 
 use crate::latency::{Latency, Percentiles};
 use crate::meta::{HopName, Meta};
+use crate::pool::PoolSnapshot;
 use crate::qos::Qos;
 
 /// Pairs of places that are told apart; what comes later is counted under `other`. Stamps come from the network too.
@@ -212,6 +213,9 @@ pub struct TopicSnapshot {
     pub interval_total: Percentiles,
     /// Samples that some subscriber did not get, all reasons together, subscribers that have ended included.
     pub dropped: u64,
+    /// Its buffers; absent while none was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolSnapshot>,
     /// Who reads it.
     pub subscriptions: Vec<SubscriptionSnapshot>,
 }

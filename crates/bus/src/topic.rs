@@ -22,7 +22,7 @@ pub(crate) struct Topic {
     pub(crate) name: Arc<str>,
     /// Set by the first publisher or typed subscriber.
     pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
-    pub(crate) pool: Arc<Pool>,
+    pub(crate) pool: Pool,
     pub(crate) published: Total,
     /// Samples that some subscription lost, also those of subscriptions that have ended.
     pub(crate) dropped: Arc<Total>,
@@ -57,7 +57,7 @@ impl Topic {
         Self {
             name: name.into(),
             type_info: OnceLock::new(),
-            pool: Arc::default(),
+            pool: Pool::default(),
             published: Total::default(),
             dropped: Arc::default(),
             sequence: AtomicU64::new(0),
@@ -216,6 +216,7 @@ impl Topic {
             interval_recent: self.interval.get().map(Latency::recent).unwrap_or_default(),
             interval_total: self.interval.get().map(Latency::total).unwrap_or_default(),
             dropped: self.dropped.value(),
+            pool: self.pool.snapshot(),
             subscriptions: self.readers().iter().map(|end| end.snapshot(now)).collect(),
         }
     }

@@ -83,6 +83,7 @@ impl Scheduling {
         let (own, thread_name) = (self.clone(), name.to_owned());
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let outcome = own.apply(&thread_name);
+            crate::memory::prefault_own_stack();
             let start = outcome.is_ok();
             // The starter waits for this report, so it is there to receive it.
             let _ = report.send(outcome);

@@ -1,0 +1,297 @@
+//! Buffers that are filled in place and reused.
+//!
+//! A topic whose pool was sized before its first loan has one region of memory, mapped and touched at once, cut into
+//! buffers of one length: lending takes a number from a list without a lock, and no page is missing when it is filled.
+//! A topic that nobody sized grows its buffers as they are asked for.
+
+mod free_list;
+mod growing;
+mod huge_pages;
+mod sys;
+mod usage;
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use crate::bus::OpenError;
+use growing::{Growing, Grown, LOANS_MAX};
+use sys::{Slot, Slots};
+use usage::Usage;
+
+/// Longest buffer that is lent, 1 GiB: longer than any frame of a sensor, so a longer one is a mistake of whoever asks.
+pub const LOAN_OCTETS_MAX: usize = 1 << 30;
+
+/// Octets of all buffers of one pool together at most, 4 GiB: they are all made real at the start.
+pub const POOL_OCTETS_MAX: usize = 4 << 30;
+
+/// Buffers of one sized pool at most.
+pub const POOL_BUFFERS_MAX: usize = 65_536;
+
+/// Why a buffer is not lent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LoanError {
+    /// Every buffer of the topic's pool is still in use: a reader holds samples for too long.
+    #[error("all {buffers} buffers of topic `{topic}` are in use: a subscriber holds its samples")]
+    Exhausted {
+        /// The topic.
+        topic: String,
+        /// Buffers of its pool.
+        buffers: usize,
+    },
+    /// The length is more than a buffer of the topic's pool has, or more than any message can have.
+    #[error("a loan of {length} octets is longer than the {octets} of a buffer of topic `{topic}`{}", remedy(topic, *octets))]
+    TooLong {
+        /// The topic.
+        topic: String,
+        /// The length that was asked for, in octets.
+        length: usize,
+        /// Octets of the longest loan of this topic.
+        octets: usize,
+    },
+}
+
+/// Where a class below the longest possible one is changed.
+fn remedy(topic: &str, octets: usize) -> String {
+    if octets < LOAN_OCTETS_MAX { format!("; `topics.{topic}.pool.octets` makes them longer") } else { String::new() }
+}
+
+/// Why a pool is not sized.
+#[derive(Debug, thiserror::Error)]
+pub enum PoolError {
+    /// There can be no such topic.
+    #[error(transparent)]
+    Topic(#[from] OpenError),
+    /// No buffers, too many of them, or buffers of no octets or of too many.
+    #[error(
+        "topic `{topic}`: a pool has 1 to {POOL_BUFFERS_MAX} buffers of 1 to {LOAN_OCTETS_MAX} octets, together at most \
+         {POOL_OCTETS_MAX}, and not {} of {}", size.buffers, size.octets
+    )]
+    Size {
+        /// The topic.
+        topic: String,
+        /// What was asked for.
+        size: PoolSize,
+    },
+    /// The topic's pool is sized already, or it has lent buffers of any length before.
+    #[error("topic `{topic}`: a pool is sized once, before the first loan")]
+    TooLate {
+        /// The topic.
+        topic: String,
+    },
+    /// The system gives no memory.
+    #[error("topic `{topic}`: no memory for {} buffers of {} octets: {cause}", size.buffers, size.octets)]
+    Memory {
+        /// The topic.
+        topic: String,
+        /// What was asked for.
+        size: PoolSize,
+        /// What the system says.
+        cause: std::io::Error,
+    },
+}
+
+/// Buffers of one length, made before the first loan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolSize {
+    /// How many may be out at a time, in the hands of publishers, queues and readers together: 1 to
+    /// [`POOL_BUFFERS_MAX`].
+    pub buffers: usize,
+    /// Octets of the longest loan, 1 to [`LOAN_OCTETS_MAX`].
+    pub octets: usize,
+    /// Whether to ask the kernel for huge pages where the buffers together are as long as one (2 MiB).
+    pub huge_pages: bool,
+}
+
+impl PoolSize {
+    /// So many buffers of so many octets, in huge pages where the kernel gives them.
+    #[must_use]
+    pub const fn new(buffers: usize, octets: usize) -> Self {
+        Self { buffers, octets, huge_pages: true }
+    }
+
+    /// Octets of all buffers together; `None` for a size that a pool cannot have.
+    #[must_use]
+    pub fn region_octets(&self) -> Option<usize> {
+        let counts = (1..=POOL_BUFFERS_MAX).contains(&self.buffers) && (1..=LOAN_OCTETS_MAX).contains(&self.octets);
+        let region = sys::stride(self.octets)?.checked_mul(self.buffers)?;
+        (counts && region <= POOL_OCTETS_MAX).then_some(region)
+    }
+}
+
+/// A pool of buffers at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PoolSnapshot {
+    /// Buffers that may be out at a time.
+    pub buffers: usize,
+    /// Octets of the longest loan.
+    pub octets: usize,
+    /// Memory of a sized pool; absent where the pool grows on demand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub region: Option<RegionSnapshot>,
+    /// Buffers that are out now.
+    pub lent: usize,
+    /// Most that were out at a time.
+    pub most_lent: usize,
+    /// Loans that were refused because all buffers were out.
+    pub exhausted: u64,
+}
+
+/// Memory of a sized pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct RegionSnapshot {
+    /// Octets of all pages.
+    pub octets: usize,
+    /// Octets of them that were in huge pages when the pool had been made, by the kernel's own account.
+    pub huge_octets: usize,
+}
+
+/// The buffers of one topic. A buffer comes back when the last reader lets go.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    /// Decided by the first loan, or before it by a size.
+    kind: OnceLock<Kind>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Sized(Arc<Slots>, RegionSnapshot),
+    Growing(Arc<Growing>),
+}
+
+impl Pool {
+    /// Makes the buffers.
+    pub(crate) fn size(&self, topic: &str, size: PoolSize) -> Result<PoolSnapshot, PoolError> {
+        let too_late = || PoolError::TooLate { topic: topic.to_owned() };
+        if self.kind.get().is_some() {
+            return Err(too_late());
+        }
+        let kind = Kind::sized(topic, size)?;
+        let snapshot = kind.snapshot();
+        self.kind.set(kind).map_err(|_| too_late())?;
+        Ok(snapshot)
+    }
+
+    /// Lends a buffer of `length` octets. Its content is whatever was there before.
+    pub(crate) fn lend(&self, topic: &str, length: usize) -> Result<Loan, LoanError> {
+        let kind = self.kind.get_or_init(|| Kind::Growing(Arc::default()));
+        let octets = kind.octets();
+        if length > octets {
+            return Err(LoanError::TooLong { topic: topic.to_owned(), length, octets });
+        }
+        let memory = match kind {
+            Kind::Sized(slots, _) => slots.lend().map(Memory::Slot),
+            Kind::Growing(growing) => growing.lend(length).map(Memory::Grown),
+        };
+        let exhausted = || LoanError::Exhausted { topic: topic.to_owned(), buffers: kind.buffers() };
+        Ok(Loan { buffer: Buffer { memory: memory.ok_or_else(exhausted)?, length } })
+    }
+
+    /// What is lent; `None` where no buffer was asked for yet.
+    pub(crate) fn snapshot(&self) -> Option<PoolSnapshot> {
+        self.kind.get().map(Kind::snapshot)
+    }
+}
+
+impl Kind {
+    fn sized(topic: &str, size: PoolSize) -> Result<Self, PoolError> {
+        if size.region_octets().is_none() {
+            return Err(PoolError::Size { topic: topic.to_owned(), size });
+        }
+        let refused = |cause| PoolError::Memory { topic: topic.to_owned(), size, cause };
+        let slots = Slots::new(size).map_err(refused)?;
+        let addresses = slots.addresses();
+        let region = RegionSnapshot { octets: addresses.len(), huge_octets: huge_pages::octets_in(addresses) };
+        Ok(Self::Sized(Arc::new(slots), region))
+    }
+
+    fn buffers(&self) -> usize {
+        match self {
+            Self::Sized(slots, _) => slots.size().buffers,
+            Self::Growing(_) => LOANS_MAX,
+        }
+    }
+
+    fn octets(&self) -> usize {
+        match self {
+            Self::Sized(slots, _) => slots.size().octets,
+            Self::Growing(_) => LOAN_OCTETS_MAX,
+        }
+    }
+
+    fn usage(&self) -> &Usage {
+        match self {
+            Self::Sized(slots, _) => &slots.usage,
+            Self::Growing(growing) => &growing.usage,
+        }
+    }
+
+    fn snapshot(&self) -> PoolSnapshot {
+        let region = match self {
+            Self::Sized(_, region) => Some(*region),
+            Self::Growing(_) => None,
+        };
+        let (buffers, octets, usage) = (self.buffers(), self.octets(), self.usage());
+        let (lent, most_lent, exhausted) = (usage.lent(), usage.most_lent(), usage.exhausted());
+        PoolSnapshot { buffers, octets, region, lent, most_lent, exhausted }
+    }
+}
+
+/// A buffer to be filled in place and then [frozen](Loan::freeze) into a field of a message.
+#[derive(Debug)]
+pub struct Loan {
+    buffer: Buffer,
+}
+
+impl Loan {
+    /// Ends the filling. The octets can be shared from here on; the buffer returns to its pool with the last of them.
+    #[must_use]
+    pub fn freeze(self) -> Bytes {
+        Bytes::from_owner(self.buffer)
+    }
+}
+
+impl Deref for Loan {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.buffer.as_ref()
+    }
+}
+
+impl DerefMut for Loan {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        let whole = match &mut self.buffer.memory {
+            Memory::Slot(slot) => slot.octets_mut(),
+            Memory::Grown(grown) => &mut grown.memory,
+        };
+        &mut whole[..self.buffer.length]
+    }
+}
+
+#[derive(Debug)]
+struct Buffer {
+    memory: Memory,
+    length: usize,
+}
+
+#[derive(Debug)]
+enum Memory {
+    Slot(Slot),
+    Grown(Grown),
+}
+
+impl AsRef<[u8]> for Buffer {
+    fn as_ref(&self) -> &[u8] {
+        let whole = match &self.memory {
+            Memory::Slot(slot) => slot.octets(),
+            Memory::Grown(grown) => &grown.memory,
+        };
+        &whole[..self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests;

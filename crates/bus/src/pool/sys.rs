@@ -1,0 +1,190 @@
+//! One mapping of memory, cut into buffers of one size. All that is unsafe about the pools is here: the mapping, and that
+//! a [`Slot`] is the only one that touches its buffer.
+
+#![expect(unsafe_code, reason = "mapping memory, and cutting it into buffers that are lent one by one")]
+
+use std::io;
+use std::ops::Range;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use super::PoolSize;
+use super::free_list::FreeList;
+use super::usage::Usage;
+
+/// Octets of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is an alignment and no more.
+const HUGE_PAGE_OCTETS: usize = 2 << 20;
+
+/// Buffers begin at a cache line, so that no two share one.
+const ALIGNMENT: usize = 64;
+
+/// Private memory of which every page is there.
+///
+/// ```text
+/// |  guard  |  memory, aligned  |  guard  |
+/// ```
+/// The guards cannot be touched: an overrun stops at them, and the kernel never joins the memory with a neighbour, so
+/// what it tells of the mapping it tells of this memory.
+#[derive(Debug)]
+struct Region {
+    /// Begin of the mapping with its guards.
+    mapping: NonNull<libc::c_void>,
+    mapping_octets: usize,
+    /// Offset and length of the memory in it.
+    memory: Range<usize>,
+}
+
+// SAFETY: the mapping belongs to the region and to no thread; only `Slot` touches the memory.
+unsafe impl Send for Region {}
+// SAFETY: a shared region gives its address away and no access.
+unsafe impl Sync for Region {}
+
+impl Region {
+    fn map(octets: usize, huge_pages: bool) -> io::Result<Self> {
+        let page = page_octets();
+        let alignment = if octets >= HUGE_PAGE_OCTETS { HUGE_PAGE_OCTETS.max(page) } else { page };
+        let octets = octets.next_multiple_of(alignment);
+        let mapping_octets = octets + alignment + 2 * page;
+        let mapping = reserve(mapping_octets)?;
+        let address = mapping.as_ptr() as usize;
+        let start = (address + page).next_multiple_of(alignment) - address;
+        let region = Self { mapping, mapping_octets, memory: start..start + octets };
+        if huge_pages && octets >= HUGE_PAGE_OCTETS {
+            region.ask_for_huge_pages();
+        }
+        region.open()?;
+        region.touch(page);
+        Ok(region)
+    }
+
+    fn at(&self, offset: usize) -> *mut libc::c_void {
+        // SAFETY: offsets are below the end of the memory, which is inside the mapping.
+        unsafe { self.mapping.as_ptr().byte_add(self.memory.start + offset) }
+    }
+
+    /// A kernel without huge pages refuses, and the memory then has small ones, which the snapshot shows.
+    fn ask_for_huge_pages(&self) {
+        // SAFETY: the range is inside the own mapping, and the advice changes how pages are made, not what is in them.
+        unsafe { libc::madvise(self.at(0), self.memory.len(), libc::MADV_HUGEPAGE) };
+    }
+
+    /// Makes the memory accessible. Comes after the advice, because locked memory gets its pages right here.
+    fn open(&self) -> io::Result<()> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the range is inside the own mapping, to which no reference is out yet.
+        match unsafe { libc::mprotect(self.at(0), self.memory.len(), access) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// Writes to every page, so that none is missing when a publisher writes to it.
+    fn touch(&self, page: usize) {
+        for offset in (0..self.memory.len()).step_by(page) {
+            // SAFETY: the octet is inside the open memory, to which no reference is out yet.
+            unsafe { self.at(offset).cast::<u8>().write_volatile(0) };
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is the own one, and whoever touches it holds the region alive.
+        unsafe { libc::munmap(self.mapping.as_ptr(), self.mapping_octets) };
+    }
+}
+
+/// Address space that cannot be touched yet and costs no memory.
+fn reserve(octets: usize) -> io::Result<NonNull<libc::c_void>> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a new mapping at an address of the kernel's choice; no memory of ours is involved.
+    let address = unsafe { libc::mmap(null_mut(), octets, libc::PROT_NONE, flags, -1, 0) };
+    if address == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(address).ok_or_else(|| io::Error::other("the system maps memory at address 0"))
+}
+
+fn page_octets() -> usize {
+    // SAFETY: asks the system for a number.
+    let octets = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(octets).unwrap_or(4096)
+}
+
+/// Buffers of one size, side by side in one region. The region lives until the last of them is back.
+#[derive(Debug)]
+pub(super) struct Slots {
+    region: Region,
+    size: PoolSize,
+    free: FreeList,
+    pub(super) usage: Usage,
+}
+
+impl Slots {
+    /// Maps and touches the memory.
+    pub(super) fn new(size: PoolSize) -> io::Result<Self> {
+        let region_octets = size.region_octets().ok_or(io::ErrorKind::InvalidInput)?;
+        let region = Region::map(region_octets, size.huge_pages)?;
+        // A size with a region has at most `POOL_BUFFERS_MAX` buffers.
+        let free = FreeList::full(size.buffers as u32);
+        Ok(Self { region, size, free, usage: Usage::default() })
+    }
+
+    pub(super) const fn size(&self) -> PoolSize {
+        self.size
+    }
+
+    /// Addresses of the region.
+    pub(super) fn addresses(&self) -> Range<usize> {
+        let start = self.region.at(0) as usize;
+        start..start + self.region.memory.len()
+    }
+
+    /// Lends the buffer that came back last; `None` when all are out.
+    pub(super) fn lend(self: &Arc<Self>) -> Option<Slot> {
+        let Some(number) = self.free.pop() else {
+            self.usage.count_exhausted();
+            return None;
+        };
+        self.usage.count_loan();
+        Some(Slot { slots: Arc::clone(self), number })
+    }
+}
+
+/// Octets from one buffer to the next.
+pub(super) const fn stride(octets: usize) -> Option<usize> {
+    octets.checked_next_multiple_of(ALIGNMENT)
+}
+
+/// One buffer in one hand; it returns to its pool when it is dropped.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Arc<Slots>,
+    /// Popped from the free list, and pushed there again by `drop` and by nothing else: no other slot has it.
+    number: u32,
+}
+
+impl Slot {
+    pub(super) fn octets(&self) -> &[u8] {
+        // SAFETY: the buffer is inside the region, which lives as long as `slots`, and was written when it was mapped; no
+        // other slot has its number, so it is only written through `&mut self`.
+        unsafe { std::slice::from_raw_parts(self.start(), self.slots.size.octets) }
+    }
+
+    pub(super) fn octets_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `&mut self` is the only reference to the only slot with that number.
+        unsafe { std::slice::from_raw_parts_mut(self.start(), self.slots.size.octets) }
+    }
+
+    fn start(&self) -> *mut u8 {
+        let stride = self.slots.size.octets.next_multiple_of(ALIGNMENT);
+        self.slots.region.at(self.number as usize * stride).cast()
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.slots.usage.count_return();
+        self.slots.free.push(self.number);
+    }
+}

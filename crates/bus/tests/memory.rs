@@ -1,0 +1,77 @@
+//! What a process does with its memory. Alone in its own process, because all of it holds for the whole of one.
+
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
+use nix::sys::resource::{UsageWho, getrusage};
+use viaduct_bus::{Bus, Executor, GroupBuilder, Qos, Scheduling, Timers, memory};
+use viaduct_messages::foxglove::Log;
+
+fn page_faults() -> i64 {
+    getrusage(UsageWho::RUSAGE_THREAD).unwrap().minor_page_faults()
+}
+
+/// Faults of a thread that uses that much of its stack.
+fn faults_of_using(octets: usize) -> i64 {
+    let before = page_faults();
+    use_stack(octets);
+    page_faults() - before
+}
+
+#[inline(never)]
+fn use_stack(octets: usize) {
+    let mut frame = [1_u8; 4096];
+    std::hint::black_box(&mut frame);
+    if octets > 4096 {
+        use_stack(octets - 4096);
+    }
+    std::hint::black_box(&mut frame);
+}
+
+const STACK: usize = 512 * 1024;
+
+#[test]
+fn a_prefaulted_stack_faults_no_more() {
+    let faults = |prefault| {
+        let used = move || {
+            memory::prefault_stack(prefault);
+            faults_of_using(STACK)
+        };
+        std::thread::spawn(used).join().unwrap()
+    };
+    assert_eq!(faults(STACK + 256 * 1024), 0);
+    assert!(faults(0) > 64, "a fresh stack has no pages");
+}
+
+#[test]
+fn more_than_the_stack_is_as_much_as_it_has() {
+    let thread = std::thread::Builder::new().stack_size(256 * 1024);
+    thread.spawn(|| memory::prefault_stack(usize::MAX)).unwrap().join().unwrap();
+}
+
+#[test]
+fn a_thread_of_the_bus_prefaults_what_was_asked_for() {
+    memory::prefault_new_stacks(STACK + 256 * 1024);
+    let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
+    let executor = Executor::thread("reader", &Scheduling::default()).unwrap();
+    let (sender, faults) = std::sync::mpsc::channel();
+    let mut group = GroupBuilder::default();
+    group.on(bus.subscribe::<Log>("log", Qos::keep_last(1), "reader").unwrap(), move |(), _, _| {
+        sender.send(faults_of_using(STACK)).unwrap();
+    });
+    let _group = group.build("reader", (), &executor, &timers, |_| ());
+    bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap().publish(Log::default()).unwrap();
+    assert_eq!(faults.recv().unwrap(), 0);
+}
+
+#[test]
+fn freed_memory_is_found_again_with_its_pages() {
+    let kept = memory::keep_freed_memory();
+    assert_eq!(kept, cfg!(target_env = "gnu"));
+    let faults_of_a_buffer = || {
+        let before = page_faults();
+        std::hint::black_box(vec![1_u8; 8 << 20]);
+        page_faults() - before
+    };
+    let (first, second) = (faults_of_a_buffer(), faults_of_a_buffer());
+    assert!(!kept || second < first.max(512) / 32, "{first} faults, then {second}");
+}
