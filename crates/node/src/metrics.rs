@@ -5,7 +5,7 @@
 
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use viaduct_bus::{BusSnapshot, Percentiles};
+use viaduct_bus::{BusSnapshot, Percentiles, PublisherSnapshot, SubscriptionSnapshot, TopicSnapshot};
 
 /// The snapshot in the text format of Prometheus.
 pub(crate) fn render(snapshot: &BusSnapshot) -> String {
@@ -16,26 +16,7 @@ pub(crate) fn render(snapshot: &BusSnapshot) -> String {
 
 fn record(snapshot: &BusSnapshot) {
     let node = || snapshot.node.clone();
-    for topic in &snapshot.topics {
-        counter!("viaduct_topic_published_total", "node" => node(), "topic" => topic.topic.clone())
-            .absolute(topic.published);
-        for end in &topic.subscriptions {
-            let labels = [
-                ("node", node()),
-                ("topic", topic.topic.clone()),
-                ("subscriber", end.subscriber.clone()),
-                ("pattern", end.pattern.clone()),
-            ];
-            counter!("viaduct_subscription_delivered_total", &labels).absolute(end.delivered);
-            gauge!("viaduct_subscription_queued", &labels).set(end.queued as f64);
-            for (reason, count) in &end.dropped {
-                let mut labels = labels.to_vec();
-                labels.push(("reason", (*reason).to_owned()));
-                counter!("viaduct_subscription_dropped_total", &labels).absolute(*count);
-            }
-            latency("viaduct_subscription_latency_seconds", &labels, &end.total);
-        }
-    }
+    snapshot.topics.iter().for_each(|topic| record_topic(&snapshot.node, topic));
     for hop in &snapshot.hops {
         let labels = [("node", node()), ("from", hop.from.clone()), ("to", hop.to.clone())];
         latency("viaduct_hop_latency_seconds", &labels, &hop.total);
@@ -45,6 +26,44 @@ fn record(snapshot: &BusSnapshot) {
         labels.extend(count.reason.clone().map(|reason| ("reason", reason)));
         counter!(format!("viaduct_component_{}_total", count.name), &labels).absolute(count.value);
     }
+}
+
+fn record_topic(node: &str, topic: &TopicSnapshot) {
+    let labels = [("node", node.to_owned()), ("topic", topic.topic.clone())];
+    counter!("viaduct_topic_published_total", &labels).absolute(topic.published);
+    latency("viaduct_topic_interval_seconds", &labels, &topic.interval_total);
+    if let Some(pool) = &topic.pool {
+        gauge!("viaduct_pool_buffers", &labels).set(pool.buffers as f64);
+        gauge!("viaduct_pool_lent", &labels).set(pool.lent as f64);
+        counter!("viaduct_pool_exhausted_total", &labels).absolute(pool.exhausted);
+    }
+    topic.publishers.iter().for_each(|end| record_publisher(&labels, end));
+    topic.subscriptions.iter().for_each(|end| record_subscription(&labels, end));
+}
+
+fn record_publisher(topic: &[(&'static str, String)], end: &PublisherSnapshot) {
+    let labels = [topic, &[("publisher", end.publisher.clone())]].concat();
+    gauge!("viaduct_publisher_alive", &labels).set(f64::from(u8::from(end.alive)));
+    if let Some(missed) = end.deadline_missed {
+        counter!("viaduct_publisher_deadline_missed_total", &labels).absolute(missed);
+    }
+    if let Some(lost) = end.liveliness_lost {
+        counter!("viaduct_publisher_liveliness_lost_total", &labels).absolute(lost);
+    }
+}
+
+fn record_subscription(topic: &[(&'static str, String)], end: &SubscriptionSnapshot) {
+    let labels = [topic, &[("subscriber", end.subscriber.clone()), ("pattern", end.pattern.clone())]].concat();
+    counter!("viaduct_subscription_delivered_total", &labels).absolute(end.delivered);
+    gauge!("viaduct_subscription_queued", &labels).set(end.queued as f64);
+    for (reason, count) in &end.dropped {
+        let labels = [&labels[..], &[("reason", (*reason).to_owned())]].concat();
+        counter!("viaduct_subscription_dropped_total", &labels).absolute(*count);
+    }
+    if let Some(missed) = end.deadline_missed {
+        counter!("viaduct_subscription_deadline_missed_total", &labels).absolute(missed);
+    }
+    latency("viaduct_subscription_latency_seconds", &labels, &end.total);
 }
 
 /// A distribution as a Prometheus summary names it (`quantile`, `_count`, `_sum`). The facade has no summary that takes
