@@ -31,14 +31,15 @@ mod qos;
 mod sample;
 mod stats;
 mod subscriber;
+mod sync;
 mod topic;
 mod type_info;
 
 pub use bus::{Bus, OpenError};
 pub use encoded::Encoded;
 pub use executor::{
-    CallbackGroup, CallbackPanic, Executor, GroupBuilder, Priority, Scheduling, SchedulingError, SchedulingPolicy,
-    Timers,
+    CallbackGroup, CallbackPanic, CallbackSnapshot, Executor, GroupBuilder, Priority, Scheduling, SchedulingError,
+    SchedulingPolicy, TimerSnapshot, Timers, TooManyGroups,
 };
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
 pub use pool::{Loan, LoanError};

@@ -9,6 +9,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 use viaduct_units::Tai;
 
+use crate::executor::{CallbackSnapshot, Callbacks};
 use crate::meta::{HopName, Meta};
 
 /// Pairs of places that are told apart; what comes later is counted under `other`. Stamps come from the network too.
@@ -157,6 +158,7 @@ type CounterKey = (String, String, Option<String>);
 pub(crate) struct Stats {
     counters: RwLock<BTreeMap<CounterKey, Counter>>,
     hops: RwLock<BTreeMap<(HopName, HopName), Arc<Latency>>>,
+    pub(crate) callbacks: Callbacks,
 }
 
 impl Stats {
@@ -181,6 +183,7 @@ impl Stats {
     }
 
     pub(crate) fn tick(&self, seconds: f64) {
+        self.callbacks.tick(seconds);
         for counter in self.counters.read().unwrap_or_else(PoisonError::into_inner).values() {
             counter.0.tick(seconds);
         }
@@ -322,6 +325,8 @@ pub struct BusSnapshot {
     pub hops: Vec<HopSnapshot>,
     /// Counters by component, name and reason.
     pub counters: Vec<CounterSnapshot>,
+    /// Callbacks in the order in which their groups were built.
+    pub callbacks: Vec<CallbackSnapshot>,
 }
 
 /// The windows of topics and subscriptions move with those of counters and hops.
