@@ -265,6 +265,10 @@ impl Bus {
         Hop::new(name, Arc::clone(&self.inner.stats))
     }
 
+    pub(crate) fn stats(&self) -> &Arc<Stats> {
+        &self.inner.stats
+    }
+
     /// Ends a window of one second (or of `seconds`): rates and recent latencies are those of the window that ended.
     pub fn tick(&self, seconds: f64) {
         self.inner.stats.tick(seconds);
@@ -280,6 +284,7 @@ impl Bus {
             topics: self.inner.all_topics().iter().map(|topic| topic.snapshot(now)).collect(),
             hops: self.inner.stats.hop_snapshots(),
             counters: self.inner.stats.counter_snapshots(),
+            callbacks: self.inner.stats.callbacks.snapshots(),
         }
     }
 

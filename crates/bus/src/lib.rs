@@ -46,8 +46,8 @@ pub use clock::{Clock, ManualClock};
 pub use encoded::Encoded;
 pub use events::{Events, QosEvent};
 pub use executor::{
-    CallbackGroup, CallbackPanic, Executor, GroupBuilder, Priority, Scheduling, SchedulingError, SchedulingPolicy,
-    Timers,
+    CallbackGroup, CallbackPanic, CallbackSnapshot, Executor, GroupBuilder, Priority, Scheduling, SchedulingError,
+    SchedulingPolicy, TimerSnapshot, Timers, TooManyGroups,
 };
 pub use latency::Percentiles;
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};

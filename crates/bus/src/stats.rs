@@ -9,6 +9,7 @@ use arc_swap::ArcSwap;
 use serde::Serialize;
 use viaduct_units::Tai;
 
+use crate::executor::{CallbackSnapshot, Callbacks};
 use crate::latency::{Latency, Percentiles};
 use crate::meta::{HopName, Meta};
 use crate::pool::PoolSnapshot;
@@ -78,6 +79,7 @@ pub(crate) struct Stats {
     /// Read by every publisher, without a lock. Replaced as a whole by the first message of a new hop.
     hops: ArcSwap<Hops>,
     new_hop: Mutex<()>,
+    pub(crate) callbacks: Callbacks,
 }
 
 type Hops = BTreeMap<(HopName, HopName), Arc<Latency>>;
@@ -106,6 +108,7 @@ impl Stats {
     }
 
     pub(crate) fn tick(&self, seconds: f64) {
+        self.callbacks.tick(seconds);
         for counter in self.counters.read().unwrap_or_else(PoisonError::into_inner).values() {
             counter.0.tick(seconds);
         }
@@ -273,6 +276,8 @@ pub struct BusSnapshot {
     pub hops: Vec<HopSnapshot>,
     /// Counters by component, name and reason.
     pub counters: Vec<CounterSnapshot>,
+    /// Callbacks in the order in which their groups were built.
+    pub callbacks: Vec<CallbackSnapshot>,
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-use viaduct_bus::{Bus, Executor, GroupBuilder, Priority, Qos, Scheduling, SchedulingPolicy, Timers};
+use viaduct_bus::{Bus, CallbackSnapshot, Executor, GroupBuilder, Priority, Qos, Scheduling, SchedulingPolicy, Timers};
 use viaduct_messages::foxglove::Log;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ fn callbacks_of_one_group_never_meet_and_miss_nothing() {
     let bus = Bus::new("test");
     let (executor, timers) = (Executor::pool("pool", 4).unwrap(), Timers::start().unwrap());
     let inside = Arc::new(AtomicUsize::new(0));
-    let mut builder = GroupBuilder::<usize>::default();
+    let mut builder = GroupBuilder::<usize>::new(&bus);
     for index in 0..4 {
         let reader = bus.subscribe::<Log>(&format!("log/{index}"), Qos::reliable(16, PATIENCE), "group").unwrap();
         let inside = Arc::clone(&inside);
@@ -38,7 +38,7 @@ fn callbacks_of_one_group_never_meet_and_miss_nothing() {
             inside.fetch_sub(1, Ordering::SeqCst);
         });
     }
-    let group = builder.build("group", 0, &executor, &timers, |panic| panic!("{panic:?}"));
+    let group = builder.build("group", 0, &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     let writers: Vec<_> = (0..4)
         .map(|index| {
             let writer = bus.publisher::<Log>(&format!("log/{index}"), Qos::reliable(16, PATIENCE), "writer").unwrap();
@@ -57,9 +57,9 @@ fn inline_callbacks_run_before_publish_returns() {
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(1), "inline").unwrap();
     let writer = bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap();
     let (said, heard) = mpsc::channel();
-    let mut builder = GroupBuilder::<()>::default();
+    let mut builder = GroupBuilder::<()>::new(&bus);
     builder.on(reader, move |(), _, _| said.send(std::thread::current().id()).unwrap());
-    let _group = builder.build("inline", (), &Executor::inline(), &timers, |panic| panic!("{panic:?}"));
+    let _group = builder.build("inline", (), &Executor::inline(), &timers, |panic| panic!("{panic:?}")).unwrap();
     writer.publish(log("x")).unwrap();
     assert_eq!(heard.try_recv(), Ok(std::thread::current().id()));
 }
@@ -72,33 +72,234 @@ fn a_thread_executor_is_a_thread_of_its_own_name() {
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(1), "lidar").unwrap();
     let writer = bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap();
     let (said, heard) = mpsc::channel();
-    let mut builder = GroupBuilder::<()>::default();
+    let mut builder = GroupBuilder::<()>::new(&bus);
     builder.on(reader, move |(), _, _| said.send(std::thread::current().name().map(str::to_owned)).unwrap());
-    let _group = builder.build("lidar", (), &executor, &timers, |panic| panic!("{panic:?}"));
+    let _group = builder.build("lidar", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     writer.publish(log("x")).unwrap();
     assert_eq!(heard.recv_timeout(PATIENCE), Ok(Some("lidar".to_owned())));
 }
 
 #[test]
 fn a_core_that_is_not_there_is_refused_by_name() {
-    let scheduling = Scheduling { policy: SchedulingPolicy::Other, cpus: vec![1023] };
+    let scheduling = Scheduling { cpus: vec![1023], ..Scheduling::default() };
     let refused = Executor::thread("lidar", &scheduling).err().unwrap().to_string();
     assert!(refused.starts_with("thread `lidar` cannot run on cores [1023]"), "{refused}");
     assert_eq!(Priority::new(0), None);
     assert_eq!(Priority::new(100), None);
 }
 
+/// Executors with threads of both kinds, and the one without.
+fn executors() -> [(&'static str, Executor); 3] {
+    [
+        ("thread", Executor::thread("own", &Scheduling::default()).unwrap()),
+        ("pool", Executor::pool("pool", 2).unwrap()),
+        ("inline", Executor::inline()),
+    ]
+}
+
+fn callback(bus: &Bus, component: &str, callback: &str) -> CallbackSnapshot {
+    let of = |found: &CallbackSnapshot| found.component == component && found.callback == callback;
+    bus.snapshot().callbacks.into_iter().find(of).expect("the callback is measured")
+}
+
 #[test]
-fn a_timer_ticks_by_its_period() {
-    let (executor, timers) = (Executor::pool("pool", 1).unwrap(), Timers::start().unwrap());
+fn deadlines_do_not_drift_and_those_that_are_missed_are_counted() {
+    let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
+    for (name, executor) in executors() {
+        let period = Duration::from_millis(2);
+        let (said, heard) = mpsc::channel();
+        let mut builder = GroupBuilder::<u32>::new(&bus);
+        builder.every(period, move |calls, now| {
+            *calls += 1;
+            // The third call makes the group miss deadlines.
+            std::thread::sleep(if *calls == 3 { 5 * period } else { period / 4 });
+            said.send(now.mono).unwrap_or_default();
+        });
+        let group = builder.build(name, 0, &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
+        let ticks: Vec<_> = (0..40).map(|_| heard.recv_timeout(PATIENCE).unwrap()).collect();
+        assert!(group.drain(patience()), "{name}");
+        let measured = callback(&bus, name, "every 2ms");
+        let timer = measured.timer.expect("timers are measured as such");
+        let calls = group.end(patience()).unwrap();
+        assert!(timer.skipped >= 4, "{name}: {timer:?}");
+        assert_eq!((measured.total.count, timer.lateness_total.count), (calls.into(), calls.into()), "{name}");
+        // Each call begins at or after a deadline of the grid that the first one lies on, and no deadline has two: as many
+        // periods have passed as there were calls and skipped deadlines, however late each was.
+        let passed = ticks[39].since(ticks[0]).as_secs_f64() / period.as_secs_f64();
+        assert!(passed > 38.0 + 4.0 - 1.0, "{name}: {passed}");
+        let lateness_us = timer.lateness_total.max_us;
+        assert!(passed <= 39.0 + timer.skipped as f64 + lateness_us / 2000.0 + 0.1, "{name}: {passed} {timer:?}");
+    }
+}
+
+#[test]
+fn a_thread_wakes_itself_for_its_timers_and_still_takes_samples() {
+    let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
+    let executor = Executor::thread("own", &Scheduling::default()).unwrap();
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(8), "writer").unwrap();
     let (said, heard) = mpsc::channel();
-    let mut builder = GroupBuilder::<()>::default();
-    builder.every(Duration::from_millis(2), move |(), now| said.send(now.mono).unwrap());
-    let group = builder.build("timer", (), &executor, &timers, |panic| panic!("{panic:?}"));
-    let ticks: Vec<_> = (0..20).map(|_| heard.recv_timeout(PATIENCE).unwrap()).collect();
-    let _ = group.end(patience());
-    // Nineteen periods of 2 ms lie between the first and the last, however late each was.
-    assert!(ticks[19].since(ticks[0]) >= Duration::from_millis(36));
+    let groups: Vec<_> = (0..3)
+        .map(|index| {
+            let mut builder = GroupBuilder::<()>::new(&bus);
+            let (tick, sample) = (said.clone(), said.clone());
+            builder
+                .every(Duration::from_millis(1 + index), move |(), _| tick.send((index, "tick")).unwrap_or_default());
+            let reader = bus.subscribe::<Log>("log", Qos::keep_last(8), "own").unwrap();
+            builder.on(reader, move |(), _, _| sample.send((index, "sample")).unwrap_or_default());
+            builder.build("own", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap()
+        })
+        .collect();
+    writer.publish(log("x")).unwrap();
+    let mut seen = std::collections::BTreeMap::<_, usize>::new();
+    while seen.len() < 6 || seen.values().any(|count| *count < 1) || seen[&(0, "tick")] < 5 {
+        *seen.entry(heard.recv_timeout(PATIENCE).unwrap()).or_default() += 1;
+    }
+    assert!((0..3).all(|index| seen[&(index, "sample")] == 1), "{seen:?}");
+    drop(groups);
+}
+
+#[test]
+fn runs_longer_than_the_budget_are_counted() {
+    let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(8), "writer").unwrap();
+    let mut builder = GroupBuilder::<()>::new(&bus);
+    builder.budget(Duration::from_millis(200));
+    for _ in 0..2 {
+        builder.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "group").unwrap(), |(), sample, _| {
+            std::thread::sleep(if sample.message == "slow" { Duration::from_millis(210) } else { Duration::ZERO });
+        });
+    }
+    let group = builder.build("group", (), &Executor::inline(), &timers, |panic| panic!("{panic:?}")).unwrap();
+    ["quick", "slow", "quick"].into_iter().for_each(|text| writer.publish(log(text)).unwrap());
+    bus.tick(1.0);
+    for name in ["log", "log #2"] {
+        let measured = callback(&bus, "group", name);
+        assert_eq!((measured.total.count, measured.recent.count, measured.budget_us), (3, 3, Some(200_000.0)));
+        assert!(measured.overruns >= 1 && measured.total.max_us >= 209_000.0, "{measured:?}");
+        assert_eq!(measured.timer, None);
+    }
+    drop(group);
+    assert_eq!(bus.snapshot().callbacks, [], "the callbacks of a group that has ended are shown");
+}
+
+#[test]
+fn an_executor_says_how_many_groups_are_too_many_and_takes_new_ones_for_old() {
+    let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
+    let executor = Executor::pool("vision", 2).unwrap();
+    let build =
+        |name: &str| GroupBuilder::<()>::new(&bus).build(name, (), &executor, &timers, |panic| panic!("{panic:?}"));
+    let mut groups: Vec<_> = (0..256).map(|index| build(&format!("group-{index}")).unwrap()).collect();
+    let refused = build("one-more").err().unwrap().to_string();
+    assert_eq!(refused, "executor `vision` has 256 callback groups already; `one-more` would be one more");
+    // Every second one goes, and its place is taken; all the same each group sees its own samples alone.
+    let mut index = 0;
+    groups.retain(|_| {
+        index += 1;
+        index % 2 == 0
+    });
+    let writer = bus.publisher::<Log>("log", Qos::keep_last(8), "writer").unwrap();
+    let newcomers: Vec<_> = (0..128)
+        .map(|_| {
+            let mut builder = GroupBuilder::<usize>::new(&bus);
+            builder.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "group").unwrap(), |count, _, _| *count += 1);
+            builder.build("newcomer", 0, &executor, &timers, |panic| panic!("{panic:?}")).unwrap()
+        })
+        .collect();
+    (0..3).for_each(|_| writer.publish(log("x")).unwrap());
+    for group in newcomers {
+        assert!(group.wait_until_idle(patience()));
+        assert_eq!(group.end(patience()), Some(3));
+    }
+}
+
+#[test]
+fn a_policy_without_the_right_to_it_is_refused_and_the_thread_runs() {
+    // Rights are a thread's own: the executor's thread has those of the one that starts it.
+    let tried = std::thread::spawn(|| {
+        sys::give_up_real_time();
+        let policy = SchedulingPolicy::Fifo(Priority::new(10).unwrap());
+        let executor = Executor::thread("lidar", &Scheduling { policy, ..Scheduling::default() }).unwrap();
+        let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
+        let (said, heard) = mpsc::channel();
+        let mut builder = GroupBuilder::<()>::new(&bus);
+        builder.every(Duration::from_millis(1), move |(), _| said.send(sys::policy()).unwrap_or_default());
+        let _group = builder.build("lidar", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
+        assert_eq!(heard.recv_timeout(PATIENCE), Ok(sys::OTHER));
+        executor.refused().map(ToString::to_string)
+    });
+    let refused = tried.join().unwrap().expect("the executor says nothing of the refusal");
+    assert!(refused.starts_with("thread `lidar` gets no real-time priority: "), "{refused}");
+    assert!(refused.contains("CAP_SYS_NICE") && refused.contains("LimitRTPRIO="), "{refused}");
+    assert!(Executor::thread("calm", &Scheduling::default()).unwrap().refused().is_none());
+}
+
+#[test]
+fn a_thread_has_the_policy_and_the_stack_that_it_was_asked_for() {
+    let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
+    for policy in [SchedulingPolicy::Fifo, SchedulingPolicy::RoundRobin] {
+        let policy = policy(Priority::new(3).unwrap());
+        let scheduling = Scheduling { policy, prefault_stack_octets: 8 << 20, ..Scheduling::default() };
+        let executor = Executor::thread("deep", &scheduling).unwrap();
+        let (said, heard) = mpsc::channel();
+        let mut builder = GroupBuilder::<()>::new(&bus);
+        builder.every(Duration::from_millis(1), move |(), _| said.send(sys::policy()).unwrap_or_default());
+        let _group = builder.build("deep", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
+        let found = heard.recv_timeout(PATIENCE).unwrap();
+        let expected = match policy {
+            _ if executor.refused().is_some() => sys::OTHER,
+            SchedulingPolicy::Fifo(_) => sys::FIFO,
+            _ => sys::ROUND_ROBIN,
+        };
+        assert_eq!(found, expected, "{policy:?}");
+    }
+}
+
+/// System calls of the tests.
+mod sys {
+    #![allow(unsafe_code, reason = "system calls")]
+
+    pub(crate) const OTHER: i32 = libc::SCHED_OTHER;
+    pub(crate) const FIFO: i32 = libc::SCHED_FIFO;
+    pub(crate) const ROUND_ROBIN: i32 = libc::SCHED_RR;
+
+    /// `CAP_SYS_NICE` and the version of the call's layout (capget(2)).
+    const CAP_SYS_NICE: u32 = 23;
+    const VERSION_3: u32 = 0x2008_0522;
+
+    #[repr(C)]
+    struct Header {
+        version: u32,
+        thread: i32,
+    }
+
+    #[repr(C)]
+    #[derive(Clone, Copy, Default)]
+    struct Rights {
+        effective: u32,
+        permitted: u32,
+        inheritable: u32,
+    }
+
+    /// The policy of the calling thread.
+    pub(crate) fn policy() -> i32 {
+        // SAFETY: 0 is the calling thread; the call takes nothing else.
+        unsafe { libc::sched_getscheduler(0) }
+    }
+
+    /// Takes the right to real-time policies from the calling thread and those that it starts.
+    pub(crate) fn give_up_real_time() {
+        let header = Header { version: VERSION_3, thread: 0 };
+        let mut rights = [Rights::default(); 2];
+        let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the calls read and write the values that stand here, which have the layout of capget(2) version 3 and of
+        // getrlimit(2).
+        unsafe {
+            assert_eq!(libc::syscall(libc::SYS_capget, &raw const header, rights.as_mut_ptr()), 0);
+            rights[0].effective &= !(1 << CAP_SYS_NICE);
+            assert_eq!(libc::syscall(libc::SYS_capset, &raw const header, rights.as_ptr()), 0);
+            assert_eq!(libc::setrlimit(libc::RLIMIT_RTPRIO, &raw const none), 0);
+        }
+    }
 }
 
 #[test]
@@ -107,17 +308,17 @@ fn a_panic_is_reported_once_and_ends_the_group_alone() {
     let (executor, timers) = (Executor::pool("pool", 2).unwrap(), Timers::start().unwrap());
     let writer = bus.publisher::<Log>("log", Qos::keep_last(8), "writer").unwrap();
     let (panics, heard) = mpsc::channel();
-    let mut bad = GroupBuilder::<()>::default();
+    let mut bad = GroupBuilder::<()>::new(&bus);
     bad.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "bad").unwrap(), |(), sample, _| {
         panic!("cannot stand {}", sample.message);
     });
-    let bad = bad.build("bad", (), &executor, &timers, move |panic| panics.send(panic).unwrap());
+    let bad = bad.build("bad", (), &executor, &timers, move |panic| panics.send(panic).unwrap()).unwrap();
     let (said, good_heard) = mpsc::channel();
-    let mut good = GroupBuilder::<()>::default();
+    let mut good = GroupBuilder::<()>::new(&bus);
     good.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "good").unwrap(), move |(), sample, _| {
         said.send(sample.message.clone()).unwrap();
     });
-    let _good = good.build("good", (), &executor, &timers, |panic| panic!("{panic:?}"));
+    let _good = good.build("good", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     writer.publish(log("one")).unwrap();
     let panic = heard.recv_timeout(PATIENCE).unwrap();
     assert_eq!((&*panic.group, &*panic.message), ("bad", "cannot stand one"));
@@ -133,12 +334,12 @@ fn a_panic_on_the_publishers_thread_ends_the_group_and_not_the_publisher() {
     let bus = Bus::new("test");
     let timers = Timers::start().unwrap();
     let (panics, heard) = mpsc::channel();
-    let mut bad = GroupBuilder::<()>::default();
+    let mut bad = GroupBuilder::<()>::new(&bus);
     bad.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "bad").unwrap(), |(), sample, _| {
         panic!("cannot stand {}", sample.message);
     });
     bad.on_untyped(bus.subscribe_untyped("**", Qos::keep_last(8), "bad").unwrap(), |(), _, _| {});
-    let _bad = bad.build("bad", (), &Executor::inline(), &timers, move |panic| panics.send(panic).unwrap());
+    let _bad = bad.build("bad", (), &Executor::inline(), &timers, move |panic| panics.send(panic).unwrap()).unwrap();
     let good = bus.subscribe::<Log>("log", Qos::keep_last(8), "good").unwrap();
     let writer = bus.publisher::<Log>("log", Qos::keep_last(8).transient_local(), "writer").unwrap();
     let (done, published) = mpsc::channel();
@@ -167,9 +368,9 @@ fn an_inline_group_can_be_ended_while_it_is_published_to() {
     });
     std::thread::spawn(move || {
         for _ in 0..500 {
-            let mut builder = GroupBuilder::<()>::default();
+            let mut builder = GroupBuilder::<()>::new(&bus);
             builder.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "inline").unwrap(), |(), _, _| {});
-            let group = builder.build("inline", (), &Executor::inline(), &timers, |panic| panic!("{panic:?}"));
+            let group = builder.build("inline", (), &Executor::inline(), &timers, |panic| panic!("{panic:?}")).unwrap();
             assert!(group.end(patience()).is_some());
         }
         done.send(()).unwrap();
@@ -184,12 +385,12 @@ fn inline_readers_of_a_full_queue_do_not_lock_out_their_publishers() {
     let bus = Bus::new("test");
     let timers = Timers::start().unwrap();
     let qos = Qos::reliable(1, PATIENCE);
-    let mut builder = GroupBuilder::<usize>::default();
+    let mut builder = GroupBuilder::<usize>::new(&bus);
     builder.on(bus.subscribe::<Log>("log", qos, "inline").unwrap(), |count, _, _| {
         std::thread::yield_now();
         *count += 1;
     });
-    let group = builder.build("inline", 0, &Executor::inline(), &timers, |panic| panic!("{panic:?}"));
+    let group = builder.build("inline", 0, &Executor::inline(), &timers, |panic| panic!("{panic:?}")).unwrap();
     let (done, published) = mpsc::channel();
     for _ in 0..4 {
         let (writer, done) = (bus.publisher::<Log>("log", qos, "writer").unwrap(), done.clone());
@@ -210,7 +411,7 @@ fn a_drain_ends_a_timer_that_is_always_due_and_loses_no_sample() {
     let bus = Bus::new("test");
     let (executor, timers) = (Executor::pool("pool", 1).unwrap(), Timers::start().unwrap());
     let writer = bus.publisher::<Log>("log", Qos::keep_last(64), "writer").unwrap();
-    let mut builder = GroupBuilder::<usize>::default();
+    let mut builder = GroupBuilder::<usize>::new(&bus);
     let fired = Arc::new(AtomicUsize::new(0));
     let firing = Arc::clone(&fired);
     builder.every(Duration::from_micros(100), move |_, _| {
@@ -218,15 +419,15 @@ fn a_drain_ends_a_timer_that_is_always_due_and_loses_no_sample() {
         std::thread::sleep(Duration::from_millis(2));
     });
     builder.on(bus.subscribe::<Log>("log", Qos::keep_last(64), "group").unwrap(), |count, _, _| *count += 1);
-    let group = builder.build("group", 0, &executor, &timers, |panic| panic!("{panic:?}"));
+    let group = builder.build("group", 0, &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     (0..50).for_each(|_| writer.publish(log("x")).unwrap());
     assert!(group.drain(patience()));
     // Other timers of the same threads go on, this one does not.
     let at_rest = fired.load(Ordering::SeqCst);
     let (said, heard) = mpsc::channel();
-    let mut other = GroupBuilder::<()>::default();
+    let mut other = GroupBuilder::<()>::new(&bus);
     other.every(Duration::from_millis(1), move |(), _| said.send(()).unwrap_or_default());
-    let _other = other.build("other", (), &executor, &timers, |panic| panic!("{panic:?}"));
+    let _other = other.build("other", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     (0..10).for_each(|_| heard.recv_timeout(PATIENCE).unwrap());
     assert_eq!(fired.load(Ordering::SeqCst), at_rest);
     assert_eq!((group.queued(), group.end(patience())), (0, Some(50)));
@@ -243,9 +444,9 @@ fn the_thread_of_a_group_ends_with_the_group() {
     let bus = Bus::new("test");
     let executor = Executor::thread("shortlived", &Scheduling::default()).unwrap();
     let timers = Timers::start().unwrap();
-    let mut builder = GroupBuilder::<()>::default();
+    let mut builder = GroupBuilder::<()>::new(&bus);
     builder.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "group").unwrap(), |(), _, _| {});
-    let group = builder.build("group", (), &executor, &timers, |panic| panic!("{panic:?}"));
+    let group = builder.build("group", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     drop((executor, timers));
     let alive = || thread_names().iter().any(|name| name.trim() == "shortlived");
     assert!(alive());

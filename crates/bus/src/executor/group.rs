@@ -1,16 +1,21 @@
 //! A state and the callbacks that may change it, one at a time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use viaduct_messages::Message;
 use viaduct_units::{Mono, Now};
 
-use super::{Executor, Next, Timers, Work};
+use super::callbacks::CallbackStats;
+use super::lanes::{Seat, TooManyGroups};
+use super::phase::Phase;
+use super::{Executor, Outcome, Timers, Work};
+use crate::bus::Bus;
 use crate::clock;
 use crate::sample::{Sample, UntypedSample};
+use crate::stats::Stats;
 use crate::subscriber::{Subscriber, UntypedSubscriber};
 use crate::subscription::{Notify, Subscription};
 
@@ -28,16 +33,24 @@ pub struct CallbackPanic {
 
 /// Collects the callbacks of a state that is not made yet.
 pub struct GroupBuilder<S> {
+    /// Where the callbacks are measured.
+    stats: Arc<Stats>,
     sources: Vec<Box<dyn Source<S>>>,
-}
-
-impl<S> Default for GroupBuilder<S> {
-    fn default() -> Self {
-        Self { sources: Vec::new() }
-    }
+    budget: Option<Duration>,
 }
 
 impl<S: Send + 'static> GroupBuilder<S> {
+    /// A group without callbacks. What they do is measured at `bus`.
+    #[must_use]
+    pub fn new(bus: &Bus) -> Self {
+        Self { stats: Arc::clone(bus.stats()), sources: Vec::new(), budget: None }
+    }
+
+    /// Counts each run of a callback that takes longer than `budget`.
+    pub fn budget(&mut self, budget: Duration) {
+        self.budget = Some(budget);
+    }
+
     /// Calls `callback` with each sample.
     pub fn on<M, F>(&mut self, subscriber: Subscriber<M>, callback: F)
     where
@@ -55,8 +68,8 @@ impl<S: Send + 'static> GroupBuilder<S> {
         self.sources.push(Box::new(SampleSource { reader: subscriber, callback }));
     }
 
-    /// Calls `callback` every `period`, by absolute deadlines. Deadlines that passed while the group was busy are
-    /// skipped, not made up for.
+    /// Calls `callback` every `period`, by absolute deadlines that do not drift. Deadlines that passed while the group was
+    /// busy are skipped and counted, not made up for.
     pub fn every<F>(&mut self, period: Duration, callback: F)
     where
         F: FnMut(&mut S, Now) + Send + 'static,
@@ -65,8 +78,11 @@ impl<S: Send + 'static> GroupBuilder<S> {
         self.sources.push(Box::new(TimerSource { period, next: clock::mono().plus(period), callback }));
     }
 
-    /// Gives the callbacks their state and an executor; from here on they run. `on_panic` hears of a callback that
-    /// panicked, after which the group runs no more.
+    /// Gives the callbacks their state and an executor; from here on they run. `timers` is for executors that are not one
+    /// thread. `on_panic` hears of a callback that panicked, after which the group runs no more.
+    ///
+    /// # Errors
+    /// The executor has as many groups as it can hold, which is 256.
     pub fn build(
         self,
         name: &str,
@@ -74,26 +90,49 @@ impl<S: Send + 'static> GroupBuilder<S> {
         executor: &Executor,
         timers: &Timers,
         on_panic: impl Fn(CallbackPanic) + Send + Sync + 'static,
-    ) -> CallbackGroup<S> {
+    ) -> Result<CallbackGroup<S>, TooManyGroups> {
+        let seat = executor.seat(name)?;
         let subscriptions: Vec<_> = self.sources.iter().filter_map(|source| source.subscription().cloned()).collect();
+        let callbacks = self.measured(name);
         let group = Arc::new_cyclic(|weak: &Weak<Group<S>>| Group {
             name: name.to_owned(),
-            phase: AtomicU8::new(IDLE),
+            phase: Phase::new(),
             dead: AtomicBool::new(false),
             draining: AtomicBool::new(false),
-            body: Mutex::new(GroupBody { state: Some(state), sources: self.sources, armed: None }),
+            body: Mutex::new(GroupBody { state: Some(state), callbacks, armed: None }),
             subscriptions,
-            executor: executor.clone(),
+            seat,
             timers: timers.clone(),
             on_panic: Box::new(on_panic),
             own: weak.clone(),
         });
+        if let Some(seat) = &group.seat {
+            seat.settle(group.own.clone());
+        }
         for subscription in &group.subscriptions {
             subscription.attach(group.own.clone());
         }
         // The first run arms the timers.
         Arc::clone(&group).notify();
-        CallbackGroup { group }
+        Ok(CallbackGroup { group })
+    }
+
+    /// The callbacks with their measurements, under names that tell them apart.
+    fn measured(self, component: &str) -> Vec<Callback<S>> {
+        let mut names = Vec::<String>::new();
+        let Self { stats, sources, budget } = self;
+        let measure = |source: Box<dyn Source<S>>| {
+            let name = source.name();
+            let same = names.iter().filter(|known| **known == name).count();
+            names.push(name.clone());
+            let name = if same == 0 { name } else { format!("{name} #{}", same + 1) };
+            let is_timer = source.deadline().is_some();
+            let make = if is_timer { CallbackStats::of_timer } else { CallbackStats::of_topic };
+            let measured = Arc::new(make(component, name, budget));
+            stats.callbacks.add(&measured);
+            Callback { source, stats: measured }
+        };
+        sources.into_iter().map(measure).collect()
     }
 }
 
@@ -159,28 +198,23 @@ impl<S: Send + 'static> CallbackGroup<S> {
 /// Ends the subscriptions and takes the state out. The subscriptions end after the lock is free again: their ends take
 /// locks that an inline publisher may hold while it waits for this one.
 fn take_state<S>(mut body: MutexGuard<'_, GroupBody<S>>) -> Option<S> {
-    let (state, sources) = (body.state.take(), std::mem::take(&mut body.sources));
+    let (state, callbacks) = (body.state.take(), std::mem::take(&mut body.callbacks));
     drop(body);
-    drop(sources);
+    drop(callbacks);
     state
 }
 
-const IDLE: u8 = 0;
-const QUEUED: u8 = 1;
-const RUNNING: u8 = 2;
-/// Running, and notified since the run began.
-const RUNNING_AGAIN: u8 = 3;
-
 struct Group<S> {
     name: String,
-    phase: AtomicU8,
+    phase: Phase,
     /// Set once a callback panicked or the group was ended.
     dead: AtomicBool,
     /// Set when timers no longer fire.
     draining: AtomicBool,
     body: Mutex<GroupBody<S>>,
     subscriptions: Vec<Arc<Subscription>>,
-    executor: Executor,
+    /// Where it runs; `None` is on the thread of whoever notifies.
+    seat: Option<Seat>,
     timers: Timers,
     on_panic: Box<dyn Fn(CallbackPanic) + Send + Sync>,
     own: Weak<Self>,
@@ -189,42 +223,49 @@ struct Group<S> {
 struct GroupBody<S> {
     /// Gone after a panic or the end.
     state: Option<S>,
-    sources: Vec<Box<dyn Source<S>>>,
+    callbacks: Vec<Callback<S>>,
     /// The deadline that the timers know of.
     armed: Option<Mono>,
+}
+
+struct Callback<S> {
+    source: Box<dyn Source<S>>,
+    stats: Arc<CallbackStats>,
 }
 
 impl<S: Send + 'static> Group<S> {
     fn is_idle(&self) -> bool {
         let empty = || self.subscriptions.iter().all(|subscription| subscription.queued() == 0);
-        self.dead.load(Ordering::SeqCst) || (self.phase.load(Ordering::SeqCst) == IDLE && empty())
+        self.dead.load(Ordering::SeqCst) || (self.phase.is_idle() && empty())
     }
 
     /// Lends the state to the callbacks that are due.
-    fn run_callbacks(&self) -> Next {
+    fn run_callbacks(&self) -> Outcome {
         let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
-        let GroupBody { state, sources, armed } = &mut *body;
+        let GroupBody { state, callbacks, armed } = &mut *body;
         let Some(state) = state.as_mut() else {
-            return Next::Done;
+            return Outcome::default();
         };
         let draining = self.draining.load(Ordering::SeqCst);
-        let mut next = Next::Done;
-        for source in sources.iter_mut().filter(|source| !draining || source.deadline().is_none()) {
-            if source.run(state) == Next::Again {
-                next = Next::Again;
+        let (mut again, mut deadline, mut moment) = (false, None::<Mono>, Moment::default());
+        for Callback { source, stats } in callbacks {
+            if draining && source.deadline().is_some() {
+                continue;
             }
+            again |= source.run(state, stats, &mut moment);
+            deadline = source.deadline().map(|own| deadline.map_or(own, |other| other.min(own))).or(deadline);
         }
-        let deadline = sources.iter().filter_map(|source| source.deadline()).min().filter(|_| !draining);
-        if deadline.is_some() && deadline != *armed {
-            *armed = deadline;
-            self.arm(deadline);
+        if self.seat.as_ref().is_none_or(|seat| !seat.keeps_time()) {
+            self.arm(armed, deadline);
         }
-        next
+        Outcome { again, deadline }
     }
 
-    fn arm(&self, deadline: Option<Mono>) {
-        let own: Weak<dyn Notify> = self.own.clone();
-        if let Some(deadline) = deadline {
+    /// Has the timers notify at a deadline that they do not know of.
+    fn arm(&self, armed: &mut Option<Mono>, deadline: Option<Mono>) {
+        if let Some(deadline) = deadline.filter(|deadline| Some(*deadline) != *armed) {
+            *armed = Some(deadline);
+            let own: Weak<dyn Notify> = self.own.clone();
             self.timers.wake_at(deadline, own);
         }
     }
@@ -243,44 +284,59 @@ impl<S: Send + 'static> Group<S> {
 
 impl<S: Send + 'static> Notify for Group<S> {
     fn notify(self: Arc<Self>) {
-        let next = |phase| match phase {
-            IDLE => Some(QUEUED),
-            RUNNING => Some(RUNNING_AGAIN),
-            _ => None,
-        };
-        let before = self.phase.fetch_update(Ordering::SeqCst, Ordering::SeqCst, next);
-        if before == Ok(IDLE) {
-            let executor = self.executor.clone();
-            executor.submit(self);
+        if !self.phase.notify() {
+            return;
+        }
+        match &self.seat {
+            Some(seat) => seat.submit(),
+            None => while self.run().again {},
         }
     }
 }
 
 impl<S: Send + 'static> Work for Group<S> {
-    fn run(&self) -> Next {
-        self.phase.store(RUNNING, Ordering::SeqCst);
-        let mut next = Next::Done;
+    fn run(&self) -> Outcome {
+        // The bit of a group that ended in its queue may be found by the group that got its seat.
+        if !self.phase.begin() {
+            return Outcome::default();
+        }
+        let mut outcome = Outcome::default();
         if !self.dead.load(Ordering::SeqCst) {
             match catch_unwind(AssertUnwindSafe(|| self.run_callbacks())) {
-                Ok(more) => next = more,
+                Ok(left) => outcome = left,
                 Err(panic) => self.die_of(&*panic),
             }
         }
-        let idle = next == Next::Done
-            && self.phase.compare_exchange(RUNNING, IDLE, Ordering::SeqCst, Ordering::SeqCst).is_ok();
-        if idle {
-            return Next::Done;
-        }
-        self.phase.store(QUEUED, Ordering::SeqCst);
-        Next::Again
+        outcome.again = self.phase.end(outcome.again);
+        outcome
+    }
+}
+
+/// The clocks, read when a callback or a timer asks, and once for all that comes before the next callback has run.
+#[derive(Default)]
+struct Moment(Option<Now>);
+
+impl Moment {
+    fn now(&mut self) -> Now {
+        *self.0.get_or_insert_with(clock::now)
+    }
+
+    /// Measures a callback that is given the present moment.
+    fn measure(&mut self, stats: &CallbackStats, call: impl FnOnce(Now)) {
+        let began = self.now();
+        call(began);
+        stats.record_run(clock::mono().since(began.mono));
+        self.0 = None;
     }
 }
 
 /// What makes callbacks run.
 trait Source<S>: Send {
+    fn name(&self) -> String;
     fn subscription(&self) -> Option<&Arc<Subscription>>;
     fn deadline(&self) -> Option<Mono>;
-    fn run(&mut self, state: &mut S) -> Next;
+    /// Runs the callback for what is there; whether there may be more.
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool;
 }
 
 /// A subscription that a callback reads, typed or not.
@@ -320,6 +376,10 @@ struct SampleSource<R, F> {
 }
 
 impl<S, R: Reader, F: FnMut(&mut S, R::Sample, Now) + Send> Source<S> for SampleSource<R, F> {
+    fn name(&self) -> String {
+        self.reader.subscription().pattern.to_string()
+    }
+
     fn subscription(&self) -> Option<&Arc<Subscription>> {
         Some(self.reader.subscription())
     }
@@ -328,14 +388,14 @@ impl<S, R: Reader, F: FnMut(&mut S, R::Sample, Now) + Send> Source<S> for Sample
         None
     }
 
-    fn run(&mut self, state: &mut S) -> Next {
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool {
         for _ in 0..SAMPLES_PER_RUN_MAX {
             let Some(sample) = self.reader.try_recv() else {
-                return Next::Done;
+                return false;
             };
-            (self.callback)(state, sample, clock::now());
+            moment.measure(stats, |now| (self.callback)(state, sample, now));
         }
-        Next::Again
+        true
     }
 }
 
@@ -346,6 +406,10 @@ struct TimerSource<F> {
 }
 
 impl<S, F: FnMut(&mut S, Now) + Send> Source<S> for TimerSource<F> {
+    fn name(&self) -> String {
+        format!("every {:?}", self.period)
+    }
+
     fn subscription(&self) -> Option<&Arc<Subscription>> {
         None
     }
@@ -354,15 +418,16 @@ impl<S, F: FnMut(&mut S, Now) + Send> Source<S> for TimerSource<F> {
         Some(self.next)
     }
 
-    fn run(&mut self, state: &mut S) -> Next {
-        let now = clock::now();
-        if now.mono < self.next {
-            return Next::Done;
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool {
+        let now = moment.now().mono;
+        if now < self.next {
+            return false;
         }
-        let late = now.mono.since(self.next).as_nanos();
-        let missed = u32::try_from(late / self.period.as_nanos()).unwrap_or(u32::MAX);
-        self.next = self.next.plus(self.period.saturating_mul(missed.saturating_add(1)));
-        (self.callback)(state, now);
-        Next::Done
+        let late = now.since(self.next);
+        let skipped = u32::try_from(late.as_nanos() / self.period.as_nanos()).unwrap_or(u32::MAX);
+        self.next = self.next.plus(self.period.saturating_mul(skipped.saturating_add(1)));
+        stats.record_lateness(late, skipped);
+        moment.measure(stats, |now| (self.callback)(state, now));
+        false
     }
 }

@@ -3,18 +3,35 @@
 //! A [`CallbackGroup`] owns a state and lends it to one callback at a time. It is idle, queued at its executor, or
 //! running; a sample that comes while it runs makes it run again, so no wake-up is lost and no callback of one group
 //! ever meets another.
+//!
+//! The way from a sample to its callback: the group's [`phase`](phase::Phase) becomes queued, its bit is set in the
+//! executor's [`ready`](ready::Ready) set, and a [sleeping thread](parking) is woken where one must run. All of it is
+//! lock-free, and none of it waits for a thread of lower priority.
 
+mod callbacks;
 mod group;
+mod lanes;
+mod parking;
+mod phase;
+mod ready;
 mod scheduling;
+mod sys;
 mod timers;
-mod work_queue;
+mod word;
 
 use std::sync::Arc;
 
+use viaduct_units::Mono;
+
+use crate::subscription::Notify;
+pub(crate) use callbacks::Callbacks;
+pub use callbacks::{CallbackSnapshot, TimerSnapshot};
 pub use group::{CallbackGroup, CallbackPanic, GroupBuilder};
+pub use lanes::TooManyGroups;
+use lanes::{Lanes, Seat};
 pub use scheduling::{Priority, Scheduling, SchedulingError, SchedulingPolicy};
 pub use timers::Timers;
-use work_queue::WorkQueue;
+pub(crate) use word::Word;
 
 /// Runs callback groups; clones are the same executor.
 #[derive(Clone)]
@@ -24,26 +41,26 @@ pub struct Executor {
 
 #[derive(Clone)]
 enum How {
-    Threads(Arc<WorkQueue>),
+    Threads(Arc<Lanes>),
     Inline,
 }
 
 impl Executor {
-    /// A pool of `threads` threads that groups share.
+    /// A pool of `threads` threads (1 to 64) that groups share.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn pool(name: &str, threads: usize) -> Result<Self, SchedulingError> {
-        let queue = WorkQueue::start(name, threads.max(1), &Scheduling::default())?;
-        Ok(Self { how: How::Threads(queue) })
+        Ok(Self { how: How::Threads(Arc::new(Lanes::start(name, threads, &Scheduling::default())?)) })
     }
 
-    /// One thread with its own policy, priority and cores.
+    /// One thread with its own policy, priority and cores. Where the right to the policy is missing, it runs with the
+    /// ordinary one and [`Self::refused`] says so.
     ///
     /// # Errors
-    /// The system gives no thread, or refuses the policy or the cores.
+    /// The system gives no thread, or does not have the cores.
     pub fn thread(name: &str, scheduling: &Scheduling) -> Result<Self, SchedulingError> {
-        Ok(Self { how: How::Threads(WorkQueue::start(name, 1, scheduling)?) })
+        Ok(Self { how: How::Threads(Arc::new(Lanes::start(name, 1, scheduling)?)) })
     }
 
     /// Callbacks run on the thread that publishes, before `publish` returns. Only for short ones, and never in a cycle.
@@ -52,23 +69,35 @@ impl Executor {
         Self { how: How::Inline }
     }
 
-    fn submit(&self, work: Arc<dyn Work>) {
+    /// Why the threads run with the ordinary policy instead of the one that was asked for, where they do.
+    #[must_use]
+    pub fn refused(&self) -> Option<&SchedulingError> {
         match &self.how {
-            How::Threads(queue) => queue.push(work),
-            How::Inline => while work.run() == Next::Again {},
+            How::Threads(lanes) => lanes.refused(),
+            How::Inline => None,
+        }
+    }
+
+    /// A place for the group of that name; none is needed inline.
+    fn seat(&self, group: &str) -> Result<Option<Seat>, TooManyGroups> {
+        match &self.how {
+            How::Threads(lanes) => Seat::take(lanes, group).map(Some),
+            How::Inline => Ok(None),
         }
     }
 }
 
 /// Something that an executor runs.
-trait Work: Send + Sync {
+trait Work: Notify {
     /// Does a bounded amount of work.
-    fn run(&self) -> Next;
+    fn run(&self) -> Outcome;
 }
 
-/// Whether there is more to do at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Next {
-    Done,
-    Again,
+/// What a run left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Outcome {
+    /// Whether there is more to do at once.
+    again: bool,
+    /// When to notify next, for an executor that keeps time.
+    deadline: Option<Mono>,
 }

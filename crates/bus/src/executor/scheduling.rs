@@ -1,9 +1,15 @@
 //! How the kernel schedules a thread: policy, priority, cores.
 
-#![expect(unsafe_code, reason = "scheduler calls that the standard library lacks")]
-
 use std::sync::mpsc;
 use std::thread::JoinHandle;
+
+use super::sys;
+
+/// Stack of a thread beside what is asked to be touched in advance: what the standard library gives.
+const STACK_OCTETS: usize = 2 << 20;
+
+/// Octets of stack that can be touched in advance at most.
+pub(crate) const PREFAULT_STACK_OCTETS_MAX: usize = 64 << 20;
 
 /// Real-time priority, 1 (lowest) to 99.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +42,9 @@ pub struct Scheduling {
     pub policy: SchedulingPolicy,
     /// Cores on which the thread may run; empty means all.
     pub cpus: Vec<usize>,
+    /// Octets of its stack that are touched before its first callback, up to 64 MiB; the stack has 2 MiB more. It keeps
+    /// page faults out of callbacks where the memory of the process is locked.
+    pub prefault_stack_octets: usize,
 }
 
 /// Why a thread cannot be started as asked.
@@ -49,7 +58,7 @@ pub enum SchedulingError {
         /// What the system says.
         cause: std::io::Error,
     },
-    /// The policy is refused.
+    /// The policy is refused. Where the right to it is missing, the thread runs with the ordinary one.
     #[error(
         "thread `{name}` gets no real-time priority: {cause} (grant it with `ulimit -r 99`, CAP_SYS_NICE, or \
          LimitRTPRIO= in the systemd unit)"
@@ -72,67 +81,70 @@ pub enum SchedulingError {
     },
 }
 
+/// A thread that was started, and the refusal of the policy that it was to have.
+pub(crate) struct Spawned {
+    pub(crate) thread: JoinHandle<()>,
+    pub(crate) refused: Option<SchedulingError>,
+}
+
 impl Scheduling {
-    /// Starts a thread that is scheduled like this from its first instruction of `body` on.
-    pub(crate) fn spawn(
-        &self,
-        name: &str,
-        body: impl FnOnce() + Send + 'static,
-    ) -> Result<JoinHandle<()>, SchedulingError> {
+    /// Starts a thread that is scheduled like this from the first instruction of `body` on. Where the right to a policy
+    /// is missing it runs with the ordinary one, and the refusal is given back beside it.
+    pub(crate) fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<Spawned, SchedulingError> {
         let (report, applied) = mpsc::sync_channel(1);
         let (own, thread_name) = (self.clone(), name.to_owned());
-        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+        let prefault = self.prefault_stack_octets.min(PREFAULT_STACK_OCTETS_MAX);
+        let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_OCTETS + prefault);
+        let thread = builder.spawn(move || {
             let outcome = own.apply(&thread_name);
             crate::memory::prefault_own_stack();
             let start = outcome.is_ok();
+            sys::touch_stack(prefault);
             // The starter waits for this report, so it is there to receive it.
             let _ = report.send(outcome);
             if start {
                 body();
             }
         });
-        let thread = thread.map_err(|cause| SchedulingError::Spawn { name: name.to_owned(), cause })?;
-        let died =
-            || SchedulingError::Spawn { name: name.to_owned(), cause: std::io::Error::other("it ended at once") };
-        applied.recv().map_err(|_| died())??;
-        Ok(thread)
+        let spawn_error = |cause| SchedulingError::Spawn { name: name.to_owned(), cause };
+        let thread = thread.map_err(spawn_error)?;
+        let refused = applied.recv().map_err(|_| spawn_error(std::io::Error::other("it ended at once")))??;
+        Ok(Spawned { thread, refused })
     }
 
-    fn apply(&self, name: &str) -> Result<(), SchedulingError> {
-        set_policy(self.policy).map_err(|cause| SchedulingError::Policy { name: name.to_owned(), cause })?;
-        if self.cpus.is_empty() {
-            return Ok(());
+    /// Schedules the calling thread; gives back the refusal of the policy, where only the right to it is missing.
+    fn apply(&self, name: &str) -> Result<Option<SchedulingError>, SchedulingError> {
+        sys::set_finest_timer_slack();
+        if !self.cpus.is_empty() {
+            let refuse = |cause| SchedulingError::Cpus { name: name.to_owned(), cpus: self.cpus.clone(), cause };
+            sys::set_cpus(&self.cpus).map_err(refuse)?;
         }
-        let cpus = self.cpus.clone();
-        set_cpus(&cpus).map_err(|cause| SchedulingError::Cpus { name: name.to_owned(), cpus, cause })
-    }
-}
-
-fn set_policy(policy: SchedulingPolicy) -> std::io::Result<()> {
-    let (policy, priority) = match policy {
-        SchedulingPolicy::Other => return Ok(()),
-        SchedulingPolicy::Fifo(priority) => (libc::SCHED_FIFO, priority),
-        SchedulingPolicy::RoundRobin(priority) => (libc::SCHED_RR, priority),
-    };
-    let parameters = libc::sched_param { sched_priority: i32::from(priority.0) };
-    // SAFETY: pid 0 is the calling thread, and `parameters` lives across the call, which only reads it.
-    checked(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
-}
-
-fn set_cpus(cpus: &[usize]) -> std::io::Result<()> {
-    // SAFETY: `cpu_set_t` is a plain array of integers, for which all zeros is the empty set.
-    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    for &cpu in cpus {
-        if cpu >= libc::CPU_SETSIZE as usize {
-            return Err(std::io::Error::from_raw_os_error(libc::EINVAL));
+        let refused = self.policy.apply().map_err(|cause| SchedulingError::Policy { name: name.to_owned(), cause });
+        match refused {
+            Ok(()) => Ok(None),
+            Err(refusal) if refusal.is_missing_right() => Ok(Some(refusal)),
+            Err(other) => Err(other),
         }
-        // SAFETY: `cpu` is below the size of the set, which is a valid exclusive reference.
-        unsafe { libc::CPU_SET(cpu, &mut set) };
     }
-    // SAFETY: pid 0 is the calling thread, and `set` lives across the call, which reads its size and no more.
-    checked(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })
 }
 
-fn checked(returned: i32) -> std::io::Result<()> {
-    if returned == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+impl SchedulingPolicy {
+    fn apply(self) -> std::io::Result<()> {
+        match self {
+            // A thread begins with the policy of the one that starts it.
+            Self::Other if matches!(sys::policy(), libc::SCHED_FIFO | libc::SCHED_RR) => {
+                sys::set_policy(libc::SCHED_OTHER, 0)
+            }
+            Self::Other => Ok(()),
+            Self::Fifo(priority) => sys::set_policy(libc::SCHED_FIFO, priority.0.into()),
+            Self::RoundRobin(priority) => sys::set_policy(libc::SCHED_RR, priority.0.into()),
+        }
+    }
+}
+
+impl SchedulingError {
+    /// Whether the kernel would do it for somebody with more rights.
+    fn is_missing_right(&self) -> bool {
+        matches!(self, Self::Policy { cause, .. } if cause.raw_os_error() == Some(libc::EPERM))
+    }
 }

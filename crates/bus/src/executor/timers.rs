@@ -1,26 +1,27 @@
-//! One thread that wakes callback groups at their deadlines.
+//! One thread that wakes groups at their deadlines, for those whose executor does not wait for them itself.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
 
+use super::parking::Bed;
 use super::scheduling::{Scheduling, SchedulingError};
 use crate::clock;
 use crate::subscription::Notify;
 
-/// Wakes groups at absolute deadlines; clones are the same thread, which ends with the last of them.
+/// Wakes groups of pools and inline groups at absolute deadlines; clones are the same thread, which ends with the last of
+/// them.
 #[derive(Clone)]
 pub struct Timers {
     shared: Arc<Shared>,
     _thread: Arc<Thread>,
 }
 
-#[derive(Default)]
 struct Shared {
     state: Mutex<State>,
-    changed: Condvar,
+    bed: Bed,
 }
 
 #[derive(Default)]
@@ -31,51 +32,76 @@ struct State {
     ended: bool,
 }
 
+/// What the thread finds when it looks.
+enum Found {
+    Due(Weak<dyn Notify>),
+    /// Another deadline has become the earliest.
+    Changed,
+    End,
+}
+
 impl Timers {
     /// Starts the thread.
     ///
     /// # Errors
     /// The system gives no thread.
     pub fn start() -> Result<Self, SchedulingError> {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::new(Shared { state: Mutex::default(), bed: Bed::new() });
         let own = Arc::clone(&shared);
-        let handle = Scheduling::default().spawn("timers", move || own.run())?;
+        let handle = Scheduling::default().spawn("timers", move || own.run())?.thread;
         let thread = Thread { shared: Arc::clone(&shared), handle: Mutex::new(Some(handle)) };
         Ok(Self { shared, _thread: Arc::new(thread) })
     }
 
     /// Has `group` notified at `deadline`.
     pub(crate) fn wake_at(&self, deadline: Mono, group: Weak<dyn Notify>) {
-        let mut state = self.shared.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = state.next_number;
+        let mut state = self.shared.state();
+        let key = (deadline, state.next_number);
         state.next_number += 1;
-        state.due.insert((deadline, number), group);
-        self.shared.changed.notify_one();
+        state.due.insert(key, group);
+        let is_first = state.due.first_key_value().is_some_and(|(first, _)| *first == key);
+        drop(state);
+        if is_first {
+            self.shared.bed.wake();
+        }
     }
 }
 
 impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn run(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while !state.ended {
-            let now = clock::mono();
-            let Some((&(deadline, number), _)) = state.due.first_key_value() else {
-                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-                continue;
-            };
-            if deadline > now {
-                let wait = deadline.since(now);
-                (state, _) = self.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner);
-                continue;
+        loop {
+            let earliest = self.state().earliest();
+            match self.bed.sleep(earliest, || self.find(earliest)) {
+                // An inline group runs on this thread and may set its next deadline.
+                Some(Found::Due(group)) => group.upgrade().into_iter().for_each(Notify::notify),
+                Some(Found::End) => return,
+                Some(Found::Changed) | None => {}
             }
-            let group = state.due.remove(&(deadline, number)).and_then(|group| group.upgrade());
-            // An inline group runs on this thread and may set its next deadline.
-            drop(state);
-            if let Some(group) = group {
-                group.notify();
-            }
-            state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         }
+    }
+
+    /// Why the thread must not sleep until `earliest`.
+    fn find(&self, earliest: Option<Mono>) -> Option<Found> {
+        let mut state = self.state();
+        if state.ended {
+            return Some(Found::End);
+        }
+        let now = clock::mono();
+        match state.due.first_entry() {
+            Some(entry) if entry.key().0 <= now => Some(Found::Due(entry.remove())),
+            Some(entry) => (Some(entry.key().0) != earliest).then_some(Found::Changed),
+            None => earliest.map(|_| Found::Changed),
+        }
+    }
+}
+
+impl State {
+    fn earliest(&self) -> Option<Mono> {
+        self.due.first_key_value().map(|((deadline, _), _)| *deadline)
     }
 }
 
@@ -86,8 +112,8 @@ struct Thread {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
-        self.shared.changed.notify_one();
+        self.shared.state().ended = true;
+        self.shared.bed.wake();
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(handle) = handle.filter(|handle| handle.thread().id() != std::thread::current().id()) {
             let _ = handle.join();

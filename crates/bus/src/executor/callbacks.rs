@@ -1,0 +1,132 @@
+//! What is measured of each callback: how long it runs, how late its deadlines are met.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::latency::{Latency, Percentiles};
+use crate::stats::Total;
+
+/// One callback at one moment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallbackSnapshot {
+    /// The component that it belongs to.
+    pub component: String,
+    /// What makes it run: a topic or pattern, or `every 100ms`.
+    pub callback: String,
+    /// How long it ran, last whole second.
+    pub recent: Percentiles,
+    /// How long it ran, since the start.
+    pub total: Percentiles,
+    /// Longest run that is allowed, in microseconds; absent where there is no bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_us: Option<f64>,
+    /// Runs that took longer.
+    pub overruns: u64,
+    /// What only timers have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timer: Option<TimerSnapshot>,
+}
+
+/// What is measured of a timer beside its run time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TimerSnapshot {
+    /// From the deadline to the begin of the callback, last whole second.
+    pub lateness_recent: Percentiles,
+    /// From the deadline to the begin of the callback, since the start.
+    pub lateness_total: Percentiles,
+    /// Deadlines that were left out, because the group was busy when they came.
+    pub skipped: u64,
+}
+
+/// The measurements of one callback.
+#[derive(Debug)]
+pub(super) struct CallbackStats {
+    component: String,
+    callback: String,
+    budget: Option<Duration>,
+    run_time: Latency,
+    overruns: Total,
+    timer: Option<TimerStats>,
+}
+
+#[derive(Debug, Default)]
+struct TimerStats {
+    lateness: Latency,
+    skipped: Total,
+}
+
+impl CallbackStats {
+    pub(super) fn of_topic(component: &str, callback: String, budget: Option<Duration>) -> Self {
+        let (run_time, overruns) = Default::default();
+        Self { component: component.to_owned(), callback, budget, run_time, overruns, timer: None }
+    }
+
+    pub(super) fn of_timer(component: &str, callback: String, budget: Option<Duration>) -> Self {
+        Self { timer: Some(TimerStats::default()), ..Self::of_topic(component, callback, budget) }
+    }
+
+    pub(super) fn record_run(&self, run_time: Duration) {
+        self.run_time.record(run_time);
+        if self.budget.is_some_and(|budget| run_time > budget) {
+            self.overruns.add(1);
+        }
+    }
+
+    pub(super) fn record_lateness(&self, lateness: Duration, skipped: u32) {
+        if let Some(timer) = &self.timer {
+            timer.lateness.record(lateness);
+            timer.skipped.add(skipped.into());
+        }
+    }
+
+    fn tick(&self, seconds: f64) {
+        let timer = self.timer.iter();
+        std::iter::once(&self.overruns)
+            .chain(timer.clone().map(|timer| &timer.skipped))
+            .for_each(|one| one.tick(seconds));
+        std::iter::once(&self.run_time).chain(timer.map(|timer| &timer.lateness)).for_each(Latency::tick);
+    }
+
+    fn snapshot(&self) -> CallbackSnapshot {
+        let of_timer = |timer: &TimerStats| TimerSnapshot {
+            lateness_recent: timer.lateness.recent(),
+            lateness_total: timer.lateness.total(),
+            skipped: timer.skipped.value(),
+        };
+        CallbackSnapshot {
+            component: self.component.clone(),
+            callback: self.callback.clone(),
+            recent: self.run_time.recent(),
+            total: self.run_time.total(),
+            budget_us: self.budget.map(|budget| budget.as_secs_f64() * 1e6),
+            overruns: self.overruns.value(),
+            timer: self.timer.as_ref().map(of_timer),
+        }
+    }
+}
+
+/// The callbacks of a bus, in the order in which their groups were built. Those of a group that has ended are gone.
+#[derive(Debug, Default)]
+pub(crate) struct Callbacks(Mutex<Vec<Weak<CallbackStats>>>);
+
+impl Callbacks {
+    pub(super) fn add(&self, stats: &Arc<CallbackStats>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|known| known.strong_count() > 0);
+        all.push(Arc::downgrade(stats));
+    }
+
+    pub(crate) fn tick(&self, seconds: f64) {
+        self.all().iter().for_each(|callback| callback.tick(seconds));
+    }
+
+    pub(crate) fn snapshots(&self) -> Vec<CallbackSnapshot> {
+        self.all().iter().map(|callback| callback.snapshot()).collect()
+    }
+
+    fn all(&self) -> Vec<Arc<CallbackStats>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    }
+}

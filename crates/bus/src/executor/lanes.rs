@@ -1,0 +1,280 @@
+//! Threads, and the groups that they run.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+use viaduct_units::Mono;
+
+use super::Work;
+use super::parking::{BEDS_MAX, Bed, Dormitory};
+use super::ready::Ready;
+use super::scheduling::{Scheduling, SchedulingError, Spawned};
+use crate::clock;
+
+/// Words of the set of groups that wait for their turn.
+const READY_WORDS: usize = 4;
+
+/// Groups that one executor runs at most.
+pub(crate) const GROUPS_MAX: usize = READY_WORDS * u64::BITS as usize;
+
+/// An executor that has as many groups as it can hold.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("executor `{executor}` has {GROUPS_MAX} callback groups already; `{group}` would be one more")]
+pub struct TooManyGroups {
+    /// Name of the executor.
+    pub executor: String,
+    /// The group that found no place.
+    pub group: String,
+}
+
+/// An executor's threads. They end, and are joined, when the last handle and the last group are gone.
+pub(crate) struct Lanes {
+    name: String,
+    shared: Arc<Shared>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    refused: Option<SchedulingError>,
+}
+
+/// What notifiers and the threads share.
+struct Shared {
+    gate: Gate,
+    /// The groups by number; empty where there is none.
+    groups: Box<[Mutex<Option<Weak<dyn Work>>>]>,
+}
+
+/// All that a notification touches, in one cache line.
+#[repr(align(64))]
+struct Gate {
+    ready: Ready<READY_WORDS>,
+    sleepers: Sleepers,
+    ended: AtomicBool,
+}
+
+enum Sleepers {
+    One(Bed),
+    Many(Dormitory),
+}
+
+/// What a thread finds when it looks for work.
+enum Found {
+    Group(usize),
+    End,
+}
+
+impl Lanes {
+    pub(crate) fn start(name: &str, count: usize, scheduling: &Scheduling) -> Result<Self, SchedulingError> {
+        let count = count.clamp(1, BEDS_MAX);
+        let sleepers = if count == 1 { Sleepers::One(Bed::new()) } else { Sleepers::Many(Dormitory::new(count)) };
+        let gate = Gate { ready: Ready::new(), sleepers, ended: AtomicBool::new(false) };
+        let groups = (0..GROUPS_MAX).map(|_| Mutex::default()).collect();
+        let shared = Arc::new(Shared { gate, groups });
+        let mut lanes = Self { name: name.to_owned(), shared, threads: Mutex::default(), refused: None };
+        for index in 0..count {
+            let name = if count == 1 { name.to_owned() } else { format!("{name}-{index}") };
+            let shared = Arc::clone(&lanes.shared);
+            let Spawned { thread, refused } = scheduling.spawn(&name, move || Lane::new(&shared, index).run())?;
+            lanes.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            lanes.refused = lanes.refused.take().or(refused);
+        }
+        Ok(lanes)
+    }
+
+    pub(crate) const fn refused(&self) -> Option<&SchedulingError> {
+        self.refused.as_ref()
+    }
+
+    /// Whether the thread itself waits for the deadlines of its groups.
+    fn keeps_time(&self) -> bool {
+        matches!(self.shared.gate.sleepers, Sleepers::One(_))
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        self.shared.gate.ended.store(true, Ordering::Relaxed);
+        self.shared.gate.sleepers.wake_all();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let own = std::thread::current().id();
+        for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
+            // A callback's panic is caught in its group; a thread has nothing else that panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A group's place at an executor; it is free again when this is dropped.
+pub(crate) struct Seat {
+    /// Reached without the way through the executor.
+    shared: Arc<Shared>,
+    number: usize,
+    lanes: Arc<Lanes>,
+}
+
+impl Seat {
+    /// Takes a place for the group of that name.
+    pub(crate) fn take(lanes: &Arc<Lanes>, group: &str) -> Result<Self, TooManyGroups> {
+        let refuse = || TooManyGroups { executor: lanes.name.clone(), group: group.to_owned() };
+        let number = lanes.shared.claim().ok_or_else(refuse)?;
+        Ok(Self { shared: Arc::clone(&lanes.shared), number, lanes: Arc::clone(lanes) })
+    }
+
+    /// Says which group has the place.
+    pub(crate) fn settle(&self, group: Weak<dyn Work>) {
+        *self.shared.group(self.number) = Some(group);
+    }
+
+    /// Has the group run once.
+    pub(crate) fn submit(&self) {
+        self.shared.gate.ready.add(self.number);
+        self.shared.gate.sleepers.wake_one();
+    }
+
+    /// Whether the executor keeps the deadlines that a run returns.
+    pub(crate) fn keeps_time(&self) -> bool {
+        self.lanes.keeps_time()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        *self.shared.group(self.number) = None;
+    }
+}
+
+impl Shared {
+    fn group(&self, number: usize) -> std::sync::MutexGuard<'_, Option<Weak<dyn Work>>> {
+        self.groups[number].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a free place; a group that is on its way holds it with a reference to nothing.
+    fn claim(&self) -> Option<usize> {
+        (0..GROUPS_MAX).find(|&number| {
+            let mut group = self.group(number);
+            let free = group.is_none();
+            if free {
+                *group = Some(Weak::<Nothing>::new());
+            }
+            free
+        })
+    }
+}
+
+impl Sleepers {
+    fn wake_one(&self) {
+        match self {
+            Self::One(bed) => bed.wake(),
+            Self::Many(dormitory) => dormitory.wake_one(),
+        }
+    }
+
+    fn wake_all(&self) {
+        match self {
+            Self::One(bed) => bed.wake(),
+            Self::Many(dormitory) => dormitory.wake_all(),
+        }
+    }
+}
+
+/// One thread of an executor.
+struct Lane<'a> {
+    shared: &'a Shared,
+    index: usize,
+    /// The group after the one that ran last: each has its turn.
+    next: usize,
+    deadlines: Deadlines,
+}
+
+impl<'a> Lane<'a> {
+    fn new(shared: &'a Shared, index: usize) -> Self {
+        Self { shared, index, next: 0, deadlines: Deadlines::default() }
+    }
+
+    fn run(mut self) {
+        loop {
+            match self.find() {
+                Some(Found::Group(number)) => {
+                    self.run_group(number);
+                    self.ring();
+                }
+                Some(Found::End) => return,
+                None => self.ring(),
+            }
+        }
+    }
+
+    /// The next group; sleeps where there is none, and may return without one.
+    fn find(&self) -> Option<Found> {
+        let gate = &self.shared.gate;
+        let ready = || gate.ready.take(self.next).map(Found::Group);
+        let ready_or_end = || ready().or_else(|| gate.ended.load(Ordering::Relaxed).then_some(Found::End));
+        ready().or_else(|| match &gate.sleepers {
+            Sleepers::One(bed) => bed.sleep(self.deadlines.earliest(), ready_or_end),
+            Sleepers::Many(dormitory) => dormitory.sleep(self.index, ready_or_end),
+        })
+    }
+
+    fn run_group(&mut self, number: usize) {
+        self.next = number + 1;
+        let group = self.shared.group(number).as_ref().and_then(Weak::upgrade);
+        let outcome = group.map(|group| group.run()).unwrap_or_default();
+        if outcome.again {
+            // This thread looks for work before it sleeps, so nobody needs to be woken.
+            self.shared.gate.ready.add(number);
+        }
+        self.deadlines.set(number, outcome.deadline);
+    }
+
+    /// Notifies the groups whose deadlines have come.
+    fn ring(&mut self) {
+        while let Some(number) = self.deadlines.take_due() {
+            let group = self.shared.group(number).as_ref().and_then(Weak::upgrade);
+            group.into_iter().for_each(Notify::notify);
+        }
+    }
+}
+
+/// The next deadline of each group of one thread.
+#[derive(Default)]
+struct Deadlines {
+    by_group: Vec<Option<Mono>>,
+    earliest: Option<(Mono, usize)>,
+}
+
+impl Deadlines {
+    fn earliest(&self) -> Option<Mono> {
+        self.earliest.map(|(deadline, _)| deadline)
+    }
+
+    fn set(&mut self, group: usize, deadline: Option<Mono>) {
+        if self.by_group.get(group).copied().flatten() == deadline {
+            return;
+        }
+        if self.by_group.len() <= group {
+            self.by_group.resize(group + 1, None);
+        }
+        self.by_group[group] = deadline;
+        let all = self.by_group.iter().enumerate();
+        self.earliest = all.filter_map(|(group, deadline)| deadline.map(|deadline| (deadline, group))).min();
+    }
+
+    /// A group whose deadline has come. It is asked for its next one when it has run.
+    fn take_due(&mut self) -> Option<usize> {
+        let (_, group) = self.earliest.filter(|(deadline, _)| *deadline <= clock::mono())?;
+        self.set(group, None);
+        Some(group)
+    }
+}
+
+/// Stands for a group that is not made yet.
+struct Nothing;
+
+impl crate::subscription::Notify for Nothing {
+    fn notify(self: Arc<Self>) {}
+}
+
+impl Work for Nothing {
+    fn run(&self) -> super::Outcome {
+        super::Outcome::default()
+    }
+}

@@ -1,0 +1,49 @@
+//! Which groups of an executor wait for their turn. Model-tested: `tests/model_executor.rs`.
+//!
+//! A set of bits and not a queue. Adding is one instruction that never waits, so a notifier that is preempted in the
+//! middle of it holds up nobody: in a queue with slots, a reader of higher priority would spin for the slot of a writer
+//! that it keeps from running.
+
+use crate::sync::{AtomicU64, Ordering};
+
+/// Groups that one word tells apart.
+const BITS: usize = u64::BITS as usize;
+
+/// A set of up to `64 * WORDS` groups, by number.
+pub(crate) struct Ready<const WORDS: usize> {
+    words: [AtomicU64; WORDS],
+}
+
+impl<const WORDS: usize> Ready<WORDS> {
+    pub(crate) fn new() -> Self {
+        Self { words: std::array::from_fn(|_| AtomicU64::new(0)) }
+    }
+
+    /// Adds a group.
+    pub(crate) fn add(&self, group: usize) {
+        self.words[group / BITS].fetch_or(1 << (group % BITS), Ordering::Release);
+    }
+
+    /// Takes the next group out, counted from `from` and around, so that each has its turn.
+    pub(crate) fn take(&self, from: usize) -> Option<usize> {
+        let (first, offset) = (from / BITS % WORDS, from % BITS);
+        let late = !0 << offset;
+        let rest = (first + 1..WORDS).chain(0..first).map(|word| (word, !0));
+        let around = std::iter::once((first, late)).chain(rest).chain(std::iter::once((first, !late)));
+        around.into_iter().find_map(|(word, mask)| self.take_of(word, mask))
+    }
+
+    fn take_of(&self, word: usize, mask: u64) -> Option<usize> {
+        loop {
+            let there = self.words[word].load(Ordering::Relaxed) & mask;
+            if there == 0 {
+                return None;
+            }
+            let bit = there & there.wrapping_neg();
+            // Another thread of the executor may have been faster.
+            if self.words[word].fetch_and(!bit, Ordering::Acquire) & bit != 0 {
+                return Some(word * BITS + bit.trailing_zeros() as usize);
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! System calls that the standard library lacks: futexes, policies, cores, timer slack; and stacks that are touched.
+
+#![expect(unsafe_code, reason = "system calls")]
+
+use std::hint::black_box;
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use viaduct_units::Mono;
+
+use crate::clock;
+
+/// Octets of a page, the smallest there are: what is touched at this distance is touched everywhere.
+const PAGE_OCTETS: usize = 4096;
+
+/// How often the clocks are read to find the smallest distance between two readings.
+const CLOCK_READINGS: usize = 8;
+
+/// Sleeps while `word` is `expected`, until somebody wakes it or until `deadline`; may return for no reason.
+pub(super) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Mono>) {
+    let until = deadline.map(on_system_clock);
+    let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // FUTEX_WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC, FUTEX_WAIT a relative one (futex(2)).
+    let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
+    let unused = std::ptr::null::<u32>();
+    let any = libc::FUTEX_BITSET_MATCH_ANY;
+    // SAFETY: `word` and the time behind `until` live across the call, which reads them and no more. Every error (the
+    // value had changed, a signal, the time is over) is a reason to return, which the caller expects at any time.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, until, unused, any) };
+}
+
+/// Wakes one thread that sleeps on `word`.
+pub(super) fn futex_wake_one(word: &AtomicU32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the kernel takes the address of `word` as a name and does not touch what is there.
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+}
+
+/// A moment as CLOCK_MONOTONIC counts it.
+fn on_system_clock(moment: Mono) -> libc::timespec {
+    static START: OnceLock<Duration> = OnceLock::new();
+    let start = *START.get_or_init(|| (0..CLOCK_READINGS).map(|_| start_reading()).min().unwrap_or_default());
+    let since_boot = start + moment.0;
+    libc::timespec {
+        tv_sec: libc::time_t::try_from(since_boot.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: since_boot.subsec_nanos().into(),
+    }
+}
+
+/// What CLOCK_MONOTONIC read where `Mono` begins; too late by the time between the two readings here.
+fn start_reading() -> Duration {
+    let mono = clock::mono();
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is a valid exclusive reference across the call, which writes it and no more.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(now.tv_nsec).unwrap_or_default();
+    Duration::new(seconds, nanos).saturating_sub(mono.0)
+}
+
+/// Gives the calling thread a policy and a priority (sched(7)).
+pub(super) fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: pid 0 is the calling thread, and `parameters` lives across the call, which only reads it.
+    checked(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })
+}
+
+/// The policy of the calling thread.
+pub(super) fn policy() -> i32 {
+    // SAFETY: pid 0 is the calling thread; the call takes nothing else.
+    unsafe { libc::sched_getscheduler(0) }
+}
+
+/// Lets the calling thread run on these cores alone.
+pub(super) fn set_cpus(cpus: &[usize]) -> io::Result<()> {
+    // SAFETY: `cpu_set_t` is a plain array of integers, for which all zeros is the empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus {
+        if cpu >= libc::CPU_SETSIZE as usize {
+            return Err(io::Error::from_raw_os_error(libc::EINVAL));
+        }
+        // SAFETY: `cpu` is below the size of the set, which is a valid exclusive reference.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    // SAFETY: pid 0 is the calling thread, and `set` lives across the call, which reads its size and no more.
+    checked(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })
+}
+
+/// Has the kernel wake the calling thread at its deadlines as exactly as it can: an ordinary thread is given 50 us of
+/// slack otherwise.
+pub(super) fn set_finest_timer_slack() {
+    // SAFETY: the call takes a number and changes the calling thread's slack. It cannot fail for a slack above zero.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+}
+
+/// Touches that much of the calling thread's stack below this frame, so that no page of it is missing later.
+#[inline(never)]
+pub(super) fn touch_stack(octets: usize) {
+    let mut page = [0_u8; PAGE_OCTETS];
+    black_box(&mut page);
+    if octets > PAGE_OCTETS {
+        touch_stack(octets - PAGE_OCTETS);
+    }
+    // The frame is needed until here, so the call above is one and not a jump.
+    black_box(&page);
+}
+
+fn checked(returned: i32) -> io::Result<()> {
+    if returned == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_at_its_deadline_and_not_before() {
+        let word = AtomicU32::new(0);
+        for milliseconds in [0, 1, 5] {
+            let deadline = clock::mono().plus(Duration::from_millis(milliseconds));
+            while clock::mono() < deadline {
+                futex_wait(&word, 0, Some(deadline));
+            }
+            // A value that is not the expected one is no reason to wait at all.
+            futex_wait(&word, 1, None);
+        }
+        let (before, start, after) = (clock::mono(), start_reading(), clock::mono());
+        let read = on_system_clock(Mono::default());
+        let found = Duration::new(read.tv_sec as u64, read.tv_nsec as u32);
+        assert!(found <= start && start - found <= after.since(before), "{found:?} {start:?}");
+    }
+}

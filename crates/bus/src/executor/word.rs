@@ -1,0 +1,38 @@
+//! A word that threads sleep on: a private futex (futex(2)).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use viaduct_units::Mono;
+
+use super::sys;
+
+/// A number that a thread can wait on until it changes.
+pub(crate) struct Word(AtomicU32);
+
+impl Word {
+    pub(crate) fn new(value: u32) -> Self {
+        Self(AtomicU32::new(value))
+    }
+
+    pub(crate) fn load(&self, order: Ordering) -> u32 {
+        self.0.load(order)
+    }
+
+    pub(crate) fn store(&self, value: u32, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
+        self.0.swap(value, order)
+    }
+
+    /// Sleeps while the value is `expected`, until [`Self::wake`] or until `deadline`; may return for no reason.
+    pub(crate) fn wait(&self, expected: u32, deadline: Option<Mono>) {
+        sys::futex_wait(&self.0, expected, deadline);
+    }
+
+    /// Wakes the thread that waits.
+    pub(crate) fn wake(&self) {
+        sys::futex_wake_one(&self.0);
+    }
+}
