@@ -14,14 +14,16 @@ mod graph;
 mod http;
 mod kind;
 mod metrics;
+mod pools;
 mod running;
 mod stop;
 mod supervisor;
 
-pub use component::{Component, Edge, Edges, Resource, SettingError, StartError};
+pub use component::{Component, Edge, Edges, Loans, Resource, SettingError, StartError};
 pub use context::{Context, Out};
 pub use graph::Graph;
 pub use kind::{Kind, find_kind};
+pub use pools::{OBSERVER_BUFFERS_MAX, OBSERVERS_MAX};
 pub use running::{Failure, FailureCause};
 pub use stop::Stop;
 pub use supervisor::{Node, NodeError, STOP_TIME_MAX};
