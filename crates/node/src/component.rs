@@ -95,6 +95,22 @@ impl Edges {
         self
     }
 
+    /// Says of the last output what its publisher takes from the topic's pool. The pool is then sized before the
+    /// component starts; that of an output that is a pattern only where the file has an entry for the topic.
+    #[must_use]
+    pub fn loans(mut self, loans: Loans) -> Self {
+        self.outputs.last_mut().into_iter().for_each(|output| output.loans = Some(loans));
+        self
+    }
+
+    /// Says of the last input how many samples its reader holds at once, beside those in its queue. One is what every
+    /// callback holds; who keeps samples for later says so here.
+    #[must_use]
+    pub fn holds(mut self, samples: usize) -> Self {
+        self.inputs.last_mut().into_iter().for_each(|input| input.held = samples);
+        self
+    }
+
     /// Adds a socket or a file.
     #[must_use]
     pub fn takes(mut self, resource: Resource) -> Self {
@@ -121,11 +137,34 @@ pub struct Edge {
     pub type_info: Option<TypeInfo>,
     /// Offered or requested.
     pub qos: Qos,
+    /// Of an output whose publisher fills buffers of the topic's pool: which.
+    pub loans: Option<Loans>,
+    /// Of an input: samples that its reader holds at once, beside those in its queue.
+    pub held: usize,
 }
 
 impl Edge {
-    fn new(setting: &str, pattern: &str, type_info: Option<TypeInfo>, qos: Qos) -> Self {
-        Self { setting: setting.to_owned(), pattern: pattern.to_owned(), type_info, qos }
+    /// An edge that lends nothing and holds one sample at a time.
+    #[must_use]
+    pub fn new(setting: &str, pattern: &str, type_info: Option<TypeInfo>, qos: Qos) -> Self {
+        Self { setting: setting.to_owned(), pattern: pattern.to_owned(), type_info, qos, loans: None, held: 1 }
+    }
+}
+
+/// What a publisher takes from its topic's pool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loans {
+    /// Buffers that it fills at once.
+    pub filling: usize,
+    /// Octets of the longest.
+    pub octets: usize,
+}
+
+impl Loans {
+    /// One buffer at a time, of at most so many octets.
+    #[must_use]
+    pub const fn one(octets: usize) -> Self {
+        Self { filling: 1, octets }
     }
 }
 

@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 use std::net::TcpListener;
 
+use viaduct_bus::PoolSize;
 use viaduct_messages::topic;
 
 use crate::component::{Edge, Resource};
 use crate::config::{ConfigError, NodeFile, Problem, Run, SettingsError};
 use crate::kind::{Kind, Settings, find_kind};
+use crate::pools;
 
 /// Components of one node that fit together, in the order in which they are stopped: who feeds before who is fed.
 pub struct Graph {
     pub(crate) file: String,
     pub(crate) node: NodeFile,
     pub(crate) components: Vec<Resolved>,
+    /// Pools to be made before the components start, by topic.
+    pub(crate) pools: Vec<(String, PoolSize)>,
 }
 
 /// A component whose settings were read.
@@ -24,13 +28,13 @@ pub(crate) struct Resolved {
 }
 
 /// Where the checks find the place of a key.
-struct Source<'a> {
+pub(crate) struct Source<'a> {
     file: &'a str,
     text: &'a str,
 }
 
 impl Source<'_> {
-    fn error(&self, key: String, problem: impl Into<String>) -> ConfigError {
+    pub(crate) fn error(&self, key: String, problem: impl Into<String>) -> ConfigError {
         ConfigError::located(self.file, self.text, Problem::new(key, problem))
     }
 }
@@ -52,8 +56,9 @@ impl Graph {
         check_outputs(&source, &components)?;
         check_resources(&source, &node, &components)?;
         check_inline_cycles(&source, &components)?;
+        let pools = pools::plan(&source, &node, &components)?;
         let components = in_order_of_flow(components);
-        Ok(Self { file: file.to_owned(), node, components })
+        Ok(Self { file: file.to_owned(), node, components, pools })
     }
 
     /// Reads and checks the files of nodes that are to run in one process.
@@ -125,7 +130,7 @@ fn resolve_settings(source: &Source<'_>, name: &str, kind: &str, kinds: &[Kind])
     Ok(settings)
 }
 
-fn setting_key(component: &str, setting: &str) -> String {
+pub(crate) fn setting_key(component: &str, setting: &str) -> String {
     if setting.is_empty() {
         format!("components.{component}")
     } else {
@@ -190,7 +195,7 @@ fn check_outputs(source: &Source<'_>, components: &[Resolved]) -> Result<(), Con
     Ok(())
 }
 
-fn outputs(components: &[Resolved]) -> impl Iterator<Item = (&str, &Edge)> {
+pub(crate) fn outputs(components: &[Resolved]) -> impl Iterator<Item = (&str, &Edge)> {
     components
         .iter()
         .flat_map(|component| component.settings.edges.outputs.iter().map(|output| (component.name.as_str(), output)))

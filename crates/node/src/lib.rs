@@ -14,12 +14,13 @@ mod graph;
 mod http;
 mod kind;
 mod metrics;
+mod pools;
 mod qos;
 mod running;
 mod stop;
 mod supervisor;
 
-pub use component::{Component, Edge, Edges, Resource, SettingError, StartError};
+pub use component::{Component, Edge, Edges, Loans, Resource, SettingError, StartError};
 pub use context::{Context, Out};
 pub use graph::Graph;
 pub use kind::{Kind, find_kind};

@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tokio::sync::mpsc;
-use viaduct_bus::{Bus, Executor, SchedulingError, Timers};
+use viaduct_bus::{Bus, Executor, PoolError, PoolSize, RegionSnapshot, SchedulingError, Timers, memory};
 
 use crate::component::StartError;
+use crate::config::MemorySettings;
 use crate::graph::Graph;
 use crate::http;
 use crate::kind::Environment;
@@ -42,6 +43,14 @@ pub enum NodeError {
         /// What the system says.
         cause: SchedulingError,
     },
+    /// The buffers of a topic cannot be made.
+    #[error("{file}: {cause}")]
+    Pool {
+        /// The node's file.
+        file: String,
+        /// The topic and the reason.
+        cause: Box<PoolError>,
+    },
     /// The node's HTTP endpoint cannot listen.
     #[error("{file}: http: cannot listen on {address}: {cause}")]
     Http {
@@ -71,9 +80,11 @@ impl Node {
     /// # Errors
     /// The first component that does not start, with its cause.
     pub fn start(graph: Graph, runtime: &Handle) -> Result<Self, NodeError> {
-        let Graph { file, node, components } = graph;
+        let Graph { file, node, components, pools } = graph;
         let threads = |cause| NodeError::Threads { file: file.clone(), cause };
         let bus = Bus::new(&node.node);
+        make_pools(&bus, &pools).map_err(|cause| NodeError::Pool { file: file.clone(), cause: Box::new(cause) })?;
+        prepare_memory(&node.node, &node.memory);
         let pool = Executor::pool(&format!("{}-pool", node.node), node.pool_threads).map_err(threads)?;
         let timers = Timers::start().map_err(threads)?;
         let (sender, failures) = mpsc::channel(FAILURES_MAX);
@@ -189,6 +200,29 @@ impl Node {
         if *io_late > 0 {
             tracing::warn!(node, component, io_late, "I/O did not end in time");
         }
+    }
+}
+
+fn make_pools(bus: &Bus, pools: &[(String, PoolSize)]) -> Result<(), PoolError> {
+    for (topic, size) in pools {
+        let made = bus.size_pool(topic, *size)?;
+        let (buffers, octets) = (made.buffers, made.octets);
+        let huge_octets = made.region.map_or(0, |RegionSnapshot { huge_octets, .. }| huge_octets);
+        tracing::info!(node = bus.node(), topic, buffers, octets, huge_octets, "pool made");
+    }
+    Ok(())
+}
+
+/// What the file asks for. The system may refuse, and the node then runs with the jitter that this would have spared it.
+fn prepare_memory(node: &str, settings: &MemorySettings) {
+    memory::prefault_new_stacks(settings.prefault_stack_kib * 1024);
+    if settings.keep_freed && !memory::keep_freed_memory() {
+        tracing::warn!(node, "the allocator cannot keep freed memory; memory.keep_freed needs glibc");
+    }
+    if settings.lock
+        && let Err(error) = memory::lock_all()
+    {
+        tracing::warn!(node, %error, "running with memory that is not locked");
     }
 }
 

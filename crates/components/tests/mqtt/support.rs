@@ -66,12 +66,7 @@ impl Component for Feed {
     type Settings = FeedSettings;
 
     fn edges(_: &FeedSettings) -> Edges {
-        let output = |pattern: &str, type_info| Edge {
-            setting: String::new(),
-            pattern: pattern.to_owned(),
-            type_info: Some(type_info),
-            qos: FEED,
-        };
+        let output = |pattern: &str, type_info| Edge::new("", pattern, Some(type_info), FEED);
         let outputs = vec![output("log/*", TypeInfo::of::<Log>()), output("its/rx/*", TypeInfo::of::<V2xMessage>())];
         Edges { outputs, ..Edges::default() }
     }

@@ -1,6 +1,7 @@
 //! The file of a node: YAML in, a value with the place of each key out.
 
 mod error;
+mod memory;
 mod outline;
 mod pick;
 
@@ -14,6 +15,7 @@ use viaduct_bus::{Executor, Priority, Scheduling, SchedulingError, SchedulingPol
 
 pub(crate) use error::SettingsError;
 pub use error::{ConfigError, Problem};
+pub use memory::{MemorySettings, PoolSettings, TopicSettings};
 pub(crate) use pick::settings_of;
 
 /// Octets of a config file at most.
@@ -33,6 +35,12 @@ pub struct NodeFile {
     #[serde(default = "default_pool_threads")]
     #[schemars(range(min = 1, max = 64))]
     pub pool_threads: usize,
+    /// What the process does with its memory.
+    #[serde(default)]
+    pub memory: MemorySettings,
+    /// Topics that have settings of their own, by name.
+    #[serde(default)]
+    pub topics: BTreeMap<String, TopicSettings>,
     /// The components by name.
     #[serde(default)]
     pub components: BTreeMap<String, ComponentEntry>,
@@ -120,6 +128,7 @@ impl NodeFile {
         if !(1..=64).contains(&self.pool_threads) {
             return Err(Problem::new("pool_threads", format!("{} is not within 1 to 64", self.pool_threads)));
         }
+        self.memory.check()?;
         if self.components.is_empty() {
             return Err(Problem::new("components", "a node needs at least one component"));
         }
