@@ -276,7 +276,7 @@ impl Reader {
             Mode::Async => return Self::start_task(subscriber, samples),
         };
         let timers = Timers::start().map_err(&refused)?;
-        let mut builder = GroupBuilder::<Vec<f64>>::default();
+        let mut builder = GroupBuilder::<Vec<f64>>::new(bus);
         builder.on(subscriber, |latencies, sample, _| latencies.extend(take(&sample)));
         let group = builder.build("reader", Vec::with_capacity(samples), &executor, &timers, |_| {});
         Ok(Self::Callback { group, _timers: timers })

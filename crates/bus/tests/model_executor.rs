@@ -57,7 +57,7 @@ mod sync {
         }
 
         pub(crate) fn wake(&self) {
-            let _kernel = self.kernel.lock().unwrap();
+            drop(self.kernel.lock().unwrap());
             self.woken.notify_one();
         }
     }
@@ -89,8 +89,8 @@ fn two_who_bring_work_never_leave_the_one_thread_asleep() {
         };
         let bringing = thread::spawn(move || bring(&other, 1));
         bring(&shared, 0);
-        bringing.join().unwrap();
         sleeping.join().unwrap();
+        bringing.join().unwrap();
         assert_eq!(shared.0.take(0), None);
     });
 }

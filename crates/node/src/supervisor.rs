@@ -1,5 +1,6 @@
 //! Starts a node, watches it, and stops it in the order in which messages flow.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -7,6 +8,7 @@ use tokio::sync::mpsc;
 use viaduct_bus::{Bus, Executor, SchedulingError, Timers};
 
 use crate::component::StartError;
+use crate::config::{ExecutorEntry, NodeFile, Run};
 use crate::graph::Graph;
 use crate::http;
 use crate::kind::Environment;
@@ -74,19 +76,20 @@ impl Node {
         let Graph { file, node, components } = graph;
         let threads = |cause| NodeError::Threads { file: file.clone(), cause };
         let bus = Bus::new(&node.node);
-        let pool = Executor::pool(&format!("{}-pool", node.node), node.pool_threads).map_err(threads)?;
+        let executors = Executors::start(&node).map_err(threads)?;
         let timers = Timers::start().map_err(threads)?;
         let (sender, failures) = mpsc::channel(FAILURES_MAX);
         let ticker = runtime.spawn(tick(bus.clone()));
         let mut started = Self { name: node.node, bus, components: Vec::new(), failures, http: None, ticker };
         for component in components.into_iter().rev() {
             let name = component.name;
-            let built = component.run.executor(&name, &pool).map_err(StartError::Thread).and_then(|executor| {
+            let built = executors.of(&name, &component.run).map_err(StartError::Thread).and_then(|executor| {
                 component.settings.build(Environment {
                     name: name.clone(),
                     bus: started.bus.clone(),
                     executor,
                     timers: timers.clone(),
+                    budget: component.budget,
                     runtime: runtime.clone(),
                     failures: Failures::new(&name, sender.clone()),
                 })
@@ -188,6 +191,46 @@ impl Node {
         }
         if *io_late > 0 {
             tracing::warn!(node, component, io_late, "I/O did not end in time");
+        }
+    }
+}
+
+/// The executors that components of a node share.
+struct Executors {
+    node: String,
+    pool: Executor,
+    named: BTreeMap<String, Executor>,
+}
+
+impl Executors {
+    fn start(node: &NodeFile) -> Result<Self, SchedulingError> {
+        let pool = Executor::pool(&format!("{}-pool", node.node), node.pool_threads)?;
+        let start = |(name, entry): (&String, &ExecutorEntry)| entry.start(name).map(|started| (name.clone(), started));
+        let named = node.executors.iter().map(start).collect::<Result<BTreeMap<_, _>, _>>()?;
+        let executors = Self { node: node.node.clone(), pool, named };
+        executors.named.values().for_each(|executor| executors.warn_of_refusal(executor));
+        Ok(executors)
+    }
+
+    /// The executor of a component of that name.
+    fn of(&self, component: &str, run: &Run) -> Result<Executor, SchedulingError> {
+        match run {
+            Run::Inline => Ok(Executor::inline()),
+            // The file was checked: the name is there.
+            Run::Executor(name) => Ok(self.named.get(name).unwrap_or(&self.pool).clone()),
+            Run::Pool => Ok(self.pool.clone()),
+            Run::Thread(thread) => {
+                let executor = Executor::thread(component, &thread.scheduling())?;
+                self.warn_of_refusal(&executor);
+                Ok(executor)
+            }
+        }
+    }
+
+    fn warn_of_refusal(&self, executor: &Executor) {
+        if let Some(refused) = executor.refused() {
+            let node = &self.node;
+            tracing::warn!(node, %refused, "thread runs with the ordinary policy; its latency is not bounded");
         }
     }
 }
