@@ -49,8 +49,7 @@ fn record(snapshot: &BusSnapshot) {
 }
 
 fn record_callback(node: String, callback: &CallbackSnapshot) {
-    let labels =
-        [("node", node), ("component", callback.component.clone()), ("callback", callback.callback.clone())];
+    let labels = [("node", node), ("component", callback.component.clone()), ("callback", callback.callback.clone())];
     latency("viaduct_callback_run_seconds", &labels, &callback.total);
     if let Some(budget_us) = callback.budget_us {
         gauge!("viaduct_callback_budget_seconds", &labels).set(budget_us / 1e6);
