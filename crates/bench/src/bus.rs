@@ -202,7 +202,7 @@ fn measure(mode: Mode, fill: Fill, size: usize, samples: usize, period: Duration
     let refused = BenchError::part("cannot open the topic");
     let subscriber = bus.subscribe::<PointCloud>(TOPIC, Qos::sensor_data(), "reader").map_err(&refused)?;
     let publisher = bus.publisher::<PointCloud>(TOPIC, Qos::sensor_data(), "writer").map_err(&refused)?;
-    let reader = Reader::start(mode, subscriber, samples)?;
+    let reader = Reader::start(&bus, mode, subscriber, samples)?;
     let writing = floor::spawn("bench-publisher", move || publish(&publisher, fill, size, samples, period))?;
     let lateness = floor::join("bench-publisher", writing)??;
     let latencies = reader.finish(&bus)?;
@@ -267,7 +267,7 @@ enum Reader {
 }
 
 impl Reader {
-    fn start(mode: Mode, subscriber: Subscriber<PointCloud>, samples: usize) -> Result<Self, BenchError> {
+    fn start(bus: &Bus, mode: Mode, subscriber: Subscriber<PointCloud>, samples: usize) -> Result<Self, BenchError> {
         let refused = BenchError::part("cannot start the subscriber's thread");
         let executor = match mode {
             Mode::Inline => Executor::inline(),
@@ -276,9 +276,10 @@ impl Reader {
             Mode::Async => return Self::start_task(subscriber, samples),
         };
         let timers = Timers::start().map_err(&refused)?;
-        let mut builder = GroupBuilder::<Vec<f64>>::default();
+        let mut builder = GroupBuilder::<Vec<f64>>::new(bus);
         builder.on(subscriber, |latencies, sample, _| latencies.extend(take(&sample)));
         let group = builder.build("reader", Vec::with_capacity(samples), &executor, &timers, |_| {});
+        let group = group.map_err(BenchError::part("cannot start the subscriber's callbacks"))?;
         Ok(Self::Callback { group, _timers: timers })
     }
 

@@ -30,35 +30,16 @@ fn use_stack(octets: usize) {
 const STACK: usize = 512 * 1024;
 
 #[test]
-fn a_prefaulted_stack_faults_no_more() {
-    let faults = |prefault| {
-        let used = move || {
-            memory::prefault_stack(prefault);
-            faults_of_using(STACK)
-        };
-        std::thread::spawn(used).join().unwrap()
-    };
-    assert_eq!(faults(STACK + 256 * 1024), 0);
-    assert!(faults(0) > 64, "a fresh stack has no pages");
-}
-
-#[test]
-fn more_than_the_stack_is_as_much_as_it_has() {
-    let thread = std::thread::Builder::new().stack_size(256 * 1024);
-    thread.spawn(|| memory::prefault_stack(usize::MAX)).unwrap().join().unwrap();
-}
-
-#[test]
 fn a_thread_of_the_bus_prefaults_what_was_asked_for() {
-    memory::prefault_new_stacks(STACK + 256 * 1024);
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
-    let executor = Executor::thread("reader", &Scheduling::default()).unwrap();
+    let scheduling = Scheduling { prefault_stack_octets: STACK + 256 * 1024, ..Scheduling::default() };
+    let executor = Executor::thread("reader", &scheduling).unwrap();
     let (sender, faults) = std::sync::mpsc::channel();
-    let mut group = GroupBuilder::default();
+    let mut group = GroupBuilder::new(&bus);
     group.on(bus.subscribe::<Log>("log", Qos::keep_last(1), "reader").unwrap(), move |(), _, _| {
         sender.send(faults_of_using(STACK)).unwrap();
     });
-    let _group = group.build("reader", (), &executor, &timers, |_| ());
+    let _group = group.build("reader", (), &executor, &timers, |_| ()).unwrap();
     bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap().publish(Log::default()).unwrap();
     assert_eq!(faults.recv().unwrap(), 0);
 }

@@ -20,20 +20,21 @@ use sync::{AtomicU8, Ordering};
 mod sync {
     use loom::sync::atomic::AtomicU32;
     pub(crate) use loom::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
-    use loom::sync::{Condvar, Mutex};
+    use loom::thread::{self, Thread};
     use viaduct_units::Mono;
 
-    /// A futex as the kernel promises it: comparing and falling asleep are one step for those who wake. Only who sleeps
-    /// here or wakes here is ordered by the lock, so no fence that the protocol lacks is hidden.
+    /// A futex as the kernel promises it: comparing and falling asleep are one step for those who wake, and a sleeper may
+    /// return for no reason. Nobody is ordered by it but who sleeps and who wakes, so it hides no fence that the protocol
+    /// lacks.
     pub(crate) struct Word {
         value: AtomicU32,
-        kernel: Mutex<()>,
-        woken: Condvar,
+        /// Unknown to the model: it holds who is to be woken, and nobody waits for it.
+        sleeper: std::sync::Mutex<Option<Thread>>,
     }
 
     impl Word {
         pub(crate) fn new(value: u32) -> Self {
-            Self { value: AtomicU32::new(value), kernel: Mutex::new(()), woken: Condvar::new() }
+            Self { value: AtomicU32::new(value), sleeper: std::sync::Mutex::default() }
         }
 
         pub(crate) fn load(&self, order: Ordering) -> u32 {
@@ -50,15 +51,16 @@ mod sync {
 
         pub(crate) fn wait(&self, expected: u32, deadline: Option<Mono>) {
             assert_eq!(deadline, None, "the model has no clock");
-            let kernel = self.kernel.lock().unwrap();
-            if self.value.load(Ordering::Relaxed) == expected {
-                drop(self.woken.wait(kernel).unwrap());
+            *self.sleeper.lock().unwrap() = Some(thread::current());
+            // The kernel compares with the latest value; adding nothing reads that.
+            if self.value.fetch_add(0, Ordering::Relaxed) == expected {
+                thread::park();
             }
         }
 
         pub(crate) fn wake(&self) {
-            let _kernel = self.kernel.lock().unwrap();
-            self.woken.notify_one();
+            let sleeper = self.sleeper.lock().unwrap().clone();
+            sleeper.iter().for_each(Thread::unpark);
         }
     }
 }
@@ -89,8 +91,8 @@ fn two_who_bring_work_never_leave_the_one_thread_asleep() {
         };
         let bringing = thread::spawn(move || bring(&other, 1));
         bring(&shared, 0);
-        bringing.join().unwrap();
         sleeping.join().unwrap();
+        bringing.join().unwrap();
         assert_eq!(shared.0.take(0), None);
     });
 }

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
-use viaduct_bus::{LoanError, OpenError, PublishError, Qos, SchedulingError, TypeInfo};
+use viaduct_bus::{LoanError, OpenError, PublishError, Qos, SchedulingError, TooManyGroups, TypeInfo};
 use viaduct_messages::Message;
 
 use crate::context::Context;
@@ -230,6 +230,9 @@ pub enum StartError {
     /// A thread cannot be started as asked.
     #[error(transparent)]
     Thread(#[from] SchedulingError),
+    /// Its executor has no place for its callbacks.
+    #[error(transparent)]
+    Executor(#[from] TooManyGroups),
     /// A setting turns out to be wrong only now.
     #[error(transparent)]
     Setting(#[from] SettingError),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
+use std::time::Duration;
 
 use viaduct_bus::PoolSize;
 use viaduct_messages::topic;
@@ -24,6 +25,8 @@ pub struct Graph {
 pub(crate) struct Resolved {
     pub(crate) name: String,
     pub(crate) run: Run,
+    /// Longest run of one of its callbacks, where it is bounded.
+    pub(crate) budget: Option<Duration>,
     pub(crate) settings: Settings,
 }
 
@@ -50,7 +53,8 @@ impl Graph {
         let mut components = Vec::new();
         for (name, entry) in &node.components {
             let settings = resolve_settings(&source, name, &entry.kind, kinds)?;
-            components.push(Resolved { name: name.clone(), run: entry.run.clone(), settings });
+            let budget = entry.budget_ms.map(|budget| Duration::from_secs_f64(budget / 1_000.0));
+            components.push(Resolved { name: name.clone(), run: entry.run.clone(), budget, settings });
         }
         check_inputs(&source, &components)?;
         check_outputs(&source, &components)?;

@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
-use viaduct_bus::{Bus, Executor, Timers};
+use viaduct_bus::{Bus, Executor, GroupBuilder, Timers};
 
 use crate::component::{Component, Edges, SettingError, StartError};
 use crate::config::{SettingsError, settings_of};
@@ -41,6 +42,8 @@ pub(crate) struct Environment {
     pub(crate) bus: Bus,
     pub(crate) executor: Executor,
     pub(crate) timers: Timers,
+    /// Longest run of one of its callbacks, where it is bounded.
+    pub(crate) budget: Option<Duration>,
     pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) failures: Failures,
 }
@@ -97,13 +100,15 @@ fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Resul
     let settings =
         settings.downcast::<C::Settings>().map_err(|_| StartError::Other("settings of another kind".into()))?;
     let (stop, asked) = Stop::pair();
+    let mut group = GroupBuilder::new(&own.bus);
+    own.budget.into_iter().for_each(|budget| group.budget(budget));
     let mut context = Context {
         name: own.name.clone(),
         bus: own.bus,
         runtime: own.runtime.clone(),
         stop: asked,
         failures: own.failures.clone(),
-        group: viaduct_bus::GroupBuilder::default(),
+        group,
         tasks: Vec::new(),
         threads: Vec::new(),
     };
@@ -124,6 +129,10 @@ fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Resul
     let group = group.build(&own.name, component, &own.executor, &own.timers, move |panic| {
         failures.report(FailureCause::Panic(panic.message));
     });
+    let group = group.map_err(|error| {
+        stop.ask();
+        error
+    })?;
     Ok(Box::new(Runs { group, stop, tasks, threads, runtime: own.runtime }))
 }
 

@@ -5,7 +5,7 @@
 
 use metrics::{counter, gauge};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use viaduct_bus::{BusSnapshot, Percentiles, PublisherSnapshot, SubscriptionSnapshot, TopicSnapshot};
+use viaduct_bus::{BusSnapshot, CallbackSnapshot, Percentiles, PublisherSnapshot, SubscriptionSnapshot, TopicSnapshot};
 
 /// The snapshot in the text format of Prometheus.
 pub(crate) fn render(snapshot: &BusSnapshot) -> String {
@@ -21,6 +21,7 @@ fn record(snapshot: &BusSnapshot) {
         let labels = [("node", node()), ("from", hop.from.clone()), ("to", hop.to.clone())];
         latency("viaduct_hop_latency_seconds", &labels, &hop.total);
     }
+    snapshot.callbacks.iter().for_each(|callback| record_callback(node(), callback));
     for count in &snapshot.counters {
         let mut labels = vec![("node", node()), ("component", count.component.clone())];
         labels.extend(count.reason.clone().map(|reason| ("reason", reason)));
@@ -64,6 +65,19 @@ fn record_subscription(topic: &[(&'static str, String)], end: &SubscriptionSnaps
         counter!("viaduct_subscription_deadline_missed_total", &labels).absolute(missed);
     }
     latency("viaduct_subscription_latency_seconds", &labels, &end.total);
+}
+
+fn record_callback(node: String, callback: &CallbackSnapshot) {
+    let labels = [("node", node), ("component", callback.component.clone()), ("callback", callback.callback.clone())];
+    latency("viaduct_callback_run_seconds", &labels, &callback.total);
+    if let Some(budget_us) = callback.budget_us {
+        gauge!("viaduct_callback_budget_seconds", &labels).set(budget_us / 1e6);
+        counter!("viaduct_callback_overruns_total", &labels).absolute(callback.overruns);
+    }
+    if let Some(timer) = &callback.timer {
+        latency("viaduct_timer_lateness_seconds", &labels, &timer.lateness_total);
+        counter!("viaduct_timer_skipped_total", &labels).absolute(timer.skipped);
+    }
 }
 
 /// A distribution as a Prometheus summary names it (`quantile`, `_count`, `_sum`). The facade has no summary that takes

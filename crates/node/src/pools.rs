@@ -6,18 +6,15 @@
 
 use std::collections::BTreeSet;
 
-use viaduct_bus::{Durability, LOAN_OCTETS_MAX, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolSize};
+use viaduct_bus::{Durability, LOAN_OCTETS_MAX, OBSERVERS_MAX, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolSize};
 use viaduct_messages::topic;
 
 use crate::component::{Edge, Loans};
 use crate::config::{ConfigError, NodeFile, PoolSettings};
 use crate::graph::{Resolved, Source, outputs, setting_key};
 
-/// Observers of one node at a time, such as `viaduct topic echo`.
-pub const OBSERVERS_MAX: usize = 4;
-
 /// Buffers of one topic that an observer holds at most: one queued and one that it looks at.
-pub const OBSERVER_BUFFERS_MAX: usize = 2;
+const OBSERVER_BUFFERS_MAX: usize = 2;
 
 /// The pools of a node by topic.
 ///

@@ -1,5 +1,6 @@
 //! Starts a node, watches it, and stops it in the order in which messages flow.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -7,7 +8,7 @@ use tokio::sync::mpsc;
 use viaduct_bus::{Bus, Executor, PoolError, PoolSize, RegionSnapshot, SchedulingError, Timers, memory};
 
 use crate::component::StartError;
-use crate::config::MemorySettings;
+use crate::config::{ExecutorEntry, MemorySettings, NodeFile, Run};
 use crate::graph::Graph;
 use crate::http;
 use crate::kind::Environment;
@@ -85,19 +86,20 @@ impl Node {
         let bus = Bus::new(&node.node);
         make_pools(&bus, &pools).map_err(|cause| NodeError::Pool { file: file.clone(), cause: Box::new(cause) })?;
         prepare_memory(&node.node, &node.memory);
-        let pool = Executor::pool(&format!("{}-pool", node.node), node.pool_threads).map_err(threads)?;
+        let executors = Executors::start(&node).map_err(threads)?;
         let timers = Timers::start().map_err(threads)?;
         let (sender, failures) = mpsc::channel(FAILURES_MAX);
         let ticker = runtime.spawn(tick(bus.clone()));
         let mut started = Self { name: node.node, bus, components: Vec::new(), failures, http: None, ticker };
         for component in components.into_iter().rev() {
             let name = component.name;
-            let built = component.run.executor(&name, &pool).map_err(StartError::Thread).and_then(|executor| {
+            let built = executors.of(&name, &component.run).map_err(StartError::Thread).and_then(|executor| {
                 component.settings.build(Environment {
                     name: name.clone(),
                     bus: started.bus.clone(),
                     executor,
                     timers: timers.clone(),
+                    budget: component.budget,
                     runtime: runtime.clone(),
                     failures: Failures::new(&name, sender.clone()),
                 })
@@ -215,7 +217,6 @@ fn make_pools(bus: &Bus, pools: &[(String, PoolSize)]) -> Result<(), PoolError> 
 
 /// What the file asks for. The system may refuse, and the node then runs with the jitter that this would have spared it.
 fn prepare_memory(node: &str, settings: &MemorySettings) {
-    memory::prefault_new_stacks(settings.prefault_stack_kib * 1024);
     if settings.keep_freed && !memory::keep_freed_memory() {
         tracing::warn!(node, "the allocator cannot keep freed memory; memory.keep_freed needs glibc");
     }
@@ -223,6 +224,46 @@ fn prepare_memory(node: &str, settings: &MemorySettings) {
         && let Err(error) = memory::lock_all()
     {
         tracing::warn!(node, %error, "running with memory that is not locked");
+    }
+}
+
+/// The executors that components of a node share.
+struct Executors {
+    node: String,
+    pool: Executor,
+    named: BTreeMap<String, Executor>,
+}
+
+impl Executors {
+    fn start(node: &NodeFile) -> Result<Self, SchedulingError> {
+        let pool = Executor::pool(&format!("{}-pool", node.node), node.pool_threads)?;
+        let start = |(name, entry): (&String, &ExecutorEntry)| entry.start(name).map(|started| (name.clone(), started));
+        let named = node.executors.iter().map(start).collect::<Result<BTreeMap<_, _>, _>>()?;
+        let executors = Self { node: node.node.clone(), pool, named };
+        executors.named.values().for_each(|executor| executors.warn_of_refusal(executor));
+        Ok(executors)
+    }
+
+    /// The executor of a component of that name.
+    fn of(&self, component: &str, run: &Run) -> Result<Executor, SchedulingError> {
+        match run {
+            Run::Inline => Ok(Executor::inline()),
+            // The file was checked: the name is there.
+            Run::Executor(name) => Ok(self.named.get(name).unwrap_or(&self.pool).clone()),
+            Run::Pool => Ok(self.pool.clone()),
+            Run::Thread(thread) => {
+                let executor = Executor::thread(component, &thread.scheduling())?;
+                self.warn_of_refusal(&executor);
+                Ok(executor)
+            }
+        }
+    }
+
+    fn warn_of_refusal(&self, executor: &Executor) {
+        if let Some(refused) = executor.refused() {
+            let node = &self.node;
+            tracing::warn!(node, %refused, "thread runs with the ordinary policy; its latency is not bounded");
+        }
     }
 }
 

@@ -375,6 +375,92 @@ fn graphs_that_cannot_work_are_refused_with_the_key() {
     }
 }
 
+/// A node of the pair whose sink runs as `run` says, with `executors` before the components.
+fn with_executors(executors: &str, run: &str) -> String {
+    format!(
+        "node: test\nexecutors: {{ {executors} }}\ncomponents:\n  a-sink: {{ kind: sink, {run}, settings: {{ from: log }} }}\n  \
+         z-source: {{ kind: source, settings: {{ topic: log, count: 3 }} }}\n"
+    )
+}
+
+#[test]
+fn executors_that_cannot_be_meant_are_refused_with_the_key() {
+    let two = "control: { thread: { policy: fifo, priority: 60 } }, vision: { pool: 4 }";
+    for (executors, run, expected) in [
+        (
+            two,
+            "run: { executor: controll }",
+            "test.yaml:4:32: components.a-sink.run.executor: there is no executor `controll`; the node has `control`, `vision` under `executors`",
+        ),
+        (
+            "",
+            "run: { executor: control }",
+            "test.yaml:4:32: components.a-sink.run.executor: there is no executor `control`; the node has none under `executors`",
+        ),
+        (
+            two,
+            "run: { executor: control }",
+            "test.yaml:2:67: executors.vision: no component uses it; one does with `run: { executor: vision }`",
+        ),
+        (
+            "control: { thread: { policy: fifo } }",
+            "run: { executor: control }",
+            "test.yaml:2:25: executors.control.thread.priority: the policies fifo and rr need a priority from 1 to 99",
+        ),
+        (
+            "vision: { pool: 65 }",
+            "run: { executor: vision }",
+            "test.yaml:2:24: executors.vision.pool: 65 is not within 1 to 64",
+        ),
+        (
+            "control: { thread: { prefault_stack_octets: 67108865 } }",
+            "run: { executor: control }",
+            "test.yaml:2:35: executors.control.thread.prefault_stack_octets: 67108865 is more than 67108864",
+        ),
+        ("", "budget_ms: 0", "test.yaml:4:25: components.a-sink.budget_ms: 0 is not above 0 and up to 60000"),
+        ("", "budget_ms: .nan", "test.yaml:4:25: components.a-sink.budget_ms: NaN is not above 0 and up to 60000"),
+        (
+            "",
+            "run: { thread: { priority: 3 } }",
+            "test.yaml:4:42: components.a-sink.run.thread.priority: only the policies fifo and rr have a priority",
+        ),
+    ] {
+        assert_eq!(refused(&with_executors(executors, run)), expected);
+    }
+}
+
+#[test]
+fn components_share_an_executor_by_its_name_and_are_measured_by_theirs() {
+    let runtime = runtime();
+    for executors in ["control: { thread: { policy: rr, priority: 1, cpus: [0] } }", "control: { pool: 2 }"] {
+        let text =
+            format!("http: 127.0.0.1:0\n{}", with_executors(executors, "budget_ms: 0.05, run: { executor: control }"));
+        let node = start(&runtime, &text).unwrap();
+        let threads: Vec<_> = std::fs::read_dir("/proc/self/task")
+            .unwrap()
+            .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok())
+            .collect();
+        assert!(threads.iter().any(|name| name.starts_with("control")), "{threads:?}");
+        let labels = "node=\"test\",component=\"a-sink\",callback=\"log\"";
+        // The sink sleeps for 200 us in each of its three callbacks.
+        let overruns = format!("viaduct_callback_overruns_total{{{labels}}} 3");
+        let metrics = || get(node.http_address().unwrap(), "/metrics").1;
+        while !metrics().contains(&overruns) {
+            std::thread::yield_now();
+        }
+        let metrics = metrics();
+        assert!(metrics.contains(&format!("viaduct_callback_run_seconds_count{{{labels}}} 3")), "{metrics}");
+        assert!(metrics.contains(&format!("viaduct_callback_budget_seconds{{{labels}}} 0.00005")), "{metrics}");
+        let timer = "component=\"z-source\",callback=\"every 1ms\"";
+        assert!(
+            metrics.contains(&format!("viaduct_timer_lateness_seconds_count{{node=\"test\",{timer}}}")),
+            "{metrics}"
+        );
+        assert!(metrics.contains(&format!("viaduct_timer_skipped_total{{node=\"test\",{timer}}}")), "{metrics}");
+        assert!(node.stop());
+    }
+}
+
 #[test]
 fn two_nodes_in_one_process_do_not_share_names_or_sockets() {
     let file = |name: &str, node: &str| {

@@ -181,11 +181,7 @@ fn pools_that_cannot_work_are_refused_with_the_sum() {
         (
             file("memory: { locked: true }\n", "", "depth: 5"),
             "test.yaml:2:11: memory.locked: unknown field `locked`, expected one of lock, keep_freed, \
-             prefault_stack_kib, huge_pages",
-        ),
-        (
-            file("memory: { prefault_stack_kib: 4096 }\n", "", "depth: 5"),
-            "test.yaml:2:11: memory.prefault_stack_kib: 4096 is more than 2048",
+             huge_pages",
         ),
     ] {
         assert_eq!(refused(&text), expected);

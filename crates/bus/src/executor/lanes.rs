@@ -11,6 +11,7 @@ use super::parking::{BEDS_MAX, Bed, Dormitory};
 use super::ready::Ready;
 use super::scheduling::{Scheduling, SchedulingError, Spawned};
 use crate::clock;
+use crate::subscription::Notify;
 
 /// Words of the set of groups that wait for their turn.
 const READY_WORDS: usize = 4;
@@ -40,8 +41,11 @@ pub(crate) struct Lanes {
 struct Shared {
     gate: Gate,
     /// The groups by number; empty where there is none.
-    groups: Box<[Mutex<Option<Weak<dyn Work>>>]>,
+    groups: Box<[Mutex<Tenant>]>,
 }
+
+/// The group at a place.
+type Tenant = Option<Weak<dyn Work>>;
 
 /// All that a notification touches, in one cache line.
 #[repr(align(64))]
@@ -143,7 +147,7 @@ impl Drop for Seat {
 }
 
 impl Shared {
-    fn group(&self, number: usize) -> std::sync::MutexGuard<'_, Option<Weak<dyn Work>>> {
+    fn group(&self, number: usize) -> std::sync::MutexGuard<'_, Tenant> {
         self.groups[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -269,7 +273,7 @@ impl Deadlines {
 /// Stands for a group that is not made yet.
 struct Nothing;
 
-impl crate::subscription::Notify for Nothing {
+impl Notify for Nothing {
     fn notify(self: Arc<Self>) {}
 }
 

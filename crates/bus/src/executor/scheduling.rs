@@ -97,7 +97,6 @@ impl Scheduling {
         let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_OCTETS + prefault);
         let thread = builder.spawn(move || {
             let outcome = own.apply(&thread_name);
-            crate::memory::prefault_own_stack();
             let start = outcome.is_ok();
             sys::touch_stack(prefault);
             // The starter waits for this report, so it is there to receive it.

@@ -3,11 +3,6 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Problem;
-
-/// KiB of stack that a thread touches at most when it starts: it has 2 MiB.
-const PREFAULT_KIB_MAX: usize = 2048;
-
 /// What the process does with its memory, so that no page is missing when it is needed. All of it costs memory.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -19,26 +14,13 @@ pub struct MemorySettings {
     /// Whether the process keeps freed memory for its next allocation instead of giving it back to the kernel. Only with
     /// glibc.
     pub keep_freed: bool,
-    /// KiB of its stack that each thread with callbacks touches when it starts.
-    #[schemars(range(max = 2048))]
-    pub prefault_stack_kib: usize,
     /// Whether to ask the kernel for huge pages (2 MiB) for the pools of topics.
     pub huge_pages: bool,
 }
 
 impl Default for MemorySettings {
     fn default() -> Self {
-        Self { lock: false, keep_freed: false, prefault_stack_kib: 0, huge_pages: true }
-    }
-}
-
-impl MemorySettings {
-    pub(super) fn check(&self) -> Result<(), Problem> {
-        let kib = self.prefault_stack_kib;
-        if kib <= PREFAULT_KIB_MAX {
-            return Ok(());
-        }
-        Err(Problem::new("memory.prefault_stack_kib", format!("{kib} is more than {PREFAULT_KIB_MAX}")))
+        Self { lock: false, keep_freed: false, huge_pages: true }
     }
 }
 

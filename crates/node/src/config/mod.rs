@@ -21,6 +21,15 @@ pub(crate) use pick::settings_of;
 /// Octets of a config file at most.
 const FILE_OCTETS_MAX: usize = 1 << 20;
 
+/// Threads of a pool at most.
+const POOL_THREADS_MAX: usize = 64;
+
+/// Budget of a callback at most, a minute.
+const BUDGET_MS_MAX: f64 = 60_000.0;
+
+/// Octets of a thread's stack that are touched in advance at most.
+const PREFAULT_STACK_OCTETS_MAX: usize = 64 << 20;
+
 /// One node, as its file has it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -35,6 +44,9 @@ pub struct NodeFile {
     #[serde(default = "default_pool_threads")]
     #[schemars(range(min = 1, max = 64))]
     pub pool_threads: usize,
+    /// Executors by name, which components share (`run: { executor: NAME }`). Each is used by at least one of them.
+    #[serde(default)]
+    pub executors: BTreeMap<String, ExecutorEntry>,
     /// What the process does with its memory.
     #[serde(default)]
     pub memory: MemorySettings,
@@ -59,6 +71,11 @@ pub struct ComponentEntry {
     /// Who runs its callbacks.
     #[serde(default)]
     pub run: Run,
+    /// Longest run of one of its callbacks, in milliseconds, above 0 to 60000. Longer ones are counted, and shown with the
+    /// callback's name in `/metrics`. Absent: there is no bound.
+    #[serde(default)]
+    #[schemars(range(min = 0.001, max = 60_000.0))]
+    pub budget_ms: Option<f64>,
     /// Its settings; `viaduct kinds KIND` shows them.
     #[serde(default)]
     #[schemars(with = "serde_json::Value")]
@@ -76,9 +93,22 @@ pub enum Run {
     Inline,
     /// A thread of its own.
     Thread(ThreadSettings),
+    /// The executor of that name under `executors:`.
+    Executor(String),
 }
 
-/// How a thread of its own is scheduled.
+/// An executor that components share by its name.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum ExecutorEntry {
+    /// One thread.
+    Thread(ThreadSettings),
+    /// A pool of that many threads with the ordinary policy, 1 to 64.
+    Pool(#[schemars(range(min = 1, max = 64))] usize),
+}
+
+/// How a thread is scheduled. Where the right to the policy is missing, the thread runs with the ordinary one and the node
+/// logs a warning with the remedy.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadSettings {
@@ -92,6 +122,11 @@ pub struct ThreadSettings {
     /// Cores on which it may run, counted from 0. Absent or empty: all.
     #[serde(default)]
     pub cpus: Vec<usize>,
+    /// Octets of its stack that are touched before its first callback, 0 to 67108864. It keeps page faults out of callbacks
+    /// where the node's memory is locked.
+    #[serde(default)]
+    #[schemars(range(max = 67_108_864))]
+    pub prefault_stack_octets: usize,
 }
 
 /// Scheduling policy of the kernel.
@@ -125,28 +160,81 @@ impl NodeFile {
 
     fn check(&self) -> Result<(), Problem> {
         check_name(&self.node).map_err(|problem| Problem::new("node", problem))?;
-        if !(1..=64).contains(&self.pool_threads) {
-            return Err(Problem::new("pool_threads", format!("{} is not within 1 to 64", self.pool_threads)));
-        }
-        self.memory.check()?;
+        check_pool("pool_threads", self.pool_threads)?;
         if self.components.is_empty() {
             return Err(Problem::new("components", "a node needs at least one component"));
         }
-        for (name, entry) in &self.components {
-            let key = format!("components.{name}");
-            check_name(name).map_err(|problem| Problem::new(&key, problem))?;
-            entry.run.check().map_err(|problem| Problem::new(format!("{key}.run.thread.priority"), problem))?;
+        self.executors.iter().try_for_each(|(name, entry)| entry.check(name))?;
+        self.components.iter().try_for_each(|(name, entry)| self.check_component(name, entry))?;
+        self.check_executors_are_used()
+    }
+
+    fn check_component(&self, name: &str, entry: &ComponentEntry) -> Result<(), Problem> {
+        let key = format!("components.{name}");
+        check_name(name).map_err(|problem| Problem::new(&key, problem))?;
+        match &entry.run {
+            Run::Thread(thread) => thread.check(&format!("{key}.run.thread"))?,
+            Run::Executor(executor) => self.check_executor_exists(&format!("{key}.run.executor"), executor)?,
+            Run::Pool | Run::Inline => {}
         }
-        Ok(())
+        check_budget(&format!("{key}.budget_ms"), entry.budget_ms)
+    }
+
+    fn check_executor_exists(&self, key: &str, wanted: &str) -> Result<(), Problem> {
+        if self.executors.contains_key(wanted) {
+            return Ok(());
+        }
+        let names: Vec<&str> = self.executors.keys().map(String::as_str).collect();
+        let has = if names.is_empty() { "none".to_owned() } else { format!("`{}`", names.join("`, `")) };
+        Err(Problem::new(key, format!("there is no executor `{wanted}`; the node has {has} under `executors`")))
+    }
+
+    /// An executor without a component is a slip of the pen, or a thread for nothing.
+    fn check_executors_are_used(&self) -> Result<(), Problem> {
+        let is_used = |name: &String| {
+            self.components.values().any(|entry| matches!(&entry.run, Run::Executor(executor) if executor == name))
+        };
+        match self.executors.keys().find(|name| !is_used(name)) {
+            None => Ok(()),
+            Some(name) => Err(Problem::new(
+                format!("executors.{name}"),
+                format!("no component uses it; one does with `run: {{ executor: {name} }}`"),
+            )),
+        }
     }
 }
 
-impl Run {
-    fn check(&self) -> Result<(), String> {
-        let Self::Thread(thread) = self else {
-            return Ok(());
-        };
-        match (thread.policy, thread.priority) {
+impl ExecutorEntry {
+    fn check(&self, name: &str) -> Result<(), Problem> {
+        let key = format!("executors.{name}");
+        check_name(name).map_err(|problem| Problem::new(&key, problem))?;
+        match self {
+            Self::Thread(thread) => thread.check(&format!("{key}.thread")),
+            Self::Pool(threads) => check_pool(&format!("{key}.pool"), *threads),
+        }
+    }
+
+    /// Starts the executor of that name.
+    pub(crate) fn start(&self, name: &str) -> Result<Executor, SchedulingError> {
+        match self {
+            Self::Thread(thread) => Executor::thread(name, &thread.scheduling()),
+            Self::Pool(threads) => Executor::pool(name, *threads),
+        }
+    }
+}
+
+impl ThreadSettings {
+    fn check(&self, key: &str) -> Result<(), Problem> {
+        self.check_priority().map_err(|problem| Problem::new(format!("{key}.priority"), problem))?;
+        if self.prefault_stack_octets > PREFAULT_STACK_OCTETS_MAX {
+            let problem = format!("{} is more than {PREFAULT_STACK_OCTETS_MAX}", self.prefault_stack_octets);
+            return Err(Problem::new(format!("{key}.prefault_stack_octets"), problem));
+        }
+        Ok(())
+    }
+
+    fn check_priority(&self) -> Result<(), String> {
+        match (self.policy, self.priority) {
             (Policy::Other, None) => Ok(()),
             (Policy::Other, Some(_)) => Err("only the policies fifo and rr have a priority".to_owned()),
             (_, Some(priority)) if Priority::new(priority).is_some() => Ok(()),
@@ -155,25 +243,29 @@ impl Run {
         }
     }
 
-    /// The executor of a component of that name; `pool` is the node's shared one.
-    pub(crate) fn executor(&self, component: &str, pool: &Executor) -> Result<Executor, SchedulingError> {
-        match self {
-            Self::Pool => Ok(pool.clone()),
-            Self::Inline => Ok(Executor::inline()),
-            Self::Thread(thread) => Executor::thread(component, &thread.scheduling()),
-        }
-    }
-}
-
-impl ThreadSettings {
-    fn scheduling(&self) -> Scheduling {
+    pub(crate) fn scheduling(&self) -> Scheduling {
         let priority = self.priority.and_then(Priority::new);
         let policy = match (self.policy, priority) {
             (Policy::Fifo, Some(priority)) => SchedulingPolicy::Fifo(priority),
             (Policy::Rr, Some(priority)) => SchedulingPolicy::RoundRobin(priority),
             _ => SchedulingPolicy::Other,
         };
-        Scheduling { policy, cpus: self.cpus.clone() }
+        Scheduling { policy, cpus: self.cpus.clone(), prefault_stack_octets: self.prefault_stack_octets }
+    }
+}
+
+fn check_pool(key: &str, threads: usize) -> Result<(), Problem> {
+    let within = (1..=POOL_THREADS_MAX).contains(&threads);
+    let refuse = || Problem::new(key, format!("{threads} is not within 1 to {POOL_THREADS_MAX}"));
+    within.then_some(()).ok_or_else(refuse)
+}
+
+fn check_budget(key: &str, budget_ms: Option<f64>) -> Result<(), Problem> {
+    match budget_ms {
+        Some(budget) if !(budget > 0.0 && budget <= BUDGET_MS_MAX) => {
+            Err(Problem::new(key, format!("{budget} is not above 0 and up to {BUDGET_MS_MAX}")))
+        }
+        _ => Ok(()),
     }
 }
 
