@@ -34,7 +34,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn line(topic: &Topic, total: bool) -> String {
-    let times = if total { &topic.interval.total } else { &topic.interval.recent };
+    let times = if total { &topic.interval_total } else { &topic.interval_recent };
     let hz = match times {
         Distribution { count, mean_us, .. } if total && *count > 0 => 1e6 / mean_us,
         _ => topic.rate_hz,

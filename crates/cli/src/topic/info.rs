@@ -35,12 +35,12 @@ fn describe(topic: &Topic) -> String {
     // Writing into a String cannot fail.
     let _ = writeln!(text, "{}", topic.topic);
     let mut line = |name: &str, value: &str| {
-        let _ = writeln!(text, "  {name:<12} {value}");
+        let _ = writeln!(text, "{}", format!("  {name:<12} {value}").trim_end());
     };
     line("type", topic.type_name.as_deref().unwrap_or("nobody has said yet"));
     line("published", &format!("{}, {} a second", topic.published, rate(topic.rate_hz)));
-    line("interval", &interval(&topic.interval.recent));
-    line("", &format!("{} since the start", interval(&topic.interval.total)));
+    line("interval", &interval(&topic.interval_recent));
+    line("", &format!("{} since the start", interval(&topic.interval_total)));
     line("dropped", &topic.dropped.to_string());
     topic.more.iter().for_each(|(name, value)| line(name, &inline(value)));
     line("publishers", &if topic.publishers.is_empty() { "none".to_owned() } else { topic.publishers.join(", ") });
@@ -95,7 +95,8 @@ lidar/points
   dropped      2
   pool         buffers 8, octets 1048576
   publishers   lidar
-  subscribers  \n    planner (lidar/*)
+  subscribers
+    planner (lidar/*)
       delivered    37, 1 queued
       dropped      overwritten 2
       latency      p50 5.50 us, p99 9.00 us, p99.9 9.00 us, max 12.0 us

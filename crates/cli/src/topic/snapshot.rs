@@ -34,9 +34,12 @@ pub(super) struct Topic {
     /// Over the last whole second.
     pub(super) rate_hz: f64,
     pub(super) dropped: u64,
-    /// Between one publication and the next; empty until there are two.
+    /// Between one sample and the next, last whole second; nothing is counted until there are two.
     #[serde(default)]
-    pub(super) interval: Windows,
+    pub(super) interval_recent: Distribution,
+    /// The same since the start.
+    #[serde(default)]
+    pub(super) interval_total: Distribution,
     pub(super) subscriptions: Vec<Subscription>,
     #[serde(flatten)]
     pub(super) more: BTreeMap<String, Value>,
@@ -59,14 +62,14 @@ pub(super) struct Subscription {
 }
 
 /// A distribution in the last whole second, and since the start.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Windows {
     pub(super) recent: Distribution,
     pub(super) total: Distribution,
 }
 
 /// Times in microseconds.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Distribution {
     pub(super) count: u64,
@@ -126,9 +129,8 @@ pub(super) mod tests {
             "topics": [
                 { "topic": "lidar/points", "type": "foxglove.PointCloud", "publishers": ["lidar"], "published": 40,
                   "rate_hz": 10.0, "dropped": 2, "pool": { "buffers": 8, "octets": 1048576 },
-                  "interval": {
-                    "recent": { "count": 10, "min_us": 99100, "mean_us": 100000, "sd_us": 420, "p50_us": 100000, "max_us": 101300 },
-                    "total": { "count": 39, "min_us": 98000, "mean_us": 100000, "sd_us": 900, "p50_us": 100000, "max_us": 104000 } },
+                  "interval_recent": { "count": 10, "min_us": 99100, "mean_us": 100000, "sd_us": 420, "p50_us": 100000, "max_us": 101300 },
+                  "interval_total": { "count": 39, "min_us": 98000, "mean_us": 100000, "sd_us": 900, "p50_us": 100000, "max_us": 104000 },
                   "subscriptions": [
                     { "subscriber": "planner", "pattern": "lidar/*", "delivered": 37, "queued": 1,
                       "dropped": { "overwritten": 2 }, "qos": { "reliability": "best_effort", "history": { "keep_last": 5 } },

@@ -6,18 +6,22 @@ use serde_json::Value;
 /// Microseconds in the unit that fits, with three digits.
 pub(super) fn time(microseconds: f64) -> String {
     let (value, unit) = match microseconds {
-        us if us < 1e3 => (us, "us"),
-        us if us < 1e6 => (us / 1e3, "ms"),
+        us if us < 999.5 => (us, "us"),
+        us if us < 999.5e3 => (us / 1e3, "ms"),
         us => (us / 1e6, "s"),
     };
-    let digits = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
-    format!("{value:.digits$} {unit}")
+    format!("{} {unit}", three_digits(value))
 }
 
 /// A rate per second with three digits.
 pub(super) fn rate(hz: f64) -> String {
-    let digits = if hz < 10.0 { 2 } else { usize::from(hz < 100.0) };
-    format!("{hz:.digits$}")
+    three_digits(hz)
+}
+
+/// At least three digits. The bounds are those from which on rounding carries into one more digit.
+fn three_digits(value: f64) -> String {
+    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.decimals$}")
 }
 
 /// An empty table with these columns.
@@ -84,7 +88,8 @@ mod tests {
         ] {
             assert_eq!(time(microseconds), text);
         }
-        assert_eq!([rate(0.5), rate(10.04), rate(1234.4)], ["0.50", "10.0", "1234"]);
+        assert_eq!([time(999.9), time(999.9e3)], ["1.00 ms", "1.00 s"]);
+        assert_eq!([rate(0.5), rate(9.999), rate(99.99), rate(1234.4)], ["0.50", "10.0", "100", "1234"]);
     }
 
     #[test]
