@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
     "foxglove/log.proto",
     "foxglove/point_cloud.proto",
     "viaduct/its/v2x_message.proto",
+    "viaduct/observe/echo.proto",
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -82,7 +82,7 @@ fn decode_one(frame: &CapturedFrame, summary: &mut Summary, out: Option<&mut imp
 }
 
 /// A reader that has seen enough (`| head`) ends the program without a complaint.
-fn stdout_gone(error: std::io::Error) -> anyhow::Result<()> {
+pub(crate) fn stdout_gone(error: std::io::Error) -> anyhow::Result<()> {
     if error.kind() == std::io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }

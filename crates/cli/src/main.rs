@@ -7,6 +7,7 @@ mod files;
 mod its;
 mod kinds;
 mod run;
+mod topic;
 
 use std::process::ExitCode;
 
@@ -36,6 +37,9 @@ enum Command {
     /// Look at ETSI ITS packets.
     #[command(subcommand)]
     Its(its::Command),
+    /// Look at the topics of a running node.
+    #[command(subcommand)]
+    Topic(topic::Command),
     /// Run simulated vehicles, an edge node and its API with a live map on this machine.
     Demo(demo::Arguments),
     /// Measure, and print paper, ours and floor side by side.
@@ -50,6 +54,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Kinds(arguments) => kinds::run(&arguments),
         Command::Its(its::Command::Decode(arguments)) => its::decode(&arguments),
+        Command::Topic(command) => topic::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
     };

@@ -6,17 +6,24 @@
 pub mod capture;
 mod encoding;
 pub mod fleet;
+pub mod generator;
 pub mod its_station;
 pub mod mqtt;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
+pub mod sink;
 
 use viaduct_node::Kind;
 
 /// Every kind of this crate.
 pub const KINDS: &[Kind] = &[
     Kind::of::<fleet::Fleet>("fleet", "Simulated vehicles that drive on a road network and send CAMs.", "vehicles: 2"),
+    Kind::of::<generator::Generator>(
+        "generator",
+        "A stand-in for a lidar: publishes point clouds of a given size at a given rate.",
+        "topic: lidar/points",
+    ),
     Kind::of::<its_station::ItsStation>(
         "its_station",
         "An ETSI ITS station: CAM and CPM from UDP multicast or a capture to the bus, and back.",
@@ -36,5 +43,10 @@ pub const KINDS: &[Kind] = &[
         "mqtt_probe",
         "Subscribes to an MQTT broker and measures when messages arrive.",
         "{ broker: \"mqtt://127.0.0.1:1883\" }",
+    ),
+    Kind::of::<sink::Sink>(
+        "sink",
+        "Reads topics of any type, counts, and may be busy with each sample: a stand-in for a consumer.",
+        "topics: [ its/rx/* ]",
     ),
 ];

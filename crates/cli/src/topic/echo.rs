@@ -1,0 +1,394 @@
+//! `viaduct topic echo TOPIC|PATTERN`
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use anyhow::{Context as _, anyhow, bail};
+use bytes::{Buf as _, Bytes, BytesMut};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use prost::Message as _;
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use viaduct_its::facilities::{Message as ItsMessage, MessageKind};
+use viaduct_messages::topic::{check_pattern, is_name};
+use viaduct_messages::viaduct::its::V2xMessage;
+use viaduct_messages::viaduct::observe::echo_part::Part;
+use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoType};
+use viaduct_messages::write_timestamp;
+use viaduct_units::Tai;
+
+use super::message::{Cut, clear_arrays, write_message};
+use super::text::time;
+use super::{NodeArgument, client, say};
+
+/// Longest part that a node sends: a message of 16 MiB and what stands around it.
+const PART_OCTETS_MAX: usize = 17 << 20;
+
+/// Octets of the longest length.
+const LENGTH_OCTETS_MAX: usize = 10;
+
+/// The type whose JSON has the decoded ETSI message inside.
+const V2X_MESSAGE: &str = "viaduct.its.V2xMessage";
+
+/// What to print, and how much of it.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// Name of a topic, or a pattern: `*` stands for one level, `**` for all that follow.
+    #[arg(value_name = "TOPIC|PATTERN", value_parser = pattern)]
+    pattern: String,
+    #[command(flatten)]
+    node: NodeArgument,
+    /// End after this many samples. Default: go on until Ctrl-C.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// Print each sample as one line of JSON, whole: a V2X message as on MQTT, another in protobuf's JSON mapping.
+    #[arg(long)]
+    json: bool,
+    /// Elements of a list, characters of a text and octets that are shown of a long field.
+    #[arg(long, value_name = "N", default_value_t = 128, conflicts_with = "json")]
+    truncate_length: usize,
+    /// Show long fields whole.
+    #[arg(long, conflicts_with_all = ["truncate_length", "json"])]
+    full: bool,
+    /// Leave out lists and octets; of each the length is shown.
+    #[arg(long)]
+    no_arr: bool,
+}
+
+/// Reads a name or pattern from the command line.
+pub(super) fn pattern(text: &str) -> Result<String, String> {
+    check_pattern(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
+}
+
+pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let Arguments { pattern, node: NodeArgument { node }, .. } = arguments;
+    let (_, snapshot) = client::topics(node).await?;
+    if is_name(pattern) {
+        snapshot.find(pattern)?;
+    } else if snapshot.matching(pattern).next().is_none() {
+        note(&format!("node `{}` has no topic that fits `{pattern}` yet; waiting", snapshot.node));
+    }
+    let mut parts = Parts { body: client::echo(node, pattern).await?, buffer: BytesMut::new() };
+    let mut printer = Printer::new(arguments);
+    let mut left = arguments.count.unwrap_or(u64::MAX);
+    while left > 0 {
+        match parts.next().await.with_context(|| format!("{node}: the stream is broken"))? {
+            None => bail!("{node}: the node has ended the stream"),
+            Some(Part::Type(told)) => printer.learn(&told),
+            Some(Part::Sample(sample)) => {
+                say(&printer.print(&sample)?)?;
+                left -= 1;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[expect(clippy::print_stderr, reason = "the samples go to stdout")]
+fn note(text: &str) {
+    eprintln!("viaduct: {text}");
+}
+
+/// The parts of a stream.
+struct Parts {
+    body: Incoming,
+    /// What has come and is not a whole part yet.
+    buffer: BytesMut,
+}
+
+impl Parts {
+    /// The next part; `None` at the end of the stream.
+    async fn next(&mut self) -> anyhow::Result<Option<Part>> {
+        loop {
+            if let Some(part) = take_part(&mut self.buffer)? {
+                return Ok(Some(part));
+            }
+            match self.body.frame().await {
+                Some(frame) => frame?.into_data().iter().for_each(|data| self.buffer.extend_from_slice(data)),
+                None if self.buffer.is_empty() => return Ok(None),
+                None => bail!("it has ended within a sample"),
+            }
+        }
+    }
+}
+
+/// Takes the first part out of the buffer, where it is whole. Kinds of parts that are not known are left out.
+fn take_part(buffer: &mut BytesMut) -> anyhow::Result<Option<Part>> {
+    loop {
+        let Some(length_octets) = buffer.iter().take(LENGTH_OCTETS_MAX).position(|octet| octet & 0x80 == 0) else {
+            if buffer.len() >= LENGTH_OCTETS_MAX {
+                bail!("a length has more than {LENGTH_OCTETS_MAX} octets");
+            }
+            return Ok(None);
+        };
+        let length = prost::decode_length_delimiter(&buffer[..=length_octets])?;
+        if length > PART_OCTETS_MAX {
+            bail!("a part of {length} octets is longer than {PART_OCTETS_MAX}");
+        }
+        if buffer.len() < length_octets + 1 + length {
+            return Ok(None);
+        }
+        buffer.advance(length_octets + 1);
+        if let Some(part) = EchoPart::decode(buffer.split_to(length).freeze())?.part {
+            return Ok(Some(part));
+        }
+    }
+}
+
+/// A type of the stream.
+struct Known {
+    full_name: String,
+    /// Absent where the node has no schema, or one that does not have the type.
+    descriptor: Option<MessageDescriptor>,
+}
+
+/// Turns samples into text.
+struct Printer {
+    types: HashMap<u32, Known>,
+    cut: Cut,
+    json: bool,
+}
+
+impl Printer {
+    fn new(arguments: &Arguments) -> Self {
+        let length = (!arguments.full).then_some(arguments.truncate_length);
+        Self { types: HashMap::new(), cut: Cut { length, no_arr: arguments.no_arr }, json: arguments.json }
+    }
+
+    fn learn(&mut self, told: &EchoType) {
+        let pool = DescriptorPool::decode(told.descriptor_set.clone()).ok();
+        let descriptor = pool.and_then(|pool| pool.get_message_by_name(&told.full_name));
+        self.types.insert(told.id, Known { full_name: told.full_name.clone(), descriptor });
+    }
+
+    fn print(&self, sample: &EchoSample) -> anyhow::Result<String> {
+        let known = self.types.get(&sample.type_id);
+        let known = known.ok_or_else(|| anyhow!("a sample of `{}` has come before its type", sample.topic))?;
+        if self.json { self.json(sample, known) } else { Ok(self.text(sample, known)) }
+    }
+
+    fn text(&self, sample: &EchoSample, known: &Known) -> String {
+        let mut text = heading(sample, known);
+        match message(sample, known) {
+            Ok(message) => write_message(&message, self.cut, 0, &mut text),
+            // Writing into a String cannot fail.
+            Err(problem) => {
+                let _ = writeln!(text, "# {problem}");
+            }
+        }
+        text.push_str("---");
+        text
+    }
+
+    fn json(&self, sample: &EchoSample, known: &Known) -> anyhow::Result<String> {
+        let (message, problem) = match self.message_json(sample, known) {
+            Ok(json) => (Some(RawValue::from_string(json)?), None),
+            Err(problem) => (None, Some(problem)),
+        };
+        let stamp = |(hop, nanos): (&str, i64)| Stamp { hop: hop.to_owned(), at: moment(nanos) };
+        Ok(serde_json::to_string(&Line {
+            topic: &sample.topic,
+            r#type: &known.full_name,
+            sequence: sample.sequence,
+            missed: sample.missed,
+            origin: moment(sample.origin_tai_ns),
+            stamps: sample.stamps.iter().map(|at| stamp((&at.hop, at.at_tai_ns))).collect(),
+            length: sample.length,
+            message,
+            problem,
+        })?)
+    }
+
+    fn message_json(&self, sample: &EchoSample, known: &Known) -> Result<String, String> {
+        if known.full_name == V2X_MESSAGE && !sample.skipped {
+            return v2x_json(&octets(sample)).ok_or_else(|| malformed(known));
+        }
+        let mut message = message(sample, known)?;
+        if self.cut.no_arr {
+            clear_arrays(&mut message);
+        }
+        serde_json::to_string(&message).map_err(|error| error.to_string())
+    }
+}
+
+/// One sample as a line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    topic: &'a str,
+    r#type: &'a str,
+    sequence: u64,
+    /// Samples of the topic since the line before of it.
+    missed: u64,
+    origin: String,
+    stamps: Vec<Stamp>,
+    /// Octets of the encoded message.
+    length: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<Box<RawValue>>,
+    /// Why there is no message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Stamp {
+    hop: String,
+    at: String,
+}
+
+/// Two lines that are comments of YAML: what it is, and where it has been.
+fn heading(sample: &EchoSample, known: &Known) -> String {
+    let EchoSample { topic, sequence, missed, length, origin_tai_ns, .. } = sample;
+    let missed = if *missed > 0 { format!("  missed {missed} before it") } else { String::new() };
+    let mut text = format!("# {topic}  {}  number {sequence}  {length} octets{missed}\n", known.full_name);
+    let _ = write!(text, "# origin {}", moment(*origin_tai_ns));
+    for stamp in &sample.stamps {
+        let since = Tai::from_nanos(stamp.at_tai_ns).since(Tai::from_nanos(*origin_tai_ns));
+        let _ = write!(text, "  {} +{}", stamp.hop.escape_debug(), time(since.as_secs_f64() * 1e6));
+    }
+    text.push('\n');
+    text
+}
+
+/// The message by its schema, or why it cannot be shown.
+fn message(sample: &EchoSample, known: &Known) -> Result<DynamicMessage, String> {
+    if sample.skipped {
+        return Err(format!("the message is too long to be looked at: {} octets", sample.length));
+    }
+    let descriptor =
+        known.descriptor.clone().ok_or_else(|| format!("the node has no schema of `{}`", known.full_name))?;
+    DynamicMessage::decode(descriptor, octets(sample)).map_err(|_| malformed(known))
+}
+
+fn malformed(known: &Known) -> String {
+    format!("the octets are not a message of `{}`", known.full_name)
+}
+
+fn octets(sample: &EchoSample) -> Bytes {
+    match sample.octets.as_slice() {
+        [one] => one.clone(),
+        pieces => pieces.concat().into(),
+    }
+}
+
+/// The one JSON shape of a V2X message, with the decoded ETSI message where it is of a type that can be decoded.
+fn v2x_json(octets: &Bytes) -> Option<String> {
+    let message = V2xMessage::decode(octets.clone()).ok()?;
+    let decoded = MessageKind::from_label(message.r#type().topic_level()).and_then(|kind| {
+        let mut json = Vec::new();
+        ItsMessage::decode(kind, &message.payload).ok()?.write_json(&mut json);
+        RawValue::from_string(String::from_utf8(json).ok()?).ok()
+    });
+    let mut json = Vec::new();
+    message.write_json(decoded.as_deref(), &mut json).ok()?;
+    String::from_utf8(json).ok()
+}
+
+fn moment(tai_nanos: i64) -> String {
+    let mut text = String::new();
+    write_timestamp(Tai::from_nanos(tai_nanos), &mut text);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use viaduct_messages::DESCRIPTOR_SET;
+    use viaduct_messages::foxglove::Log;
+    use viaduct_messages::viaduct::its::{Direction, MessageType};
+    use viaduct_messages::viaduct::observe::EchoStamp;
+
+    fn printer(json: bool, full_name: &str, schema: &'static [u8]) -> Printer {
+        let cut = Cut { length: Some(128), no_arr: false };
+        let mut printer = Printer { types: HashMap::new(), cut, json };
+        let descriptor_set = Bytes::from_static(schema);
+        printer.learn(&EchoType { id: 1, full_name: full_name.into(), descriptor_set });
+        printer
+    }
+
+    fn sample(octets: &[u8]) -> EchoSample {
+        let (front, back) = octets.split_at(octets.len() / 2);
+        EchoSample {
+            type_id: 1,
+            topic: "log".into(),
+            sequence: 7,
+            missed: 2,
+            origin_tai_ns: Tai::from_unix_nanos(0).nanos(),
+            stamps: vec![EchoStamp { hop: "writer".into(), at_tai_ns: Tai::from_unix_nanos(12_000).nanos() }],
+            length: octets.len() as u64,
+            skipped: false,
+            octets: vec![Bytes::copy_from_slice(front), Bytes::copy_from_slice(back)],
+        }
+    }
+
+    fn log() -> EchoSample {
+        sample(&Log { message: "hello there".into(), line: 3, ..Default::default() }.encode_to_vec())
+    }
+
+    #[test]
+    fn a_sample_says_what_it_is_and_where_it_has_been() {
+        let text = printer(false, "foxglove.Log", DESCRIPTOR_SET).print(&log()).unwrap();
+        let heading = "# log  foxglove.Log  number 7  18 octets  missed 2 before it\n\
+                       # origin 1970-01-01T00:00:00.000000Z  writer +12.0 us\n";
+        assert!(text.starts_with(heading), "{text}");
+        assert!(text.contains("\nmessage: \"hello there\"\n") && text.ends_with("\nline: 3\n---"), "{text}");
+    }
+
+    #[test]
+    fn a_line_of_json_has_the_message_and_all_about_it() {
+        let text = printer(true, "foxglove.Log", DESCRIPTOR_SET).print(&log()).unwrap();
+        let expected = r#"{"topic":"log","type":"foxglove.Log","sequence":7,"missed":2,"origin":"1970-01-01T00:00:00.000000Z","stamps":[{"hop":"writer","at":"1970-01-01T00:00:00.000012Z"}],"length":18,"message":{"message":"hello there","line":3}}"#;
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_v2x_message_has_the_shape_that_it_has_on_mqtt() {
+        let (direction, kind) = (Direction::Received.into(), MessageType::Denm.into());
+        let message = V2xMessage { direction, r#type: kind, station_id: 5, ..Default::default() };
+        let text = printer(true, V2X_MESSAGE, DESCRIPTOR_SET).print(&sample(&message.encode_to_vec())).unwrap();
+        assert!(text.contains(r#""message":{"direction":"received","type":"denm","#), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_said_and_the_stream_goes_on() {
+        let skipped = EchoSample { skipped: true, length: 1 << 25, octets: Vec::new(), ..log() };
+        let broken = sample(&[0xFF; 5]);
+        for (full_name, schema, sample, problem) in [
+            ("foxglove.Log", DESCRIPTOR_SET, &skipped, "the message is too long to be looked at: 33554432 octets"),
+            ("foxglove.Log", DESCRIPTOR_SET, &broken, "the octets are not a message of `foxglove.Log`"),
+            (V2X_MESSAGE, DESCRIPTOR_SET, &skipped, "the message is too long to be looked at: 33554432 octets"),
+            ("x.Unknown", DESCRIPTOR_SET, &log(), "the node has no schema of `x.Unknown`"),
+            ("x.Unknown", b"", &log(), "the node has no schema of `x.Unknown`"),
+        ] {
+            let text = printer(false, full_name, schema).print(sample).unwrap();
+            assert!(text.ends_with(&format!("\n# {problem}\n---")), "{text}");
+            let json = printer(true, full_name, schema).print(sample).unwrap();
+            assert!(json.ends_with(&format!(",\"problem\":\"{problem}\"}}")), "{json}");
+        }
+        let untold = EchoSample { type_id: 9, ..log() };
+        assert!(printer(true, "foxglove.Log", DESCRIPTOR_SET).print(&untold).is_err());
+    }
+
+    #[test]
+    fn parts_are_taken_however_they_are_cut() {
+        let parts: Vec<EchoPart> = (1..4).map(|_| EchoPart { part: Some(Part::Sample(log())) }).collect();
+        let mut octets: Vec<u8> = parts.iter().flat_map(EchoPart::encode_length_delimited_to_vec).collect();
+        octets.splice(0..0, [0]);
+        let mut buffer = BytesMut::new();
+        let mut taken = 0;
+        for octet in octets {
+            buffer.extend_from_slice(&[octet]);
+            taken += usize::from(take_part(&mut buffer).unwrap() == Some(Part::Sample(log())));
+        }
+        assert_eq!((taken, buffer.len()), (3, 0));
+    }
+
+    #[test]
+    fn a_length_that_no_node_sends_is_refused() {
+        for octets in [[0xFF; 10].as_slice(), &[0xFF, 0xFF, 0xFF, 0x7F]] {
+            assert!(take_part(&mut BytesMut::from(octets)).is_err(), "{octets:?}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `viaduct topic list`
+
+use comfy_table::{Cell, Table};
+
+use super::snapshot::Snapshot;
+use super::text::{number, rate, table};
+use super::{NodeArgument, client, say};
+
+/// Which node, and in which form.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    node: NodeArgument,
+    /// Print the topics as JSON: what the node's `/topics` says.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let (value, snapshot) = client::topics(&arguments.node.node).await?;
+    if arguments.json {
+        return say(&serde_json::to_string_pretty(&value["topics"])?);
+    }
+    if snapshot.topics.is_empty() {
+        return say(&format!("node `{}` has no topics yet", snapshot.node));
+    }
+    say(&rows(&snapshot).to_string())
+}
+
+fn rows(snapshot: &Snapshot) -> Table {
+    let mut table = table(["topic", "type", "publishers", "subscribers", "per s", "dropped"]);
+    for topic in &snapshot.topics {
+        let readers: Vec<&str> = topic.subscriptions.iter().map(|end| end.subscriber.as_str()).collect();
+        table.add_row([
+            Cell::new(&topic.topic),
+            Cell::new(topic.type_name.as_deref().unwrap_or("-")),
+            Cell::new(or_dash(&topic.publishers.join(", "))),
+            Cell::new(or_dash(&readers.join(", "))),
+            number(rate(topic.rate_hz)),
+            number(topic.dropped),
+        ]);
+    }
+    table
+}
+
+fn or_dash(names: &str) -> &str {
+    if names.is_empty() { "-" } else { names }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topic::snapshot::tests::example;
+
+    #[test]
+    fn a_topic_is_a_row() {
+        let text = rows(&example()).to_string();
+        let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let lines: Vec<Vec<String>> = text.lines().map(words).collect();
+        assert!(lines.contains(&words("lidar/points foxglove.PointCloud lidar planner 10.0 2")), "{text}");
+        assert!(lines.contains(&words("log - - - 0.00 0")), "{text}");
+    }
+}

@@ -1,0 +1,288 @@
+//! A message that this program knows by its schema only, as text for people.
+//!
+//! The text is like YAML: one field a line, nested ones further in. What is long is cut, and its whole length is told.
+
+use std::fmt::Write as _;
+
+use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, Value};
+
+/// What is left out of long fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cut {
+    /// Elements of a list, characters of a text and octets that are shown; `None` shows all.
+    pub(super) length: Option<usize>,
+    /// Whether lists and octets are left out as a whole.
+    pub(super) no_arr: bool,
+}
+
+impl Cut {
+    /// How many of `length` are shown, and how many are not.
+    fn of(self, length: usize) -> (usize, usize) {
+        let shown = if self.no_arr { 0 } else { self.length.unwrap_or(length).min(length) };
+        (shown, length - shown)
+    }
+}
+
+/// Appends the message. Fields that have no presence are shown with their default, because a zero is a value; fields
+/// that have presence and are absent are not shown.
+pub(super) fn write_message(message: &DynamicMessage, cut: Cut, indent: usize, out: &mut String) {
+    for field in message.descriptor().fields() {
+        if field.supports_presence() && !message.has_field(&field) {
+            continue;
+        }
+        let _ = write!(out, "{:indent$}{}:", "", field.name());
+        write_field(&message.get_field(&field), &field, cut, indent, out);
+    }
+}
+
+/// Clears lists and octets wherever they are: what `--no-arr` leaves out of JSON.
+pub(super) fn clear_arrays(message: &mut DynamicMessage) {
+    let is_array = |value: &Value| matches!(value, Value::List(_) | Value::Bytes(_));
+    let arrays: Vec<FieldDescriptor> =
+        message.fields().filter(|(_, value)| is_array(value)).map(|(field, _)| field).collect();
+    arrays.iter().for_each(|field| message.clear_field(field));
+    for (_, value) in message.fields_mut() {
+        match value {
+            Value::Message(below) => clear_arrays(below),
+            Value::Map(entries) => entries.values_mut().for_each(|value| {
+                if let Value::Message(below) = value {
+                    clear_arrays(below);
+                }
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// What follows `name:`, to the end of its last line.
+fn write_field(value: &Value, field: &FieldDescriptor, cut: Cut, indent: usize, out: &mut String) {
+    match value {
+        Value::List(items) => write_list(items, &field.kind(), cut, indent, out),
+        Value::Map(entries) => {
+            let value_kind = match field.kind() {
+                Kind::Message(entry) => entry.map_entry_value_field().kind(),
+                other => other,
+            };
+            let mut entries: Vec<(&MapKey, &Value)> = entries.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            out.push_str(if entries.is_empty() { " {}\n" } else { "\n" });
+            for (key, value) in entries {
+                let _ = write!(out, "{:indent$}{}:", "", key_text(key), indent = indent + 2);
+                write_value(value, &value_kind, cut, indent + 2, out);
+            }
+        }
+        single => write_value(single, &field.kind(), cut, indent, out),
+    }
+}
+
+/// A value that is neither list nor map, after `name:`.
+fn write_value(value: &Value, kind: &Kind, cut: Cut, indent: usize, out: &mut String) {
+    match value {
+        Value::Message(message) => match well_known(message) {
+            Some(text) => {
+                let _ = writeln!(out, " {text}");
+            }
+            None => {
+                let mut below = String::new();
+                write_message(message, cut, indent + 2, &mut below);
+                out.push_str(if below.is_empty() { " {}\n" } else { "\n" });
+                out.push_str(&below);
+            }
+        },
+        scalar => {
+            let _ = writeln!(out, " {}", scalar_text(scalar, kind, cut));
+        }
+    }
+}
+
+/// Messages stand one below the other, scalars in one line.
+fn write_list(items: &[Value], kind: &Kind, cut: Cut, indent: usize, out: &mut String) {
+    let (shown, hidden) = cut.of(items.len());
+    if shown == 0 && hidden > 0 {
+        let _ = writeln!(out, " <{hidden} elements>");
+        return;
+    }
+    if !items.iter().any(|item| matches!(item, Value::Message(_))) {
+        let mut texts: Vec<String> = items[..shown].iter().map(|item| scalar_text(item, kind, cut)).collect();
+        texts.extend((hidden > 0).then(|| format!("<{hidden} more of {}>", items.len())));
+        let _ = writeln!(out, " [{}]", texts.join(", "));
+        return;
+    }
+    out.push('\n');
+    for item in &items[..shown] {
+        // `-` stands in the place of the last two spaces before the first field.
+        let mut below = String::new();
+        match item {
+            Value::Message(message) => match well_known(message) {
+                Some(text) => below = format!("{:indent$}  {text}\n", ""),
+                None => write_message(message, cut, indent + 2, &mut below),
+            },
+            scalar => below = format!("{:indent$}  {}\n", "", scalar_text(scalar, kind, cut)),
+        }
+        let _ = write!(out, "{:indent$}- ", "");
+        out.push_str(below.get(indent + 2..).unwrap_or("{}\n"));
+    }
+    if hidden > 0 {
+        let _ = writeln!(out, "{:indent$}- <{hidden} more of {}>", "", items.len());
+    }
+}
+
+/// Times and the like in the form that protobuf's JSON mapping gives them.
+fn well_known(message: &DynamicMessage) -> Option<String> {
+    let descriptor = message.descriptor();
+    descriptor.full_name().starts_with("google.protobuf.").then(|| serde_json::to_string(message).ok())?
+}
+
+fn scalar_text(value: &Value, kind: &Kind, cut: Cut) -> String {
+    match value {
+        Value::Bool(value) => value.to_string(),
+        Value::I32(value) => value.to_string(),
+        Value::I64(value) => value.to_string(),
+        Value::U32(value) => value.to_string(),
+        Value::U64(value) => value.to_string(),
+        Value::F32(value) => value.to_string(),
+        Value::F64(value) => value.to_string(),
+        Value::String(text) => string_text(text, cut),
+        Value::Bytes(octets) => octets_text(octets, cut),
+        Value::EnumNumber(number) => enum_text(*number, kind),
+        // Not scalars; those who call have told them apart.
+        Value::Message(_) | Value::List(_) | Value::Map(_) => String::new(),
+    }
+}
+
+fn key_text(key: &MapKey) -> String {
+    match key {
+        MapKey::Bool(key) => key.to_string(),
+        MapKey::I32(key) => key.to_string(),
+        MapKey::I64(key) => key.to_string(),
+        MapKey::U32(key) => key.to_string(),
+        MapKey::U64(key) => key.to_string(),
+        MapKey::String(key) => quoted(key),
+    }
+}
+
+fn enum_text(number: i32, kind: &Kind) -> String {
+    let named = kind.as_enum().and_then(|names| names.get_value(number)).map(|value| value.name().to_owned());
+    named.unwrap_or_else(|| number.to_string())
+}
+
+/// A text is no array: only its length may cut it.
+fn string_text(text: &str, cut: Cut) -> String {
+    let length = text.chars().count();
+    let (shown, hidden) = Cut { no_arr: false, ..cut }.of(length);
+    if hidden == 0 {
+        return quoted(text);
+    }
+    let start: String = text.chars().take(shown).collect();
+    format!("{} <{hidden} more of {length} characters>", quoted(&start))
+}
+
+/// With quotes and escapes where a terminal or a reader of YAML would see something else than the text.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("{text:?}") }
+}
+
+/// `<6 octets: 00 01 02 03 04 05>`
+fn octets_text(octets: &[u8], cut: Cut) -> String {
+    let (shown, hidden) = cut.of(octets.len());
+    let digits: Vec<String> = octets[..shown].iter().map(|octet| format!("{octet:02x}")).collect();
+    let colon = if shown > 0 { ": " } else { "" };
+    let dots = if shown > 0 && hidden > 0 { " ..." } else { "" };
+    format!("<{} octets{colon}{}{dots}>", octets.len(), digits.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prost_reflect::DescriptorPool;
+    use viaduct_messages::foxglove::{PackedElementField, PointCloud, Pose, Vector3};
+    use viaduct_messages::its::timestamp;
+    use viaduct_messages::{DESCRIPTOR_SET, Message};
+    use viaduct_units::Tai;
+
+    const ALL: Cut = Cut { length: None, no_arr: false };
+
+    fn dynamic<M: Message>(message: &M) -> DynamicMessage {
+        let pool = DescriptorPool::decode(DESCRIPTOR_SET).unwrap();
+        let descriptor = pool.get_message_by_name(&M::full_name()).unwrap();
+        DynamicMessage::decode(descriptor, message.encode_to_vec().as_slice()).unwrap()
+    }
+
+    fn cloud() -> PointCloud {
+        let field = |name: &str| PackedElementField { name: name.into(), offset: 4, r#type: 7 };
+        PointCloud {
+            timestamp: Some(timestamp(Tai::from_unix_nanos(1_726_061_434_092_870_000))),
+            frame_id: "top lidar".into(),
+            pose: Some(Pose { position: Some(Vector3 { x: 1.5, ..Default::default() }), orientation: None }),
+            point_stride: 0,
+            fields: vec![field("x"), field("y"), field("z")],
+            data: vec![0, 1, 254, 255].into(),
+        }
+    }
+
+    fn text(message: &DynamicMessage, cut: Cut) -> String {
+        let mut out = String::new();
+        write_message(message, cut, 0, &mut out);
+        out
+    }
+
+    #[test]
+    fn fields_stand_below_one_another_and_defaults_are_shown() {
+        let expected = "\
+timestamp: \"2024-09-11T13:30:34.092870Z\"
+frame_id: \"top lidar\"
+pose:
+  position:
+    x: 1.5
+    y: 0
+    z: 0
+point_stride: 0
+fields:
+- name: x
+  offset: 4
+  type: FLOAT32
+- name: y
+  offset: 4
+  type: FLOAT32
+- name: z
+  offset: 4
+  type: FLOAT32
+data: <4 octets: 00 01 fe ff>
+";
+        assert_eq!(text(&dynamic(&cloud()), ALL), expected);
+    }
+
+    #[test]
+    fn what_is_long_is_cut_and_its_length_told() {
+        let cut = text(&dynamic(&cloud()), Cut { length: Some(2), no_arr: false });
+        assert!(cut.contains("frame_id: to <7 more of 9 characters>\n"), "{cut}");
+        assert!(cut.contains("- <1 more of 3>\n"), "{cut}");
+        assert!(cut.contains("data: <4 octets: 00 01 ...>\n"), "{cut}");
+        let without = text(&dynamic(&cloud()), Cut { length: None, no_arr: true });
+        assert!(without.contains("fields: <3 elements>\ndata: <4 octets>\n"), "{without}");
+        assert!(without.contains("frame_id: \"top lidar\"\n"), "{without}");
+    }
+
+    #[test]
+    fn lists_of_scalars_and_maps_are_shown() {
+        let proto = "syntax = 'proto3'; message T { repeated int32 n = 1; map<string, T> m = 2; optional bool b = 3; }";
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("t.proto"), proto).unwrap();
+        let files = protox::compile(["t.proto"], [directory.path()]).unwrap();
+        let pool = DescriptorPool::from_file_descriptor_set(files).unwrap();
+        // n = [1, 2, 3], m = { "k": { b: true } }
+        let octets = [0x0a, 3, 1, 2, 3, 0x12, 7, 0x0a, 1, b'k', 0x12, 2, 0x18, 1];
+        let mut message = DynamicMessage::decode(pool.get_message_by_name("T").unwrap(), octets.as_slice()).unwrap();
+        let shown = text(&message, Cut { length: Some(2), no_arr: false });
+        assert_eq!(shown, "n: [1, 2, <1 more of 3>]\nm:\n  k:\n    n: []\n    m: {}\n    b: true\n");
+        clear_arrays(&mut message);
+        assert_eq!(serde_json::to_string(&message).unwrap(), r#"{"m":{"k":{"b":true}}}"#);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        assert_eq!(quoted("\u{1b}[2J"), "\"\\u{1b}[2J\"");
+        assert_eq!(quoted(""), "\"\"");
+    }
+}

@@ -1,0 +1,100 @@
+//! How numbers, times and tables are printed.
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use serde_json::Value;
+
+/// Microseconds in the unit that fits, with three digits.
+pub(super) fn time(microseconds: f64) -> String {
+    let (value, unit) = match microseconds {
+        us if us < 999.5 => (us, "us"),
+        us if us < 999.5e3 => (us / 1e3, "ms"),
+        us => (us / 1e6, "s"),
+    };
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A rate per second with three digits.
+pub(super) fn rate(hz: f64) -> String {
+    three_digits(hz)
+}
+
+/// At least three digits. The bounds are those from which on rounding carries into one more digit.
+fn three_digits(value: f64) -> String {
+    let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
+    format!("{value:.decimals$}")
+}
+
+/// An empty table with these columns.
+pub(super) fn table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table
+}
+
+/// A cell at the right edge of its column.
+pub(super) fn number(text: impl ToString) -> Cell {
+    Cell::new(text).set_alignment(CellAlignment::Right)
+}
+
+/// A value of JSON in one line: `reliability best_effort, history (keep_last 5)`.
+pub(super) fn inline(value: &Value) -> String {
+    let nested = |value: &Value| {
+        let text = inline(value);
+        if value.is_object() { format!("({text})") } else { text }
+    };
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().map(nested).collect::<Vec<_>>().join(", "),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| format!("{name} {}", nested(value))).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Prints a text again and again; on a terminal each takes the place of the one before.
+pub(super) struct Screen {
+    in_place: bool,
+    height: usize,
+}
+
+impl Screen {
+    pub(super) fn new() -> Self {
+        use std::io::IsTerminal as _;
+        Self { in_place: std::io::stdout().is_terminal(), height: 0 }
+    }
+
+    pub(super) fn show(&mut self, text: &str) -> anyhow::Result<()> {
+        let up = if self.in_place && self.height > 0 { format!("\x1b[{}A\x1b[J", self.height) } else { String::new() };
+        self.height = text.trim_end().lines().count();
+        super::say(&format!("{up}{text}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn times_have_three_digits_and_a_unit_that_fits() {
+        for (microseconds, text) in [
+            (0.0, "0.00 us"),
+            (5.25, "5.25 us"),
+            (42.5, "42.5 us"),
+            (999.0, "999 us"),
+            (1500.0, "1.50 ms"),
+            (2.5e6, "2.50 s"),
+        ] {
+            assert_eq!(time(microseconds), text);
+        }
+        assert_eq!([time(999.9), time(999.9e3)], ["1.00 ms", "1.00 s"]);
+        assert_eq!([rate(0.5), rate(9.999), rate(99.99), rate(1234.4)], ["0.50", "10.0", "100", "1234"]);
+    }
+
+    #[test]
+    fn what_a_node_says_is_one_line() {
+        let qos = json!({ "depth": 5, "history": { "keep_last": 5 }, "names": ["a", { "b": true }] });
+        assert_eq!(inline(&qos), "depth 5, history (keep_last 5), names a, (b true)");
+    }
+}

@@ -1,0 +1,343 @@
+//! `viaduct topic` against a running node: what is listed, measured and printed, and what is said when it cannot be.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use prost::Message as _;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use viaduct_bus::{BusSnapshot, Encoded, Meta, Qos, TypeInfo, UntypedPublisher, clock};
+use viaduct_node::{Graph, Kind, Node};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A node in this process, and where it answers.
+struct Running {
+    node: Option<Node>,
+    address: SocketAddr,
+    /// Its I/O; dropped after it has stopped.
+    _runtime: Runtime,
+}
+
+impl Running {
+    fn start(text: &str) -> Self {
+        let kinds: Vec<Kind> = [viaduct_components::KINDS, viaduct_backend::KINDS].concat();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let node = Node::start(Graph::resolve("bus.yaml", text, &kinds).unwrap(), runtime.handle()).unwrap();
+        Self { address: node.http_address().unwrap(), node: Some(node), _runtime: runtime }
+    }
+
+    /// The committed example on a free port.
+    fn example() -> Self {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/bus.yaml");
+        let text = std::fs::read_to_string(path).unwrap();
+        assert!(text.contains("\nhttp: 127.0.0.1:9102\n"));
+        Self::start(&text.replace("\nhttp: 127.0.0.1:9102\n", "\nhttp: 127.0.0.1:0\n"))
+    }
+
+    fn node(&self) -> &Node {
+        self.node.as_ref().unwrap()
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        command(&[arguments, &["--node", &self.url()]].concat())
+    }
+
+    /// What a command prints that must end well.
+    fn topic(&self, arguments: &[&str]) -> String {
+        let output = self.command(arguments).output().unwrap();
+        let (code, out, said) = parts(&output);
+        assert_eq!(code, 0, "{arguments:?}: {said}");
+        out
+    }
+
+    fn wait_for(&self, what: &str, enough: impl Fn(&BusSnapshot) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !enough(&self.node().bus().snapshot()) {
+            assert!(Instant::now() < deadline, "waited in vain for {what}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits for the end of a second in which topics were published and read.
+    fn wait_for_a_measured_second(&self) {
+        self.wait_for("a measured second", |snapshot| {
+            let measured = |end: &viaduct_bus::SubscriptionSnapshot| end.recent.count > 0;
+            !snapshot.topics.is_empty()
+                && snapshot.topics.iter().all(|topic| topic.rate_hz > 0.0 && topic.subscriptions.iter().all(measured))
+        });
+    }
+
+    /// A GET that is answered and ends.
+    fn get(&self, path: &str) -> String {
+        let mut text = String::new();
+        self.open(path).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    /// A connection on which a path was asked for.
+    fn open(&self, path: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.address).unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
+        stream
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.node.take().map(Node::stop);
+    }
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_viaduct"));
+    command.arg("topic").args(arguments).env_remove("VIADUCT_NODE").stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// Exit code, stdout, stderr.
+fn parts(output: &Output) -> (i32, String, String) {
+    let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Exit code and stderr of a command that must not end well.
+fn refused(mut command: Command) -> (i32, String) {
+    let (code, out, said) = parts(&command.output().unwrap());
+    assert!(code != 0 && out.is_empty(), "{code}: {out}");
+    (code, said)
+}
+
+#[test]
+fn a_running_node_is_listed_described_and_measured() {
+    let running = Running::example();
+    running.wait_for_a_measured_second();
+
+    let listed = running.topic(&["list"]);
+    let words: Vec<&str> =
+        listed.lines().find(|line| line.contains("lidar/points")).unwrap().split_whitespace().collect();
+    assert_eq!(words[..4], ["lidar/points", "foxglove.PointCloud", "lidar", "planner"], "{listed}");
+    let topics = json(&running.topic(&["list", "--json"]));
+    assert_eq!((topics.as_array().unwrap().len(), &topics[1]["topic"]), (2, &"radar/points".into()));
+
+    let described = running.topic(&["info", "radar/points"]);
+    for expected in ["foxglove.PointCloud", "publishers   radar", "logger (radar/*)", "planner (radar/points)", "p99.9"]
+    {
+        assert!(described.contains(expected), "{expected}: {described}");
+    }
+    assert_eq!(json(&running.topic(&["info", "radar/points", "--json"]))["publishers"][0], "radar");
+
+    let measured = running.topic(&["hz", "radar/points", "--count", "2"]);
+    assert_eq!(measured.lines().filter(|line| line.contains(" Hz  interval: ")).count(), 2, "{measured}");
+    assert!(running.topic(&["hz", "radar/points", "--count", "1", "--total"]).contains(" Hz"));
+
+    let latencies = running.topic(&["latency", "--once"]);
+    assert!(latencies.contains("since start") && latencies.contains("planner") && latencies.contains("logger"));
+    assert!(!running.topic(&["latency", "lidar/*", "--count", "1"]).contains("logger"));
+    let rows = json(&running.topic(&["latency", "radar/points", "--once", "--json"]));
+    let of = |subscriber: &str| rows.as_array().unwrap().iter().find(|row| row["subscriber"] == subscriber).unwrap();
+    for subscriber in ["logger", "planner"] {
+        let total = &of(subscriber)["total"];
+        assert!(total["count"].as_u64().unwrap() > 0 && total["p50_us"].as_f64().unwrap() > 0.0, "{rows}");
+    }
+}
+
+#[test]
+fn samples_are_printed_with_long_fields_cut() {
+    let running = Running::example();
+    let text = running.topic(&["echo", "lidar/points", "--count", "2", "--truncate-length", "3"]);
+    assert_eq!(text.matches("\n---\n").count(), 2, "{text}");
+    assert!(text.starts_with("# lidar/points  foxglove.PointCloud  number "), "{text}");
+    for expected in ["\n# origin ", "  lidar +", "\nframe_id: lid <2 more of 5 characters>\n", "- <1 more of 4>\n"] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(text.contains("\ndata: <1048576 octets: 00 00 a0 ...>\n"), "{text}");
+    let short = running.topic(&["echo", "radar/*", "--count", "1", "--no-arr"]);
+    assert!(short.contains("\nfields: <4 elements>\ndata: <4096 octets>\n"), "{short}");
+    let full = running.topic(&["echo", "radar/*", "--count", "1", "--full"]);
+    assert!(full.contains("data: <4096 octets: ") && full.len() > 3 * 4096, "{} characters", full.len());
+    let lines = running.topic(&["echo", "**", "--count", "3", "--json", "--no-arr"]);
+    assert_eq!(lines.lines().count(), 3);
+    for line in lines.lines().map(json) {
+        assert_eq!((&line["type"], &line["message"]["pointStride"]), (&"foxglove.PointCloud".into(), &16.into()));
+        assert!(line["message"].get("data").is_none());
+    }
+}
+
+/// A type that no program of the project has, as its schema says it.
+fn foreign_type() -> TypeInfo {
+    let folder = tempfile::tempdir().unwrap();
+    let proto = "syntax = 'proto3'; package acme; message Wheel { uint32 ticks = 1; repeated string tags = 2; }";
+    std::fs::write(folder.path().join("wheel.proto"), proto).unwrap();
+    let schema = protox::compile(["wheel.proto"], [folder.path()]).unwrap();
+    TypeInfo::foreign("acme.Wheel", schema.encode_to_vec().into())
+}
+
+/// Publishes the same octets until the program ends.
+fn output_while_publishing(publisher: &UntypedPublisher, octets: &[u8], mut command: Command) -> Output {
+    let running = std::thread::spawn(move || command.output().unwrap());
+    while !running.is_finished() {
+        let encoded = Encoded::from(bytes::Bytes::copy_from_slice(octets));
+        publisher.publish_from(&Meta::from_origin(clock::tai()), encoded).unwrap();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    running.join().unwrap()
+}
+
+#[test]
+fn a_type_that_the_program_does_not_know_is_read_by_the_schema_of_the_stream() {
+    let running = Running::example();
+    let publisher =
+        running.node().bus().publisher_untyped("acme/wheel", foreign_type(), Qos::sensor_data(), "odometer").unwrap();
+    // ticks = 300, tags = ["left"]
+    let octets = [0x08, 0xAC, 0x02, 0x12, 4, b'l', b'e', b'f', b't'];
+    let echo = running.command(&["echo", "acme/*", "--count", "1"]);
+    let (code, text, said) = parts(&output_while_publishing(&publisher, &octets, echo));
+    assert_eq!(code, 0, "{said}");
+    assert!(text.starts_with("# acme/wheel  acme.Wheel  number "), "{text}");
+    assert!(text.ends_with("\nticks: 300\ntags: [left]\n---\n"), "{text}");
+    let echo = running.command(&["echo", "acme/wheel", "--count", "1", "--json"]);
+    let (_, line, _) = parts(&output_while_publishing(&publisher, &octets, echo));
+    assert_eq!(json(&line)["message"], json(r#"{"ticks":300,"tags":["left"]}"#));
+}
+
+#[test]
+fn a_fifth_observer_is_refused_until_one_of_the_four_has_gone() {
+    let running = Running::example();
+    let mut four: Vec<TcpStream> = (0..4)
+        .map(|_| {
+            // Nothing is sent on it, so that only its end tells that it has gone.
+            let mut stream = running.open("/topics/echo?pattern=nothing/*");
+            let mut status = [0; 15];
+            stream.read_exact(&mut status).unwrap();
+            assert_eq!(&status, b"HTTP/1.1 200 OK");
+            stream
+        })
+        .collect();
+    let echo = || running.command(&["echo", "radar/points", "--count", "1"]);
+    let (code, said) = refused(echo());
+    assert_eq!(code, 1);
+    assert!(said.contains("503 Service Unavailable: 4 observers look at this node already"), "{said}");
+    four.pop();
+    let deadline = Instant::now() + PATIENCE;
+    while !echo().status().unwrap().success() {
+        assert!(Instant::now() < deadline, "the place of an observer that has gone is not free again");
+    }
+}
+
+#[test]
+fn a_slow_client_is_told_what_it_missed_and_holds_up_nobody() {
+    let running = Running::start(
+        "node: bus\nhttp: 127.0.0.1:0\ncomponents:\n  \
+         lidar: { kind: generator, run: { thread: {} }, settings: { topic: points, octets: 1048576, rate_hz: 40 } }\n  \
+         planner: { kind: sink, run: { thread: {} }, settings: { topics: [ points ] } }\n",
+    );
+    let mut client = running.command(&["echo", "points", "--json"]).spawn().unwrap();
+    let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    // Nothing is read meanwhile, and this is more than the buffers between here and the node hold.
+    let published = |snapshot: &BusSnapshot| snapshot.topics[0].published;
+    let before = published(&running.node().bus().snapshot());
+    running.wait_for("120 clouds", |snapshot| published(snapshot) > before + 120);
+    let told = lines.find_map(|line| json(&line.unwrap())["missed"].as_u64().filter(|missed| *missed > 1));
+    assert!(told.is_some());
+    client.kill().unwrap();
+    client.wait().unwrap();
+    let snapshot = running.node().bus().snapshot();
+    let missed = snapshot.counters.iter().find(|count| count.component == "echo" && count.name == "missed").unwrap();
+    assert!(Some(missed.value) >= told, "{missed:?}");
+    let planner = snapshot.topics[0].subscriptions.iter().find(|end| end.subscriber == "planner").unwrap();
+    assert!(planner.delivered > 100, "{planner:?}");
+}
+
+#[test]
+fn what_is_not_there_is_said_with_what_may_have_been_meant() {
+    let running = Running::example();
+    for arguments in
+        [&["info", "lidar/point"][..], &["hz", "lidar/point"], &["latency", "lidar/point"], &["echo", "lidar/point"]]
+    {
+        let said = refused(running.command(arguments));
+        let expected = "viaduct: node `bus` has no topic `lidar/point`; did you mean `lidar/points`?\n";
+        assert_eq!(said, (1, expected.to_owned()), "{arguments:?}");
+    }
+    let (code, said) = refused(running.command(&["echo", "lidar/#"]));
+    assert_eq!(code, 2);
+    assert!(said.contains("`lidar/#` is not a topic name: a level may have letters"), "{said}");
+
+    let bad = running.get("/topics/echo?pattern=lidar/%23");
+    assert!(bad.starts_with("HTTP/1.1 400") && bad.contains("`lidar/#` is not a topic name: "), "{bad}");
+    let unknown = running.get("/topics/echo?pattern=no/such");
+    assert!(unknown.starts_with("HTTP/1.1 404") && unknown.ends_with("the node has no topic `no/such`\n"), "{unknown}");
+    assert!(running.get("/topics/echo").starts_with("HTTP/1.1 400"));
+    assert!(!running.topic(&["list"]).contains("no/such"), "asking makes no topic");
+}
+
+#[test]
+fn the_end_of_the_node_is_the_end_of_the_stream() {
+    let mut running = Running::example();
+    let mut client = running.command(&["echo", "radar/points"]).spawn().unwrap();
+    let mut first = String::new();
+    let mut out = BufReader::new(client.stdout.take().unwrap());
+    out.read_line(&mut first).unwrap();
+    assert!(first.starts_with("# radar/points"), "{first}");
+    let drained = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
+    assert!(running.node.take().unwrap().stop());
+    let (code, _, said) = parts(&client.wait_with_output().unwrap());
+    drained.join().unwrap().unwrap();
+    assert_eq!((code, said), (1, format!("viaduct: {}: the node has ended the stream\n", running.url())));
+}
+
+#[test]
+fn the_node_can_be_named_by_the_environment() {
+    let running = Running::example();
+    let listed = command(&["list"]).env("VIADUCT_NODE", running.url()).output().unwrap();
+    assert!(parts(&listed).1.contains("radar/points"));
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (code, said) = refused(command(&["list", "--node", &nobody]));
+    assert_eq!(code, 1);
+    assert!(said.starts_with(&format!("viaduct: no node listens at http://{nobody}: Connection refused")), "{said}");
+    assert!(said.contains(&format!("does its file have `http: {nobody}`?")), "{said}");
+    assert_eq!(refused(command(&["list", "--node", "https://x"])).0, 2);
+}
+
+#[test]
+fn what_is_no_node_is_told_as_what_it_is() {
+    for (answer, expected) in [
+        ("HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\n\r\nnope\n", "/topics: 404 Not Found: nope\n"),
+        ("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n", "/topics: 502 Bad Gateway\n"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "is not a node of Viaduct, or one of another version"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "is not a node of Viaduct, or one of another version"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{", "has not ended its answer"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "does not answer in HTTP"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut request = BufReader::new(stream.try_clone().unwrap());
+            let mut line = String::new();
+            while line != "\r\n" {
+                line.clear();
+                request.read_line(&mut line).unwrap();
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let (code, said) = refused(command(&["list", "--node", &address]));
+        server.join().unwrap();
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains(expected) && said.contains(&address), "{expected}: {said}");
+    }
+}

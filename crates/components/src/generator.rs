@@ -1,0 +1,189 @@
+//! Kind `generator`: a stand-in for a lidar, which publishes a point cloud of a given size at a given rate.
+//!
+//! Each cloud is filled in a buffer that the topic lends, and the same points are written every time: what is measured
+//! with it is the way of a large message, and not the making of one.
+//!
+//! Published = the counter `published`; a scan for which there was no buffer is `dropped{reason="no_buffer"}`.
+
+use std::f32::consts::TAU;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_bus::{Counter, LoanError, Publisher, Qos};
+use viaduct_messages::foxglove::packed_element_field::NumericType;
+use viaduct_messages::foxglove::{PackedElementField, PointCloud};
+use viaduct_messages::its::timestamp;
+use viaduct_messages::topic;
+use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
+use viaduct_units::Tai;
+
+/// Octets of one point: x, y, z and intensity as float32.
+const POINT_OCTETS: usize = 16;
+
+/// Largest cloud, 64 MiB.
+const OCTETS_MAX: usize = 64 << 20;
+
+/// Points of one turn of the simulated scanner.
+const POINTS_A_TURN: usize = 2048;
+
+/// Fields of one point in their order.
+const FIELDS: [&str; POINT_OCTETS / 4] = ["x", "y", "z", "intensity"];
+
+/// A stand-in for a lidar.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GeneratorSettings {
+    /// The topic on which it publishes `foxglove.PointCloud`.
+    pub topic: String,
+    /// Octets of the points of one cloud, 16 (one point) to 67108864 (64 MiB), a multiple of 16. Default 1048576 (1 MiB).
+    #[serde(default = "default_octets")]
+    #[schemars(range(min = 16, max = 67_108_864))]
+    pub octets: usize,
+    /// Clouds a second, 0.1 to 10000. Default 10.
+    #[serde(default = "default_rate")]
+    #[schemars(range(min = 0.1, max = 10_000.0))]
+    pub rate_hz: f64,
+    /// Frame of reference that the clouds name. Default `lidar`.
+    #[serde(default = "default_frame")]
+    pub frame_id: String,
+}
+
+const fn default_octets() -> usize {
+    1 << 20
+}
+
+const fn default_rate() -> f64 {
+    10.0
+}
+
+fn default_frame() -> String {
+    "lidar".to_owned()
+}
+
+/// The scanner with its points.
+pub struct Generator {
+    publisher: Publisher<PointCloud>,
+    /// What every cloud holds.
+    points: Vec<u8>,
+    frame_id: String,
+    published: Counter,
+    no_buffer: Counter,
+}
+
+impl Component for Generator {
+    type Settings = GeneratorSettings;
+
+    fn check(settings: &GeneratorSettings) -> Result<(), SettingError> {
+        let GeneratorSettings { topic, octets, rate_hz, .. } = settings;
+        topic::check_name(topic).map_err(|error| SettingError::new("topic", error.to_string()))?;
+        if !(POINT_OCTETS..=OCTETS_MAX).contains(octets) {
+            let problem = format!("{octets} is not within {POINT_OCTETS} to {OCTETS_MAX}");
+            return Err(SettingError::new("octets", problem));
+        }
+        if octets % POINT_OCTETS != 0 {
+            let problem = format!("{octets} is not a multiple of {POINT_OCTETS}, the octets of one point");
+            return Err(SettingError::new("octets", problem));
+        }
+        if !(0.1..=10_000.0).contains(rate_hz) {
+            return Err(SettingError::new("rate_hz", format!("{rate_hz} is not within 0.1 to 10000")));
+        }
+        Ok(())
+    }
+
+    fn edges(settings: &GeneratorSettings) -> Edges {
+        Edges::default().publishes::<PointCloud>("topic", &settings.topic, Qos::sensor_data())
+    }
+
+    fn start(settings: GeneratorSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        context.every(Duration::from_secs_f64(1.0 / settings.rate_hz), Self::scan);
+        Ok(Self {
+            publisher: context.publisher(&settings.topic, Qos::sensor_data())?,
+            points: points(settings.octets),
+            frame_id: settings.frame_id,
+            published: context.counter("published"),
+            no_buffer: context.counter_for("dropped", "no_buffer"),
+        })
+    }
+}
+
+impl Generator {
+    fn scan(&mut self, out: &mut Out) {
+        match self.cloud(out.now.tai) {
+            Ok(cloud) => {
+                self.published.increment();
+                // Readers without room are counted at their subscriptions.
+                let _ = self.publisher.publish(cloud);
+            }
+            Err(_) => self.no_buffer.increment(),
+        }
+    }
+
+    fn cloud(&self, taken: Tai) -> Result<PointCloud, LoanError> {
+        let mut buffer = self.publisher.loan(self.points.len())?;
+        buffer.copy_from_slice(&self.points);
+        Ok(PointCloud {
+            timestamp: Some(timestamp(taken)),
+            frame_id: self.frame_id.clone(),
+            pose: None,
+            point_stride: POINT_OCTETS as u32,
+            fields: fields(),
+            data: buffer.freeze(),
+        })
+    }
+}
+
+fn fields() -> Vec<PackedElementField> {
+    let field = |(index, name): (usize, &&str)| PackedElementField {
+        name: (*name).to_owned(),
+        offset: 4 * index as u32,
+        r#type: NumericType::Float32.into(),
+    };
+    FIELDS.iter().enumerate().map(field).collect()
+}
+
+/// A spiral of points, ten metres wide and rising by ten centimetres a turn, as octets.
+fn points(octets: usize) -> Vec<u8> {
+    let point = |index: usize| {
+        let turns = index as f32 / POINTS_A_TURN as f32;
+        let (sine, cosine) = (turns.fract() * TAU).sin_cos();
+        [5.0 * cosine, 5.0 * sine, 0.1 * turns.floor(), turns.fract()]
+    };
+    (0..octets / POINT_OCTETS).flat_map(point).flat_map(f32::to_le_bytes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(octets: usize, rate_hz: f64) -> GeneratorSettings {
+        GeneratorSettings { topic: "lidar/points".into(), octets, rate_hz, frame_id: default_frame() }
+    }
+
+    #[test]
+    fn a_cloud_is_whole_points_within_its_bounds() {
+        for (octets, rate_hz, wrong) in [
+            (16, 0.1, None),
+            (OCTETS_MAX, 10_000.0, None),
+            (0, 10.0, Some("`octets`: 0 is not within 16 to 67108864")),
+            (OCTETS_MAX + 16, 10.0, Some("`octets`: 67108880 is not within 16 to 67108864")),
+            (1000, 10.0, Some("`octets`: 1000 is not a multiple of 16, the octets of one point")),
+            (16, 0.0, Some("`rate_hz`: 0 is not within 0.1 to 10000")),
+            (16, f64::NAN, Some("`rate_hz`: NaN is not within 0.1 to 10000")),
+        ] {
+            let refused = Generator::check(&settings(octets, rate_hz)).err().map(|error| error.to_string());
+            assert_eq!(refused.as_deref(), wrong);
+        }
+        let unnamed = GeneratorSettings { topic: "lidar/*".into(), ..settings(16, 1.0) };
+        assert_eq!(Generator::check(&unnamed).unwrap_err().key, "topic");
+    }
+
+    #[test]
+    fn points_lie_on_a_spiral() {
+        let octets = points(16 * (POINTS_A_TURN + 1));
+        let float = |at: usize| f32::from_le_bytes(octets[at..at + 4].try_into().unwrap());
+        assert_eq!([float(0), float(4), float(8), float(12)], [5.0, 0.0, 0.0, 0.0]);
+        let second_turn = 16 * POINTS_A_TURN;
+        assert_eq!([float(second_turn), float(second_turn + 8)], [5.0, 0.1]);
+    }
+}

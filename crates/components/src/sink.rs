@@ -1,0 +1,149 @@
+//! Kind `sink`: reads topics, counts, and may be busy for a while with each sample: a stand-in for whatever consumes them.
+//!
+//! Counters: `received`, and `octets` of the encoded messages.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_bus::{Counter, Encoded, Qos, UntypedSample};
+use viaduct_messages::topic;
+use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
+
+/// Longest work with one sample, 100 ms: a component does a bounded amount of work in a callback.
+const WORK_US_MAX: u32 = 100_000;
+
+/// Largest queue.
+const DEPTH_MAX: usize = 1024;
+
+/// From one octet that is read to the next: a line of the cache.
+const STRIDE: usize = 64;
+
+/// A stand-in for a consumer.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SinkSettings {
+    /// Topics of any type, names or patterns.
+    pub topics: Vec<String>,
+    /// Samples that wait in the queue of each of these, 1 to 1024; then the oldest is overwritten. Default 5.
+    #[serde(default = "default_depth")]
+    #[schemars(range(min = 1, max = 1024))]
+    pub depth: usize,
+    /// Microseconds for which it is busy with each sample, 0 to 100000. Default 0.
+    #[serde(default)]
+    #[schemars(range(min = 0, max = 100_000))]
+    pub work_us: u32,
+    /// Whether it reads the octets of each sample (one in 64, so that every cache line comes to its core).
+    #[serde(default)]
+    pub touch: bool,
+}
+
+const fn default_depth() -> usize {
+    5
+}
+
+/// The consumer.
+pub struct Sink {
+    work: Duration,
+    touch: bool,
+    received: Counter,
+    octets: Counter,
+}
+
+impl Component for Sink {
+    type Settings = SinkSettings;
+
+    fn check(settings: &SinkSettings) -> Result<(), SettingError> {
+        if settings.topics.is_empty() {
+            return Err(SettingError::new("topics", "a sink reads at least one topic"));
+        }
+        for (index, pattern) in settings.topics.iter().enumerate() {
+            let wrong = |error: topic::NameError| SettingError::new(format!("topics.{index}"), error.to_string());
+            topic::check_pattern(pattern).map_err(wrong)?;
+        }
+        if !(1..=DEPTH_MAX).contains(&settings.depth) {
+            return Err(SettingError::new("depth", format!("{} is not within 1 to {DEPTH_MAX}", settings.depth)));
+        }
+        if settings.work_us > WORK_US_MAX {
+            return Err(SettingError::new("work_us", format!("{} is not within 0 to {WORK_US_MAX}", settings.work_us)));
+        }
+        Ok(())
+    }
+
+    fn edges(settings: &SinkSettings) -> Edges {
+        let qos = Qos::keep_last(settings.depth);
+        let read = |edges: Edges, (index, pattern): (usize, &String)| {
+            edges.reads_untyped(&format!("topics.{index}"), pattern, qos)
+        };
+        settings.topics.iter().enumerate().fold(Edges::default(), read)
+    }
+
+    fn start(settings: SinkSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        for pattern in &settings.topics {
+            let samples = context.subscribe_untyped(pattern, Qos::keep_last(settings.depth))?;
+            context.on_untyped(samples, Self::take);
+        }
+        Ok(Self {
+            work: Duration::from_micros(settings.work_us.into()),
+            touch: settings.touch,
+            received: context.counter("received"),
+            octets: context.counter("octets"),
+        })
+    }
+}
+
+impl Sink {
+    #[expect(clippy::needless_pass_by_value, reason = "a callback owns its sample")]
+    fn take(&mut self, sample: UntypedSample, _: &mut Out) {
+        let encoded = sample.encoded();
+        self.received.increment();
+        self.octets.add(encoded.len() as u64);
+        if self.touch {
+            black_box(touch(encoded));
+        }
+        be_busy(self.work);
+    }
+}
+
+/// Reads one octet in [`STRIDE`], and gives their sum.
+fn touch(encoded: &Encoded) -> u64 {
+    encoded.chunks().iter().flat_map(|chunk| chunk.iter().step_by(STRIDE)).map(|octet| u64::from(*octet)).sum()
+}
+
+/// Computes, as a consumer does; sleeping would leave the core to others.
+fn be_busy(work: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < work {
+        std::hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(topics: &[&str]) -> SinkSettings {
+        let topics = topics.iter().map(|topic| (*topic).to_owned()).collect();
+        SinkSettings { topics, depth: 5, work_us: 0, touch: false }
+    }
+
+    #[test]
+    fn what_it_cannot_read_is_refused_with_its_key() {
+        let refused = |settings: &SinkSettings| Sink::check(settings).err().map(|error| error.key);
+        assert_eq!(refused(&settings(&["lidar/points", "its/**"])), None);
+        assert_eq!(refused(&settings(&[])).as_deref(), Some("topics"));
+        assert_eq!(refused(&settings(&["a", "its/#"])).as_deref(), Some("topics.1"));
+        for depth in [0, DEPTH_MAX + 1] {
+            assert_eq!(refused(&SinkSettings { depth, ..settings(&["a"]) }).as_deref(), Some("depth"));
+        }
+        let busy = SinkSettings { work_us: WORK_US_MAX + 1, ..settings(&["a"]) };
+        assert_eq!(refused(&busy).as_deref(), Some("work_us"));
+    }
+
+    #[test]
+    fn every_cache_line_is_read() {
+        let octets: Vec<u8> = (0..4 * STRIDE).map(|index| u8::from(index % STRIDE == 0)).collect();
+        assert_eq!(touch(&Encoded::from(bytes::Bytes::from(octets))), 4);
+    }
+}

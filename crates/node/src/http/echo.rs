@@ -1,0 +1,256 @@
+//! `GET /topics/echo?pattern=its/rx/*`: samples as they are published, for people who look.
+//!
+//! The body is a sequence of `viaduct.observe.EchoPart`, each after its length as a varint. A part with the type (full
+//! name and descriptor set) comes before the first sample of it, so that a client can read types that it has never heard
+//! of.
+//!
+//! Looking costs the data path one reference more a sample: the observer has room for one sample and is never woken; it is
+//! looked at every [`POLL_PERIOD`], and only when the client has taken what came before. The octets are copied out at once
+//! and the sample is let go, so that a slow client holds no buffer of a pool. What it misses is told with the next sample
+//! of the topic, and counted.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream;
+use prost::Message as _;
+use serde::Deserialize;
+use tokio::sync::watch;
+use tokio::time::{Interval, MissedTickBehavior, interval};
+use viaduct_bus::{Bus, Counter, UntypedSample};
+use viaduct_messages::viaduct::observe::echo_part::Part;
+use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoStamp, EchoType};
+
+use super::Shared;
+use super::observer::{ObserveError, Observer};
+
+/// How often an observer is looked at.
+const POLL_PERIOD: Duration = Duration::from_millis(20);
+
+/// Longest message whose octets are sent, 16 MiB; of a longer one the length is told.
+const OCTETS_MAX: usize = 16 << 20;
+
+/// The media type of the stream, in the form that Prometheus uses for its own.
+const MEDIA_TYPE: &str = "application/vnd.google.protobuf; proto=viaduct.observe.EchoPart; encoding=delimited";
+
+/// What to look at.
+#[derive(Deserialize)]
+pub(super) struct EchoQuery {
+    /// Name of a topic, or a pattern.
+    pattern: String,
+}
+
+pub(super) async fn echo(State(shared): State<Shared>, Query(query): Query<EchoQuery>) -> Response {
+    match shared.observers.observe(&query.pattern) {
+        Ok(observer) => ([(CONTENT_TYPE, MEDIA_TYPE)], body(EchoStream::new(observer, &shared))).into_response(),
+        Err(error) => (status(&error), format!("{error}\n")).into_response(),
+    }
+}
+
+const fn status(error: &ObserveError) -> StatusCode {
+    match error {
+        ObserveError::Pattern(_) => StatusCode::BAD_REQUEST,
+        ObserveError::NoTopic(_) => StatusCode::NOT_FOUND,
+        ObserveError::Full => StatusCode::SERVICE_UNAVAILABLE,
+    }
+}
+
+fn body(stream: EchoStream) -> Body {
+    Body::from_stream(stream::unfold(stream, |mut stream| async move {
+        let octets = stream.next().await?;
+        Some((Ok::<_, Infallible>(octets), stream))
+    }))
+}
+
+/// One client's stream.
+struct EchoStream {
+    observer: Observer,
+    running: watch::Receiver<()>,
+    poll: Interval,
+    history: History,
+    counts: Counts,
+}
+
+impl EchoStream {
+    fn new(observer: Observer, shared: &Shared) -> Self {
+        let mut poll = interval(POLL_PERIOD);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let counts = Counts::of(&shared.bus);
+        Self { observer, running: shared.running.clone(), poll, history: History::default(), counts }
+    }
+
+    /// The octets of the next sample, with its type before it where that is new; `None` when the node stops. It is asked
+    /// for when the client has taken the last.
+    async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            tokio::select! {
+                _ = self.running.changed() => return None,
+                _ = self.poll.tick() => {}
+            }
+            if let Some(sample) = self.observer.try_recv() {
+                return Some(self.parts(&sample).into());
+            }
+        }
+    }
+
+    fn parts(&mut self, sample: &UntypedSample) -> Vec<u8> {
+        let (type_id, new_type) = self.history.type_of(sample);
+        let missed = self.history.missed_before(sample);
+        let part = echo_sample(sample, type_id, missed);
+        self.counts.count(&part);
+        let parts = new_type.map(Part::Type).into_iter().chain([Part::Sample(part)]);
+        let mut octets = Vec::new();
+        for part in parts {
+            // The only error is a buffer that is too small; this one grows.
+            let _ = EchoPart { part: Some(part) }.encode_length_delimited(&mut octets);
+        }
+        octets
+    }
+}
+
+/// The sample as it is sent. Its octets are referred to here and copied once, into the stream.
+fn echo_sample(sample: &UntypedSample, type_id: u32, missed: u64) -> EchoSample {
+    let (meta, encoded) = (sample.meta(), sample.encoded());
+    let skipped = encoded.len() > OCTETS_MAX;
+    let stamp = |stamp: &viaduct_bus::HopStamp| EchoStamp { hop: stamp.hop.to_string(), at_tai_ns: stamp.at.nanos() };
+    EchoSample {
+        type_id,
+        topic: sample.topic().to_owned(),
+        sequence: meta.sequence,
+        missed,
+        origin_tai_ns: meta.origin.nanos(),
+        stamps: meta.stamps().iter().map(stamp).collect(),
+        length: encoded.len() as u64,
+        skipped,
+        octets: if skipped { Vec::new() } else { encoded.chunks().to_vec() },
+    }
+}
+
+/// What a stream has sent: bounded by the topics that a bus can have.
+#[derive(Default)]
+struct History {
+    /// Name and schema; the number of a type is its place, from 1.
+    types: Vec<(String, Bytes)>,
+    /// Newest sequence by topic.
+    sequences: HashMap<String, u64>,
+}
+
+impl History {
+    /// The number of the sample's type, and what to send before it where the type is new.
+    fn type_of(&mut self, sample: &UntypedSample) -> (u32, Option<EchoType>) {
+        let info = sample.type_info();
+        let known = |(name, schema): &(String, Bytes)| name == info.full_name() && schema == info.descriptor_set();
+        if let Some(place) = self.types.iter().position(known) {
+            return (place as u32 + 1, None);
+        }
+        self.types.push((info.full_name().to_owned(), info.descriptor_set().clone()));
+        let id = self.types.len() as u32;
+        let (full_name, descriptor_set) = (info.full_name().to_owned(), info.descriptor_set().clone());
+        (id, Some(EchoType { id, full_name, descriptor_set }))
+    }
+
+    /// Samples of its topic since the last one in the stream. What was published before the first is not missed.
+    fn missed_before(&mut self, sample: &UntypedSample) -> u64 {
+        let sequence = sample.meta().sequence;
+        let before = self.sequences.insert(sample.topic().to_owned(), sequence);
+        before.map_or(0, |before| sequence.saturating_sub(before.saturating_add(1)))
+    }
+}
+
+/// What all streams of a node have sent and missed, as counters of the component `echo`.
+struct Counts {
+    sent: Counter,
+    missed: Counter,
+    skipped: Counter,
+}
+
+impl Counts {
+    fn of(bus: &Bus) -> Self {
+        let counter = |name| bus.counter("echo", name, None);
+        Self { sent: counter("sent"), missed: counter("missed"), skipped: counter("skipped") }
+    }
+
+    fn count(&self, sample: &EchoSample) {
+        let counter = if sample.skipped { &self.skipped } else { &self.sent };
+        counter.increment();
+        self.missed.add(sample.missed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::observer::Observers;
+    use viaduct_bus::{Encoded, Meta, Qos, TypeInfo};
+    use viaduct_messages::foxglove::Log;
+    use viaduct_units::Tai;
+
+    /// Publishes octets of `length` on a topic and gives the sample.
+    fn sample(bus: &Bus, topic: &str, type_name: &str, length: usize) -> UntypedSample {
+        let info = TypeInfo::foreign(type_name, Bytes::from_static(b"schema"));
+        let publisher = bus.publisher_untyped(topic, info, Qos::keep_last(1), "p").unwrap();
+        let reader = bus.subscribe_untyped(topic, Qos::keep_last(1), "r").unwrap();
+        let octets = Encoded::from(Bytes::from(vec![7; length]));
+        publisher.publish_from(&Meta::from_origin(Tai::from_nanos(5)), octets).unwrap();
+        reader.try_recv().unwrap()
+    }
+
+    #[test]
+    fn a_type_is_told_once() {
+        let (bus, mut history) = (Bus::new("n"), History::default());
+        let (id, told) = history.type_of(&sample(&bus, "a", "x.A", 1));
+        assert_eq!((id, told.unwrap().full_name.as_str()), (1, "x.A"));
+        assert_eq!(history.type_of(&sample(&bus, "b", "x.A", 1)), (1, None));
+        assert_eq!(history.type_of(&sample(&bus, "c", "x.C", 1)).0, 2);
+    }
+
+    #[test]
+    fn what_is_missed_is_counted_by_topic_from_the_first_sample_on() {
+        let (bus, mut history) = (Bus::new("n"), History::default());
+        sample(&bus, "a", "x.A", 1);
+        assert_eq!(history.missed_before(&sample(&bus, "a", "x.A", 1)), 0, "the first is number 2");
+        sample(&bus, "a", "x.A", 1);
+        sample(&bus, "b", "x.A", 1);
+        sample(&bus, "a", "x.A", 1);
+        assert_eq!(history.missed_before(&sample(&bus, "a", "x.A", 1)), 2);
+        assert_eq!(history.missed_before(&sample(&bus, "b", "x.A", 1)), 0);
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_told_with_its_length() {
+        let bus = Bus::new("n");
+        let long = echo_sample(&sample(&bus, "a", "x.A", OCTETS_MAX + 1), 1, 0);
+        assert!(long.skipped && long.octets.is_empty());
+        assert_eq!(long.length, OCTETS_MAX as u64 + 1);
+        let short = echo_sample(&sample(&bus, "a", "x.A", OCTETS_MAX), 1, 0);
+        assert_eq!((short.skipped, short.octets.concat().len()), (false, OCTETS_MAX));
+    }
+
+    #[test]
+    fn a_fifth_observer_is_refused_until_one_has_gone() {
+        let bus = Bus::new("n");
+        let _publisher = bus.publisher::<Log>("log", Qos::keep_last(1), "p").unwrap();
+        let observers = Observers::of(&bus);
+        let mut four: Vec<Observer> = (0..4).map(|_| observers.observe("log").unwrap()).collect();
+        assert!(observers.observe("log").is_err_and(|error| error.to_string().starts_with("4 observers")));
+        four.pop();
+        assert!(observers.observe("log").is_ok());
+        assert_eq!(bus.snapshot().topics[0].subscriptions.len(), 3, "who was refused left nothing behind");
+    }
+
+    #[test]
+    fn a_name_makes_no_topic() {
+        let bus = Bus::new("n");
+        let observers = Observers::of(&bus);
+        assert!(matches!(observers.observe("no/such"), Err(ObserveError::NoTopic(_))));
+        assert!(matches!(observers.observe("no/#"), Err(ObserveError::Pattern(_))));
+        assert!(observers.observe("no/*").is_ok(), "a pattern may wait for topics");
+        assert!(bus.snapshot().topics.is_empty());
+    }
+}

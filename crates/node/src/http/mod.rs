@@ -1,0 +1,77 @@
+//! The node's own HTTP endpoint: `/healthz`, `/metrics`, `/topics`, `/topics/echo`.
+
+mod echo;
+mod observer;
+
+use std::net::SocketAddr;
+
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::IntoResponse;
+use axum::routing::get;
+use axum::{Json, Router};
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use viaduct_bus::Bus;
+
+use crate::metrics;
+use observer::Observers;
+
+/// A listening endpoint; ends when it is dropped, and its streams with it.
+pub(crate) struct Endpoint {
+    address: SocketAddr,
+    server: JoinHandle<()>,
+    _running: watch::Sender<()>,
+}
+
+/// What requests are answered from.
+#[derive(Clone)]
+struct Shared {
+    bus: Bus,
+    observers: Observers,
+    /// Its sender is gone when the endpoint has ended.
+    running: watch::Receiver<()>,
+}
+
+impl Endpoint {
+    pub(crate) async fn start(address: SocketAddr, bus: Bus) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(address).await?;
+        let address = listener.local_addr()?;
+        let (sender, running) = watch::channel(());
+        let shared = Shared { observers: Observers::of(&bus), bus, running };
+        let server = tokio::spawn(async move {
+            if let Err(error) = axum::serve(listener, router(shared)).await {
+                tracing::warn!(%error, "the HTTP endpoint of the node has ended");
+            }
+        });
+        Ok(Self { address, server, _running: sender })
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+fn router(shared: Shared) -> Router {
+    Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/metrics", get(prometheus))
+        .route("/topics", get(topics))
+        .route("/topics/echo", get(echo::echo))
+        .with_state(shared)
+}
+
+async fn prometheus(State(shared): State<Shared>) -> impl IntoResponse {
+    ([(CONTENT_TYPE, "text/plain; version=0.0.4")], metrics::render(&shared.bus.snapshot()))
+}
+
+async fn topics(State(shared): State<Shared>) -> impl IntoResponse {
+    Json(shared.bus.snapshot())
+}
