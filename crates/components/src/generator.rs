@@ -15,7 +15,7 @@ use viaduct_messages::foxglove::packed_element_field::NumericType;
 use viaduct_messages::foxglove::{PackedElementField, PointCloud};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::topic;
-use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
+use viaduct_node::{Component, Context, Edges, Out, QosPreset, QosSettings, SettingError, StartError};
 use viaduct_units::Tai;
 
 /// Octets of one point: x, y, z and intensity as float32.
@@ -47,6 +47,13 @@ pub struct GeneratorSettings {
     /// Frame of reference that the clouds name. Default `lidar`.
     #[serde(default = "default_frame")]
     pub frame_id: String,
+    /// What it offers. Default: the preset `sensor_data`.
+    #[serde(default = "default_qos")]
+    pub qos: QosSettings,
+}
+
+fn default_qos() -> QosSettings {
+    QosSettings::preset(QosPreset::SensorData)
 }
 
 const fn default_octets() -> usize {
@@ -88,17 +95,19 @@ impl Component for Generator {
         if !(0.1..=10_000.0).contains(rate_hz) {
             return Err(SettingError::new("rate_hz", format!("{rate_hz} is not within 0.1 to 10000")));
         }
-        Ok(())
+        settings.qos.resolve("qos").map(|_| ())
     }
 
     fn edges(settings: &GeneratorSettings) -> Edges {
-        Edges::default().publishes::<PointCloud>("topic", &settings.topic, Qos::sensor_data())
+        // What cannot be resolved was refused before.
+        let offered = settings.qos.resolve("qos").unwrap_or(Qos::sensor_data());
+        Edges::default().publishes::<PointCloud>("topic", &settings.topic, offered)
     }
 
     fn start(settings: GeneratorSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
         context.every(Duration::from_secs_f64(1.0 / settings.rate_hz), Self::scan);
         Ok(Self {
-            publisher: context.publisher(&settings.topic, Qos::sensor_data())?,
+            publisher: context.publisher(&settings.topic, settings.qos.resolve("qos")?)?,
             points: points(settings.octets),
             frame_id: settings.frame_id,
             published: context.counter("published"),
@@ -157,7 +166,13 @@ mod tests {
     use super::*;
 
     fn settings(octets: usize, rate_hz: f64) -> GeneratorSettings {
-        GeneratorSettings { topic: "lidar/points".into(), octets, rate_hz, frame_id: default_frame() }
+        GeneratorSettings {
+            topic: "lidar/points".into(),
+            octets,
+            rate_hz,
+            frame_id: default_frame(),
+            qos: default_qos(),
+        }
     }
 
     #[test]

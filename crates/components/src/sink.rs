@@ -9,13 +9,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Encoded, Qos, UntypedSample};
 use viaduct_messages::topic;
-use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
+use viaduct_node::{Component, Context, Edges, Out, QosPreset, QosSettings, SettingError, StartError};
 
 /// Longest work with one sample, 100 ms: a component does a bounded amount of work in a callback.
 const WORK_US_MAX: u32 = 100_000;
-
-/// Largest queue.
-const DEPTH_MAX: usize = 1024;
 
 /// From one octet that is read to the next: a line of the cache.
 const STRIDE: usize = 64;
@@ -26,10 +23,9 @@ const STRIDE: usize = 64;
 pub struct SinkSettings {
     /// Topics of any type, names or patterns.
     pub topics: Vec<String>,
-    /// Samples that wait in the queue of each of these, 1 to 1024; then the oldest is overwritten. Default 5.
-    #[serde(default = "default_depth")]
-    #[schemars(range(min = 1, max = 1024))]
-    pub depth: usize,
+    /// What it asks for on each of these. Default: the preset `sensor_data`.
+    #[serde(default = "default_qos")]
+    pub qos: QosSettings,
     /// Microseconds for which it is busy with each sample, 0 to 100000. Default 0.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
@@ -39,8 +35,8 @@ pub struct SinkSettings {
     pub touch: bool,
 }
 
-const fn default_depth() -> usize {
-    5
+fn default_qos() -> QosSettings {
+    QosSettings::preset(QosPreset::SensorData)
 }
 
 /// The consumer.
@@ -62,17 +58,15 @@ impl Component for Sink {
             let wrong = |error: topic::NameError| SettingError::new(format!("topics.{index}"), error.to_string());
             topic::check_pattern(pattern).map_err(wrong)?;
         }
-        if !(1..=DEPTH_MAX).contains(&settings.depth) {
-            return Err(SettingError::new("depth", format!("{} is not within 1 to {DEPTH_MAX}", settings.depth)));
-        }
         if settings.work_us > WORK_US_MAX {
             return Err(SettingError::new("work_us", format!("{} is not within 0 to {WORK_US_MAX}", settings.work_us)));
         }
-        Ok(())
+        settings.qos.resolve("qos").map(|_| ())
     }
 
     fn edges(settings: &SinkSettings) -> Edges {
-        let qos = Qos::keep_last(settings.depth);
+        // What cannot be resolved was refused before.
+        let qos = settings.qos.resolve("qos").unwrap_or(Qos::sensor_data());
         let read = |edges: Edges, (index, pattern): (usize, &String)| {
             edges.reads_untyped(&format!("topics.{index}"), pattern, qos)
         };
@@ -80,8 +74,9 @@ impl Component for Sink {
     }
 
     fn start(settings: SinkSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+        let qos = settings.qos.resolve("qos")?;
         for pattern in &settings.topics {
-            let samples = context.subscribe_untyped(pattern, Qos::keep_last(settings.depth))?;
+            let samples = context.subscribe_untyped(pattern, qos)?;
             context.on_untyped(samples, Self::take);
         }
         Ok(Self {
@@ -125,7 +120,7 @@ mod tests {
 
     fn settings(topics: &[&str]) -> SinkSettings {
         let topics = topics.iter().map(|topic| (*topic).to_owned()).collect();
-        SinkSettings { topics, depth: 5, work_us: 0, touch: false }
+        SinkSettings { topics, qos: default_qos(), work_us: 0, touch: false }
     }
 
     #[test]
@@ -134,9 +129,8 @@ mod tests {
         assert_eq!(refused(&settings(&["lidar/points", "its/**"])), None);
         assert_eq!(refused(&settings(&[])).as_deref(), Some("topics"));
         assert_eq!(refused(&settings(&["a", "its/#"])).as_deref(), Some("topics.1"));
-        for depth in [0, DEPTH_MAX + 1] {
-            assert_eq!(refused(&SinkSettings { depth, ..settings(&["a"]) }).as_deref(), Some("depth"));
-        }
+        let qos = QosSettings { depth: Some(0), ..default_qos() };
+        assert_eq!(refused(&SinkSettings { qos, ..settings(&["a"]) }).as_deref(), Some("qos.depth"));
         let busy = SinkSettings { work_us: WORK_US_MAX + 1, ..settings(&["a"]) };
         assert_eq!(refused(&busy).as_deref(), Some("work_us"));
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::snapshot::{Distribution, Subscription, Topic};
+use super::snapshot::{Distribution, Publisher, Subscription, Topic};
 use super::text::{inline, rate, time};
 use super::{NodeArgument, client, say};
 
@@ -43,10 +43,19 @@ fn describe(topic: &Topic) -> String {
     line("", &format!("{} since the start", interval(&topic.interval_total)));
     line("dropped", &topic.dropped.to_string());
     topic.more.iter().for_each(|(name, value)| line(name, &inline(value)));
-    line("publishers", &if topic.publishers.is_empty() { "none".to_owned() } else { topic.publishers.join(", ") });
-    line("subscribers", if topic.subscriptions.is_empty() { "none" } else { "" });
+    line("publishers", if topic.publishers.is_empty() { "none" } else { "" });
+    topic.publishers.iter().for_each(|end| describe_publisher(end, &mut text));
+    let none = if topic.subscriptions.is_empty() { "  none" } else { "" };
+    let _ = writeln!(text, "  subscribers{none}");
     topic.subscriptions.iter().for_each(|end| describe_subscription(end, &mut text));
     text
+}
+
+fn describe_publisher(end: &Publisher, text: &mut String) {
+    let _ = writeln!(text, "    {}", end.publisher);
+    for (name, value) in &end.more {
+        let _ = writeln!(text, "      {name:<12} {}", inline(value));
+    }
 }
 
 fn describe_subscription(end: &Subscription, text: &mut String) {
@@ -94,7 +103,10 @@ lidar/points
                min 98.0 ms, mean 100 ms, max 104 ms, sd 900 us since the start
   dropped      2
   pool         buffers 8, octets 1048576
-  publishers   lidar
+  publishers
+    lidar
+      alive        true
+      qos          durability volatile
   subscribers
     planner (lidar/*)
       delivered    37, 1 queued

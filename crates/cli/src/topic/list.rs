@@ -30,11 +30,12 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn rows(snapshot: &Snapshot) -> Table {
     let mut table = table(["topic", "type", "publishers", "subscribers", "per s", "dropped"]);
     for topic in &snapshot.topics {
+        let writers: Vec<&str> = topic.publishers.iter().map(|end| end.publisher.as_str()).collect();
         let readers: Vec<&str> = topic.subscriptions.iter().map(|end| end.subscriber.as_str()).collect();
         table.add_row([
             Cell::new(&topic.topic),
             Cell::new(topic.type_name.as_deref().unwrap_or("-")),
-            Cell::new(or_dash(&topic.publishers.join(", "))),
+            Cell::new(or_dash(&writers.join(", "))),
             Cell::new(or_dash(&readers.join(", "))),
             number(rate(topic.rate_hz)),
             number(topic.dropped),

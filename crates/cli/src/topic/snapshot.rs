@@ -28,7 +28,7 @@ pub(super) struct Topic {
     pub(super) topic: String,
     #[serde(rename = "type")]
     pub(super) type_name: Option<String>,
-    pub(super) publishers: Vec<String>,
+    pub(super) publishers: Vec<Publisher>,
     /// Samples since the start.
     pub(super) published: u64,
     /// Over the last whole second.
@@ -41,6 +41,14 @@ pub(super) struct Topic {
     #[serde(default)]
     pub(super) interval_total: Distribution,
     pub(super) subscriptions: Vec<Subscription>,
+    #[serde(flatten)]
+    pub(super) more: BTreeMap<String, Value>,
+}
+
+/// One publisher of a topic.
+#[derive(Debug, Deserialize)]
+pub(super) struct Publisher {
+    pub(super) publisher: String,
     #[serde(flatten)]
     pub(super) more: BTreeMap<String, Value>,
 }
@@ -127,7 +135,8 @@ pub(super) mod tests {
         let text = r#"{
             "node": "bus", "hops": [], "counters": [],
             "topics": [
-                { "topic": "lidar/points", "type": "foxglove.PointCloud", "publishers": ["lidar"], "published": 40,
+                { "topic": "lidar/points", "type": "foxglove.PointCloud", "published": 40,
+                  "publishers": [ { "publisher": "lidar", "alive": true, "qos": { "durability": "volatile" } } ],
                   "rate_hz": 10.0, "dropped": 2, "pool": { "buffers": 8, "octets": 1048576 },
                   "interval_recent": { "count": 10, "min_us": 99100, "mean_us": 100000, "sd_us": 420, "p50_us": 100000, "max_us": 101300 },
                   "interval_total": { "count": 39, "min_us": 98000, "mean_us": 100000, "sd_us": 900, "p50_us": 100000, "max_us": 104000 },

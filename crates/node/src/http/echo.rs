@@ -23,12 +23,12 @@ use prost::Message as _;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use viaduct_bus::{Bus, Counter, UntypedSample};
+use viaduct_bus::{Bus, Counter, ObserveError, Observer, UntypedSample};
+use viaduct_messages::topic;
 use viaduct_messages::viaduct::observe::echo_part::Part;
 use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoStamp, EchoType};
 
 use super::Shared;
-use super::observer::{ObserveError, Observer};
 
 /// How often an observer is looked at.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
@@ -46,18 +46,39 @@ pub(super) struct EchoQuery {
     pattern: String,
 }
 
+/// Why somebody may not look.
+#[derive(Clone, Debug, thiserror::Error)]
+enum Refused {
+    /// The text is not a pattern, or there are too many observers.
+    #[error(transparent)]
+    Bus(#[from] ObserveError),
+    /// The name is that of no topic. A pattern may wait for topics to come; a name would make the topic.
+    #[error("the node has no topic `{0}`")]
+    NoTopic(String),
+}
+
 pub(super) async fn echo(State(shared): State<Shared>, Query(query): Query<EchoQuery>) -> Response {
-    match shared.observers.observe(&query.pattern) {
+    match observe(&shared.bus, &query.pattern) {
         Ok(observer) => ([(CONTENT_TYPE, MEDIA_TYPE)], body(EchoStream::new(observer, &shared))).into_response(),
-        Err(error) => (status(&error), format!("{error}\n")).into_response(),
+        Err(error) => (error.status(), format!("{error}\n")).into_response(),
     }
 }
 
-const fn status(error: &ObserveError) -> StatusCode {
-    match error {
-        ObserveError::Pattern(_) => StatusCode::BAD_REQUEST,
-        ObserveError::NoTopic(_) => StatusCode::NOT_FOUND,
-        ObserveError::Full => StatusCode::SERVICE_UNAVAILABLE,
+fn observe(bus: &Bus, pattern: &str) -> Result<Observer, Refused> {
+    let is_name = topic::check_name(pattern).is_ok();
+    if is_name && !bus.snapshot().topics.iter().any(|known| known.topic == pattern) {
+        return Err(Refused::NoTopic(pattern.to_owned()));
+    }
+    Ok(bus.observe(pattern)?)
+}
+
+impl Refused {
+    const fn status(&self) -> StatusCode {
+        match self {
+            Self::Bus(ObserveError::Open(_)) => StatusCode::BAD_REQUEST,
+            Self::Bus(ObserveError::TooMany) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NoTopic(_) => StatusCode::NOT_FOUND,
+        }
     }
 }
 
@@ -186,9 +207,7 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::observer::Observers;
     use viaduct_bus::{Encoded, Meta, Qos, TypeInfo};
-    use viaduct_messages::foxglove::Log;
     use viaduct_units::Tai;
 
     /// Publishes octets of `length` on a topic and gives the sample.
@@ -233,24 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn a_fifth_observer_is_refused_until_one_has_gone() {
-        let bus = Bus::new("n");
-        let _publisher = bus.publisher::<Log>("log", Qos::keep_last(1), "p").unwrap();
-        let observers = Observers::of(&bus);
-        let mut four: Vec<Observer> = (0..4).map(|_| observers.observe("log").unwrap()).collect();
-        assert!(observers.observe("log").is_err_and(|error| error.to_string().starts_with("4 observers")));
-        four.pop();
-        assert!(observers.observe("log").is_ok());
-        assert_eq!(bus.snapshot().topics[0].subscriptions.len(), 3, "who was refused left nothing behind");
-    }
-
-    #[test]
     fn a_name_makes_no_topic() {
         let bus = Bus::new("n");
-        let observers = Observers::of(&bus);
-        assert!(matches!(observers.observe("no/such"), Err(ObserveError::NoTopic(_))));
-        assert!(matches!(observers.observe("no/#"), Err(ObserveError::Pattern(_))));
-        assert!(observers.observe("no/*").is_ok(), "a pattern may wait for topics");
+        let status = |pattern: &str| observe(&bus, pattern).err().map(|error| error.status());
+        assert_eq!(status("no/such"), Some(StatusCode::NOT_FOUND));
+        assert_eq!(status("no/#"), Some(StatusCode::BAD_REQUEST));
+        assert_eq!(status("no/*"), None, "a pattern may wait for topics");
         assert!(bus.snapshot().topics.is_empty());
     }
 }

@@ -1,7 +1,6 @@
 //! The node's own HTTP endpoint: `/healthz`, `/metrics`, `/topics`, `/topics/echo`.
 
 mod echo;
-mod observer;
 
 use std::net::SocketAddr;
 
@@ -16,7 +15,6 @@ use tokio::task::JoinHandle;
 use viaduct_bus::Bus;
 
 use crate::metrics;
-use observer::Observers;
 
 /// A listening endpoint; ends when it is dropped, and its streams with it.
 pub(crate) struct Endpoint {
@@ -29,7 +27,6 @@ pub(crate) struct Endpoint {
 #[derive(Clone)]
 struct Shared {
     bus: Bus,
-    observers: Observers,
     /// Its sender is gone when the endpoint has ended.
     running: watch::Receiver<()>,
 }
@@ -39,7 +36,7 @@ impl Endpoint {
         let listener = TcpListener::bind(address).await?;
         let address = listener.local_addr()?;
         let (sender, running) = watch::channel(());
-        let shared = Shared { observers: Observers::of(&bus), bus, running };
+        let shared = Shared { bus, running };
         let server = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router(shared)).await {
                 tracing::warn!(%error, "the HTTP endpoint of the node has ended");
