@@ -1,16 +1,17 @@
 //! Threads, and the groups that they run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
 
-use super::Work;
 use super::parking::{BEDS_MAX, Bed, Dormitory};
 use super::ready::Ready;
 use super::scheduling::{Scheduling, SchedulingError, Spawned};
+use super::{Outcome, Work};
 use crate::clock;
+use crate::subscriber::Notify;
 
 /// Words of the set of groups that wait for their turn.
 const READY_WORDS: usize = 4;
@@ -36,11 +37,14 @@ pub(crate) struct Lanes {
     refused: Option<SchedulingError>,
 }
 
+/// A group, where there is one.
+type Place = Option<Weak<dyn Work>>;
+
 /// What notifiers and the threads share.
 struct Shared {
     gate: Gate,
-    /// The groups by number; empty where there is none.
-    groups: Box<[Mutex<Option<Weak<dyn Work>>>]>,
+    /// The groups by number. A lock is held for as long as it takes to look; only seats that come and go write.
+    groups: Box<[Mutex<Place>]>,
 }
 
 /// All that a notification touches, in one cache line.
@@ -143,7 +147,7 @@ impl Drop for Seat {
 }
 
 impl Shared {
-    fn group(&self, number: usize) -> std::sync::MutexGuard<'_, Option<Weak<dyn Work>>> {
+    fn group(&self, number: usize) -> MutexGuard<'_, Place> {
         self.groups[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -229,7 +233,7 @@ impl<'a> Lane<'a> {
     fn ring(&mut self) {
         while let Some(number) = self.deadlines.take_due() {
             let group = self.shared.group(number).as_ref().and_then(Weak::upgrade);
-            group.into_iter().for_each(|group| group.notify());
+            group.into_iter().for_each(Notify::notify);
         }
     }
 }
@@ -269,12 +273,12 @@ impl Deadlines {
 /// Stands for a group that is not made yet.
 struct Nothing;
 
-impl crate::subscriber::Notify for Nothing {
+impl Notify for Nothing {
     fn notify(self: Arc<Self>) {}
 }
 
 impl Work for Nothing {
-    fn run(&self) -> super::Outcome {
-        super::Outcome::default()
+    fn run(&self) -> Outcome {
+        Outcome::default()
     }
 }
