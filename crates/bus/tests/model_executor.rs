@@ -74,7 +74,7 @@ fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
 
 #[test]
 fn two_who_bring_work_never_leave_the_one_thread_asleep() {
-    model(2, || {
+    model(3, || {
         let shared = Arc::new((Ready::<1>::new(), Bed::new()));
         let (sleeper, other) = (Arc::clone(&shared), Arc::clone(&shared));
         let sleeping = thread::spawn(move || {

@@ -129,10 +129,7 @@ fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Resul
     let group = group.build(&own.name, component, &own.executor, &own.timers, move |panic| {
         failures.report(FailureCause::Panic(panic.message));
     });
-    let group = group.map_err(|error| {
-        stop.ask();
-        error
-    })?;
+    let group = group.inspect_err(|_| stop.ask())?;
     Ok(Box::new(Runs { group, stop, tasks, threads, runtime: own.runtime }))
 }
 

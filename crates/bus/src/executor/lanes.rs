@@ -1,15 +1,15 @@
 //! Threads, and the groups that they run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
 
-use super::Work;
 use super::parking::{BEDS_MAX, Bed, Dormitory};
 use super::ready::Ready;
 use super::scheduling::{Scheduling, SchedulingError, Spawned};
+use super::{Outcome, Work};
 use crate::clock;
 use crate::subscription::Notify;
 
@@ -37,15 +37,15 @@ pub(crate) struct Lanes {
     refused: Option<SchedulingError>,
 }
 
+/// A group, where there is one.
+type Place = Option<Weak<dyn Work>>;
+
 /// What notifiers and the threads share.
 struct Shared {
     gate: Gate,
-    /// The groups by number; empty where there is none.
-    groups: Box<[Mutex<Tenant>]>,
+    /// The groups by number. A lock is held for as long as it takes to look; only seats that come and go write.
+    groups: Box<[Mutex<Place>]>,
 }
-
-/// The group at a place.
-type Tenant = Option<Weak<dyn Work>>;
 
 /// All that a notification touches, in one cache line.
 #[repr(align(64))]
@@ -147,7 +147,7 @@ impl Drop for Seat {
 }
 
 impl Shared {
-    fn group(&self, number: usize) -> std::sync::MutexGuard<'_, Tenant> {
+    fn group(&self, number: usize) -> MutexGuard<'_, Place> {
         self.groups[number].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -278,7 +278,7 @@ impl Notify for Nothing {
 }
 
 impl Work for Nothing {
-    fn run(&self) -> super::Outcome {
-        super::Outcome::default()
+    fn run(&self) -> Outcome {
+        Outcome::default()
     }
 }

@@ -27,13 +27,17 @@ impl Bed {
     /// Looks for work; where there is none, sleeps until somebody wakes this thread, or until `deadline`. It may wake for
     /// no reason.
     pub(crate) fn sleep<T>(&self, deadline: Option<Mono>, find: impl FnOnce() -> Option<T>) -> Option<T> {
-        self.word.store(ASLEEP, Ordering::Relaxed);
+        // Both sides swap, so that a wake-up for an earlier sleep cannot be taken for one for this.
+        self.word.swap(ASLEEP, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let found = find();
         if found.is_none() {
             self.word.wait(ASLEEP, deadline);
         }
-        self.word.store(AWAKE, Ordering::Relaxed);
+        // Who woke this thread has written it already.
+        if self.word.load(Ordering::Relaxed) != AWAKE {
+            self.word.swap(AWAKE, Ordering::Relaxed);
+        }
         found
     }
 
