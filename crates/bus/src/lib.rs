@@ -32,6 +32,7 @@ mod meta;
 mod pool;
 mod publisher;
 mod qos;
+mod queue;
 mod sample;
 mod stats;
 mod subscriber;

@@ -18,7 +18,7 @@ use crate::events::{EventSlot, Events, QosEvent};
 use crate::meta::{HopName, Meta};
 use crate::pool::{Loan, LoanError};
 use crate::qos::{Liveliness, Qos};
-use crate::sample::Body;
+use crate::sample::{BodyPool, BodyRef, Heading};
 use crate::stats::{PublisherSnapshot, Total};
 use crate::subscription::{DropReason, End};
 use crate::topic::Topic;
@@ -62,7 +62,7 @@ impl<M: Message> Publisher<M> {
     /// A reliable subscriber did not get it.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
         let now = self.inner.bus.clock.now();
-        self.inner.deliver(self.body_at(&Meta::from_origin(now.tai), message, now), Wait::Block)
+        self.inner.deliver(&self.body_at(&Meta::from_origin(now.tai), message, now), Wait::Block)
     }
 
     /// Publishes a message that was made from another one: it inherits the cause's origin and stamps.
@@ -70,7 +70,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver(self.body(cause, message), Wait::Block)
+        self.inner.deliver(&self.body(cause, message), Wait::Block)
     }
 
     /// Publishes without ever waiting, for `async` code and for those who would rather lose than wait.
@@ -78,7 +78,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver(self.body(cause, message), Wait::Never)
+        self.inner.deliver(&self.body(cause, message), Wait::Never)
     }
 
     /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
@@ -97,14 +97,12 @@ impl<M: Message> Publisher<M> {
         self.inner.events()
     }
 
-    fn body(&self, cause: &Meta, message: M) -> Body {
+    fn body(&self, cause: &Meta, message: M) -> BodyRef {
         self.body_at(cause, message, self.inner.bus.clock.now())
     }
 
-    fn body_at(&self, cause: &Meta, message: M, now: Now) -> Body {
-        let UntypedPublisher { topic, type_info, end, .. } = &self.inner;
-        let meta = self.inner.meta(cause, now);
-        Body::typed(Arc::clone(&topic.name), Arc::clone(type_info), meta, end.expires(now), Arc::new(message))
+    fn body_at(&self, cause: &Meta, message: M, now: Now) -> BodyRef {
+        self.inner.topic.bodies.typed(self.inner.heading(cause, now), message)
     }
 }
 
@@ -126,7 +124,7 @@ pub(crate) struct PublisherEnd {
     liveliness_lost: Total,
     events: EventSlot,
     /// Newest samples for late subscribers, oldest first.
-    kept: Mutex<VecDeque<Arc<Body>>>,
+    kept: Mutex<VecDeque<BodyRef>>,
 }
 
 impl PublisherEnd {
@@ -147,15 +145,15 @@ impl PublisherEnd {
         self.qos.lifespan.map(|age| now.mono.plus(age))
     }
 
-    pub(crate) fn keep(&self, body: &Arc<Body>) {
+    pub(crate) fn keep(&self, body: &BodyRef) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         while kept.len() >= self.qos.depth() {
             kept.pop_front();
         }
-        kept.push_back(Arc::clone(body));
+        kept.push_back(body.clone());
     }
 
-    pub(crate) fn kept(&self) -> Vec<Arc<Body>> {
+    pub(crate) fn kept(&self) -> Vec<BodyRef> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
@@ -227,7 +225,7 @@ impl UntypedPublisher {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.deliver(self.body(cause, message), Wait::Block)
+        self.deliver(&self.body(cause, message), Wait::Block)
     }
 
     /// The same, without ever waiting.
@@ -235,7 +233,7 @@ impl UntypedPublisher {
     /// # Errors
     /// A reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.deliver(self.body(cause, message), Wait::Never)
+        self.deliver(&self.body(cause, message), Wait::Never)
     }
 
     /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
@@ -254,23 +252,22 @@ impl UntypedPublisher {
         self.end.events.reader()
     }
 
-    fn body(&self, cause: &Meta, message: Encoded) -> Body {
-        let now = self.bus.clock.now();
-        let (topic, info) = (Arc::clone(&self.topic.name), Arc::clone(&self.type_info));
-        Body::encoded(topic, info, self.meta(cause, now), self.end.expires(now), message)
+    fn body(&self, cause: &Meta, message: Encoded) -> BodyRef {
+        BodyPool::encoded(self.heading(cause, self.bus.clock.now()), message)
     }
 
-    /// The cause's meta with this publisher's stamp.
-    fn meta(&self, cause: &Meta, now: Now) -> Meta {
+    /// The cause's meta with this publisher's stamp, and what else a message says of itself.
+    fn heading(&self, cause: &Meta, now: Now) -> Heading {
         let mut meta = *cause;
         meta.stamp(self.hop, now.tai);
         meta.published = now.mono;
         meta.sequence = self.topic.next_sequence();
-        meta
+        let (topic, type_info) = (Arc::clone(&self.topic.name), Arc::clone(&self.type_info));
+        Heading { topic, type_info, meta, expires: self.end.expires(now) }
     }
 
     /// Pushes to every subscriber; those that have no room and must not miss it are given back.
-    fn push(&self, body: &Arc<Body>) -> Vec<End> {
+    fn push(&self, body: &BodyRef) -> Vec<End> {
         let (full, deadline_begins) = self.topic.push(body, &self.end);
         let now = body.meta.published;
         let own_deadline_begins = self.end.deadline.as_ref().is_some_and(|deadline| deadline.note(now));
@@ -291,12 +288,11 @@ impl UntypedPublisher {
         }
     }
 
-    fn deliver(&self, body: Body, wait: Wait) -> Result<(), PublishError> {
-        let body = Arc::new(body);
-        let full = self.push(&body);
+    fn deliver(&self, body: &BodyRef, wait: Wait) -> Result<(), PublishError> {
+        let full = self.push(body);
         let missed: Vec<String> = full
             .iter()
-            .filter(|end| !deliver_late(end, &body, wait))
+            .filter(|end| !deliver_late(end, body, wait))
             .map(|end| end.subscription.owner.to_string())
             .collect();
         if missed.is_empty() {
@@ -306,8 +302,7 @@ impl UntypedPublisher {
         }
     }
 
-    async fn deliver_async(&self, body: Body) {
-        let body = Arc::new(body);
+    async fn deliver_async(&self, body: BodyRef) {
         let mut waiting = Waiting(self.push(&body));
         while let Some(end) = waiting.0.last() {
             poll_fn(|context| {
@@ -321,7 +316,7 @@ impl UntypedPublisher {
 }
 
 /// Second try for a reliable subscriber that had no room; whether it got the sample.
-fn deliver_late(end: &End, body: &Arc<Body>, wait: Wait) -> bool {
+fn deliver_late(end: &End, body: &BodyRef, wait: Wait) -> bool {
     let block = match wait {
         Wait::Block => end.subscription.qos.block(),
         Wait::Never => Duration::ZERO,

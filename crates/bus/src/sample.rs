@@ -2,8 +2,9 @@
 
 use std::any::TypeId;
 use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
+use crossbeam_queue::ArrayQueue;
 use viaduct_messages::Message;
 use viaduct_units::Mono;
 
@@ -19,31 +20,58 @@ pub(crate) struct Body {
     pub(crate) meta: Meta,
     /// When it is worth being delivered no more.
     expires: Option<Mono>,
+    /// What the publisher gave.
+    given: Given,
     /// The value; decoded by the first reader that wants it, where the publisher gave octets.
-    value: OnceLock<Result<AnyMessage, Undecodable>>,
+    decoded: OnceLock<Result<AnyMessage, Undecodable>>,
     /// The octets; encoded by the first reader that wants them, where the publisher gave a value.
-    octets: OnceLock<Encoded>,
+    encoded: OnceLock<Encoded>,
+    /// Where its memory goes when nobody reads it any more.
+    home: Weak<BodyPool>,
+}
+
+#[derive(Debug)]
+enum Given {
+    Value(AnyMessage),
+    Octets(Encoded),
+}
+
+/// What a publisher says of a message beside the message itself.
+pub(crate) struct Heading {
+    pub(crate) topic: Arc<str>,
+    pub(crate) type_info: Arc<TypeInfo>,
+    pub(crate) meta: Meta,
+    pub(crate) expires: Option<Mono>,
 }
 
 impl Body {
-    pub(crate) fn typed(
-        topic: Arc<str>,
-        type_info: Arc<TypeInfo>,
-        meta: Meta,
-        expires: Option<Mono>,
-        value: AnyMessage,
-    ) -> Self {
-        Self { topic, type_info, meta, expires, value: OnceLock::from(Ok(value)), octets: OnceLock::new() }
+    fn new(heading: Heading, given: Given, home: Weak<BodyPool>) -> Self {
+        let Heading { topic, type_info, meta, expires } = heading;
+        let (decoded, encoded) = Default::default();
+        Self { topic, type_info, meta, expires, given, decoded, encoded, home }
     }
 
-    pub(crate) fn encoded(
-        topic: Arc<str>,
-        type_info: Arc<TypeInfo>,
-        meta: Meta,
-        expires: Option<Mono>,
-        octets: Encoded,
-    ) -> Self {
-        Self { topic, type_info, meta, expires, value: OnceLock::new(), octets: OnceLock::from(octets) }
+    /// The place of a value of type `M`, where there is one and nobody else holds it.
+    fn place<M: Message>(&mut self) -> Option<&mut M> {
+        match &mut self.given {
+            Given::Value(value) => Arc::get_mut(value)?.downcast_mut(),
+            Given::Octets(_) => None,
+        }
+    }
+
+    /// Becomes another message in the same memory; its value is in place.
+    fn rename(&mut self, heading: Heading) {
+        Heading { topic: self.topic, type_info: self.type_info, meta: self.meta, expires: self.expires } = heading;
+    }
+
+    /// Lets go of what the message holds, such as a loaned buffer. Whether the memory can become another message.
+    fn clear(&mut self) -> bool {
+        self.decoded.take();
+        self.encoded.take();
+        match (&mut self.given, self.type_info.codec()) {
+            (Given::Value(value), Some(codec)) => Arc::get_mut(value).is_some_and(|value| (codec.clear)(value)),
+            _ => false,
+        }
     }
 
     /// Whether its lifespan is over.
@@ -54,7 +82,10 @@ impl Body {
     /// The value as `M`.
     fn value<M: Message>(&self) -> Result<Arc<M>, Undecodable> {
         self.check_type::<M>()?;
-        let value = self.value.get_or_init(|| self.decode::<M>()).clone()?;
+        let value = match &self.given {
+            Given::Value(value) => Arc::clone(value),
+            Given::Octets(_) => self.decoded.get_or_init(|| self.decode::<M>()).clone()?,
+        };
         match value.downcast::<M>() {
             Ok(value) => Ok(value),
             // Two Rust types may carry one protobuf name (a plug-in's own build of it): octets are their common ground.
@@ -80,30 +111,92 @@ impl Body {
     }
 
     fn octets(&self) -> &Encoded {
-        self.octets.get_or_init(|| match (self.value.get(), self.type_info.codec()) {
-            (Some(Ok(value)), Some(codec)) => (codec.encode)(&**value),
-            // A body starts with a value of a known type or with octets, so this arm has nothing to encode.
-            _ => Encoded::default(),
-        })
+        match (&self.given, self.type_info.codec()) {
+            (Given::Octets(octets), _) => octets,
+            (Given::Value(value), codec) => self.encoded.get_or_init(|| {
+                // A value is always of a type that has a codec.
+                codec.map(|codec| (codec.encode)(&**value)).unwrap_or_default()
+            }),
+        }
+    }
+}
+
+/// A body in somebody's hands. The last one who lets go gives its memory back to the topic.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyRef(Arc<Body>);
+
+impl Deref for BodyRef {
+    type Target = Body;
+
+    fn deref(&self) -> &Body {
+        &self.0
+    }
+}
+
+impl Drop for BodyRef {
+    fn drop(&mut self) {
+        let Some(body) = Arc::get_mut(&mut self.0) else {
+            return;
+        };
+        if body.clear()
+            && let Some(home) = body.home.upgrade()
+        {
+            // For a moment there are two; a publisher that looks just then makes a new one.
+            let _ = home.free.push(Arc::clone(&self.0));
+        }
+    }
+}
+
+/// Memory of messages that were read, for messages to come. An allocation that one thread makes and another frees is the
+/// slowest that an allocator has, and it would be made for every message.
+#[derive(Debug)]
+pub(crate) struct BodyPool {
+    free: ArrayQueue<Arc<Body>>,
+}
+
+/// Bodies that a topic keeps at most; more are freed.
+const BODIES_MAX: usize = 32;
+
+impl BodyPool {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { free: ArrayQueue::new(BODIES_MAX) })
+    }
+
+    pub(crate) fn typed<M: Message>(self: &Arc<Self>, heading: Heading, message: M) -> BodyRef {
+        if let Some(mut free) = self.free.pop()
+            && let Some(body) = Arc::get_mut(&mut free)
+            && let Some(place) = body.place::<M>()
+        {
+            *place = message;
+            body.rename(heading);
+            return BodyRef(free);
+        }
+        BodyRef(Arc::new(Body::new(heading, Given::Value(Arc::new(message)), Arc::downgrade(self))))
+    }
+
+    /// Octets come from elsewhere, and their body is freed.
+    pub(crate) fn encoded(heading: Heading, octets: Encoded) -> BodyRef {
+        BodyRef(Arc::new(Body::new(heading, Given::Octets(octets), Weak::new())))
     }
 }
 
 /// A message of type `M` with its [`Meta`]. Dereferences to the message; cloning shares it.
 #[derive(Debug)]
 pub struct Sample<M> {
+    /// Let go before the body, whose memory may then be used again.
     value: Arc<M>,
-    body: Arc<Body>,
+    body: BodyRef,
 }
 
 impl<M> Clone for Sample<M> {
     fn clone(&self) -> Self {
-        Self { value: Arc::clone(&self.value), body: Arc::clone(&self.body) }
+        Self { value: Arc::clone(&self.value), body: self.body.clone() }
     }
 }
 
 impl<M: Message> Sample<M> {
     /// Reads a body as `M`; decodes it on this thread where nobody did before.
-    pub(crate) fn read(body: Arc<Body>) -> Result<Self, Undecodable> {
+    pub(crate) fn read(body: BodyRef) -> Result<Self, Undecodable> {
         Ok(Self { value: body.value::<M>()?, body })
     }
 }
@@ -124,7 +217,7 @@ impl<M> Sample<M> {
     /// The same message for a reader that does not know its type.
     #[must_use]
     pub fn untyped(&self) -> UntypedSample {
-        UntypedSample { body: Arc::clone(&self.body) }
+        UntypedSample { body: self.body.clone() }
     }
 }
 
@@ -139,11 +232,11 @@ impl<M> Deref for Sample<M> {
 /// A message whose type the reader knows by name only.
 #[derive(Clone, Debug)]
 pub struct UntypedSample {
-    body: Arc<Body>,
+    body: BodyRef,
 }
 
 impl UntypedSample {
-    pub(crate) fn new(body: Arc<Body>) -> Self {
+    pub(crate) fn new(body: BodyRef) -> Self {
         Self { body }
     }
 
@@ -176,6 +269,6 @@ impl UntypedSample {
     /// # Errors
     /// Octets that are not a message of that type.
     pub fn typed<M: Message>(&self) -> Result<Sample<M>, Undecodable> {
-        Sample::read(Arc::clone(&self.body))
+        Sample::read(self.body.clone())
     }
 }

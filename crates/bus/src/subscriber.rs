@@ -11,8 +11,8 @@ use viaduct_units::Now;
 
 use crate::bus::Inner;
 use crate::events::Events;
-use crate::sample::{Body, Sample, UntypedSample};
-use crate::subscription::{Queued, Subscription};
+use crate::sample::{BodyRef, Sample, UntypedSample};
+use crate::subscription::{Delivery, Queued, Subscription};
 use crate::type_info::Undecodable;
 
 /// What came of a bounded wait for a sample.
@@ -24,6 +24,15 @@ pub enum Recv<T> {
     TimedOut,
     /// None will come: the bus is closed and the queue is empty.
     Closed,
+}
+
+/// A sample that was taken.
+pub(crate) struct Taken<T> {
+    pub(crate) sample: T,
+    /// When.
+    pub(crate) now: Now,
+    /// To be dropped when the sample was used.
+    pub(crate) delivery: Delivery,
 }
 
 /// Reads a topic, or the topics of a pattern, as messages of type `M`. One reader at a time.
@@ -40,7 +49,7 @@ impl<M: Message> Subscriber<M> {
     /// The next sample, where one is there.
     #[must_use]
     pub fn try_recv(&self) -> Option<Sample<M>> {
-        self.inner.take(Sample::read).map(|(sample, _)| sample)
+        self.inner.take(Sample::read).map(|taken| taken.sample)
     }
 
     /// Waits for the next sample; `None` when the bus is closed and the queue empty.
@@ -60,8 +69,8 @@ impl<M: Message> Subscriber<M> {
         self.inner.events()
     }
 
-    /// The next sample, where one is there, and when it was taken.
-    pub(crate) fn take(&self) -> Option<(Sample<M>, Now)> {
+    /// The next sample, where one is there.
+    pub(crate) fn take(&self) -> Option<Taken<Sample<M>>> {
         self.inner.take(Sample::read)
     }
 
@@ -84,7 +93,7 @@ impl UntypedSubscriber {
     /// The next sample, where one is there.
     #[must_use]
     pub fn try_recv(&self) -> Option<UntypedSample> {
-        self.take(untyped).map(|(sample, _)| sample)
+        self.take(untyped).map(|taken| taken.sample)
     }
 
     /// Waits for the next sample; `None` when the bus is closed and the queue empty.
@@ -104,34 +113,34 @@ impl UntypedSubscriber {
         self.subscription.events.reader()
     }
 
-    /// The next sample that can be read, where one is there, and when it was taken.
-    pub(crate) fn take<T>(&self, read: impl Fn(Arc<Body>) -> Result<T, Undecodable>) -> Option<(T, Now)> {
+    /// The next sample that can be read, where one is there.
+    pub(crate) fn take<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Option<Taken<T>> {
         if self.subscription.queued() == 0 {
             return None;
         }
         let now = self.bus.clock.now();
-        self.subscription.take(now.mono, read).map(|sample| (sample, now))
+        self.subscription.take(now.mono, read).map(|(sample, delivery)| Taken { sample, now, delivery })
     }
 
-    pub(crate) fn take_untyped(&self) -> Option<(UntypedSample, Now)> {
+    pub(crate) fn take_untyped(&self) -> Option<Taken<UntypedSample>> {
         self.take(untyped)
     }
 
-    async fn take_async<T>(&self, read: impl Fn(Arc<Body>) -> Result<T, Undecodable>) -> Option<T> {
+    async fn take_async<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Option<T> {
         loop {
             let queued = poll_fn(|context| self.subscription.poll_pop(context)).await?;
-            if let Some(sample) = queued.read(self.bus.clock.mono(), &read) {
+            if let Some((sample, _)) = queued.read(self.bus.clock.mono(), &read) {
                 return Some(sample);
             }
         }
     }
 
-    fn take_within<T>(&self, timeout: Duration, read: impl Fn(Arc<Body>) -> Result<T, Undecodable>) -> Recv<T> {
+    fn take_within<T>(&self, timeout: Duration, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Recv<T> {
         let deadline = Instant::now() + timeout;
         loop {
             match self.recv_until(deadline) {
                 Recv::Sample(queued) => {
-                    if let Some(sample) = queued.read(self.bus.clock.mono(), &read) {
+                    if let Some((sample, _)) = queued.read(self.bus.clock.mono(), &read) {
                         return Recv::Sample(sample);
                     }
                 }
@@ -163,7 +172,7 @@ impl UntypedSubscriber {
     }
 }
 
-fn untyped(body: Arc<Body>) -> Result<UntypedSample, Undecodable> {
+fn untyped(body: BodyRef) -> Result<UntypedSample, Undecodable> {
     Ok(UntypedSample::new(body))
 }
 

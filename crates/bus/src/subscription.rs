@@ -7,14 +7,14 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use atomic_waker::AtomicWaker;
-use crossbeam_queue::ArrayQueue;
 use viaduct_units::Mono;
 
 use crate::deadline::Deadline;
 use crate::events::EventSlot;
 use crate::latency::Latency;
 use crate::qos::Qos;
-use crate::sample::Body;
+use crate::queue::Queue;
+use crate::sample::BodyRef;
 use crate::stats::{SubscriptionSnapshot, Total};
 use crate::type_info::Undecodable;
 
@@ -79,11 +79,6 @@ impl Account {
         self.topic_dropped.add(1);
     }
 
-    fn count_delivery(&self, latency: Duration) {
-        self.delivered.add(1);
-        self.latency.get_or_init(Latency::default).record(latency);
-    }
-
     pub(crate) fn totals(&self) -> impl Iterator<Item = &Total> {
         std::iter::once(&self.delivered).chain(&self.dropped)
     }
@@ -95,28 +90,46 @@ impl Account {
 
 /// A sample for one subscription, with the account that says what became of it.
 pub(crate) struct Queued {
-    pub(crate) body: Arc<Body>,
+    pub(crate) body: BodyRef,
     pub(crate) account: Arc<Account>,
 }
 
 impl Queued {
     /// Takes the sample for its reader, or counts it as one that is too old or could not be read.
-    pub(crate) fn read<T>(self, now: Mono, read: impl FnOnce(Arc<Body>) -> Result<T, Undecodable>) -> Option<T> {
-        if self.body.is_expired(now) {
-            self.account.count_drop(DropReason::Expired);
+    pub(crate) fn read<T>(
+        self,
+        now: Mono,
+        read: impl FnOnce(BodyRef) -> Result<T, Undecodable>,
+    ) -> Option<(T, Delivery)> {
+        let Self { body, account } = self;
+        if body.is_expired(now) {
+            account.count_drop(DropReason::Expired);
             return None;
         }
-        let latency = now.since(self.body.meta.published);
-        match read(self.body) {
+        let latency = now.since(body.meta.published);
+        match read(body) {
             Ok(sample) => {
-                self.account.count_delivery(latency);
-                Some(sample)
+                account.delivered.add(1);
+                Some((sample, Delivery { account, latency }))
             }
             Err(_) => {
-                self.account.count_drop(DropReason::Undecodable);
+                account.count_drop(DropReason::Undecodable);
                 None
             }
         }
+    }
+}
+
+/// A sample was delivered. Its latency is recorded when this is dropped: by then the reader has the sample in its hands, or
+/// its callback has run, and does not wait for the record.
+pub(crate) struct Delivery {
+    account: Arc<Account>,
+    latency: Duration,
+}
+
+impl Drop for Delivery {
+    fn drop(&mut self) {
+        self.account.latency.get_or_init(Latency::default).record(self.latency);
     }
 }
 
@@ -129,8 +142,8 @@ pub(crate) struct End {
 
 impl End {
     /// A sample of the topic for this subscription.
-    pub(crate) fn queued(&self, body: &Arc<Body>) -> Queued {
-        Queued { body: Arc::clone(body), account: Arc::clone(&self.account) }
+    pub(crate) fn queued(&self, body: &BodyRef) -> Queued {
+        Queued { body: body.clone(), account: Arc::clone(&self.account) }
     }
 
     pub(crate) fn snapshot(&self, now: Mono) -> SubscriptionSnapshot {
@@ -169,7 +182,7 @@ pub(crate) struct Subscription {
     /// Samples that made room although nobody had taken them; of an observer they are counted here only.
     missed: AtomicU64,
     /// Holds accounts and no ends, which would keep this subscription.
-    queue: ArrayQueue<Queued>,
+    queue: Queue<Queued>,
     /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
     group: OnceLock<Weak<dyn Notify>>,
     /// The async reader that waits, where there is one.
@@ -195,7 +208,7 @@ impl Subscription {
             role,
             events: EventSlot::default(),
             missed: AtomicU64::new(0),
-            queue: ArrayQueue::new(qos.depth()),
+            queue: Queue::new(qos.depth()),
             group: OnceLock::new(),
             reader: AtomicWaker::new(),
             room: Room::default(),
@@ -294,10 +307,10 @@ impl Subscription {
     }
 
     /// The next sample that can be read, as it is read at `now`; those before it are counted.
-    pub(crate) fn take<T>(&self, now: Mono, read: impl Fn(Arc<Body>) -> Result<T, Undecodable>) -> Option<T> {
+    pub(crate) fn take<T>(&self, now: Mono, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Option<(T, Delivery)> {
         loop {
-            if let Some(sample) = self.pop()?.read(now, &read) {
-                return Some(sample);
+            if let Some(delivered) = self.pop()?.read(now, &read) {
+                return Some(delivered);
             }
         }
     }
@@ -328,7 +341,7 @@ impl Subscription {
 
     /// Makes a callback group the reader. Samples that are there already wake it at once.
     pub(crate) fn attach(&self, group: Weak<dyn Notify>) {
-        if self.group.set(group).is_ok() && !self.queue.is_empty() {
+        if self.group.set(group).is_ok() && self.queue.len() > 0 {
             self.wake();
         }
     }

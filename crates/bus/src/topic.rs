@@ -13,7 +13,7 @@ use crate::latency::Latency;
 use crate::pool::Pool;
 use crate::publisher::PublisherEnd;
 use crate::qos::{Durability, QosMismatch};
-use crate::sample::Body;
+use crate::sample::{BodyPool, BodyRef};
 use crate::stats::{TopicSnapshot, Total};
 use crate::subscription::{Account, DropReason, End, Role, Subscription};
 use crate::type_info::TypeInfo;
@@ -23,6 +23,7 @@ pub(crate) struct Topic {
     /// Set by the first publisher or typed subscriber.
     pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
     pub(crate) pool: Pool,
+    pub(crate) bodies: Arc<BodyPool>,
     pub(crate) published: Total,
     /// Samples that some subscription lost, also those of subscriptions that have ended.
     pub(crate) dropped: Arc<Total>,
@@ -58,6 +59,7 @@ impl Topic {
             name: name.into(),
             type_info: OnceLock::new(),
             pool: Pool::default(),
+            bodies: BodyPool::new(),
             published: Total::default(),
             dropped: Arc::default(),
             sequence: AtomicU64::new(0),
@@ -74,7 +76,7 @@ impl Topic {
 
     /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back. Whether somebody
     /// has to watch a deadline that began with this sample comes with them.
-    pub(crate) fn push(&self, body: &Arc<Body>, from: &PublisherEnd) -> (Vec<End>, bool) {
+    pub(crate) fn push(&self, body: &BodyRef, from: &PublisherEnd) -> (Vec<End>, bool) {
         self.published.add(1);
         let full = match from.qos.durability {
             Durability::Volatile => push_to(&self.readers.load(), body),
@@ -97,7 +99,7 @@ impl Topic {
 
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
-    fn keep_and_list_readers(&self, body: &Arc<Body>, from: &PublisherEnd) -> Arc<Vec<End>> {
+    fn keep_and_list_readers(&self, body: &BodyRef, from: &PublisherEnd) -> Arc<Vec<End>> {
         let _ends = self.lock();
         from.keep(body);
         self.readers.load_full()
@@ -227,7 +229,7 @@ impl Topic {
 }
 
 /// Pushes a sample to these readers; gives back those that must not miss it and have no room.
-fn push_to(readers: &[End], body: &Arc<Body>) -> Vec<End> {
+fn push_to(readers: &[End], body: &BodyRef) -> Vec<End> {
     let full = |end: &&End| end.subscription.push(end.queued(body)).is_err();
     readers.iter().filter(full).cloned().collect()
 }

@@ -25,6 +25,8 @@ pub(crate) struct Codec {
     pub(crate) type_id: TypeId,
     pub(crate) encode: fn(&(dyn Any + Send + Sync)) -> Encoded,
     pub(crate) decode: fn(&Encoded) -> Result<AnyMessage, Undecodable>,
+    /// Lets go of what a value holds; whether it was one of this type.
+    pub(crate) clear: fn(&mut (dyn Any + Send + Sync)) -> bool,
 }
 
 /// Why a sample cannot be read as a message of the type that its reader wants.
@@ -57,7 +59,12 @@ impl TypeInfo {
         Self {
             full_name: M::full_name().into(),
             descriptor_set: Bytes::from_static(M::DESCRIPTOR_SET),
-            codec: Some(Codec { type_id: TypeId::of::<M>(), encode: encode::<M>, decode: decode_any::<M> }),
+            codec: Some(Codec {
+                type_id: TypeId::of::<M>(),
+                encode: encode::<M>,
+                decode: decode_any::<M>,
+                clear: clear::<M>,
+            }),
         }
     }
 
@@ -98,4 +105,9 @@ fn decode_any<M: Message>(encoded: &Encoded) -> Result<AnyMessage, Undecodable> 
 fn encode<M: Message>(message: &(dyn Any + Send + Sync)) -> Encoded {
     // A sample keeps a value and the codec of its own type together, so the downcast holds.
     message.downcast_ref::<M>().map(Encoded::from_message).unwrap_or_default()
+}
+
+fn clear<M: Message>(message: &mut (dyn Any + Send + Sync)) -> bool {
+    let message = message.downcast_mut::<M>();
+    message.map(|message| *message = M::default()).is_some()
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use viaduct_bus::{
-    Bus, Counter, GroupBuilder, Hop, OpenError, Publisher, Qos, Sample, SchedulingError, Subscriber, TypeInfo,
-    UntypedPublisher, UntypedSample, UntypedSubscriber,
+    Bus, Counter, Events, GroupBuilder, Hop, OpenError, Publisher, Qos, QosEvent, Sample, SchedulingError, Subscriber,
+    TypeInfo, UntypedPublisher, UntypedSample, UntypedSubscriber,
 };
 use viaduct_messages::Message;
 use viaduct_units::Now;
@@ -105,6 +105,17 @@ impl<C: Send + 'static> Context<C> {
         let failures = self.failures.clone();
         self.group.on_untyped(subscriber, move |component, sample, now| {
             Out::lend(&failures, now, |out| callback(component, sample, out));
+        });
+    }
+
+    /// Calls `callback` with what happens to the quality of service of a publisher or a subscriber.
+    pub fn on_event<F>(&mut self, events: Events, mut callback: F)
+    where
+        F: FnMut(&mut C, QosEvent, &mut Out) + Send + 'static,
+    {
+        let failures = self.failures.clone();
+        self.group.on_event(events, move |component, event, now| {
+            Out::lend(&failures, now, |out| callback(component, event, out));
         });
     }
 

@@ -14,9 +14,10 @@ use super::phase::Phase;
 use super::{Executor, Outcome, Timers, Work};
 use crate::bus::Bus;
 use crate::clock;
+use crate::events::{Events, QosEvent};
 use crate::sample::{Sample, UntypedSample};
 use crate::stats::Stats;
-use crate::subscriber::{Subscriber, UntypedSubscriber};
+use crate::subscriber::{Subscriber, Taken, UntypedSubscriber};
 use crate::subscription::{Notify, Subscription};
 
 /// Samples that one run of a group takes from one subscription before others get their turn.
@@ -68,6 +69,14 @@ impl<S: Send + 'static> GroupBuilder<S> {
         self.sources.push(Box::new(SampleSource { reader: subscriber, callback }));
     }
 
+    /// Calls `callback` with what happens to the quality of service of a publisher or a subscriber.
+    pub fn on_event<F>(&mut self, events: Events, callback: F)
+    where
+        F: FnMut(&mut S, QosEvent, Now) + Send + 'static,
+    {
+        self.sources.push(Box::new(EventSource { events, callback }));
+    }
+
     /// Calls `callback` every `period`, by absolute deadlines that do not drift. Deadlines that passed while the group was
     /// busy are skipped and counted, not made up for.
     pub fn every<F>(&mut self, period: Duration, callback: F)
@@ -93,6 +102,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
     ) -> Result<CallbackGroup<S>, TooManyGroups> {
         let seat = executor.seat(name)?;
         let subscriptions: Vec<_> = self.sources.iter().filter_map(|source| source.subscription().cloned()).collect();
+        let events: Vec<_> = self.sources.iter().filter_map(|source| source.events().cloned()).collect();
         let callbacks = self.measured(name);
         let group = Arc::new_cyclic(|weak: &Weak<Group<S>>| Group {
             name: name.to_owned(),
@@ -112,6 +122,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
         for subscription in &group.subscriptions {
             subscription.attach(group.own.clone());
         }
+        events.iter().for_each(|events| events.attach(group.own.clone()));
         // The first run arms the timers.
         Arc::clone(&group).notify();
         Ok(CallbackGroup { group })
@@ -324,6 +335,11 @@ impl Moment {
     /// Measures a callback that is given the present moment.
     fn measure(&mut self, stats: &CallbackStats, call: impl FnOnce(Now)) {
         let began = self.now();
+        self.measure_from(began, stats, call);
+    }
+
+    /// The same for a callback whose sample was taken at `began`.
+    fn measure_from(&mut self, began: Now, stats: &CallbackStats, call: impl FnOnce(Now)) {
         call(began);
         stats.record_run(clock::mono().since(began.mono));
         self.0 = None;
@@ -334,6 +350,9 @@ impl Moment {
 trait Source<S>: Send {
     fn name(&self) -> String;
     fn subscription(&self) -> Option<&Arc<Subscription>>;
+    fn events(&self) -> Option<&Events> {
+        None
+    }
     fn deadline(&self) -> Option<Mono>;
     /// Runs the callback for what is there; whether there may be more.
     fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool;
@@ -343,7 +362,7 @@ trait Source<S>: Send {
 trait Reader: Send {
     type Sample;
     fn subscription(&self) -> &Arc<Subscription>;
-    fn try_recv(&self) -> Option<Self::Sample>;
+    fn take(&self) -> Option<Taken<Self::Sample>>;
 }
 
 impl<M: Message> Reader for Subscriber<M> {
@@ -353,8 +372,8 @@ impl<M: Message> Reader for Subscriber<M> {
         self.subscription()
     }
 
-    fn try_recv(&self) -> Option<Sample<M>> {
-        self.try_recv()
+    fn take(&self) -> Option<Taken<Sample<M>>> {
+        self.take()
     }
 }
 
@@ -365,8 +384,8 @@ impl Reader for UntypedSubscriber {
         self.subscription()
     }
 
-    fn try_recv(&self) -> Option<UntypedSample> {
-        self.try_recv()
+    fn take(&self) -> Option<Taken<UntypedSample>> {
+        self.take_untyped()
     }
 }
 
@@ -390,10 +409,44 @@ impl<S, R: Reader, F: FnMut(&mut S, R::Sample, Now) + Send> Source<S> for Sample
 
     fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool {
         for _ in 0..SAMPLES_PER_RUN_MAX {
-            let Some(sample) = self.reader.try_recv() else {
+            let Some(Taken { sample, now, delivery }) = self.reader.take() else {
                 return false;
             };
-            moment.measure(stats, |now| (self.callback)(state, sample, now));
+            moment.measure_from(now, stats, |now| (self.callback)(state, sample, now));
+            drop(delivery);
+        }
+        true
+    }
+}
+
+struct EventSource<F> {
+    events: Events,
+    callback: F,
+}
+
+impl<S, F: FnMut(&mut S, QosEvent, Now) + Send> Source<S> for EventSource<F> {
+    fn name(&self) -> String {
+        "events".to_owned()
+    }
+
+    fn subscription(&self) -> Option<&Arc<Subscription>> {
+        None
+    }
+
+    fn events(&self) -> Option<&Events> {
+        Some(&self.events)
+    }
+
+    fn deadline(&self) -> Option<Mono> {
+        None
+    }
+
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool {
+        for _ in 0..SAMPLES_PER_RUN_MAX {
+            let Some(event) = self.events.try_next() else {
+                return false;
+            };
+            moment.measure(stats, |now| (self.callback)(state, event, now));
         }
         true
     }

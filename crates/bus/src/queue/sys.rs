@@ -1,0 +1,162 @@
+//! A lock with priority inheritance (futex(2), FUTEX_LOCK_PI), which the standard library lacks.
+
+#![expect(unsafe_code, reason = "the value behind a lock of our own, and the futex calls")]
+
+use std::cell::{Cell, UnsafeCell};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Nobody has the lock.
+const FREE: u32 = 0;
+
+/// Protects a value. Where a thread has to wait, the kernel lends its priority to the owner.
+pub(super) struct PriorityMutex<T> {
+    /// [`FREE`], or the thread number of the owner with the kernel's flags.
+    owner: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: `value` is reached by the owner of the lock alone, one thread at a time, so it needs to be `Send` and no more.
+unsafe impl<T: Send> Sync for PriorityMutex<T> {}
+
+impl<T> PriorityMutex<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self { owner: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+    }
+
+    /// Does some short work with the value. The work must not come back to this lock.
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
+        let _owned = Owned::take(&self.owner);
+        // SAFETY: this thread owns the lock until `_owned` is dropped, after the last use of the reference.
+        work(unsafe { &mut *self.value.get() })
+    }
+}
+
+/// The lock in the hands of this thread.
+struct Owned<'a> {
+    owner: &'a AtomicU32,
+    thread: u32,
+}
+
+impl<'a> Owned<'a> {
+    fn take(owner: &'a AtomicU32) -> Self {
+        let thread = thread_number();
+        while owner.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            if lock_in_kernel(owner) {
+                break;
+            }
+            // The owner was just ending, or a signal came, or the kernel has no such lock.
+            std::thread::yield_now();
+        }
+        Self { owner, thread }
+    }
+}
+
+impl Drop for Owned<'_> {
+    fn drop(&mut self) {
+        if self.owner.compare_exchange(self.thread, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
+            unlock_in_kernel(self.owner);
+        }
+    }
+}
+
+/// Waits for the lock; whether this thread has it.
+fn lock_in_kernel(owner: &AtomicU32) -> bool {
+    let no_timeout = std::ptr::null::<libc::timespec>();
+    let operation = libc::FUTEX_LOCK_PI | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: the word lives across the call, and this protocol is the only one that writes it.
+    unsafe { libc::syscall(libc::SYS_futex, owner.as_ptr(), operation, 0, no_timeout) == 0 }
+}
+
+/// Hands the lock to the waiter of the highest priority.
+fn unlock_in_kernel(owner: &AtomicU32) {
+    let operation = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: as above; this thread owns the lock.
+    unsafe { libc::syscall(libc::SYS_futex, owner.as_ptr(), operation) };
+}
+
+/// The kernel's number of this thread (gettid(2)).
+fn thread_number() -> u32 {
+    thread_local!(static NUMBER: Cell<u32> = const { Cell::new(FREE) });
+    NUMBER.with(|number| {
+        if number.get() == FREE {
+            // SAFETY: the call takes nothing and cannot fail.
+            number.set(unsafe { libc::gettid() }.unsigned_abs());
+        }
+        number.get()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Priority, Scheduling, SchedulingPolicy};
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn one_thread_at_a_time() {
+        let sum = PriorityMutex::new(0_u64);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| (0..50_000).for_each(|_| sum.with(|sum| *sum += 1)));
+            }
+        });
+        assert_eq!(sum.with(|sum| *sum), 200_000);
+    }
+
+    #[derive(Default)]
+    struct Steps {
+        taken: AtomicBool,
+        waited_for: AtomicBool,
+        done: AtomicBool,
+        starved: AtomicBool,
+    }
+
+    fn until(flag: &AtomicBool) {
+        while !flag.load(Ordering::SeqCst) {
+            std::hint::spin_loop();
+        }
+    }
+
+    /// All on one core: the lowest owns the lock, the highest waits for it, and the one between would keep the lowest from
+    /// running until somebody ends it. With inheritance the lowest runs on.
+    #[test]
+    fn an_owner_runs_with_the_priority_of_who_waits() {
+        let (lock, steps) = (Arc::new(PriorityMutex::new(())), Arc::new(Steps::default()));
+        let start = |priority, body: fn(&PriorityMutex<()>, &Steps)| {
+            let policy = SchedulingPolicy::Fifo(Priority::new(priority).unwrap());
+            let (lock, steps) = (Arc::clone(&lock), Arc::clone(&steps));
+            Scheduling { policy, cpus: vec![0], ..Scheduling::default() }
+                .spawn("pi", move || body(&lock, &steps))
+                .unwrap()
+        };
+        let low = start(10, |lock, steps| {
+            lock.with(|()| {
+                steps.taken.store(true, Ordering::SeqCst);
+                until(&steps.waited_for);
+            });
+        });
+        if low.refused.is_some() {
+            println!("skipped: no right to real-time priorities");
+            steps.waited_for.store(true, Ordering::SeqCst);
+            return;
+        }
+        until(&steps.taken);
+        let middle = start(20, |_, steps| {
+            let patience = Instant::now() + Duration::from_secs(3);
+            while !steps.done.load(Ordering::SeqCst) && !steps.starved.load(Ordering::SeqCst) {
+                steps.starved.store(Instant::now() > patience, Ordering::SeqCst);
+            }
+        });
+        let high = start(30, |lock, steps| {
+            // The waiter says so just before; the owner is let go when it runs again, which is after that.
+            steps.waited_for.store(true, Ordering::SeqCst);
+            lock.with(|()| steps.done.store(true, Ordering::SeqCst));
+        });
+        for thread in [low, high, middle] {
+            thread.thread.join().unwrap();
+        }
+        assert!(!steps.starved.load(Ordering::SeqCst));
+    }
+}
