@@ -18,11 +18,17 @@ mod floor;
 mod machine;
 mod paper;
 mod progress;
+mod random;
 mod report;
 mod statistics;
 mod sys;
 
 pub use error::BenchError;
 pub use machine::Machine;
-pub use report::{Report, Row};
+pub use report::{Cost, Report, Row, Section};
 pub use statistics::Summary;
+pub use sys::CountingAllocator;
+
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -139,7 +139,7 @@ impl Case {
         };
         let floor = all.iter().find(|case| case.what == What::Tcp && case.cores == self.cores);
         let floor = floor.and_then(|case| Summary::of(&case.rates())).map(|summary| summary.p50);
-        Beside { paper: Some(paper::OBU_CAPACITY_HZ), floor, late: None }
+        Beside { paper: Some(paper::OBU_CAPACITY_HZ), floor, ..Beside::default() }
     }
 
     fn rates(&self) -> Vec<f64> {
