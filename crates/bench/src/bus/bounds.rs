@@ -23,9 +23,9 @@ const ALLOCATED_OCTETS: f64 = 4096.0;
 const DISTURBED: f64 = 2.0;
 
 /// How many times ours a rival takes at least, at p50 and at p99, with the base's size, threads and cores.
-const RIVALS: [(&str, f64, Option<f64>); 10] = [
+const RIVALS: [(&str, f64, Option<f64>); 9] = [
     ("ros1.nodelet", 10.0, None),
-    ("fastcycle_model", 10.0, None),
+    ("fastcycle.model", 10.0, None),
     ("ros1.inter", 100.0, None),
     ("iceoryx2.event", 1.0, Some(1.0)),
     ("crossbeam", 1.0, Some(1.0)),
@@ -33,7 +33,6 @@ const RIVALS: [(&str, f64, Option<f64>); 10] = [
     ("flume", 1.0, Some(1.0)),
     ("thingbuf", 1.0, Some(1.0)),
     ("tokio_broadcast", 1.0, Some(1.0)),
-    ("cyclonedds.one_way", 1.0, Some(1.0)),
 ];
 
 /// One promise.

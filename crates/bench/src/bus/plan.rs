@@ -96,15 +96,14 @@ pub(super) fn jobs(options: &Options, place: &Place, rivals: &[Rival]) -> Vec<Jo
 }
 
 fn of_rival(number: usize, rival: &Rival, options: &Options) -> Vec<Job> {
-    let sizes: Vec<usize> = options.rival_sizes.clone();
-    let cases = |measure| case::of_a_rival(measure, rival.mode(), &sizes, options.base_size, options.rate_hz);
-    let cases = rival.measures().iter().flat_map(|measure| cases(*measure)).filter(|case| rival.can_be(case.cores));
+    let Options { rival_sizes, base_size, rate_hz, .. } = options;
+    let cases = case::of_a_rival(rival.measure_of(), rival.mode(), rival_sizes, *base_size, *rate_hz);
     let job = |case| Job {
         name: rival.name().to_owned(),
         of_rival: Some((rival.version().to_owned(), rival.how().to_owned())),
         ..Job::new(What::Rival(number), case, options)
     };
-    cases.map(job).collect()
+    cases.into_iter().filter(|case| rival.can_be(case.cores)).map(job).collect()
 }
 
 /// What the machine lets us do.

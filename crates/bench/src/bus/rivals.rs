@@ -35,8 +35,8 @@ const SLACK: Duration = Duration::from_secs(15);
 /// How long a program may take to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The program that has most rivals, which it takes by name.
-const COLLECTION: &str = "target/release/viaduct-rivals";
+/// The program that has the rivals in Rust, which it takes by name.
+const COLLECTION: &str = "bin/viaduct-rivals";
 
 /// A program that can be driven, if it was built.
 struct Entry {
@@ -45,31 +45,27 @@ struct Entry {
     /// Below the rivals' folder.
     program: &'static str,
     arguments: &'static [&'static str],
-    measures: &'static [Measure],
+    measure: Measure,
 }
 
-const fn in_collection(name: &'static str, arguments: &'static [&'static str], measures: &'static [Measure]) -> Entry {
-    Entry { name, program: COLLECTION, arguments, measures }
-}
-
-const fn built(name: &'static str, program: &'static str) -> Entry {
-    Entry { name, program, arguments: &[], measures: &[Measure::OneWay] }
+const fn one_way(name: &'static str, program: &'static str, arguments: &'static [&'static str]) -> Entry {
+    Entry { name, program, arguments, measure: Measure::OneWay }
 }
 
 /// All rivals.
 const ENTRIES: &[Entry] = &[
-    in_collection("crossbeam", &["crossbeam"], &[Measure::OneWay]),
-    in_collection("kanal", &["kanal"], &[Measure::OneWay]),
-    in_collection("flume", &["flume"], &[Measure::OneWay]),
-    in_collection("thingbuf", &["thingbuf"], &[Measure::OneWay]),
-    in_collection("tokio_broadcast", &["tokio_broadcast"], &[Measure::OneWay]),
-    in_collection("iceoryx2.event", &["iceoryx2.event"], &[Measure::OneWay]),
-    in_collection("iceoryx2.polling", &["iceoryx2.polling"], &[Measure::OneWay]),
-    in_collection("cyclonedds.one_way", &["cyclonedds.one_way"], &[Measure::OneWay]),
-    in_collection("cyclonedds.ddsperf", &["cyclonedds.ddsperf"], &[Measure::Rtt]),
-    built("fastcycle_model", "build/fastcycle_model"),
-    built("ros1.inter", "build/ros1_inter"),
-    built("ros1.nodelet", "build/ros1_nodelet"),
+    one_way("crossbeam", COLLECTION, &["crossbeam"]),
+    one_way("kanal", COLLECTION, &["kanal"]),
+    one_way("flume", COLLECTION, &["flume"]),
+    one_way("thingbuf", COLLECTION, &["thingbuf"]),
+    one_way("tokio_broadcast", COLLECTION, &["tokio_broadcast"]),
+    one_way("iceoryx2.event", COLLECTION, &["iceoryx2.event"]),
+    one_way("iceoryx2.polling", COLLECTION, &["iceoryx2.polling"]),
+    one_way("cyclonedds.one_way", "bin/cyclonedds", &[]),
+    Entry { measure: Measure::Rtt, ..one_way("cyclonedds.ddsperf", COLLECTION, &["cyclonedds.ddsperf"]) },
+    one_way("fastcycle.model", "bin/fastcycle", &[]),
+    one_way("ros1.inter", "bin/ros1", &["inter"]),
+    one_way("ros1.nodelet", "bin/ros1", &["nodelet"]),
 ];
 
 /// A program's first line.
@@ -153,7 +149,7 @@ impl Answer {
 /// A program that runs.
 pub(super) struct Rival {
     hello: Hello,
-    measures: &'static [Measure],
+    measure: Measure,
     /// Gone once it broke.
     process: Option<Process>,
 }
@@ -182,7 +178,7 @@ impl Rival {
         let mut process = Process::start(program, entry.arguments)?;
         let line = process.next_line(START)?;
         let hello: Hello = serde_json::from_str(&line).map_err(|problem| format!("its first line: {problem}"))?;
-        Ok(Self { hello, measures: entry.measures, process: Some(process) })
+        Ok(Self { hello, measure: entry.measure, process: Some(process) })
     }
 
     /// Name of its rows.
@@ -199,16 +195,18 @@ impl Rival {
         &self.hello.mode
     }
 
-    pub(super) fn measures(&self) -> &'static [Measure] {
-        self.measures
+    /// What it can measure.
+    pub(super) fn measure_of(&self) -> Measure {
+        self.measure
     }
 
-    /// Whether its subscriber is another process or a thread, by its own words.
+    /// Who runs its subscriber, by its own words.
     pub(super) fn mode(&self) -> Mode {
-        if self.hello.mode.contains("process") && !self.hello.mode.contains("one process") {
-            Mode::Process
-        } else {
-            Mode::Thread
+        let says = |words: &str| self.hello.mode.contains(words);
+        match () {
+            () if says("two processes") => Mode::Process,
+            () if says("pool") => Mode::Pool,
+            () => Mode::Thread,
         }
     }
 
@@ -342,7 +340,7 @@ mod tests {
 
     const HELLO: &str =
         r#"echo '{"rival":"fake","version":"1.2","mode":"two processes, event","placements":["same"]}'"#;
-    const ENTRY: Entry = built("fake", "rival");
+    const ENTRY: Entry = one_way("fake", "rival", &[]);
 
     fn started(body: &str) -> (tempfile::TempDir, Result<Rival, String>) {
         let folder = tempfile::tempdir().unwrap();
@@ -404,7 +402,15 @@ mod tests {
         assert_eq!(why, "it said nothing for 0 s and was ended");
         drop(process);
         let helper = std::fs::read_to_string(folder.path().join("rival.pid")).unwrap();
-        let status = std::fs::read_to_string(format!("/proc/{}/stat", helper.trim())).unwrap_or_default();
-        assert!(status.is_empty() || status.contains(") Z "), "{status}");
+        let runs = || {
+            let status = std::fs::read_to_string(format!("/proc/{}/stat", helper.trim())).unwrap_or_default();
+            !status.is_empty() && !status.contains(") Z ")
+        };
+        // The kernel ends it when it gets to it.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while runs() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(!runs());
     }
 }

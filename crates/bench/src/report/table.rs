@@ -268,7 +268,7 @@ mod tests {
         );
         assert_eq!(words(lines[3]), "viaduct 32 KB 3 0 5.00 6.00 6.00 6.00 5.00 1.00 2.50 2.00 159 0.0314");
         assert!(words(&text).contains("viaduct 4 MB 1 0 123 123"), "{text}");
-        assert!(words(&text).contains("Bounds bound reached ────── small 7 (as it is)"), "{text}");
+        assert!(words(&text).contains("Bounds bound reached ─────────────────── small 7 (as it is)"), "{text}");
         assert!(text.contains("waited for a core in 12.5 % of its time\n"), "{text}");
         assert!(text.contains("Floor") && text.ends_with("note: short\n"), "{text}");
     }
