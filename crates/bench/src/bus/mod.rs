@@ -47,7 +47,7 @@ use crate::floor;
 use crate::machine::{COMMIT, Watch};
 use crate::paper::{self, FASTCYCLE_SIZES};
 use crate::progress::say;
-use crate::report::{Beside, Report, Row};
+use crate::report::{Beside, Report, Row, octets};
 use crate::sys::{self, Placement};
 
 /// Time from one line of progress to the next.
@@ -151,6 +151,7 @@ impl<'a> Campaign<'a> {
         let place = Place { cores: sys::cores(), real_time: may_be_real_time() };
         let mut notes = notes(&place);
         let rivals = options.rivals.as_ref().map(|folder| rivals::start(folder, &mut notes)).unwrap_or_default();
+        notes.extend(rivals.iter().map(|rival| format!("{}: {}; {}", rival.name(), rival.version(), rival.how())));
         let jobs = plan::jobs(options, &place, &rivals);
         if measured.len() > 0 {
             say(&format!("bus: goes on with {} rounds of cases that were measured before", measured.len()));
@@ -240,10 +241,7 @@ impl<'a> Campaign<'a> {
     fn told_by_cases(&self) -> BTreeSet<String> {
         let of_job = |job: &Job| -> Vec<String> {
             let told = |outcome: &Outcome| match (&outcome.refused, &outcome.note) {
-                (Some(why), _) => {
-                    let Case { size, fill, cores, measure, .. } = &job.case;
-                    Some(format!("{}: no row for {measure:?} {fill:?} {size} {cores:?}: {why}", job.name))
-                }
+                (Some(why), _) => Some(format!("{}, {}: {why}", job.name, in_words(&job.case))),
                 (None, Some(note)) => Some(format!("{}: {note}", job.name)),
                 (None, None) => None,
             };
@@ -251,6 +249,14 @@ impl<'a> Campaign<'a> {
         };
         self.jobs.iter().flat_map(of_job).collect()
     }
+}
+
+/// What tells a rival's cases apart.
+fn in_words(case: &Case) -> String {
+    let params = case.params();
+    let word = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
+    let words = ["measure", "fill", "cores", "policy"].map(word).join(" ");
+    format!("{} {words}", octets(case.size as u64))
 }
 
 fn outcome(job: &Job, samples: usize, place: &Place, rivals: &mut [Rival]) -> Result<Outcome, BenchError> {

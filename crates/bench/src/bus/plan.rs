@@ -13,7 +13,7 @@ use crate::random::Random;
 /// Starting and ending the threads of a case.
 const SETUP: Duration = Duration::from_millis(15);
 /// Starting and ending a rival's processes for a case.
-const RIVAL_SETUP: Duration = Duration::from_millis(120);
+const RIVAL_SETUP: Duration = Duration::from_millis(300);
 
 /// A case, and who goes through it.
 pub(super) struct Job {

@@ -31,7 +31,9 @@ use crate::sys;
 /// How long a program may take until it has said who it is: some start a server of their own.
 const START: Duration = Duration::from_secs(20);
 /// How long a job may take beyond eight times its messages' periods.
-const SLACK: Duration = Duration::from_secs(15);
+const SLACK: Duration = Duration::from_secs(10);
+/// How often a program that broke is started again.
+const RESTARTS: usize = 2;
 /// How long a program may take to end.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -149,9 +151,12 @@ impl Answer {
 /// A program that runs.
 pub(super) struct Rival {
     hello: Hello,
-    measure: Measure,
+    entry: &'static Entry,
+    program: PathBuf,
     /// Gone once it broke.
     process: Option<Process>,
+    /// How often it may be started again.
+    restarts: usize,
 }
 
 /// Starts every program that is below the folder; what is not there or does not start becomes a note.
@@ -171,14 +176,12 @@ pub(super) fn start(folder: &Path, notes: &mut Vec<String>) -> Vec<Rival> {
 }
 
 impl Rival {
-    fn start(entry: &Entry, program: &Path) -> Result<Self, String> {
+    fn start(entry: &'static Entry, program: &Path) -> Result<Self, String> {
         if !program.is_file() {
             return Err(format!("no program `{}`; `make bench-bus` builds it", program.display()));
         }
-        let mut process = Process::start(program, entry.arguments)?;
-        let line = process.next_line(START)?;
-        let hello: Hello = serde_json::from_str(&line).map_err(|problem| format!("its first line: {problem}"))?;
-        Ok(Self { hello, measure: entry.measure, process: Some(process) })
+        let (process, hello) = Process::start(program, entry.arguments)?;
+        Ok(Self { hello, entry, program: program.to_owned(), process: Some(process), restarts: RESTARTS })
     }
 
     /// Name of its rows.
@@ -197,7 +200,7 @@ impl Rival {
 
     /// What it can measure.
     pub(super) fn measure_of(&self) -> Measure {
-        self.measure
+        self.entry.measure
     }
 
     /// Who runs its subscriber, by its own words.
@@ -215,13 +218,10 @@ impl Rival {
         self.hello.placements.is_empty() || self.hello.placements.contains(&cores)
     }
 
-    /// One round of a case. A program that breaks is not asked again.
+    /// One round of a case. A program that breaks over it is started again for the next one, but not forever.
     pub(super) fn measure(&mut self, case: &Case, samples: usize) -> Outcome {
-        let Some(process) = &mut self.process else {
-            return Outcome::refused("it broke before");
-        };
         let nominal = WARM_UP_PERIOD * 20 + case.period() * u32::try_from(samples).unwrap_or(u32::MAX);
-        let answer = process.ask(Job::new(case, samples), SLACK + nominal * 8);
+        let answer = self.running().and_then(|process| process.ask(Job::new(case, samples), SLACK + nominal * 8));
         answer.map_or_else(
             |why| {
                 self.process = None;
@@ -229,6 +229,14 @@ impl Rival {
             },
             |answer| answer.outcome(samples),
         )
+    }
+
+    fn running(&mut self) -> Result<&mut Process, String> {
+        if self.process.is_none() {
+            self.restarts = self.restarts.checked_sub(1).ok_or("it broke too often")?;
+            self.process = Some(Process::start(&self.program, self.entry.arguments)?.0);
+        }
+        self.process.as_mut().ok_or_else(|| "it does not run".to_owned())
     }
 }
 
@@ -243,7 +251,15 @@ struct Process {
 }
 
 impl Process {
-    fn start(program: &Path, arguments: &[&str]) -> Result<Self, String> {
+    /// Starts a program and waits until it has said who it is.
+    fn start(program: &Path, arguments: &[&str]) -> Result<(Self, Hello), String> {
+        let mut process = Self::spawn(program, arguments)?;
+        let line = process.next_line(START)?;
+        let hello = serde_json::from_str(&line).map_err(|problem| format!("its first line: {problem}"))?;
+        Ok((process, hello))
+    }
+
+    fn spawn(program: &Path, arguments: &[&str]) -> Result<Self, String> {
         let program: PathBuf = std::path::absolute(program).map_err(|cause| cause.to_string())?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -338,14 +354,15 @@ mod tests {
         program
     }
 
+    /// An entry for it.
+    static FAKE: Entry = one_way("fake", "rival", &[]);
+
     const HELLO: &str =
         r#"echo '{"rival":"fake","version":"1.2","mode":"two processes, event","placements":["same"]}'"#;
-    const ENTRY: Entry = one_way("fake", "rival", &[]);
-
     fn started(body: &str) -> (tempfile::TempDir, Result<Rival, String>) {
         let folder = tempfile::tempdir().unwrap();
         let program = fake(folder.path(), body);
-        let rival = Rival::start(&ENTRY, &program);
+        let rival = Rival::start(&FAKE, &program);
         (folder, rival)
     }
 
@@ -375,7 +392,11 @@ mod tests {
         let mut why = || rival.measure(&case, 2).refused.unwrap();
         assert_eq!([why(), why(), why()], ["no loans", "out of memory", "no message came through"]);
         assert_eq!(why(), "it ended");
-        assert_eq!(why(), "it broke before");
+        // Started again, it answers from the start; then it breaks until nobody starts it any more.
+        assert_eq!(rival.measure(&case, 2).latencies, [7000, 5000]);
+        let whys: Vec<Option<String>> = (0..12).map(|_| rival.measure(&case, 2).refused).collect();
+        assert_eq!(whys.iter().flatten().filter(|why| *why == "it ended").count(), RESTARTS);
+        assert_eq!(whys.last().unwrap().as_deref(), Some("it broke too often"));
     }
 
     #[test]

@@ -43,7 +43,8 @@ fn cells(row: &Row) -> Vec<String> {
 fn conditions(row: &Row) -> String {
     let nothing = |text: &str| matches!(text, "null" | "false" | "none" | "");
     let first = ["size", "measure", "fill", "mode", "cores", "policy"];
-    let others = row.params.keys().map(String::as_str).filter(|key| !first.contains(key));
+    let others =
+        row.params.keys().map(String::as_str).filter(|key| !first.contains(key) && !table::IN_NOTES.contains(key));
     let param = |key: &str| {
         let text = table::param(key, row.params.get(key));
         if nothing(&text) {

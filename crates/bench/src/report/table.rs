@@ -166,10 +166,13 @@ fn section(out: &mut String, title: &str, rows: &[&Row], columns: &[Column]) {
     let _ = writeln!(out, "{title}{}\n{}\n", same_for_all(rows, &keys), table.trim_fmt());
 }
 
+/// Parameters of a rival that are too long for a table; a note says them once.
+pub(super) const IN_NOTES: [&str; 2] = ["version", "how"];
+
 /// Parameters in which rows differ, in the order in which they come up.
 fn differing(rows: &[&Row]) -> Vec<String> {
     let mut keys: Vec<String> = Vec::new();
-    for key in rows.iter().flat_map(|row| row.params.keys()) {
+    for key in rows.iter().flat_map(|row| row.params.keys()).filter(|key| !IN_NOTES.contains(&key.as_str())) {
         let values: BTreeSet<String> = rows.iter().map(|row| format!("{:?}", row.params.get(key))).collect();
         if values.len() > 1 && !keys.contains(key) {
             keys.push(key.clone());
@@ -182,7 +185,7 @@ fn differing(rows: &[&Row]) -> Vec<String> {
 fn same_for_all(rows: &[&Row], differing: &[String]) -> String {
     let params = rows.first().map(|row| &row.params).into_iter().flatten();
     let same: Vec<String> = params
-        .filter(|(key, value)| !differing.contains(key) && !value.is_null())
+        .filter(|(key, value)| !differing.contains(key) && !value.is_null() && !IN_NOTES.contains(&key.as_str()))
         .map(|(key, value)| format!("{key} {}", param(key, Some(value))))
         .collect();
     if same.is_empty() { String::new() } else { format!("; {}", same.join(", ")) }
