@@ -74,6 +74,7 @@ mod tests {
 
     #[test]
     fn hogs_run_until_they_are_dropped() {
+        let _alone = crate::measuring_alone();
         for (load, threads) in [(Load::None, 0), (Load::Cpu, CPU_HOGS), (Load::Memory, 1)] {
             let hogs = Hogs::start(load).unwrap();
             let stop = Arc::downgrade(&hogs.stop);

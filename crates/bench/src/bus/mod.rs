@@ -78,6 +78,8 @@ pub struct Options {
     pub rivals: Option<PathBuf>,
     /// File from which an interrupted run goes on, and that is written for it.
     pub state: Option<PathBuf>,
+    /// Whether the memory of this process is locked, as far as it has the right to.
+    pub lock_memory: bool,
     /// Time that all takes at most: later rounds are shortened where the first ones took too long.
     pub limit: Option<Duration>,
 }
@@ -97,6 +99,7 @@ impl Default for Options {
             seed: 1,
             rivals: None,
             state: None,
+            lock_memory: true,
             limit: Some(Duration::from_secs(225)),
         }
     }
@@ -149,7 +152,7 @@ impl<'a> Campaign<'a> {
             None => Measured::default(),
         };
         let place = Place { cores: sys::cores(), real_time: may_be_real_time() };
-        let mut notes = notes(&place);
+        let mut notes = notes(&place, options.lock_memory);
         let rivals = options.rivals.as_ref().map(|folder| rivals::start(folder, &mut notes)).unwrap_or_default();
         notes.extend(rivals.iter().map(|rival| format!("{}: {}; {}", rival.name(), rival.version(), rival.how())));
         let jobs = plan::jobs(options, &place, &rivals);
@@ -298,7 +301,7 @@ fn may_be_real_time() -> bool {
 }
 
 /// What a reader of any run must know.
-fn notes(place: &Place) -> Vec<String> {
+fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if !place.real_time {
         notes.push(
@@ -307,10 +310,12 @@ fn notes(place: &Place) -> Vec<String> {
                 .to_owned(),
         );
     }
-    notes.push(match sys::lock_memory() {
-        Ok(()) => "the memory of this process is locked (mlockall), so that no page is taken away".to_owned(),
-        Err(cause) => format!("the memory of this process is not locked: {cause}"),
-    });
+    if lock_memory {
+        notes.push(match sys::lock_memory() {
+            Ok(()) => "the memory of this process is locked (mlockall), so that no page is taken away".to_owned(),
+            Err(cause) => format!("the memory of this process is not locked: {cause}"),
+        });
+    }
     if !sys::counts_allocations() {
         notes.push("allocations are not counted: this binary does not install the allocator that counts".to_owned());
     }
@@ -363,12 +368,15 @@ mod tests {
             slow_rate_hz: 500,
             sizes: vec![64, 32 << 10],
             base_size: 32 << 10,
+            // It would be that of all tests.
+            lock_memory: false,
             ..Options::default()
         }
     }
 
     #[test]
     fn every_row_of_a_small_run_is_whole() {
+        let _alone = crate::measuring_alone();
         let report = run(&small()).unwrap();
         let ours: Vec<&Row> = report.rows.iter().filter(|row| row.name == "viaduct").collect();
         assert!(ours.len() > 2 * 4 + 10);
@@ -390,6 +398,7 @@ mod tests {
 
     #[test]
     fn parameters_are_those_of_the_design_and_what_a_special_case_adds() {
+        let _alone = crate::measuring_alone();
         let report = run(&Options { rounds: 1, samples: 1, sizes: vec![64], base_size: 64, ..small() }).unwrap();
         let always = "cores fill load measure mode observer policy rate_hz size subscribers";
         let more = ["reliability", "slow_subscriber"];
@@ -407,6 +416,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_run_goes_on_and_gives_the_same_rows() {
+        let _alone = crate::measuring_alone();
         let folder = tempfile::tempdir().unwrap();
         let options = Options { sizes: vec![64], base_size: 64, state: Some(folder.path().join("state")), ..small() };
         let mut first = Campaign::new(&options).unwrap();

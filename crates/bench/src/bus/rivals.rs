@@ -273,8 +273,9 @@ impl Process {
         let mut line = serde_json::to_string(&job).map_err(|problem| problem.to_string())?;
         line.push('\n');
         let input = self.input.as_mut().ok_or("it has no input")?;
-        if let Err(cause) = input.write_all(line.as_bytes()).and_then(|()| input.flush()) {
-            return Err(self.last_words(&format!("it takes no job ({cause})")));
+        if input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_err() {
+            // Nobody is there to read it.
+            return Err(self.last_words("it ended"));
         }
         let answer = self.next_line(patience)?;
         serde_json::from_str(&answer).map_err(|problem| format!("its answer: {problem}"))

@@ -359,6 +359,7 @@ mod tests {
 
     #[test]
     fn what_is_counted_went_through_a_node_and_none_is_lost() {
+        let _alone = crate::measuring_alone();
         let corpus = corpus::vectors().unwrap();
         for way in [Way::Broker, Way::Bridge] {
             let got = on_cores(1, || decode_to_mqtt(way, &corpus, 1, Duration::from_millis(300))).unwrap();
