@@ -12,7 +12,7 @@ use viaduct_messages::foxglove::PointCloud;
 
 use super::case::{Case, Fill, Measure, Mode, Reliability};
 use super::load::Hogs;
-use super::message::{HEADER_OCTETS, Header, Log, ThreadCosts, room};
+use super::message::{HEADER_OCTETS, Header, Log, Note, ThreadCosts, room};
 use super::observer::Observer;
 use super::outcome::{Counts, Outcome};
 use crate::error::BenchError;
@@ -137,12 +137,12 @@ struct Responder {
 
 impl Responder {
     fn answer(&mut self, sample: &Sample<PointCloud>) {
-        let counts = Header::read(&sample.data).is_some_and(|header| header.number > 0);
+        let number = Header::read(&sample.data).map_or(0, |header| header.number);
         let answer = PointCloud { data: sample.data.clone(), ..PointCloud::default() };
         // As for the message itself.
         let _ = self.back.publish_from(sample.meta(), answer);
-        if counts {
-            self.threads.note();
+        if number > 0 {
+            self.threads.note(number);
         }
     }
 }
@@ -153,7 +153,8 @@ impl Scene {
         let read_from = if case.measure == Measure::Rtt { BACK } else { TOPIC };
         let reader = |_| Reader::start(subscribe(bus, read_from, case)?, case, samples, cores, &timers);
         let readers = (0..case.subscribers).map(reader).collect::<Result<_, BenchError>>()?;
-        let responder = (case.measure == Measure::Rtt).then(|| respond(bus, case, cores, &timers)).transpose()?;
+        let responder =
+            (case.measure == Measure::Rtt).then(|| respond(bus, case, samples, cores, &timers)).transpose()?;
         let slow = case.slow_subscriber.then(|| read_slowly(bus, case, &timers)).transpose()?;
         let observer = case.observer.then(|| Observer::attach(bus, TOPIC)).transpose()?;
         Ok(Self { readers, responder, slow, observer, _timers: timers })
@@ -173,10 +174,22 @@ impl Scene {
     }
 }
 
-fn respond(bus: &Bus, case: &Case, cores: &[usize], timers: &Timers) -> Result<CallbackGroup<Responder>, BenchError> {
+/// Where others wait for the core behind a reader, it must not spend time on the account.
+fn note(case: &Case, samples: usize) -> Note {
+    let alone = case.measure == Measure::OneWay && case.subscribers == 1;
+    if alone { Note::Each } else { Note::FirstAnd(samples as u64) }
+}
+
+fn respond(
+    bus: &Bus,
+    case: &Case,
+    samples: usize,
+    cores: &[usize],
+    timers: &Timers,
+) -> Result<CallbackGroup<Responder>, BenchError> {
     let mut builder = GroupBuilder::<Responder>::default();
     builder.on(subscribe(bus, TOPIC, case)?, |responder, sample, _| responder.answer(&sample));
-    let responder = Responder { back: open(bus, BACK, case)?, threads: ThreadCosts::default() };
+    let responder = Responder { back: open(bus, BACK, case)?, threads: ThreadCosts::new(note(case, samples)) };
     Ok(builder.build("responder", responder, &executor(case, "responder", cores)?, timers, |_| {}))
 }
 
@@ -229,7 +242,7 @@ impl Reader {
         cores: &[usize],
         timers: &Timers,
     ) -> Result<Self, BenchError> {
-        let log = Log::with_room_for(samples);
+        let log = Log::with_room_for(samples, note(case, samples));
         if case.mode == Mode::Async {
             return Self::start_task(subscriber, log, &case.subscriber(cores));
         }

@@ -51,12 +51,12 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn with_room_for(samples: usize) -> Self {
+    pub(super) fn with_room_for(samples: usize, when: Note) -> Self {
         Self {
             latencies: room(samples, 1),
             from_tick: room(samples, 1),
             places: room(samples, (1, 1)),
-            threads: ThreadCosts::default(),
+            threads: ThreadCosts::new(when),
         }
     }
 
@@ -72,7 +72,7 @@ impl Log {
             self.latencies.push(now.saturating_sub(header.stamp_ns));
             self.from_tick.push(now.saturating_sub(header.tick_ns));
             self.places.push((header.number, message.as_ptr().addr()));
-            self.threads.note();
+            self.threads.note(header.number);
         }
     }
 }
@@ -84,29 +84,44 @@ pub(super) fn room<T: Clone>(length: usize, filling: T) -> Vec<T> {
     room
 }
 
+/// When a thread's cost is noted, which takes about as long as a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Note {
+    /// With every message, so that none needs to be the last.
+    Each,
+    /// With the first and with that one, where somebody waits behind this thread for the core.
+    FirstAnd(u64),
+}
+
 /// What the threads that took messages had cost at their first and at their last one.
 #[derive(Debug)]
-pub(super) struct ThreadCosts(Vec<(ThreadId, ThreadUsage, ThreadUsage)>);
-
-impl Default for ThreadCosts {
-    fn default() -> Self {
-        // Two threads in a pool; more is allowed and allocates.
-        Self(Vec::with_capacity(8))
-    }
+pub(super) struct ThreadCosts {
+    when: Note,
+    threads: Vec<(ThreadId, ThreadUsage, ThreadUsage)>,
 }
 
 impl ThreadCosts {
-    pub(super) fn note(&mut self) {
+    pub(super) fn new(when: Note) -> Self {
+        // Two threads in a pool; more is allowed and allocates.
+        Self { when, threads: Vec::with_capacity(8) }
+    }
+
+    /// Notes it with a message of that number, where it is to be noted.
+    pub(super) fn note(&mut self, number: u64) {
+        match self.when {
+            Note::FirstAnd(last) if number != 1 && number != last => return,
+            Note::FirstAnd(_) | Note::Each => {}
+        }
         let (thread, now) = (std::thread::current().id(), ThreadUsage::now());
-        match self.0.iter_mut().find(|(known, ..)| *known == thread) {
+        match self.threads.iter_mut().find(|(known, ..)| *known == thread) {
             Some((_, _, last)) => *last = now,
-            None => self.0.push((thread, now, now)),
+            None => self.threads.push((thread, now, now)),
         }
     }
 
     /// Of each thread but that one, whose cost is known otherwise.
     pub(super) fn without(&self, other: ThreadId) -> impl Iterator<Item = ThreadUsage> {
-        self.0.iter().filter(move |(thread, ..)| *thread != other).map(|(_, first, last)| last.since(*first))
+        self.threads.iter().filter(move |(thread, ..)| *thread != other).map(|(_, first, last)| last.since(*first))
     }
 }
 
@@ -126,7 +141,7 @@ mod tests {
 
     #[test]
     fn the_warm_up_is_not_noted() {
-        let mut log = Log::with_room_for(2);
+        let mut log = Log::with_room_for(2, Note::Each);
         let mut message = [0; HEADER_OCTETS];
         for number in [0, 0, 1] {
             Header { stamp_ns: 5, tick_ns: 1, number }.write(&mut message);
@@ -136,5 +151,19 @@ mod tests {
         assert_eq!(log.from_tick[0], log.latencies[0] + 4);
         assert_eq!(log.places, [(1, message.as_ptr().addr())]);
         assert_eq!(log.threads.without(std::thread::current().id()).count(), 0);
+    }
+
+    #[test]
+    fn a_cost_is_noted_when_it_is_meant_to_be() {
+        let cost_of = |when: Note| {
+            let mut costs = ThreadCosts::new(when);
+            for number in 1..=3 {
+                costs.note(number);
+                drop(black_box(vec![0_u8; 100]));
+            }
+            let elsewhere = std::thread::spawn(|| std::thread::current().id()).join().unwrap();
+            costs.without(elsewhere).map(|cost| cost.allocations).sum::<u64>()
+        };
+        assert_eq!([cost_of(Note::Each), cost_of(Note::FirstAnd(3)), cost_of(Note::FirstAnd(2))], [2, 2, 1]);
     }
 }

@@ -175,6 +175,11 @@ impl<'a> Campaign<'a> {
                 if left == 0 {
                     return Ok(());
                 }
+                if round > 0 && self.is_late() {
+                    let told = format!("time was up in round {} of {rounds}: some rows have fewer messages", round + 1);
+                    self.notes.push(told);
+                    return Ok(());
+                }
                 if told.is_none_or(|told: Instant| told.elapsed() >= TELL_EVERY) {
                     told = Some(Instant::now());
                     self.tell(round);
@@ -207,6 +212,10 @@ impl<'a> Campaign<'a> {
         let elapsed = self.started.elapsed().as_secs_f64();
         let rest = elapsed / round as f64 * (self.rounds() - round) as f64;
         ((limit.as_secs_f64() - elapsed) / rest).clamp(0.05, 1.0)
+    }
+
+    fn is_late(&self) -> bool {
+        self.options.limit.is_some_and(|limit| self.started.elapsed() >= limit)
     }
 
     fn tell(&self, round: usize) {
@@ -412,6 +421,16 @@ mod tests {
             report.rows.iter().filter(|row| row.name == "viaduct" && row.params.contains_key(name)).count()
         };
         assert_eq!(more.map(with), [1, 1]);
+    }
+
+    #[test]
+    fn when_time_is_up_each_case_has_had_its_first_round() {
+        let _alone = crate::measuring_alone();
+        let options = Options { sizes: vec![64], base_size: 64, limit: Some(Duration::ZERO), ..small() };
+        let mut campaign = Campaign::new(&options).unwrap();
+        campaign.measure(usize::MAX).unwrap();
+        assert_eq!(campaign.measured.len(), campaign.jobs.len());
+        assert!(campaign.notes.iter().any(|note| note.starts_with("time was up in round 2 of 2")));
     }
 
     #[test]
