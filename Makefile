@@ -1,6 +1,6 @@
 # What people type. Each target does its own set-up: it installs what is missing where it can, and otherwise names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-dashboard lint fuzz bench bench-its bench-bus dashboard build setup clean screenshot
+.PHONY: help demo test test-rust test-dashboard lint fuzz bench bench-its bench-bus bench-bus-full rivals dashboard build setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -32,8 +32,14 @@ bench: bench-its bench-bus  ## Both benches
 bench-its: build  ## C-ITS: codecs, packets to MQTT and API (writes bench-its.json)
 	$(VIADUCT) bench its --json bench-its.json
 
-bench-bus: build  ## The bus: latency by size and executor (writes bench-bus.json)
-	$(VIADUCT) bench bus --json bench-bus.json
+bench-bus: build rivals  ## The bus: latency beside rivals and floors of one run (writes bench-bus.json and .html)
+	$(VIADUCT) bench bus --json bench-bus.json --html bench-bus.html
+
+bench-bus-full: build rivals  ## The same with the paper's 5000 messages a row; goes on where it was interrupted
+	$(VIADUCT) bench bus --full --json bench-bus-full.json --html bench-bus-full.html
+
+rivals:  ## The programs that the bus is compared with, as far as they can be built here
+	-@scripts/setup rivals
 
 build: dashboard/dist/index.html  ## The binary, with the dashboard in it
 	@scripts/setup toolchain

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::BenchError;
-use crate::sys;
+use crate::sys::{self, Placement};
 
 /// Memory that is larger than the caches.
 const COLD_OCTETS: usize = 64 << 20;
@@ -19,38 +19,53 @@ const STAMP_OCTETS: usize = 8;
 /// A receiver that got nothing for this long ends.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// One-way latencies of a futex between two threads, in microseconds: the waker stamps, wakes, and sleeps until its next
-/// absolute deadline; the waiter reads the clock when it runs.
-pub(crate) fn futex(samples: usize, period: Duration) -> Result<Vec<f64>, BenchError> {
+/// What the hand-off between two threads took: each latency, and how late the waker was for it, in nanoseconds.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HandOffs {
+    pub(crate) latencies: Vec<u64>,
+    pub(crate) lateness: Vec<u64>,
+}
+
+/// One-way latencies of a futex between two threads: the waker stamps, wakes, and sleeps until its next absolute deadline;
+/// the waiter reads the clock when it runs.
+pub(crate) fn futex(
+    samples: usize,
+    period: Duration,
+    waker: &Placement,
+    waiter: &Placement,
+) -> Result<HandOffs, BenchError> {
     let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
     let theirs = Arc::clone(&shared);
-    let waiter = move || {
+    let waiting = move || {
         let (word, stamp) = &*theirs;
         let mut latencies = Vec::with_capacity(samples);
         for seen in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
             while word.load(Ordering::Acquire) <= seen {
                 sys::futex_wait(word, seen);
             }
-            let sent = Duration::from_nanos(stamp.load(Ordering::Acquire));
-            latencies.push(micros(sys::monotonic().saturating_sub(sent)));
+            latencies.push(nanos(sys::monotonic()).saturating_sub(stamp.load(Ordering::Acquire)));
         }
         latencies
     };
-    let waker = move || {
+    let waking = move || {
         let (word, stamp) = &*shared;
         sys::exact_timers();
+        let mut lateness = Vec::with_capacity(samples);
         let start = sys::monotonic() + period;
         for number in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
             sys::sleep_until(start + period * number);
+            let now = sys::monotonic();
+            lateness.push(nanos(now.saturating_sub(start + period * number)));
             stamp.store(nanos(sys::monotonic()), Ordering::Release);
             word.store(number + 1, Ordering::Release);
             sys::futex_wake(word);
         }
+        lateness
     };
-    let waiter = spawn("floor-waiter", waiter)?;
-    let waker = spawn("floor-waker", waker)?;
-    join("floor-waker", waker)?;
-    join("floor-waiter", waiter)
+    let waiting = spawn_placed("floor-waiter", waiter, waiting)?;
+    let waking = spawn_placed("floor-waker", waker, waking)?;
+    let lateness = join("floor-waker", waking)??;
+    Ok(HandOffs { lateness, latencies: join("floor-waiter", waiting)?? })
 }
 
 /// Times of a copy of that size within the caches, in microseconds.
@@ -191,6 +206,19 @@ pub(crate) fn spawn<R: Send + 'static>(
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(BenchError::system("cannot start a thread"))
 }
 
+/// Starts a thread that is scheduled like that before it does anything.
+pub(crate) fn spawn_placed<R: Send + 'static>(
+    name: &str,
+    placement: &Placement,
+    work: impl FnOnce() -> R + Send + 'static,
+) -> Result<std::thread::JoinHandle<Result<R, BenchError>>, BenchError> {
+    let placement = placement.clone();
+    spawn(name, move || {
+        placement.apply().map_err(BenchError::system("cannot schedule a thread"))?;
+        Ok(work())
+    })
+}
+
 pub(crate) fn join<R>(name: &str, thread: std::thread::JoinHandle<R>) -> Result<R, BenchError> {
     thread.join().map_err(|_| BenchError::broken(name, "the thread panicked"))
 }
@@ -201,7 +229,9 @@ mod tests {
 
     #[test]
     fn each_floor_gives_its_samples() {
-        assert_eq!(futex(5, Duration::from_millis(1)).unwrap().len(), 5);
+        let anywhere = Placement::default();
+        let hand_offs = futex(5, Duration::from_millis(1), &anywhere, &anywhere).unwrap();
+        assert_eq!((hand_offs.latencies.len(), hand_offs.lateness.len()), (5, 5));
         assert_eq!(memcpy_hot(1024, 3).len(), 3);
         assert_eq!(memcpy_cold(32 << 20, 3).len(), 3);
         assert_eq!(udp_one_way(300, 5, Duration::from_millis(1)).unwrap().len(), 5);

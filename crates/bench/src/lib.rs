@@ -18,11 +18,24 @@ mod floor;
 mod machine;
 mod paper;
 mod progress;
+mod random;
 mod report;
 mod statistics;
 mod sys;
 
 pub use error::BenchError;
 pub use machine::Machine;
-pub use report::{Report, Row};
+pub use report::{Cost, Report, Row, Section};
 pub use statistics::Summary;
+pub use sys::CountingAllocator;
+
+/// Held by a test that measures with real-time threads, hogs or time-outs: two of them would disturb each other.
+#[cfg(test)]
+fn measuring_alone() -> std::sync::MutexGuard<'static, ()> {
+    static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+#[cfg(test)]
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;

@@ -1,6 +1,7 @@
 //! The machine that a report was measured on, and how busy it was with other things.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -20,19 +21,24 @@ pub struct Machine {
     pub load: f64,
     /// Share of the cores' time during the run that the hypervisor gave to others, 0 to 1.
     pub steal: f64,
+    /// Share of the run's time in which something that could run waited for a core, 0 to 1 (pressure stall information);
+    /// none where the kernel does not say.
+    pub psi_cpu: Option<f64>,
 }
 
 /// Watches the machine during a run.
 pub(crate) struct Watch {
     load: f64,
     before: CpuTime,
+    waited: Option<Duration>,
+    started: Instant,
 }
 
 impl Watch {
     pub(crate) fn start() -> Self {
         let load = fs::read_to_string("/proc/loadavg").ok();
         let load = load.and_then(|text| text.split_whitespace().next()?.parse().ok());
-        Self { load: load.unwrap_or(0.0), before: CpuTime::read() }
+        Self { load: load.unwrap_or(0.0), before: CpuTime::read(), waited: waited(), started: Instant::now() }
     }
 
     pub(crate) fn stop(self) -> Machine {
@@ -41,8 +47,23 @@ impl Watch {
             kernel: kernel(),
             load: self.load,
             steal: CpuTime::read().stolen_since(self.before),
+            psi_cpu: self.waited.zip(waited()).map(|(before, after)| {
+                after.saturating_sub(before).as_secs_f64() / self.started.elapsed().as_secs_f64().max(1e-6)
+            }),
         }
     }
+}
+
+/// Time in which something that could run waited for a core, since the start of the system (Documentation/accounting/psi).
+fn waited() -> Option<Duration> {
+    parse_pressure(&fs::read_to_string("/proc/pressure/cpu").ok()?)
+}
+
+/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`, then a line for `full`.
+fn parse_pressure(text: &str) -> Option<Duration> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    let total = some.split_whitespace().find_map(|field| field.strip_prefix("total="))?;
+    total.parse().ok().map(Duration::from_micros)
 }
 
 fn kernel() -> String {
@@ -87,6 +108,13 @@ mod tests {
         assert_eq!((before.total, after.total), (100, 200));
         assert_eq!(after.stolen_since(before), 0.1);
         assert_eq!(before.stolen_since(before), 0.0);
+    }
+
+    #[test]
+    fn pressure_is_the_time_in_which_some_waited() {
+        let text = "some avg10=0.82 avg60=4.64 avg300=5.26 total=3000000\nfull avg10=0.00 total=7\n";
+        assert_eq!(parse_pressure(text), Some(Duration::from_secs(3)));
+        assert_eq!(parse_pressure("full total=1"), None);
     }
 
     #[test]

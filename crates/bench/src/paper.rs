@@ -12,33 +12,53 @@ const FASTCYCLE_LATENCY: [(&str, [(f64, f64); 5]); 6] = [
     ("paper.ros2_inter", [(243.0, 10.0), (299.0, 10.0), (473.0, 8.0), (908.0, 45.0), (3602.0, 1271.0)]),
     ("paper.ros1_intra", [(208.0, 29.0), (266.0, 26.0), (468.0, 45.0), (803.0, 50.0), (1504.0, 40.0)]),
     ("paper.ros2_intra", [(146.0, 20.0), (166.0, 22.0), (237.0, 38.0), (299.0, 3.0), (796.0, 167.0)]),
-    ("paper.fastcycle", [(159.0, 164.0), (91.0, 98.0), (218.0, 142.0), (205.0, 133.0), (289.0, 115.0)]),
+    (FASTCYCLE, [(159.0, 164.0), (91.0, 98.0), (218.0, 142.0), (205.0, 133.0), (289.0, 115.0)]),
 ];
+
+/// Table II of the same: round trips.
+const FASTCYCLE_RTT: [(&str, [(f64, f64); 5]); 6] = [
+    ("paper.cyber_rt", [(3018.0, 706.0), (6983.0, 71.0), (29402.0, 624.0), (59885.0, 1906.0), (240_008.0, 5119.0)]),
+    ("paper.ros1_inter", [(1019.0, 45.0), (1350.0, 70.0), (2326.0, 45.0), (3629.0, 59.0), (10658.0, 643.0)]),
+    ("paper.ros2_inter", [(471.0, 49.0), (535.0, 35.0), (850.0, 28.0), (1779.0, 88.0), (2601.0, 253.0)]),
+    ("paper.ros1_intra", [(238.0, 23.0), (280.0, 32.0), (492.0, 47.0), (796.0, 53.0), (2494.0, 323.0)]),
+    ("paper.ros2_intra", [(214.0, 27.0), (272.0, 42.0), (448.0, 42.0), (669.0, 33.0), (1665.0, 71.0)]),
+    (FASTCYCLE, [(133.0, 134.0), (162.0, 142.0), (166.0, 136.0), (277.0, 144.0), (537.0, 78.0)]),
+];
+
+/// Name of the rows of the paper's own system.
+pub(crate) const FASTCYCLE: &str = "paper.fastcycle";
 
 /// Sizes of the paper's messages: 32 KB, 128 KB, 512 KB, 1 MB, 4 MB.
 pub(crate) const FASTCYCLE_SIZES: [usize; 5] = [32 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20];
 
-/// The paper's latencies at these sizes. What it does not say (when it stamps, how its threads are scheduled) is null.
+/// The paper's latencies and round trips at these sizes. What it does not say (when it stamps, how its threads are
+/// scheduled) is null.
 pub(crate) fn fastcycle(sizes: &[usize]) -> Vec<Row> {
+    let tables = [("one_way", "Table I", FASTCYCLE_LATENCY), ("rtt", "Table II", FASTCYCLE_RTT)];
+    tables.iter().flat_map(|(measure, source, table)| fastcycle_table(measure, source, table, sizes)).collect()
+}
+
+fn fastcycle_table(measure: &str, source: &str, table: &[(&str, [(f64, f64); 5])], sizes: &[usize]) -> Vec<Row> {
     let of_system = |(name, figures): &(&str, [(f64, f64); 5])| {
         let wanted = FASTCYCLE_SIZES.iter().zip(*figures).filter(|(size, _)| sizes.contains(size));
         let row = |(size, (mean, sd)): (&usize, (f64, f64))| {
             let mode = mode_of(name);
             let params = json!({
-                "measure": "one_way", "mode": mode, "fill": null, "cores": "free", "policy": null, "size": size,
-                "subscribers": 1, "rate_hz": 1000, "load": "none", "observer": false, "source": "FastCycle, Table I",
+                "measure": measure, "mode": mode, "fill": null, "cores": "free", "policy": null, "size": size,
+                "subscribers": 1, "rate_hz": 1000, "load": "none", "observer": false,
+                "source": format!("FastCycle, {source}"),
             });
             Row { n: 5000, mean: Some(mean), sd: Some(sd), ..Row::empty(name, &params, "us") }
         };
         wanted.map(row).collect::<Vec<_>>()
     };
-    FASTCYCLE_LATENCY.iter().flat_map(of_system).collect()
+    table.iter().flat_map(of_system).collect()
 }
 
 /// Where the system runs its subscriber.
 fn mode_of(name: &str) -> &'static str {
     match name {
-        "paper.fastcycle" => "pool",
+        FASTCYCLE => "pool",
         "paper.ros1_intra" | "paper.ros2_intra" => "thread",
         _ => "process",
     }
@@ -114,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_size_that_the_paper_lacks_has_no_row() {
-        assert_eq!(fastcycle(&FASTCYCLE_SIZES).len(), 30);
-        assert_eq!(fastcycle(&[1 << 20, 64]).len(), 6);
+        assert_eq!(fastcycle(&FASTCYCLE_SIZES).len(), 60);
+        assert_eq!(fastcycle(&[1 << 20, 64]).len(), 12);
     }
 }

@@ -10,7 +10,10 @@ use serde_json::{Map, Value};
 use crate::machine::{COMMIT, Machine, Watch};
 use crate::statistics::Summary;
 
+mod html;
 mod table;
+
+pub(crate) use table::{figure, octets};
 
 /// The rows of one run of one bench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +30,49 @@ pub struct Report {
     /// What a reader of the table must know: what was left out, and why.
     #[serde(skip)]
     pub notes: Vec<String>,
+    /// Tables that a bench makes of its rows.
+    #[serde(skip)]
+    pub sections: Vec<Section>,
+    /// Distributions that a page draws.
+    #[serde(skip)]
+    pub charts: Vec<Chart>,
+}
+
+/// A table of a bench's own.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Section {
+    /// What it shows.
+    pub title: String,
+    /// Names of the columns.
+    pub columns: Vec<String>,
+    /// So many columns, the first ones, are words; the others are figures.
+    pub words: usize,
+    /// Cells, as they are shown.
+    pub rows: Vec<Vec<String>>,
+    /// How the figures were made.
+    pub about: String,
+}
+
+/// Distributions that are drawn into one picture.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Chart {
+    /// What it shows.
+    pub title: String,
+    /// Unit of the values.
+    pub unit: String,
+    /// One line each.
+    pub lines: Vec<Line>,
+}
+
+/// A distribution.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Line {
+    /// Whose it is.
+    pub name: String,
+    /// `ours`, `rival` or `floor`.
+    pub kind: String,
+    /// Samples in ascending order, each with the share of samples that do not exceed it.
+    pub points: Vec<(f64, f64)>,
 }
 
 /// One row: a distribution of latencies, or a rate.
@@ -59,12 +105,33 @@ pub struct Row {
     pub sd: Option<f64>,
     /// Per second, the median of the rounds; `null` for latencies.
     pub rate: Option<f64>,
+    /// What the threads of the path cost, where it was counted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cost: Option<Cost>,
     /// Every sample, in the order of measuring; of a rate, that of each round.
     #[serde(skip)]
     pub samples: Vec<f64>,
     /// What the table shows beside the row.
     #[serde(skip)]
     pub beside: Beside,
+}
+
+/// What the threads of the path cost in the part that counts: a publisher's and all its subscribers'.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cost {
+    /// Page faults.
+    pub page_faults: u64,
+    /// Times that a thread waited for something.
+    pub switches_voluntary: u64,
+    /// Times that the kernel took the core from a thread.
+    pub switches_involuntary: u64,
+    /// Allocations a message; `null` where nobody counts them.
+    pub allocations: Option<f64>,
+    /// Octets of these allocations, a message.
+    pub allocated_octets: Option<f64>,
+    /// Deliveries of a message in memory other than that which was filled; `null` where it is not known.
+    pub copied: Option<u64>,
 }
 
 /// What a row is compared with.
@@ -76,6 +143,8 @@ pub struct Beside {
     pub floor: Option<f64>,
     /// How late the publisher was, 99th percentile.
     pub late: Option<f64>,
+    /// From the moment at which it should have been sent, 99th percentile.
+    pub tick: Option<f64>,
 }
 
 impl Row {
@@ -121,6 +190,7 @@ impl Row {
             mean: None,
             sd: None,
             rate: None,
+            cost: None,
             samples: Vec::new(),
             beside: Beside::default(),
         }
@@ -154,7 +224,8 @@ impl Report {
                 machine.steal * 100.0
             ));
         }
-        Self { bench: bench.to_owned(), commit: COMMIT.to_owned(), machine, rows, notes }
+        let (bench, commit) = (bench.to_owned(), COMMIT.to_owned());
+        Self { bench, commit, machine, rows, notes, sections: Vec::new(), charts: Vec::new() }
     }
 
     /// The tables as text.
@@ -182,6 +253,15 @@ impl Report {
         }
         replace(path, |file| self.put_json(file))?;
         replace(&path.with_extension("samples.csv"), |file| self.put_samples(file))
+    }
+
+    /// Writes the report as one page that needs nothing else: tables, and pictures of the distributions. What was there is
+    /// replaced when the new page is whole.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn write_html(&self, path: &Path) -> io::Result<()> {
+        replace(path, |mut file| file.write_all(html::page(self).as_bytes()))
     }
 
     /// Says whether [`Self::write_json`] could write there, and leaves what is there as it is.
@@ -245,6 +325,7 @@ mod tests {
 
     fn report() -> Report {
         let latencies = Row::latencies("viaduct", &json!({"size": 32768}), vec![3.0, 1.0, 2.0], 1);
+        let latencies = Row { cost: Some(Cost::default()), ..latencies };
         let rate = Row::rates("viaduct.decode", &json!({}), vec![260.0, 100.0, 250.0], 500, 0);
         Report::new("bus", Watch::start(), vec![latencies, rate], vec![])
     }
@@ -259,10 +340,15 @@ mod tests {
             keys.join(" ")
         };
         assert_eq!(keys(&json), "bench commit machine rows");
-        assert_eq!(keys(&json["machine"]), "cpus kernel load steal");
-        for row in json["rows"].as_array().unwrap() {
-            assert_eq!(keys(row), "lost max mean min n name p50 p99 p999 params rate sd unit");
-        }
+        assert_eq!(keys(&json["machine"]), "cpus kernel load psi_cpu steal");
+        let always = "lost max mean min n name p50 p99 p999 params rate sd unit";
+        let rows = json["rows"].as_array().unwrap();
+        assert_eq!(keys(&rows[0]), format!("cost {always}"));
+        assert_eq!(
+            keys(&rows[0]["cost"]),
+            "allocated_octets allocations copied page_faults switches_involuntary switches_voluntary"
+        );
+        assert_eq!(keys(&rows[1]), always);
         let row = &json["rows"][0];
         assert_eq!(
             (&row["n"], &row["p50"], &row["lost"], &row["rate"]),

@@ -1,5 +1,7 @@
 //! Figures of a series of samples. Every sample counts: none is removed, none is binned.
 
+use crate::random::Random;
+
 /// What a series looks like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
@@ -52,6 +54,57 @@ fn nearest_rank(sorted: &[f64], thousandths: usize) -> f64 {
     sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
 }
 
+/// Samples by their rounds.
+pub(crate) type Rounds = [Vec<f64>];
+
+/// Draws of a bootstrap.
+const DRAWS: usize = 1000;
+
+/// The interval in which the ratio of a percentile of `theirs` to that of `ours` lies with 95 %: rounds are drawn with
+/// replacement, the same ones for both sides, the samples of those drawn are put together, and of the ratios of 1000 such
+/// draws the middle 95 % are given. Rounds and not samples, because what disturbs a round disturbs many of its samples.
+/// `None` where a side has no sample, or there are fewer than two rounds.
+pub(crate) fn ratio_interval(theirs: &Rounds, ours: &Rounds, thousandths: usize, seed: u64) -> Option<(f64, f64)> {
+    let rounds = theirs.len().min(ours.len());
+    if rounds < 2 || theirs.iter().all(Vec::is_empty) || ours.iter().all(Vec::is_empty) {
+        return None;
+    }
+    let mut random = Random::new(seed);
+    let mut ratios: Vec<f64> = (0..DRAWS)
+        .filter_map(|_| {
+            let drawn: Vec<usize> = (0..rounds).map(|_| random.below(rounds)).collect();
+            let of = |side: &Rounds| {
+                percentile(&mut drawn.iter().flat_map(|round| &side[*round]).copied().collect::<Vec<_>>(), thousandths)
+            };
+            Some(of(theirs)? / of(ours)?)
+        })
+        .collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    (!ratios.is_empty()).then(|| (nearest_rank(&ratios, 25), nearest_rank(&ratios, 975)))
+}
+
+/// A percentile by nearest rank, without sorting all; `None` where there are no samples.
+pub(crate) fn percentile(samples: &mut [f64], thousandths: usize) -> Option<f64> {
+    let rank = (samples.len() * thousandths).div_ceil(1000).max(1);
+    if rank > samples.len() {
+        return None;
+    }
+    Some(*samples.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
+}
+
+/// Points of the empirical distribution: a sample, and the share of samples that do not exceed it. At most about `most` points,
+/// among them the smallest and the largest sample and, since the tail is what is looked at, the last tenth of the points
+/// one by one.
+pub(crate) fn distribution(samples: &[f64], most: usize) -> Vec<(f64, f64)> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let n = sorted.len();
+    let step = n.div_ceil(most.max(1)).max(1);
+    let tail = n.saturating_sub(most / 10);
+    let kept = |index: &usize| index.is_multiple_of(step) || *index >= tail || index + 1 == n;
+    (0..n).filter(kept).map(|index| (sorted[index], (index + 1) as f64 / n as f64)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +139,54 @@ mod tests {
         let one = Summary::of(&[3.0]).unwrap();
         assert_eq!((one.p50, one.p999, one.sd), (3.0, 3.0, 0.0));
         assert_eq!(Summary::of(&[1.0, 2.0]).unwrap().p50, 1.0);
+    }
+
+    #[test]
+    fn the_interval_of_a_ratio_holds_the_true_one() {
+        let mut random = Random::new(3);
+        let mut round =
+            |scale: f64| (0..100).map(|_| scale * (1.0 + random.below(1000) as f64 / 1000.0)).collect::<Vec<_>>();
+        let ours: Vec<Vec<f64>> = (0..10).map(|_| round(2.0)).collect();
+        let theirs: Vec<Vec<f64>> = (0..10).map(|_| round(10.0)).collect();
+        let (low, high) = ratio_interval(&theirs, &ours, 500, 1).unwrap();
+        assert!(low < 5.0 && 5.0 < high && high - low < 0.5, "{low} to {high}");
+        assert_eq!(ratio_interval(&theirs, &ours, 500, 1), Some((low, high)), "the seed decides");
+    }
+
+    #[test]
+    fn the_interval_of_equal_rounds_is_a_point_and_one_round_gives_none() {
+        let (twos, eights) = (vec![vec![2.0; 5]; 3], vec![vec![8.0; 5]; 3]);
+        assert_eq!(ratio_interval(&eights, &twos, 990, 1), Some((4.0, 4.0)));
+        assert_eq!(ratio_interval(&eights[..1], &twos, 990, 1), None);
+        assert_eq!(ratio_interval(&[vec![], vec![]], &twos, 500, 1), None);
+    }
+
+    #[test]
+    fn a_round_that_was_disturbed_widens_the_interval() {
+        let calm = vec![vec![2.0; 5]; 4];
+        let mut disturbed = vec![vec![8.0; 5]; 4];
+        disturbed[0] = vec![80.0; 5];
+        let (low, high) = ratio_interval(&disturbed, &calm, 500, 1).unwrap();
+        assert_eq!((low, high), (4.0, 40.0));
+    }
+
+    #[test]
+    fn a_distribution_has_its_ends_and_all_of_its_tail() {
+        let samples: Vec<f64> = (1..=1000).rev().map(f64::from).collect();
+        let points = distribution(&samples, 100);
+        assert_eq!(points.first(), Some(&(1.0, 0.001)));
+        assert_eq!(points.last(), Some(&(1000.0, 1.0)));
+        assert!(points.contains(&(991.0, 0.991)) && points.contains(&(992.0, 0.992)));
+        assert!(points.len() <= 120 && points.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1));
+        assert_eq!(distribution(&[3.0, 1.0], 100), [(1.0, 0.5), (3.0, 1.0)]);
+        assert_eq!(distribution(&[], 100), []);
+    }
+
+    #[test]
+    fn a_percentile_without_sorting_is_the_same() {
+        let samples: Vec<f64> = (1..=1000).rev().map(f64::from).collect();
+        assert_eq!(percentile(&mut samples.clone(), 990), Some(990.0));
+        assert_eq!(percentile(&mut [4.0], 500), Some(4.0));
+        assert_eq!(percentile(&mut [], 500), None);
     }
 }

@@ -13,6 +13,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+/// `bench bus` reports what a message's path allocates.
+#[global_allocator]
+static ALLOCATOR: viaduct_bench::CountingAllocator = viaduct_bench::CountingAllocator;
+
 /// Exit code of a node or demo that failed while it ran.
 const FAILED: u8 = 1;
 /// Exit code of a config or a command line that is refused.

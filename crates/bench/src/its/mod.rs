@@ -136,6 +136,7 @@ mod tests {
 
     #[test]
     fn every_row_of_a_small_run_is_there() {
+        let _alone = crate::measuring_alone();
         let options = Options {
             samples: 2,
             rounds: 1,

@@ -139,7 +139,7 @@ impl Case {
         };
         let floor = all.iter().find(|case| case.what == What::Tcp && case.cores == self.cores);
         let floor = floor.and_then(|case| Summary::of(&case.rates())).map(|summary| summary.p50);
-        Beside { paper: Some(paper::OBU_CAPACITY_HZ), floor, late: None }
+        Beside { paper: Some(paper::OBU_CAPACITY_HZ), floor, ..Beside::default() }
     }
 
     fn rates(&self) -> Vec<f64> {
@@ -359,6 +359,7 @@ mod tests {
 
     #[test]
     fn what_is_counted_went_through_a_node_and_none_is_lost() {
+        let _alone = crate::measuring_alone();
         let corpus = corpus::vectors().unwrap();
         for way in [Way::Broker, Way::Bridge] {
             let got = on_cores(1, || decode_to_mqtt(way, &corpus, 1, Duration::from_millis(300))).unwrap();

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use serde_json::Value;
 
-use super::{Report, Row};
+use super::{Cost, Report, Row, Section};
 
 /// A column with its figures.
 type Column = (&'static str, fn(&Row) -> String);
@@ -23,12 +23,25 @@ const LATENCY: &[Column] = &[
 ];
 
 const BESIDE_LATENCY: &[Column] = &[
-    ("late p99", |row| figure(row.beside.late)),
     ("floor p50", |row| figure(row.beside.floor)),
     ("ours/floor", |row| ratio(row.p50, row.beside.floor)),
     ("paper mean", |row| figure(row.beside.paper)),
     ("ours/paper", |row| ratio(row.mean, row.beside.paper)),
 ];
+
+const COST: &[Column] = &[
+    ("late p99", |row| figure(row.beside.late)),
+    ("tick p99", |row| figure(row.beside.tick)),
+    ("lost", |row| row.lost.map(|lost| lost.to_string()).unwrap_or_default()),
+    ("faults", |row| cost(row, |cost| Some(cost.page_faults.to_string()))),
+    ("waits", |row| cost(row, |cost| Some(cost.switches_voluntary.to_string()))),
+    ("preempted", |row| cost(row, |cost| Some(cost.switches_involuntary.to_string()))),
+    ("allocations", |row| cost(row, |cost| cost.allocations.map(|count| figure(Some(count))))),
+    ("octets", |row| cost(row, |cost| cost.allocated_octets.map(|octets| figure(Some(octets))))),
+    ("copied", |row| cost(row, |cost| cost.copied.map(|copied| copied.to_string()))),
+];
+
+const COST_TITLE: &str = "What the path cost, all its threads together: faults, waits and preemptions in all, allocations and octets a message";
 
 const RATE: &[Column] = &[
     ("messages", |row| row.n.to_string()),
@@ -57,33 +70,74 @@ const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─
 pub(super) fn render(report: &Report) -> String {
     let (papers, measured): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.is_paper());
     let (floors, ours): (Vec<&Row>, Vec<&Row>) = measured.into_iter().partition(|row| row.is_floor());
-    // How late the publisher was stands beside its row.
-    let ours: Vec<&Row> = ours.into_iter().filter(|row| !row.name.ends_with(".lateness")).collect();
+    // How late the publisher was, and what came of it, stands beside its row.
+    let beside = |row: &&Row| row.name.ends_with(".lateness") || row.name.ends_with(".from_tick");
+    let ours: Vec<&Row> = ours.into_iter().filter(|row| !beside(row)).collect();
     let (rates, latencies): (Vec<&Row>, Vec<&Row>) = ours.into_iter().partition(|row| row.rate.is_some());
     let (floor_rates, floor_latencies): (Vec<&Row>, Vec<&Row>) = floors.into_iter().partition(|row| row.rate.is_some());
 
     let mut out = String::new();
-    for rows in latencies.chunk_by(|one, next| one.params.keys().eq(next.params.keys())) {
+    for rows in latencies.chunk_by(|one, next| alike(one, next)) {
         section(&mut out, "Latency, us", rows, &[LATENCY, BESIDE_LATENCY].concat());
     }
+    let counted: Vec<&Row> = latencies.into_iter().filter(|row| row.cost.is_some() && is_ours(row)).collect();
+    section(&mut out, COST_TITLE, &counted, COST);
     section(&mut out, "Throughput", &rates, &[RATE, BESIDE_RATE].concat());
     section(&mut out, "Floor: what this machine takes without us, us", &floor_latencies, LATENCY);
     section(&mut out, "Floor: throughput", &floor_rates, RATE);
     section(&mut out, "The paper, on its own machines, us", &papers, PAPER);
-    let machine = &report.machine;
-    let _ = writeln!(
-        out,
-        "commit {}; {} cores, {}; load {:.2} before the run, {:.2} % stolen during it",
-        report.commit,
-        machine.cpus,
-        machine.kernel,
-        machine.load,
-        machine.steal * 100.0
-    );
+    report.sections.iter().for_each(|section| own_section(&mut out, section));
+    let _ = writeln!(out, "{}", machine(report));
     for note in &report.notes {
         let _ = writeln!(out, "note: {note}");
     }
     out
+}
+
+/// On what it was measured.
+pub(super) fn machine(report: &Report) -> String {
+    let machine = &report.machine;
+    let waited =
+        machine.psi_cpu.map(|share| format!(", something waited for a core in {:.1} % of its time", share * 100.0));
+    format!(
+        "commit {}; {} cores, {}; load {:.2} before the run, {:.2} % stolen during it{}",
+        report.commit,
+        machine.cpus,
+        machine.kernel,
+        machine.load,
+        machine.steal * 100.0,
+        waited.unwrap_or_default()
+    )
+}
+
+/// Whether two rows belong into one table: they have the same parameters, or are ours under other conditions of one bench.
+fn alike(one: &Row, next: &Row) -> bool {
+    let both = |test: &dyn Fn(&Row) -> bool| test(one) && test(next);
+    let of_the_bus = |row: &Row| row.params.contains_key("measure");
+    one.params.keys().eq(next.params.keys()) || (both(&of_the_bus) && both(&is_ours))
+}
+
+fn is_ours(row: &Row) -> bool {
+    row.name.split('.').next() == Some("viaduct")
+}
+
+fn cost(row: &Row, text: fn(&Cost) -> Option<String>) -> String {
+    row.cost.as_ref().and_then(text).unwrap_or_default()
+}
+
+/// A table that the bench has made.
+fn own_section(out: &mut String, section: &Section) {
+    let mut table = Table::new();
+    table.load_style(STYLE);
+    table.set_header(&section.columns);
+    table.add_rows(&section.rows);
+    table.discover_columns();
+    for index in section.words..section.columns.len() {
+        if let Some(column) = table.column_mut(index) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let _ = writeln!(out, "{}\n{}\n({})\n", section.title, table.trim_fmt(), section.about);
 }
 
 /// One table, with those parameters as columns in which its rows differ, and without columns that stay empty.
@@ -112,10 +166,13 @@ fn section(out: &mut String, title: &str, rows: &[&Row], columns: &[Column]) {
     let _ = writeln!(out, "{title}{}\n{}\n", same_for_all(rows, &keys), table.trim_fmt());
 }
 
+/// Parameters of a rival that are too long for a table; a note says them once.
+pub(super) const IN_NOTES: [&str; 2] = ["version", "how"];
+
 /// Parameters in which rows differ, in the order in which they come up.
 fn differing(rows: &[&Row]) -> Vec<String> {
     let mut keys: Vec<String> = Vec::new();
-    for key in rows.iter().flat_map(|row| row.params.keys()) {
+    for key in rows.iter().flat_map(|row| row.params.keys()).filter(|key| !IN_NOTES.contains(&key.as_str())) {
         let values: BTreeSet<String> = rows.iter().map(|row| format!("{:?}", row.params.get(key))).collect();
         if values.len() > 1 && !keys.contains(key) {
             keys.push(key.clone());
@@ -128,13 +185,13 @@ fn differing(rows: &[&Row]) -> Vec<String> {
 fn same_for_all(rows: &[&Row], differing: &[String]) -> String {
     let params = rows.first().map(|row| &row.params).into_iter().flatten();
     let same: Vec<String> = params
-        .filter(|(key, value)| !differing.contains(key) && !value.is_null())
+        .filter(|(key, value)| !differing.contains(key) && !value.is_null() && !IN_NOTES.contains(&key.as_str()))
         .map(|(key, value)| format!("{key} {}", param(key, Some(value))))
         .collect();
     if same.is_empty() { String::new() } else { format!("; {}", same.join(", ")) }
 }
 
-fn param(key: &str, value: Option<&Value>) -> String {
+pub(super) fn param(key: &str, value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
@@ -143,7 +200,7 @@ fn param(key: &str, value: Option<&Value>) -> String {
     }
 }
 
-fn octets(octets: u64) -> String {
+pub(crate) fn octets(octets: u64) -> String {
     match octets {
         0 => "0".to_owned(),
         _ if octets.is_multiple_of(1 << 20) => format!("{} MB", octets >> 20),
@@ -153,7 +210,7 @@ fn octets(octets: u64) -> String {
 }
 
 /// Three digits, or all before the point.
-fn figure(value: Option<f64>) -> String {
+pub(crate) fn figure(value: Option<f64>) -> String {
     match value {
         None => String::new(),
         Some(value) if value.abs() >= 99.95 => format!("{value:.0}"),
@@ -185,11 +242,25 @@ mod tests {
             Row::latencies("viaduct", &json!({"size": size, "mode": "thread"}), samples, 0)
         };
         let mut small = row(32 << 10, vec![4.0, 5.0, 6.0]);
-        small.beside = Beside { paper: Some(159.0), floor: Some(2.5), late: None };
+        small.beside = Beside { paper: Some(159.0), floor: Some(2.5), ..Beside::default() };
         let rows = vec![small, row(4 << 20, vec![123.456]), Row::latencies("floor.futex", &json!({}), vec![2.5], 0)];
-        let machine = Machine { cpus: 2, kernel: "Linux".into(), load: 0.0, steal: 0.0 };
-        let report =
-            Report { bench: "bus".into(), commit: "unknown".into(), machine, rows, notes: vec!["short".into()] };
+        let machine = Machine { cpus: 2, kernel: "Linux".into(), load: 0.0, steal: 0.0, psi_cpu: Some(0.125) };
+        let own = Section {
+            title: "Bounds".into(),
+            columns: vec!["bound".into(), "reached".into()],
+            words: 1,
+            rows: vec![vec!["small".into(), "7".into()]],
+            about: "as it is".into(),
+        };
+        let report = Report {
+            bench: "bus".into(),
+            commit: "unknown".into(),
+            machine,
+            rows,
+            notes: vec!["short".into()],
+            sections: vec![own],
+            charts: vec![],
+        };
         let text = report.table();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "Latency, us; mode thread");
@@ -200,6 +271,8 @@ mod tests {
         );
         assert_eq!(words(lines[3]), "viaduct 32 KB 3 0 5.00 6.00 6.00 6.00 5.00 1.00 2.50 2.00 159 0.0314");
         assert!(words(&text).contains("viaduct 4 MB 1 0 123 123"), "{text}");
+        assert!(words(&text).contains("Bounds bound reached ─────────────────── small 7 (as it is)"), "{text}");
+        assert!(text.contains("waited for a core in 12.5 % of its time\n"), "{text}");
         assert!(text.contains("Floor") && text.ends_with("note: short\n"), "{text}");
     }
 }

@@ -1,0 +1,246 @@
+//! What the bus promises, and whether this run shows it.
+
+use super::case::{Case, Fill, Load, Measure, Mode, Reliability};
+use super::plan::Place;
+use super::series::{All, Series, summary};
+use super::{Options, drive};
+use crate::report::{Section, figure, octets};
+
+/// Loan: p50 over that of an empty hand-off in the same place.
+const OVER_FUTEX: f64 = 1.6;
+/// Loan: p99 over p50.
+const TAIL: f64 = 4.0;
+/// Loan: standard deviation over the floor's, and beyond that in microseconds.
+const DEVIATION: (f64, f64) = (1.5, 1.0);
+/// Loan: the p50 of the largest size over that of the smallest.
+const SLOPE: f64 = 1.15;
+/// Copy: p50 beyond that of a hot copy, in microseconds.
+const OVER_MEMCPY_US: f64 = 10.0;
+/// Allocations a message, and octets of all of them: small ones that do not depend on the payload.
+const ALLOCATIONS: f64 = 4.0;
+const ALLOCATED_OCTETS: f64 = 4096.0;
+/// p99 of a disturbed row over that of the base.
+const DISTURBED: f64 = 2.0;
+
+/// How many times ours a rival takes at least, at p50 and at p99, with the base's size, threads and cores.
+const RIVALS: [(&str, f64, Option<f64>); 9] = [
+    ("ros1.nodelet", 10.0, None),
+    ("fastcycle.model", 10.0, None),
+    ("ros1.inter", 100.0, None),
+    ("iceoryx2.event", 1.0, Some(1.0)),
+    ("crossbeam", 1.0, Some(1.0)),
+    ("kanal", 1.0, Some(1.0)),
+    ("flume", 1.0, Some(1.0)),
+    ("thingbuf", 1.0, Some(1.0)),
+    ("tokio_broadcast", 1.0, Some(1.0)),
+];
+
+/// One promise.
+struct Bound {
+    what: String,
+    reached: f64,
+    limit: f64,
+    /// Whether it is kept below the limit, or above it.
+    at_most: bool,
+    unit: &'static str,
+}
+
+impl Bound {
+    fn at_most(what: String, reached: f64, limit: f64, unit: &'static str) -> Self {
+        Self { what, reached, limit, at_most: true, unit }
+    }
+
+    fn at_least(what: String, reached: f64, limit: f64) -> Self {
+        Self { what, reached, limit, at_most: false, unit: "x" }
+    }
+
+    fn holds(&self) -> bool {
+        if self.at_most { self.reached <= self.limit } else { self.reached >= self.limit }
+    }
+
+    fn cells(&self, real_time: bool) -> Vec<String> {
+        let limit = format!("{} {}", if self.at_most { "at most" } else { "at least" }, figure(Some(self.limit)));
+        let verdict = match (real_time, self.holds()) {
+            (false, _) => "not judged",
+            (true, true) => "holds",
+            (true, false) => "DOES NOT HOLD",
+        };
+        vec![self.what.clone(), verdict.to_owned(), limit, figure(Some(self.reached)), self.unit.to_owned()]
+    }
+}
+
+pub(super) fn section(all: &All, base: &Case, options: &Options, place: &Place) -> Section {
+    let mut bounds = Vec::new();
+    for size in &options.sizes {
+        bounds.extend(of_size(all, &Case { size: *size, ..base.clone() }));
+    }
+    bounds.extend(slope(all, base, &options.sizes));
+    bounds.extend(rivals(all, base));
+    bounds.extend(nothing_lost(all, base));
+    bounds.extend(clean(all));
+    bounds.extend(disturbed(all, base));
+    Section {
+        title: "Bounds".to_owned(),
+        columns: ["bound", "verdict", "limit", "reached", "unit"].map(str::to_owned).to_vec(),
+        words: 3,
+        rows: bounds.iter().map(|bound| bound.cells(place.real_time)).collect(),
+        about: format!(
+            "all of this run: loan, executor thread, {} cores, {} messages a row after {} of warm-up in each of {} rounds; a \
+             rival is compared by the fill that it does best",
+            if place.real_time { "same" } else { "same, without real-time priority," },
+            options.samples,
+            drive::WARM_UP,
+            options.rounds
+        ),
+    }
+}
+
+fn of_size(all: &All, loan: &Case) -> Vec<Bound> {
+    let size = octets(loan.size as u64);
+    let mut bounds = Vec::new();
+    if let Some(ours) = all.ours(loan) {
+        bounds.push(Bound::at_most(format!("{size} loan: p99 over p50"), ours.p99() / ours.p50(), TAIL, "x"));
+        if let Some(futex) = all.futex(loan) {
+            let limit = futex.sd() * DEVIATION.0 + DEVIATION.1;
+            let over = ours.p50() / futex.p50();
+            bounds.push(Bound::at_most(format!("{size} loan: p50 over an empty hand-off"), over, OVER_FUTEX, "x"));
+            bounds.push(Bound::at_most(format!("{size} loan: standard deviation"), ours.sd(), limit, "us"));
+        }
+    }
+    let copy = all.ours(&Case { fill: Fill::Copy, ..loan.clone() });
+    if let Some((copy, memcpy)) = copy.zip(all.memcpy(loan.size)) {
+        let limit = memcpy.p50() + OVER_MEMCPY_US;
+        bounds.push(Bound::at_most(format!("{size} copy: p50, against a hot copy + 10 us"), copy.p50(), limit, "us"));
+    }
+    bounds
+}
+
+fn slope(all: &All, base: &Case, sizes: &[usize]) -> Option<Bound> {
+    let (small, large) = (*sizes.iter().min()?, *sizes.iter().max()?);
+    let p50 = |size| all.ours(&Case { size, ..base.clone() }).map(Series::p50);
+    let what = format!("loan: p50 at {} over that at {}", octets(large as u64), octets(small as u64));
+    Some(Bound::at_most(what, p50(large)? / p50(small)?, SLOPE, "x"))
+}
+
+fn rivals(all: &All, base: &Case) -> Vec<Bound> {
+    let mut bounds = Vec::new();
+    for (name, p50_limit, p99_limit) in RIVALS {
+        let fills = [Fill::Loan, Fill::Copy].map(|fill| Case { fill, ..base.clone() });
+        let of = |case: &Case| {
+            let same = |rival: &&Series| rival.name == name && Case { mode: case.mode, ..rival.case.clone() } == *case;
+            Some((all.rivals().find(same)?, all.ours(case)?))
+        };
+        let Some((rival, ours)) = fills.iter().find_map(of) else {
+            continue;
+        };
+        let what = |percentile: &str| {
+            format!("{} {}: {percentile} of {name} over ours", octets(base.size as u64), rival.case.fill.label())
+        };
+        bounds.push(Bound::at_least(what("p50"), rival.p50() / ours.p50(), p50_limit));
+        bounds.extend(p99_limit.map(|limit| Bound::at_least(what("p99"), rival.p99() / ours.p99(), limit)));
+    }
+    bounds
+}
+
+fn nothing_lost(all: &All, base: &Case) -> Option<Bound> {
+    let reliable = all.ours(&Case { reliability: Some(Reliability::ReliableKeepAll), ..base.clone() })?;
+    let lost = reliable.row.lost? as f64;
+    Some(Bound::at_most("reliable, keep all: messages lost".to_owned(), lost, 0.0, "messages"))
+}
+
+/// What the loan path must not do, over all of its rows with an executor thread and without load.
+fn clean(all: &All) -> Vec<Bound> {
+    let loan = |series: &&Series| {
+        let Case { measure, mode, fill, load, observer, slow_subscriber, subscribers, .. } = series.case;
+        let plain = load == Load::None && !observer && !slow_subscriber && subscribers == 1;
+        plain && (measure, mode, fill) == (Measure::OneWay, Mode::Thread, Fill::Loan)
+    };
+    let rows = || all.0.iter().filter(|series| series.what == super::What::Bus);
+    let of_loans = |pick: fn(&Series) -> Option<f64>| rows().filter(loan).filter_map(pick).reduce(f64::max);
+    let faults = of_loans(|series| series.row.cost.map(|cost| cost.page_faults as f64));
+    let allocations = of_loans(|series| series.row.cost?.allocations);
+    let octets = of_loans(|series| series.row.cost?.allocated_octets);
+    let shared = rows().filter(|series| series.case.subscribers == 8);
+    let copied = shared.filter_map(|series| Some(series.row.cost?.copied? as f64)).reduce(f64::max);
+    let bound = |what: &str, reached: Option<f64>, limit, unit| {
+        Some(Bound::at_most(format!("loan, worst row: {what}"), reached?, limit, unit))
+    };
+    [
+        bound("page faults after the warm-up", faults, 0.0, "faults"),
+        bound("allocations a message", allocations, ALLOCATIONS, "allocations"),
+        bound("octets allocated a message", octets, ALLOCATED_OCTETS, "octets"),
+        copied.map(|copied| {
+            Bound::at_most("eight subscribers: deliveries with a copy".to_owned(), copied, 0.0, "copies")
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn disturbed(all: &All, base: &Case) -> Vec<Bound> {
+    let Some(undisturbed) = all.ours(base).and_then(|series| summary(&series.rounds)) else {
+        return Vec::new();
+    };
+    let cases = [
+        ("an observer", Case { observer: true, ..base.clone() }),
+        ("a slow subscriber", Case { slow_subscriber: true, ..base.clone() }),
+        ("CPU hogs", Case { load: Load::Cpu, ..base.clone() }),
+        ("a memory hog", Case { load: Load::Memory, ..base.clone() }),
+    ];
+    let bound = |(with, case): (&str, Case)| {
+        let over = all.ours(&case)?.p99() / undisturbed.p99;
+        Some(Bound::at_most(format!("with {with}: p99 over the undisturbed one"), over, DISTURBED, "x"))
+    };
+    cases.into_iter().filter_map(bound).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::outcome::Outcome;
+    use super::super::plan::{Job, What};
+    use super::*;
+
+    fn series(name: &str, what: What, case: Case, latencies: &[u64]) -> Series {
+        let job = Job { name: name.to_owned(), what, case, samples: latencies.len(), of_rival: None };
+        let outcome = Outcome { latencies: latencies.to_vec(), ..Outcome::default() };
+        Series::of(&job, [&outcome].into_iter()).unwrap()
+    }
+
+    fn verdicts(all: &All, real_time: bool) -> Vec<String> {
+        let options = Options { sizes: vec![1 << 20], ..Options::default() };
+        let place = Place { cores: vec![0, 1], real_time };
+        section(all, &Case::base(1 << 20, 1000), &options, &place).rows.iter().map(|row| row[..2].join(" | ")).collect()
+    }
+
+    #[test]
+    fn a_bound_holds_up_to_its_limit_and_not_beyond() {
+        let base = Case::base(1 << 20, 1000);
+        let futex = || series("floor.futex", What::Futex, base.clone(), &[2000, 2000]);
+        let holds = "1 MB loan: p50 over an empty hand-off | holds".to_owned();
+        let broken = "1 MB loan: p50 over an empty hand-off | DOES NOT HOLD".to_owned();
+        let ours = |p50| series("viaduct", What::Bus, base.clone(), &[p50, p50]);
+        assert!(verdicts(&All(vec![ours(3200), futex()]), true).contains(&holds));
+        assert!(verdicts(&All(vec![ours(3201), futex()]), true).contains(&broken));
+        assert!(
+            verdicts(&All(vec![ours(3200), futex()]), false).iter().all(|verdict| verdict.ends_with("| not judged"))
+        );
+    }
+
+    #[test]
+    fn a_rival_is_judged_by_the_fill_that_it_has_and_one_that_did_not_run_is_left_out() {
+        let base = Case::base(1 << 20, 1000);
+        let copy = Case { fill: Fill::Copy, ..base.clone() };
+        let rival = Case { mode: Mode::Process, ..copy.clone() };
+        let all = All(vec![
+            series("viaduct", What::Bus, copy, &[60_000]),
+            series("ros1.inter", What::Rival(0), rival, &[5_999_000]),
+        ]);
+        let verdicts = verdicts(&all, true);
+        assert!(
+            verdicts.contains(&"1 MB copy: p50 of ros1.inter over ours | DOES NOT HOLD".to_owned()),
+            "{verdicts:?}"
+        );
+        assert!(!verdicts.iter().any(|verdict| verdict.contains("nodelet")), "{verdicts:?}");
+    }
+}

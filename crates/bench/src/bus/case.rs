@@ -1,0 +1,287 @@
+//! What is varied: one base case, and cases that differ from it in one thing.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::sys::Placement;
+
+/// Real-time priority of a publisher's thread.
+const PUBLISHER_PRIORITY: u8 = 50;
+/// Real-time priority of a subscriber's thread: above the publisher's, so that on one core the hand-over is at once.
+const SUBSCRIBER_PRIORITY: u8 = 60;
+
+/// One set of conditions. Its fields are the `params` of its row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Case {
+    pub(super) measure: Measure,
+    pub(super) mode: Mode,
+    pub(super) fill: Fill,
+    pub(super) cores: Cores,
+    pub(super) policy: Policy,
+    /// Octets of a message.
+    pub(super) size: usize,
+    pub(super) subscribers: usize,
+    pub(super) rate_hz: u32,
+    pub(super) load: Load,
+    /// Whether somebody else looks on: an untyped subscriber and a reader of the counters.
+    pub(super) observer: bool,
+    /// Whether another subscriber is too slow.
+    #[serde(skip_serializing_if = "is_no")]
+    pub(super) slow_subscriber: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reliability: Option<Reliability>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_no(value: &bool) -> bool {
+    !*value
+}
+
+/// From where to where the time is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Measure {
+    /// From the publisher to the subscriber.
+    OneWay,
+    /// From the publisher to the subscriber and, on another topic, back to the publisher's component.
+    Rtt,
+}
+
+/// Who runs the subscriber's callback.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Mode {
+    /// The publisher's thread, inside `publish`.
+    Inline,
+    /// A thread of the subscriber's own.
+    Thread,
+    /// A pool of two threads.
+    Pool,
+    /// A task of an async runtime with two threads.
+    Async,
+    /// Another process.
+    Process,
+}
+
+/// Whether filling the buffer is part of what is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Fill {
+    /// It is filled before the stamp.
+    Loan,
+    /// It is filled after the stamp.
+    Copy,
+}
+
+impl Fill {
+    pub(super) const fn label(self) -> &'static str {
+        match self {
+            Self::Loan => "loan",
+            Self::Copy => "copy",
+        }
+    }
+}
+
+/// Where the threads run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Cores {
+    /// All on one core.
+    Same,
+    /// The publisher on one, the subscribers on another.
+    Cross,
+    /// Where the kernel puts them.
+    Free,
+}
+
+/// How the publisher's and the subscribers' threads are scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Policy {
+    /// By the ordinary policy.
+    Other,
+    /// In real time: the publisher with priority 50, the subscribers with 60.
+    Fifo,
+}
+
+/// What else the machine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Load {
+    /// Nothing.
+    None,
+    /// Two threads that calculate.
+    Cpu,
+    /// A thread that copies large memory.
+    Memory,
+}
+
+/// What the ends ask of each other, where it is not "best effort, keep the last five".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Reliability {
+    /// Reliable, keep all.
+    ReliableKeepAll,
+}
+
+impl Case {
+    /// Loan, an executor thread on the publisher's core, real time, one subscriber.
+    pub(super) const fn base(size: usize, rate_hz: u32) -> Self {
+        Self {
+            measure: Measure::OneWay,
+            mode: Mode::Thread,
+            fill: Fill::Loan,
+            cores: Cores::Same,
+            policy: Policy::Fifo,
+            size,
+            subscribers: 1,
+            rate_hz,
+            load: Load::None,
+            observer: false,
+            slow_subscriber: false,
+            reliability: None,
+        }
+    }
+
+    pub(super) fn params(&self) -> Value {
+        // A struct of numbers and names is always a JSON object.
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// Time from one message to the next; none where there is no rate.
+    pub(super) fn period(&self) -> Duration {
+        if self.rate_hz == 0 { Duration::ZERO } else { Duration::from_secs(1) / self.rate_hz }
+    }
+
+    pub(super) fn publisher(&self, cores: &[usize]) -> Placement {
+        let nth_last = if self.cores == Cores::Cross { 1 } else { 0 };
+        self.placement(cores, nth_last, PUBLISHER_PRIORITY)
+    }
+
+    pub(super) fn subscriber(&self, cores: &[usize]) -> Placement {
+        self.placement(cores, 0, SUBSCRIBER_PRIORITY)
+    }
+
+    /// Of the cores that there are the last ones: the first has the most to do for the system.
+    fn placement(&self, cores: &[usize], nth_last: usize, priority: u8) -> Placement {
+        let core = cores.iter().rev().nth(nth_last.min(cores.len().saturating_sub(1)));
+        let cores = if self.cores == Cores::Free { None } else { core };
+        Placement {
+            cores: cores.copied().into_iter().collect(),
+            fifo: (self.policy == Policy::Fifo).then_some(priority),
+        }
+    }
+}
+
+/// What is measured of the bus: the base at each size with both fills and as round trip, and single variations of the
+/// base at one size.
+pub(super) fn of_the_bus(sizes: &[usize], base_size: usize, rate_hz: u32, slow_rate_hz: u32) -> Vec<Case> {
+    let mut cases: Vec<Case> = Vec::new();
+    for measure in [Measure::OneWay, Measure::Rtt] {
+        for fill in [Fill::Loan, Fill::Copy] {
+            cases.extend(sizes.iter().map(|size| Case { measure, fill, ..Case::base(*size, rate_hz) }));
+        }
+    }
+    cases.extend(variations(&Case::base(base_size, rate_hz), slow_rate_hz));
+    let mut once: Vec<Case> = Vec::new();
+    for case in cases {
+        if !once.contains(&case) {
+            once.push(case);
+        }
+    }
+    once
+}
+
+fn variations(base: &Case, slow_rate_hz: u32) -> Vec<Case> {
+    let mut cases = vec![base.clone()];
+    cases.extend([Mode::Inline, Mode::Pool, Mode::Async].map(|mode| Case { mode, ..base.clone() }));
+    cases.extend([Cores::Cross, Cores::Free].map(|cores| Case { cores, ..base.clone() }));
+    let other = Case { policy: Policy::Other, ..base.clone() };
+    let free = Case { cores: Cores::Free, ..other.clone() };
+    cases.extend([other, Case { fill: Fill::Copy, ..free.clone() }, free]);
+    cases.extend([2, 4, 8].map(|subscribers| Case { subscribers, ..base.clone() }));
+    cases.extend([Load::Cpu, Load::Memory].map(|load| Case { load, ..base.clone() }));
+    cases.push(Case { observer: true, ..base.clone() });
+    cases.push(Case { rate_hz: slow_rate_hz, ..base.clone() });
+    cases.push(Case { slow_subscriber: true, ..base.clone() });
+    cases.push(Case { reliability: Some(Reliability::ReliableKeepAll), ..base.clone() });
+    cases
+}
+
+/// Where an empty hand-off is measured: each placement and policy in which the bus and its rivals are.
+pub(super) fn of_the_futex(rate_hz: u32) -> Vec<Case> {
+    let placed = |(cores, policy)| Case { cores, policy, ..Case::base(0, rate_hz) };
+    [
+        (Cores::Same, Policy::Fifo),
+        (Cores::Cross, Policy::Fifo),
+        (Cores::Free, Policy::Fifo),
+        (Cores::Same, Policy::Other),
+        (Cores::Free, Policy::Other),
+    ]
+    .map(placed)
+    .to_vec()
+}
+
+/// Copies of each size on the publisher's core, one after the other.
+pub(super) fn of_memcpy(sizes: &[usize]) -> Vec<Case> {
+    sizes.iter().map(|size| Case { mode: Mode::Inline, fill: Fill::Copy, ..Case::base(*size, 0) }).collect()
+}
+
+/// What is asked of each rival that measures this way: these sizes as in the base, and the base's size as the kernel likes it.
+pub(super) fn of_a_rival(measure: Measure, mode: Mode, sizes: &[usize], base_size: usize, rate_hz: u32) -> Vec<Case> {
+    let of_size = |size: &usize| Case { measure, mode, ..Case::base(*size, rate_hz) };
+    let placed = sizes.iter().map(of_size);
+    let free = Case { cores: Cores::Free, policy: Policy::Other, ..of_size(&base_size) };
+    let loans: Vec<Case> = placed.chain([free]).collect();
+    loans.into_iter().flat_map(|loan| [loan.clone(), Case { fill: Fill::Copy, ..loan }]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: [usize; 2] = [32 << 10, 1 << 20];
+
+    #[test]
+    fn a_row_has_the_parameters_of_the_design() {
+        let keys = |case: &Case| {
+            let params = case.params();
+            let mut keys: Vec<String> = params.as_object().unwrap().keys().cloned().collect();
+            keys.sort_unstable();
+            keys.join(" ")
+        };
+        let base = Case::base(1 << 20, 1000);
+        assert_eq!(keys(&base), "cores fill load measure mode observer policy rate_hz size subscribers");
+        assert!(keys(&Case { slow_subscriber: true, ..base.clone() }).contains("size slow_subscriber"));
+        assert_eq!(base.params()["measure"], "one_way");
+        assert_eq!(Case { mode: Mode::Async, ..base }.params()["mode"], "async");
+    }
+
+    #[test]
+    fn a_variation_differs_from_the_base_in_few_things_and_none_is_there_twice() {
+        let cases = of_the_bus(&SIZES, 1 << 20, 1000, 10);
+        let base = Case::base(1 << 20, 1000).params();
+        for case in &cases {
+            let params = case.params();
+            let differ =
+                params.as_object().unwrap().iter().filter(|(key, value)| base.get(*key) != Some(value)).count();
+            assert!(differ <= 3, "{case:?}");
+            assert_eq!(cases.iter().filter(|other| *other == case).count(), 1, "{case:?}");
+        }
+        assert_eq!(cases.len(), 4 * 2 + 3 + 2 + 3 + 3 + 2 + 4);
+    }
+
+    #[test]
+    fn the_cores_are_the_last_ones() {
+        let cores = [0, 1, 5, 9];
+        let base = Case::base(64, 1000);
+        assert_eq!(base.publisher(&cores), Placement { cores: vec![9], fifo: Some(50) });
+        assert_eq!(base.subscriber(&cores), Placement { cores: vec![9], fifo: Some(60) });
+        let cross = Case { cores: Cores::Cross, policy: Policy::Other, ..base.clone() };
+        assert_eq!(cross.publisher(&cores), Placement { cores: vec![5], fifo: None });
+        assert_eq!(cross.publisher(&[3]), Placement { cores: vec![3], fifo: None });
+        assert_eq!(Case { cores: Cores::Free, ..base }.subscriber(&cores).cores, Vec::<usize>::new());
+    }
+}

@@ -1,0 +1,87 @@
+//! What else the machine does while a case is measured.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+
+use super::case::Load;
+use crate::error::BenchError;
+use crate::floor;
+
+/// Threads that calculate.
+const CPU_HOGS: usize = 2;
+/// Octets that the memory hog copies to and fro: more than the caches hold.
+const MEMORY_OCTETS: usize = 64 << 20;
+/// Octets after which it looks whether it should end.
+const CHUNK_OCTETS: usize = 1 << 20;
+
+/// Threads with the ordinary policy that are in the way until this is dropped.
+pub(super) struct Hogs {
+    stop: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Hogs {
+    pub(super) fn start(load: Load) -> Result<Self, BenchError> {
+        let mut hogs = Self { stop: Arc::default(), threads: Vec::new() };
+        match load {
+            Load::None => {}
+            Load::Cpu => (0..CPU_HOGS).try_for_each(|_| hogs.add(calculate))?,
+            Load::Memory => hogs.add(copy)?,
+        }
+        Ok(hogs)
+    }
+
+    fn add(&mut self, work: fn(&AtomicBool)) -> Result<(), BenchError> {
+        let stop = Arc::clone(&self.stop);
+        self.threads.push(floor::spawn("bench-hog", move || work(&stop))?);
+        Ok(())
+    }
+}
+
+impl Drop for Hogs {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // It has nothing that panics.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn calculate(stop: &AtomicBool) {
+    let mut number = 1_u64;
+    while !stop.load(Ordering::Relaxed) {
+        for _ in 0..1000 {
+            number = black_box(number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
+        }
+    }
+}
+
+fn copy(stop: &AtomicBool) {
+    let (from, mut to) = (vec![1_u8; MEMORY_OCTETS], vec![2_u8; MEMORY_OCTETS]);
+    let chunks = from.chunks(CHUNK_OCTETS).zip(0..).cycle();
+    for (chunk, number) in chunks.take_while(|_| !stop.load(Ordering::Relaxed)) {
+        let start = number * CHUNK_OCTETS;
+        black_box(&mut to[start..start + chunk.len()]).copy_from_slice(black_box(chunk));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hogs_run_until_they_are_dropped() {
+        let _alone = crate::measuring_alone();
+        for (load, threads) in [(Load::None, 0), (Load::Cpu, CPU_HOGS), (Load::Memory, 1)] {
+            let hogs = Hogs::start(load).unwrap();
+            let stop = Arc::downgrade(&hogs.stop);
+            assert_eq!(hogs.threads.len(), threads);
+            assert!(hogs.threads.iter().all(|thread| !thread.is_finished()));
+            drop(hogs);
+            assert!(stop.upgrade().is_none(), "no thread is left");
+        }
+    }
+}

@@ -1,0 +1,462 @@
+//! Bench `bus`: the FastCycle paper's measurement. A publisher sends a message each millisecond, a subscriber takes it; the
+//! latency is the time from the publisher's stamp until the subscriber has touched the first and the last octet.
+//!
+//! *loan*: the buffer is filled before the stamp, so only the hand-over counts. *copy*: the stamp comes first and the
+//! filling counts too. The publisher wakes by absolute deadlines; how late it woke, and the latency from the moment at which
+//! it should have, are rows of their own, so that a late publisher cannot hide a slow one.
+//!
+//! One base case (loan, an executor thread on the publisher's core, real time, 1 MB, one subscriber) is varied in one thing
+//! at a time. Rows, rivals and floors are measured in rounds, each round in another random order, so that a busy minute of
+//! the machine hits all of them.
+//!
+//! ```text
+//! case.rs      the conditions, and which of them are measured
+//! plan.rs      who goes through them, in which order, how long it takes
+//! drive.rs     the bus through one case;  message.rs, load.rs, observer.rs beside it
+//! rivals.rs    other people's programs through one case
+//! outcome.rs   what a round gave;  state.rs keeps it, in a file where the run may be interrupted
+//! series.rs    rounds -> rows;  compare.rs, bounds.rs, charts.rs: rows -> what is shown
+//! ```
+
+mod bounds;
+mod case;
+mod charts;
+mod compare;
+mod drive;
+mod load;
+mod message;
+mod observer;
+mod outcome;
+mod plan;
+mod rivals;
+mod series;
+mod state;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use self::case::{Case, Fill, Measure, Mode};
+use self::outcome::Outcome;
+use self::plan::{Job, Place, What};
+use self::rivals::Rival;
+use self::series::{All, Series};
+use self::state::{Measured, Run};
+use crate::error::BenchError;
+use crate::floor;
+use crate::machine::{COMMIT, Watch};
+use crate::paper::{self, FASTCYCLE_SIZES};
+use crate::progress::say;
+use crate::report::{Beside, Report, Row, octets};
+use crate::sys::{self, Placement};
+
+/// Time from one line of progress to the next.
+const TELL_EVERY: Duration = Duration::from_secs(5);
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Messages of each row.
+    pub samples: usize,
+    /// Messages of the row with the slow rate.
+    pub slow_samples: usize,
+    /// Rounds that they are spread over.
+    pub rounds: usize,
+    /// Messages a second.
+    pub rate_hz: u32,
+    /// Messages a second of the slow row.
+    pub slow_rate_hz: u32,
+    /// Octets of a message, at least 24.
+    pub sizes: Vec<usize>,
+    /// Octets of a message where something else is varied.
+    pub base_size: usize,
+    /// Octets of a message of a rival.
+    pub rival_sizes: Vec<usize>,
+    /// Seed of the orders in which cases take turns, and of the bootstrap.
+    pub seed: u64,
+    /// Folder of the rivals' programs; without one, none runs.
+    pub rivals: Option<PathBuf>,
+    /// File from which an interrupted run goes on, and that is written for it.
+    pub state: Option<PathBuf>,
+    /// Whether the memory of this process is locked, as far as it has the right to.
+    pub lock_memory: bool,
+    /// Time that all takes at most: later rounds are shortened where the first ones took too long.
+    pub limit: Option<Duration>,
+}
+
+impl Default for Options {
+    /// The paper's sizes and rate with 600 messages a row, within four minutes, without rivals.
+    fn default() -> Self {
+        Self {
+            samples: 600,
+            slow_samples: 60,
+            rounds: 5,
+            rate_hz: 1000,
+            slow_rate_hz: 10,
+            sizes: FASTCYCLE_SIZES.to_vec(),
+            base_size: 1 << 20,
+            rival_sizes: vec![32 << 10, 1 << 20, 4 << 20],
+            seed: 1,
+            rivals: None,
+            state: None,
+            lock_memory: true,
+            limit: Some(Duration::from_secs(225)),
+        }
+    }
+}
+
+impl Options {
+    /// The paper's 5000 messages a row, 300 of the slow one.
+    #[must_use]
+    pub fn full() -> Self {
+        Self { samples: 5000, slow_samples: 300, rounds: 10, limit: None, ..Self::default() }
+    }
+
+    fn run(&self) -> Run {
+        let Self { samples, slow_samples, rounds, rate_hz, slow_rate_hz, sizes, base_size, rival_sizes, seed, .. } =
+            self;
+        let options = format!(
+            "{samples} and {slow_samples} messages in {rounds} rounds at {rate_hz} and {slow_rate_hz} Hz of {sizes:?}, \
+             varied at {base_size}, rivals at {rival_sizes:?}, seed {seed}"
+        );
+        Run { commit: COMMIT.to_owned(), options }
+    }
+}
+
+/// Runs the bench.
+///
+/// # Errors
+/// The system gives no threads, or the state file is of another run or cannot be written.
+pub fn run(options: &Options) -> Result<Report, BenchError> {
+    let watch = Watch::start();
+    let mut campaign = Campaign::new(options)?;
+    campaign.measure(usize::MAX)?;
+    Ok(campaign.report(watch))
+}
+
+/// A run on its way.
+struct Campaign<'a> {
+    options: &'a Options,
+    place: Place,
+    rivals: Vec<Rival>,
+    jobs: Vec<Job>,
+    measured: Measured,
+    notes: Vec<String>,
+    started: Instant,
+}
+
+impl<'a> Campaign<'a> {
+    fn new(options: &'a Options) -> Result<Self, BenchError> {
+        let measured = match &options.state {
+            Some(path) => Measured::resume(path, &options.run())?,
+            None => Measured::default(),
+        };
+        let place = Place { cores: sys::cores(), real_time: may_be_real_time() };
+        let mut notes = notes(&place, options.lock_memory);
+        let rivals = options.rivals.as_ref().map(|folder| rivals::start(folder, &mut notes)).unwrap_or_default();
+        notes.extend(rivals.iter().map(|rival| format!("{}: {}; {}", rival.name(), rival.version(), rival.how())));
+        let jobs = plan::jobs(options, &place, &rivals);
+        if measured.len() > 0 {
+            say(&format!("bus: goes on with {} rounds of cases that were measured before", measured.len()));
+        }
+        Ok(Self { options, place, rivals, jobs, measured, notes, started: Instant::now() })
+    }
+
+    fn rounds(&self) -> usize {
+        self.options.rounds.clamp(1, self.options.samples.max(1))
+    }
+
+    /// Measures what is missing, at most so many rounds of cases.
+    fn measure(&mut self, at_most: usize) -> Result<(), BenchError> {
+        let (rounds, mut left, mut told) = (self.rounds(), at_most, None);
+        for round in 0..rounds {
+            let share = self.share_of(round);
+            for job in plan::order(self.jobs.len(), self.options.seed, round) {
+                if left == 0 {
+                    return Ok(());
+                }
+                if round > 0 && self.is_late() {
+                    let told = format!("time was up in round {} of {rounds}: some rows have fewer messages", round + 1);
+                    self.notes.push(told);
+                    return Ok(());
+                }
+                if told.is_none_or(|told: Instant| told.elapsed() >= TELL_EVERY) {
+                    told = Some(Instant::now());
+                    self.tell(round);
+                }
+                left -= usize::from(self.measure_one(job, round, share)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there was something to measure.
+    fn measure_one(&mut self, job: usize, round: usize, share: f64) -> Result<bool, BenchError> {
+        let (job, rounds) = (&self.jobs[job], self.rounds());
+        let key = job.key();
+        let refused = self.measured.of(&key).any(|outcome| outcome.refused.is_some());
+        if refused || self.measured.has(&key, round) {
+            return Ok(false);
+        }
+        let samples = (job.samples_of(round, rounds) as f64 * share).ceil() as usize;
+        let outcome = outcome(job, samples, &self.place, &mut self.rivals)?;
+        self.measured.add(&key, round, outcome)?;
+        Ok(true)
+    }
+
+    /// Which share of its messages a round sends, so that all fits the limit: the rounds so far say how long one takes.
+    fn share_of(&self, round: usize) -> f64 {
+        let Some(limit) = self.options.limit.filter(|_| round > 0) else {
+            return 1.0;
+        };
+        let elapsed = self.started.elapsed().as_secs_f64();
+        let rest = elapsed / round as f64 * (self.rounds() - round) as f64;
+        ((limit.as_secs_f64() - elapsed) / rest).clamp(0.05, 1.0)
+    }
+
+    fn is_late(&self) -> bool {
+        self.options.limit.is_some_and(|limit| self.started.elapsed() >= limit)
+    }
+
+    fn tell(&self, round: usize) {
+        let planned = |job: &Job| -> Duration {
+            (0..self.rounds()).map(|round| job.planned(job.samples_of(round, self.rounds()))).sum()
+        };
+        let planned = self.jobs.iter().map(planned).sum::<Duration>();
+        say(&format!(
+            "bus: round {} of {}, {} of {} cases, {} s of about {} s",
+            round + 1,
+            self.rounds(),
+            self.measured.len(),
+            self.jobs.len() * self.rounds(),
+            self.started.elapsed().as_secs(),
+            planned.as_secs().min(self.options.limit.map_or(u64::MAX, |limit| limit.as_secs()))
+        ));
+    }
+
+    fn report(mut self, watch: Watch) -> Report {
+        self.notes.extend(self.told_by_cases());
+        let of_job = |job: &Job| Series::of(job, self.measured.of(&job.key()));
+        let all = All(self.jobs.iter().filter_map(of_job).collect());
+        let base = self.place.as_possible(&Case::base(self.options.base_size, self.options.rate_hz));
+        let mut report = Report::new("bus", watch, rows(&all), self.notes);
+        report.rows.extend(paper::fastcycle(&self.options.sizes));
+        report.sections = vec![
+            compare::section(&all, &base, &self.options.sizes, self.options.seed),
+            bounds::section(&all, &base, self.options, &self.place),
+        ];
+        report.charts = charts::of(&all, &base, &self.options.sizes);
+        report
+    }
+
+    /// What rivals said of their cases, each thing once.
+    fn told_by_cases(&self) -> BTreeSet<String> {
+        let of_job = |job: &Job| -> Vec<String> {
+            let told = |outcome: &Outcome| match (&outcome.refused, &outcome.note) {
+                (Some(why), _) => Some(format!("{}, {}: {why}", job.name, in_words(&job.case))),
+                (None, Some(note)) => Some(format!("{}: {note}", job.name)),
+                (None, None) => None,
+            };
+            self.measured.of(&job.key()).filter_map(told).collect()
+        };
+        self.jobs.iter().flat_map(of_job).collect()
+    }
+}
+
+/// What tells a rival's cases apart.
+fn in_words(case: &Case) -> String {
+    let params = case.params();
+    let word = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
+    let words = ["measure", "fill", "cores", "policy"].map(word).join(" ");
+    format!("{} {words}", octets(case.size as u64))
+}
+
+fn outcome(job: &Job, samples: usize, place: &Place, rivals: &mut [Rival]) -> Result<Outcome, BenchError> {
+    let Job { case, what, .. } = job;
+    match what {
+        What::Bus => drive::measure(case, samples, &place.cores),
+        What::Futex => futex(case, samples, &place.cores),
+        What::MemcpyHot => memcpy(floor::memcpy_hot, case, samples, &place.cores),
+        What::MemcpyCold => memcpy(floor::memcpy_cold, case, samples, &place.cores),
+        What::Rival(number) => Ok(match rivals.get_mut(*number) {
+            Some(rival) => rival.measure(case, samples),
+            None => Outcome::refused("it does not run"),
+        }),
+    }
+}
+
+fn futex(case: &Case, samples: usize, cores: &[usize]) -> Result<Outcome, BenchError> {
+    let hand_offs = floor::futex(samples, case.period(), &case.publisher(cores), &case.subscriber(cores))?;
+    Ok(Outcome { latencies: hand_offs.latencies, lateness: hand_offs.lateness, ..Outcome::default() })
+}
+
+fn memcpy(
+    copy: fn(usize, usize) -> Vec<f64>,
+    case: &Case,
+    samples: usize,
+    cores: &[usize],
+) -> Result<Outcome, BenchError> {
+    let size = case.size;
+    let copying = floor::spawn_placed("floor-memcpy", &case.publisher(cores), move || copy(size, samples))?;
+    let nanos = |micros: f64| (micros * 1000.0).round() as u64;
+    let latencies = floor::join("floor-memcpy", copying)??.into_iter().map(nanos).collect();
+    Ok(Outcome { latencies, ..Outcome::default() })
+}
+
+/// Whether threads of this process get real-time priority.
+fn may_be_real_time() -> bool {
+    let placement = Placement { cores: Vec::new(), fifo: Some(1) };
+    std::thread::spawn(move || placement.apply().is_ok()).join().unwrap_or(false)
+}
+
+/// What a reader of any run must know.
+fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if !place.real_time {
+        notes.push(
+            "NO REAL-TIME PRIORITY: the kernel refuses SCHED_FIFO, so every row ran with the ordinary policy and no bound \
+             is judged; grant it with `ulimit -r 99` or CAP_SYS_NICE"
+                .to_owned(),
+        );
+    }
+    if lock_memory {
+        notes.push(match sys::lock_memory() {
+            Ok(()) => "the memory of this process is locked (mlockall), so that no page is taken away".to_owned(),
+            Err(cause) => format!("the memory of this process is not locked: {cause}"),
+        });
+    }
+    if !sys::counts_allocations() {
+        notes.push("allocations are not counted: this binary does not install the allocator that counts".to_owned());
+    }
+    notes.push("ours/floor: medians; the floor is an empty futex hand-off in the same place (inline: none), of a copy a hot copy is added, of a round trip it is counted twice".to_owned());
+    notes.push(
+        "ours/paper: means, FastCycle's; its machine was another one (i7-8700T), and it does not say when it stamps"
+            .to_owned(),
+    );
+    notes
+}
+
+/// Ours with what stands beside them, floors, rivals.
+fn rows(all: &All) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for series in &all.0 {
+        let mut row = series.row.clone();
+        if series.what == What::Bus {
+            row.beside = Beside { paper: paper_mean(&series.case), floor: floor_of(all, &series.case), ..row.beside };
+        }
+        rows.push(row);
+        rows.extend(series.more.iter().cloned());
+    }
+    rows
+}
+
+/// What the paper reports of a message of that size.
+fn paper_mean(case: &Case) -> Option<f64> {
+    let measure = case.params()["measure"].clone();
+    let same = |row: &Row| row.name == "paper.fastcycle" && row.params["measure"] == measure;
+    paper::fastcycle(&[case.size]).into_iter().find(same).and_then(|row| row.mean)
+}
+
+/// What the case takes at least: a hand-off where it has one (a round trip has two), a copy where it has one.
+fn floor_of(all: &All, case: &Case) -> Option<f64> {
+    let trips = if case.measure == Measure::Rtt { 2.0 } else { 1.0 };
+    let hand_off = if case.mode == Mode::Inline { 0.0 } else { all.futex(case)?.p50() * trips };
+    let copy = if case.fill == Fill::Copy { all.memcpy(case.size)?.p50() } else { 0.0 };
+    Some(hand_off + copy).filter(|floor| *floor > 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small() -> Options {
+        Options {
+            samples: 6,
+            slow_samples: 2,
+            rounds: 2,
+            slow_rate_hz: 500,
+            sizes: vec![64, 32 << 10],
+            base_size: 32 << 10,
+            // It would be that of all tests.
+            lock_memory: false,
+            ..Options::default()
+        }
+    }
+
+    #[test]
+    fn every_row_of_a_small_run_is_whole() {
+        let _alone = crate::measuring_alone();
+        let report = run(&small()).unwrap();
+        let ours: Vec<&Row> = report.rows.iter().filter(|row| row.name == "viaduct").collect();
+        assert!(ours.len() > 2 * 4 + 10);
+        for row in &ours {
+            let subscribers = row.params["subscribers"].as_u64().unwrap();
+            let sent = if row.params["rate_hz"] == 500 { 2 } else { 6 };
+            assert_eq!(row.n + row.lost.unwrap(), sent * subscribers, "{row:?}");
+            assert!(row.n == 0 || row.min.unwrap() > 0.0, "{row:?}");
+            assert_eq!(row.cost.unwrap().copied, Some(0), "{row:?}");
+        }
+        for part in ["viaduct.lateness", "viaduct.from_tick", "floor.futex", "floor.memcpy_hot", "floor.memcpy_cold"] {
+            assert!(report.rows.iter().any(|row| row.name == part && row.n > 0), "{part}");
+        }
+        let text = report.table();
+        for title in ["Latency, us", "What the path cost", "Paper, ours, rivals, floor", "Bounds", "Floor"] {
+            assert!(text.contains(title), "{title} is missing in {text}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_those_of_the_design_and_what_a_special_case_adds() {
+        let _alone = crate::measuring_alone();
+        let report = run(&Options { rounds: 1, samples: 1, sizes: vec![64], base_size: 64, ..small() }).unwrap();
+        let always = "cores fill load measure mode observer policy rate_hz size subscribers";
+        let more = ["reliability", "slow_subscriber"];
+        for row in report.rows.iter().filter(|row| !row.is_paper()) {
+            let mut names: Vec<&str> =
+                row.params.keys().map(String::as_str).filter(|name| !more.contains(name)).collect();
+            names.sort_unstable();
+            assert_eq!(names.join(" "), always);
+        }
+        let with = |name: &str| {
+            report.rows.iter().filter(|row| row.name == "viaduct" && row.params.contains_key(name)).count()
+        };
+        assert_eq!(more.map(with), [1, 1]);
+    }
+
+    #[test]
+    fn when_time_is_up_each_case_has_had_its_first_round() {
+        let _alone = crate::measuring_alone();
+        let options = Options { sizes: vec![64], base_size: 64, limit: Some(Duration::ZERO), ..small() };
+        let mut campaign = Campaign::new(&options).unwrap();
+        campaign.measure(usize::MAX).unwrap();
+        assert_eq!(campaign.measured.len(), campaign.jobs.len());
+        assert!(campaign.notes.iter().any(|note| note.starts_with("time was up in round 2 of 2")));
+    }
+
+    #[test]
+    fn an_interrupted_run_goes_on_and_gives_the_same_rows() {
+        let _alone = crate::measuring_alone();
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { sizes: vec![64], base_size: 64, state: Some(folder.path().join("state")), ..small() };
+        let mut first = Campaign::new(&options).unwrap();
+        first.measure(7).unwrap();
+        assert_eq!(first.measured.len(), 7);
+        let known = |campaign: &Campaign<'_>| -> Vec<Outcome> {
+            let keys: Vec<String> = campaign.jobs.iter().map(Job::key).collect();
+            keys.iter().flat_map(|key| campaign.measured.of(key).cloned().collect::<Vec<_>>()).collect()
+        };
+        let before = known(&first);
+        drop(first);
+        let mut second = Campaign::new(&options).unwrap();
+        assert_eq!(known(&second), before);
+        second.measure(usize::MAX).unwrap();
+        assert_eq!(second.measured.len(), second.jobs.len() * 2);
+        let after = known(&second);
+        assert!(before.iter().all(|outcome| after.contains(outcome)), "what was measured stays");
+        let names = |report: Report| report.rows.into_iter().map(|row| (row.name, row.params)).collect::<Vec<_>>();
+        let resumed = names(second.report(Watch::start()));
+        assert_eq!(resumed, names(run(&Options { state: None, ..options.clone() }).unwrap()));
+        let other = Options { samples: 7, ..options };
+        assert!(run(&other).unwrap_err().to_string().contains("it is of another run"));
+    }
+}

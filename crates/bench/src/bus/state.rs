@@ -1,0 +1,154 @@
+//! What has been measured, in memory and, so that an interrupted run can go on, in a file: a line that says of which run it
+//! is, then a line for each finished round of a case.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::outcome::Outcome;
+use crate::error::BenchError;
+
+/// Which run it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Run {
+    /// The commit that is measured.
+    pub(super) commit: String,
+    /// What is measured, in words.
+    pub(super) options: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Line {
+    round: usize,
+    case: String,
+    outcome: Outcome,
+}
+
+/// By case and round.
+type Outcomes = BTreeMap<(String, usize), Outcome>;
+
+/// What has been measured.
+#[derive(Debug, Default)]
+pub(super) struct Measured {
+    outcomes: Outcomes,
+    file: Option<(PathBuf, File)>,
+}
+
+impl Measured {
+    /// What the file has of this run, if there is one, and from now on everything also there.
+    pub(super) fn resume(path: &Path, run: &Run) -> Result<Self, BenchError> {
+        let broken = BenchError::system("cannot use the state file");
+        let text = if path.exists() { fs::read_to_string(path).map_err(&broken)? } else { String::new() };
+        let (outcomes, whole) = parse(path, &text, run)?;
+        let mut file = File::options().create(true).append(true).open(path).map_err(&broken)?;
+        // A line that was cut off when the run was is measured again.
+        file.set_len(whole as u64).map_err(&broken)?;
+        if whole == 0 {
+            write_line(&mut file, run).map_err(&broken)?;
+        }
+        Ok(Self { outcomes, file: Some((path.to_owned(), file)) })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.outcomes.len()
+    }
+
+    pub(super) fn has(&self, case: &str, round: usize) -> bool {
+        self.outcomes.contains_key(&(case.to_owned(), round))
+    }
+
+    pub(super) fn add(&mut self, case: &str, round: usize, outcome: Outcome) -> Result<(), BenchError> {
+        let line = Line { round, case: case.to_owned(), outcome };
+        if let Some((_, file)) = &mut self.file {
+            write_line(file, &line).map_err(BenchError::system("cannot write the state file"))?;
+        }
+        self.outcomes.insert((line.case, round), line.outcome);
+        Ok(())
+    }
+
+    /// The rounds of a case, in their order.
+    pub(super) fn of<'a>(&'a self, case: &'a str) -> impl Iterator<Item = &'a Outcome> {
+        let rounds = (case.to_owned(), 0)..=(case.to_owned(), usize::MAX);
+        self.outcomes.range(rounds).map(|(_, outcome)| outcome)
+    }
+}
+
+/// The outcomes, and how many octets of the text are whole lines.
+fn parse(path: &Path, text: &str, run: &Run) -> Result<(Outcomes, usize), BenchError> {
+    let whole = text.rfind('\n').map_or(0, |end| end + 1);
+    let mut lines = text[..whole].lines();
+    let Some(first) = lines.next() else {
+        return Ok((Outcomes::new(), 0));
+    };
+    let refused = |why: String| {
+        BenchError::broken(&format!("cannot go on with {}", path.display()), &format!("{why}; delete it to start anew"))
+    };
+    let known: Run =
+        serde_json::from_str(first).map_err(|problem| refused(format!("it is no state file: {problem}")))?;
+    if known != *run {
+        let (theirs, ours) =
+            (format!("{} ({})", known.commit, known.options), format!("{} ({})", run.commit, run.options));
+        return Err(refused(format!("it is of another run: it has {theirs}, this is {ours}")));
+    }
+    let entry = |text: &str| {
+        let line: Line =
+            serde_json::from_str(text).map_err(|problem| refused(format!("a line is broken: {problem}")))?;
+        Ok(((line.case, line.round), line.outcome))
+    };
+    Ok((lines.map(entry).collect::<Result<_, BenchError>>()?, whole))
+}
+
+fn write_line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(value)?;
+    line.push(b'\n');
+    file.write_all(&line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(commit: &str) -> Run {
+        Run { commit: commit.to_owned(), options: "10 samples".to_owned() }
+    }
+
+    fn outcome(latency: u64) -> Outcome {
+        Outcome { latencies: vec![latency], ..Outcome::default() }
+    }
+
+    #[test]
+    fn what_was_measured_comes_back_and_a_line_that_was_cut_off_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let mut first = Measured::resume(&path, &run("a")).unwrap();
+        for round in [1, 0] {
+            first.add("case", round, outcome(round as u64)).unwrap();
+        }
+        drop(first);
+        let whole = fs::read_to_string(&path).unwrap();
+        fs::write(&path, format!("{whole}{{\"round\":2,\"ca")).unwrap();
+        let mut second = Measured::resume(&path, &run("a")).unwrap();
+        assert_eq!((second.len(), second.has("case", 1), second.has("case", 2)), (2, true, false));
+        second.add("case", 2, outcome(2)).unwrap();
+        let latencies: Vec<u64> = second.of("case").flat_map(|outcome| outcome.latencies.clone()).collect();
+        assert_eq!(latencies, [0, 1, 2]);
+        assert_eq!(Measured::resume(&path, &run("a")).unwrap().len(), 3);
+        assert_eq!(second.of("cas").count() + second.of("case ").count(), 0);
+    }
+
+    #[test]
+    fn a_file_of_another_run_is_refused_and_stays_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        drop(Measured::resume(&path, &run("a")).unwrap());
+        let before = fs::read_to_string(&path).unwrap();
+        let refused = Measured::resume(&path, &run("b")).unwrap_err().to_string();
+        assert!(refused.contains("it is of another run: it has a (10 samples), this is b (10 samples)"), "{refused}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), before);
+        fs::write(&path, "something else\n").unwrap();
+        assert!(Measured::resume(&path, &run("a")).unwrap_err().to_string().contains("it is no state file"));
+    }
+}

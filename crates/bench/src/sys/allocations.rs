@@ -1,0 +1,63 @@
+//! The system's allocator with a count for each thread.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+/// The system's allocator, which counts what each thread asks for. A binary that wants the count in its reports installs it:
+///
+/// ```
+/// #[global_allocator]
+/// static ALLOCATOR: viaduct_bench::CountingAllocator = viaduct_bench::CountingAllocator;
+/// # assert!(Box::new(1) == Box::new(1));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct CountingAllocator;
+
+thread_local! {
+    // Constants without a destructor: reading them allocates nothing, also while a thread begins or ends.
+    static COUNT: Cell<u64> = const { Cell::new(0) };
+    static OCTETS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count(octets: usize) {
+    COUNT.with(|count| count.set(count.get() + 1));
+    OCTETS.with(|sum| sum.set(sum.get() + octets as u64));
+}
+
+// SAFETY: every call is handed to the system's allocator as it came; counting touches no memory that is allocated here.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count(layout.size());
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, octets: usize) -> *mut u8 {
+        count(octets);
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.realloc(memory, layout, octets) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract, which is the same.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// Allocations of this thread so far, and their octets.
+pub(crate) fn allocated() -> (u64, u64) {
+    (COUNT.with(Cell::get), OCTETS.with(Cell::get))
+}
+
+/// Whether the binary has the allocator that counts.
+pub(crate) fn counts_allocations() -> bool {
+    let (before, _) = allocated();
+    drop(std::hint::black_box(Box::new(0_u8)));
+    allocated().0 > before
+}
