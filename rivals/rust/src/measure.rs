@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 
@@ -44,7 +45,8 @@ impl Pool {
             if let Some(free) = self.0.iter().position(|buffer| Arc::strong_count(buffer) == 1) {
                 return &mut self.0[free];
             }
-            thread::yield_now();
+            // To yield is not enough: a thread of a lower priority may have to give a buffer back.
+            thread::sleep(Duration::from_micros(50));
         }
     }
 }
