@@ -173,7 +173,7 @@ struct Bench {
   const Job& job;
   std::size_t number;
   Numbers latencies_ns;
-  ros::Publisher publisher;
+  const ros::Publisher* publisher = nullptr;  // the writer's
 };
 
 /// Publishes; its thread is the program's, as a driver's would be.
@@ -184,7 +184,8 @@ class Writer : public nodelet::Nodelet {
  private:
   void onInit() override {
     auto& node = getNodeHandle();
-    bench_.publisher = node.advertise<Image>(topic_of("there", bench_.number), DEPTH);
+    publisher_ = node.advertise<Image>(topic_of("there", bench_.number), DEPTH);
+    bench_.publisher = &publisher_;
     if (bench_.job.measure == Measure::rtt) {
       answers_ = node.subscribe<Image>(topic_of("back", bench_.number), DEPTH, [this](const ImageConstPtr& image) {
         take(image->data.data(), image->data.size(), bench_.latencies_ns);
@@ -193,6 +194,7 @@ class Writer : public nodelet::Nodelet {
   }
 
   Bench& bench_;
+  ros::Publisher publisher_;
   ros::Subscriber answers_;
 };
 
@@ -230,14 +232,14 @@ Samples run_nodelets(const Job& job, std::size_t number) {
   for (const std::string type : {"rivals/Taker", "rivals/Writer"}) {
     if (!manager.load("/" + type + std::to_string(number), type, {}, {})) throw std::runtime_error("cannot load " + type);
   }
-  wait_for_subscriber(bench.publisher);
+  wait_for_subscriber(*bench.publisher);
   const Pool<ImagePtr> pool(DEPTH + 4, [&] { return image_of(job.size); });
   auto samples = on_a_thread([&] {
     place_others(job, Role::subscriber);
     return publish(job, [&](const Tick& tick) {
       const auto image = pool.lend();
       tick.fill(image->data.data());
-      bench.publisher.publish(image);
+      bench.publisher->publish(image);
     });
   });
   wait_for([&] { return bench.latencies_ns.size() == job.samples; }, SECOND_NS);
