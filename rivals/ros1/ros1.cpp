@@ -41,9 +41,10 @@ int free_port() {
 /// The folder in which ROS writes its logs, removed at the end.
 class Folder {
  public:
-  Folder() : path_(mkdtemp(template_)) {
-    setenv("ROS_HOME", path_, 1);
-    setenv("ROS_LOG_DIR", path_, 1);
+  Folder() : path_("/tmp/viaduct_rivals_" + std::to_string(getpid()) + "_ros1") {
+    std::filesystem::create_directory(path_);
+    setenv("ROS_HOME", path_.c_str(), 1);
+    setenv("ROS_LOG_DIR", path_.c_str(), 1);
   }
 
   ~Folder() {
@@ -52,8 +53,7 @@ class Folder {
   }
 
  private:
-  char template_[32] = "/tmp/viaduct-rivals-ros1-XXXXXX";
-  const char* path_;
+  std::string path_;
 };
 
 /// The master of this run.
