@@ -197,7 +197,7 @@ class Taken {
  private:
   Numbers latencies_ns_;
   std::size_t samples_;
-  std::atomic<std::uint64_t> faults_before_{0};
+  std::atomic<std::uint64_t> faults_before_{page_faults()};
   std::atomic<std::uint64_t> faults_after_{0};
 };
 

@@ -137,10 +137,12 @@ Samples run(dds_entity_t participant, Child& child, const Job& job, std::size_t 
   auto samples = with_child(child, job, number, [&] {
     writer.wait_for_reader();
     place_others(job, Role::transport);
-    return publish(job, [&](const Tick& tick) {
+    auto published = publish(job, [&](const Tick& tick) {
       tick.fill(octets.data());
       writer.write(blob);
     });
+    if (job.measure == Measure::rtt) wait_for([&] { return round_trips_ns.size() == job.samples; }, SECOND_NS);
+    return published;
   });
   if (job.measure == Measure::rtt) samples.latencies_ns = round_trips_ns.all();
   return samples;

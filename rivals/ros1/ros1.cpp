@@ -66,7 +66,7 @@ class Master {
 
   /// Waits until it answers. Call after `ros::init`.
   void wait() {
-    if (!wait_for([] { return ros::master::check(); }, 20 * SECOND_NS)) {
+    if (!wait_for([&] { return ros::master::check() || !process_.is_running(); }, 20 * SECOND_NS) || !ros::master::check()) {
       throw std::runtime_error("rosmaster does not answer: is python3-rosmaster installed?");
     }
   }
@@ -135,10 +135,12 @@ Samples run_inter(Child& child, const Job& job, std::size_t number) {
   auto samples = with_child(child, job, number, [&] {
     wait_for_subscriber(publisher);
     place_others(job, Role::transport);
-    return publish(job, [&](const Tick& tick) {
+    auto published = publish(job, [&](const Tick& tick) {
       tick.fill(image->data.data());
       publisher.publish(*image);
     });
+    if (answers) wait_for([&] { return round_trips_ns.size() == job.samples; }, SECOND_NS);
+    return published;
   });
   if (job.measure == Measure::rtt) samples.latencies_ns = round_trips_ns.all();
   return samples;

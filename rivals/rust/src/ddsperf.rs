@@ -117,3 +117,28 @@ impl Second {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRINTED: &str = "\
+[7] 1.000  vm:6 size 1024 mean 90.0us min 9.0us 50% 90.0us 90% 95.0us 99% 99.0us max 999.0us cnt 9
+[7] 2.000  vm:6 size 1024 mean 20.0us min 10.0us 50% 20.0us 90% 30.0us 99% 40.0us max 50.0us cnt 300
+[7] 2.000  rss:18.3MB vcsw:6623 ivcsw:2004 ddsperf:17%+36%
+[7] ping timed out (total 1 times) ... sending new ping
+[7] 3.000  vm:6 size 1024 mean 24.0us min 12.0us 50% 24.0us 90% 30.0us 99% 48.0us max 60.0us cnt 100
+";
+
+    #[test]
+    fn the_seconds_after_the_first_are_put_together_by_their_counts() {
+        let Summary { summary_us, n, lost, .. } = summary(PRINTED).unwrap();
+        assert_eq!(summary_us, json!({"min": 10.0, "p50": 21.0, "p99": 42.0, "max": 60.0}));
+        assert_eq!((n, lost), (400, 1));
+    }
+
+    #[test]
+    fn output_without_round_trips_is_an_error() {
+        assert!(summary("[7] 1.000  rss:18.3MB vcsw:6623 ivcsw:2004").is_err());
+    }
+}

@@ -332,7 +332,7 @@ fn read(order: &Order, wake: Wake, owner: u32, over: &AtomicBool) -> Result<Take
     let ports = Ports { node: &node, services };
     let taking = Inlet::open(&ports, "there", wake)?;
     let back = (job.measure == Measure::Rtt).then(|| Outlet::open(&ports, "back", wake, job)).transpose()?;
-    let mut taken = Taken { latencies_ns: sys::prefaulted(job.samples), page_faults: 0 };
+    let mut taken = Taken { latencies_ns: sys::prefaulted(job.samples), page_faults: sys::page_faults() };
     sys::place(job, Side::Subscriber).context("cannot place the subscriber")?;
     say("ready");
     while taken.latencies_ns.len() < job.samples {

@@ -189,3 +189,51 @@ pub fn spawn<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'st
 pub fn join<T>(thread: thread::JoinHandle<T>) -> Result<T> {
     thread.join().map_err(|_| anyhow!("a thread of the rival panicked"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::{Cores, Policy};
+
+    fn job(measure: Measure) -> Job {
+        Job {
+            size: 4096,
+            samples: 40,
+            warm_up: 5,
+            period_ns: 100_000,
+            fill: Fill::Copy,
+            cores: Cores::Free,
+            policy: Policy::Other,
+            measure,
+            subscribers: 1,
+        }
+    }
+
+    #[test]
+    fn each_message_that_counts_has_a_latency_and_a_lateness() {
+        for measure in [Measure::OneWay, Measure::Rtt] {
+            let samples = between_threads(&job(measure), || crossbeam_channel::bounded::<Message>(DEPTH)).unwrap();
+            assert_eq!((samples.latencies_ns.len(), samples.lateness_ns.len(), samples.lost), (40, 40, 0));
+            assert!(samples.latencies_ns.iter().all(|latency| *latency > 0));
+        }
+    }
+
+    #[test]
+    fn a_stamp_comes_back_and_none_means_the_warm_up() {
+        let mut data = vec![0; 9];
+        assert_eq!(take(&data), None);
+        write_stamp(&mut data, 1);
+        assert_eq!(read_stamp(&data), 1);
+        assert!(take(&data).is_some());
+    }
+
+    #[test]
+    fn a_pool_lends_the_first_buffer_that_nobody_holds() {
+        let mut pool = Pool::new(2, 8);
+        let first = pool.lend().clone();
+        let second = pool.lend().clone();
+        assert!(!Arc::ptr_eq(&first, &second));
+        drop(first);
+        assert!(!Arc::ptr_eq(pool.lend(), &second));
+    }
+}
