@@ -1,6 +1,5 @@
 //! Cyclone DDS as its own tool measures it: `ddsperf ping` here, `ddsperf pong` in a second process. The tool keeps its
-//! samples to itself and prints a summary each second. A ping follows the pong before it at once: at a given rate large pings
-//! overtake their pongs, which delays both.
+//! samples to itself and prints a summary each second.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -17,6 +16,10 @@ const CONFIG: &str = "<CycloneDDS><Domain><General><Interfaces><NetworkInterface
     <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>\
     <Internal><SocketReceiveBufferSize max=\"10MB\"/></Internal></Domain></CycloneDDS>";
 
+/// Octets up to which pings keep the job's period. At a given rate larger ones overtake their pongs, which delays both: so
+/// each of those follows the pong before it at once.
+const LARGEST_WITH_A_PERIOD: usize = 256 << 10;
+
 /// Seconds that a run takes at least: the tool prints once a second.
 const SHORTEST_S: u64 = 3;
 
@@ -31,13 +34,18 @@ pub fn run(job: &Job) -> Result<Answer> {
     let seconds = (job.samples as u64 * job.period_ns).div_ceil(1_000_000_000).max(SHORTEST_S - 1) + 1;
     let mut pong = start(job, &["-D".to_owned(), (seconds + 2).to_string(), "pong".to_owned()])?;
     std::thread::sleep(Duration::from_millis(300));
-    let ping = ["-D".to_owned(), seconds.to_string(), "ping".to_owned(), "size".to_owned(), job.size.to_string()];
+    let rate =
+        (job.size <= LARGEST_WITH_A_PERIOD).then(|| format!("{}Hz", (1_000_000_000 / job.period_ns.max(1)).max(1)));
+    let mut ping = vec!["-D".to_owned(), seconds.to_string(), "ping".to_owned()];
+    ping.extend(rate.clone());
+    ping.extend(["size".to_owned(), job.size.to_string()]);
     let printed = output(start(job, &ping)?);
     pong.kill()?;
     pong.wait()?;
     let printed = printed?;
     eprint!("{printed}");
-    summary(&printed).map(Answer::Summary)
+    let pings = if rate.is_some() { "pings at the job's rate" } else { "each ping at once after the pong before it" };
+    summary(&printed, pings).map(Answer::Summary)
 }
 
 fn start(job: &Job, arguments: &[String]) -> Result<Child> {
@@ -73,7 +81,7 @@ fn output(mut child: Child) -> Result<String> {
 }
 
 /// Reads the seconds' summaries: the first is the warm-up where there are more.
-fn summary(printed: &str) -> Result<Summary> {
+fn summary(printed: &str, pings: &str) -> Result<Summary> {
     let seconds: Vec<Second> = printed.lines().filter_map(Second::read).collect();
     let counted = if seconds.len() > 1 { &seconds[1..] } else { &seconds[..] };
     let n: u64 = counted.iter().map(|second| second.count).sum();
@@ -88,9 +96,10 @@ fn summary(printed: &str) -> Result<Summary> {
         "max": counted.iter().map(|second| second.max).fold(0.0, f64::max),
     });
     let lost = printed.lines().filter(|line| line.contains("ping timed out")).count() as u64;
-    let note = "one round trip after the other, without a period; ddsperf prints a summary per second: p50 and p99 are \
-        the seconds' means, by their counts";
-    Ok(Summary { summary_us: values, n, lost, note: note.to_owned() })
+    let note = format!(
+        "round trips, {pings}; ddsperf prints a summary per second: p50 and p99 are the seconds' means, by their counts"
+    );
+    Ok(Summary { summary_us: values, n, lost, note })
 }
 
 /// One second's line, in microseconds.
@@ -132,13 +141,13 @@ mod tests {
 
     #[test]
     fn the_seconds_after_the_first_are_put_together_by_their_counts() {
-        let Summary { summary_us, n, lost, .. } = summary(PRINTED).unwrap();
+        let Summary { summary_us, n, lost, .. } = summary(PRINTED, "").unwrap();
         assert_eq!(summary_us, json!({"min": 10.0, "p50": 21.0, "p99": 42.0, "max": 60.0}));
         assert_eq!((n, lost), (400, 1));
     }
 
     #[test]
     fn output_without_round_trips_is_an_error() {
-        assert!(summary("[7] 1.000  rss:18.3MB vcsw:6623 ivcsw:2004").is_err());
+        assert!(summary("[7] 1.000  rss:18.3MB vcsw:6623 ivcsw:2004", "").is_err());
     }
 }
