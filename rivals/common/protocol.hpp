@@ -167,10 +167,17 @@ class Child {
 /// of the job, which tells the topics apart.
 inline Samples with_child(Child& child, const Job& job, std::size_t number, const std::function<Samples()>& publish) {
   child.tell(json{{"job", job}, {"number", number}}.dump());
-  if (child.hear() != "ready") throw std::runtime_error("the second process did not get ready");
-  auto samples = on_a_thread(publish);
+  if (const auto heard = child.hear(); heard != "ready") throw std::runtime_error("the second process " + heard);
+  Samples samples;
+  std::exception_ptr failed;
+  try {
+    samples = on_a_thread(publish);
+  } catch (...) {
+    failed = std::current_exception();
+  }
   child.tell("");
   const auto taken = json::parse(child.hear());
+  if (failed) std::rethrow_exception(failed);
   samples.page_faults += taken.at("page_faults").get<std::uint64_t>();
   if (job.measure == Measure::one_way) taken.at("latencies_ns").get_to(samples.latencies_ns);
   return samples;
@@ -207,11 +214,14 @@ inline void serve_parent(Output& out, const std::function<std::shared_ptr<void>(
     const auto order = json::parse(line);
     const auto job = order.at("job").get<Job>();
     Taken taken(job);
-    {
+    try {
       const auto subscription = subscribe(job, order.at("number").get<std::size_t>(), taken);
       out.line("ready");
       std::getline(std::cin, line);
       wait_for([&] { return taken.is_whole(); }, SECOND_NS);
+    } catch (const std::exception& cause) {
+      out.line(std::string("failed: ") + cause.what());
+      continue;
     }
     out.line(taken.report().dump());
   }

@@ -2,7 +2,7 @@
 //! slices with the loan interface carries the data; the subscriber polls, or an event service wakes it.
 //!
 //! The child gets one line for each job, says `ready` once it is subscribed, and answers an empty line with what it
-//! counted.
+//! counted. Where it fails it says so once, in place of the line that is due.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail};
 use iceoryx2::node::Node;
 use iceoryx2::port::listener::Listener;
 use iceoryx2::port::notifier::Notifier;
@@ -104,11 +104,18 @@ impl Rival {
         let services = format!("job/{}", self.jobs);
         let order = serde_json::to_string(&Order { job: job.clone(), services: services.clone() })?;
         self.tell(&order)?;
-        ensure!(self.hear()? == "ready", "the subscriber did not get ready");
+        let heard = self.hear()?;
+        if heard != "ready" {
+            self.tell("")?;
+            bail!("the subscriber {heard}");
+        }
         let (wake, for_writer) = (self.wake, job.clone());
         let published = measure::join(measure::spawn("publisher", move || write(&for_writer, wake, &services))?)?;
         self.tell("")?;
-        let taken: Taken = serde_json::from_str(&self.hear()?)?;
+        let taken: Taken = {
+            let heard = self.hear()?;
+            serde_json::from_str(&heard).with_context(|| format!("the subscriber {heard}"))?
+        };
         let mut samples = measure::samples(job, published?, taken.latencies_ns);
         samples.page_faults += taken.page_faults;
         Ok(Answer::Samples(samples))
@@ -154,7 +161,9 @@ pub fn subscriber(wake: Wake, owner: u32, mut orders: impl Iterator<Item = std::
         let order: Arc<Order> = Arc::new(serde_json::from_str(&line?)?);
         let over = Arc::new(AtomicBool::new(false));
         let (its_order, its_over) = (order.clone(), over.clone());
-        let reader = measure::spawn("subscriber", move || read(&its_order, wake, owner, &its_over))?;
+        let reader = measure::spawn("subscriber", move || {
+            read(&its_order, wake, owner, &its_over).inspect_err(|cause| say(&format!("failed: {cause:#}")))
+        })?;
         let _empty = orders.next();
         wait(&reader);
         over.store(true, Ordering::Release);
@@ -162,7 +171,9 @@ pub fn subscriber(wake: Wake, owner: u32, mut orders: impl Iterator<Item = std::
             let node = node(owner)?;
             Ports { node: &node, services: &order.services }.notifier("there")?.notify()?;
         }
-        say(&serde_json::to_string(&measure::join(reader)??)?);
+        if let Ok(taken) = measure::join(reader)? {
+            say(&serde_json::to_string(&taken)?);
+        }
     }
     Ok(())
 }
