@@ -1,0 +1,242 @@
+// What the C++ rivals measure with: the clock, exact sleeps, cores and priorities, the publisher's loop.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+namespace rivals {
+
+enum class Fill { loan, copy };
+enum class Cores { same, cross, free };
+enum class Policy { other, fifo };
+enum class Measure { one_way, rtt };
+
+/// One measurement to make, as rivals/README.md describes it.
+struct Job {
+  std::size_t size = 0;         // octets of a message, at least 8
+  std::size_t samples = 0;      // messages that count
+  std::size_t warm_up = 0;      // messages before the first that counts
+  std::uint64_t period_ns = 0;  // from one message to the next
+  Fill fill = Fill::loan;
+  Cores cores = Cores::free;
+  Policy policy = Policy::other;
+  Measure measure = Measure::one_way;
+  std::size_t subscribers = 1;
+};
+
+/// What a job gave.
+struct Samples {
+  std::vector<std::uint64_t> latencies_ns;
+  std::vector<std::uint64_t> lateness_ns;
+  std::uint64_t page_faults = 0;
+  std::string note;
+};
+
+/// Who a thread works for. Transport threads of the publisher's process have its core and the subscriber's priority.
+enum class Role { publisher, transport, subscriber };
+
+inline constexpr std::uint64_t SECOND_NS = 1'000'000'000;
+inline constexpr std::size_t STAMP_OCTETS = 8;
+
+/// The monotonic clock.
+inline std::uint64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * SECOND_NS + static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// Sleeps until that moment of the monotonic clock; returns at once where it has passed.
+inline void sleep_until_ns(std::uint64_t moment) {
+  const timespec time{static_cast<time_t>(moment / SECOND_NS), static_cast<long>(moment % SECOND_NS)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {
+  }
+}
+
+/// Waits until `done`, at most so long; whether it is done.
+inline bool wait_for(const std::function<bool()>& done, std::uint64_t at_most_ns) {
+  const auto deadline = now_ns() + at_most_ns;
+  while (!done() && now_ns() < deadline) sleep_until_ns(now_ns() + 2'000'000);
+  return done();
+}
+
+/// Page faults of this process so far, with those that read no disk.
+inline std::uint64_t page_faults() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
+}
+
+/// The cores that this process had when it was first asked.
+inline const cpu_set_t& cores_at_start() {
+  static const cpu_set_t cores = [] {
+    cpu_set_t found;
+    CPU_ZERO(&found);
+    sched_getaffinity(0, sizeof found, &found);
+    return found;
+  }();
+  return cores;
+}
+
+/// The core that is so many before the last of those that this process may use.
+inline int core_before_last(int before) {
+  for (int core = CPU_SETSIZE - 1; core >= 0; --core) {
+    if (CPU_ISSET(core, &cores_at_start()) && before-- == 0) return core;
+  }
+  throw std::runtime_error("the machine has too few cores");
+}
+
+inline void check(int returned, const char* what) {
+  if (returned != 0) throw std::system_error(errno, std::generic_category(), what);
+}
+
+/// Gives a thread, 0 for the calling one, such a real-time priority; 0 takes it away.
+inline void prioritize(pid_t thread, int priority) {
+  sched_param parameters{};
+  parameters.sched_priority = priority;
+  const int policy = priority > 0 ? SCHED_FIFO : SCHED_OTHER;
+  check(sched_setscheduler(thread, policy, &parameters), "cannot set the scheduling policy");
+}
+
+/// Gives a thread, 0 for the calling one, the cores and the policy that its role has in that job.
+inline void place(const Job& job, Role role, pid_t thread = 0) {
+  cpu_set_t cores = cores_at_start();
+  if (job.cores != Cores::free) {
+    CPU_ZERO(&cores);
+    CPU_SET(core_before_last(job.cores == Cores::cross && role == Role::subscriber ? 1 : 0), &cores);
+  }
+  check(sched_setaffinity(thread, sizeof cores, &cores), "cannot set the cores");
+  prioritize(thread, job.policy == Policy::other ? 0 : role == Role::publisher ? 50 : 60);
+}
+
+/// Places all threads of this process but the calling one: those that a library started.
+inline void place_others(const Job& job, Role role) {
+  const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
+    const auto thread = static_cast<pid_t>(std::stol(entry.path().filename()));
+    if (thread != self) place(job, role, thread);
+  }
+}
+
+/// Numbers whose memory is there already, written by several threads and read when these are done.
+class Numbers {
+ public:
+  explicit Numbers(std::size_t capacity) : values_(capacity, 1) {}
+
+  void push(std::uint64_t value) {
+    const auto at = length_.fetch_add(1, std::memory_order_acq_rel);
+    if (at < values_.size()) values_[at] = value;
+  }
+
+  std::size_t size() const { return std::min(length_.load(std::memory_order_acquire), values_.size()); }
+
+  std::vector<std::uint64_t> all() const { return {values_.begin(), values_.begin() + static_cast<long>(size())}; }
+
+ private:
+  std::vector<std::uint64_t> values_;
+  std::atomic<std::size_t> length_{0};
+};
+
+/// The stamp at the start of a message.
+inline std::uint64_t read_stamp(const std::uint8_t* data) {
+  std::uint64_t stamp;
+  std::memcpy(&stamp, data, STAMP_OCTETS);
+  return stamp;
+}
+
+/// Touches both ends of a message and notes the time since its stamp, but not in the warm-up, where it is 0.
+inline void take(const std::uint8_t* data, std::size_t size, Numbers& latencies_ns) {
+  static_cast<void>(*static_cast<const volatile std::uint8_t*>(data + size - 1));
+  const auto stamp = read_stamp(data);
+  const auto now = now_ns();
+  if (stamp != 0) latencies_ns.push(now - stamp);
+}
+
+/// One message to publish.
+class Tick {
+ public:
+  Tick(const Job& job, const std::vector<std::uint8_t>& content, bool counts)
+      : job_(job), content_(content), counts_(counts), begun_ns_(now_ns()) {}
+
+  std::uint64_t begun_ns() const { return begun_ns_; }
+
+  /// Fills a message and stamps it, in the order that the job wants.
+  void fill(std::uint8_t* data) const {
+    std::memcpy(data, content_.data(), content_.size());
+    asm volatile("" ::"r"(data) : "memory");  // the copy happens here, not behind the stamp
+    const auto stamp = !counts_ ? 0 : job_.fill == Fill::loan ? now_ns() : begun_ns_;
+    std::memcpy(data, &stamp, STAMP_OCTETS);
+  }
+
+ private:
+  const Job& job_;
+  const std::vector<std::uint8_t>& content_;
+  bool counts_;
+  std::uint64_t begun_ns_;
+};
+
+/// Wakes once a period and calls `send`, which fills and sends one message. For a thread of its own.
+template <typename Send>
+Samples publish(const Job& job, Send send) {
+  const std::vector<std::uint8_t> content(job.size, 0x5A);
+  Samples samples;
+  Numbers lateness_ns(job.samples);
+  place(job, Role::publisher);
+  prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  auto deadline = now_ns();
+  for (std::size_t number = 0; number < job.warm_up + job.samples; ++number) {
+    if (number == job.warm_up) {
+      deadline = now_ns();
+      samples.page_faults = page_faults();
+    }
+    deadline += job.period_ns;
+    sleep_until_ns(deadline);
+    const Tick tick(job, content, number >= job.warm_up);
+    if (number >= job.warm_up) lateness_ns.push(tick.begun_ns() - deadline);
+    send(tick);
+  }
+  samples.page_faults = page_faults() - samples.page_faults;
+  samples.lateness_ns = lateness_ns.all();
+  return samples;
+}
+
+/// Buffers whose memory is there already, shared by pointers of that kind. Lends the first that nobody else holds, which
+/// is the one that came back last unless messages pile up: it is still in the cache.
+template <typename Pointer>
+class Pool {
+ public:
+  Pool(std::size_t buffers, const std::function<Pointer()>& make) {
+    for (std::size_t made = 0; made < buffers; ++made) buffers_.push_back(make());
+  }
+
+  const Pointer& lend() const {
+    for (;;) {
+      for (const auto& buffer : buffers_) {
+        if (buffer.use_count() == 1) return buffer;
+      }
+      // To yield is not enough: a thread of a lower priority may have to give a buffer back.
+      sleep_until_ns(now_ns() + 50'000);
+    }
+  }
+
+ private:
+  std::vector<Pointer> buffers_;
+};
+
+}  // namespace rivals
