@@ -7,8 +7,8 @@
 
 mod model;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 
 use model::reference::Reference;
 use model::steps::{Step, steps};
@@ -20,6 +20,9 @@ use viaduct_bus::QosEvent;
 /// Random steps that the whole test takes at least.
 const STEPS_MIN: u64 = 100_000;
 
+/// Threads that share the steps.
+const WALKERS: usize = 2;
+
 /// Steps of one sequence at most.
 const SEQUENCE_STEPS_MAX: usize = 400;
 
@@ -28,17 +31,30 @@ type Met = BTreeMap<&'static str, u64>;
 
 #[test]
 fn the_bus_does_what_the_model_does_for_a_hundred_thousand_steps() {
-    let met = Mutex::new(Met::new());
-    let count = |name| met.lock().unwrap().get(name).copied().unwrap_or_default();
-    while count("steps") < STEPS_MIN {
-        let outcome = runner().run(&steps(SEQUENCE_STEPS_MAX), |steps| take(&steps, &mut met.lock().unwrap()));
+    let mut met = Met::new();
+    std::thread::scope(|scope| {
+        let walkers = [(); WALKERS].map(|()| scope.spawn(walk));
+        for walker in walkers {
+            let more = walker.join().unwrap_or_else(|difference| std::panic::resume_unwind(difference));
+            more.into_iter().for_each(|(name, count)| *met.entry(name).or_default() += count);
+        }
+    });
+    assert!(met["steps"] >= STEPS_MIN);
+    for name in MUST_BE_MET {
+        assert!(met.contains_key(name), "{name}: met by no step, so that nothing is known of it");
+    }
+}
+
+/// Takes this thread's part of the steps.
+fn walk() -> Met {
+    let met = RefCell::new(Met::new());
+    while met.borrow().get("steps").is_none_or(|steps| *steps < STEPS_MIN / WALKERS as u64) {
+        let outcome = runner().run(&steps(SEQUENCE_STEPS_MAX), |steps| take(&steps, &mut met.borrow_mut()));
         if let Err(difference) = outcome {
             panic!("{difference}");
         }
     }
-    for name in MUST_BE_MET {
-        assert!(count(name) > 0, "{name}: met by no step, so that nothing is known of it");
-    }
+    met.into_inner()
 }
 
 /// Runs some sequences, each of its own seed; one that fails is shrunk and written down beside this file.
