@@ -157,12 +157,13 @@ impl Bus {
         let end = Arc::new(PublisherEnd::new(owner, offered, inner.clock.mono()));
         let topic = loop {
             let topic = inner.topic(topic, Some(&wanted), owner)?;
-            match topic.add_publisher(&end) {
+            match topic.add_publisher(&end, &wanted) {
                 Ok(()) => break topic,
                 Err(JoinError::Forgotten) => {}
                 Err(JoinError::Mismatch(reader, mismatch)) => {
                     return Err(refused(&topic, &end.owner, &reader, mismatch));
                 }
+                Err(JoinError::Type(has)) => return Err(other_type(&topic, &has, &wanted, owner)),
             }
         };
         if offered.lease.is_some() {
@@ -218,11 +219,14 @@ impl Bus {
         // Leaves the topics that it has joined where it cannot join all.
         let subscriber = UntypedSubscriber::new(Arc::clone(&subscription), Arc::clone(&self.inner));
         if names::is_name(pattern) {
-            while !self.inner.join(&*self.inner.topic(pattern, wanted, owner)?, &subscription)? {}
+            while !self.inner.join(&*self.inner.topic(pattern, wanted, owner)?, &subscription, wanted)? {}
         } else {
-            for topic in self.inner.register_pattern(&subscription) {
+            let topics = self.inner.register_pattern(&subscription);
+            // Before it joins any: one that is refused gets no sample that it would then lose.
+            topics.iter().try_for_each(|topic| self.inner.check(topic, &subscription))?;
+            for topic in topics {
                 // A topic that was forgotten meanwhile joins the pattern again when it comes back.
-                self.inner.join(&topic, &subscription)?;
+                self.inner.join(&topic, &subscription, None)?;
             }
         }
         if self.inner.closed.load(Ordering::SeqCst) {
@@ -301,12 +305,12 @@ impl Bus {
 }
 
 impl Inner {
-    /// The topic of that name, with the type that is wanted; made where it is new, and added to the patterns that it fits.
+    /// The topic of that name, of the type that is wanted or of none yet; made where it is new, and added to the patterns that it fits.
     fn topic(&self, name: &str, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<Arc<Topic>, OpenError> {
         let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = topics.get(name) {
-            match agree_on_type(known, wanted, owner) {
+            match check_type(known, wanted, owner) {
                 Ok(()) => return Ok(Arc::clone(known)),
                 // A topic that nobody uses may come back with another type.
                 Err(_) if known.forget() => _ = topics.remove(name),
@@ -320,25 +324,44 @@ impl Inner {
             return Err(OpenError::TooManyTopics { topic: name.to_owned() });
         }
         let topic = Arc::new(Topic::new(name));
-        agree_on_type(&topic, wanted, owner)?;
         for subscription in patterns.iter().filter(|reader| names::matches(&reader.pattern, name)) {
             // A new topic has no publisher that could offer too little or keep something.
-            let _ = topic.add_subscription(subscription, self.clock.mono());
+            let _ = topic.add_subscription(subscription, None, self.clock.mono());
         }
         topics.insert(Arc::clone(&topic.name), Arc::clone(&topic));
         Ok(topic)
     }
 
     /// Adds a reader to a topic; false where the topic was forgotten meanwhile.
-    fn join(&self, topic: &Topic, reader: &Arc<Subscription>) -> Result<bool, OpenError> {
-        match topic.add_subscription(reader, self.clock.mono()) {
+    fn join(
+        self: &Arc<Self>,
+        topic: &Topic,
+        reader: &Arc<Subscription>,
+        wanted: Option<&Arc<TypeInfo>>,
+    ) -> Result<bool, OpenError> {
+        match topic.add_subscription(reader, wanted, self.clock.mono()) {
             Ok(()) => {
                 // Here, where no lock is held: an inline reader runs where it is woken.
                 reader.wake();
+                // What publishers kept for it has begun its deadline.
+                if reader.qos.deadline.is_some() {
+                    self.watch.poke(self);
+                }
                 Ok(true)
             }
             Err(JoinError::Forgotten) => Ok(false),
             Err(JoinError::Mismatch(publisher, mismatch)) => Err(refused(topic, &publisher, &reader.owner, mismatch)),
+            Err(JoinError::Type(has)) => {
+                wanted.map_or(Ok(false), |wanted| Err(other_type(topic, &has, wanted, &reader.owner)))
+            }
+        }
+    }
+
+    /// Whether a reader may join a topic, as far as it can be said before it does.
+    fn check(&self, topic: &Topic, reader: &Subscription) -> Result<(), OpenError> {
+        match topic.serves(reader) {
+            Err(JoinError::Mismatch(publisher, mismatch)) => Err(refused(topic, &publisher, &reader.owner, mismatch)),
+            _ => Ok(()),
         }
     }
 
@@ -374,20 +397,22 @@ impl Drop for Inner {
     }
 }
 
-fn agree_on_type(topic: &Topic, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<(), OpenError> {
-    let Some(wanted) = wanted else {
-        return Ok(());
-    };
-    let agreed = topic.type_info.get_or_init(|| Arc::clone(wanted));
-    if agreed.full_name() == wanted.full_name() {
-        return Ok(());
+fn check_type(topic: &Topic, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<(), OpenError> {
+    match (topic.type_info.get(), wanted) {
+        (Some(has), Some(wanted)) if has.full_name() != wanted.full_name() => {
+            Err(other_type(topic, has, wanted, owner))
+        }
+        _ => Ok(()),
     }
-    Err(OpenError::Type {
+}
+
+fn other_type(topic: &Topic, has: &TypeInfo, wants: &TypeInfo, owner: &str) -> OpenError {
+    OpenError::Type {
         topic: topic.name.to_string(),
         component: owner.to_owned(),
-        has: agreed.full_name().to_owned(),
-        wants: wanted.full_name().to_owned(),
-    })
+        has: has.full_name().to_owned(),
+        wants: wants.full_name().to_owned(),
+    }
 }
 
 fn refused(topic: &Topic, publisher: &str, subscriber: &str, mismatch: QosMismatch) -> OpenError {

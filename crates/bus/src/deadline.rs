@@ -32,7 +32,8 @@ impl Deadline {
     /// Notes a sample; whether it is the first, from which on somebody has to watch.
     pub(crate) fn note(&self, now: Mono) -> bool {
         let now = stamp(now);
-        let before = self.last.swap(now, Ordering::AcqRel);
+        // A publisher that was delayed notes an earlier moment than another one has noted.
+        let before = self.last.fetch_max(now, Ordering::AcqRel);
         if before == 0 {
             return true;
         }
@@ -70,7 +71,7 @@ impl Deadline {
         }
         let missed = self.missed_within(stamp(now).saturating_sub(last));
         let after = self.period_nanos.saturating_mul(missed + 1).saturating_add(1);
-        Some(Mono(Duration::from_nanos(last.saturating_add(after))))
+        Some(moment(last.saturating_add(after)))
     }
 
     /// A sample that comes exactly at the end of the period is in time.
@@ -81,7 +82,12 @@ impl Deadline {
 
 /// A moment as a number that is never 0.
 pub(crate) fn stamp(moment: Mono) -> u64 {
-    nanos(moment.0).max(1)
+    nanos(moment.0).saturating_add(1)
+}
+
+/// The moment of a [`stamp`].
+pub(crate) fn moment(stamp: u64) -> Mono {
+    Mono(Duration::from_nanos(stamp.saturating_sub(1)))
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -116,5 +122,23 @@ mod tests {
         deadline.note(at(190));
         deadline.note(at(191));
         assert_eq!((deadline.take_missed(at(192)), deadline.missed(at(192))), (4, 8));
+    }
+
+    #[test]
+    fn a_sample_that_is_noted_late_does_not_turn_back_the_time() {
+        let deadline = Deadline::new(Duration::from_millis(10));
+        deadline.note(at(100));
+        deadline.note(at(110));
+        deadline.note(at(101));
+        assert_eq!(deadline.missed(at(115)), 0, "a sample came at 110");
+    }
+
+    #[test]
+    fn the_moment_zero_is_a_moment_as_any_other() {
+        let deadline = Deadline::new(Duration::from_millis(10));
+        assert!(deadline.note(at(0)));
+        assert_eq!(deadline.next_miss(at(0)), Some(Mono(Duration::from_nanos(10_000_001))));
+        assert_eq!(deadline.missed(at(10)), 0);
+        assert_eq!(deadline.missed(Mono(Duration::from_nanos(10_000_001))), 1);
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use histogram::{AtomicHistogram, Config, Histogram};
+use histogram::{AtomicHistogram, Bucket, Config, Histogram, SparseHistogram};
 use serde::Serialize;
 
 /// Buckets a power of two: a duration is known within 1/64 of itself.
@@ -147,16 +147,16 @@ pub struct Percentiles {
 
 impl Percentiles {
     fn of(histogram: &Histogram, nanos_sum: u64, (nanos_min, nanos_max): (u64, u64)) -> Self {
-        let count: u64 = histogram.as_slice().iter().sum();
+        // The buckets are many and few of them are filled.
+        let filled: Vec<_> = SparseHistogram::from(histogram).iter().collect();
+        let count: u64 = filled.iter().map(Bucket::count).sum();
         if count == 0 {
             return Self::default();
         }
         // A sample may be recorded between the look at the buckets and that at the extremes.
         let within = |nanos: f64| nanos.clamp(nanos_min.min(nanos_max) as f64, nanos_max as f64) / 1_000.0;
-        let middles = || {
-            let filled = histogram.iter().filter(|bucket| bucket.count() > 0);
-            filled.map(|bucket| ((bucket.start() as f64 + bucket.end() as f64) / 2.0, bucket.count()))
-        };
+        let middle = |bucket: &Bucket| ((bucket.start() as f64 + bucket.end() as f64) / 2.0, bucket.count());
+        let middles = || filled.iter().map(middle);
         let mean = nanos_sum as f64 / count as f64;
         let squares: f64 = middles().map(|(nanos, count)| (nanos - mean).powi(2) * count as f64).sum();
         let at = |share: f64| within(nearest_rank(middles(), (share * count as f64).ceil().max(1.0) as u64));

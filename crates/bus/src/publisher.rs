@@ -12,7 +12,7 @@ use viaduct_messages::Message;
 use viaduct_units::{Mono, Now};
 
 use crate::bus::Inner;
-use crate::deadline::{Deadline, stamp};
+use crate::deadline::{Deadline, moment, stamp};
 use crate::encoded::Encoded;
 use crate::events::{EventSlot, Events, QosEvent};
 use crate::meta::{HopName, Meta};
@@ -168,14 +168,15 @@ impl PublisherEnd {
 
     /// Notes a sign of life; whether it had been silent.
     fn show_life(&self, now: Mono) -> bool {
-        self.shown.store(stamp(now), Ordering::SeqCst);
+        // One thread may be later than another one that publishes with it.
+        self.shown.fetch_max(stamp(now), Ordering::SeqCst);
         !self.alive.load(Ordering::SeqCst) && !self.alive.swap(true, Ordering::SeqCst)
     }
 
     /// When it counts as silent if it shows no life.
     pub(crate) fn life_ends(&self, now: Mono) -> Option<Mono> {
         let lease = self.lease().filter(|_| self.is_alive())?;
-        let ends = Mono(Duration::from_nanos(self.shown.load(Ordering::SeqCst))).plus(lease + Duration::from_nanos(1));
+        let ends = moment(self.shown.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1));
         Some(ends.max(now))
     }
 

@@ -79,7 +79,8 @@ pub struct Qos {
     /// Whether late subscribers get earlier samples.
     pub durability: Durability,
     /// Longest time between two samples: a publisher promises it, a subscriber expects it. It counts from the first sample
-    /// on. A missed one is an event and is counted, at either end.
+    /// on, for a late subscriber from what was kept for it; a sample for which a queue has no room has come in time. A
+    /// missed one is an event and is counted, at either end.
     #[serde(rename = "deadline_s", skip_serializing_if = "Option::is_none", serialize_with = "maybe_seconds")]
     pub deadline: Option<Duration>,
     /// Of a publisher: how long a sample is worth being delivered. An older one is not, and is counted.

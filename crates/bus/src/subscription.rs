@@ -1,7 +1,7 @@
 //! The shared middle of a subscription: publishers push, one reader pops.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -64,17 +64,25 @@ pub(crate) struct Account {
     latency: OnceLock<Latency>,
     /// Drops of the topic, those of subscriptions that have ended included.
     topic_dropped: Arc<Total>,
+    /// Of an observer: what it misses counts here and nowhere else.
+    missed: Option<Arc<Total>>,
     pub(crate) deadline: Option<Deadline>,
 }
 
 impl Account {
     /// The account of a subscription at a topic whose drops are counted in `dropped`.
-    pub(crate) fn new(qos: &Qos, dropped: &Arc<Total>) -> Arc<Self> {
-        let deadline = qos.deadline.map(Deadline::new);
-        Arc::new(Self { topic_dropped: Arc::clone(dropped), deadline, ..Self::default() })
+    pub(crate) fn new(subscription: &Subscription, dropped: &Arc<Total>) -> Arc<Self> {
+        let deadline = subscription.qos.deadline.map(Deadline::new);
+        let missed = (subscription.role == Role::Observer).then(|| Arc::clone(&subscription.missed));
+        Arc::new(Self { topic_dropped: Arc::clone(dropped), missed, deadline, ..Self::default() })
     }
 
+    /// Counts a sample that the subscriber does not get.
     pub(crate) fn count_drop(&self, reason: DropReason) {
+        if let Some(missed) = &self.missed {
+            missed.add(1);
+            return;
+        }
         self.dropped[reason as usize].add(1);
         self.topic_dropped.add(1);
     }
@@ -179,8 +187,8 @@ pub(crate) struct Subscription {
     pub(crate) qos: Qos,
     pub(crate) role: Role,
     pub(crate) events: EventSlot,
-    /// Samples that made room although nobody had taken them; of an observer they are counted here only.
-    missed: AtomicU64,
+    /// What an observer did not see, of all its topics.
+    missed: Arc<Total>,
     /// Holds accounts and no ends, which would keep this subscription.
     queue: Queue<Queued>,
     /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
@@ -207,7 +215,7 @@ impl Subscription {
             qos,
             role,
             events: EventSlot::default(),
-            missed: AtomicU64::new(0),
+            missed: Arc::default(),
             queue: Queue::new(qos.depth()),
             group: OnceLock::new(),
             reader: AtomicWaker::new(),
@@ -241,16 +249,13 @@ impl Subscription {
         if !overwrites {
             return Err(left_out);
         }
-        match self.role {
-            Role::Reader => left_out.account.count_drop(DropReason::Overwritten),
-            Role::Observer => _ = self.missed.fetch_add(1, Ordering::Relaxed),
-        }
+        left_out.account.count_drop(DropReason::Overwritten);
         Ok(())
     }
 
     /// Samples that an observer did not see.
     pub(crate) fn missed(&self) -> u64 {
-        self.missed.load(Ordering::Relaxed)
+        self.missed.value()
     }
 
     /// Puts a sample into the queue and waits for room; gives it back when there was none in time.
@@ -318,9 +323,7 @@ impl Subscription {
     /// Counts what nobody will take any more.
     pub(crate) fn discard(&self) {
         while let Some(sample) = self.pop() {
-            if self.role == Role::Reader {
-                sample.account.count_drop(DropReason::Closed);
-            }
+            sample.account.count_drop(DropReason::Closed);
         }
     }
 

@@ -12,7 +12,7 @@ use crate::events::QosEvent;
 use crate::latency::Latency;
 use crate::pool::Pool;
 use crate::publisher::PublisherEnd;
-use crate::qos::{Durability, QosMismatch};
+use crate::qos::{Durability, QosMismatch, Reliability};
 use crate::sample::{BodyPool, BodyRef};
 use crate::stats::{TopicSnapshot, Total};
 use crate::subscription::{Account, DropReason, End, Role, Subscription};
@@ -20,7 +20,7 @@ use crate::type_info::TypeInfo;
 
 pub(crate) struct Topic {
     pub(crate) name: Arc<str>,
-    /// Set by the first publisher or typed subscriber.
+    /// Set by the first publisher or typed subscriber that joins.
     pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
     pub(crate) pool: Pool,
     pub(crate) bodies: Arc<BodyPool>,
@@ -51,6 +51,8 @@ pub(crate) enum JoinError {
     Forgotten,
     /// The other end, and the policy that does not fit.
     Mismatch(Arc<str>, QosMismatch),
+    /// The type that the topic got meanwhile.
+    Type(Arc<TypeInfo>),
 }
 
 impl Topic {
@@ -85,8 +87,11 @@ impl Topic {
         // From here on nobody waits for the sample.
         let now = body.meta.published;
         self.note_interval(now);
-        let first = self.readers.load().iter().filter_map(|end| end.account.deadline.as_ref()).any(|one| one.note(now));
-        (full, first)
+        let readers = self.readers.load();
+        let deadlines = readers.iter().filter_map(|end| end.account.deadline.as_ref());
+        // Each notes it, also after one that begins.
+        let begun = deadlines.filter(|deadline| deadline.note(now)).count();
+        (full, begun > 0)
     }
 
     fn note_interval(&self, now: Mono) {
@@ -105,8 +110,8 @@ impl Topic {
         self.readers.load_full()
     }
 
-    /// Adds a publisher, if it serves every reader.
-    pub(crate) fn add_publisher(&self, publisher: &Arc<PublisherEnd>) -> Result<(), JoinError> {
+    /// Adds a publisher of that type, if it serves every reader.
+    pub(crate) fn add_publisher(&self, publisher: &Arc<PublisherEnd>, wanted: &Arc<TypeInfo>) -> Result<(), JoinError> {
         let mut ends = self.lock();
         if ends.forgotten {
             return Err(JoinError::Forgotten);
@@ -115,6 +120,7 @@ impl Topic {
             let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&reader.owner), mismatch);
             publisher.qos.serves(&reader.qos).map_err(mismatch)?;
         }
+        self.agree_on_type(Some(wanted))?;
         ends.publishers.push(Arc::clone(publisher));
         drop(ends);
         self.tell_liveliness();
@@ -129,16 +135,19 @@ impl Topic {
     /// Adds a reader, if every publisher serves it; one that asked for transient local first gets what is kept.
     ///
     /// The lock makes this one step for publishers: nothing is kept twice or missed in between. The caller wakes the reader.
-    pub(crate) fn add_subscription(&self, subscription: &Arc<Subscription>, now: Mono) -> Result<(), JoinError> {
+    pub(crate) fn add_subscription(
+        &self,
+        subscription: &Arc<Subscription>,
+        wanted: Option<&Arc<TypeInfo>>,
+        now: Mono,
+    ) -> Result<(), JoinError> {
         let ends = self.lock();
         if ends.forgotten {
             return Err(JoinError::Forgotten);
         }
-        for publisher in &ends.publishers {
-            let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&publisher.owner), mismatch);
-            publisher.qos.serves(&subscription.qos).map_err(mismatch)?;
-        }
-        let account = Account::new(&subscription.qos, &self.dropped);
+        ends.serve(subscription)?;
+        self.agree_on_type(wanted)?;
+        let account = Account::new(subscription, &self.dropped);
         let end = End { subscription: Arc::clone(subscription), account };
         if subscription.qos.durability == Durability::TransientLocal {
             give_kept(&ends.publishers, &end, now);
@@ -149,6 +158,21 @@ impl Topic {
         readers.insert(at, end);
         self.readers.store(Arc::new(readers));
         Ok(())
+    }
+
+    /// Whether every publisher serves a reader that wants to join.
+    pub(crate) fn serves(&self, subscription: &Subscription) -> Result<(), JoinError> {
+        self.lock().serve(subscription)
+    }
+
+    /// Sets the type where it is not known yet. Called by those who join, and by nobody who is refused.
+    fn agree_on_type(&self, wanted: Option<&Arc<TypeInfo>>) -> Result<(), JoinError> {
+        let Some(wanted) = wanted else {
+            return Ok(());
+        };
+        let agreed = self.type_info.get_or_init(|| Arc::clone(wanted));
+        let same = agreed.full_name() == wanted.full_name();
+        if same { Ok(()) } else { Err(JoinError::Type(Arc::clone(agreed))) }
     }
 
     pub(crate) fn remove_subscription(&self, subscription: &Arc<Subscription>) {
@@ -228,10 +252,31 @@ impl Topic {
     }
 }
 
+impl Ends {
+    fn serve(&self, subscription: &Subscription) -> Result<(), JoinError> {
+        for publisher in &self.publishers {
+            let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&publisher.owner), mismatch);
+            publisher.qos.serves(&subscription.qos).map_err(mismatch)?;
+        }
+        Ok(())
+    }
+}
+
 /// Pushes a sample to these readers; gives back those that must not miss it and have no room.
 fn push_to(readers: &[End], body: &BodyRef) -> Vec<End> {
-    let full = |end: &&End| end.subscription.push(end.queued(body)).is_err();
-    readers.iter().filter(full).cloned().collect()
+    readers.iter().filter(|end| !push_or_lose(end, body)).cloned().collect()
+}
+
+/// Pushes a sample to a reader; false where it has no room and must not miss it.
+fn push_or_lose(end: &End, body: &BodyRef) -> bool {
+    let Err(refused) = end.subscription.push(end.queued(body)) else {
+        return true;
+    };
+    let may_miss = end.subscription.qos.reliability == Reliability::BestEffort;
+    if may_miss {
+        refused.account.count_drop(DropReason::QueueFull);
+    }
+    may_miss
 }
 
 /// Gives a late reader what the publishers keep, in the order of publishing, as much as its own depth takes.
@@ -244,6 +289,9 @@ fn give_kept(publishers: &[Arc<PublisherEnd>], end: &End, now: Mono) {
         if let Err(refused) = end.subscription.enqueue(end.queued(body)) {
             refused.account.count_drop(DropReason::QueueFull);
         }
+    }
+    if let Some(deadline) = end.account.deadline.as_ref().filter(|_| !kept.is_empty()) {
+        deadline.note(now);
     }
 }
 
