@@ -23,9 +23,10 @@ const ALLOCATED_OCTETS: f64 = 4096.0;
 const DISTURBED: f64 = 2.0;
 
 /// How many times ours a rival takes at least, at p50 and at p99, with the base's size, threads and cores.
-const RIVALS: [(&str, f64, Option<f64>); 9] = [
+const RIVALS: [(&str, f64, Option<f64>); 10] = [
     ("ros1.nodelet", 10.0, None),
     ("fastcycle.model", 10.0, None),
+    ("fastcycle.model_sleep", 10.0, None),
     ("ros1.inter", 100.0, None),
     ("iceoryx2.event", 1.0, Some(1.0)),
     ("crossbeam", 1.0, Some(1.0)),

@@ -30,6 +30,9 @@ pub(super) struct Case {
     /// Whether another subscriber is too slow.
     #[serde(skip_serializing_if = "is_no")]
     pub(super) slow_subscriber: bool,
+    /// Whether a loan is filled between its tick and its stamp, and not before its tick.
+    #[serde(skip_serializing_if = "is_no")]
+    pub(super) just_filled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reliability: Option<Reliability>,
 }
@@ -69,7 +72,7 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fill {
-    /// It is filled before the stamp.
+    /// It is filled before the stamp: before the tick, where nothing else is said.
     Loan,
     /// It is filled after the stamp.
     Copy,
@@ -141,6 +144,7 @@ impl Case {
             load: Load::None,
             observer: false,
             slow_subscriber: false,
+            just_filled: false,
             reliability: None,
         }
     }
@@ -206,6 +210,7 @@ fn variations(base: &Case, slow_rate_hz: u32) -> Vec<Case> {
     cases.push(Case { observer: true, ..base.clone() });
     cases.push(Case { rate_hz: slow_rate_hz, ..base.clone() });
     cases.push(Case { slow_subscriber: true, ..base.clone() });
+    cases.push(Case { just_filled: true, ..base.clone() });
     cases.push(Case { reliability: Some(Reliability::ReliableKeepAll), ..base.clone() });
     cases
 }
@@ -270,7 +275,7 @@ mod tests {
             assert!(differ <= 3, "{case:?}");
             assert_eq!(cases.iter().filter(|other| *other == case).count(), 1, "{case:?}");
         }
-        assert_eq!(cases.len(), 4 * 2 + 3 + 2 + 3 + 3 + 2 + 4);
+        assert_eq!(cases.len(), 4 * 2 + 3 + 2 + 3 + 3 + 2 + 5);
     }
 
     #[test]

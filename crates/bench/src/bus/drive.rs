@@ -12,7 +12,7 @@ use viaduct_messages::foxglove::PointCloud;
 
 use super::case::{Case, Fill, Measure, Mode, Reliability};
 use super::load::Hogs;
-use super::message::{HEADER_OCTETS, Header, Log, Note, ThreadCosts, room};
+use super::message::{HEADER_OCTETS, Header, Log, Note, ThreadCosts, room, stamp};
 use super::observer::Observer;
 use super::outcome::{Counts, Outcome};
 use crate::error::BenchError;
@@ -60,7 +60,7 @@ fn qos(case: &Case) -> Qos {
 /// node has for observers.
 fn open(bus: &Bus, topic: &str, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
     let readers = case.subscribers + usize::from(case.slow_subscriber);
-    let buffers = readers * (qos(case).depth().min(BUFFERS_MAX) + 1) + 1 + 2 * OBSERVERS_MAX;
+    let buffers = readers * (qos(case).depth().min(BUFFERS_MAX) + 1) + 2 + 2 * OBSERVERS_MAX;
     let size = PoolSize::new(buffers, case.size.max(HEADER_OCTETS));
     bus.size_pool(topic, size).map_err(BenchError::part("cannot make the pool"))?;
     bus.publisher(topic, qos(case), "writer").map_err(BenchError::part("cannot open the topic"))
@@ -93,39 +93,57 @@ fn publish_all(publisher: &Publisher<PointCloud>, case: &Case, samples: usize) -
     let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
     let start = sys::monotonic();
     for number in 1..=WARM_UP {
-        sys::sleep_until(start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0));
-        publish_one(publisher, case.fill, &content, Duration::ZERO, 0)?;
+        let tick = start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0);
+        publish_one(publisher, case, &content, Tick { moment: tick, number: 0 })?;
     }
     // Getting memory takes longer than a period; what counts starts in time.
     let mut tick = sys::monotonic();
     let before = ThreadUsage::now();
     for number in 1..=samples as u64 {
         tick += case.period();
-        sys::sleep_until(tick);
-        lateness.push(nanos(sys::monotonic().saturating_sub(tick)));
-        places.push(publish_one(publisher, case.fill, &content, tick, number)?);
+        let sent = publish_one(publisher, case, &content, Tick { moment: tick, number })?;
+        lateness.push(nanos(sent.woke.saturating_sub(tick)));
+        places.push(sent.place);
     }
     let cost = ThreadUsage::now().since(before);
     Ok(Written { lateness, places, cost, thread: std::thread::current().id() })
 }
 
-/// Sends a message; the address of its first octet.
-fn publish_one(
-    publisher: &Publisher<PointCloud>,
-    fill: Fill,
-    content: &[u8],
-    tick: Duration,
+/// When a message is to be sent, and which one it is.
+#[derive(Clone, Copy)]
+struct Tick {
+    moment: Duration,
     number: u64,
-) -> Result<usize, BenchError> {
-    let before = sys::monotonic();
+}
+
+struct Sent {
+    woke: Duration,
+    /// Address of its first octet.
+    place: usize,
+}
+
+/// Sleeps until the tick and sends a message.
+fn publish_one(publisher: &Publisher<PointCloud>, case: &Case, content: &[u8], tick: Tick) -> Result<Sent, BenchError> {
+    let made = || filled(publisher, content, tick);
+    // A loan is full when its tick comes; what is left to do is to stamp it and to hand it over.
+    let ahead = (case.fill == Fill::Loan && !case.just_filled).then(made).transpose()?;
+    sys::sleep_until(tick.moment);
+    let woke = sys::monotonic();
+    let mut cloud = ahead.map_or_else(made, Ok)?;
+    let stamped = if case.fill == Fill::Loan { sys::monotonic() } else { woke };
+    stamp(&mut cloud, stamped);
+    let place = cloud.data.as_ptr().addr();
+    // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
+    let _ = publisher.publish(cloud);
+    Ok(Sent { woke, place })
+}
+
+/// A message in a loaned buffer.
+fn filled(publisher: &Publisher<PointCloud>, content: &[u8], tick: Tick) -> Result<PointCloud, BenchError> {
     let mut buffer = publisher.loan(content.len()).map_err(BenchError::part("cannot lend a buffer"))?;
     black_box(&mut buffer[..]).copy_from_slice(black_box(content));
-    let stamp = if fill == Fill::Loan { sys::monotonic() } else { before };
-    Header { stamp_ns: nanos(stamp), tick_ns: nanos(tick), number }.write(&mut buffer);
-    let address = buffer.as_ptr().addr();
-    // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
-    let _ = publisher.publish(PointCloud { data: buffer.freeze(), ..PointCloud::default() });
-    Ok(address)
+    Header { tick_ns: nanos(tick.moment), number: tick.number }.write(&mut buffer);
+    Ok(PointCloud { data: buffer.freeze(), ..PointCloud::default() })
 }
 
 /// The subscribers of a case.
@@ -146,7 +164,7 @@ struct Responder {
 impl Responder {
     fn answer(&mut self, sample: &Sample<PointCloud>) {
         let number = Header::read(&sample.data).map_or(0, |header| header.number);
-        let answer = PointCloud { data: sample.data.clone(), ..PointCloud::default() };
+        let answer = PointCloud { data: sample.data.clone(), timestamp: sample.timestamp, ..PointCloud::default() };
         // As for the message itself.
         let _ = self.back.publish_from(sample.meta(), answer);
         if number > 0 {
@@ -262,7 +280,7 @@ impl Reader {
         }
         let executor = executor(case, "bench-reader", cores)?;
         let mut builder = GroupBuilder::<Log>::new(bus);
-        builder.on(subscriber, |log, sample, _| log.take(&sample.data));
+        builder.on(subscriber, |log, sample, _| log.take(&sample));
         built(builder.build("reader", log, &executor, timers, |_| {})).map(Self::Callback)
     }
 
@@ -271,7 +289,7 @@ impl Reader {
         let runtime = placed(placement, start)?.map_err(BenchError::system("cannot start the runtime"))?;
         let task = runtime.spawn(async move {
             while let Some(sample) = subscriber.recv().await {
-                log.take(&sample.data);
+                log.take(&sample);
             }
             log
         });

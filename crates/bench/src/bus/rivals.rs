@@ -66,6 +66,7 @@ const ENTRIES: &[Entry] = &[
     one_way("cyclonedds.one_way", "bin/cyclonedds", &[]),
     Entry { measure: Measure::Rtt, ..one_way("cyclonedds.ddsperf", COLLECTION, &["cyclonedds.ddsperf"]) },
     one_way("fastcycle.model", "bin/fastcycle", &[]),
+    one_way("fastcycle.model_sleep", "bin/fastcycle", &["--sleep-us", "100"]),
     one_way("ros1.inter", "bin/ros1", &["inter"]),
     one_way("ros1.nodelet", "bin/ros1", &["nodelet"]),
 ];
