@@ -30,7 +30,7 @@ pub(super) struct Case {
     /// Whether another subscriber is too slow.
     #[serde(skip_serializing_if = "is_no")]
     pub(super) slow_subscriber: bool,
-    /// Whether a loan is filled between its tick and its stamp, and not before its tick.
+    /// Whether a loan is filled by the publisher between its tick and its stamp, and not by another thread before its tick.
     #[serde(skip_serializing_if = "is_no")]
     pub(super) just_filled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -164,6 +164,12 @@ impl Case {
         self.placement(cores, nth_last, PUBLISHER_PRIORITY)
     }
 
+    /// Where a thread runs that fills loans: not on the publisher's core, where there is another one.
+    pub(super) fn filler(&self, cores: &[usize]) -> Placement {
+        let publisher = self.publisher(cores).cores;
+        Placement { cores: cores.iter().copied().filter(|core| !publisher.contains(core)).collect(), fifo: None }
+    }
+
     pub(super) fn subscriber(&self, cores: &[usize]) -> Placement {
         self.placement(cores, 0, SUBSCRIBER_PRIORITY)
     }
@@ -286,6 +292,7 @@ mod tests {
         assert_eq!(base.subscriber(&cores), Placement { cores: vec![9], fifo: Some(60) });
         let cross = Case { cores: Cores::Cross, policy: Policy::Other, ..base.clone() };
         assert_eq!(cross.publisher(&cores), Placement { cores: vec![5], fifo: None });
+        assert_eq!((base.filler(&cores).cores, cross.filler(&cores).cores), (vec![0, 1, 5], vec![0, 1, 9]));
         assert_eq!(cross.publisher(&[3]), Placement { cores: vec![3], fifo: None });
         assert_eq!(Case { cores: Cores::Free, ..base }.subscriber(&cores).cores, Vec::<usize>::new());
     }

@@ -1,12 +1,13 @@
 //! Drives the bus through one case: the only place here, beside the observer, that knows the bus.
 
 use std::hint::black_box;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use viaduct_bus::{
-    Bus, CallbackGroup, Executor, GroupBuilder, OBSERVERS_MAX, PoolSize, Priority, Publisher, Qos, Sample, Scheduling,
-    SchedulingPolicy, Subscriber, Timers, TooManyGroups,
+    Bus, CallbackGroup, Executor, GroupBuilder, Loan, OBSERVERS_MAX, PoolSize, Priority, Publisher, Qos, Sample,
+    Scheduling, SchedulingPolicy, Subscriber, Timers, TooManyGroups,
 };
 use viaduct_messages::foxglove::PointCloud;
 
@@ -80,33 +81,108 @@ struct Written {
 }
 
 fn publish(bus: &Bus, case: &Case, samples: usize, cores: &[usize]) -> Result<Written, BenchError> {
-    let (publisher, own) = (open(bus, TOPIC, case)?, case.clone());
-    let work = move || publish_all(&publisher, &own, samples);
+    let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
+    let filler = (case.fill == Fill::Loan && !case.just_filled)
+        .then(|| Filler::start(content.clone(), &case.filler(cores)))
+        .transpose()?;
+    let writer = Writer { publisher: open(bus, TOPIC, case)?, fill: case.fill, content, filler };
+    let period = case.period();
+    let work = move || writer.publish_all(samples, period);
     let thread = floor::spawn_placed("bench-publisher", &case.publisher(cores), work)?;
     floor::join("bench-publisher", thread)??
 }
 
+/// Fills buffers on another core than the publisher's.
+struct Filler {
+    empty: SyncSender<Loan>,
+    full: Receiver<Loan>,
+}
+
+impl Filler {
+    /// The thread ends with this.
+    fn start(content: Vec<u8>, placement: &Placement) -> Result<Self, BenchError> {
+        let (empty, to_fill) = sync_channel::<Loan>(1);
+        let (filled, full) = sync_channel(1);
+        let work = move || {
+            for mut buffer in to_fill {
+                fill(&mut buffer, &content);
+                if filled.send(buffer).is_err() {
+                    return;
+                }
+            }
+        };
+        floor::spawn_placed("bench-filler", placement, work)?;
+        Ok(Self { empty, full })
+    }
+}
+
+fn fill(buffer: &mut [u8], content: &[u8]) {
+    black_box(buffer).copy_from_slice(black_box(content));
+}
+
 /// The publisher's thread.
-fn publish_all(publisher: &Publisher<PointCloud>, case: &Case, samples: usize) -> Result<Written, BenchError> {
-    sys::exact_timers();
-    let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
-    let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
-    let start = sys::monotonic();
-    for number in 1..=WARM_UP {
-        let tick = start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0);
-        publish_one(publisher, case, &content, Tick { moment: tick, number: 0 })?;
+struct Writer {
+    publisher: Publisher<PointCloud>,
+    fill: Fill,
+    content: Vec<u8>,
+    /// Who fills loans before their tick, where that is what is measured.
+    filler: Option<Filler>,
+}
+
+impl Writer {
+    fn publish_all(&self, samples: usize, period: Duration) -> Result<Written, BenchError> {
+        sys::exact_timers();
+        let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
+        let start = sys::monotonic();
+        for number in 1..=WARM_UP {
+            let moment = start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0);
+            self.publish_one(Tick { moment, number: 0 })?;
+        }
+        // Getting memory takes longer than a period; what counts starts in time.
+        let mut moment = sys::monotonic();
+        let before = ThreadUsage::now();
+        for number in 1..=samples as u64 {
+            moment += period;
+            let sent = self.publish_one(Tick { moment, number })?;
+            lateness.push(nanos(sent.woke.saturating_sub(moment)));
+            places.push(sent.place);
+        }
+        let cost = ThreadUsage::now().since(before);
+        Ok(Written { lateness, places, cost, thread: std::thread::current().id() })
     }
-    // Getting memory takes longer than a period; what counts starts in time.
-    let mut tick = sys::monotonic();
-    let before = ThreadUsage::now();
-    for number in 1..=samples as u64 {
-        tick += case.period();
-        let sent = publish_one(publisher, case, &content, Tick { moment: tick, number })?;
-        lateness.push(nanos(sent.woke.saturating_sub(tick)));
-        places.push(sent.place);
+
+    /// Sleeps until the tick and sends a message.
+    fn publish_one(&self, tick: Tick) -> Result<Sent, BenchError> {
+        let ended = |_| BenchError::broken("the filler", "its thread has ended");
+        if let Some(filler) = &self.filler {
+            filler.empty.send(self.loan()?).map_err(|_| BenchError::broken("the filler", "its thread has ended"))?;
+        }
+        sys::sleep_until(tick.moment);
+        let woke = sys::monotonic();
+        let buffer = match &self.filler {
+            Some(filler) => filler.full.recv().map_err(ended)?,
+            None => {
+                let mut buffer = self.loan()?;
+                fill(&mut buffer, &self.content);
+                buffer
+            }
+        };
+        let mut cloud = message(buffer, tick);
+        stamp(&mut cloud, if self.fill == Fill::Loan { sys::monotonic() } else { woke });
+        let place = cloud.data.as_ptr().addr();
+        // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
+        let _ = self.publisher.publish(cloud);
+        Ok(Sent { woke, place })
     }
-    let cost = ThreadUsage::now().since(before);
-    Ok(Written { lateness, places, cost, thread: std::thread::current().id() })
+
+    fn loan(&self) -> Result<Loan, BenchError> {
+        self.publisher.loan(self.content.len()).map_err(BenchError::part("cannot lend a buffer"))
+    }
+}
+
+fn message(mut buffer: Loan, tick: Tick) -> PointCloud {
+    Header { tick_ns: nanos(tick.moment), number: tick.number }.write(&mut buffer);
+    PointCloud { data: buffer.freeze(), ..PointCloud::default() }
 }
 
 /// When a message is to be sent, and which one it is.
@@ -120,30 +196,6 @@ struct Sent {
     woke: Duration,
     /// Address of its first octet.
     place: usize,
-}
-
-/// Sleeps until the tick and sends a message.
-fn publish_one(publisher: &Publisher<PointCloud>, case: &Case, content: &[u8], tick: Tick) -> Result<Sent, BenchError> {
-    let made = || filled(publisher, content, tick);
-    // A loan is full when its tick comes; what is left to do is to stamp it and to hand it over.
-    let ahead = (case.fill == Fill::Loan && !case.just_filled).then(made).transpose()?;
-    sys::sleep_until(tick.moment);
-    let woke = sys::monotonic();
-    let mut cloud = ahead.map_or_else(made, Ok)?;
-    let stamped = if case.fill == Fill::Loan { sys::monotonic() } else { woke };
-    stamp(&mut cloud, stamped);
-    let place = cloud.data.as_ptr().addr();
-    // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
-    let _ = publisher.publish(cloud);
-    Ok(Sent { woke, place })
-}
-
-/// A message in a loaned buffer.
-fn filled(publisher: &Publisher<PointCloud>, content: &[u8], tick: Tick) -> Result<PointCloud, BenchError> {
-    let mut buffer = publisher.loan(content.len()).map_err(BenchError::part("cannot lend a buffer"))?;
-    black_box(&mut buffer[..]).copy_from_slice(black_box(content));
-    Header { tick_ns: nanos(tick.moment), number: tick.number }.write(&mut buffer);
-    Ok(PointCloud { data: buffer.freeze(), ..PointCloud::default() })
 }
 
 /// The subscribers of a case.
