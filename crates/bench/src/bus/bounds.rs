@@ -3,7 +3,7 @@
 use super::case::{Case, Fill, Load, Measure, Mode, Reliability};
 use super::plan::Place;
 use super::series::{All, Series, summary};
-use super::{Options, drive};
+use super::{Options, writer};
 use crate::report::{Section, figure, octets};
 
 /// Loan: p50 over that of an empty hand-off in the same place.
@@ -90,7 +90,7 @@ pub(super) fn section(all: &All, base: &Case, options: &Options, place: &Place) 
              rival is compared by the fill that it does best",
             if place.real_time { "same" } else { "same, without real-time priority," },
             options.samples,
-            drive::WARM_UP,
+            writer::WARM_UP,
             options.rounds
         ),
     }

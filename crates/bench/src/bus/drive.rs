@@ -1,33 +1,26 @@
 //! Drives the bus through one case: the only place here, beside the observer, that knows the bus.
 
-use std::hint::black_box;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use viaduct_bus::{
-    Bus, CallbackGroup, Executor, GroupBuilder, Loan, OBSERVERS_MAX, PoolSize, Priority, Publisher, Qos, Sample,
-    Scheduling, SchedulingPolicy, Subscriber, Timers, TooManyGroups,
+    Bus, CallbackGroup, Executor, GroupBuilder, OBSERVERS_MAX, PoolSize, Priority, Publisher, Qos, Sample, Scheduling,
+    SchedulingPolicy, Subscriber, Timers, TooManyGroups,
 };
 use viaduct_messages::foxglove::PointCloud;
 
-use super::case::{Case, Fill, Measure, Mode, Reliability};
+use super::case::{Case, Measure, Mode, Reliability};
 use super::load::Hogs;
-use super::message::{HEADER_OCTETS, Header, Log, Note, ThreadCosts, room, stamp};
+use super::message::{HEADER_OCTETS, Header, Log, Note, ThreadCosts};
 use super::observer::Observer;
 use super::outcome::{Counts, Outcome};
+use super::writer::{self, Written};
 use crate::error::BenchError;
-use crate::floor::{self, nanos};
+use crate::floor;
 use crate::sys::{self, Placement, ThreadUsage};
 
 const TOPIC: &str = "lidar/points";
 /// On which round trips come back.
 const BACK: &str = "lidar/points/back";
-
-/// Messages before the first that counts: the pool gets its memory, the caches their content.
-pub(super) const WARM_UP: usize = 20;
-/// Time from one message of the warm-up to the next.
-pub(super) const WARM_UP_PERIOD: Duration = Duration::from_millis(1);
 
 /// Buffers of a queue that are made ready; a reliable one never gets longer here.
 const BUFFERS_MAX: usize = 64;
@@ -46,7 +39,7 @@ pub(super) fn measure(case: &Case, samples: usize, cores: &[usize]) -> Result<Ou
     let _hogs = Hogs::start(case.load)?;
     let bus = Bus::new("bench");
     let scene = Scene::open(&bus, case, samples, cores)?;
-    let written = publish(&bus, case, samples, cores)?;
+    let written = writer::publish(open_sized(&bus, case)?, case, samples, cores)?;
     scene.finish(&bus, &written)
 }
 
@@ -57,145 +50,22 @@ fn qos(case: &Case) -> Qos {
     }
 }
 
-/// Opens a topic's writing end. Its pool has a buffer for each place of each queue, one for each hand, and those that a
-/// node has for observers.
-fn open(bus: &Bus, topic: &str, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
+/// Opens the writing end of the topic. Its pool has a buffer for each place of each queue, one for each hand, and those
+/// that a node has for observers.
+fn open_sized(bus: &Bus, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
     let readers = case.subscribers + usize::from(case.slow_subscriber);
     let buffers = readers * (qos(case).depth().min(BUFFERS_MAX) + 1) + 2 + 2 * OBSERVERS_MAX;
     let size = PoolSize::new(buffers, case.size.max(HEADER_OCTETS));
-    bus.size_pool(topic, size).map_err(BenchError::part("cannot make the pool"))?;
+    bus.size_pool(TOPIC, size).map_err(BenchError::part("cannot make the pool"))?;
+    open(bus, TOPIC, case)
+}
+
+fn open(bus: &Bus, topic: &str, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
     bus.publisher(topic, qos(case), "writer").map_err(BenchError::part("cannot open the topic"))
 }
 
 fn subscribe(bus: &Bus, topic: &str, case: &Case) -> Result<Subscriber<PointCloud>, BenchError> {
     bus.subscribe(topic, qos(case), "reader").map_err(BenchError::part("cannot read the topic"))
-}
-
-/// What the publisher's thread noted.
-struct Written {
-    lateness: Vec<u64>,
-    /// Address of each message, in the order of their numbers.
-    places: Vec<usize>,
-    cost: ThreadUsage,
-    thread: ThreadId,
-}
-
-fn publish(bus: &Bus, case: &Case, samples: usize, cores: &[usize]) -> Result<Written, BenchError> {
-    let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
-    let filler = (case.fill == Fill::Loan && !case.just_filled)
-        .then(|| Filler::start(content.clone(), &case.filler(cores)))
-        .transpose()?;
-    let writer = Writer { publisher: open(bus, TOPIC, case)?, fill: case.fill, content, filler };
-    let period = case.period();
-    let work = move || writer.publish_all(samples, period);
-    let thread = floor::spawn_placed("bench-publisher", &case.publisher(cores), work)?;
-    floor::join("bench-publisher", thread)??
-}
-
-/// Fills buffers on another core than the publisher's.
-struct Filler {
-    empty: SyncSender<Loan>,
-    full: Receiver<Loan>,
-}
-
-impl Filler {
-    /// The thread ends with this.
-    fn start(content: Vec<u8>, placement: &Placement) -> Result<Self, BenchError> {
-        let (empty, to_fill) = sync_channel::<Loan>(1);
-        let (filled, full) = sync_channel(1);
-        let work = move || {
-            for mut buffer in to_fill {
-                fill(&mut buffer, &content);
-                if filled.send(buffer).is_err() {
-                    return;
-                }
-            }
-        };
-        floor::spawn_placed("bench-filler", placement, work)?;
-        Ok(Self { empty, full })
-    }
-}
-
-fn fill(buffer: &mut [u8], content: &[u8]) {
-    black_box(buffer).copy_from_slice(black_box(content));
-}
-
-/// The publisher's thread.
-struct Writer {
-    publisher: Publisher<PointCloud>,
-    fill: Fill,
-    content: Vec<u8>,
-    /// Who fills loans before their tick, where that is what is measured.
-    filler: Option<Filler>,
-}
-
-impl Writer {
-    fn publish_all(&self, samples: usize, period: Duration) -> Result<Written, BenchError> {
-        sys::exact_timers();
-        let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
-        let start = sys::monotonic();
-        for number in 1..=WARM_UP {
-            let moment = start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0);
-            self.publish_one(Tick { moment, number: 0 })?;
-        }
-        // Getting memory takes longer than a period; what counts starts in time.
-        let mut moment = sys::monotonic();
-        let before = ThreadUsage::now();
-        for number in 1..=samples as u64 {
-            moment += period;
-            let sent = self.publish_one(Tick { moment, number })?;
-            lateness.push(nanos(sent.woke.saturating_sub(moment)));
-            places.push(sent.place);
-        }
-        let cost = ThreadUsage::now().since(before);
-        Ok(Written { lateness, places, cost, thread: std::thread::current().id() })
-    }
-
-    /// Sleeps until the tick and sends a message.
-    fn publish_one(&self, tick: Tick) -> Result<Sent, BenchError> {
-        let ended = |_| BenchError::broken("the filler", "its thread has ended");
-        if let Some(filler) = &self.filler {
-            filler.empty.send(self.loan()?).map_err(|_| BenchError::broken("the filler", "its thread has ended"))?;
-        }
-        sys::sleep_until(tick.moment);
-        let woke = sys::monotonic();
-        let buffer = match &self.filler {
-            Some(filler) => filler.full.recv().map_err(ended)?,
-            None => {
-                let mut buffer = self.loan()?;
-                fill(&mut buffer, &self.content);
-                buffer
-            }
-        };
-        let mut cloud = message(buffer, tick);
-        stamp(&mut cloud, if self.fill == Fill::Loan { sys::monotonic() } else { woke });
-        let place = cloud.data.as_ptr().addr();
-        // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
-        let _ = self.publisher.publish(cloud);
-        Ok(Sent { woke, place })
-    }
-
-    fn loan(&self) -> Result<Loan, BenchError> {
-        self.publisher.loan(self.content.len()).map_err(BenchError::part("cannot lend a buffer"))
-    }
-}
-
-fn message(mut buffer: Loan, tick: Tick) -> PointCloud {
-    Header { tick_ns: nanos(tick.moment), number: tick.number }.write(&mut buffer);
-    PointCloud { data: buffer.freeze(), ..PointCloud::default() }
-}
-
-/// When a message is to be sent, and which one it is.
-#[derive(Clone, Copy)]
-struct Tick {
-    moment: Duration,
-    number: u64,
-}
-
-struct Sent {
-    woke: Duration,
-    /// Address of its first octet.
-    place: usize,
 }
 
 /// The subscribers of a case.

@@ -13,7 +13,7 @@
 //! ```text
 //! case.rs      the conditions, and which of them are measured
 //! plan.rs      who goes through them, in which order, how long it takes
-//! drive.rs     the bus through one case;  message.rs, load.rs, observer.rs beside it
+//! drive.rs     the bus through one case;  writer.rs, message.rs, load.rs, observer.rs beside it
 //! rivals.rs    other people's programs through one case
 //! outcome.rs   what a round gave;  state.rs keeps it, in a file where the run may be interrupted
 //! series.rs    rounds -> rows;  compare.rs, bounds.rs, charts.rs: rows -> what is shown
@@ -32,6 +32,7 @@ mod plan;
 mod rivals;
 mod series;
 mod state;
+mod writer;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

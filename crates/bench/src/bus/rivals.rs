@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Cores, Fill, Measure, Mode, Policy};
-use super::drive::{WARM_UP, WARM_UP_PERIOD};
 use super::outcome::{Counts, Outcome, SummaryUs};
+use super::writer::{WARM_UP, WARM_UP_PERIOD};
 use crate::sys;
 
 /// How long a program may take until it has said who it is: some start a server of their own.
