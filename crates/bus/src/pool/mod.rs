@@ -101,7 +101,7 @@ pub struct PoolSize {
     pub buffers: usize,
     /// Octets of the longest loan, 1 to [`LOAN_OCTETS_MAX`].
     pub octets: usize,
-    /// Whether to ask the kernel for huge pages where the buffers together are as long as one (2 MiB).
+    /// Whether to ask the kernel for huge pages (2 MiB). Buffers that have 128 KiB or more together then take whole ones.
     pub huge_pages: bool,
 }
 

@@ -15,6 +15,10 @@ use super::usage::Usage;
 /// Octets of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is an alignment and no more.
 const HUGE_PAGE_OCTETS: usize = 2 << 20;
 
+/// From this length on a region takes a whole huge page, and what it does not need of it is lost: every small page that is
+/// looked up on the way of a message costs as much as the rest of it.
+const HUGE_PAGE_FROM_OCTETS: usize = 128 << 10;
+
 /// Buffers begin at a cache line, so that no two share one.
 const ALIGNMENT: usize = 64;
 
@@ -42,14 +46,15 @@ unsafe impl Sync for Region {}
 impl Region {
     fn map(octets: usize, huge_pages: bool) -> io::Result<Self> {
         let page = page_octets();
-        let alignment = if octets >= HUGE_PAGE_OCTETS { HUGE_PAGE_OCTETS.max(page) } else { page };
+        let huge_pages = huge_pages && octets >= HUGE_PAGE_FROM_OCTETS;
+        let alignment = if huge_pages { HUGE_PAGE_OCTETS.max(page) } else { page };
         let octets = octets.next_multiple_of(alignment);
         let mapping_octets = octets + alignment + 2 * page;
         let mapping = reserve(mapping_octets)?;
         let address = mapping.as_ptr() as usize;
         let start = (address + page).next_multiple_of(alignment) - address;
         let region = Self { mapping, mapping_octets, memory: start..start + octets };
-        if huge_pages && octets >= HUGE_PAGE_OCTETS {
+        if huge_pages {
             region.ask_for_huge_pages();
         }
         region.open()?;

@@ -102,11 +102,12 @@ fn buffers_do_not_overlap_and_the_region_holds_them_all() {
 }
 
 #[test]
-fn a_region_as_long_as_a_huge_page_begins_at_one_and_smaller_ones_have_none() {
+fn a_region_of_some_length_takes_whole_huge_pages_and_smaller_ones_have_none() {
     let pool = sized(3, 1 << 20);
     let region = pool.snapshot().unwrap().region.unwrap();
     assert_eq!((region.octets, lend(&pool, 8).as_ptr().addr() % (2 << 20)), (4 << 20, 0));
     assert!(region.huge_octets <= region.octets);
+    assert_eq!(sized(2, 64 << 10).snapshot().unwrap().region.unwrap().octets, 2 << 20);
     let small = sized(3, 1000).snapshot().unwrap().region.unwrap();
     assert_eq!((small.octets, small.huge_octets), (4096, 0));
 }

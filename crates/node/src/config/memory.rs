@@ -14,7 +14,7 @@ pub struct MemorySettings {
     /// Whether the process keeps freed memory for its next allocation instead of giving it back to the kernel. Only with
     /// glibc.
     pub keep_freed: bool,
-    /// Whether to ask the kernel for huge pages (2 MiB) for the pools of topics.
+    /// Whether to ask the kernel for huge pages (2 MiB) for the pools of topics; a pool of 128 KiB or more takes whole ones.
     pub huge_pages: bool,
 }
 
