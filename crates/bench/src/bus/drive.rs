@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use viaduct_bus::{
     Bus, CallbackGroup, Executor, GroupBuilder, OBSERVERS_MAX, PoolSize, Priority, Publisher, Qos, Sample, Scheduling,
     SchedulingPolicy, Subscriber, Timers, TooManyGroups,
@@ -19,6 +20,8 @@ use crate::floor;
 use crate::sys::{self, Placement, ThreadUsage};
 
 const TOPIC: &str = "lidar/points";
+/// Lends the memory of the content.
+const SOURCE: &str = "bench/source";
 /// On which round trips come back.
 const BACK: &str = "lidar/points/back";
 
@@ -39,7 +42,7 @@ pub(super) fn measure(case: &Case, samples: usize, cores: &[usize]) -> Result<Ou
     let _hogs = Hogs::start(case.load)?;
     let bus = Bus::new("bench");
     let scene = Scene::open(&bus, case, samples, cores)?;
-    let written = writer::publish(open_sized(&bus, case)?, case, samples, cores)?;
+    let written = writer::publish(open_sized(&bus, case)?, content(&bus, case)?, case, samples, cores)?;
     scene.finish(&bus, &written)
 }
 
@@ -58,6 +61,17 @@ fn open_sized(bus: &Bus, case: &Case) -> Result<Publisher<PointCloud>, BenchErro
     let size = PoolSize::new(buffers, case.size.max(HEADER_OCTETS));
     bus.size_pool(TOPIC, size).map_err(BenchError::part("cannot make the pool"))?;
     open(bus, TOPIC, case)
+}
+
+/// What messages are filled with. It lies in a pool, too: a copy from small pages is mostly looking them up.
+fn content(bus: &Bus, case: &Case) -> Result<Bytes, BenchError> {
+    let octets = case.size.max(HEADER_OCTETS);
+    bus.size_pool(SOURCE, PoolSize::new(1, octets)).map_err(BenchError::part("cannot make the content"))?;
+    let source = bus.publisher::<PointCloud>(SOURCE, Qos::keep_last(1), "source");
+    let source = source.map_err(BenchError::part("cannot open the topic"))?;
+    let mut buffer = source.loan(octets).map_err(BenchError::part("cannot lend a buffer"))?;
+    buffer.fill(0x5A);
+    Ok(buffer.freeze())
 }
 
 fn open(bus: &Bus, topic: &str, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {

@@ -5,11 +5,12 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::ThreadId;
 use std::time::Duration;
 
+use bytes::Bytes;
 use viaduct_bus::{Loan, Publisher};
 use viaduct_messages::foxglove::PointCloud;
 
 use super::case::{Case, Fill};
-use super::message::{HEADER_OCTETS, Header, room, stamp};
+use super::message::{Header, room, stamp};
 use crate::error::BenchError;
 use crate::floor::{self, nanos};
 use crate::sys::{self, Placement, ThreadUsage};
@@ -28,14 +29,14 @@ pub(super) struct Written {
     pub(super) thread: ThreadId,
 }
 
-/// Sends so many messages, after those of the warm-up, from a thread of its own.
+/// Sends so many messages with that content, after those of the warm-up, from a thread of its own.
 pub(super) fn publish(
     publisher: Publisher<PointCloud>,
+    content: Bytes,
     case: &Case,
     samples: usize,
     cores: &[usize],
 ) -> Result<Written, BenchError> {
-    let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
     let filler = (case.fill == Fill::Loan && !case.just_filled)
         .then(|| Filler::start(content.clone(), &case.filler(cores)))
         .transpose()?;
@@ -54,7 +55,7 @@ struct Filler {
 
 impl Filler {
     /// The thread ends with this.
-    fn start(content: Vec<u8>, placement: &Placement) -> Result<Self, BenchError> {
+    fn start(content: Bytes, placement: &Placement) -> Result<Self, BenchError> {
         let (empty, to_fill) = sync_channel::<Loan>(1);
         let (filled, full) = sync_channel(1);
         let work = move || {
@@ -78,7 +79,7 @@ fn fill(buffer: &mut [u8], content: &[u8]) {
 struct Writer {
     publisher: Publisher<PointCloud>,
     fill: Fill,
-    content: Vec<u8>,
+    content: Bytes,
     /// Who fills loans before their tick, where that is what is measured.
     filler: Option<Filler>,
 }
