@@ -24,6 +24,7 @@
 namespace rivals {
 
 enum class Fill { loan, copy };
+enum class Filled { ahead, just_before };
 enum class Cores { same, cross, free };
 enum class Policy { other, fifo };
 enum class Measure { one_way, rtt };
@@ -35,10 +36,14 @@ struct Job {
   std::size_t warm_up = 0;      // messages before the first that counts
   std::uint64_t period_ns = 0;  // from one message to the next
   Fill fill = Fill::loan;
+  Filled filled = Filled::ahead;  // when a loan is filled
   Cores cores = Cores::free;
   Policy policy = Policy::other;
   Measure measure = Measure::one_way;
   std::size_t subscribers = 1;
+
+  /// Whether a message is filled before the publisher sleeps until its deadline.
+  bool is_filled_ahead() const { return fill == Fill::loan && filled == Filled::ahead; }
 };
 
 /// What a job gave.
@@ -168,35 +173,30 @@ inline void take(const std::uint8_t* data, std::size_t size, Numbers& latencies_
   if (stamp != 0) latencies_ns.push(now - stamp);
 }
 
-/// One message to publish.
-class Tick {
- public:
-  Tick(const Job& job, const std::vector<std::uint8_t>& content, bool counts)
-      : job_(job), content_(content), counts_(counts), begun_ns_(now_ns()) {}
+/// Which part of a period passes before the next message is filled ahead: the one before it is delivered by then, so
+/// that no subscriber waits for the core or the memory while the publisher fills.
+inline constexpr std::uint64_t PART_BEFORE_FILL = 4;
 
-  std::uint64_t begun_ns() const { return begun_ns_; }
+/// Fills a whole message; the stamp comes later.
+inline void fill(std::uint8_t* data, const std::vector<std::uint8_t>& content) {
+  std::memcpy(data, content.data(), content.size());
+  asm volatile("" ::"r"(data) : "memory");  // the copy happens here, not behind the stamp
+}
 
-  /// Fills a message and stamps it, in the order that the job wants.
-  void fill(std::uint8_t* data) const {
-    std::memcpy(data, content_.data(), content_.size());
-    asm volatile("" ::"r"(data) : "memory");  // the copy happens here, not behind the stamp
-    const auto stamp = !counts_ ? 0 : job_.fill == Fill::loan ? now_ns() : begun_ns_;
-    std::memcpy(data, &stamp, STAMP_OCTETS);
-  }
+/// Stamps a message that is filled, a copy with the time before that; 0 in the warm-up.
+inline void write_stamp(std::uint8_t* data, const Job& job, bool counts, std::uint64_t woke_ns) {
+  const auto stamp = !counts ? 0 : job.fill == Fill::loan ? now_ns() : woke_ns;
+  std::memcpy(data, &stamp, STAMP_OCTETS);
+}
 
- private:
-  const Job& job_;
-  const std::vector<std::uint8_t>& content_;
-  bool counts_;
-  std::uint64_t begun_ns_;
-};
-
-/// Wakes once a period and calls `send`, which fills and sends one message. For a thread of its own.
-template <typename Send>
-Samples publish(const Job& job, Send send) {
+/// Sends a message each period, filled ahead or once the publisher woke. For a thread of its own. `obtain` gives the
+/// octets of a message that nobody reads any more, and `send` sends that message.
+template <typename Obtain, typename Send>
+Samples publish(const Job& job, Obtain obtain, Send send) {
   const std::vector<std::uint8_t> content(job.size, 0x5A);
   Samples samples;
   Numbers lateness_ns(job.samples);
+  std::uint8_t* data = nullptr;
   place(job, Role::publisher);
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   auto deadline = now_ns();
@@ -205,11 +205,17 @@ Samples publish(const Job& job, Send send) {
       deadline = now_ns();
       samples.page_faults = page_faults();
     }
+    if (job.is_filled_ahead()) {
+      sleep_until_ns(deadline + job.period_ns / PART_BEFORE_FILL);
+      fill(data = obtain(), content);
+    }
     deadline += job.period_ns;
     sleep_until_ns(deadline);
-    const Tick tick(job, content, number >= job.warm_up);
-    if (number >= job.warm_up) lateness_ns.push(tick.begun_ns() - deadline);
-    send(tick);
+    const auto woke_ns = now_ns();
+    if (number >= job.warm_up) lateness_ns.push(woke_ns - deadline);
+    if (!job.is_filled_ahead()) fill(data = obtain(), content);
+    write_stamp(data, job, number >= job.warm_up, woke_ns);
+    send();
   }
   samples.page_faults = page_faults() - samples.page_faults;
   samples.lateness_ns = lateness_ns.all();
@@ -225,10 +231,13 @@ class Pool {
     for (std::size_t made = 0; made < buffers; ++made) buffers_.push_back(make());
   }
 
+  /// A buffer that nobody else holds. Only one thread may lend, and it sends what it lent before it lends again.
   const Pointer& lend() const {
     for (;;) {
       for (const auto& buffer : buffers_) {
-        if (buffer.use_count() == 1) return buffer;
+        if (buffer.use_count() != 1) continue;
+        std::atomic_thread_fence(std::memory_order_acquire);  // whoever held it has read it
+        return buffer;
       }
       // To yield is not enough: a thread of a lower priority may have to give a buffer back.
       sleep_until_ns(now_ns() + 50'000);

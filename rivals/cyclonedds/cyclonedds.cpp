@@ -137,10 +137,7 @@ Samples run(dds_entity_t participant, Child& child, const Job& job, std::size_t 
   auto samples = with_child(child, job, number, [&] {
     writer.wait_for_reader();
     place_others(job, Role::transport);
-    auto published = publish(job, [&](const Tick& tick) {
-      tick.fill(octets.data());
-      writer.write(blob);
-    });
+    auto published = publish(job, [&] { return octets.data(); }, [&] { writer.write(blob); });
     if (job.measure == Measure::rtt) wait_for([&] { return round_trips_ns.size() == job.samples; }, SECOND_NS);
     return published;
   });
@@ -171,7 +168,8 @@ json hello() {
   return {{"rival", "cyclonedds.one_way"},
           {"version", CYCLONEDDS_VERSION_TEXT},
           {"mode", "two processes, UDP on the loop-back device in datagrams of 65500 octets, reliable, keep last 16, "
-                   "sequence of octets, listener on the receiving thread, loaned reads"},
+                   "sequence of octets, listener on the receiving thread, loaned reads; a loan is the program's own buffer, "
+                   "serialised behind the stamp"},
           {"placements", {"same", "cross", "free"}}};
 }
 

@@ -40,14 +40,20 @@ impl Pool {
         Self((0..buffers).map(|_| Arc::new(vec![0xA5; size].into_boxed_slice())).collect())
     }
 
-    fn lend(&mut self) -> &mut Message {
+    /// The place of a buffer that nobody holds.
+    fn lend(&self) -> usize {
         loop {
             if let Some(free) = self.0.iter().position(|buffer| Arc::strong_count(buffer) == 1) {
-                return &mut self.0[free];
+                return free;
             }
             // To yield is not enough: a thread of a lower priority may have to give a buffer back.
             thread::sleep(Duration::from_micros(50));
         }
+    }
+
+    /// The octets of a buffer that was lent and not sent yet.
+    fn octets(&mut self, lent: usize) -> Result<&mut [u8]> {
+        Ok(Arc::get_mut(&mut self.0[lent]).context("somebody holds a buffer that was free")?)
     }
 }
 
@@ -62,30 +68,54 @@ pub struct Published {
     pub page_faults: u64,
 }
 
-/// One message to publish.
-pub struct Tick<'a> {
-    /// What the message must hold behind its stamp.
-    pub content: &'a [u8],
-    /// False in the warm-up.
-    counts: bool,
-    /// When the publisher began with this message.
-    begun_ns: u64,
+/// The publisher's way of sending. A message is filled first and sent later: it may be held over a sleep.
+pub trait Source {
+    /// A message that is filled and not sent yet.
+    type Loan;
+
+    /// Gets memory for a message, which nobody reads any more, and fills it.
+    fn fill(&mut self, content: &[u8]) -> Result<Self::Loan>;
+
+    /// Stamps and sends it. Gives the time of the round trip where it waited for an answer.
+    fn send(&mut self, loan: Self::Loan, stamp: Stamp) -> Result<Option<u64>>;
 }
 
-impl Tick<'_> {
-    /// The stamp of a message that was filled just now; 0 in the warm-up.
-    pub fn stamp(&self, job: &Job) -> u64 {
-        match (self.counts, job.fill) {
-            (false, _) => 0,
-            (true, Fill::Loan) => sys::now_ns(),
-            (true, Fill::Copy) => self.begun_ns,
+/// When the time that a message carries is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    /// Never: this is the warm-up.
+    None,
+    /// Right before it is sent.
+    Now,
+    /// It was read before the message was filled.
+    At(u64),
+}
+
+impl Stamp {
+    fn of(job: &Job, counts: bool, woke_ns: u64) -> Self {
+        match (counts, job.fill) {
+            (false, _) => Self::None,
+            (true, Fill::Loan) => Self::Now,
+            (true, Fill::Copy) => Self::At(woke_ns),
+        }
+    }
+
+    /// In nanoseconds; 0 in the warm-up.
+    pub fn read(self) -> u64 {
+        match self {
+            Self::None => 0,
+            Self::Now => sys::now_ns(),
+            Self::At(moment) => moment,
         }
     }
 }
 
-/// Wakes once a period and calls `send`, which fills, stamps and sends one message. It gives the time of the round trip
-/// where it waited for an answer.
-pub fn publish(job: &Job, mut send: impl FnMut(&Tick<'_>) -> Result<Option<u64>>) -> Result<Published> {
+/// Which part of a period passes before the next message is filled ahead: the one before it is delivered by then, so
+/// that no subscriber waits for the core or the memory while the publisher fills.
+const PART_BEFORE_FILL: u64 = 4;
+
+/// Sends a message each period, filled ahead or once the publisher woke.
+pub fn publish(job: &Job, source: &mut impl Source) -> Result<Published> {
     let content = vec![0x5A_u8; job.size];
     let mut published = Published {
         lateness_ns: sys::prefaulted(job.samples),
@@ -98,18 +128,25 @@ pub fn publish(job: &Job, mut send: impl FnMut(&Tick<'_>) -> Result<Option<u64>>
             deadline = sys::now_ns();
             published.page_faults = sys::page_faults();
         }
+        let ahead = job.is_filled_ahead().then(|| fill_ahead(job, source, &content, deadline)).transpose()?;
         deadline += job.period_ns;
         sys::sleep_until_ns(deadline);
-        let begun_ns = sys::now_ns();
+        let woke_ns = sys::now_ns();
         let counts = number >= job.warm_up;
         if counts {
-            published.lateness_ns.push(begun_ns.saturating_sub(deadline));
+            published.lateness_ns.push(woke_ns.saturating_sub(deadline));
         }
-        let round_trip = send(&Tick { content: black_box(&content), counts, begun_ns })?;
+        let loan = ahead.map_or_else(|| source.fill(black_box(&content)), Ok)?;
+        let round_trip = source.send(loan, Stamp::of(job, counts, woke_ns))?;
         published.round_trips_ns.extend(round_trip.filter(|_| counts));
     }
     published.page_faults = sys::page_faults() - published.page_faults;
     Ok(published)
+}
+
+fn fill_ahead<S: Source>(job: &Job, source: &mut S, content: &[u8], last_deadline: u64) -> Result<S::Loan> {
+    sys::sleep_until_ns(last_deadline + job.period_ns / PART_BEFORE_FILL);
+    source.fill(black_box(content))
 }
 
 /// Puts a stamp at the start of a message of at least 8 octets.
@@ -154,18 +191,35 @@ pub fn samples(job: &Job, published: Published, one_way_ns: Vec<u64>) -> Samples
     Samples { latencies_ns, lateness_ns, lost, page_faults, note: String::new() }
 }
 
-fn write(job: &Job, mut there: impl Outlet, mut answers: Option<impl Inlet>) -> Result<Published> {
-    let mut pool = Pool::new(DEPTH + 4, job.size);
+fn write(job: &Job, there: impl Outlet, answers: Option<impl Inlet>) -> Result<Published> {
+    let mut writer = Writer { pool: Pool::new(DEPTH + 4, job.size), there, answers };
     sys::place(job, Side::Publisher).context("cannot place the publisher")?;
-    publish(job, |tick| {
-        let buffer = pool.lend();
-        let octets = Arc::get_mut(buffer).context("somebody holds a buffer that was free")?;
-        octets.copy_from_slice(tick.content);
-        write_stamp(octets, tick.stamp(job));
-        anyhow::ensure!(there.send(buffer.clone()), "the subscriber is gone");
-        let Some(answers) = &mut answers else { return Ok(None) };
+    publish(job, &mut writer)
+}
+
+/// The publisher's end of a channel, and that of the channel back where it waits for answers.
+struct Writer<O, I> {
+    pool: Pool,
+    there: O,
+    answers: Option<I>,
+}
+
+impl<O: Outlet, I: Inlet> Source for Writer<O, I> {
+    type Loan = usize;
+
+    fn fill(&mut self, content: &[u8]) -> Result<usize> {
+        let lent = self.pool.lend();
+        self.pool.octets(lent)?.copy_from_slice(content);
+        Ok(lent)
+    }
+
+    fn send(&mut self, lent: usize, stamp: Stamp) -> Result<Option<u64>> {
+        let octets = self.pool.octets(lent)?;
+        write_stamp(octets, stamp.read());
+        anyhow::ensure!(self.there.send(self.pool.0[lent].clone()), "the subscriber is gone");
+        let Some(answers) = &mut self.answers else { return Ok(None) };
         Ok(take(&answers.recv().context("the subscriber does not answer")?))
-    })
+    }
 }
 
 fn read(job: &Job, mut taking: impl Inlet, mut back: Option<impl Outlet>) -> Result<Vec<u64>> {
@@ -193,15 +247,16 @@ pub fn join<T>(thread: thread::JoinHandle<T>) -> Result<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::{Cores, Policy};
+    use crate::job::{Cores, Filled, Policy};
 
-    fn job(measure: Measure) -> Job {
+    fn job(measure: Measure, fill: Fill, filled: Filled) -> Job {
         Job {
             size: 4096,
             samples: 40,
             warm_up: 5,
             period_ns: 100_000,
-            fill: Fill::Copy,
+            fill,
+            filled,
             cores: Cores::Free,
             policy: Policy::Other,
             measure,
@@ -209,12 +264,75 @@ mod tests {
         }
     }
 
+    const FILLS: [(Fill, Filled); 3] =
+        [(Fill::Loan, Filled::Ahead), (Fill::Loan, Filled::JustBefore), (Fill::Copy, Filled::Ahead)];
+
     #[test]
     fn each_message_that_counts_has_a_latency_and_a_lateness() {
         for measure in [Measure::OneWay, Measure::Rtt] {
-            let samples = between_threads(&job(measure), || crossbeam_channel::bounded::<Message>(DEPTH)).unwrap();
-            assert_eq!((samples.latencies_ns.len(), samples.lateness_ns.len(), samples.lost), (40, 40, 0));
-            assert!(samples.latencies_ns.iter().all(|latency| *latency > 0));
+            for (fill, filled) in FILLS {
+                let job = job(measure, fill, filled);
+                let samples = between_threads(&job, || crossbeam_channel::bounded::<Message>(DEPTH)).unwrap();
+                assert_eq!((samples.latencies_ns.len(), samples.lateness_ns.len(), samples.lost), (40, 40, 0));
+                assert!(samples.latencies_ns.iter().all(|latency| *latency > 0));
+            }
+        }
+    }
+
+    /// Notes when it was asked to fill, and with which stamp to send.
+    #[derive(Default)]
+    struct Noting {
+        /// How long it takes to fill.
+        takes: Duration,
+        filled_ns: Vec<u64>,
+        stamps: Vec<Stamp>,
+    }
+
+    impl Source for Noting {
+        type Loan = ();
+
+        fn fill(&mut self, _content: &[u8]) -> Result<()> {
+            self.filled_ns.push(sys::now_ns());
+            thread::sleep(self.takes);
+            Ok(())
+        }
+
+        fn send(&mut self, (): (), stamp: Stamp) -> Result<Option<u64>> {
+            self.stamps.push(stamp);
+            Ok(None)
+        }
+    }
+
+    #[test]
+    fn only_a_message_that_is_filled_ahead_delays_the_waking() {
+        for (fill, filled) in FILLS {
+            let job = Job { samples: 1, warm_up: 0, period_ns: 20_000_000, ..job(Measure::OneWay, fill, filled) };
+            let mut noted = Noting { takes: Duration::from_nanos(2 * job.period_ns), ..Noting::default() };
+            let start = sys::now_ns();
+            let published = publish(&job, &mut noted).unwrap();
+            if job.is_filled_ahead() {
+                assert!(noted.filled_ns[0] - start >= job.period_ns / PART_BEFORE_FILL);
+                assert!(published.lateness_ns[0] >= job.period_ns);
+            } else {
+                assert!(noted.filled_ns[0] - start >= job.period_ns);
+            }
+        }
+    }
+
+    #[test]
+    fn a_loan_is_stamped_when_it_is_sent_and_a_copy_before_it_is_filled() {
+        for (fill, filled) in FILLS {
+            let mut noted = Noting::default();
+            let job = job(Measure::OneWay, fill, filled);
+            publish(&job, &mut noted).unwrap();
+            assert!(noted.stamps[..5].iter().all(|stamp| *stamp == Stamp::None));
+            for (stamp, filled_ns) in noted.stamps[5..].iter().zip(&noted.filled_ns[5..]) {
+                match (fill, stamp) {
+                    (Fill::Loan, Stamp::Now) => {}
+                    (Fill::Copy, Stamp::At(moment)) => assert!(moment <= filled_ns),
+                    other => panic!("{other:?}"),
+                }
+            }
         }
     }
 
@@ -230,10 +348,12 @@ mod tests {
     #[test]
     fn a_pool_lends_the_first_buffer_that_nobody_holds() {
         let mut pool = Pool::new(2, 8);
-        let first = pool.lend().clone();
-        let second = pool.lend().clone();
-        assert!(!Arc::ptr_eq(&first, &second));
+        let first = pool.0[pool.lend()].clone();
+        let second = pool.lend();
+        assert!(!Arc::ptr_eq(&first, &pool.0[second]));
+        let read = pool.0[second].clone();
+        assert!(pool.octets(second).is_err());
         drop(first);
-        assert!(!Arc::ptr_eq(pool.lend(), &second));
+        assert!(!Arc::ptr_eq(&pool.0[pool.lend()], &read));
     }
 }
