@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
-use crossbeam_queue::ArrayQueue;
-
+use crate::queue::Queue;
 use crate::subscription::Notify;
 
 /// Events that wait for their reader at most; the oldest makes room, and is counted.
@@ -64,14 +63,14 @@ impl Events {
 
     /// Makes a callback group the reader; events that are there already wake it at once.
     pub(crate) fn attach(&self, group: Weak<dyn Notify>) {
-        if self.queue.group.set(group).is_ok() && !self.queue.events.is_empty() {
+        if self.queue.group.set(group).is_ok() && self.queue.events.len() > 0 {
             self.queue.wake();
         }
     }
 }
 
 struct EventQueue {
-    events: ArrayQueue<QosEvent>,
+    events: Queue<QosEvent>,
     lost: AtomicU64,
     group: OnceLock<Weak<dyn Notify>>,
 }
@@ -93,11 +92,7 @@ pub(crate) struct EventSlot {
 impl EventSlot {
     pub(crate) fn reader(&self) -> Events {
         let queue = self.queue.get_or_init(|| {
-            Arc::new(EventQueue {
-                events: ArrayQueue::new(EVENTS_MAX),
-                lost: AtomicU64::new(0),
-                group: OnceLock::new(),
-            })
+            Arc::new(EventQueue { events: Queue::new(EVENTS_MAX), lost: AtomicU64::new(0), group: OnceLock::new() })
         });
         Events { queue: Arc::clone(queue) }
     }

@@ -74,6 +74,13 @@ impl Meta {
         Self { origin, sequence: 0, published: Mono::default(), stamps: [HopStamp::default(); HOPS_MAX], stamped: 0 }
     }
 
+    /// Becomes that of another message, whose first cause came in at `origin` and that has been nowhere yet.
+    pub(crate) fn begin(&mut self, origin: Tai) {
+        self.origin = origin;
+        // What stands in the places of stamps is not looked at.
+        self.stamped = 0;
+    }
+
     /// Where the message has been, oldest first.
     #[must_use]
     pub fn stamps(&self) -> &[HopStamp] {

@@ -15,10 +15,10 @@ use crate::bus::Inner;
 use crate::deadline::{Deadline, moment, stamp};
 use crate::encoded::Encoded;
 use crate::events::{EventSlot, Events, QosEvent};
-use crate::meta::{HopName, Meta};
+use crate::meta::{HopName, HopStamp, Meta};
 use crate::pool::{Loan, LoanError};
 use crate::qos::{Liveliness, Qos};
-use crate::sample::{BodyPool, BodyRef, Heading};
+use crate::sample::{BodyPool, BodyRef, Cause, Heading};
 use crate::stats::{PublisherSnapshot, Total};
 use crate::subscription::{DropReason, End};
 use crate::topic::Topic;
@@ -61,8 +61,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
-        let now = self.inner.bus.clock.now();
-        self.inner.deliver(&self.body_at(&Meta::from_origin(now.tai), message, now), Wait::Block)
+        self.inner.deliver(&self.body(Cause::Here, message), Wait::Block)
     }
 
     /// Publishes a message that was made from another one: it inherits the cause's origin and stamps.
@@ -70,7 +69,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver(&self.body(cause, message), Wait::Block)
+        self.inner.deliver(&self.body(Cause::Message(cause), message), Wait::Block)
     }
 
     /// Publishes without ever waiting, for `async` code and for those who would rather lose than wait.
@@ -78,12 +77,12 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver(&self.body(cause, message), Wait::Never)
+        self.inner.deliver(&self.body(Cause::Message(cause), message), Wait::Never)
     }
 
     /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
     pub async fn publish_async(&self, cause: &Meta, message: M) {
-        self.inner.deliver_async(self.body(cause, message)).await;
+        self.inner.deliver_async(self.body(Cause::Message(cause), message)).await;
     }
 
     /// Says that this publisher is alive although it has nothing to publish.
@@ -97,12 +96,8 @@ impl<M: Message> Publisher<M> {
         self.inner.events()
     }
 
-    fn body(&self, cause: &Meta, message: M) -> BodyRef {
-        self.body_at(cause, message, self.inner.bus.clock.now())
-    }
-
-    fn body_at(&self, cause: &Meta, message: M, now: Now) -> BodyRef {
-        self.inner.topic.bodies.typed(self.inner.heading(cause, now), message)
+    fn body(&self, cause: Cause<'_>, message: M) -> BodyRef {
+        self.inner.topic.bodies.typed(self.inner.heading(cause), message)
     }
 }
 
@@ -254,17 +249,21 @@ impl UntypedPublisher {
     }
 
     fn body(&self, cause: &Meta, message: Encoded) -> BodyRef {
-        BodyPool::encoded(self.heading(cause, self.bus.clock.now()), message)
+        BodyPool::encoded(self.heading(Cause::Message(cause)), message)
     }
 
-    /// The cause's meta with this publisher's stamp, and what else a message says of itself.
-    fn heading(&self, cause: &Meta, now: Now) -> Heading {
-        let mut meta = *cause;
-        meta.stamp(self.hop, now.tai);
-        meta.published = now.mono;
-        meta.sequence = self.topic.next_sequence();
-        let (topic, type_info) = (Arc::clone(&self.topic.name), Arc::clone(&self.type_info));
-        Heading { topic, type_info, meta, expires: self.end.expires(now) }
+    /// What the next message says of itself.
+    fn heading<'a>(&'a self, cause: Cause<'a>) -> Heading<'a> {
+        let now = self.bus.clock.now();
+        Heading {
+            topic: &self.topic.name,
+            type_info: &self.type_info,
+            cause,
+            stamp: HopStamp { hop: self.hop, at: now.tai },
+            published: now.mono,
+            sequence: self.topic.next_sequence(),
+            expires: self.end.expires(now),
+        }
     }
 
     /// Pushes to every subscriber; those that have no room and must not miss it are given back.

@@ -4,12 +4,12 @@ use std::any::TypeId;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock, Weak};
 
-use crossbeam_queue::ArrayQueue;
 use viaduct_messages::Message;
 use viaduct_units::Mono;
 
 use crate::encoded::Encoded;
-use crate::meta::Meta;
+use crate::meta::{HopStamp, Meta};
+use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
 /// What all readers of one message share: its body as a value, as octets, or both.
@@ -37,18 +37,35 @@ enum Given {
 }
 
 /// What a publisher says of a message beside the message itself.
-pub(crate) struct Heading {
-    pub(crate) topic: Arc<str>,
-    pub(crate) type_info: Arc<TypeInfo>,
-    pub(crate) meta: Meta,
+#[derive(Clone, Copy)]
+pub(crate) struct Heading<'a> {
+    pub(crate) topic: &'a Arc<str>,
+    pub(crate) type_info: &'a Arc<TypeInfo>,
+    pub(crate) cause: Cause<'a>,
+    pub(crate) stamp: HopStamp,
+    pub(crate) published: Mono,
+    pub(crate) sequence: u64,
+    /// When it is worth being delivered no more.
     pub(crate) expires: Option<Mono>,
 }
 
+/// Where a message comes from.
+#[derive(Clone, Copy)]
+pub(crate) enum Cause<'a> {
+    /// It began here and now.
+    Here,
+    /// It was made from another one.
+    Message(&'a Meta),
+}
+
 impl Body {
-    fn new(heading: Heading, given: Given, home: Weak<BodyPool>) -> Self {
-        let Heading { topic, type_info, meta, expires } = heading;
+    fn new(heading: Heading<'_>, given: Given, home: Weak<BodyPool>) -> Self {
+        let (topic, type_info) = (Arc::clone(heading.topic), Arc::clone(heading.type_info));
         let (decoded, encoded) = Default::default();
-        Self { topic, type_info, meta, expires, given, decoded, encoded, home }
+        let meta = Meta::from_origin(heading.stamp.at);
+        let mut body = Self { topic, type_info, meta, expires: None, given, decoded, encoded, home };
+        body.rename(heading);
+        body
     }
 
     /// The place of a value of type `M`, where there is one and nobody else holds it.
@@ -59,9 +76,19 @@ impl Body {
         }
     }
 
-    /// Becomes another message in the same memory; its value is in place.
-    fn rename(&mut self, heading: Heading) {
-        Heading { topic: self.topic, type_info: self.type_info, meta: self.meta, expires: self.expires } = heading;
+    /// Takes another heading, of the same topic.
+    fn rename(&mut self, heading: Heading<'_>) {
+        if !Arc::ptr_eq(&self.type_info, heading.type_info) {
+            self.type_info = Arc::clone(heading.type_info);
+        }
+        match heading.cause {
+            Cause::Here => self.meta.begin(heading.stamp.at),
+            Cause::Message(cause) => self.meta = *cause,
+        }
+        self.meta.stamp(heading.stamp.hop, heading.stamp.at);
+        self.meta.published = heading.published;
+        self.meta.sequence = heading.sequence;
+        self.expires = heading.expires;
     }
 
     /// Lets go of what the message holds, such as a loaned buffer. Whether the memory can become another message.
@@ -151,7 +178,7 @@ impl Drop for BodyRef {
 /// slowest that an allocator has, and it would be made for every message.
 #[derive(Debug)]
 pub(crate) struct BodyPool {
-    free: ArrayQueue<Arc<Body>>,
+    free: Queue<Arc<Body>>,
 }
 
 /// Bodies that a topic keeps at most; more are freed.
@@ -159,10 +186,10 @@ const BODIES_MAX: usize = 32;
 
 impl BodyPool {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { free: ArrayQueue::new(BODIES_MAX) })
+        Arc::new(Self { free: Queue::new(BODIES_MAX) })
     }
 
-    pub(crate) fn typed<M: Message>(self: &Arc<Self>, heading: Heading, message: M) -> BodyRef {
+    pub(crate) fn typed<M: Message>(self: &Arc<Self>, heading: Heading<'_>, message: M) -> BodyRef {
         if let Some(mut free) = self.free.pop()
             && let Some(body) = Arc::get_mut(&mut free)
             && let Some(place) = body.place::<M>()
@@ -175,7 +202,7 @@ impl BodyPool {
     }
 
     /// Octets come from elsewhere, and their body is freed.
-    pub(crate) fn encoded(heading: Heading, octets: Encoded) -> BodyRef {
+    pub(crate) fn encoded(heading: Heading<'_>, octets: Encoded) -> BodyRef {
         BodyRef(Arc::new(Body::new(heading, Given::Octets(octets), Weak::new())))
     }
 }

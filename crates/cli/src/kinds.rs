@@ -68,9 +68,11 @@ fn settings(kind: &Kind) -> String {
 
 fn markdown(kinds: &[Kind]) -> String {
     let mut text =
-        "# Kinds of components\n\nMade by `viaduct kinds --markdown` from the settings types; a test compares it. \
-        Keys with a dot are nested; `[]` is a list.\n"
+        "# Config reference\n\nMade by `viaduct kinds --markdown` from the settings types; a test compares it. \
+        Keys with a dot are nested; `[]` is a list; `NAME` is a name of your own.\n\n# The file of a node\n\n"
             .to_owned();
+    table(&mut text, &rows_of(&viaduct_node::config::NodeFile::schema().to_value()));
+    text.push_str("\n# Kinds of components\n\nWhat stands under `settings` of a component.\n");
     for kind in kinds {
         let _ = write!(
             text,
@@ -79,14 +81,18 @@ fn markdown(kinds: &[Kind]) -> String {
             kind.summary,
             one_line(kind.example)
         );
-        text.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
-        for row in rows(kind) {
-            let default = row.default.as_deref().map_or_else(|| row.absence().to_owned(), |value| format!("`{value}`"));
-            let doc = row.doc.replace('\n', " ").replace('|', "\\|");
-            let _ = writeln!(text, "| `{}` | {} | {default} | {doc} |", row.key, row.shape.replace('|', "\\|"));
-        }
+        table(&mut text, &rows(kind));
     }
     text
+}
+
+fn table(text: &mut String, rows: &[Row]) {
+    text.push_str("| key | type | default | meaning |\n|---|---|---|---|\n");
+    for row in rows {
+        let default = row.default.as_deref().map_or_else(|| row.absence().to_owned(), |value| format!("`{value}`"));
+        let doc = row.doc.replace('\n', " ").replace('|', "\\|");
+        let _ = writeln!(text, "| `{}` | {} | {default} | {doc} |", row.key, row.shape.replace('|', "\\|"));
+    }
 }
 
 fn one_line(yaml: &str) -> String {
@@ -116,9 +122,12 @@ impl Row {
 }
 
 fn rows(kind: &Kind) -> Vec<Row> {
-    let schema = kind.schema().to_value();
+    rows_of(&kind.schema().to_value())
+}
+
+fn rows_of(schema: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
-    collect(&schema, &schema, "", &mut rows);
+    collect(schema, schema, "", &mut rows);
     rows
 }
 
@@ -151,6 +160,10 @@ fn collect_below(root: &Value, schema: &Value, key: &str, rows: &mut Vec<Row>) {
     }
     if schema.get("items").is_some() {
         collect(root, &schema["items"], &format!("{key}[]."), rows);
+    }
+    if schema["additionalProperties"].is_object() {
+        let (key, each) = (format!("{key}.NAME"), resolve(root, &schema["additionalProperties"]));
+        collect_below(root, each, &key, rows);
     }
     for alternatives in ["oneOf", "anyOf"] {
         for alternative in schema[alternatives].as_array().into_iter().flatten() {

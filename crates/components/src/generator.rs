@@ -15,7 +15,7 @@ use viaduct_messages::foxglove::packed_element_field::NumericType;
 use viaduct_messages::foxglove::{PackedElementField, PointCloud};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::topic;
-use viaduct_node::{Component, Context, Edges, Out, QosPreset, QosSettings, SettingError, StartError};
+use viaduct_node::{Component, Context, Edges, Loans, Out, QosPreset, QosSettings, SettingError, StartError};
 use viaduct_units::Tai;
 
 /// Octets of one point: x, y, z and intensity as float32.
@@ -101,7 +101,7 @@ impl Component for Generator {
     fn edges(settings: &GeneratorSettings) -> Edges {
         // What cannot be resolved was refused before.
         let offered = settings.qos.resolve("qos").unwrap_or(Qos::sensor_data());
-        Edges::default().publishes::<PointCloud>("topic", &settings.topic, offered)
+        Edges::default().publishes::<PointCloud>("topic", &settings.topic, offered).loans(Loans::one(settings.octets))
     }
 
     fn start(settings: GeneratorSettings, context: &mut Context<Self>) -> Result<Self, StartError> {

@@ -3,7 +3,7 @@
 use super::case::{Case, Fill, Load, Measure, Mode, Reliability};
 use super::plan::Place;
 use super::series::{All, Series, summary};
-use super::{Options, drive};
+use super::{Options, writer};
 use crate::report::{Section, figure, octets};
 
 /// Loan: p50 over that of an empty hand-off in the same place.
@@ -23,9 +23,10 @@ const ALLOCATED_OCTETS: f64 = 4096.0;
 const DISTURBED: f64 = 2.0;
 
 /// How many times ours a rival takes at least, at p50 and at p99, with the base's size, threads and cores.
-const RIVALS: [(&str, f64, Option<f64>); 9] = [
+const RIVALS: [(&str, f64, Option<f64>); 10] = [
     ("ros1.nodelet", 10.0, None),
     ("fastcycle.model", 10.0, None),
+    ("fastcycle.model_sleep", 10.0, None),
     ("ros1.inter", 100.0, None),
     ("iceoryx2.event", 1.0, Some(1.0)),
     ("crossbeam", 1.0, Some(1.0)),
@@ -89,7 +90,7 @@ pub(super) fn section(all: &All, base: &Case, options: &Options, place: &Place) 
              rival is compared by the fill that it does best",
             if place.real_time { "same" } else { "same, without real-time priority," },
             options.samples,
-            drive::WARM_UP,
+            writer::WARM_UP,
             options.rounds
         ),
     }

@@ -30,6 +30,9 @@ pub(super) struct Case {
     /// Whether another subscriber is too slow.
     #[serde(skip_serializing_if = "is_no")]
     pub(super) slow_subscriber: bool,
+    /// Whether a loan is filled by the publisher between its tick and its stamp, and not by another thread before its tick.
+    #[serde(skip_serializing_if = "is_no")]
+    pub(super) just_filled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) reliability: Option<Reliability>,
 }
@@ -69,7 +72,7 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fill {
-    /// It is filled before the stamp.
+    /// It is filled before the stamp: before the tick, where nothing else is said.
     Loan,
     /// It is filled after the stamp.
     Copy,
@@ -141,6 +144,7 @@ impl Case {
             load: Load::None,
             observer: false,
             slow_subscriber: false,
+            just_filled: false,
             reliability: None,
         }
     }
@@ -158,6 +162,12 @@ impl Case {
     pub(super) fn publisher(&self, cores: &[usize]) -> Placement {
         let nth_last = if self.cores == Cores::Cross { 1 } else { 0 };
         self.placement(cores, nth_last, PUBLISHER_PRIORITY)
+    }
+
+    /// Where a thread runs that fills loans: not on the publisher's core, where there is another one.
+    pub(super) fn filler(&self, cores: &[usize]) -> Placement {
+        let publisher = self.publisher(cores).cores;
+        Placement { cores: cores.iter().copied().filter(|core| !publisher.contains(core)).collect(), fifo: None }
     }
 
     pub(super) fn subscriber(&self, cores: &[usize]) -> Placement {
@@ -206,6 +216,7 @@ fn variations(base: &Case, slow_rate_hz: u32) -> Vec<Case> {
     cases.push(Case { observer: true, ..base.clone() });
     cases.push(Case { rate_hz: slow_rate_hz, ..base.clone() });
     cases.push(Case { slow_subscriber: true, ..base.clone() });
+    cases.push(Case { just_filled: true, ..base.clone() });
     cases.push(Case { reliability: Some(Reliability::ReliableKeepAll), ..base.clone() });
     cases
 }
@@ -270,7 +281,7 @@ mod tests {
             assert!(differ <= 3, "{case:?}");
             assert_eq!(cases.iter().filter(|other| *other == case).count(), 1, "{case:?}");
         }
-        assert_eq!(cases.len(), 4 * 2 + 3 + 2 + 3 + 3 + 2 + 4);
+        assert_eq!(cases.len(), 4 * 2 + 3 + 2 + 3 + 3 + 2 + 5);
     }
 
     #[test]
@@ -281,6 +292,7 @@ mod tests {
         assert_eq!(base.subscriber(&cores), Placement { cores: vec![9], fifo: Some(60) });
         let cross = Case { cores: Cores::Cross, policy: Policy::Other, ..base.clone() };
         assert_eq!(cross.publisher(&cores), Placement { cores: vec![5], fifo: None });
+        assert_eq!((base.filler(&cores).cores, cross.filler(&cores).cores), (vec![0, 1, 5], vec![0, 1, 9]));
         assert_eq!(cross.publisher(&[3]), Placement { cores: vec![3], fifo: None });
         assert_eq!(Case { cores: Cores::Free, ..base }.subscriber(&cores).cores, Vec::<usize>::new());
     }

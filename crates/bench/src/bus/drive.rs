@@ -1,7 +1,5 @@
 //! Drives the bus through one case: the only place here, beside the observer, that knows the bus.
 
-use std::hint::black_box;
-use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use viaduct_bus::{
@@ -10,23 +8,19 @@ use viaduct_bus::{
 };
 use viaduct_messages::foxglove::PointCloud;
 
-use super::case::{Case, Fill, Measure, Mode, Reliability};
+use super::case::{Case, Measure, Mode, Reliability};
 use super::load::Hogs;
-use super::message::{HEADER_OCTETS, Header, Log, Note, ThreadCosts, room};
+use super::message::{HEADER_OCTETS, Header, Log, Note, ThreadCosts};
 use super::observer::Observer;
 use super::outcome::{Counts, Outcome};
+use super::writer::{self, Written};
 use crate::error::BenchError;
-use crate::floor::{self, nanos};
+use crate::floor;
 use crate::sys::{self, Placement, ThreadUsage};
 
 const TOPIC: &str = "lidar/points";
 /// On which round trips come back.
 const BACK: &str = "lidar/points/back";
-
-/// Messages before the first that counts: the pool gets its memory, the caches their content.
-pub(super) const WARM_UP: usize = 20;
-/// Time from one message of the warm-up to the next.
-pub(super) const WARM_UP_PERIOD: Duration = Duration::from_millis(1);
 
 /// Buffers of a queue that are made ready; a reliable one never gets longer here.
 const BUFFERS_MAX: usize = 64;
@@ -45,7 +39,7 @@ pub(super) fn measure(case: &Case, samples: usize, cores: &[usize]) -> Result<Ou
     let _hogs = Hogs::start(case.load)?;
     let bus = Bus::new("bench");
     let scene = Scene::open(&bus, case, samples, cores)?;
-    let written = publish(&bus, case, samples, cores)?;
+    let written = writer::publish(open_sized(&bus, case)?, case, samples, cores)?;
     scene.finish(&bus, &written)
 }
 
@@ -56,76 +50,22 @@ fn qos(case: &Case) -> Qos {
     }
 }
 
-/// Opens a topic's writing end. Its pool has a buffer for each place of each queue, one for each hand, and those that a
-/// node has for observers.
-fn open(bus: &Bus, topic: &str, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
+/// Opens the writing end of the topic. Its pool has a buffer for each place of each queue, one for each hand, and those
+/// that a node has for observers.
+fn open_sized(bus: &Bus, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
     let readers = case.subscribers + usize::from(case.slow_subscriber);
-    let buffers = readers * (qos(case).depth().min(BUFFERS_MAX) + 1) + 1 + 2 * OBSERVERS_MAX;
+    let buffers = readers * (qos(case).depth().min(BUFFERS_MAX) + 1) + 2 + 2 * OBSERVERS_MAX;
     let size = PoolSize::new(buffers, case.size.max(HEADER_OCTETS));
-    bus.size_pool(topic, size).map_err(BenchError::part("cannot make the pool"))?;
+    bus.size_pool(TOPIC, size).map_err(BenchError::part("cannot make the pool"))?;
+    open(bus, TOPIC, case)
+}
+
+fn open(bus: &Bus, topic: &str, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
     bus.publisher(topic, qos(case), "writer").map_err(BenchError::part("cannot open the topic"))
 }
 
 fn subscribe(bus: &Bus, topic: &str, case: &Case) -> Result<Subscriber<PointCloud>, BenchError> {
     bus.subscribe(topic, qos(case), "reader").map_err(BenchError::part("cannot read the topic"))
-}
-
-/// What the publisher's thread noted.
-struct Written {
-    lateness: Vec<u64>,
-    /// Address of each message, in the order of their numbers.
-    places: Vec<usize>,
-    cost: ThreadUsage,
-    thread: ThreadId,
-}
-
-fn publish(bus: &Bus, case: &Case, samples: usize, cores: &[usize]) -> Result<Written, BenchError> {
-    let (publisher, own) = (open(bus, TOPIC, case)?, case.clone());
-    let work = move || publish_all(&publisher, &own, samples);
-    let thread = floor::spawn_placed("bench-publisher", &case.publisher(cores), work)?;
-    floor::join("bench-publisher", thread)??
-}
-
-/// The publisher's thread.
-fn publish_all(publisher: &Publisher<PointCloud>, case: &Case, samples: usize) -> Result<Written, BenchError> {
-    sys::exact_timers();
-    let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
-    let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
-    let start = sys::monotonic();
-    for number in 1..=WARM_UP {
-        sys::sleep_until(start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0));
-        publish_one(publisher, case.fill, &content, Duration::ZERO, 0)?;
-    }
-    // Getting memory takes longer than a period; what counts starts in time.
-    let mut tick = sys::monotonic();
-    let before = ThreadUsage::now();
-    for number in 1..=samples as u64 {
-        tick += case.period();
-        sys::sleep_until(tick);
-        lateness.push(nanos(sys::monotonic().saturating_sub(tick)));
-        places.push(publish_one(publisher, case.fill, &content, tick, number)?);
-    }
-    let cost = ThreadUsage::now().since(before);
-    Ok(Written { lateness, places, cost, thread: std::thread::current().id() })
-}
-
-/// Sends a message; the address of its first octet.
-fn publish_one(
-    publisher: &Publisher<PointCloud>,
-    fill: Fill,
-    content: &[u8],
-    tick: Duration,
-    number: u64,
-) -> Result<usize, BenchError> {
-    let before = sys::monotonic();
-    let mut buffer = publisher.loan(content.len()).map_err(BenchError::part("cannot lend a buffer"))?;
-    black_box(&mut buffer[..]).copy_from_slice(black_box(content));
-    let stamp = if fill == Fill::Loan { sys::monotonic() } else { before };
-    Header { stamp_ns: nanos(stamp), tick_ns: nanos(tick), number }.write(&mut buffer);
-    let address = buffer.as_ptr().addr();
-    // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
-    let _ = publisher.publish(PointCloud { data: buffer.freeze(), ..PointCloud::default() });
-    Ok(address)
 }
 
 /// The subscribers of a case.
@@ -146,7 +86,7 @@ struct Responder {
 impl Responder {
     fn answer(&mut self, sample: &Sample<PointCloud>) {
         let number = Header::read(&sample.data).map_or(0, |header| header.number);
-        let answer = PointCloud { data: sample.data.clone(), ..PointCloud::default() };
+        let answer = PointCloud { data: sample.data.clone(), timestamp: sample.timestamp, ..PointCloud::default() };
         // As for the message itself.
         let _ = self.back.publish_from(sample.meta(), answer);
         if number > 0 {
@@ -262,7 +202,7 @@ impl Reader {
         }
         let executor = executor(case, "bench-reader", cores)?;
         let mut builder = GroupBuilder::<Log>::new(bus);
-        builder.on(subscriber, |log, sample, _| log.take(&sample.data));
+        builder.on(subscriber, |log, sample, _| log.take(&sample));
         built(builder.build("reader", log, &executor, timers, |_| {})).map(Self::Callback)
     }
 
@@ -271,7 +211,7 @@ impl Reader {
         let runtime = placed(placement, start)?.map_err(BenchError::system("cannot start the runtime"))?;
         let task = runtime.spawn(async move {
             while let Some(sample) = subscriber.recv().await {
-                log.take(&sample.data);
+                log.take(&sample);
             }
             log
         });

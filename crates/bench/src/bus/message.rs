@@ -1,25 +1,28 @@
 //! What a measured message carries, and what is noted when it is taken.
 //!
 //! ```text
-//! octet 0        8        16        24
-//!       | stamp  | tick   | number  | filling ...
+//! octet 0        8         16
+//!       | tick   | number  | filling ...
 //! ```
-//! Stamp and tick are nanoseconds of the monotonic clock: when the publisher stamped it, and when it should have been sent.
-//! Numbers begin at 1; messages of the warm-up have 0.
+//! The tick is when the message should be sent, in nanoseconds of the monotonic clock. Numbers begin at 1; messages of the
+//! warm-up have 0. When the publisher really stamped it stands in the message's own time stamp.
 
 use std::hint::black_box;
 use std::thread::ThreadId;
+use std::time::Duration;
+
+use prost_types::Timestamp;
+use viaduct_messages::foxglove::PointCloud;
 
 use crate::floor::nanos;
 use crate::sys::{self, ThreadUsage};
 
 /// Octets of the header; no message is shorter.
-pub(super) const HEADER_OCTETS: usize = 24;
+pub(super) const HEADER_OCTETS: usize = 16;
 
 /// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) stamp_ns: u64,
     pub(super) tick_ns: u64,
     /// 0 in the warm-up.
     pub(super) number: u64,
@@ -28,13 +31,13 @@ pub(super) struct Header {
 impl Header {
     /// Writes it to the front of a message, which has room for it.
     pub(super) fn write(self, message: &mut [u8]) {
-        let fields = [self.stamp_ns, self.tick_ns, self.number];
+        let fields = [self.tick_ns, self.number];
         message.chunks_exact_mut(8).zip(fields).for_each(|(place, field)| place.copy_from_slice(&field.to_le_bytes()));
     }
 
     pub(super) fn read(message: &[u8]) -> Option<Self> {
         let field = |at: usize| message.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
-        Some(Self { stamp_ns: field(0)?, tick_ns: field(8)?, number: field(16)? })
+        Some(Self { tick_ns: field(0)?, number: field(8)? })
     }
 }
 
@@ -61,20 +64,32 @@ impl Log {
     }
 
     /// Touches both ends of a message, reads the clock, and notes what came of it.
-    pub(super) fn take(&mut self, message: &[u8]) {
-        let message = black_box(message);
+    pub(super) fn take(&mut self, cloud: &PointCloud) {
+        let message = black_box(&cloud.data[..]);
         black_box(message.last());
-        let Some(header) = Header::read(message) else {
+        let (Some(header), Some(stamp)) = (Header::read(message), stamp_of(cloud)) else {
             return;
         };
         let now = nanos(sys::monotonic());
         if header.number > 0 {
-            self.latencies.push(now.saturating_sub(header.stamp_ns));
+            self.latencies.push(now.saturating_sub(stamp));
             self.from_tick.push(now.saturating_sub(header.tick_ns));
             self.places.push((header.number, message.as_ptr().addr()));
             self.threads.note(header.number);
         }
     }
+}
+
+/// Stamps a message with a moment of the monotonic clock.
+pub(super) fn stamp(cloud: &mut PointCloud, moment: Duration) {
+    let (seconds, nanos) = (moment.as_secs().cast_signed(), moment.subsec_nanos().cast_signed());
+    cloud.timestamp = Some(Timestamp { seconds, nanos });
+}
+
+/// When a message was stamped, in nanoseconds.
+pub(super) fn stamp_of(cloud: &PointCloud) -> Option<u64> {
+    let Timestamp { seconds, nanos } = cloud.timestamp?;
+    Some(u64::try_from(seconds).ok()? * 1_000_000_000 + u64::try_from(nanos).ok()?)
 }
 
 /// An empty vector whose memory was written once.
@@ -131,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_header_comes_back_and_one_that_is_cut_off_does_not() {
-        let header = Header { stamp_ns: 1 << 40, tick_ns: 7, number: 3 };
+        let header = Header { tick_ns: 1 << 40, number: 3 };
         let mut message = [0x5A; HEADER_OCTETS + 3];
         header.write(&mut message);
         assert_eq!(Header::read(&message), Some(header));
@@ -142,14 +157,18 @@ mod tests {
     #[test]
     fn the_warm_up_is_not_noted() {
         let mut log = Log::with_room_for(2, Note::Each);
-        let mut message = [0; HEADER_OCTETS];
+        let mut place = 0;
         for number in [0, 0, 1] {
-            Header { stamp_ns: 5, tick_ns: 1, number }.write(&mut message);
-            log.take(&message);
+            let mut message = vec![0; HEADER_OCTETS];
+            Header { tick_ns: 1, number }.write(&mut message);
+            let mut cloud = PointCloud { data: message.into(), ..PointCloud::default() };
+            stamp(&mut cloud, Duration::from_nanos(5));
+            place = cloud.data.as_ptr().addr();
+            log.take(&cloud);
         }
         assert_eq!((log.latencies.len(), log.from_tick.len()), (1, 1));
         assert_eq!(log.from_tick[0], log.latencies[0] + 4);
-        assert_eq!(log.places, [(1, message.as_ptr().addr())]);
+        assert_eq!(log.places, [(1, place)]);
         assert_eq!(log.threads.without(std::thread::current().id()).count(), 0);
     }
 

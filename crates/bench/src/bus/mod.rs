@@ -1,8 +1,9 @@
 //! Bench `bus`: the FastCycle paper's measurement. A publisher sends a message each millisecond, a subscriber takes it; the
 //! latency is the time from the publisher's stamp until the subscriber has touched the first and the last octet.
 //!
-//! *loan*: the buffer is filled before the stamp, so only the hand-over counts. *copy*: the stamp comes first and the
-//! filling counts too. The publisher wakes by absolute deadlines; how late it woke, and the latency from the moment at which
+//! *loan*: the buffer is filled before the publisher's tick by a thread on another core, as a sensor's driver or its DMA does
+//! it, so only the hand-over counts; one row has the publisher fill it between tick and stamp, which drives kernel and
+//! program out of its core's caches. *copy*: the stamp comes first and the filling counts too. The publisher wakes by absolute deadlines; how late it woke, and the latency from the moment at which
 //! it should have, are rows of their own, so that a late publisher cannot hide a slow one.
 //!
 //! One base case (loan, an executor thread on the publisher's core, real time, 1 MB, one subscriber) is varied in one thing
@@ -12,7 +13,7 @@
 //! ```text
 //! case.rs      the conditions, and which of them are measured
 //! plan.rs      who goes through them, in which order, how long it takes
-//! drive.rs     the bus through one case;  message.rs, load.rs, observer.rs beside it
+//! drive.rs     the bus through one case;  writer.rs, message.rs, load.rs, observer.rs beside it
 //! rivals.rs    other people's programs through one case
 //! outcome.rs   what a round gave;  state.rs keeps it, in a file where the run may be interrupted
 //! series.rs    rounds -> rows;  compare.rs, bounds.rs, charts.rs: rows -> what is shown
@@ -31,12 +32,14 @@ mod plan;
 mod rivals;
 mod series;
 mod state;
+mod writer;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use self::case::{Case, Fill, Measure, Mode};
+use self::load::Awake;
 use self::outcome::Outcome;
 use self::plan::{Job, Place, What};
 use self::rivals::Rival;
@@ -66,7 +69,7 @@ pub struct Options {
     pub rate_hz: u32,
     /// Messages a second of the slow row.
     pub slow_rate_hz: u32,
-    /// Octets of a message, at least 24.
+    /// Octets of a message, at least 16.
     pub sizes: Vec<usize>,
     /// Octets of a message where something else is varied.
     pub base_size: usize,
@@ -80,6 +83,8 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// Whether the memory of this process is locked, as far as it has the right to.
     pub lock_memory: bool,
+    /// Whether the cores are kept awake.
+    pub keep_awake: bool,
     /// Time that all takes at most: later rounds are shortened where the first ones took too long.
     pub limit: Option<Duration>,
 }
@@ -100,6 +105,7 @@ impl Default for Options {
             rivals: None,
             state: None,
             lock_memory: true,
+            keep_awake: true,
             limit: Some(Duration::from_secs(225)),
         }
     }
@@ -130,7 +136,9 @@ impl Options {
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let watch = Watch::start();
     let mut campaign = Campaign::new(options)?;
+    let awake = options.keep_awake.then(|| Awake::start(&campaign.place.cores)).transpose()?;
     campaign.measure(usize::MAX)?;
+    drop(awake);
     Ok(campaign.report(watch))
 }
 
@@ -153,6 +161,11 @@ impl<'a> Campaign<'a> {
         };
         let place = Place { cores: sys::cores(), real_time: may_be_real_time() };
         let mut notes = notes(&place, options.lock_memory);
+        if options.keep_awake {
+            notes.push(
+                "the cores are kept awake by threads that run only where nothing else does (SCHED_IDLE)".to_owned(),
+            );
+        }
         let rivals = options.rivals.as_ref().map(|folder| rivals::start(folder, &mut notes)).unwrap_or_default();
         notes.extend(rivals.iter().map(|rival| format!("{}: {}; {}", rival.name(), rival.version(), rival.how())));
         let jobs = plan::jobs(options, &place, &rivals);
@@ -379,6 +392,7 @@ mod tests {
             base_size: 32 << 10,
             // It would be that of all tests.
             lock_memory: false,
+            keep_awake: false,
             ..Options::default()
         }
     }
@@ -410,7 +424,7 @@ mod tests {
         let _alone = crate::measuring_alone();
         let report = run(&Options { rounds: 1, samples: 1, sizes: vec![64], base_size: 64, ..small() }).unwrap();
         let always = "cores fill load measure mode observer policy rate_hz size subscribers";
-        let more = ["reliability", "slow_subscriber"];
+        let more = ["just_filled", "reliability", "slow_subscriber"];
         for row in report.rows.iter().filter(|row| !row.is_paper()) {
             let mut names: Vec<&str> =
                 row.params.keys().map(String::as_str).filter(|name| !more.contains(name)).collect();
@@ -420,7 +434,7 @@ mod tests {
         let with = |name: &str| {
             report.rows.iter().filter(|row| row.name == "viaduct" && row.params.contains_key(name)).count()
         };
-        assert_eq!(more.map(with), [1, 1]);
+        assert_eq!(more.map(with), [1, 1, 1]);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::case::{self, Case, Cores, Policy};
-use super::drive::{WARM_UP, WARM_UP_PERIOD};
 use super::rivals::Rival;
+use super::writer::{WARM_UP, WARM_UP_PERIOD};
 use super::{Options, series};
 use crate::random::Random;
 

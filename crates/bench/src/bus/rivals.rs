@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Cores, Fill, Measure, Mode, Policy};
-use super::drive::{WARM_UP, WARM_UP_PERIOD};
 use super::outcome::{Counts, Outcome, SummaryUs};
+use super::writer::{WARM_UP, WARM_UP_PERIOD};
 use crate::sys;
 
 /// How long a program may take until it has said who it is: some start a server of their own.
@@ -66,6 +66,7 @@ const ENTRIES: &[Entry] = &[
     one_way("cyclonedds.one_way", "bin/cyclonedds", &[]),
     Entry { measure: Measure::Rtt, ..one_way("cyclonedds.ddsperf", COLLECTION, &["cyclonedds.ddsperf"]) },
     one_way("fastcycle.model", "bin/fastcycle", &[]),
+    one_way("fastcycle.model_sleep", "bin/fastcycle", &["--sleep-us", "100"]),
     one_way("ros1.inter", "bin/ros1", &["inter"]),
     one_way("ros1.nodelet", "bin/ros1", &["nodelet"]),
 ];

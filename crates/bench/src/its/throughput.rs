@@ -47,7 +47,7 @@ const WINDOW: u64 = 512;
 const NAP: Duration = Duration::from_micros(500);
 
 /// A subscriber that got nothing for this long has all that will come; what is missing is lost.
-const SILENCE: Duration = Duration::from_millis(500);
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// What the producer offers, as an `its_station` does.
 const OFFERED: Qos = Qos::reliable(4096, Duration::ZERO);

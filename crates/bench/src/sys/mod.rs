@@ -112,6 +112,16 @@ pub(crate) fn cores() -> Vec<usize> {
     (0..8 * octets).filter(|core| unsafe { libc::CPU_ISSET(*core, &allowed) }).collect()
 }
 
+/// Has this thread run only where nothing else wants the core (SCHED_IDLE, sched(7)).
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn run_when_idle() -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: 0 };
+    // SAFETY: 0 is the calling thread, and `parameters` lives across the call, which only reads it.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) })
+}
+
 /// How a thread is scheduled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placement {

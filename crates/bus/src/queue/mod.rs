@@ -1,4 +1,4 @@
-//! The queue of a subscription: many publishers, one reader, a fixed number of places.
+//! A queue between threads of different priority, with a fixed number of places.
 //!
 //! A publisher may be preempted by its own reader in the middle of a push. In a lock-free ring the reader then finds a
 //! place that is taken and not filled, and spins for it; under SCHED_FIFO on one core it spins for ever, because it keeps
@@ -18,6 +18,12 @@ pub(crate) struct Queue<T> {
     capacity: usize,
     /// What a look from outside finds; changed under the lock.
     length: AtomicUsize,
+}
+
+impl<T> std::fmt::Debug for Queue<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Queue({} of {})", self.len(), self.capacity)
+    }
 }
 
 impl<T> Queue<T> {

@@ -143,6 +143,12 @@ pub enum Policy {
 }
 
 impl NodeFile {
+    /// JSON schema of the file, with docs and defaults. What stands under `settings` of a component is its kind's.
+    #[must_use]
+    pub fn schema() -> schemars::Schema {
+        schemars::schema_for!(Self)
+    }
+
     /// Reads a node's file. `file` is how errors call it.
     ///
     /// # Errors

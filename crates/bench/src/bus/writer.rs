@@ -1,0 +1,153 @@
+//! The publisher of a case: who fills a message, when it is stamped and sent.
+
+use std::hint::black_box;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::ThreadId;
+use std::time::Duration;
+
+use viaduct_bus::{Loan, Publisher};
+use viaduct_messages::foxglove::PointCloud;
+
+use super::case::{Case, Fill};
+use super::message::{HEADER_OCTETS, Header, room, stamp};
+use crate::error::BenchError;
+use crate::floor::{self, nanos};
+use crate::sys::{self, Placement, ThreadUsage};
+
+/// Messages before the first that counts: the pool gets its memory, the caches their content.
+pub(super) const WARM_UP: usize = 20;
+/// Time from one message of the warm-up to the next.
+pub(super) const WARM_UP_PERIOD: Duration = Duration::from_millis(1);
+
+/// What the publisher's thread noted.
+pub(super) struct Written {
+    pub(super) lateness: Vec<u64>,
+    /// Address of each message, in the order of their numbers.
+    pub(super) places: Vec<usize>,
+    pub(super) cost: ThreadUsage,
+    pub(super) thread: ThreadId,
+}
+
+/// Sends so many messages, after those of the warm-up, from a thread of its own.
+pub(super) fn publish(
+    publisher: Publisher<PointCloud>,
+    case: &Case,
+    samples: usize,
+    cores: &[usize],
+) -> Result<Written, BenchError> {
+    let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
+    let filler = (case.fill == Fill::Loan && !case.just_filled)
+        .then(|| Filler::start(content.clone(), &case.filler(cores)))
+        .transpose()?;
+    let writer = Writer { publisher, fill: case.fill, content, filler };
+    let period = case.period();
+    let work = move || writer.publish_all(samples, period);
+    let thread = floor::spawn_placed("bench-publisher", &case.publisher(cores), work)?;
+    floor::join("bench-publisher", thread)??
+}
+
+/// Fills buffers on another core than the publisher's.
+struct Filler {
+    empty: SyncSender<Loan>,
+    full: Receiver<Loan>,
+}
+
+impl Filler {
+    /// The thread ends with this.
+    fn start(content: Vec<u8>, placement: &Placement) -> Result<Self, BenchError> {
+        let (empty, to_fill) = sync_channel::<Loan>(1);
+        let (filled, full) = sync_channel(1);
+        let work = move || {
+            for mut buffer in to_fill {
+                fill(&mut buffer, &content);
+                if filled.send(buffer).is_err() {
+                    return;
+                }
+            }
+        };
+        floor::spawn_placed("bench-filler", placement, work)?;
+        Ok(Self { empty, full })
+    }
+}
+
+fn fill(buffer: &mut [u8], content: &[u8]) {
+    black_box(buffer).copy_from_slice(black_box(content));
+}
+
+/// The publisher's thread.
+struct Writer {
+    publisher: Publisher<PointCloud>,
+    fill: Fill,
+    content: Vec<u8>,
+    /// Who fills loans before their tick, where that is what is measured.
+    filler: Option<Filler>,
+}
+
+impl Writer {
+    fn publish_all(&self, samples: usize, period: Duration) -> Result<Written, BenchError> {
+        sys::exact_timers();
+        let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
+        let start = sys::monotonic();
+        for number in 1..=WARM_UP {
+            let moment = start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0);
+            self.publish_one(Tick { moment, number: 0 })?;
+        }
+        // Getting memory takes longer than a period; what counts starts in time.
+        let mut moment = sys::monotonic();
+        let before = ThreadUsage::now();
+        for number in 1..=samples as u64 {
+            moment += period;
+            let sent = self.publish_one(Tick { moment, number })?;
+            lateness.push(nanos(sent.woke.saturating_sub(moment)));
+            places.push(sent.place);
+        }
+        let cost = ThreadUsage::now().since(before);
+        Ok(Written { lateness, places, cost, thread: std::thread::current().id() })
+    }
+
+    /// Sleeps until the tick and sends a message.
+    fn publish_one(&self, tick: Tick) -> Result<Sent, BenchError> {
+        let ended = |_| BenchError::broken("the filler", "its thread has ended");
+        if let Some(filler) = &self.filler {
+            filler.empty.send(self.loan()?).map_err(|_| BenchError::broken("the filler", "its thread has ended"))?;
+        }
+        sys::sleep_until(tick.moment);
+        let woke = sys::monotonic();
+        let buffer = match &self.filler {
+            Some(filler) => filler.full.recv().map_err(ended)?,
+            None => {
+                let mut buffer = self.loan()?;
+                fill(&mut buffer, &self.content);
+                buffer
+            }
+        };
+        let mut cloud = message(buffer, tick);
+        stamp(&mut cloud, if self.fill == Fill::Loan { sys::monotonic() } else { woke });
+        let place = cloud.data.as_ptr().addr();
+        // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
+        let _ = self.publisher.publish(cloud);
+        Ok(Sent { woke, place })
+    }
+
+    fn loan(&self) -> Result<Loan, BenchError> {
+        self.publisher.loan(self.content.len()).map_err(BenchError::part("cannot lend a buffer"))
+    }
+}
+
+fn message(mut buffer: Loan, tick: Tick) -> PointCloud {
+    Header { tick_ns: nanos(tick.moment), number: tick.number }.write(&mut buffer);
+    PointCloud { data: buffer.freeze(), ..PointCloud::default() }
+}
+
+/// When a message is to be sent, and which one it is.
+#[derive(Clone, Copy)]
+struct Tick {
+    moment: Duration,
+    number: u64,
+}
+
+struct Sent {
+    woke: Duration,
+    /// Address of its first octet.
+    place: usize,
+}
