@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -42,7 +46,7 @@ struct Job {
   Measure measure = Measure::one_way;
   std::size_t subscribers = 1;
 
-  /// Whether a message is filled before the publisher sleeps until its deadline.
+  /// Whether a message is filled while the publisher sleeps until its deadline.
   bool is_filled_ahead() const { return fill == Fill::loan && filled == Filled::ahead; }
 };
 
@@ -173,10 +177,6 @@ inline void take(const std::uint8_t* data, std::size_t size, Numbers& latencies_
   if (stamp != 0) latencies_ns.push(now - stamp);
 }
 
-/// Which part of a period passes before the next message is filled ahead: the one before it is delivered by then, so
-/// that no subscriber waits for the core or the memory while the publisher fills.
-inline constexpr std::uint64_t PART_BEFORE_FILL = 4;
-
 /// Fills a whole message; the stamp comes later.
 inline void fill(std::uint8_t* data, const std::vector<std::uint8_t>& content) {
   std::memcpy(data, content.data(), content.size());
@@ -189,14 +189,107 @@ inline void write_stamp(std::uint8_t* data, const Job& job, bool counts, std::ui
   std::memcpy(data, &stamp, STAMP_OCTETS);
 }
 
+/// Fills messages on a thread of its own, as a sensor's driver or its DMA does. That thread has the cores and the policy
+/// of the one that makes it.
+class Filler {
+ public:
+  explicit Filler(const std::vector<std::uint8_t>& content) : content_(content), thread_([this] { work(); }) {}
+
+  ~Filler() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+  /// Has that message filled. Nobody else may touch it until it is taken back.
+  void hand_over(std::uint8_t* data) {
+    {
+      const std::lock_guard lock(mutex_);
+      empty_ = data;
+    }
+    changed_.notify_one();
+  }
+
+  /// Waits until the message is full.
+  void take_back() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return empty_ == nullptr; });
+  }
+
+ private:
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ends_ || empty_ != nullptr; });
+      if (empty_ == nullptr) return;
+      lock.unlock();
+      fill(empty_, content_);  // only this thread changes it until it is null
+      lock.lock();
+      empty_ = nullptr;
+      changed_.notify_one();
+    }
+  }
+
+  const std::vector<std::uint8_t>& content_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint8_t* empty_ = nullptr;  // what is to be filled
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+/// The cores on which messages are filled ahead: all but the publisher's, and but that of a subscriber that never sleeps,
+/// which would not let go of it.
+inline cpu_set_t filler_cores(const Job& job, bool polls) {
+  cpu_set_t cores = cores_at_start();
+  if (job.cores != Cores::free) CPU_CLR(core_before_last(0), &cores);
+  if (job.cores == Cores::cross && polls) CPU_CLR(core_before_last(1), &cores);
+  return cores;
+}
+
+/// Who fills that job's messages ahead; nobody where they are not, or where no core is left. Leaves the calling thread
+/// with the filler's cores.
+inline std::unique_ptr<Filler> start_filler(const Job& job, bool polls, const std::vector<std::uint8_t>& content) {
+  const auto cores = filler_cores(job, polls);
+  if (!job.is_filled_ahead() || CPU_COUNT(&cores) == 0) return nullptr;
+  check(sched_setaffinity(0, sizeof cores, &cores), "cannot set the filler's cores");
+  prioritize(0, 0);
+  return std::make_unique<Filler>(content);
+}
+
+/// What a reader of the figures must know where the publisher has to fill ahead by itself.
+inline constexpr const char* NO_CORE_FOR_FILLER = "filled on the publisher's thread: no core is left for a filler";
+
+/// Sleeps until the deadline while a message is filled ahead, by `filler` where there is one; the moment of waking. The
+/// message is full when this returns.
+inline std::uint64_t sleep_while_filled(Filler* filler, std::uint8_t* data, const std::vector<std::uint8_t>& content,
+                                        std::uint64_t deadline) {
+  if (filler == nullptr) {
+    fill(data, content);
+  } else {
+    filler->hand_over(data);
+  }
+  sleep_until_ns(deadline);
+  const auto woke_ns = now_ns();
+  if (filler != nullptr) filler->take_back();
+  return woke_ns;
+}
+
 /// Sends a message each period, filled ahead or once the publisher woke. For a thread of its own. `obtain` gives the
-/// octets of a message that nobody reads any more, and `send` sends that message.
+/// octets of a message that nobody reads any more, and `send` sends that message. `polls` says that a subscriber never
+/// sleeps.
 template <typename Obtain, typename Send>
-Samples publish(const Job& job, Obtain obtain, Send send) {
+Samples publish(const Job& job, Obtain obtain, Send send, bool polls = false) {
   const std::vector<std::uint8_t> content(job.size, 0x5A);
+  const auto filler = start_filler(job, polls, content);
   Samples samples;
+  if (job.is_filled_ahead() && !filler) samples.note = NO_CORE_FOR_FILLER;
   Numbers lateness_ns(job.samples);
   std::uint8_t* data = nullptr;
+  std::uint64_t woke_ns = 0;
   place(job, Role::publisher);
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   auto deadline = now_ns();
@@ -205,15 +298,15 @@ Samples publish(const Job& job, Obtain obtain, Send send) {
       deadline = now_ns();
       samples.page_faults = page_faults();
     }
+    deadline += job.period_ns;
     if (job.is_filled_ahead()) {
-      sleep_until_ns(deadline + job.period_ns / PART_BEFORE_FILL);
+      woke_ns = sleep_while_filled(filler.get(), data = obtain(), content, deadline);
+    } else {
+      sleep_until_ns(deadline);
+      woke_ns = now_ns();
       fill(data = obtain(), content);
     }
-    deadline += job.period_ns;
-    sleep_until_ns(deadline);
-    const auto woke_ns = now_ns();
     if (number >= job.warm_up) lateness_ns.push(woke_ns - deadline);
-    if (!job.is_filled_ahead()) fill(data = obtain(), content);
     write_stamp(data, job, number >= job.warm_up, woke_ns);
     send();
   }

@@ -170,7 +170,7 @@ Samples run(const Job& job, std::uint64_t sleep_ns) {
   auto samples = on_a_thread([&] {
     const std::shared_ptr<Message>* lent = nullptr;
     const auto obtain = [&] { return (*(lent = &pool.lend()))->data(); };
-    return publish(job, obtain, [&] { broker.publish("there", *lent); });
+    return publish(job, obtain, [&] { broker.publish("there", *lent); }, sleep_ns == 0);
   });
   wait_for([&] { return latencies_ns.size() == job.samples; }, SECOND_NS);
   broker.stop();

@@ -322,22 +322,27 @@ fn write(job: &Job, wake: Wake, services: &str) -> Result<Published> {
     let node = node(std::process::id())?;
     let ports = Ports { node: &node, services };
     let answers = (job.measure == Measure::Rtt).then(|| Inlet::open(&ports, "back", wake)).transpose()?;
-    let mut writer = Writer { there: Outlet::open(&ports, "there", wake, job)?, answers };
-    sys::place(job, Side::Publisher).context("cannot place the publisher")?;
-    measure::publish(job, &mut writer)
+    let mut writer = Writer { there: Outlet::open(&ports, "there", wake, job)?, answers, size: job.size };
+    measure::publish(job, &mut writer, wake == Wake::Polling)
 }
 
 /// The publisher's end of the way there, and that of the way back where it waits for answers.
 struct Writer {
     there: Outlet,
     answers: Option<Inlet>,
+    /// Octets of a message.
+    size: usize,
 }
 
 impl Source for Writer {
     type Loan = Sample;
 
-    fn fill(&mut self, content: &[u8]) -> Result<Sample> {
-        self.there.filled(content)
+    fn lend(&mut self) -> Result<Sample> {
+        self.there.unfilled(self.size)
+    }
+
+    fn octets<'a>(&'a mut self, sample: &'a mut Sample) -> Result<&'a mut [u8]> {
+        Ok(sample.payload_mut())
     }
 
     fn send(&mut self, sample: Sample, stamp: Stamp) -> Result<Option<u64>> {

@@ -44,7 +44,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// Whether a message is filled before the publisher sleeps until its deadline.
+    /// Whether a message is filled while the publisher sleeps until its deadline.
     pub fn is_filled_ahead(&self) -> bool {
         self.fill == Fill::Loan && self.filled == Filled::Ahead
     }
@@ -68,7 +68,7 @@ pub enum Fill {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Filled {
-    /// Before the publisher sleeps until the message's deadline.
+    /// While the publisher sleeps until the message's deadline.
     #[default]
     Ahead,
     /// Once it woke, right before the stamp.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 
 use crate::job::{Fill, Job, Measure, Samples};
-use crate::sys::{self, Side};
+use crate::sys::{self, Filler, Side};
 
 /// Messages that a queue holds.
 pub const DEPTH: usize = 16;
@@ -27,6 +27,9 @@ pub trait Outlet: Send + 'static {
 
 /// The receiving end of a channel.
 pub trait Inlet: Send + 'static {
+    /// Whether it never sleeps while it waits.
+    const POLLS: bool = false;
+
     /// Waits for a message; `None` once the other end is gone and nothing is left.
     fn recv(&mut self) -> Option<Message>;
 }
@@ -66,15 +69,20 @@ pub struct Published {
     pub round_trips_ns: Vec<u64>,
     /// Page faults of its process from the first message that counts to the last.
     pub page_faults: u64,
+    /// What a reader of the figures must know.
+    pub note: &'static str,
 }
 
-/// The publisher's way of sending. A message is filled first and sent later: it may be held over a sleep.
+/// The publisher's way of sending. A message is lent and filled first and sent later: it may be held over a sleep.
 pub trait Source {
-    /// A message that is filled and not sent yet.
+    /// A message that is lent and not sent yet.
     type Loan;
 
-    /// Gets memory for a message, which nobody reads any more, and fills it.
-    fn fill(&mut self, content: &[u8]) -> Result<Self::Loan>;
+    /// Gets memory for a message, which nobody reads any more.
+    fn lend(&mut self) -> Result<Self::Loan>;
+
+    /// The octets of what was lent.
+    fn octets<'a>(&'a mut self, loan: &'a mut Self::Loan) -> Result<&'a mut [u8]>;
 
     /// Stamps and sends it. Gives the time of the round trip where it waited for an answer.
     fn send(&mut self, loan: Self::Loan, stamp: Stamp) -> Result<Option<u64>>;
@@ -110,17 +118,76 @@ impl Stamp {
     }
 }
 
-/// Which part of a period passes before the next message is filled ahead: the one before it is delivered by then, so
-/// that no subscriber waits for the core or the memory while the publisher fills.
-const PART_BEFORE_FILL: u64 = 4;
+/// Who fills messages, and with what.
+struct Fills {
+    content: Vec<u8>,
+    /// Whether a message is filled while the publisher sleeps.
+    ahead: bool,
+    /// Who fills ahead; the publisher does where it is missing.
+    filler: Option<Filler>,
+}
 
-/// Sends a message each period, filled ahead or once the publisher woke.
-pub fn publish(job: &Job, source: &mut impl Source) -> Result<Published> {
-    let content = vec![0x5A_u8; job.size];
+impl Fills {
+    fn of(job: &Job, polls: bool) -> Result<Self> {
+        let (content, ahead) = (vec![0x5A_u8; job.size], job.is_filled_ahead());
+        let filler =
+            if ahead { Filler::start(job, polls, content.clone()).context("cannot start the filler")? } else { None };
+        Ok(Self { content, ahead, filler })
+    }
+
+    fn note(&self) -> &'static str {
+        match self.filler {
+            None if self.ahead => "filled on the publisher's thread: no core is left for a filler",
+            _ => "",
+        }
+    }
+
+    /// Sleeps until the deadline; a message that is full then, and when the publisher woke.
+    fn wake<S: Source>(&self, source: &mut S, deadline: u64) -> Result<(S::Loan, u64)> {
+        if self.ahead { self.wake_filled(source, deadline) } else { self.wake_and_fill(source, deadline) }
+    }
+
+    fn wake_filled<S: Source>(&self, source: &mut S, deadline: u64) -> Result<(S::Loan, u64)> {
+        let mut loan = source.lend()?;
+        let octets = source.octets(&mut loan)?;
+        let woke_ns = match &self.filler {
+            Some(filler) => filler.fill_during(octets, || sleep_until(deadline))?,
+            None => {
+                self.fill(octets);
+                sleep_until(deadline)
+            }
+        };
+        Ok((loan, woke_ns))
+    }
+
+    fn wake_and_fill<S: Source>(&self, source: &mut S, deadline: u64) -> Result<(S::Loan, u64)> {
+        let woke_ns = sleep_until(deadline);
+        let mut loan = source.lend()?;
+        self.fill(source.octets(&mut loan)?);
+        Ok((loan, woke_ns))
+    }
+
+    fn fill(&self, octets: &mut [u8]) {
+        black_box(octets).copy_from_slice(black_box(&self.content));
+    }
+}
+
+/// Sleeps until that moment; the one at which it woke.
+fn sleep_until(deadline: u64) -> u64 {
+    sys::sleep_until_ns(deadline);
+    sys::now_ns()
+}
+
+/// Sends a message each period, filled ahead or once the publisher woke. Takes the publisher's cores and policy for the
+/// calling thread. `polls` says that a subscriber never sleeps.
+pub fn publish(job: &Job, source: &mut impl Source, polls: bool) -> Result<Published> {
+    let fills = Fills::of(job, polls)?;
+    sys::place(job, Side::Publisher).context("cannot place the publisher")?;
     let mut published = Published {
         lateness_ns: sys::prefaulted(job.samples),
         round_trips_ns: sys::prefaulted(job.samples),
         page_faults: 0,
+        note: fills.note(),
     };
     let mut deadline = sys::now_ns();
     for number in 0..job.warm_up + job.samples {
@@ -128,25 +195,17 @@ pub fn publish(job: &Job, source: &mut impl Source) -> Result<Published> {
             deadline = sys::now_ns();
             published.page_faults = sys::page_faults();
         }
-        let ahead = job.is_filled_ahead().then(|| fill_ahead(job, source, &content, deadline)).transpose()?;
         deadline += job.period_ns;
-        sys::sleep_until_ns(deadline);
-        let woke_ns = sys::now_ns();
+        let (loan, woke_ns) = fills.wake(source, deadline)?;
         let counts = number >= job.warm_up;
         if counts {
             published.lateness_ns.push(woke_ns.saturating_sub(deadline));
         }
-        let loan = ahead.map_or_else(|| source.fill(black_box(&content)), Ok)?;
         let round_trip = source.send(loan, Stamp::of(job, counts, woke_ns))?;
         published.round_trips_ns.extend(round_trip.filter(|_| counts));
     }
     published.page_faults = sys::page_faults() - published.page_faults;
     Ok(published)
-}
-
-fn fill_ahead<S: Source>(job: &Job, source: &mut S, content: &[u8], last_deadline: u64) -> Result<S::Loan> {
-    sys::sleep_until_ns(last_deadline + job.period_ns / PART_BEFORE_FILL);
-    source.fill(black_box(content))
 }
 
 /// Puts a stamp at the start of a message of at least 8 octets.
@@ -187,14 +246,13 @@ pub fn samples(job: &Job, published: Published, one_way_ns: Vec<u64>) -> Samples
         Measure::Rtt => published.round_trips_ns,
     };
     let lost = published.lateness_ns.len().saturating_sub(latencies_ns.len()) as u64;
-    let Published { lateness_ns, page_faults, .. } = published;
-    Samples { latencies_ns, lateness_ns, lost, page_faults, note: String::new() }
+    let Published { lateness_ns, page_faults, note, .. } = published;
+    Samples { latencies_ns, lateness_ns, lost, page_faults, note: note.to_owned() }
 }
 
-fn write(job: &Job, there: impl Outlet, answers: Option<impl Inlet>) -> Result<Published> {
+fn write<I: Inlet>(job: &Job, there: impl Outlet, answers: Option<I>) -> Result<Published> {
     let mut writer = Writer { pool: Pool::new(DEPTH + 4, job.size), there, answers };
-    sys::place(job, Side::Publisher).context("cannot place the publisher")?;
-    publish(job, &mut writer)
+    publish(job, &mut writer, I::POLLS)
 }
 
 /// The publisher's end of a channel, and that of the channel back where it waits for answers.
@@ -207,10 +265,12 @@ struct Writer<O, I> {
 impl<O: Outlet, I: Inlet> Source for Writer<O, I> {
     type Loan = usize;
 
-    fn fill(&mut self, content: &[u8]) -> Result<usize> {
-        let lent = self.pool.lend();
-        self.pool.octets(lent)?.copy_from_slice(content);
-        Ok(lent)
+    fn lend(&mut self) -> Result<usize> {
+        Ok(self.pool.lend())
+    }
+
+    fn octets<'a>(&'a mut self, lent: &'a mut usize) -> Result<&'a mut [u8]> {
+        self.pool.octets(*lent)
     }
 
     fn send(&mut self, lent: usize, stamp: Stamp) -> Result<Option<u64>> {
@@ -279,42 +339,46 @@ mod tests {
         }
     }
 
-    /// Notes when it was asked to fill, and with which stamp to send.
+    /// Notes when it was asked to lend, and with which stamp to send.
     #[derive(Default)]
     struct Noting {
-        /// How long it takes to fill.
+        /// How long it takes to lend.
         takes: Duration,
-        filled_ns: Vec<u64>,
+        lent_ns: Vec<u64>,
         stamps: Vec<Stamp>,
     }
 
     impl Source for Noting {
-        type Loan = ();
+        type Loan = Vec<u8>;
 
-        fn fill(&mut self, _content: &[u8]) -> Result<()> {
-            self.filled_ns.push(sys::now_ns());
+        fn lend(&mut self) -> Result<Vec<u8>> {
+            self.lent_ns.push(sys::now_ns());
             thread::sleep(self.takes);
-            Ok(())
+            Ok(vec![0; 4096])
         }
 
-        fn send(&mut self, (): (), stamp: Stamp) -> Result<Option<u64>> {
+        fn octets<'a>(&'a mut self, loan: &'a mut Vec<u8>) -> Result<&'a mut [u8]> {
+            Ok(loan)
+        }
+
+        fn send(&mut self, loan: Vec<u8>, stamp: Stamp) -> Result<Option<u64>> {
+            assert_eq!(loan, [0x5A; 4096]);
             self.stamps.push(stamp);
             Ok(None)
         }
     }
 
     #[test]
-    fn only_a_message_that_is_filled_ahead_delays_the_waking() {
+    fn only_a_message_that_is_filled_ahead_is_lent_before_the_waking() {
         for (fill, filled) in FILLS {
             let job = Job { samples: 1, warm_up: 0, period_ns: 20_000_000, ..job(Measure::OneWay, fill, filled) };
             let mut noted = Noting { takes: Duration::from_nanos(2 * job.period_ns), ..Noting::default() };
             let start = sys::now_ns();
-            let published = publish(&job, &mut noted).unwrap();
+            let published = publish(&job, &mut noted, false).unwrap();
             if job.is_filled_ahead() {
-                assert!(noted.filled_ns[0] - start >= job.period_ns / PART_BEFORE_FILL);
                 assert!(published.lateness_ns[0] >= job.period_ns);
             } else {
-                assert!(noted.filled_ns[0] - start >= job.period_ns);
+                assert!(noted.lent_ns[0] - start >= job.period_ns);
             }
         }
     }
@@ -324,12 +388,12 @@ mod tests {
         for (fill, filled) in FILLS {
             let mut noted = Noting::default();
             let job = job(Measure::OneWay, fill, filled);
-            publish(&job, &mut noted).unwrap();
+            publish(&job, &mut noted, false).unwrap();
             assert!(noted.stamps[..5].iter().all(|stamp| *stamp == Stamp::None));
-            for (stamp, filled_ns) in noted.stamps[5..].iter().zip(&noted.filled_ns[5..]) {
+            for (stamp, lent_ns) in noted.stamps[5..].iter().zip(&noted.lent_ns[5..]) {
                 match (fill, stamp) {
                     (Fill::Loan, Stamp::Now) => {}
-                    (Fill::Copy, Stamp::At(moment)) => assert!(moment <= filled_ns),
+                    (Fill::Copy, Stamp::At(moment)) => assert!(moment <= lent_ns),
                     other => panic!("{other:?}"),
                 }
             }
