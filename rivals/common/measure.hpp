@@ -4,13 +4,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -24,6 +28,7 @@
 namespace rivals {
 
 enum class Fill { loan, copy };
+enum class Filled { ahead, just_before };
 enum class Cores { same, cross, free };
 enum class Policy { other, fifo };
 enum class Measure { one_way, rtt };
@@ -35,10 +40,14 @@ struct Job {
   std::size_t warm_up = 0;      // messages before the first that counts
   std::uint64_t period_ns = 0;  // from one message to the next
   Fill fill = Fill::loan;
+  Filled filled = Filled::ahead;  // when a loan is filled
   Cores cores = Cores::free;
   Policy policy = Policy::other;
   Measure measure = Measure::one_way;
   std::size_t subscribers = 1;
+
+  /// Whether a message is filled while the publisher sleeps until its deadline.
+  bool is_filled_ahead() const { return fill == Fill::loan && filled == Filled::ahead; }
 };
 
 /// What a job gave.
@@ -168,35 +177,119 @@ inline void take(const std::uint8_t* data, std::size_t size, Numbers& latencies_
   if (stamp != 0) latencies_ns.push(now - stamp);
 }
 
-/// One message to publish.
-class Tick {
+/// Fills a whole message; the stamp comes later.
+inline void fill(std::uint8_t* data, const std::vector<std::uint8_t>& content) {
+  std::memcpy(data, content.data(), content.size());
+  asm volatile("" ::"r"(data) : "memory");  // the copy happens here, not behind the stamp
+}
+
+/// Stamps a message that is filled, a copy with the time before that; 0 in the warm-up.
+inline void write_stamp(std::uint8_t* data, const Job& job, bool counts, std::uint64_t woke_ns) {
+  const auto stamp = !counts ? 0 : job.fill == Fill::loan ? now_ns() : woke_ns;
+  std::memcpy(data, &stamp, STAMP_OCTETS);
+}
+
+/// Fills messages on a thread of its own, as a sensor's driver or its DMA does. That thread has the cores and the policy
+/// of the one that makes it.
+class Filler {
  public:
-  Tick(const Job& job, const std::vector<std::uint8_t>& content, bool counts)
-      : job_(job), content_(content), counts_(counts), begun_ns_(now_ns()) {}
+  explicit Filler(const std::vector<std::uint8_t>& content) : content_(content), thread_([this] { work(); }) {}
 
-  std::uint64_t begun_ns() const { return begun_ns_; }
+  ~Filler() {
+    {
+      const std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
 
-  /// Fills a message and stamps it, in the order that the job wants.
-  void fill(std::uint8_t* data) const {
-    std::memcpy(data, content_.data(), content_.size());
-    asm volatile("" ::"r"(data) : "memory");  // the copy happens here, not behind the stamp
-    const auto stamp = !counts_ ? 0 : job_.fill == Fill::loan ? now_ns() : begun_ns_;
-    std::memcpy(data, &stamp, STAMP_OCTETS);
+  /// Has that message filled. Nobody else may touch it until it is taken back.
+  void hand_over(std::uint8_t* data) {
+    {
+      const std::lock_guard lock(mutex_);
+      empty_ = data;
+    }
+    changed_.notify_one();
+  }
+
+  /// Waits until the message is full.
+  void take_back() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return empty_ == nullptr; });
   }
 
  private:
-  const Job& job_;
+  void work() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      changed_.wait(lock, [&] { return ends_ || empty_ != nullptr; });
+      if (empty_ == nullptr) return;
+      lock.unlock();
+      fill(empty_, content_);  // only this thread changes it until it is null
+      lock.lock();
+      empty_ = nullptr;
+      changed_.notify_one();
+    }
+  }
+
   const std::vector<std::uint8_t>& content_;
-  bool counts_;
-  std::uint64_t begun_ns_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint8_t* empty_ = nullptr;  // what is to be filled
+  bool ends_ = false;
+  std::thread thread_;
 };
 
-/// Wakes once a period and calls `send`, which fills and sends one message. For a thread of its own.
-template <typename Send>
-Samples publish(const Job& job, Send send) {
+/// The cores on which messages are filled ahead: all but the publisher's, and but that of a subscriber that never sleeps,
+/// which would not let go of it.
+inline cpu_set_t filler_cores(const Job& job, bool polls) {
+  cpu_set_t cores = cores_at_start();
+  if (job.cores != Cores::free) CPU_CLR(core_before_last(0), &cores);
+  if (job.cores == Cores::cross && polls) CPU_CLR(core_before_last(1), &cores);
+  return cores;
+}
+
+/// Who fills that job's messages ahead; nobody where they are not, or where no core is left. Leaves the calling thread
+/// with the filler's cores.
+inline std::unique_ptr<Filler> start_filler(const Job& job, bool polls, const std::vector<std::uint8_t>& content) {
+  const auto cores = filler_cores(job, polls);
+  if (!job.is_filled_ahead() || CPU_COUNT(&cores) == 0) return nullptr;
+  check(sched_setaffinity(0, sizeof cores, &cores), "cannot set the filler's cores");
+  prioritize(0, 0);
+  return std::make_unique<Filler>(content);
+}
+
+/// What a reader of the figures must know where the publisher has to fill ahead by itself.
+inline constexpr const char* NO_CORE_FOR_FILLER = "filled on the publisher's thread: no core is left for a filler";
+
+/// Sleeps until the deadline while a message is filled ahead, by `filler` where there is one; the moment of waking. The
+/// message is full when this returns.
+inline std::uint64_t sleep_while_filled(Filler* filler, std::uint8_t* data, const std::vector<std::uint8_t>& content,
+                                        std::uint64_t deadline) {
+  if (filler == nullptr) {
+    fill(data, content);
+  } else {
+    filler->hand_over(data);
+  }
+  sleep_until_ns(deadline);
+  const auto woke_ns = now_ns();
+  if (filler != nullptr) filler->take_back();
+  return woke_ns;
+}
+
+/// Sends a message each period, filled ahead or once the publisher woke. For a thread of its own. `obtain` gives the
+/// octets of a message that nobody reads any more, and `send` sends that message. `polls` says that a subscriber never
+/// sleeps.
+template <typename Obtain, typename Send>
+Samples publish(const Job& job, Obtain obtain, Send send, bool polls = false) {
   const std::vector<std::uint8_t> content(job.size, 0x5A);
+  const auto filler = start_filler(job, polls, content);
   Samples samples;
+  if (job.is_filled_ahead() && !filler) samples.note = NO_CORE_FOR_FILLER;
   Numbers lateness_ns(job.samples);
+  std::uint8_t* data = nullptr;
+  std::uint64_t woke_ns = 0;
   place(job, Role::publisher);
   prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
   auto deadline = now_ns();
@@ -206,10 +299,16 @@ Samples publish(const Job& job, Send send) {
       samples.page_faults = page_faults();
     }
     deadline += job.period_ns;
-    sleep_until_ns(deadline);
-    const Tick tick(job, content, number >= job.warm_up);
-    if (number >= job.warm_up) lateness_ns.push(tick.begun_ns() - deadline);
-    send(tick);
+    if (job.is_filled_ahead()) {
+      woke_ns = sleep_while_filled(filler.get(), data = obtain(), content, deadline);
+    } else {
+      sleep_until_ns(deadline);
+      woke_ns = now_ns();
+      fill(data = obtain(), content);
+    }
+    if (number >= job.warm_up) lateness_ns.push(woke_ns - deadline);
+    write_stamp(data, job, number >= job.warm_up, woke_ns);
+    send();
   }
   samples.page_faults = page_faults() - samples.page_faults;
   samples.lateness_ns = lateness_ns.all();
@@ -225,10 +324,13 @@ class Pool {
     for (std::size_t made = 0; made < buffers; ++made) buffers_.push_back(make());
   }
 
+  /// A buffer that nobody else holds. Only one thread may lend, and it sends what it lent before it lends again.
   const Pointer& lend() const {
     for (;;) {
       for (const auto& buffer : buffers_) {
-        if (buffer.use_count() == 1) return buffer;
+        if (buffer.use_count() != 1) continue;
+        std::atomic_thread_fence(std::memory_order_acquire);  // whoever held it has read it
+        return buffer;
       }
       // To yield is not enough: a thread of a lower priority may have to give a buffer back.
       sleep_until_ns(now_ns() + 50'000);

@@ -20,10 +20,11 @@ namespace rivals {
 using nlohmann::json;
 
 NLOHMANN_JSON_SERIALIZE_ENUM(Fill, {{Fill::loan, "loan"}, {Fill::copy, "copy"}})
+NLOHMANN_JSON_SERIALIZE_ENUM(Filled, {{Filled::ahead, "ahead"}, {Filled::just_before, "just_before"}})
 NLOHMANN_JSON_SERIALIZE_ENUM(Cores, {{Cores::free, "free"}, {Cores::same, "same"}, {Cores::cross, "cross"}})
 NLOHMANN_JSON_SERIALIZE_ENUM(Policy, {{Policy::other, "other"}, {Policy::fifo, "fifo"}})
 NLOHMANN_JSON_SERIALIZE_ENUM(Measure, {{Measure::one_way, "one_way"}, {Measure::rtt, "rtt"}})
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, size, samples, warm_up, period_ns, fill, cores, policy, measure, subscribers)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, size, samples, warm_up, period_ns, fill, filled, cores, policy, measure, subscribers)
 
 /// A job that the rival cannot run.
 struct Unsupported : std::runtime_error {
@@ -51,10 +52,21 @@ inline json answer_of(const Job& job, const Samples& samples) {
           {"page_faults", samples.page_faults}, {"note", samples.note}};
 }
 
+/// Fails where a value was not understood: a misspelt one would stand for the first of its kind.
+inline void check_values(const Job& job, const json& words) {
+  const json understood(job);
+  for (const auto& [key, meant] : understood.items()) {
+    const auto& value = words.at(key);
+    if (value != meant) throw std::invalid_argument("a job's `" + key + "` cannot be " + value.dump());
+  }
+}
+
 inline Job job_of(const std::string& line) {
   auto words = json::parse(line);
+  words.emplace("filled", Filled::ahead);
   words.emplace("subscribers", 1);
-  auto job = words.get<Job>();
+  const auto job = words.get<Job>();
+  check_values(job, words);
   if (job.size < STAMP_OCTETS || job.samples == 0) {
     throw std::invalid_argument("a job needs a size of at least 8 octets and samples");
   }

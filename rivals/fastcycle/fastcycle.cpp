@@ -168,11 +168,9 @@ Samples run(const Job& job, std::uint64_t sleep_ns) {
   const Pool<std::shared_ptr<Message>> pool(20, [&] { return std::make_shared<Message>(job.size, 0xA5); });
   broker.start(job, sleep_ns);
   auto samples = on_a_thread([&] {
-    return publish(job, [&](const Tick& tick) {
-      const auto message = pool.lend();
-      tick.fill(message->data());
-      broker.publish("there", message);
-    });
+    const std::shared_ptr<Message>* lent = nullptr;
+    const auto obtain = [&] { return (*(lent = &pool.lend()))->data(); };
+    return publish(job, obtain, [&] { broker.publish("there", *lent); }, sleep_ns == 0);
   });
   wait_for([&] { return latencies_ns.size() == job.samples; }, SECOND_NS);
   broker.stop();

@@ -135,10 +135,7 @@ Samples run_inter(Child& child, const Job& job, std::size_t number) {
   auto samples = with_child(child, job, number, [&] {
     wait_for_subscriber(publisher);
     place_others(job, Role::transport);
-    auto published = publish(job, [&](const Tick& tick) {
-      tick.fill(image->data.data());
-      publisher.publish(*image);
-    });
+    auto published = publish(job, [&] { return image->data.data(); }, [&] { publisher.publish(*image); });
     if (answers) wait_for([&] { return round_trips_ns.size() == job.samples; }, SECOND_NS);
     return published;
   });
@@ -238,11 +235,9 @@ Samples run_nodelets(const Job& job, std::size_t number) {
   const Pool<ImagePtr> pool(DEPTH + 4, [&] { return image_of(job.size); });
   auto samples = on_a_thread([&] {
     place_others(job, Role::subscriber);
-    return publish(job, [&](const Tick& tick) {
-      const auto image = pool.lend();
-      tick.fill(image->data.data());
-      bench.publisher->publish(image);
-    });
+    const ImagePtr* lent = nullptr;
+    const auto obtain = [&] { return (*(lent = &pool.lend()))->data.data(); };
+    return publish(job, obtain, [&] { bench.publisher->publish(*lent); });
   });
   wait_for([&] { return bench.latencies_ns.size() == job.samples; }, SECOND_NS);
   manager.clear();
@@ -273,7 +268,8 @@ int run(Output& out, const std::string& name, const char* program) {
   {
     const ros::NodeHandle keeps_ros_running;
     if (name == "inter") {
-      out.line(hello("ros1.inter", "roscpp, two processes, TCPROS with tcpNoDelay, sensor_msgs/Image, message object reused").dump());
+      out.line(hello("ros1.inter", "roscpp, two processes, TCPROS with tcpNoDelay, sensor_msgs/Image, message object reused; "
+                     "a loan is that object, serialised behind the stamp").dump());
       Child child({program, "inter", "--subscriber"});
       serve(out, [&](const Job& job) { return run_inter(child, job, ++jobs); });
     } else {

@@ -94,6 +94,8 @@ impl Outlet for Ring {
 }
 
 impl Inlet for Poller {
+    const POLLS: bool = true;
+
     fn recv(&mut self) -> Option<Message> {
         loop {
             match self.take(1) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
-use crate::job::{Answer, Cores, Fill, Job, Measure, Policy, Summary};
+use crate::job::{Answer, Cores, Job, Measure, Policy, Summary};
 
 /// The loop-back device, the largest datagrams that UDP has, and as much socket buffer as the kernel gives.
 const CONFIG: &str = "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\"/></Interfaces>\
@@ -28,8 +28,8 @@ pub fn run(job: &Job) -> Result<Answer> {
     if job.measure == Measure::OneWay {
         return Ok(Answer::unsupported("ddsperf measures round trips only"));
     }
-    if job.fill == Fill::Copy {
-        return Ok(Answer::unsupported("ddsperf fills no message"));
+    if !job.is_filled_ahead() {
+        return Ok(Answer::unsupported("ddsperf fills its message once, before the first ping"));
     }
     let seconds = (job.samples as u64 * job.period_ns).div_ceil(1_000_000_000).max(SHORTEST_S - 1) + 1;
     let mut pong = start(job, &["-D".to_owned(), (seconds + 2).to_string(), "pong".to_owned()])?;

@@ -22,7 +22,7 @@ use iceoryx2::service::port_factory::{event, publish_subscribe};
 use serde::{Deserialize, Serialize};
 
 use crate::job::{Answer, Cores, Job, Measure};
-use crate::measure::{self, Published, take};
+use crate::measure::{self, Published, Source, Stamp, take};
 use crate::sys::{self, Side};
 
 /// Samples that a subscriber's buffer holds. Few, so that the warm-up has been through all of the memory.
@@ -31,7 +31,7 @@ const DEPTH: usize = 8;
 /// How long the last messages may be under way.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Messages of memory that a publisher has: a full buffer, one that is read, one that is written, and some to spare.
+/// Messages of memory that a publisher has: a full buffer, one that is read, one that is filled, and some to spare.
 const CHUNKS: usize = DEPTH + 8;
 
 /// Where the library keeps its files, in a folder for each publisher's process.
@@ -322,18 +322,37 @@ fn write(job: &Job, wake: Wake, services: &str) -> Result<Published> {
     let node = node(std::process::id())?;
     let ports = Ports { node: &node, services };
     let answers = (job.measure == Measure::Rtt).then(|| Inlet::open(&ports, "back", wake)).transpose()?;
-    let there = Outlet::open(&ports, "there", wake, job)?;
-    let never = AtomicBool::new(false);
-    sys::place(job, Side::Publisher).context("cannot place the publisher")?;
-    measure::publish(job, |tick| {
-        let sample = there.filled(tick.content)?;
-        there.send(sample, tick.stamp(job))?;
+    let mut writer = Writer { there: Outlet::open(&ports, "there", wake, job)?, answers, size: job.size };
+    measure::publish(job, &mut writer, wake == Wake::Polling)
+}
+
+/// The publisher's end of the way there, and that of the way back where it waits for answers.
+struct Writer {
+    there: Outlet,
+    answers: Option<Inlet>,
+    /// Octets of a message.
+    size: usize,
+}
+
+impl Source for Writer {
+    type Loan = Sample;
+
+    fn lend(&mut self) -> Result<Sample> {
+        self.there.unfilled(self.size)
+    }
+
+    fn octets<'a>(&'a mut self, sample: &'a mut Sample) -> Result<&'a mut [u8]> {
+        Ok(sample.payload_mut())
+    }
+
+    fn send(&mut self, sample: Sample, stamp: Stamp) -> Result<Option<u64>> {
+        self.there.send(sample, stamp.read())?;
         let mut round_trip = None;
-        if let Some(answers) = &answers {
-            answers.recv(&never, |octets| round_trip = take(octets))?;
+        if let Some(answers) = &self.answers {
+            answers.recv(&AtomicBool::new(false), |octets| round_trip = take(octets))?;
         }
         Ok(round_trip)
-    })
+    }
 }
 
 /// The subscriber's thread. Ends with the last message, or when it is over.

@@ -29,6 +29,9 @@ pub struct Job {
     pub period_ns: u64,
     /// Whether filling the buffer is part of what is measured.
     pub fill: Fill,
+    /// When a loan is filled.
+    #[serde(default)]
+    pub filled: Filled,
     /// Where the two sides run.
     pub cores: Cores,
     /// Which scheduling policy they run under.
@@ -38,6 +41,13 @@ pub struct Job {
     /// Readers of the topic.
     #[serde(default = "one")]
     pub subscribers: usize,
+}
+
+impl Job {
+    /// Whether a message is filled while the publisher sleeps until its deadline.
+    pub fn is_filled_ahead(&self) -> bool {
+        self.fill == Fill::Loan && self.filled == Filled::Ahead
+    }
 }
 
 const fn one() -> usize {
@@ -52,6 +62,17 @@ pub enum Fill {
     Loan,
     /// The message is filled after its stamp.
     Copy,
+}
+
+/// When a loan is filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Filled {
+    /// While the publisher sleeps until the message's deadline.
+    #[default]
+    Ahead,
+    /// Once it woke, right before the stamp.
+    JustBefore,
 }
 
 /// Where the two sides run.

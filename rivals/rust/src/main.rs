@@ -75,7 +75,7 @@ const RIVALS: &[Hello] = &[
     Hello {
         rival: "cyclonedds.ddsperf",
         version: "the cyclonedds-tools of the system",
-        mode: "two processes, ddsperf ping and pong over UDP on the loop-back device, reliable, listeners",
+        mode: "two processes, ddsperf ping and pong over UDP on the loop-back device, reliable, listeners; ping fills its message once",
         placements: EVERYWHERE,
     },
 ];

@@ -1,8 +1,11 @@
-//! Calls that the standard library lacks: exact sleeps, cores, real-time priority, page faults.
+//! Calls that the standard library lacks: exact sleeps, cores, real-time priority, page faults, and memory that another
+//! thread fills.
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use iceoryx2::prelude::ipc;
 use iceoryx2::sample_mut::SampleMut;
@@ -50,8 +53,8 @@ pub fn place(job: &Job, side: Side) -> io::Result<()> {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
     match (job.cores, side) {
         (Cores::Free, _) => {}
-        (Cores::Cross, Side::Subscriber) => pin(1)?,
-        (Cores::Same | Cores::Cross, _) => pin(0)?,
+        (Cores::Cross, Side::Subscriber) => pin(&[core_before_last(1)?])?,
+        (Cores::Same | Cores::Cross, _) => pin(&[core_before_last(0)?])?,
     }
     match (job.policy, side) {
         (Policy::Other, _) => Ok(()),
@@ -73,14 +76,19 @@ fn cores_from_last() -> io::Result<Vec<usize>> {
     Ok((0..8 * size_of::<libc::cpu_set_t>()).rev().filter(may).collect())
 }
 
-/// Keeps the calling thread on the core that is so many before the last.
-fn pin(before_last: usize) -> io::Result<()> {
-    let cores = cores_from_last()?;
-    let core = *cores.get(before_last).ok_or_else(|| io::Error::other("the machine has too few cores"))?;
+/// The core that is so many before the last.
+fn core_before_last(before: usize) -> io::Result<usize> {
+    cores_from_last()?.get(before).copied().ok_or_else(|| io::Error::other("the machine has too few cores"))
+}
+
+/// Keeps the calling thread on those cores of [`cores_from_last`].
+fn pin(cores: &[usize]) -> io::Result<()> {
     // SAFETY: as in `cores_from_last`.
     let mut chosen: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: the number came out of such a set.
-    unsafe { libc::CPU_SET(core, &mut chosen) };
+    for core in cores {
+        // SAFETY: the number came out of such a set.
+        unsafe { libc::CPU_SET(*core, &mut chosen) };
+    }
     // SAFETY: `chosen` lives across the call, which only reads that many octets of it.
     match unsafe { libc::sched_setaffinity(0, size_of_val(&chosen), &raw const chosen) } {
         0 => Ok(()),
@@ -118,4 +126,121 @@ pub fn prefaulted(capacity: usize) -> Vec<u64> {
 pub fn as_it_is(sample: SampleMutUninit<ipc::Service, [MaybeUninit<u8>], ()>) -> SampleMut<ipc::Service, [u8], ()> {
     // SAFETY: the octets are shared memory that the publisher has written once, and any octet is a valid `u8`.
     unsafe { sample.assume_init() }
+}
+
+/// Fills messages on a thread of its own, as a sensor's driver or its DMA does. The thread ends with this.
+pub struct Filler {
+    empty: SyncSender<Lent>,
+    full: Receiver<()>,
+}
+
+impl Filler {
+    /// Starts the thread with the caller's policy, on all cores that the caller may use but the publisher's. `polls` says
+    /// that a subscriber never sleeps. `None` where no core is left.
+    ///
+    /// # Errors
+    /// The kernel refuses the thread, or its cores.
+    pub fn start(job: &Job, polls: bool, content: Vec<u8>) -> io::Result<Option<Self>> {
+        let cores = filler_cores(job, polls, cores_from_last()?);
+        if cores.is_empty() {
+            return Ok(None);
+        }
+        let (empty, to_fill) = sync_channel::<Lent>(1);
+        let (filled, full) = sync_channel(1);
+        let (placed, is_placed) = sync_channel(1);
+        let work = move || {
+            if placed.send(pin(&cores)).is_ok() {
+                fill_all(&to_fill, &filled, &content);
+            }
+        };
+        std::thread::Builder::new().name("filler".to_owned()).spawn(work)?;
+        is_placed.recv().map_err(|_| Self::ended())??;
+        Ok(Some(Self { empty, full }))
+    }
+
+    /// Has that message filled while the calling thread does something else. The message is full when this returns.
+    ///
+    /// # Errors
+    /// The filler has ended.
+    pub fn fill_during<T>(&self, octets: &mut [u8], meanwhile: impl FnOnce() -> T) -> io::Result<T> {
+        let lent = Lent { start: octets.as_mut_ptr(), length: octets.len() };
+        self.empty.send(lent).map_err(|_| Self::ended())?;
+        // The octets stay borrowed until the filler is done with them, even where what runs meanwhile panics.
+        let got = catch_unwind(AssertUnwindSafe(meanwhile));
+        self.full.recv().map_err(|_| Self::ended())?;
+        Ok(got.unwrap_or_else(|panic| resume_unwind(panic)))
+    }
+
+    fn ended() -> io::Error {
+        io::Error::other("the filler's thread has ended")
+    }
+}
+
+/// The cores on which messages are filled ahead, out of those, the last first: all but the publisher's, and but that of a
+/// subscriber that never sleeps, which would not let go of it.
+fn filler_cores(job: &Job, polls: bool, from_last: Vec<usize>) -> Vec<usize> {
+    let taken = match job.cores {
+        Cores::Free => 0,
+        Cores::Cross if polls => 2,
+        Cores::Same | Cores::Cross => 1,
+    };
+    from_last.into_iter().skip(taken).collect()
+}
+
+fn fill_all(to_fill: &Receiver<Lent>, filled: &SyncSender<()>, content: &[u8]) {
+    for lent in to_fill {
+        // SAFETY: `fill_during` borrows these octets and neither touches them nor returns until `filled` has said so.
+        let octets = unsafe { std::slice::from_raw_parts_mut(lent.start, lent.length) };
+        std::hint::black_box(octets).copy_from_slice(std::hint::black_box(content));
+        if filled.send(()).is_err() {
+            return;
+        }
+    }
+}
+
+/// A message's octets on their way to the filler.
+struct Lent {
+    start: *mut u8,
+    length: usize,
+}
+
+// SAFETY: it stands for the exclusive borrow of octets, which may be sent to another thread.
+unsafe impl Send for Lent {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(cores: &str) -> Job {
+        let words = serde_json::json!({"size": 8, "samples": 1, "warm_up": 0, "period_ns": 1, "fill": "loan",
+            "cores": cores, "policy": "other", "measure": "one_way"});
+        serde_json::from_value(words).unwrap()
+    }
+
+    #[test]
+    fn a_message_is_full_when_it_is_taken_back() {
+        let filler = Filler::start(&job("free"), false, vec![0x5A; 8 << 20]).unwrap().unwrap();
+        let mut octets = vec![0; 8 << 20];
+        for _ in 0..3 {
+            octets.fill(0);
+            assert_eq!(filler.fill_during(&mut octets, || 7).unwrap(), 7);
+            assert!(octets.iter().all(|octet| *octet == 0x5A));
+        }
+    }
+
+    #[test]
+    fn a_filler_that_ended_is_an_error() {
+        let filler = Filler::start(&job("free"), false, vec![0; 8]).unwrap().unwrap();
+        assert!(filler.fill_during(&mut [0; 9], || ()).is_err());
+    }
+
+    #[test]
+    fn a_filler_keeps_off_the_publishers_core_and_off_one_that_is_polled_on() {
+        let cores = || vec![5, 3, 1];
+        assert_eq!(filler_cores(&job("same"), true, cores()), [3, 1]);
+        assert_eq!(filler_cores(&job("cross"), false, cores()), [3, 1]);
+        assert_eq!(filler_cores(&job("cross"), true, cores()), [1]);
+        assert_eq!(filler_cores(&job("free"), true, cores()), [5, 3, 1]);
+        assert_eq!(filler_cores(&job("cross"), true, vec![1, 0]), [0; 0]);
+    }
 }
