@@ -166,7 +166,7 @@ impl Bus {
                 Err(JoinError::Type(has)) => return Err(other_type(&topic, &has, &wanted, owner)),
             }
         };
-        if offered.lease.is_some() {
+        if offered.lease.is_some() || offered.deadline.is_some() {
             inner.watch.poke(inner);
         }
         Ok(UntypedPublisher { topic, type_info: wanted, end, hop: HopName::new(owner), bus: Arc::clone(inner) })
@@ -228,6 +228,9 @@ impl Bus {
                 // A topic that was forgotten meanwhile joins the pattern again when it comes back.
                 self.inner.join(&topic, &subscription, None)?;
             }
+        }
+        if requested.deadline.is_some() {
+            self.inner.watch.poke(&self.inner);
         }
         if self.inner.closed.load(Ordering::SeqCst) {
             subscription.close();

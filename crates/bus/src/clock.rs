@@ -1,5 +1,6 @@
 //! The one place where the clocks are read.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,23 +14,44 @@ static START: OnceLock<Instant> = OnceLock::new();
 /// 5 us (500 ppm, adjtimex(2)); a step of the system's time is seen after it.
 const OFFSET_AGE_MAX: Duration = Duration::from_millis(10);
 
-/// Atomic time minus monotonic time, in nanoseconds, and when that was read. A pair from two readings is as good as one.
-static OFFSET_NANOS: AtomicI64 = AtomicI64::new(0);
-static OFFSET_READ_NANOS: AtomicI64 = AtomicI64::new(i64::MIN);
+/// Longest time between the two readings of the monotonic clock around one of the other: a longer one means that the
+/// thread did not run in between, and that their difference is not known.
+const READING_TIME_MAX: Duration = Duration::from_micros(20);
+
+/// Atomic time minus monotonic time, and until when it is taken as known.
+#[derive(Clone, Copy)]
+struct Offset {
+    nanos: i64,
+    known_until: Mono,
+}
+
+thread_local! {
+    /// Each thread has its own, so that no pair of numbers is torn.
+    static OFFSET: Cell<Offset> = const { Cell::new(Offset { nanos: 0, known_until: Mono(Duration::ZERO) }) };
+}
 
 /// Both clocks, now. Reads one clock where the other was read a moment ago: messages ask for both, many times a second.
 #[must_use]
 pub fn now() -> Now {
     let mono = mono();
-    let mono_nanos = i64::try_from(mono.0.as_nanos()).unwrap_or(i64::MAX);
-    let age = mono_nanos.saturating_sub(OFFSET_READ_NANOS.load(Ordering::Relaxed));
-    if age < OFFSET_AGE_MAX.as_nanos() as i64 {
-        return Now { mono, tai: Tai::from_nanos(mono_nanos.saturating_add(OFFSET_NANOS.load(Ordering::Relaxed))) };
+    let offset = OFFSET.get();
+    if mono < offset.known_until {
+        return Now { mono, tai: Tai::from_nanos(signed_nanos(mono).saturating_add(offset.nanos)) };
     }
-    let tai = tai();
-    OFFSET_NANOS.store(tai.nanos().saturating_sub(mono_nanos), Ordering::Relaxed);
-    OFFSET_READ_NANOS.store(mono_nanos, Ordering::Relaxed);
-    Now { mono, tai }
+    read_both(mono)
+}
+
+fn read_both(before: Mono) -> Now {
+    let (tai, after) = (tai(), mono());
+    if after.since(before) <= READING_TIME_MAX {
+        let nanos = tai.nanos().saturating_sub(signed_nanos(after));
+        OFFSET.set(Offset { nanos, known_until: after.plus(OFFSET_AGE_MAX) });
+    }
+    Now { mono: after, tai }
+}
+
+fn signed_nanos(mono: Mono) -> i64 {
+    i64::try_from(mono.0.as_nanos()).unwrap_or(i64::MAX)
 }
 
 /// The monotonic clock, now.

@@ -17,6 +17,8 @@ pub(crate) struct Deadline {
     missed_in_gaps: AtomicU64,
     /// What the watch has told so far.
     told: AtomicU64,
+    /// What was shown so far: a count never goes down.
+    shown: AtomicU64,
 }
 
 impl Deadline {
@@ -26,6 +28,7 @@ impl Deadline {
             last: AtomicU64::new(0),
             missed_in_gaps: AtomicU64::new(0),
             told: AtomicU64::new(0),
+            shown: AtomicU64::new(0),
         }
     }
 
@@ -44,7 +47,7 @@ impl Deadline {
         false
     }
 
-    /// Periods missed that were not told yet. Only one thread at a time may ask.
+    /// Periods missed that were not told yet.
     pub(crate) fn take_missed(&self, now: Mono) -> u64 {
         let missed = self.missed(now);
         missed.saturating_sub(self.told.fetch_max(missed, Ordering::Relaxed))
@@ -52,6 +55,12 @@ impl Deadline {
 
     /// Periods missed until now.
     pub(crate) fn missed(&self, now: Mono) -> u64 {
+        let missed = self.count(now);
+        // A sample that comes just now has closed its gap and not yet counted it.
+        missed.max(self.shown.fetch_max(missed, Ordering::Relaxed))
+    }
+
+    fn count(&self, now: Mono) -> u64 {
         loop {
             let last = self.last.load(Ordering::Acquire);
             let in_gaps = self.missed_in_gaps.load(Ordering::Acquire);

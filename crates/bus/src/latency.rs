@@ -154,7 +154,9 @@ impl Percentiles {
             return Self::default();
         }
         // A sample may be recorded between the look at the buckets and that at the extremes.
-        let within = |nanos: f64| nanos.clamp(nanos_min.min(nanos_max) as f64, nanos_max as f64) / 1_000.0;
+        let ends = filled.first().map(Bucket::start).zip(filled.last().map(Bucket::end)).unwrap_or_default();
+        let (nanos_min, nanos_max) = if nanos_min <= nanos_max { (nanos_min, nanos_max) } else { ends };
+        let within = |nanos: f64| nanos.clamp(nanos_min as f64, nanos_max as f64) / 1_000.0;
         let middle = |bucket: &Bucket| ((bucket.start() as f64 + bucket.end() as f64) / 2.0, bucket.count());
         let middles = || filled.iter().map(middle);
         let mean = nanos_sum as f64 / count as f64;
@@ -162,7 +164,7 @@ impl Percentiles {
         let at = |share: f64| within(nearest_rank(middles(), (share * count as f64).ceil().max(1.0) as u64));
         Self {
             count,
-            min_us: nanos_min.min(nanos_max) as f64 / 1_000.0,
+            min_us: nanos_min as f64 / 1_000.0,
             p50_us: at(0.5),
             p99_us: at(0.99),
             p999_us: at(0.999),

@@ -3,21 +3,23 @@
 use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use viaduct_messages::Message;
 use viaduct_units::{Mono, Now};
 
 use crate::bus::Inner;
+use crate::clock;
 use crate::deadline::{Deadline, moment, stamp};
 use crate::encoded::Encoded;
 use crate::events::{EventSlot, Events, QosEvent};
 use crate::meta::{HopName, HopStamp, Meta};
 use crate::pool::{Loan, LoanError};
 use crate::qos::{Liveliness, Qos};
+use crate::queue::PriorityMutex;
 use crate::sample::{BodyPool, BodyRef, Cause, Heading};
 use crate::stats::{PublisherSnapshot, Total};
 use crate::subscription::{DropReason, End};
@@ -119,7 +121,7 @@ pub(crate) struct PublisherEnd {
     liveliness_lost: Total,
     events: EventSlot,
     /// Newest samples for late subscribers, oldest first.
-    kept: Mutex<VecDeque<BodyRef>>,
+    kept: PriorityMutex<VecDeque<BodyRef>>,
 }
 
 impl PublisherEnd {
@@ -132,7 +134,7 @@ impl PublisherEnd {
             alive: AtomicBool::new(true),
             liveliness_lost: Total::default(),
             events: EventSlot::default(),
-            kept: Mutex::default(),
+            kept: PriorityMutex::default(),
         }
     }
 
@@ -140,16 +142,16 @@ impl PublisherEnd {
         self.qos.lifespan.map(|age| now.mono.plus(age))
     }
 
-    pub(crate) fn keep(&self, body: &BodyRef) {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        while kept.len() >= self.qos.depth() {
-            kept.pop_front();
-        }
+    /// Keeps a sample for late subscribers; gives back what made room for it.
+    pub(crate) fn keep(&self, body: &BodyRef) -> Option<BodyRef> {
+        let mut kept = self.kept.lock();
+        let displaced = if kept.len() >= self.qos.depth() { kept.pop_front() } else { None };
         kept.push_back(body.clone());
+        displaced
     }
 
     pub(crate) fn kept(&self) -> Vec<BodyRef> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
+        self.kept.lock().iter().cloned().collect()
     }
 
     /// The time within which it must show that it is alive, where it must.
@@ -170,14 +172,23 @@ impl PublisherEnd {
 
     /// When it counts as silent if it shows no life.
     pub(crate) fn life_ends(&self, now: Mono) -> Option<Mono> {
-        let lease = self.lease().filter(|_| self.is_alive())?;
-        let ends = moment(self.shown.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1));
-        Some(ends.max(now))
+        self.lease_ends().filter(|_| self.is_alive()).map(|end| end.max(now))
+    }
+
+    fn lease_ends(&self) -> Option<Mono> {
+        let lease = self.lease()?;
+        Some(moment(self.shown.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1)))
     }
 
     /// Whether it fell silent just now.
     pub(crate) fn check_life(&self, now: Mono, topic: &Arc<str>) -> bool {
-        let silent = self.life_ends(now).is_some_and(|end| end <= now) && self.alive.swap(false, Ordering::SeqCst);
+        let is_over = || self.lease_ends().is_some_and(|end| end <= now);
+        let mut silent = is_over() && self.alive.swap(false, Ordering::SeqCst);
+        if silent && !is_over() {
+            // It showed life between the two looks, when it still counted as alive.
+            self.alive.store(true, Ordering::SeqCst);
+            silent = false;
+        }
         if silent {
             self.liveliness_lost.add(1);
             self.events.emit(|| QosEvent::LivelinessLost { topic: Arc::clone(topic) });
@@ -290,9 +301,13 @@ impl UntypedPublisher {
 
     fn deliver(&self, body: &BodyRef, wait: Wait) -> Result<(), PublishError> {
         let full = self.push(body);
+        if full.is_empty() {
+            return Ok(());
+        }
+        let began = clock::mono();
         let missed: Vec<String> = full
             .iter()
-            .filter(|end| !deliver_late(end, body, wait))
+            .filter(|end| !deliver_late(end, body, wait, began))
             .map(|end| end.subscription.owner.to_string())
             .collect();
         if missed.is_empty() {
@@ -303,39 +318,44 @@ impl UntypedPublisher {
     }
 
     async fn deliver_async(&self, body: BodyRef) {
-        let mut waiting = Waiting(self.push(&body));
-        while let Some(end) = waiting.0.last() {
+        let mut waiting = Waiting { ends: self.push(&body), waker: None };
+        while let Some(end) = waiting.ends.last() {
             poll_fn(|context| {
+                waiting.waker = Some(context.waker().clone());
                 let pushed = end.subscription.poll_push(end.queued(&body), context);
                 if pushed.is_ok() { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
-            waiting.0.pop();
+            waiting.ends.pop();
         }
     }
 }
 
-/// Second try for a reliable subscriber that had no room; whether it got the sample.
-fn deliver_late(end: &End, body: &BodyRef, wait: Wait) -> bool {
-    let block = match wait {
-        Wait::Block => end.subscription.qos.block(),
-        Wait::Never => Duration::ZERO,
+/// Second try for a reliable subscriber that had no room; whether it got the sample. What it waits for counts from `began`,
+/// so that several of them wait together and not one after the other.
+fn deliver_late(end: &End, body: &BodyRef, wait: Wait, began: Mono) -> bool {
+    let pushed = match wait {
+        Wait::Block => end.subscription.push_blocking(end.queued(body), began.plus(end.subscription.qos.block())),
+        Wait::Never => Err(end.queued(body)),
     };
-    match end.subscription.push_blocking(end.queued(body), block) {
-        Ok(()) => true,
-        Err(refused) => {
-            refused.account.count_drop(DropReason::QueueFull);
-            false
-        }
+    if let Err(refused) = &pushed {
+        refused.account.count_drop(DropReason::QueueFull);
     }
+    pushed.is_ok()
 }
 
 /// Subscribers that a task waits for. Those that are left when it is cancelled have lost the sample.
-struct Waiting(Vec<End>);
+struct Waiting {
+    ends: Vec<End>,
+    waker: Option<Waker>,
+}
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.iter().for_each(|end| end.account.count_drop(DropReason::QueueFull));
+        for end in &self.ends {
+            end.account.count_drop(DropReason::QueueFull);
+            self.waker.iter().for_each(|waker| end.subscription.forget(waker));
+        }
     }
 }
 

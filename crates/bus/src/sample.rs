@@ -111,7 +111,7 @@ impl Body {
         self.check_type::<M>()?;
         let value = match &self.given {
             Given::Value(value) => Arc::clone(value),
-            Given::Octets(_) => self.decoded.get_or_init(|| self.decode::<M>()).clone()?,
+            Given::Octets(_) => made(&self.decoded, || self.decode::<M>()).clone()?,
         };
         match value.downcast::<M>() {
             Ok(value) => Ok(value),
@@ -140,10 +140,22 @@ impl Body {
     fn octets(&self) -> &Encoded {
         match (&self.given, self.type_info.codec()) {
             (Given::Octets(octets), _) => octets,
-            (Given::Value(value), codec) => self.encoded.get_or_init(|| {
+            (Given::Value(value), codec) => made(&self.encoded, || {
                 // A value is always of a type that has a codec.
                 codec.map(|codec| (codec.encode)(&**value)).unwrap_or_default()
             }),
+        }
+    }
+}
+
+/// What the cell holds; made here where it is empty. Two threads may both make it, and the second one's is dropped: waiting
+/// for the first would tie a thread to one of lower priority.
+fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    match cell.get() {
+        Some(made) => made,
+        None => {
+            let made = make();
+            cell.get_or_init(|| made)
         }
     }
 }

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use atomic_waker::AtomicWaker;
 use viaduct_units::Mono;
 
+use crate::clock;
 use crate::deadline::Deadline;
 use crate::events::EventSlot;
+use crate::executor::Word;
 use crate::latency::Latency;
 use crate::qos::Qos;
-use crate::queue::Queue;
+use crate::queue::{PriorityMutex, Queue};
 use crate::sample::BodyRef;
 use crate::stats::{SubscriptionSnapshot, Total};
 use crate::type_info::Undecodable;
@@ -100,6 +102,8 @@ impl Account {
 pub(crate) struct Queued {
     pub(crate) body: BodyRef,
     pub(crate) account: Arc<Account>,
+    /// Whether the time in the queue is the latency of the sample.
+    pub(crate) measured: bool,
 }
 
 impl Queued {
@@ -109,12 +113,12 @@ impl Queued {
         now: Mono,
         read: impl FnOnce(BodyRef) -> Result<T, Undecodable>,
     ) -> Option<(T, Delivery)> {
-        let Self { body, account } = self;
+        let Self { body, account, measured } = self;
         if body.is_expired(now) {
             account.count_drop(DropReason::Expired);
             return None;
         }
-        let latency = now.since(body.meta.published);
+        let latency = measured.then(|| now.since(body.meta.published));
         match read(body) {
             Ok(sample) => {
                 account.delivered.add(1);
@@ -132,12 +136,14 @@ impl Queued {
 /// its callback has run, and does not wait for the record.
 pub(crate) struct Delivery {
     account: Arc<Account>,
-    latency: Duration,
+    latency: Option<Duration>,
 }
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        self.account.latency.get_or_init(Latency::default).record(self.latency);
+        if let Some(latency) = self.latency {
+            self.account.latency.get_or_init(Latency::default).record(latency);
+        }
     }
 }
 
@@ -151,7 +157,7 @@ pub(crate) struct End {
 impl End {
     /// A sample of the topic for this subscription.
     pub(crate) fn queued(&self, body: &BodyRef) -> Queued {
-        Queued { body: body.clone(), account: Arc::clone(&self.account) }
+        Queued { body: body.clone(), account: Arc::clone(&self.account), measured: true }
     }
 
     pub(crate) fn snapshot(&self, now: Mono) -> SubscriptionSnapshot {
@@ -192,7 +198,7 @@ pub(crate) struct Subscription {
     /// Holds accounts and no ends, which would keep this subscription.
     queue: Queue<Queued>,
     /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
-    group: OnceLock<Weak<dyn Notify>>,
+    group: OnceLock<Group>,
     /// The async reader that waits, where there is one.
     reader: AtomicWaker,
     /// Publishers that wait for room.
@@ -200,11 +206,18 @@ pub(crate) struct Subscription {
     closed: AtomicBool,
 }
 
-#[derive(Default)]
+struct Group {
+    notify: Weak<dyn Notify>,
+    /// Whether it runs on the thread of whoever notifies.
+    inline: bool,
+}
+
+/// Publishers that wait for room: threads for `made` to change, tasks by their wakers. A reader never waits for them.
 struct Room {
+    /// Threads, and one for all tasks together.
     waiting: AtomicUsize,
-    lock: Mutex<Vec<Waker>>,
-    made: Condvar,
+    made: Word,
+    wakers: PriorityMutex<Vec<Waker>>,
 }
 
 impl Subscription {
@@ -219,38 +232,41 @@ impl Subscription {
             queue: Queue::new(qos.depth()),
             group: OnceLock::new(),
             reader: AtomicWaker::new(),
-            room: Room::default(),
+            room: Room { waiting: AtomicUsize::new(0), made: Word::new(0), wakers: PriorityMutex::default() },
             closed: AtomicBool::new(false),
         }
     }
 
-    /// Puts a sample into the queue; gives it back when the queue is full and the subscriber must not miss it. A
-    /// subscription that has ended counts it as lost.
-    pub(crate) fn push(&self, sample: Queued) -> Result<(), Queued> {
-        self.enqueue(sample)?;
+    /// Puts a sample into the queue and wakes the reader; gives it back when the queue is full and keeps all. A subscription
+    /// that has ended counts it as lost.
+    fn push(&self, sample: Queued) -> Result<(), Queued> {
+        let displaced = self.enqueue(sample)?;
         self.wake();
+        drop(displaced);
         Ok(())
     }
 
-    /// The same without waking the reader, for a caller that holds a lock: an inline reader runs where it is woken.
-    pub(crate) fn enqueue(&self, sample: Queued) -> Result<(), Queued> {
+    /// The same without waking the reader, who runs where it is woken if it is inline. What made room is counted, and given
+    /// back to be dropped when nobody waits for the caller.
+    pub(crate) fn enqueue(&self, sample: Queued) -> Result<Option<Queued>, Queued> {
         if self.is_closed() {
             sample.account.count_drop(DropReason::Closed);
-            return Ok(());
+            return Ok(None);
         }
         // Before it is in the queue, where the reader counts it out again.
         sample.account.queued.fetch_add(1, Ordering::Relaxed);
-        let overwrites = self.qos.overwrites();
-        let left_out = if overwrites { self.queue.force_push(sample) } else { self.queue.push(sample).err() };
-        let Some(left_out) = left_out else {
-            return Ok(());
-        };
-        left_out.account.queued.fetch_sub(1, Ordering::Relaxed);
-        if !overwrites {
-            return Err(left_out);
+        if !self.qos.overwrites() {
+            let refused = self.queue.push(sample);
+            return refused
+                .map(|()| None)
+                .inspect_err(|sample| _ = sample.account.queued.fetch_sub(1, Ordering::Relaxed));
         }
-        left_out.account.count_drop(DropReason::Overwritten);
-        Ok(())
+        let displaced = self.queue.force_push(sample);
+        if let Some(displaced) = &displaced {
+            displaced.account.queued.fetch_sub(1, Ordering::Relaxed);
+            displaced.account.count_drop(DropReason::Overwritten);
+        }
+        Ok(displaced)
     }
 
     /// Samples that an observer did not see.
@@ -259,26 +275,21 @@ impl Subscription {
     }
 
     /// Puts a sample into the queue and waits for room; gives it back when there was none in time.
-    pub(crate) fn push_blocking(&self, mut sample: Queued, timeout: Duration) -> Result<(), Queued> {
-        let deadline = Instant::now() + timeout;
-        let mut guard = self.room.lock.lock().unwrap_or_else(PoisonError::into_inner);
+    pub(crate) fn push_blocking(&self, mut sample: Queued, until: Mono) -> Result<(), Queued> {
         self.room.waiting.fetch_add(1, Ordering::SeqCst);
         let outcome = loop {
-            sample = match self.enqueue(sample) {
+            // Read before the queue is looked at: room that is made after the look changes it.
+            let made = self.room.made.load(Ordering::SeqCst);
+            sample = match self.push(sample) {
                 Ok(()) => break Ok(()),
                 Err(sample) => sample,
             };
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if clock::mono() >= until {
                 break Err(sample);
             }
-            (guard, _) = self.room.made.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner);
+            self.room.made.wait(made, Some(until));
         };
         self.room.waiting.fetch_sub(1, Ordering::SeqCst);
-        drop(guard);
-        if outcome.is_ok() {
-            self.wake();
-        }
         outcome
     }
 
@@ -288,7 +299,7 @@ impl Subscription {
             Ok(()) => return Ok(()),
             Err(sample) => sample,
         };
-        let mut wakers = self.room.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut wakers = self.room.wakers.lock();
         if wakers.is_empty() {
             self.room.waiting.fetch_add(1, Ordering::SeqCst);
         }
@@ -299,6 +310,17 @@ impl Subscription {
         drop(wakers);
         // Room may have been made between the first try and the registration.
         self.push(sample)
+    }
+
+    /// A task waits no more.
+    pub(crate) fn forget(&self, waker: &Waker) {
+        let mut wakers = self.room.wakers.lock();
+        let left = wakers.iter().position(|known| known.will_wake(waker)).map(|index| wakers.swap_remove(index));
+        if left.is_some() && wakers.is_empty() {
+            self.room.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+        drop(wakers);
+        drop(left);
     }
 
     /// The next sample of the queue.
@@ -328,13 +350,13 @@ impl Subscription {
     }
 
     fn tell_waiting_publishers(&self) {
-        let mut wakers = self.room.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        self.room.made.change();
+        let mut wakers = self.room.wakers.lock();
         if !wakers.is_empty() {
             self.room.waiting.fetch_sub(1, Ordering::SeqCst);
         }
         let woken = std::mem::take(&mut *wakers);
         drop(wakers);
-        self.room.made.notify_all();
         woken.into_iter().for_each(Waker::wake);
     }
 
@@ -343,8 +365,8 @@ impl Subscription {
     }
 
     /// Makes a callback group the reader. Samples that are there already wake it at once.
-    pub(crate) fn attach(&self, group: Weak<dyn Notify>) {
-        if self.group.set(group).is_ok() && self.queue.len() > 0 {
+    pub(crate) fn attach(&self, notify: Weak<dyn Notify>, inline: bool) {
+        if self.group.set(Group { notify, inline }).is_ok() && self.queue.len() > 0 {
             self.wake();
         }
     }
@@ -360,9 +382,14 @@ impl Subscription {
         self.closed.load(Ordering::SeqCst)
     }
 
+    /// Whether the reader runs on the thread that wakes it.
+    pub(crate) fn runs_inline(&self) -> bool {
+        self.group.get().is_some_and(|group| group.inline)
+    }
+
     pub(crate) fn wake(&self) {
         match self.group.get() {
-            Some(group) => group.upgrade().into_iter().for_each(Notify::notify),
+            Some(group) => group.notify.upgrade().into_iter().for_each(Notify::notify),
             None => self.reader.wake(),
         }
     }

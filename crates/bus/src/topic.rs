@@ -1,7 +1,7 @@
 //! A topic: its type, its ends, and what its publishers keep for those who come late.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -13,9 +13,10 @@ use crate::latency::Latency;
 use crate::pool::Pool;
 use crate::publisher::PublisherEnd;
 use crate::qos::{Durability, QosMismatch, Reliability};
+use crate::queue::{PriorityGuard, PriorityMutex};
 use crate::sample::{BodyPool, BodyRef};
 use crate::stats::{TopicSnapshot, Total};
-use crate::subscription::{Account, DropReason, End, Role, Subscription};
+use crate::subscription::{Account, DropReason, End, Queued, Role, Subscription};
 use crate::type_info::TypeInfo;
 
 pub(crate) struct Topic {
@@ -32,7 +33,7 @@ pub(crate) struct Topic {
     last_published: AtomicU64,
     /// Times between samples; made by the second one.
     interval: OnceLock<Latency>,
-    ends: Mutex<Ends>,
+    ends: PriorityMutex<Ends>,
     /// Who reads, observers last. Changed under the lock of `ends`; publishers read it without a lock.
     readers: ArcSwap<Vec<End>>,
 }
@@ -67,7 +68,7 @@ impl Topic {
             sequence: AtomicU64::new(0),
             last_published: AtomicU64::new(0),
             interval: OnceLock::new(),
-            ends: Mutex::default(),
+            ends: PriorityMutex::default(),
             readers: ArcSwap::default(),
         }
     }
@@ -105,9 +106,13 @@ impl Topic {
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
     fn keep_and_list_readers(&self, body: &BodyRef, from: &PublisherEnd) -> Arc<Vec<End>> {
-        let _ends = self.lock();
-        from.keep(body);
-        self.readers.load_full()
+        let ends = self.lock();
+        let displaced = from.keep(body);
+        let readers = self.readers.load_full();
+        drop(ends);
+        // Outside the lock: this may be the last one who holds it.
+        drop(displaced);
+        readers
     }
 
     /// Adds a publisher of that type, if it serves every reader.
@@ -247,8 +252,8 @@ impl Topic {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ends> {
-        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> PriorityGuard<'_, Ends> {
+        self.ends.lock()
     }
 }
 
@@ -262,21 +267,26 @@ impl Ends {
     }
 }
 
-/// Pushes a sample to these readers; gives back those that must not miss it and have no room.
+/// Pushes a sample to these readers; gives back those that have no room and must not miss it.
+///
+/// Every queue has the sample before the first reader runs. A thread that is woken may run at once in place of this one;
+/// a reader that runs inline runs here, so those come last; and what made room is dropped when all have run.
 fn push_to(readers: &[End], body: &BodyRef) -> Vec<End> {
-    readers.iter().filter(|end| !push_or_lose(end, body)).cloned().collect()
-}
-
-/// Pushes a sample to a reader; false where it has no room and must not miss it.
-fn push_or_lose(end: &End, body: &BodyRef) -> bool {
-    let Err(refused) = end.subscription.push(end.queued(body)) else {
-        return true;
-    };
-    let may_miss = end.subscription.qos.reliability == Reliability::BestEffort;
-    if may_miss {
-        refused.account.count_drop(DropReason::QueueFull);
+    let (mut displaced, mut full) = (Vec::new(), Vec::new());
+    for end in readers {
+        match end.subscription.enqueue(end.queued(body)) {
+            Ok(oldest) => displaced.extend(oldest),
+            Err(refused) if end.subscription.qos.reliability == Reliability::BestEffort => {
+                refused.account.count_drop(DropReason::QueueFull);
+            }
+            Err(_) => full.push(end.clone()),
+        }
     }
-    may_miss
+    for inline in [false, true] {
+        let these = readers.iter().filter(|end| end.subscription.runs_inline() == inline);
+        these.for_each(|end| end.subscription.wake());
+    }
+    full
 }
 
 /// Gives a late reader what the publishers keep, in the order of publishing, as much as its own depth takes.
@@ -286,7 +296,9 @@ fn give_kept(publishers: &[Arc<PublisherEnd>], end: &End, now: Mono) {
     kept.sort_unstable_by_key(|body| body.meta.sequence);
     for body in kept.iter().skip(kept.len().saturating_sub(end.subscription.qos.depth())) {
         // A fresh queue has room for its own depth, but a pattern's fills from several topics.
-        if let Err(refused) = end.subscription.enqueue(end.queued(body)) {
+        // How long it was kept is no latency.
+        let kept = Queued { measured: false, ..end.queued(body) };
+        if let Err(refused) = end.subscription.enqueue(kept) {
             refused.account.count_drop(DropReason::QueueFull);
         }
     }

@@ -1,13 +1,19 @@
 //! The thread that notices what does not happen: samples that miss their deadline, publishers that fall silent.
 //!
-//! It starts with the first end that has a deadline or a lease, and sleeps until the next moment at which one can be missed.
+//! It starts with the first end that has a deadline or a lease, with the ordinary policy, and sleeps until the next moment at
+//! which one can be missed, a millisecond at least.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use viaduct_units::Mono;
 
 use crate::bus::Inner;
 use crate::clock::{self, Clock};
+use crate::executor::Scheduling;
+
+/// Time between two looks at least, so that a deadline of nanoseconds does not keep a core busy.
+const PAUSE: Duration = Duration::from_millis(1);
 
 #[derive(Default)]
 pub(crate) struct Watch {
@@ -35,9 +41,8 @@ impl Watch {
         self.changed.notify_one();
         if !state.started {
             let (own, bus) = (Arc::clone(self), Arc::downgrade(bus));
-            let thread = std::thread::Builder::new().name("qos-watch".to_owned());
             // Without a thread the counters still tell, at the next snapshot.
-            state.started = thread.spawn(move || own.run(&bus)).is_ok();
+            state.started = Scheduling::default().spawn("qos-watch", move || own.run(&bus)).is_ok();
         }
     }
 
@@ -51,6 +56,7 @@ impl Watch {
             if !self.sleep_until(next) {
                 return;
             }
+            std::thread::sleep(PAUSE);
         }
     }
 

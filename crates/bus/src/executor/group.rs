@@ -120,7 +120,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
             seat.settle(group.own.clone());
         }
         for subscription in &group.subscriptions {
-            subscription.attach(group.own.clone());
+            subscription.attach(group.own.clone(), group.seat.is_none());
         }
         events.iter().for_each(|events| events.attach(group.own.clone()));
         // The first run arms the timers.
@@ -300,16 +300,16 @@ impl<S: Send + 'static> Notify for Group<S> {
         }
         match &self.seat {
             Some(seat) => seat.submit(),
-            None => while self.run().again {},
+            None => while self.run().is_some_and(|outcome| outcome.again) {},
         }
     }
 }
 
 impl<S: Send + 'static> Work for Group<S> {
-    fn run(&self) -> Outcome {
+    fn run(&self) -> Option<Outcome> {
         // The bit of a group that ended in its queue may be found by the group that got its seat.
         if !self.phase.begin() {
-            return Outcome::default();
+            return None;
         }
         let mut outcome = Outcome::default();
         if !self.dead.load(Ordering::SeqCst) {
@@ -319,7 +319,7 @@ impl<S: Send + 'static> Work for Group<S> {
             }
         }
         outcome.again = self.phase.end(outcome.again);
-        outcome
+        Some(outcome)
     }
 }
 

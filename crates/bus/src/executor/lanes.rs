@@ -1,7 +1,7 @@
 //! Threads, and the groups that they run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
@@ -11,6 +11,7 @@ use super::ready::Ready;
 use super::scheduling::{Scheduling, SchedulingError, Spawned};
 use super::{Outcome, Work};
 use crate::clock;
+use crate::queue::{PriorityGuard, PriorityMutex};
 use crate::subscription::Notify;
 
 /// Words of the set of groups that wait for their turn.
@@ -44,7 +45,7 @@ type Place = Option<Weak<dyn Work>>;
 struct Shared {
     gate: Gate,
     /// The groups by number. A lock is held for as long as it takes to look; only seats that come and go write.
-    groups: Box<[Mutex<Place>]>,
+    groups: Box<[PriorityMutex<Place>]>,
 }
 
 /// All that a notification touches, in one cache line.
@@ -71,7 +72,7 @@ impl Lanes {
         let count = count.clamp(1, BEDS_MAX);
         let sleepers = if count == 1 { Sleepers::One(Bed::new()) } else { Sleepers::Many(Dormitory::new(count)) };
         let gate = Gate { ready: Ready::new(), sleepers, ended: AtomicBool::new(false) };
-        let groups = (0..GROUPS_MAX).map(|_| Mutex::default()).collect();
+        let groups = (0..GROUPS_MAX).map(|_| PriorityMutex::default()).collect();
         let shared = Arc::new(Shared { gate, groups });
         let mut lanes = Self { name: name.to_owned(), shared, threads: Mutex::default(), refused: None };
         for index in 0..count {
@@ -147,8 +148,8 @@ impl Drop for Seat {
 }
 
 impl Shared {
-    fn group(&self, number: usize) -> MutexGuard<'_, Place> {
-        self.groups[number].lock().unwrap_or_else(PoisonError::into_inner)
+    fn group(&self, number: usize) -> PriorityGuard<'_, Place> {
+        self.groups[number].lock()
     }
 
     /// Takes a free place; a group that is on its way holds it with a reference to nothing.
@@ -221,7 +222,9 @@ impl<'a> Lane<'a> {
     fn run_group(&mut self, number: usize) {
         self.next = number + 1;
         let group = self.shared.group(number).as_ref().and_then(Weak::upgrade);
-        let outcome = group.map(|group| group.run()).unwrap_or_default();
+        let Some(outcome) = group.and_then(|group| group.run()) else {
+            return;
+        };
         if outcome.again {
             // This thread looks for work before it sleeps, so nobody needs to be woken.
             self.shared.gate.ready.add(number);
@@ -278,7 +281,7 @@ impl Notify for Nothing {
 }
 
 impl Work for Nothing {
-    fn run(&self) -> Outcome {
-        Outcome::default()
+    fn run(&self) -> Option<Outcome> {
+        None
     }
 }

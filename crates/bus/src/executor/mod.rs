@@ -89,8 +89,8 @@ impl Executor {
 
 /// Something that an executor runs.
 trait Work: Notify {
-    /// Does a bounded amount of work.
-    fn run(&self) -> Outcome;
+    /// Does a bounded amount of work; `None` where it was not this one's turn.
+    fn run(&self) -> Option<Outcome>;
 }
 
 /// What a run left.

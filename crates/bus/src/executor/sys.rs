@@ -33,9 +33,18 @@ pub(super) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Mono>
 
 /// Wakes one thread that sleeps on `word`.
 pub(super) fn futex_wake_one(word: &AtomicU32) {
+    futex_wake(word, 1);
+}
+
+/// Wakes all threads that sleep on `word`.
+pub(super) fn futex_wake_all(word: &AtomicU32) {
+    futex_wake(word, i32::MAX);
+}
+
+fn futex_wake(word: &AtomicU32, threads: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: the kernel takes the address of `word` as a name and does not touch what is there.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, 1) };
+    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, threads) };
 }
 
 /// A moment as CLOCK_MONOTONIC counts it.

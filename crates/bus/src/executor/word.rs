@@ -31,6 +31,12 @@ impl Word {
         sys::futex_wait(&self.0, expected, deadline);
     }
 
+    /// Changes the value and wakes all threads that wait.
+    pub(crate) fn change(&self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        sys::futex_wake_all(&self.0);
+    }
+
     /// Wakes the thread that waits.
     pub(crate) fn wake(&self) {
         sys::futex_wake_one(&self.0);

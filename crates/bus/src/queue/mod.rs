@@ -10,7 +10,7 @@ mod sys;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sys::PriorityMutex;
+pub(crate) use sys::{PriorityGuard, PriorityMutex};
 
 pub(crate) struct Queue<T> {
     /// Has room for `capacity` items and never grows.
@@ -34,33 +34,30 @@ impl<T> Queue<T> {
 
     /// Puts an item at the end; gives it back where there is no room.
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
-        self.items.with(|items| {
-            if items.len() >= self.capacity {
-                return Err(item);
-            }
-            items.push_back(item);
-            self.note_length(items);
-            Ok(())
-        })
+        let mut items = self.items.lock();
+        if items.len() >= self.capacity {
+            return Err(item);
+        }
+        items.push_back(item);
+        self.note_length(&items);
+        Ok(())
     }
 
     /// Puts an item at the end; where there is no room the oldest makes it, and is given back.
     pub(crate) fn force_push(&self, item: T) -> Option<T> {
-        self.items.with(|items| {
-            let oldest = if items.len() >= self.capacity { items.pop_front() } else { None };
-            items.push_back(item);
-            self.note_length(items);
-            oldest
-        })
+        let mut items = self.items.lock();
+        let oldest = if items.len() >= self.capacity { items.pop_front() } else { None };
+        items.push_back(item);
+        self.note_length(&items);
+        oldest
     }
 
     /// The oldest item.
     pub(crate) fn pop(&self) -> Option<T> {
-        self.items.with(|items| {
-            let oldest = items.pop_front();
-            self.note_length(items);
-            oldest
-        })
+        let mut items = self.items.lock();
+        let oldest = items.pop_front();
+        self.note_length(&items);
+        oldest
     }
 
     pub(crate) fn len(&self) -> usize {

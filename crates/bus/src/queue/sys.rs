@@ -3,13 +3,15 @@
 #![expect(unsafe_code, reason = "the value behind a lock of our own, and the futex calls")]
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 
 /// Nobody has the lock.
 const FREE: u32 = 0;
 
 /// Protects a value. Where a thread has to wait, the kernel lends its priority to the owner.
-pub(super) struct PriorityMutex<T> {
+pub(crate) struct PriorityMutex<T> {
     /// [`FREE`], or the thread number of the owner with the kernel's flags.
     owner: AtomicU32,
     value: UnsafeCell<T>,
@@ -19,42 +21,79 @@ pub(super) struct PriorityMutex<T> {
 unsafe impl<T: Send> Sync for PriorityMutex<T> {}
 
 impl<T> PriorityMutex<T> {
-    pub(super) fn new(value: T) -> Self {
+    pub(crate) const fn new(value: T) -> Self {
         Self { owner: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
     }
 
-    /// Does some short work with the value. The work must not come back to this lock.
-    pub(super) fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
-        let _owned = Owned::take(&self.owner);
-        // SAFETY: this thread owns the lock until `_owned` is dropped, after the last use of the reference.
-        work(unsafe { &mut *self.value.get() })
-    }
-}
-
-/// The lock in the hands of this thread.
-struct Owned<'a> {
-    owner: &'a AtomicU32,
-    thread: u32,
-}
-
-impl<'a> Owned<'a> {
-    fn take(owner: &'a AtomicU32) -> Self {
+    /// Takes the lock until the guard is dropped. Who has it must not take it again.
+    pub(crate) fn lock(&self) -> PriorityGuard<'_, T> {
         let thread = thread_number();
-        while owner.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            if lock_in_kernel(owner) {
+        while !take(&self.owner, thread) {
+            if lock_in_kernel(&self.owner) {
+                // The kernel wrote the owner; what the last one wrote has to be seen.
+                fence(Ordering::Acquire);
                 break;
             }
             // The owner was just ending, or a signal came, or the kernel has no such lock.
             std::thread::yield_now();
         }
-        Self { owner, thread }
+        PriorityGuard { mutex: self, thread, not_send: PhantomData }
     }
 }
 
-impl Drop for Owned<'_> {
+impl<T: Default> Default for PriorityMutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
+/// Looks at the lock that many times before it waits in the kernel: an owner on another core is soon done.
+const LOOKS: usize = 32;
+
+/// Takes the lock if it is free now, or very soon.
+fn take(owner: &AtomicU32, thread: u32) -> bool {
+    let free = || owner.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    if free() {
+        return true;
+    }
+    for _ in 0..LOOKS {
+        std::hint::spin_loop();
+        if owner.load(Ordering::Relaxed) == FREE && free() {
+            return true;
+        }
+    }
+    false
+}
+
+/// The value of a lock that this thread has. It stays on this thread, whose number the lock has.
+pub(crate) struct PriorityGuard<'a, T> {
+    mutex: &'a PriorityMutex<T>,
+    thread: u32,
+    not_send: PhantomData<*const ()>,
+}
+
+impl<T> Deref for PriorityGuard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: this thread has the lock for as long as the guard lives.
+        unsafe { &*self.mutex.value.get() }
+    }
+}
+
+impl<T> DerefMut for PriorityGuard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: this thread has the lock for as long as the guard lives, and the guard is borrowed exclusively.
+        unsafe { &mut *self.mutex.value.get() }
+    }
+}
+
+impl<T> Drop for PriorityGuard<'_, T> {
     fn drop(&mut self) {
-        if self.owner.compare_exchange(self.thread, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
-            unlock_in_kernel(self.owner);
+        let owner = &self.mutex.owner;
+        if owner.compare_exchange(self.thread, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
+            fence(Ordering::Release);
+            unlock_in_kernel(owner);
         }
     }
 }
@@ -99,10 +138,10 @@ mod tests {
         let sum = PriorityMutex::new(0_u64);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..50_000).for_each(|_| sum.with(|sum| *sum += 1)));
+                scope.spawn(|| (0..50_000).for_each(|_| *sum.lock() += 1));
             }
         });
-        assert_eq!(sum.with(|sum| *sum), 200_000);
+        assert_eq!(*sum.lock(), 200_000);
     }
 
     #[derive(Default)]
@@ -132,10 +171,9 @@ mod tests {
                 .unwrap()
         };
         let low = start(10, |lock, steps| {
-            lock.with(|()| {
-                steps.taken.store(true, Ordering::SeqCst);
-                until(&steps.waited_for);
-            });
+            let _taken = lock.lock();
+            steps.taken.store(true, Ordering::SeqCst);
+            until(&steps.waited_for);
         });
         if low.refused.is_some() {
             println!("skipped: no right to real-time priorities");
@@ -152,7 +190,8 @@ mod tests {
         let high = start(30, |lock, steps| {
             // The waiter says so just before; the owner is let go when it runs again, which is after that.
             steps.waited_for.store(true, Ordering::SeqCst);
-            lock.with(|()| steps.done.store(true, Ordering::SeqCst));
+            let _taken = lock.lock();
+            steps.done.store(true, Ordering::SeqCst);
         });
         for thread in [low, high, middle] {
             thread.thread.join().unwrap();
