@@ -316,12 +316,12 @@ impl Inner {
             match check_type(known, wanted, owner) {
                 Ok(()) => return Ok(Arc::clone(known)),
                 // A topic that nobody uses may come back with another type.
-                Err(_) if known.forget() => _ = topics.remove(name),
+                Err(_) if known.forget_if_plain() => _ = topics.remove(name),
                 Err(error) => return Err(error),
             }
         }
         if topics.len() >= TOPICS_MAX {
-            topics.retain(|_, topic| !topic.forget());
+            topics.retain(|_, topic| !topic.forget_if_plain());
         }
         if topics.len() >= TOPICS_MAX {
             return Err(OpenError::TooManyTopics { topic: name.to_owned() });

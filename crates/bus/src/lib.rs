@@ -57,7 +57,7 @@ pub use pool::{
     RegionSnapshot,
 };
 pub use publisher::{PublishError, Publisher, UntypedPublisher};
-pub use qos::{BLOCK_DEFAULT, Durability, History, Liveliness, Qos, QosMismatch, Reliability};
+pub use qos::{BLOCK_DEFAULT, DEPTH_MAX, Durability, History, Liveliness, Qos, QosMismatch, Reliability};
 pub use sample::{Sample, UntypedSample};
 pub use stats::{
     BusSnapshot, Counter, CounterSnapshot, Hop, HopSnapshot, PublisherSnapshot, SubscriptionSnapshot, TopicSnapshot,

@@ -8,7 +8,8 @@
 //! | keep last `n` | the oldest makes room | the oldest makes room |
 //! | keep all up to `limit` | the new sample is lost | the publisher waits up to `block`, then the new sample is lost |
 //!
-//! Every loss is counted with its reason. To lose nothing, ask for reliable and keep all.
+//! Every loss is counted with its reason. To lose nothing, ask for reliable and keep all. What a late subscriber gets of the
+//! kept samples is as much as its own depth takes; older ones were never on their way to it, and are not counted.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 /// Samples that a queue may hold at most, whatever the settings say.
-pub(crate) const DEPTH_MAX: usize = 65_536;
+pub const DEPTH_MAX: usize = 65_536;
 
 /// How long a publisher waits where nobody says: `max_blocking_time` of DDS 1.4, table 2.10.
 pub const BLOCK_DEFAULT: Duration = Duration::from_millis(100);
@@ -30,7 +31,8 @@ pub enum Reliability {
     /// Where the history keeps all, a full queue makes the publisher wait up to `block`; then the new sample is lost for
     /// this subscriber, which is counted and told to the publisher.
     Reliable {
-        /// How long a publisher waits at most.
+        /// Of a subscriber: how long a publisher waits for it at most. It waits for several of them at the same time. (DDS has
+        /// the writer say it; here the reader knows for how long it may be busy.)
         #[serde(rename = "block_s", serialize_with = "seconds")]
         block: Duration,
     },
@@ -138,7 +140,8 @@ impl Qos {
         Self::reliable_keep_last(1000)
     }
 
-    /// ROS 2's `system_default`: what the middleware does where nobody asks. Here, as with DDS, reliable and the last one.
+    /// ROS 2's `system_default`: what the middleware does where nobody asks. Here reliable and the last one, at both ends; DDS
+    /// does the same for a writer, and best effort for a reader.
     #[must_use]
     pub const fn system_default() -> Self {
         Self::reliable_keep_last(1)
@@ -189,8 +192,9 @@ impl Qos {
         matches!(self.history, History::KeepLast(_))
     }
 
-    /// How long a publisher waits for room in the queue.
-    pub(crate) const fn block(&self) -> Duration {
+    /// How long a publisher waits for room in the queue; zero where the history makes room.
+    #[must_use]
+    pub const fn block(&self) -> Duration {
         match (self.history, self.reliability) {
             (History::KeepAll { .. }, Reliability::Reliable { block }) => block,
             _ => Duration::ZERO,

@@ -253,6 +253,8 @@ pub struct SubscriptionSnapshot {
     pub pattern: String,
     /// What it asks for.
     pub qos: Qos,
+    /// Whether it only looks on.
+    pub observer: bool,
     /// Samples that the reader got.
     pub delivered: u64,
     /// Samples of the topic in the queue.

@@ -167,6 +167,7 @@ impl End {
             subscriber: self.subscription.owner.to_string(),
             pattern: self.subscription.pattern.to_string(),
             qos: self.subscription.qos,
+            observer: self.subscription.role == Role::Observer,
             delivered: delivered.value(),
             queued: queued.load(Ordering::Relaxed),
             dropped: counts.into_iter().filter(|(_, count)| *count > 0).collect::<BTreeMap<_, _>>(),

@@ -187,6 +187,12 @@ impl Topic {
         self.readers.store(Arc::new(others.cloned().collect()));
     }
 
+    /// Ends the topic if nobody publishes it and nobody asked for it by its name; whether it ended. One whose pool was made
+    /// waits for its publisher.
+    pub(crate) fn forget_if_plain(&self) -> bool {
+        !self.pool.is_sized() && self.forget()
+    }
+
     /// Ends the topic if nobody publishes it and nobody asked for it by its name; whether it ended.
     pub(crate) fn forget(&self) -> bool {
         let mut ends = self.lock();

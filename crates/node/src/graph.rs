@@ -60,6 +60,7 @@ impl Graph {
         check_outputs(&source, &components)?;
         check_resources(&source, &node, &components)?;
         check_inline_cycles(&source, &components)?;
+        check_waits(&source, &node, &components)?;
         let pools = pools::plan(&source, &node, &components)?;
         let components = in_order_of_flow(components);
         Ok(Self { file: file.to_owned(), node, components, pools })
@@ -259,6 +260,30 @@ fn check_inline_cycles(source: &Source<'_>, components: &[Resolved]) -> Result<(
                     reached.push(&reader.name);
                     waiting.push(reader);
                 }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A publisher must not wait for a reader that its own wait keeps from running.
+fn check_waits(source: &Source<'_>, node: &NodeFile, components: &[Resolved]) -> Result<(), ConfigError> {
+    for reader in components {
+        let Some(thread) = node.only_thread_of(&reader.run, &reader.name) else {
+            continue;
+        };
+        for input in reader.settings.edges.inputs.iter().filter(|input| !input.qos.block().is_zero()) {
+            let on_it = |name: &str| {
+                let publisher = components.iter().find(|other| other.name == name);
+                publisher.and_then(|other| node.only_thread_of(&other.run, name)).is_some_and(|own| own == thread)
+            };
+            if let Some((publisher, _)) = feeders(components, input).into_iter().find(|(name, _)| on_it(name)) {
+                let (pattern, name) = (&input.pattern, &reader.name);
+                let problem = format!(
+                    "it runs on the same thread as `{publisher}`, which waits on `{pattern}` until `{name}` has room; give one of \
+                     them another thread"
+                );
+                return Err(source.error(format!("components.{name}.run"), problem));
             }
         }
     }

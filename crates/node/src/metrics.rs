@@ -39,7 +39,9 @@ fn record_topic(node: &str, topic: &TopicSnapshot) {
         counter!("viaduct_pool_exhausted_total", &labels).absolute(pool.exhausted);
     }
     topic.publishers.iter().for_each(|end| record_publisher(&labels, end));
-    topic.subscriptions.iter().for_each(|end| record_subscription(&labels, end));
+    counter!("viaduct_topic_dropped_total", &labels).absolute(topic.dropped);
+    // Those who look on have the same name, and what they miss is nobody's loss.
+    topic.subscriptions.iter().filter(|end| !end.observer).for_each(|end| record_subscription(&labels, end));
 }
 
 fn record_publisher(topic: &[(&'static str, String)], end: &PublisherSnapshot) {

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_bus::{BLOCK_DEFAULT, Durability, History, Liveliness, Qos, Reliability};
+use viaduct_bus::{BLOCK_DEFAULT, DEPTH_MAX, Durability, History, Liveliness, Qos, Reliability};
 
 use crate::component::SettingError;
 
-/// Samples of a queue at most.
-const DEPTH_MAX: usize = 65_536;
-
 /// Longest time that a setting may say, in milliseconds: a day.
 const TIME_MS_MAX: f64 = 86_400_000.0;
+
+/// Shortest time that somebody watches, in milliseconds.
+const WATCHED_MS_MIN: f64 = 1.0;
 
 /// Quality of service of one end of a topic: a preset, and what differs from it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -31,13 +31,13 @@ pub struct QosSettings {
     pub durability: Option<DurabilitySetting>,
     /// Reliable and keep all: how long a publisher waits for room, in milliseconds. Default 100.
     pub block_ms: Option<f64>,
-    /// Longest time between two samples, in milliseconds.
+    /// Longest time between two samples, in milliseconds, 1 to 86400000.
     pub deadline_ms: Option<f64>,
     /// Of a publisher: age after which a sample is not delivered, in milliseconds.
     pub lifespan_ms: Option<f64>,
     /// How a publisher shows that it is alive.
     pub liveliness: Option<LivelinessSetting>,
-    /// Longest time between two signs of life, in milliseconds.
+    /// With `manual_by_topic`: longest time between two signs of life, in milliseconds, 1 to 86400000.
     pub lease_ms: Option<f64>,
 }
 
@@ -124,6 +124,12 @@ impl QosSettings {
     pub fn resolve(&self, key: &str) -> Result<Qos, SettingError> {
         let at = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
         let time = |name, value: Option<f64>| value.map(|value| milliseconds(&at(name), value)).transpose();
+        let watched = |name, value: Option<f64>| match value {
+            Some(value) if value < WATCHED_MS_MIN => {
+                Err(SettingError::new(at(name), format!("{value} is not within {WATCHED_MS_MIN} to {TIME_MS_MAX} ms")))
+            }
+            _ => time(name, value),
+        };
         let preset = self.preset.qos();
         let depth = self.depth.unwrap_or_else(|| preset.depth());
         if !(1..=DEPTH_MAX).contains(&depth) {
@@ -140,18 +146,22 @@ impl QosSettings {
                 Some(DurabilitySetting::TransientLocal) => Durability::TransientLocal,
                 Some(DurabilitySetting::Volatile) | None => Durability::Volatile,
             },
-            deadline: time("deadline_ms", self.deadline_ms)?,
+            deadline: watched("deadline_ms", self.deadline_ms)?,
             lifespan: time("lifespan_ms", self.lifespan_ms)?,
             liveliness: match self.liveliness {
                 Some(LivelinessSetting::ManualByTopic) => Liveliness::ManualByTopic,
                 Some(LivelinessSetting::Automatic) | None => Liveliness::Automatic,
             },
-            lease: time("lease_ms", self.lease_ms)?,
+            lease: watched("lease_ms", self.lease_ms)?,
         };
         let waits = matches!((qos.reliability, qos.history), (Reliability::Reliable { .. }, History::KeepAll { .. }));
         if block.is_some() && !waits {
             let problem = "a publisher waits only where `reliability` is reliable and `history` is keep_all";
             return Err(SettingError::new(at("block_ms"), problem));
+        }
+        if (qos.liveliness == Liveliness::ManualByTopic) != qos.lease.is_some() {
+            let problem = "`liveliness: manual_by_topic` and `lease_ms` go together";
+            return Err(SettingError::new(at("lease_ms"), problem));
         }
         Ok(qos)
     }
@@ -204,7 +214,10 @@ mod tests {
     fn a_value_that_means_nothing_is_refused_with_its_key() {
         for (yaml, problem) in [
             ("depth: 0", "`qos.depth`: 0 is not within 1 to 65536"),
-            ("deadline_ms: -1", "`qos.deadline_ms`: -1 is not above 0 and within 86400000 ms"),
+            ("deadline_ms: -1", "`qos.deadline_ms`: -1 is not within 1 to 86400000 ms"),
+            ("lease_ms: 0.5", "`qos.lease_ms`: 0.5 is not within 1 to 86400000 ms"),
+            ("lease_ms: 5", "`qos.lease_ms`: `liveliness: manual_by_topic` and `lease_ms` go together"),
+            ("liveliness: manual_by_topic", "`qos.lease_ms`: `liveliness: manual_by_topic` and `lease_ms` go together"),
             ("lifespan_ms: .nan", "`qos.lifespan_ms`: NaN is not above 0"),
             ("block_ms: 5", "`qos.block_ms`: a publisher waits only where `reliability` is reliable"),
         ] {

@@ -476,3 +476,32 @@ fn two_nodes_in_one_process_do_not_share_names_or_sockets() {
         "b.yaml:2:1: http: TCP 127.0.0.1:7002 is already taken by http in a.yaml"
     );
 }
+
+#[test]
+fn a_publisher_that_would_wait_for_its_own_thread_is_refused() {
+    let both = |executors: &str, run: &str| {
+        format!(
+            "node: test\n{executors}\ncomponents:\n  a: {{ kind: source, {run}, settings: {{ topic: log }} }}\n  b: {{ kind: sink, {run}, \
+             settings: {{ from: log }} }}\n"
+        )
+    };
+    for (executors, run) in [
+        ("executors: { one: { thread: {} } }", "run: { executor: one }"),
+        ("executors: { one: { pool: 1 } }", "run: { executor: one }"),
+        ("pool_threads: 1", "run: pool"),
+    ] {
+        let error = refused(&both(executors, run));
+        assert!(
+            error.ends_with(
+                "components.b.run: it runs on the same thread as `a`, which waits on `log` until `b` has room; give one of them \
+                 another thread"
+            ),
+            "{error}"
+        );
+    }
+    for (executors, run) in [("executors: { two: { pool: 2 } }", "run: { executor: two }"), ("", "run: { thread: {} }")]
+    {
+        let text = both(executors, run);
+        assert!(Graph::resolve("test.yaml", &text, &KINDS).is_ok(), "{text}");
+    }
+}

@@ -63,7 +63,9 @@ impl Executor {
         Ok(Self { how: How::Threads(Arc::new(Lanes::start(name, 1, scheduling)?)) })
     }
 
-    /// Callbacks run on the thread that publishes, before `publish` returns. Only for short ones, and never in a cycle.
+    /// Callbacks run on the thread that publishes, before `publish` returns: only for short ones, and never in a cycle. Where
+    /// another thread is in a callback of the group just then, that one runs this callback, too, and `publish` returns at
+    /// once. Timers run on the timers' thread, events where they happen.
     #[must_use]
     pub const fn inline() -> Self {
         Self { how: How::Inline }

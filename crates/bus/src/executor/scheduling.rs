@@ -40,7 +40,7 @@ pub enum SchedulingPolicy {
 pub struct Scheduling {
     /// Policy and priority.
     pub policy: SchedulingPolicy,
-    /// Cores on which the thread may run; empty means all.
+    /// Cores on which the thread may run; empty means those of the thread that starts it.
     pub cpus: Vec<usize>,
     /// Octets of its stack that are touched before its first callback, up to 64 MiB; the stack has 2 MiB more. It keeps
     /// page faults out of callbacks where the memory of the process is locked.

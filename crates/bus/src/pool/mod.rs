@@ -189,6 +189,11 @@ impl Pool {
         Ok(Loan { buffer: Buffer { memory: memory.ok_or_else(exhausted)?, length } })
     }
 
+    /// Whether its buffers were made before the first loan.
+    pub(crate) fn is_sized(&self) -> bool {
+        matches!(self.kind.get(), Some(Kind::Sized(..)))
+    }
+
     /// What is lent; `None` where no buffer was asked for yet.
     pub(crate) fn snapshot(&self) -> Option<PoolSnapshot> {
         self.kind.get().map(Kind::snapshot)

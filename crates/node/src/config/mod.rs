@@ -164,6 +164,19 @@ impl NodeFile {
         Ok(node)
     }
 
+    /// The one thread on which a component's callbacks run, by a name of its own; `None` where there are several, or others'.
+    pub(crate) fn only_thread_of(&self, run: &Run, component: &str) -> Option<String> {
+        match run {
+            Run::Inline => None,
+            Run::Pool => (self.pool_threads == 1).then(|| "pool".to_owned()),
+            Run::Thread(_) => Some(format!("component {component}")),
+            Run::Executor(name) => match self.executors.get(name)? {
+                ExecutorEntry::Thread(_) | ExecutorEntry::Pool(1) => Some(format!("executor {name}")),
+                ExecutorEntry::Pool(_) => None,
+            },
+        }
+    }
+
     fn check(&self) -> Result<(), Problem> {
         check_name(&self.node).map_err(|problem| Problem::new("node", problem))?;
         check_pool("pool_threads", self.pool_threads)?;
