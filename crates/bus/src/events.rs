@@ -63,7 +63,7 @@ impl Events {
 
     /// Makes a callback group the reader; events that are there already wake it at once.
     pub(crate) fn attach(&self, group: Weak<dyn Notify>) {
-        if self.queue.group.set(group).is_ok() && self.queue.events.len() > 0 {
+        if self.queue.group.set(group).is_ok() && !self.queue.events.is_empty() {
             self.queue.wake();
         }
     }

@@ -31,6 +31,11 @@ impl Total {
         self.value.fetch_add(count, Ordering::Relaxed);
     }
 
+    /// Counts one more; the count with it.
+    pub(crate) fn next(&self) -> u64 {
+        self.value.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     pub(crate) fn value(&self) -> u64 {
         self.value.load(Ordering::Relaxed)
     }

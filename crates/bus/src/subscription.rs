@@ -367,7 +367,8 @@ impl Subscription {
 
     /// Makes a callback group the reader. Samples that are there already wake it at once.
     pub(crate) fn attach(&self, notify: Weak<dyn Notify>, inline: bool) {
-        if self.group.set(Group { notify, inline }).is_ok() && self.queue.len() > 0 {
+        // A publisher that did not see the group yet has put its sample in before this look.
+        if self.group.set(Group { notify, inline }).is_ok() && !self.queue.is_empty() {
             self.wake();
         }
     }

@@ -28,7 +28,6 @@ pub(crate) struct Topic {
     pub(crate) published: Total,
     /// Samples that some subscription lost, also those of subscriptions that have ended.
     pub(crate) dropped: Arc<Total>,
-    sequence: AtomicU64,
     /// When the last sample was published; 0 before the first.
     last_published: AtomicU64,
     /// Times between samples; made by the second one.
@@ -65,7 +64,6 @@ impl Topic {
             bodies: BodyPool::new(),
             published: Total::default(),
             dropped: Arc::default(),
-            sequence: AtomicU64::new(0),
             last_published: AtomicU64::new(0),
             interval: OnceLock::new(),
             ends: PriorityMutex::default(),
@@ -73,14 +71,14 @@ impl Topic {
         }
     }
 
+    /// Counts one more sample; its number.
     pub(crate) fn next_sequence(&self) -> u64 {
-        self.sequence.fetch_add(1, Ordering::Relaxed) + 1
+        self.published.next()
     }
 
     /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back. Whether somebody
     /// has to watch a deadline that began with this sample comes with them.
     pub(crate) fn push(&self, body: &BodyRef, from: &PublisherEnd) -> (Vec<End>, bool) {
-        self.published.add(1);
         let full = match from.qos.durability {
             Durability::Volatile => push_to(&self.readers.load(), body),
             Durability::TransientLocal => push_to(&self.keep_and_list_readers(body, from), body),

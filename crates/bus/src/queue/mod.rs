@@ -16,7 +16,7 @@ pub(crate) struct Queue<T> {
     /// Has room for `capacity` items and never grows.
     items: PriorityMutex<VecDeque<T>>,
     capacity: usize,
-    /// What a look from outside finds; changed under the lock.
+    /// What a quick look from outside finds; changed under the lock.
     length: AtomicUsize,
 }
 
@@ -60,12 +60,18 @@ impl<T> Queue<T> {
         oldest
     }
 
+    /// Items at a quick look: one that another thread puts in just now may not be seen yet.
     pub(crate) fn len(&self) -> usize {
-        self.length.load(Ordering::SeqCst)
+        self.length.load(Ordering::Relaxed)
+    }
+
+    /// Whether there is none, in one order with every push and pop.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.items.lock().is_empty()
     }
 
     fn note_length(&self, items: &VecDeque<T>) {
-        self.length.store(items.len(), Ordering::SeqCst);
+        self.length.store(items.len(), Ordering::Relaxed);
     }
 }
 
