@@ -64,4 +64,5 @@ screenshot: build  ## The picture in the README
 
 clean:  ## Everything that was built
 	$(CARGO) clean
+	$(MAKE) -C rivals clean
 	rm -rf .cache dashboard/dist dashboard/node_modules

@@ -26,6 +26,9 @@ pub(crate) struct HandOffs {
     pub(crate) lateness: Vec<u64>,
 }
 
+/// Hand-offs before the first that counts, as every row has messages before it.
+const WARM_UP: usize = 20;
+
 /// One-way latencies of a futex between two threads: the waker stamps, wakes, and sleeps until its next absolute deadline;
 /// the waiter reads the clock when it runs.
 pub(crate) fn futex(
@@ -36,23 +39,24 @@ pub(crate) fn futex(
 ) -> Result<HandOffs, BenchError> {
     let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
     let theirs = Arc::clone(&shared);
+    let all = u32::try_from(WARM_UP + samples).unwrap_or(u32::MAX);
     let waiting = move || {
         let (word, stamp) = &*theirs;
-        let mut latencies = Vec::with_capacity(samples);
-        for seen in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
+        let mut latencies = room(all);
+        for seen in 0..all {
             while word.load(Ordering::Acquire) <= seen {
                 sys::futex_wait(word, seen);
             }
             latencies.push(nanos(sys::monotonic()).saturating_sub(stamp.load(Ordering::Acquire)));
         }
-        latencies
+        latencies.split_off(WARM_UP)
     };
     let waking = move || {
         let (word, stamp) = &*shared;
         sys::exact_timers();
-        let mut lateness = Vec::with_capacity(samples);
+        let mut lateness = room(all);
         let start = sys::monotonic() + period;
-        for number in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
+        for number in 0..all {
             sys::sleep_until(start + period * number);
             let now = sys::monotonic();
             lateness.push(nanos(now.saturating_sub(start + period * number)));
@@ -60,12 +64,19 @@ pub(crate) fn futex(
             word.store(number + 1, Ordering::Release);
             sys::futex_wake(word);
         }
-        lateness
+        lateness.split_off(WARM_UP)
     };
     let waiting = spawn_placed("floor-waiter", waiter, waiting)?;
     let waking = spawn_placed("floor-waker", waker, waking)?;
     let lateness = join("floor-waker", waking)??;
     Ok(HandOffs { lateness, latencies: join("floor-waiter", waiting)?? })
+}
+
+/// An empty list whose memory was written once.
+fn room(length: u32) -> Vec<u64> {
+    let mut room = black_box(vec![1; length as usize]);
+    room.clear();
+    room
 }
 
 /// Times of a copy of that size within the caches, in microseconds.

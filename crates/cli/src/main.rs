@@ -46,7 +46,7 @@ enum Command {
     Topic(topic::Command),
     /// Run simulated vehicles, an edge node and its API with a live map on this machine.
     Demo(demo::Arguments),
-    /// Measure, and print paper, ours and floor side by side.
+    /// Measure, and print paper, ours, rivals and floor side by side.
     Bench(bench::Arguments),
 }
 

@@ -240,13 +240,13 @@ pub(super) fn of_memcpy(sizes: &[usize]) -> Vec<Case> {
     sizes.iter().map(|size| Case { mode: Mode::Inline, fill: Fill::Copy, ..Case::base(*size, 0) }).collect()
 }
 
-/// What is asked of each rival that measures this way: these sizes as in the base, and the base's size as the kernel likes it.
+/// What is asked of each rival that measures this way: loans of these sizes as in the base, the base's size as a copy, and
+/// as the kernel likes it.
 pub(super) fn of_a_rival(measure: Measure, mode: Mode, sizes: &[usize], base_size: usize, rate_hz: u32) -> Vec<Case> {
     let of_size = |size: &usize| Case { measure, mode, ..Case::base(*size, rate_hz) };
-    let placed = sizes.iter().map(of_size);
-    let free = Case { cores: Cores::Free, policy: Policy::Other, ..of_size(&base_size) };
-    let loans: Vec<Case> = placed.chain([free]).collect();
-    loans.into_iter().flat_map(|loan| [loan.clone(), Case { fill: Fill::Copy, ..loan }]).collect()
+    let base = of_size(&base_size);
+    let free = Case { cores: Cores::Free, policy: Policy::Other, ..base.clone() };
+    sizes.iter().map(of_size).chain([Case { fill: Fill::Copy, ..base }, free]).collect()
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use viaduct_bus::{
     Bus, CallbackGroup, Executor, GroupBuilder, OBSERVERS_MAX, PoolSize, Priority, Publisher, Qos, Sample, Scheduling,
     SchedulingPolicy, Subscriber, Timers, TooManyGroups,
@@ -20,8 +19,6 @@ use crate::floor;
 use crate::sys::{self, Placement, ThreadUsage};
 
 const TOPIC: &str = "lidar/points";
-/// Lends the memory of the content.
-const SOURCE: &str = "bench/source";
 /// On which round trips come back.
 const BACK: &str = "lidar/points/back";
 
@@ -42,7 +39,7 @@ pub(super) fn measure(case: &Case, samples: usize, cores: &[usize]) -> Result<Ou
     let _hogs = Hogs::start(case.load)?;
     let bus = Bus::new("bench");
     let scene = Scene::open(&bus, case, samples, cores)?;
-    let written = writer::publish(open_sized(&bus, case)?, content(&bus, case)?, case, samples, cores)?;
+    let written = writer::publish(open_sized(&bus, case)?, case, samples, cores)?;
     scene.finish(&bus, &written)
 }
 
@@ -61,17 +58,6 @@ fn open_sized(bus: &Bus, case: &Case) -> Result<Publisher<PointCloud>, BenchErro
     let size = PoolSize::new(buffers, case.size.max(HEADER_OCTETS));
     bus.size_pool(TOPIC, size).map_err(BenchError::part("cannot make the pool"))?;
     open(bus, TOPIC, case)
-}
-
-/// What messages are filled with. It lies in a pool, too: a copy from small pages is mostly looking them up.
-fn content(bus: &Bus, case: &Case) -> Result<Bytes, BenchError> {
-    let octets = case.size.max(HEADER_OCTETS);
-    bus.size_pool(SOURCE, PoolSize::new(1, octets)).map_err(BenchError::part("cannot make the content"))?;
-    let source = bus.publisher::<PointCloud>(SOURCE, Qos::keep_last(1), "source");
-    let source = source.map_err(BenchError::part("cannot open the topic"))?;
-    let mut buffer = source.loan(octets).map_err(BenchError::part("cannot lend a buffer"))?;
-    buffer.fill(0x5A);
-    Ok(buffer.freeze())
 }
 
 fn open(bus: &Bus, topic: &str, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
@@ -124,7 +110,7 @@ impl Scene {
 
     /// Waits until all that was sent is taken.
     fn finish(self, bus: &Bus, written: &Written) -> Result<Outcome, BenchError> {
-        let mut threads: Vec<ThreadUsage> = vec![written.cost];
+        let mut threads: Vec<ThreadUsage> = vec![written.cost, written.filler];
         if let Some(responder) = self.responder {
             threads.extend(end(responder, true)?.threads.without(written.thread));
         }
@@ -221,7 +207,7 @@ impl Reader {
     }
 
     fn start_task(subscriber: Subscriber<PointCloud>, mut log: Log, placement: &Placement) -> Result<Self, BenchError> {
-        let start = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
+        let start = || tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
         let runtime = placed(placement, start)?.map_err(BenchError::system("cannot start the runtime"))?;
         let task = runtime.spawn(async move {
             while let Some(sample) = subscriber.recv().await {
@@ -237,7 +223,11 @@ impl Reader {
             Self::Callback(group) => end(group, true),
             Self::Task { runtime, task } => {
                 bus.close();
-                runtime.block_on(task).map_err(|cause| BenchError::broken("the subscriber", &cause.to_string()))
+                let broken = |cause: &str| BenchError::broken("the subscriber", cause);
+                let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, task).await });
+                ended
+                    .map_err(|_| broken("it did not empty its queue in time"))?
+                    .map_err(|cause| broken(&cause.to_string()))
             }
         }
     }

@@ -212,7 +212,9 @@ impl<'a> Campaign<'a> {
             return Ok(false);
         }
         let samples = (job.samples_of(round, rounds) as f64 * share).ceil() as usize;
-        let outcome = outcome(job, samples, &self.place, &mut self.rivals)?;
+        // One case that breaks does not take the others with it.
+        let outcome = outcome(job, samples, &self.place, &mut self.rivals);
+        let outcome = outcome.unwrap_or_else(|error| Outcome::refused(&error.to_string()));
         self.measured.add(&key, round, outcome)?;
         Ok(true)
     }

@@ -34,8 +34,10 @@ const START: Duration = Duration::from_secs(20);
 const SLACK: Duration = Duration::from_secs(10);
 /// How often a program that broke is started again.
 const RESTARTS: usize = 2;
+/// How long a program that is still being written is waited for, several times.
+const A_MOMENT: Duration = Duration::from_millis(10);
 /// How long a program may take to end.
-const FAREWELL: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(10);
 
 /// The program that has the rivals in Rust, which it takes by name.
 const COLLECTION: &str = "bin/viaduct-rivals";
@@ -264,7 +266,7 @@ impl Process {
         let program: PathBuf = std::path::absolute(program).map_err(|cause| cause.to_string())?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = command.spawn().map_err(|cause| format!("it does not start: {cause}"))?;
+        let mut child = start_written(&mut command).map_err(|cause| format!("it does not start: {cause}"))?;
         let (input, lines) = (child.stdin.take(), each_line(child.stdout.take()));
         let complaint = last_line(child.stderr.take());
         Ok(Self { child, input, lines, complaint })
@@ -340,6 +342,17 @@ fn last_line(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
         let _ = sender.send(last.unwrap_or_default());
     });
     line
+}
+
+/// Starts a program. One that was written a moment ago may still be open in a process that is about to become another.
+fn start_written(command: &mut Command) -> std::io::Result<Child> {
+    for _ in 0..20 {
+        match command.spawn() {
+            Err(cause) if cause.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::sleep(A_MOMENT),
+            started => return started,
+        }
+    }
+    command.spawn()
 }
 
 #[cfg(test)]

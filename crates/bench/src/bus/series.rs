@@ -33,7 +33,7 @@ impl Series {
         };
         let more = [of("lateness", |outcome| &outcome.lateness), of("from_tick", |outcome| &outcome.from_tick)];
         let beside = Beside { late: more[0].p99, tick: more[1].p99, ..Beside::default() };
-        let more = more.into_iter().filter(|row| row.n > 0 && job.what == What::Bus).collect();
+        let more = more.into_iter().filter(|row| row.n > 0).collect();
         Some(Self {
             name: job.name.clone(),
             what: job.what,

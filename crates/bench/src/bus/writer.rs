@@ -2,15 +2,14 @@
 
 use std::hint::black_box;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::ThreadId;
+use std::thread::{JoinHandle, ThreadId};
 use std::time::Duration;
 
-use bytes::Bytes;
 use viaduct_bus::{Loan, Publisher};
 use viaduct_messages::foxglove::PointCloud;
 
 use super::case::{Case, Fill};
-use super::message::{Header, room, stamp};
+use super::message::{HEADER_OCTETS, Header, room, stamp};
 use crate::error::BenchError;
 use crate::floor::{self, nanos};
 use crate::sys::{self, Placement, ThreadUsage};
@@ -26,17 +25,19 @@ pub(super) struct Written {
     /// Address of each message, in the order of their numbers.
     pub(super) places: Vec<usize>,
     pub(super) cost: ThreadUsage,
+    /// What it cost to fill the messages, where another thread did.
+    pub(super) filler: ThreadUsage,
     pub(super) thread: ThreadId,
 }
 
-/// Sends so many messages with that content, after those of the warm-up, from a thread of its own.
+/// Sends so many messages, after those of the warm-up, from a thread of its own.
 pub(super) fn publish(
     publisher: Publisher<PointCloud>,
-    content: Bytes,
     case: &Case,
     samples: usize,
     cores: &[usize],
 ) -> Result<Written, BenchError> {
+    let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
     let filler = (case.fill == Fill::Loan && !case.just_filled)
         .then(|| Filler::start(content.clone(), &case.filler(cores)))
         .transpose()?;
@@ -51,23 +52,37 @@ pub(super) fn publish(
 struct Filler {
     empty: SyncSender<Loan>,
     full: Receiver<Loan>,
+    thread: JoinHandle<Result<ThreadUsage, BenchError>>,
 }
 
 impl Filler {
-    /// The thread ends with this.
-    fn start(content: Bytes, placement: &Placement) -> Result<Self, BenchError> {
+    fn start(content: Vec<u8>, placement: &Placement) -> Result<Self, BenchError> {
         let (empty, to_fill) = sync_channel::<Loan>(1);
         let (filled, full) = sync_channel(1);
         let work = move || {
-            for mut buffer in to_fill {
+            let mut warm = ThreadUsage::now();
+            for (number, mut buffer) in to_fill.into_iter().enumerate() {
+                if number == WARM_UP {
+                    warm = ThreadUsage::now();
+                }
                 fill(&mut buffer, &content);
                 if filled.send(buffer).is_err() {
-                    return;
+                    break;
                 }
             }
+            ThreadUsage::now().since(warm)
         };
-        floor::spawn_placed("bench-filler", placement, work)?;
-        Ok(Self { empty, full })
+        Ok(Self { empty, full, thread: floor::spawn_placed("bench-filler", placement, work)? })
+    }
+
+    /// What it cost after the warm-up.
+    fn finish(self) -> Result<ThreadUsage, BenchError> {
+        drop((self.empty, self.full));
+        floor::join("bench-filler", self.thread)?
+    }
+
+    fn ended<E>(_: E) -> BenchError {
+        BenchError::broken("the filler", "its thread has ended")
     }
 }
 
@@ -79,13 +94,13 @@ fn fill(buffer: &mut [u8], content: &[u8]) {
 struct Writer {
     publisher: Publisher<PointCloud>,
     fill: Fill,
-    content: Bytes,
+    content: Vec<u8>,
     /// Who fills loans before their tick, where that is what is measured.
     filler: Option<Filler>,
 }
 
 impl Writer {
-    fn publish_all(&self, samples: usize, period: Duration) -> Result<Written, BenchError> {
+    fn publish_all(self, samples: usize, period: Duration) -> Result<Written, BenchError> {
         sys::exact_timers();
         let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
         let start = sys::monotonic();
@@ -103,19 +118,19 @@ impl Writer {
             places.push(sent.place);
         }
         let cost = ThreadUsage::now().since(before);
-        Ok(Written { lateness, places, cost, thread: std::thread::current().id() })
+        let filler = self.filler.map(Filler::finish).transpose()?.unwrap_or_default();
+        Ok(Written { lateness, places, cost, filler, thread: std::thread::current().id() })
     }
 
     /// Sleeps until the tick and sends a message.
     fn publish_one(&self, tick: Tick) -> Result<Sent, BenchError> {
-        let ended = |_| BenchError::broken("the filler", "its thread has ended");
         if let Some(filler) = &self.filler {
-            filler.empty.send(self.loan()?).map_err(|_| BenchError::broken("the filler", "its thread has ended"))?;
+            filler.empty.send(self.loan()?).map_err(Filler::ended)?;
         }
         sys::sleep_until(tick.moment);
         let woke = sys::monotonic();
         let buffer = match &self.filler {
-            Some(filler) => filler.full.recv().map_err(ended)?,
+            Some(filler) => filler.full.recv().map_err(Filler::ended)?,
             None => {
                 let mut buffer = self.loan()?;
                 fill(&mut buffer, &self.content);

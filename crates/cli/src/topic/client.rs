@@ -47,21 +47,25 @@ impl NodeAddress {
     }
 }
 
+impl NodeAddress {
+    /// `HOST:PORT`, an IPv6 address in brackets.
+    fn authority(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    }
+}
+
 impl std::fmt::Display for NodeAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { host, port, base } = self;
-        if host.contains(':') {
-            write!(f, "http://[{host}]:{port}{base}")
-        } else {
-            write!(f, "http://{host}:{port}{base}")
-        }
+        write!(f, "http://{}{}", self.authority(), self.base)
     }
 }
 
 /// The node's topics, as it says and as this program reads it.
 pub(super) async fn topics(node: &NodeAddress) -> anyhow::Result<(Value, Snapshot)> {
     let response = get(node, "/topics").await?;
-    let body = Limited::new(response.into_body(), ANSWER_OCTETS_MAX).collect().await;
+    let body = timeout(PATIENCE, Limited::new(response.into_body(), ANSWER_OCTETS_MAX).collect()).await;
+    let body = body.map_err(|_| anyhow!("{node} does not end its answer within {} s", PATIENCE.as_secs()))?;
     let body = body.map_err(|cause| anyhow!("{node} has not ended its answer: {cause}"))?.to_bytes();
     let read = || -> serde_json::Result<_> {
         let value: Value = serde_json::from_slice(&body)?;
@@ -88,8 +92,12 @@ async fn get(node: &NodeAddress, path: &str) -> anyhow::Result<Response<Incoming
         return Ok(response);
     }
     let status = response.status();
-    let body = Limited::new(response.into_body(), 4096).collect().await;
-    let said = body.map(|body| String::from_utf8_lossy(&body.to_bytes()).trim().to_owned()).unwrap_or_default();
+    let body = timeout(PATIENCE, Limited::new(response.into_body(), 4096).collect()).await;
+    let said = body
+        .ok()
+        .and_then(Result::ok)
+        .map(|body| String::from_utf8_lossy(&body.to_bytes()).trim().to_owned())
+        .unwrap_or_default();
     match said.as_str() {
         "" => bail!("{node}{path}: {status}"),
         said => bail!("{node}{path}: {status}: {said}"),
@@ -101,8 +109,7 @@ async fn request(node: &NodeAddress, path: &str) -> anyhow::Result<Response<Inco
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the last of the answer; its errors are those of the answer.
     tokio::spawn(connection);
-    let NodeAddress { host, port, base } = node;
-    let head = Request::get(format!("{base}{path}")).header(HOST, format!("{host}:{port}"));
+    let head = Request::get(format!("{}{path}", node.base)).header(HOST, node.authority());
     let request = head.body(Empty::<Bytes>::new()).with_context(|| format!("{node}{path} cannot be asked for"))?;
     match timeout(PATIENCE, sender.send_request(request)).await {
         Ok(answer) => answer.with_context(|| format!("what listens at {node} does not answer in HTTP")),
@@ -114,10 +121,9 @@ async fn connect(node: &NodeAddress) -> anyhow::Result<TcpStream> {
     match timeout(PATIENCE, TcpStream::connect((node.host.as_str(), node.port))).await {
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(cause)) => bail!(
-            "no node listens at {node}: {cause}. Is it running, and does its file have `http: {}:{}`? Another one is \
+            "no node listens at {node}: {cause}. Is it running, and does its file have `http: {}`? Another one is \
              named with --node or VIADUCT_NODE",
-            node.host,
-            node.port
+            node.authority()
         ),
         Err(_) => bail!("{node} cannot be reached within {} s", PATIENCE.as_secs()),
     }
