@@ -8,6 +8,7 @@
 mod sys;
 
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) use sys::{PriorityGuard, PriorityMutex};
@@ -28,7 +29,7 @@ impl<T> std::fmt::Debug for Queue<T> {
 
 impl<T> Queue<T> {
     pub(crate) fn new(capacity: usize) -> Self {
-        let items = PriorityMutex::new(VecDeque::with_capacity(capacity));
+        let items = PriorityMutex::new(VecDeque::from(touched(capacity)));
         Self { items, capacity, length: AtomicUsize::new(0) }
     }
 
@@ -73,6 +74,13 @@ impl<T> Queue<T> {
     fn note_length(&self, items: &VecDeque<T>) {
         self.length.store(items.len(), Ordering::Relaxed);
     }
+}
+
+/// An empty list whose memory was written once, so that no page of it is missing when the queue first goes around.
+fn touched<T>(capacity: usize) -> Vec<T> {
+    let mut items = Vec::with_capacity(capacity);
+    items.spare_capacity_mut().fill_with(MaybeUninit::zeroed);
+    items
 }
 
 #[cfg(test)]
