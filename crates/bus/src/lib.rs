@@ -30,6 +30,7 @@ mod latency;
 pub mod memory;
 mod meta;
 mod pool;
+mod prefetch;
 mod publisher;
 mod qos;
 mod queue;

@@ -265,6 +265,7 @@ impl UntypedPublisher {
 
     /// What the next message says of itself.
     fn heading<'a>(&'a self, cause: Cause<'a>) -> Heading<'a> {
+        self.topic.prefetch();
         let now = self.bus.clock.now();
         Heading {
             topic: &self.topic.name,

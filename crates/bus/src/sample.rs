@@ -9,6 +9,7 @@ use viaduct_units::Mono;
 
 use crate::encoded::Encoded;
 use crate::meta::{HopStamp, Meta};
+use crate::prefetch::Lines;
 use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
@@ -211,6 +212,17 @@ impl BodyPool {
             return BodyRef(free);
         }
         BodyRef(Arc::new(Body::new(heading, Given::Value(Arc::new(message)), Arc::downgrade(self))))
+    }
+
+    /// The bodies that are free now are the next ones to be used.
+    pub(crate) fn add_lines(&self, lines: &mut Lines) {
+        lines.add(self);
+        self.free.add_lines(lines, |body, lines| {
+            lines.add(&**body);
+            if let Given::Value(value) = &body.given {
+                lines.add(&**value);
+            }
+        });
     }
 
     /// Octets come from elsewhere, and their body is freed.

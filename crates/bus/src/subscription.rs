@@ -14,6 +14,7 @@ use crate::deadline::Deadline;
 use crate::events::EventSlot;
 use crate::executor::Word;
 use crate::latency::Latency;
+use crate::prefetch::Lines;
 use crate::qos::Qos;
 use crate::queue::{PriorityMutex, Queue};
 use crate::sample::BodyRef;
@@ -54,6 +55,8 @@ impl DropReason {
 /// Somebody who must run when a sample has come.
 pub(crate) trait Notify: Send + Sync {
     fn notify(self: Arc<Self>);
+    /// Adds what it needs to run.
+    fn add_lines(&self, _lines: &mut Lines) {}
 }
 
 /// What became of the samples of one topic for one subscription: each is delivered, dropped or queued, and counted once.
@@ -382,6 +385,15 @@ impl Subscription {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Adds what a sample needs from here to its callback.
+    pub(crate) fn add_lines(&self, lines: &mut Lines) {
+        lines.add(self);
+        self.queue.add_lines(lines, |_, _| {});
+        if let Some(group) = self.group.get().and_then(|group| group.notify.upgrade()) {
+            group.add_lines(lines);
+        }
     }
 
     /// Whether the reader runs on the thread that wakes it.

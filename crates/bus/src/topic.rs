@@ -11,6 +11,7 @@ use crate::deadline::stamp;
 use crate::events::QosEvent;
 use crate::latency::Latency;
 use crate::pool::Pool;
+use crate::prefetch::Lines;
 use crate::publisher::PublisherEnd;
 use crate::qos::{Durability, QosMismatch, Reliability};
 use crate::queue::{PriorityGuard, PriorityMutex};
@@ -18,6 +19,9 @@ use crate::sample::{BodyPool, BodyRef};
 use crate::stats::{TopicSnapshot, Total};
 use crate::subscription::{Account, DropReason, End, Queued, Role, Subscription};
 use crate::type_info::TypeInfo;
+
+/// Samples after a change of the readers in which a topic notes what samples need.
+const NOTE_LINES_UNTIL: u64 = 16;
 
 pub(crate) struct Topic {
     pub(crate) name: Arc<str>,
@@ -35,6 +39,10 @@ pub(crate) struct Topic {
     ends: PriorityMutex<Ends>,
     /// Who reads, observers last. Changed under the lock of `ends`; publishers read it without a lock.
     readers: ArcSwap<Vec<End>>,
+    /// What a sample needs on its way to the readers.
+    lines: ArcSwap<Lines>,
+    /// Samples since the readers changed, as far as that matters.
+    since_change: AtomicU64,
 }
 
 /// Who publishes, and whether the topic is still the one of its name.
@@ -68,6 +76,8 @@ impl Topic {
             interval: OnceLock::new(),
             ends: PriorityMutex::default(),
             readers: ArcSwap::default(),
+            lines: ArcSwap::default(),
+            since_change: AtomicU64::new(0),
         }
     }
 
@@ -86,11 +96,41 @@ impl Topic {
         // From here on nobody waits for the sample.
         let now = body.meta.published;
         self.note_interval(now);
+        self.note_lines();
         let readers = self.readers.load();
         let deadlines = readers.iter().filter_map(|end| end.account.deadline.as_ref());
         // Each notes it, also after one that begins.
         let begun = deadlines.filter(|deadline| deadline.note(now)).count();
         (full, begun > 0)
+    }
+
+    /// Asks for the memory that the next sample will need.
+    pub(crate) fn prefetch(&self) {
+        self.lines.load().fetch();
+    }
+
+    /// Notes again what samples need: after the first ones, when everything has found its place.
+    fn note_lines(&self) {
+        if self.since_change.load(Ordering::Relaxed) >= NOTE_LINES_UNTIL {
+            return;
+        }
+        let number = self.since_change.fetch_add(1, Ordering::Relaxed) + 1;
+        if !number.is_power_of_two() {
+            return;
+        }
+        let (mut lines, readers) = (Lines::default(), self.readers.load());
+        lines.add(&readers[..]);
+        self.bodies.add_lines(&mut lines);
+        for end in readers.iter() {
+            end.subscription.add_lines(&mut lines);
+            lines.add(&*end.account);
+        }
+        self.lines.store(Arc::new(lines));
+    }
+
+    fn set_readers(&self, readers: Vec<End>) {
+        self.readers.store(Arc::new(readers));
+        self.since_change.store(0, Ordering::Relaxed);
     }
 
     fn note_interval(&self, now: Mono) {
@@ -159,7 +199,7 @@ impl Topic {
         let observers = readers.iter().position(|other| other.subscription.role == Role::Observer);
         let at = observers.filter(|_| subscription.role == Role::Reader).unwrap_or(readers.len());
         readers.insert(at, end);
-        self.readers.store(Arc::new(readers));
+        self.set_readers(readers);
         Ok(())
     }
 
@@ -182,7 +222,7 @@ impl Topic {
         let _ends = self.lock();
         let readers = self.readers.load();
         let others = readers.iter().filter(|other| !Arc::ptr_eq(&other.subscription, subscription));
-        self.readers.store(Arc::new(others.cloned().collect()));
+        self.set_readers(others.cloned().collect());
     }
 
     /// Ends the topic if nobody publishes it and nobody asked for it by its name; whether it ended. One whose pool was made

@@ -15,6 +15,7 @@ use super::{Executor, Outcome, Timers, Work};
 use crate::bus::Bus;
 use crate::clock;
 use crate::events::{Events, QosEvent};
+use crate::prefetch::Lines;
 use crate::sample::{Sample, UntypedSample};
 use crate::stats::Stats;
 use crate::subscriber::{Subscriber, Taken, UntypedSubscriber};
@@ -294,6 +295,15 @@ impl<S: Send + 'static> Group<S> {
 }
 
 impl<S: Send + 'static> Notify for Group<S> {
+    fn add_lines(&self, lines: &mut Lines) {
+        lines.add(self);
+        self.seat.iter().for_each(|seat| seat.add_lines(lines));
+        if let Ok(body) = self.body.try_lock() {
+            lines.add(&body.callbacks[..]);
+            body.callbacks.iter().for_each(|callback| lines.add(&*callback.source));
+        }
+    }
+
     fn notify(self: Arc<Self>) {
         if !self.phase.notify() {
             return;

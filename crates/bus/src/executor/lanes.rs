@@ -11,6 +11,7 @@ use super::ready::Ready;
 use super::scheduling::{Scheduling, SchedulingError, Spawned};
 use super::{Outcome, Work};
 use crate::clock;
+use crate::prefetch::Lines;
 use crate::queue::{PriorityGuard, PriorityMutex};
 use crate::subscription::Notify;
 
@@ -127,6 +128,12 @@ impl Seat {
     /// Says which group has the place.
     pub(crate) fn settle(&self, group: Weak<dyn Work>) {
         *self.shared.group(self.number) = Some(group);
+    }
+
+    /// Adds what a notification and the thread that it wakes need.
+    pub(crate) fn add_lines(&self, lines: &mut Lines) {
+        lines.add(&*self.shared);
+        lines.add(&self.shared.groups[self.number]);
     }
 
     /// Has the group run once.

@@ -11,7 +11,11 @@ use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::prefetch::Lines;
 pub(crate) use sys::{PriorityGuard, PriorityMutex};
+
+/// Places of a queue that are asked for before they are used.
+const PLACES_FETCHED: usize = 8;
 
 pub(crate) struct Queue<T> {
     /// Has room for `capacity` items and never grows.
@@ -59,6 +63,15 @@ impl<T> Queue<T> {
         let oldest = items.pop_front();
         self.note_length(&items);
         oldest
+    }
+
+    /// Adds the begin of the places, and what `of_item` says of the items.
+    pub(crate) fn add_lines(&self, lines: &mut Lines, of_item: impl Fn(&T, &mut Lines)) {
+        let items = self.items.lock();
+        // The place of the next item is there even where no item is.
+        let (front, _) = items.as_slices();
+        lines.add_octets(front.as_ptr().addr(), PLACES_FETCHED * size_of::<T>());
+        items.iter().for_each(|item| of_item(item, lines));
     }
 
     /// Items at a quick look: one that another thread puts in just now may not be seen yet.

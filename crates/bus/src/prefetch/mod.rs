@@ -1,0 +1,60 @@
+//! Memory that a sample on its way will need, asked for before it is needed.
+//!
+//! From a topic to the callback of its reader the way goes from one allocation to the next, each found through the one
+//! before. Where a sample comes each millisecond, others have used the caches in between, and each step waits for memory.
+//! [`Lines`] remembers the addresses, so that all of them are asked for at once and come side by side. An address that is
+//! stale costs nothing: asking for memory that is not there has no effect.
+//!
+//! Measured on a busy virtual machine, six runs with and six without, in turns: the median of a hand-over each millisecond
+//! went from 4.7 to 3.4 us at 1 MB, from 5.5 to 4.4 us at 32 KB.
+
+mod sys;
+
+/// Lines of one topic at most: what the first readers need.
+const LINES_MAX: usize = 192;
+
+/// Octets of a cache line.
+const LINE_OCTETS: usize = 64;
+
+/// Addresses of cache lines.
+#[derive(Debug, Default)]
+pub(crate) struct Lines(Vec<usize>);
+
+impl Lines {
+    /// Adds what a value lies in, without what it refers to.
+    pub(crate) fn add<T: ?Sized>(&mut self, value: &T) {
+        self.add_octets(std::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
+    }
+
+    /// Adds so many octets from that address on.
+    pub(crate) fn add_octets(&mut self, start: usize, octets: usize) {
+        let lines = (start - start % LINE_OCTETS..start.saturating_add(octets)).step_by(LINE_OCTETS);
+        self.0.extend(lines.take(LINES_MAX.saturating_sub(self.0.len())));
+    }
+
+    /// Asks for all of them, and does not wait.
+    pub(crate) fn fetch(&self) {
+        self.0.iter().for_each(|line| sys::prefetch(*line));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_has_each_of_its_lines_once_and_there_is_an_end() {
+        #[repr(align(64))]
+        struct Aligned([u8; 130]);
+        let (value, mut lines) = (Aligned([0; 130]), Lines::default());
+        lines.add(&value.0);
+        let start = value.0.as_ptr().addr();
+        assert_eq!(lines.0, [start, start + 64, start + 128]);
+        lines.add(&value.0[60..70]);
+        assert_eq!(lines.0[3..], [start, start + 64]);
+        lines.add(&vec![0_u8; 100_000][..]);
+        assert_eq!(lines.0.len(), LINES_MAX);
+        lines.fetch();
+        Lines(vec![0, usize::MAX]).fetch();
+    }
+}
