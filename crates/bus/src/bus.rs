@@ -15,7 +15,7 @@ use crate::pool::{PoolError, PoolSize, PoolSnapshot};
 use crate::publisher::{Publisher, PublisherEnd, UntypedPublisher};
 use crate::qos::{Qos, QosMismatch};
 use crate::stats::{BusSnapshot, Counter, Hop, Stats};
-use crate::subscriber::{Observer, Subscriber, UntypedSubscriber};
+use crate::subscriber::{Observer, ObserverPlace, Subscriber, UntypedSubscriber};
 use crate::subscription::{Role, Subscription};
 use crate::topic::{JoinError, Topic};
 use crate::type_info::TypeInfo;
@@ -202,8 +202,8 @@ impl Bus {
         let more = |count| (count < OBSERVERS_MAX).then_some(count + 1);
         let observers = &self.inner.observers;
         observers.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).map_err(|_| ObserveError::TooMany)?;
-        let reader = self.open_reader(pattern, None, Qos::keep_last(1), "observer", Role::Observer);
-        Ok(Observer::new(reader.inspect_err(|_| self.inner.observer_left())?))
+        let place = ObserverPlace(Arc::clone(&self.inner));
+        Ok(Observer::new(self.open_reader(pattern, None, Qos::keep_last(1), "observer", Role::Observer)?, place))
     }
 
     fn open_reader(
@@ -308,7 +308,8 @@ impl Bus {
 }
 
 impl Inner {
-    /// The topic of that name, of the type that is wanted or of none yet; made where it is new, and added to the patterns that it fits.
+    /// The topic of that name, of the type that is wanted or of none yet; made where it is new, and added to the patterns
+    /// that it fits.
     fn topic(&self, name: &str, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<Arc<Topic>, OpenError> {
         let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);

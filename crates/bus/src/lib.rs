@@ -18,7 +18,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is not here: sockets, files (but the kernel's account of a pool's pages), configuration, tokio. The clock is read here and nowhere below ([`clock::now`]).
+//! What is not here: sockets, files (but the kernel's account of a pool's pages), configuration, tokio. The clock is read
+//! here and nowhere below ([`clock::now`]).
 
 mod bus;
 pub mod clock;

@@ -197,12 +197,23 @@ impl Wake for Unpark {
 /// holds at most one in its queue beside those that its owner has taken. What it does not see is [missed](Self::missed),
 /// not dropped.
 pub struct Observer {
+    /// Lets go of its sample before the place is free for another observer.
     inner: UntypedSubscriber,
+    _place: ObserverPlace,
+}
+
+/// One of the places that a bus has for observers.
+pub(crate) struct ObserverPlace(pub(crate) Arc<Inner>);
+
+impl Drop for ObserverPlace {
+    fn drop(&mut self) {
+        self.0.observer_left();
+    }
 }
 
 impl Observer {
-    pub(crate) fn new(inner: UntypedSubscriber) -> Self {
-        Self { inner }
+    pub(crate) fn new(inner: UntypedSubscriber, place: ObserverPlace) -> Self {
+        Self { inner, _place: place }
     }
 
     /// The newest sample that was not looked at, where there is one.
@@ -215,11 +226,5 @@ impl Observer {
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.inner.subscription.missed()
-    }
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        self.inner.bus.observer_left();
     }
 }

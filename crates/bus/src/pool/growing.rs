@@ -1,8 +1,9 @@
 //! The pool of a topic that nobody sized: it grows as buffers are asked for.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::usage::Usage;
+use crate::queue::PriorityMutex;
 
 /// Loans of one topic that may be out at a time, in the hands of publishers, queues and readers together.
 pub(super) const LOANS_MAX: usize = 256;
@@ -11,7 +12,7 @@ pub(super) const LOANS_MAX: usize = 256;
 /// equal ones the last one back, whose memory is still in the cache.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
-    free: Mutex<Vec<Box<[u8]>>>,
+    free: PriorityMutex<Vec<Box<[u8]>>>,
     pub(super) usage: Usage,
 }
 
@@ -24,7 +25,7 @@ impl Growing {
 
     /// Counts a loan and takes a buffer for it where one fits. One step under the lock, so that the limit holds.
     fn reserve(&self, length: usize) -> Option<Option<Box<[u8]>>> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         if self.usage.lent() >= LOANS_MAX {
             self.usage.count_exhausted();
             return None;
@@ -36,7 +37,7 @@ impl Growing {
     }
 
     fn take_back(&self, memory: Box<[u8]>) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.free.lock();
         self.usage.count_return();
         if free.len() < LOANS_MAX {
             free.push(memory);

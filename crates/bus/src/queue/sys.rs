@@ -41,6 +41,12 @@ impl<T> PriorityMutex<T> {
     }
 }
 
+impl<T> std::fmt::Debug for PriorityMutex<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("PriorityMutex")
+    }
+}
+
 impl<T: Default> Default for PriorityMutex<T> {
     fn default() -> Self {
         Self::new(T::default())
