@@ -300,7 +300,7 @@ impl Bus {
         self.inner.closed.store(true, Ordering::SeqCst);
         // Closing wakes readers, and an inline one runs here: no lock may be held.
         for topic in self.inner.all_topics() {
-            topic.readers().iter().for_each(|end| end.subscription.close());
+            topic.readers().ends.iter().for_each(|end| end.subscription.close());
         }
         let patterns = self.inner.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone();
         patterns.iter().for_each(|end| end.close());

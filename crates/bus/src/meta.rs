@@ -56,6 +56,7 @@ pub struct HopStamp {
 /// Origin, stamps and sequence of a message. What is made from a message inherits its origin and stamps
 /// ([`crate::Publisher::publish_from`]).
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Meta {
     /// When the first cause of this message came into the system: over the air, the reception.
     pub origin: Tai,
@@ -63,8 +64,9 @@ pub struct Meta {
     pub sequence: u64,
     /// When it was published here; the start of the hop to each subscriber.
     pub(crate) published: Mono,
-    stamps: [HopStamp; HOPS_MAX],
     stamped: u8,
+    /// Last: most messages have one or two, and the other places are never touched.
+    stamps: [HopStamp; HOPS_MAX],
 }
 
 impl Meta {

@@ -23,7 +23,7 @@ use crate::queue::PriorityMutex;
 use crate::sample::{BodyPool, BodyRef, Cause, Heading};
 use crate::stats::{PublisherSnapshot, Total};
 use crate::subscription::{DropReason, End};
-use crate::topic::Topic;
+use crate::topic::{Readers, Topic};
 use crate::type_info::TypeInfo;
 
 /// Why not every subscriber got a sample. Those that had room did.
@@ -63,7 +63,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
-        self.inner.deliver(&self.body(Cause::Here, message), Wait::Block)
+        self.inner.publish(Cause::Here, Wait::Block, |heading| self.body(heading, message))
     }
 
     /// Publishes a message that was made from another one: it inherits the cause's origin and stamps.
@@ -71,7 +71,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver(&self.body(Cause::Message(cause), message), Wait::Block)
+        self.inner.publish(Cause::Message(cause), Wait::Block, |heading| self.body(heading, message))
     }
 
     /// Publishes without ever waiting, for `async` code and for those who would rather lose than wait.
@@ -79,12 +79,12 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.deliver(&self.body(Cause::Message(cause), message), Wait::Never)
+        self.inner.publish(Cause::Message(cause), Wait::Never, |heading| self.body(heading, message))
     }
 
     /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
     pub async fn publish_async(&self, cause: &Meta, message: M) {
-        self.inner.deliver_async(self.body(Cause::Message(cause), message)).await;
+        self.inner.publish_in_turn(Cause::Message(cause), |heading| self.body(heading, message)).await;
     }
 
     /// Says that this publisher is alive although it has nothing to publish.
@@ -98,8 +98,8 @@ impl<M: Message> Publisher<M> {
         self.inner.events()
     }
 
-    fn body(&self, cause: Cause<'_>, message: M) -> BodyRef {
-        self.inner.topic.bodies.typed(self.inner.heading(cause), message)
+    fn body(&self, heading: Heading<'_>, message: M) -> BodyRef {
+        self.inner.topic.bodies.typed(heading, message)
     }
 }
 
@@ -232,7 +232,7 @@ impl UntypedPublisher {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.deliver(&self.body(cause, message), Wait::Block)
+        self.publish(Cause::Message(cause), Wait::Block, |heading| BodyPool::encoded(heading, message))
     }
 
     /// The same, without ever waiting.
@@ -240,12 +240,12 @@ impl UntypedPublisher {
     /// # Errors
     /// A reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.deliver(&self.body(cause, message), Wait::Never)
+        self.publish(Cause::Message(cause), Wait::Never, |heading| BodyPool::encoded(heading, message))
     }
 
     /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
     pub async fn publish_async(&self, cause: &Meta, message: Encoded) {
-        self.deliver_async(self.body(cause, message)).await;
+        self.publish_in_turn(Cause::Message(cause), |heading| BodyPool::encoded(heading, message)).await;
     }
 
     /// Says that this publisher is alive although it has nothing to publish.
@@ -259,13 +259,8 @@ impl UntypedPublisher {
         self.end.events.reader()
     }
 
-    fn body(&self, cause: &Meta, message: Encoded) -> BodyRef {
-        BodyPool::encoded(self.heading(Cause::Message(cause)), message)
-    }
-
     /// What the next message says of itself.
     fn heading<'a>(&'a self, cause: Cause<'a>) -> Heading<'a> {
-        self.topic.prefetch();
         let now = self.bus.clock.now();
         Heading {
             topic: &self.topic.name,
@@ -278,9 +273,17 @@ impl UntypedPublisher {
         }
     }
 
-    /// Pushes to every subscriber; those that have no room and must not miss it are given back.
-    fn push(&self, body: &BodyRef) -> Vec<End> {
-        let (full, deadline_begins) = self.topic.push(body, &self.end);
+    /// Makes a message and pushes it to every subscriber; those that have no room and must not miss it come with it.
+    fn push(&self, cause: Cause<'_>, body: impl FnOnce(Heading<'_>) -> BodyRef) -> (BodyRef, Vec<End>) {
+        let readers = self.topic.readers();
+        readers.prefetch();
+        let body = body(self.heading(cause));
+        let full = self.push_to(&readers, &body);
+        (body, full)
+    }
+
+    fn push_to(&self, readers: &Readers, body: &BodyRef) -> Vec<End> {
+        let (full, deadline_begins) = self.topic.push(body, &self.end, readers);
         let now = body.meta.published;
         let own_deadline_begins = self.end.deadline.as_ref().is_some_and(|deadline| deadline.note(now));
         if deadline_begins || own_deadline_begins {
@@ -300,11 +303,18 @@ impl UntypedPublisher {
         }
     }
 
-    fn deliver(&self, body: &BodyRef, wait: Wait) -> Result<(), PublishError> {
-        let full = self.push(body);
-        if full.is_empty() {
-            return Ok(());
-        }
+    fn publish(
+        &self,
+        cause: Cause<'_>,
+        wait: Wait,
+        body: impl FnOnce(Heading<'_>) -> BodyRef,
+    ) -> Result<(), PublishError> {
+        let (body, full) = self.push(cause, body);
+        if full.is_empty() { Ok(()) } else { self.push_late(&full, &body, wait) }
+    }
+
+    #[cold]
+    fn push_late(&self, full: &[End], body: &BodyRef, wait: Wait) -> Result<(), PublishError> {
         let began = clock::mono();
         let missed: Vec<String> = full
             .iter()
@@ -318,8 +328,9 @@ impl UntypedPublisher {
         }
     }
 
-    async fn deliver_async(&self, body: BodyRef) {
-        let mut waiting = Waiting { ends: self.push(&body), waker: None };
+    async fn publish_in_turn(&self, cause: Cause<'_>, body: impl FnOnce(Heading<'_>) -> BodyRef) {
+        let (body, full) = self.push(cause, body);
+        let mut waiting = Waiting { ends: full, waker: None };
         while let Some(end) = waiting.ends.last() {
             poll_fn(|context| {
                 waiting.waker = Some(context.waker().clone());

@@ -13,22 +13,24 @@ use crate::prefetch::Lines;
 use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
-/// What all readers of one message share: its body as a value, as octets, or both.
+/// What all readers of one message share: its body as a value, as octets, or both. What each message touches comes first,
+/// and lies together.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Body {
-    pub(crate) topic: Arc<str>,
-    pub(crate) type_info: Arc<TypeInfo>,
-    pub(crate) meta: Meta,
-    /// When it is worth being delivered no more.
-    expires: Option<Mono>,
     /// What the publisher gave.
     given: Given,
+    pub(crate) type_info: Arc<TypeInfo>,
+    /// When it is worth being delivered no more.
+    expires: Option<Mono>,
+    pub(crate) meta: Meta,
     /// The value; decoded by the first reader that wants it, where the publisher gave octets.
     decoded: OnceLock<Result<AnyMessage, Undecodable>>,
     /// The octets; encoded by the first reader that wants them, where the publisher gave a value.
     encoded: OnceLock<Encoded>,
     /// Where its memory goes when nobody reads it any more.
     home: Weak<BodyPool>,
+    pub(crate) topic: Arc<str>,
 }
 
 #[derive(Debug)]
@@ -218,7 +220,7 @@ impl BodyPool {
     pub(crate) fn add_lines(&self, lines: &mut Lines) {
         lines.add(self);
         self.free.add_lines(lines, |body, lines| {
-            lines.add(&**body);
+            lines.add_shared(&**body, &body.meta.published);
             if let Given::Value(value) = &body.given {
                 lines.add(&**value);
             }

@@ -60,11 +60,13 @@ pub(crate) trait Notify: Send + Sync {
 }
 
 /// What became of the samples of one topic for one subscription: each is delivered, dropped or queued, and counted once.
+/// What each sample touches comes first, and lies together.
 #[derive(Default)]
+#[repr(C)]
 pub(crate) struct Account {
+    queued: AtomicUsize,
     delivered: Total,
     dropped: [Total; DropReason::ALL.len()],
-    queued: AtomicUsize,
     /// Made by the first sample: a wide pattern has many topics on which none comes.
     latency: OnceLock<Latency>,
     /// Drops of the topic, those of subscriptions that have ended included.
@@ -163,6 +165,12 @@ impl End {
         Queued { body: body.clone(), account: Arc::clone(&self.account), measured: true }
     }
 
+    /// Adds what a sample needs from here to its callback.
+    pub(crate) fn add_lines(&self, lines: &mut Lines) {
+        self.subscription.add_lines(lines);
+        lines.add_shared(&*self.account, &self.account.delivered);
+    }
+
     pub(crate) fn snapshot(&self, now: Mono) -> SubscriptionSnapshot {
         let Account { delivered, dropped, queued, latency, deadline, .. } = &*self.account;
         let counts = DropReason::ALL.map(|reason| (reason.label(), dropped[reason as usize].value()));
@@ -190,24 +198,26 @@ pub(crate) enum Role {
     Observer,
 }
 
-/// The shared middle of a subscription: publishers push, one reader pops.
+/// The shared middle of a subscription: publishers push, one reader pops. What each sample touches comes first, and lies
+/// together.
+#[repr(C)]
 pub(crate) struct Subscription {
-    pub(crate) owner: Arc<str>,
-    pub(crate) pattern: Arc<str>,
-    pub(crate) qos: Qos,
-    pub(crate) role: Role,
-    pub(crate) events: EventSlot,
-    /// What an observer did not see, of all its topics.
-    missed: Arc<Total>,
+    closed: AtomicBool,
     /// Holds accounts and no ends, which would keep this subscription.
     queue: Queue<Queued>,
     /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
     group: OnceLock<Group>,
     /// The async reader that waits, where there is one.
     reader: AtomicWaker,
+    pub(crate) qos: Qos,
     /// Publishers that wait for room.
     room: Room,
-    closed: AtomicBool,
+    pub(crate) role: Role,
+    pub(crate) owner: Arc<str>,
+    pub(crate) pattern: Arc<str>,
+    pub(crate) events: EventSlot,
+    /// What an observer did not see, of all its topics.
+    missed: Arc<Total>,
 }
 
 struct Group {
@@ -217,6 +227,7 @@ struct Group {
 }
 
 /// Publishers that wait for room: threads for `made` to change, tasks by their wakers. A reader never waits for them.
+#[repr(C)]
 struct Room {
     /// Threads, and one for all tasks together.
     waiting: AtomicUsize,
@@ -389,7 +400,7 @@ impl Subscription {
 
     /// Adds what a sample needs from here to its callback.
     pub(crate) fn add_lines(&self, lines: &mut Lines) {
-        lines.add(self);
+        lines.add_shared(self, &self.room);
         self.queue.add_lines(lines, |_, _| {});
         if let Some(group) = self.group.get().and_then(|group| group.notify.upgrade()) {
             group.add_lines(lines);
@@ -403,7 +414,11 @@ impl Subscription {
 
     pub(crate) fn wake(&self) {
         match self.group.get() {
-            Some(group) => group.notify.upgrade().into_iter().for_each(Notify::notify),
+            Some(group) => {
+                if let Some(group) = group.notify.upgrade() {
+                    group.notify();
+                }
+            }
             None => self.reader.wake(),
         }
     }

@@ -23,26 +23,41 @@ use crate::type_info::TypeInfo;
 /// Samples after a change of the readers in which a topic notes what samples need.
 const NOTE_LINES_UNTIL: u64 = 16;
 
+/// In the order in which a sample meets the fields, so that it touches two cache lines here and not six.
+#[repr(C)]
 pub(crate) struct Topic {
-    pub(crate) name: Arc<str>,
-    /// Set by the first publisher or typed subscriber that joins.
-    pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
-    pub(crate) pool: Pool,
-    pub(crate) bodies: Arc<BodyPool>,
+    /// Changed under the lock of `ends`; publishers read it without a lock.
+    readers: ArcSwap<Readers>,
     pub(crate) published: Total,
-    /// Samples that some subscription lost, also those of subscriptions that have ended.
-    pub(crate) dropped: Arc<Total>,
+    pub(crate) name: Arc<str>,
+    pub(crate) bodies: Arc<BodyPool>,
     /// When the last sample was published; 0 before the first.
     last_published: AtomicU64,
-    /// Times between samples; made by the second one.
-    interval: OnceLock<Latency>,
-    ends: PriorityMutex<Ends>,
-    /// Who reads, observers last. Changed under the lock of `ends`; publishers read it without a lock.
-    readers: ArcSwap<Vec<End>>,
-    /// What a sample needs on its way to the readers.
-    lines: ArcSwap<Lines>,
     /// Samples since the readers changed, as far as that matters.
     since_change: AtomicU64,
+    /// Times between samples; made by the second one.
+    interval: OnceLock<Latency>,
+    /// Samples that some subscription lost, also those of subscriptions that have ended.
+    pub(crate) dropped: Arc<Total>,
+    pub(crate) pool: Pool,
+    ends: PriorityMutex<Ends>,
+    /// Set by the first publisher or typed subscriber that joins.
+    pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
+}
+
+/// Who reads a topic, and what a sample needs on its way to them.
+#[derive(Default)]
+pub(crate) struct Readers {
+    /// Observers last.
+    pub(crate) ends: Vec<End>,
+    lines: Lines,
+}
+
+impl Readers {
+    /// Asks for the memory that the next sample will need.
+    pub(crate) fn prefetch(&self) {
+        self.lines.fetch();
+    }
 }
 
 /// Who publishes, and whether the topic is still the one of its name.
@@ -76,7 +91,6 @@ impl Topic {
             interval: OnceLock::new(),
             ends: PriorityMutex::default(),
             readers: ArcSwap::default(),
-            lines: ArcSwap::default(),
             since_change: AtomicU64::new(0),
         }
     }
@@ -87,26 +101,20 @@ impl Topic {
     }
 
     /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back. Whether somebody
-    /// has to watch a deadline that began with this sample comes with them.
-    pub(crate) fn push(&self, body: &BodyRef, from: &PublisherEnd) -> (Vec<End>, bool) {
+    /// has to watch a deadline that began with this sample comes with them. `readers` are those who were here a moment ago.
+    pub(crate) fn push(&self, body: &BodyRef, from: &PublisherEnd, readers: &Readers) -> (Vec<End>, bool) {
         let full = match from.qos.durability {
-            Durability::Volatile => push_to(&self.readers.load(), body),
-            Durability::TransientLocal => push_to(&self.keep_and_list_readers(body, from), body),
+            Durability::Volatile => push_to(&readers.ends, body),
+            Durability::TransientLocal => push_to(&self.keep_and_list_readers(body, from).ends, body),
         };
         // From here on nobody waits for the sample.
         let now = body.meta.published;
         self.note_interval(now);
         self.note_lines();
-        let readers = self.readers.load();
-        let deadlines = readers.iter().filter_map(|end| end.account.deadline.as_ref());
+        let deadlines = readers.ends.iter().filter_map(|end| end.account.deadline.as_ref());
         // Each notes it, also after one that begins.
         let begun = deadlines.filter(|deadline| deadline.note(now)).count();
         (full, begun > 0)
-    }
-
-    /// Asks for the memory that the next sample will need.
-    pub(crate) fn prefetch(&self) {
-        self.lines.load().fetch();
     }
 
     /// Notes again what samples need: after the first ones, when everything has found its place.
@@ -118,18 +126,17 @@ impl Topic {
         if !number.is_power_of_two() {
             return;
         }
-        let (mut lines, readers) = (Lines::default(), self.readers.load());
-        lines.add(&readers[..]);
+        let readers = self.readers.load();
+        let mut lines = Lines::default();
+        lines.add(&readers.ends[..]);
         self.bodies.add_lines(&mut lines);
-        for end in readers.iter() {
-            end.subscription.add_lines(&mut lines);
-            lines.add(&*end.account);
-        }
-        self.lines.store(Arc::new(lines));
+        readers.ends.iter().for_each(|end| end.add_lines(&mut lines));
+        // Where the readers have changed meanwhile, the next sample notes it for them.
+        self.readers.compare_and_swap(&*readers, Arc::new(Readers { ends: readers.ends.clone(), lines }));
     }
 
-    fn set_readers(&self, readers: Vec<End>) {
-        self.readers.store(Arc::new(readers));
+    fn set_readers(&self, ends: Vec<End>) {
+        self.readers.store(Arc::new(Readers { ends, lines: Lines::default() }));
         self.since_change.store(0, Ordering::Relaxed);
     }
 
@@ -143,7 +150,7 @@ impl Topic {
 
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
-    fn keep_and_list_readers(&self, body: &BodyRef, from: &PublisherEnd) -> Arc<Vec<End>> {
+    fn keep_and_list_readers(&self, body: &BodyRef, from: &PublisherEnd) -> Arc<Readers> {
         let ends = self.lock();
         let displaced = from.keep(body);
         let readers = self.readers.load_full();
@@ -159,7 +166,7 @@ impl Topic {
         if ends.forgotten {
             return Err(JoinError::Forgotten);
         }
-        for reader in self.readers.load().iter().map(|end| &end.subscription) {
+        for reader in self.readers().ends.iter().map(|end| &end.subscription) {
             let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&reader.owner), mismatch);
             publisher.qos.serves(&reader.qos).map_err(mismatch)?;
         }
@@ -195,7 +202,7 @@ impl Topic {
         if subscription.qos.durability == Durability::TransientLocal {
             give_kept(&ends.publishers, &end, now);
         }
-        let mut readers = Vec::clone(&self.readers.load());
+        let mut readers = self.readers().ends.clone();
         let observers = readers.iter().position(|other| other.subscription.role == Role::Observer);
         let at = observers.filter(|_| subscription.role == Role::Reader).unwrap_or(readers.len());
         readers.insert(at, end);
@@ -220,8 +227,8 @@ impl Topic {
 
     pub(crate) fn remove_subscription(&self, subscription: &Arc<Subscription>) {
         let _ends = self.lock();
-        let readers = self.readers.load();
-        let others = readers.iter().filter(|other| !Arc::ptr_eq(&other.subscription, subscription));
+        let readers = self.readers();
+        let others = readers.ends.iter().filter(|other| !Arc::ptr_eq(&other.subscription, subscription));
         self.set_readers(others.cloned().collect());
     }
 
@@ -234,13 +241,14 @@ impl Topic {
     /// Ends the topic if nobody publishes it and nobody asked for it by its name; whether it ended.
     pub(crate) fn forget(&self) -> bool {
         let mut ends = self.lock();
-        let by_name = self.readers.load().iter().any(|end| end.subscription.pattern == self.name);
+        let by_name = self.readers().ends.iter().any(|end| end.subscription.pattern == self.name);
         ends.forgotten = ends.publishers.is_empty() && !by_name;
         ends.forgotten
     }
 
-    pub(crate) fn readers(&self) -> Arc<Vec<End>> {
-        self.readers.load_full()
+    /// Who reads now. Held for a moment only.
+    pub(crate) fn readers(&self) -> arc_swap::Guard<Arc<Readers>> {
+        self.readers.load()
     }
 
     /// Tells what was missed until now; when somebody has to look again.
@@ -252,7 +260,7 @@ impl Topic {
         }
         let offered = publishers.iter().filter_map(|publisher| publisher.check_deadline(now, &self.name));
         let requested = self.readers();
-        let requested = requested.iter().filter_map(|end| check_requested(end, now, &self.name));
+        let requested = requested.ends.iter().filter_map(|end| check_requested(end, now, &self.name));
         let lives = publishers.iter().filter_map(|publisher| publisher.life_ends(now));
         offered.chain(requested).chain(lives).min()
     }
@@ -260,7 +268,7 @@ impl Topic {
     /// Tells readers how many publishers are alive.
     pub(crate) fn tell_liveliness(&self) {
         let (alive, not_alive) = self.liveliness();
-        for end in self.readers().iter() {
+        for end in &self.readers().ends {
             let event = || QosEvent::LivelinessChanged { topic: Arc::clone(&self.name), alive, not_alive };
             end.subscription.events.emit(event);
         }
@@ -274,7 +282,7 @@ impl Topic {
 
     pub(crate) fn tick(&self, seconds: f64) {
         let readers = self.readers();
-        let accounts = || readers.iter().map(|end| &end.account);
+        let accounts = || readers.ends.iter().map(|end| &end.account);
         let totals = [&self.published, &*self.dropped].into_iter();
         totals.chain(accounts().flat_map(|account| account.totals())).for_each(|total| total.tick(seconds));
         accounts().filter_map(|account| account.latency()).chain(self.interval.get()).for_each(Latency::tick);
@@ -292,7 +300,7 @@ impl Topic {
             interval_total: self.interval.get().map(Latency::total).unwrap_or_default(),
             dropped: self.dropped.value(),
             pool: self.pool.snapshot(),
-            subscriptions: self.readers().iter().map(|end| end.snapshot(now)).collect(),
+            subscriptions: self.readers().ends.iter().map(|end| end.snapshot(now)).collect(),
         }
     }
 
@@ -319,7 +327,8 @@ fn push_to(readers: &[End], body: &BodyRef) -> Vec<End> {
     let (mut displaced, mut full) = (Vec::new(), Vec::new());
     for end in readers {
         match end.subscription.enqueue(end.queued(body)) {
-            Ok(oldest) => displaced.extend(oldest),
+            Ok(None) => {}
+            Ok(Some(oldest)) => displaced.push(oldest),
             Err(refused) if end.subscription.qos.reliability == Reliability::BestEffort => {
                 refused.account.count_drop(DropReason::QueueFull);
             }
@@ -327,8 +336,9 @@ fn push_to(readers: &[End], body: &BodyRef) -> Vec<End> {
         }
     }
     for inline in [false, true] {
-        let these = readers.iter().filter(|end| end.subscription.runs_inline() == inline);
-        these.for_each(|end| end.subscription.wake());
+        for end in readers.iter().filter(|end| end.subscription.runs_inline() == inline) {
+            end.subscription.wake();
+        }
     }
     full
 }

@@ -103,9 +103,13 @@ fn of_size(all: &All, loan: &Case) -> Vec<Bound> {
         bounds.push(Bound::at_most(format!("{size} loan: p99 over p50"), ours.p99() / ours.p50(), TAIL, "x"));
         if let Some(futex) = all.futex(loan) {
             let limit = futex.sd() * DEVIATION.0 + DEVIATION.1;
-            let over = ours.p50() / futex.p50();
-            bounds.push(Bound::at_most(format!("{size} loan: p50 over an empty hand-off"), over, OVER_FUTEX, "x"));
+            let what = format!("{size} loan: p50 over an empty hand-off, also beside a filler");
+            bounds.push(Bound::at_most(what, ours.p50() / futex.p50(), OVER_FUTEX, "x"));
             bounds.push(Bound::at_most(format!("{size} loan: standard deviation"), ours.sd(), limit, "us"));
+        }
+        if let Some(futex) = all.bare_futex(loan) {
+            let what = format!("{size} loan: p50 over an empty hand-off with nothing beside it");
+            bounds.push(Bound::at_most(what, ours.p50() / futex.p50(), OVER_FUTEX, "x"));
         }
     }
     let copy = all.ours(&Case { fill: Fill::Copy, ..loan.clone() });
@@ -218,8 +222,8 @@ mod tests {
     fn a_bound_holds_up_to_its_limit_and_not_beyond() {
         let base = Case::base(1 << 20, 1000);
         let futex = || series("floor.futex", What::Futex, base.clone(), &[2000, 2000]);
-        let holds = "1 MB loan: p50 over an empty hand-off | holds".to_owned();
-        let broken = "1 MB loan: p50 over an empty hand-off | DOES NOT HOLD".to_owned();
+        let holds = "1 MB loan: p50 over an empty hand-off, also beside a filler | holds".to_owned();
+        let broken = "1 MB loan: p50 over an empty hand-off, also beside a filler | DOES NOT HOLD".to_owned();
         let ours = |p50| series("viaduct", What::Bus, base.clone(), &[p50, p50]);
         assert!(verdicts(&All(vec![ours(3200), futex()]), true).contains(&holds));
         assert!(verdicts(&All(vec![ours(3201), futex()]), true).contains(&broken));

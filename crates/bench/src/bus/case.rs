@@ -164,6 +164,11 @@ impl Case {
         self.placement(cores, nth_last, PUBLISHER_PRIORITY)
     }
 
+    /// Whether messages are filled by another thread before they are due.
+    pub(super) fn has_filler(&self) -> bool {
+        self.fill == Fill::Loan && !self.just_filled
+    }
+
     /// Where a thread runs that fills loans: not on the publisher's core, where there is another one.
     pub(super) fn filler(&self, cores: &[usize]) -> Placement {
         let publisher = self.publisher(cores).cores;
@@ -221,18 +226,19 @@ fn variations(base: &Case, slow_rate_hz: u32) -> Vec<Case> {
     cases
 }
 
-/// Where an empty hand-off is measured: each placement and policy in which the bus and its rivals are.
-pub(super) fn of_the_futex(rate_hz: u32) -> Vec<Case> {
-    let placed = |(cores, policy)| Case { cores, policy, ..Case::base(0, rate_hz) };
-    [
+/// Where an empty hand-off is measured: each placement and policy in which the bus and its rivals are, by itself (size 0)
+/// and with a filler beside it; in the base's place with a filler of each size.
+pub(super) fn of_the_futex(sizes: &[usize], base_size: usize, rate_hz: u32) -> Vec<Case> {
+    let places = [
         (Cores::Same, Policy::Fifo),
         (Cores::Cross, Policy::Fifo),
         (Cores::Free, Policy::Fifo),
         (Cores::Same, Policy::Other),
         (Cores::Free, Policy::Other),
-    ]
-    .map(placed)
-    .to_vec()
+    ];
+    let placed = |size| places.map(|(cores, policy)| Case { cores, policy, ..Case::base(size, rate_hz) });
+    let of_sizes = sizes.iter().filter(|size| **size != base_size).map(|size| Case::base(*size, rate_hz));
+    placed(0).into_iter().chain(placed(base_size)).chain(of_sizes).collect()
 }
 
 /// Copies of each size on the publisher's core, one after the other.

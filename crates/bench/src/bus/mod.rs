@@ -24,6 +24,7 @@ mod case;
 mod charts;
 mod compare;
 mod drive;
+mod filler;
 mod load;
 mod message;
 mod observer;
@@ -39,6 +40,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use self::case::{Case, Fill, Measure, Mode};
+use self::filler::Filler;
 use self::load::Awake;
 use self::outcome::Outcome;
 use self::plan::{Job, Place, What};
@@ -300,8 +302,23 @@ fn outcome(job: &Job, samples: usize, place: &Place, rivals: &mut [Rival]) -> Re
     }
 }
 
+/// A case of a size has a filler beside it as our messages of that size have: also an empty hand-off takes longer where
+/// another core was woken before it.
 fn futex(case: &Case, samples: usize, cores: &[usize]) -> Result<Outcome, BenchError> {
-    let hand_offs = floor::futex(samples, case.period(), &case.publisher(cores), &case.subscriber(cores))?;
+    let content = || vec![0x5A_u8; case.size];
+    let filler = (case.size > 0).then(|| Filler::start(content(), &case.filler(cores))).transpose()?;
+    let mut buffer = Some(content());
+    let sleep = move |tick| {
+        let Some((filler, empty)) = filler.as_ref().zip(buffer.take()) else {
+            sys::sleep_until(tick);
+            return Ok(());
+        };
+        filler.give(empty)?;
+        sys::sleep_until(tick);
+        buffer = Some(filler.take()?);
+        Ok(())
+    };
+    let hand_offs = floor::futex(samples, case.period(), &case.publisher(cores), &case.subscriber(cores), sleep)?;
     Ok(Outcome { latencies: hand_offs.latencies, lateness: hand_offs.lateness, ..Outcome::default() })
 }
 
@@ -343,7 +360,7 @@ fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
     if !sys::counts_allocations() {
         notes.push("allocations are not counted: this binary does not install the allocator that counts".to_owned());
     }
-    notes.push("ours/floor: medians; the floor is an empty futex hand-off in the same place (inline: none), of a copy a hot copy is added, of a round trip it is counted twice".to_owned());
+    notes.push("ours/floor: medians; the floor is an empty futex hand-off in the same place, with messages of the same size filled on another core before it where ours are filled there (inline: none), of a copy a hot copy is added, of a round trip it is counted twice".to_owned());
     notes.push(
         "ours/paper: means, FastCycle's; its machine was another one (i7-8700T), and it does not say when it stamps"
             .to_owned(),

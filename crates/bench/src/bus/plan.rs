@@ -86,7 +86,7 @@ pub(super) fn jobs(options: &Options, place: &Place, rivals: &[Rival]) -> Vec<Jo
     let mut jobs = Vec::new();
     let mut add = |what, cases: Vec<Case>| jobs.extend(cases.into_iter().map(|case| Job::new(what, case, options)));
     add(What::Bus, ours);
-    add(What::Futex, case::of_the_futex(rate_hz));
+    add(What::Futex, case::of_the_futex(&sizes, options.base_size, rate_hz));
     add(What::MemcpyHot, case::of_memcpy(&sizes));
     add(What::MemcpyCold, case::of_memcpy(&sizes));
     for (number, rival) in rivals.iter().enumerate() {

@@ -102,10 +102,21 @@ impl All {
         self.find(What::Bus, case)
     }
 
-    /// The empty hand-off in the same place.
+    /// The empty hand-off in the same place, with a filler beside it where the case has one.
     pub(super) fn futex(&self, case: &Case) -> Option<&Series> {
+        let size = if case.has_filler() { case.size } else { 0 };
+        self.hand_off(case, size).or_else(|| self.bare_futex(case))
+    }
+
+    /// The empty hand-off in the same place, and nothing beside it.
+    pub(super) fn bare_futex(&self, case: &Case) -> Option<&Series> {
+        self.hand_off(case, 0)
+    }
+
+    fn hand_off(&self, case: &Case, size: usize) -> Option<&Series> {
         let same = |series: &&Series| {
-            series.what == What::Futex && (series.case.cores, series.case.policy) == (case.cores, case.policy)
+            let Case { cores, policy, .. } = series.case;
+            series.what == What::Futex && (cores, policy, series.case.size) == (case.cores, case.policy, size)
         };
         self.0.iter().find(same)
     }

@@ -1,18 +1,17 @@
 //! The publisher of a case: who fills a message, when it is stamped and sent.
 
-use std::hint::black_box;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::thread::{JoinHandle, ThreadId};
+use std::thread::ThreadId;
 use std::time::Duration;
 
 use viaduct_bus::{Loan, Publisher};
 use viaduct_messages::foxglove::PointCloud;
 
 use super::case::{Case, Fill};
+use super::filler::{Filler, fill};
 use super::message::{HEADER_OCTETS, Header, room, stamp};
 use crate::error::BenchError;
 use crate::floor::{self, nanos};
-use crate::sys::{self, Placement, ThreadUsage};
+use crate::sys::{self, ThreadUsage};
 
 /// Messages before the first that counts: the pool gets its memory, the caches their content.
 pub(super) const WARM_UP: usize = 20;
@@ -38,56 +37,12 @@ pub(super) fn publish(
     cores: &[usize],
 ) -> Result<Written, BenchError> {
     let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
-    let filler = (case.fill == Fill::Loan && !case.just_filled)
-        .then(|| Filler::start(content.clone(), &case.filler(cores)))
-        .transpose()?;
+    let filler = case.has_filler().then(|| Filler::start(content.clone(), &case.filler(cores))).transpose()?;
     let writer = Writer { publisher, fill: case.fill, content, filler };
     let period = case.period();
     let work = move || writer.publish_all(samples, period);
     let thread = floor::spawn_placed("bench-publisher", &case.publisher(cores), work)?;
     floor::join("bench-publisher", thread)??
-}
-
-/// Fills buffers on another core than the publisher's.
-struct Filler {
-    empty: SyncSender<Loan>,
-    full: Receiver<Loan>,
-    thread: JoinHandle<Result<ThreadUsage, BenchError>>,
-}
-
-impl Filler {
-    fn start(content: Vec<u8>, placement: &Placement) -> Result<Self, BenchError> {
-        let (empty, to_fill) = sync_channel::<Loan>(1);
-        let (filled, full) = sync_channel(1);
-        let work = move || {
-            let mut warm = ThreadUsage::now();
-            for (number, mut buffer) in to_fill.into_iter().enumerate() {
-                if number == WARM_UP {
-                    warm = ThreadUsage::now();
-                }
-                fill(&mut buffer, &content);
-                if filled.send(buffer).is_err() {
-                    break;
-                }
-            }
-            ThreadUsage::now().since(warm)
-        };
-        Ok(Self { empty, full, thread: floor::spawn_placed("bench-filler", placement, work)? })
-    }
-
-    /// What it cost after the warm-up.
-    fn finish(self) -> Result<ThreadUsage, BenchError> {
-        drop((self.empty, self.full));
-        floor::join("bench-filler", self.thread)?
-    }
-
-    fn ended<E>(_: E) -> BenchError {
-        BenchError::broken("the filler", "its thread has ended")
-    }
-}
-
-fn fill(buffer: &mut [u8], content: &[u8]) {
-    black_box(buffer).copy_from_slice(black_box(content));
 }
 
 /// The publisher's thread.
@@ -96,7 +51,7 @@ struct Writer {
     fill: Fill,
     content: Vec<u8>,
     /// Who fills loans before their tick, where that is what is measured.
-    filler: Option<Filler>,
+    filler: Option<Filler<Loan>>,
 }
 
 impl Writer {
@@ -125,12 +80,12 @@ impl Writer {
     /// Sleeps until the tick and sends a message.
     fn publish_one(&self, tick: Tick) -> Result<Sent, BenchError> {
         if let Some(filler) = &self.filler {
-            filler.empty.send(self.loan()?).map_err(Filler::ended)?;
+            filler.give(self.loan()?)?;
         }
         sys::sleep_until(tick.moment);
         let woke = sys::monotonic();
         let buffer = match &self.filler {
-            Some(filler) => filler.full.recv().map_err(Filler::ended)?,
+            Some(filler) => filler.take()?,
             None => {
                 let mut buffer = self.loan()?;
                 fill(&mut buffer, &self.content);

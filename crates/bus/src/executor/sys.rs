@@ -4,23 +4,16 @@
 
 use std::hint::black_box;
 use std::io;
-use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
-use std::time::Duration;
 
 use viaduct_units::Mono;
-
-use crate::clock;
 
 /// Octets of a page, the smallest there are: what is touched at this distance is touched everywhere.
 const PAGE_OCTETS: usize = 4096;
 
-/// How often the clocks are read to find the smallest distance between two readings.
-const CLOCK_READINGS: usize = 8;
-
 /// Sleeps while `word` is `expected`, until somebody wakes it or until `deadline`; may return for no reason.
 pub(super) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Mono>) {
-    let until = deadline.map(on_system_clock);
+    let until = deadline.map(timespec);
     let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // FUTEX_WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC, FUTEX_WAIT a relative one (futex(2)).
     let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
@@ -47,26 +40,12 @@ fn futex_wake(word: &AtomicU32, threads: i32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, threads) };
 }
 
-/// A moment as CLOCK_MONOTONIC counts it.
-fn on_system_clock(moment: Mono) -> libc::timespec {
-    static START: OnceLock<Duration> = OnceLock::new();
-    let start = *START.get_or_init(|| (0..CLOCK_READINGS).map(|_| start_reading()).min().unwrap_or_default());
-    let since_boot = start + moment.0;
+/// A moment for the kernel, which counts on the same clock.
+fn timespec(moment: Mono) -> libc::timespec {
     libc::timespec {
-        tv_sec: libc::time_t::try_from(since_boot.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: since_boot.subsec_nanos().into(),
+        tv_sec: libc::time_t::try_from(moment.0.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: moment.0.subsec_nanos().into(),
     }
-}
-
-/// What CLOCK_MONOTONIC read where `Mono` begins; too late by the time between the two readings here.
-fn start_reading() -> Duration {
-    let mono = clock::mono();
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid exclusive reference across the call, which writes it and no more.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
-    let seconds = u64::try_from(now.tv_sec).unwrap_or_default();
-    let nanos = u32::try_from(now.tv_nsec).unwrap_or_default();
-    Duration::new(seconds, nanos).saturating_sub(mono.0)
 }
 
 /// Gives the calling thread a policy and a priority (sched(7)).
@@ -123,6 +102,8 @@ fn checked(returned: i32) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
+    use std::time::Duration;
 
     #[test]
     fn a_wait_ends_at_its_deadline_and_not_before() {
@@ -135,9 +116,5 @@ mod tests {
             // A value that is not the expected one is no reason to wait at all.
             futex_wait(&word, 1, None);
         }
-        let (before, start, after) = (clock::mono(), start_reading(), clock::mono());
-        let read = on_system_clock(Mono::default());
-        let found = Duration::new(read.tv_sec as u64, read.tv_nsec as u32);
-        assert!(found <= start && start - found <= after.since(before), "{found:?} {start:?}");
     }
 }

@@ -12,7 +12,7 @@
 mod sys;
 
 /// Lines of one topic at most: what the first readers need.
-const LINES_MAX: usize = 192;
+const LINES_MAX: usize = 128;
 
 /// Octets of a cache line.
 const LINE_OCTETS: usize = 64;
@@ -25,6 +25,14 @@ impl Lines {
     /// Adds what a value lies in, without what it refers to.
     pub(crate) fn add<T: ?Sized>(&mut self, value: &T) {
         self.add_octets(std::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
+    }
+
+    /// Adds the part of a shared value up to that field of it, and how often it is shared, which stands before it.
+    pub(crate) fn add_shared<T, F>(&mut self, value: &T, last: &F) {
+        let start = std::ptr::from_ref(value).addr();
+        let end = std::ptr::from_ref(last).addr() + size_of::<F>();
+        let counts = 2 * size_of::<usize>();
+        self.add_octets(start - counts, end.saturating_sub(start) + counts);
     }
 
     /// Adds so many octets from that address on.

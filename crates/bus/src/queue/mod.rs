@@ -15,7 +15,7 @@ use crate::prefetch::Lines;
 pub(crate) use sys::{PriorityGuard, PriorityMutex};
 
 /// Places of a queue that are asked for before they are used.
-const PLACES_FETCHED: usize = 8;
+const PLACES_FETCHED: usize = 2;
 
 pub(crate) struct Queue<T> {
     /// Has room for `capacity` items and never grows.
@@ -61,6 +61,10 @@ impl<T> Queue<T> {
     pub(crate) fn pop(&self) -> Option<T> {
         let mut items = self.items.lock();
         let oldest = items.pop_front();
+        if items.is_empty() {
+            // The next item gets the first place again: where the reader keeps up, it is the same one each time.
+            items.clear();
+        }
         self.note_length(&items);
         oldest
     }

@@ -1,14 +1,13 @@
 //! The one place where the clocks are read.
 
+mod sys;
+
 use std::cell::Cell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use viaduct_units::{Mono, Now, Tai};
-
-/// The start from which [`Mono`] counts.
-static START: OnceLock<Instant> = OnceLock::new();
 
 /// How long the difference between the two clocks is taken as known. Within it a disciplined clock drifts by less than
 /// 5 us (500 ppm, adjtimex(2)); a step of the system's time is seen after it.
@@ -32,6 +31,7 @@ thread_local! {
 
 /// Both clocks, now. Reads one clock where the other was read a moment ago: messages ask for both, many times a second.
 #[must_use]
+#[inline]
 pub fn now() -> Now {
     let mono = mono();
     let offset = OFFSET.get();
@@ -41,6 +41,7 @@ pub fn now() -> Now {
     read_both(mono)
 }
 
+#[cold]
 fn read_both(before: Mono) -> Now {
     let (tai, after) = (tai(), mono());
     if after.since(before) <= READING_TIME_MAX {
@@ -51,13 +52,15 @@ fn read_both(before: Mono) -> Now {
 }
 
 fn signed_nanos(mono: Mono) -> i64 {
-    i64::try_from(mono.0.as_nanos()).unwrap_or(i64::MAX)
+    // Of a clock that began when the machine was started; it fits for 292 years.
+    mono.0.as_secs().cast_signed().wrapping_mul(1_000_000_000).wrapping_add(mono.0.subsec_nanos().into())
 }
 
-/// The monotonic clock, now.
+/// The monotonic clock, now: what the kernel calls CLOCK_MONOTONIC, so that it can wait for a [`Mono`].
 #[must_use]
+#[inline]
 pub fn mono() -> Mono {
-    Mono(START.get_or_init(Instant::now).elapsed())
+    Mono(sys::monotonic())
 }
 
 /// Atomic time, now: the system's UTC and the leap seconds.

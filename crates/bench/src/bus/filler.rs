@@ -1,0 +1,63 @@
+//! Who fills messages before they are due: a thread on another core than the publisher's, as a driver of a sensor would.
+
+use std::hint::black_box;
+use std::ops::DerefMut;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+
+use super::writer::WARM_UP;
+use crate::error::BenchError;
+use crate::floor;
+use crate::sys::{Placement, ThreadUsage};
+
+/// Fills one buffer at a time.
+pub(super) struct Filler<B> {
+    empty: SyncSender<B>,
+    full: Receiver<B>,
+    thread: JoinHandle<Result<ThreadUsage, BenchError>>,
+}
+
+impl<B: DerefMut<Target = [u8]> + Send + 'static> Filler<B> {
+    pub(super) fn start(content: Vec<u8>, placement: &Placement) -> Result<Self, BenchError> {
+        let (empty, to_fill) = sync_channel::<B>(1);
+        let (filled, full) = sync_channel(1);
+        let work = move || {
+            let mut warm = ThreadUsage::now();
+            for (number, mut buffer) in to_fill.into_iter().enumerate() {
+                if number == WARM_UP {
+                    warm = ThreadUsage::now();
+                }
+                fill(&mut buffer, &content);
+                if filled.send(buffer).is_err() {
+                    break;
+                }
+            }
+            ThreadUsage::now().since(warm)
+        };
+        Ok(Self { empty, full, thread: floor::spawn_placed("bench-filler", placement, work)? })
+    }
+
+    /// Has a buffer filled.
+    pub(super) fn give(&self, buffer: B) -> Result<(), BenchError> {
+        self.empty.send(buffer).map_err(Self::ended)
+    }
+
+    /// The buffer that was given last; waits until it is full.
+    pub(super) fn take(&self) -> Result<B, BenchError> {
+        self.full.recv().map_err(Self::ended)
+    }
+
+    /// What it cost after the warm-up.
+    pub(super) fn finish(self) -> Result<ThreadUsage, BenchError> {
+        drop((self.empty, self.full));
+        floor::join("bench-filler", self.thread)?
+    }
+
+    fn ended<E>(_: E) -> BenchError {
+        BenchError::broken("the filler", "its thread has ended")
+    }
+}
+
+pub(super) fn fill(buffer: &mut [u8], content: &[u8]) {
+    black_box(buffer).copy_from_slice(black_box(content));
+}
