@@ -186,7 +186,7 @@ impl<'a> Campaign<'a> {
         let (rounds, mut left, mut told) = (self.rounds(), at_most, None);
         for round in 0..rounds {
             let share = self.share_of(round);
-            for job in plan::order(self.jobs.len(), self.options.seed, round) {
+            for job in plan::order(&self.jobs, self.options.seed, round) {
                 if left == 0 {
                     return Ok(());
                 }

@@ -132,11 +132,21 @@ impl Place {
     }
 }
 
-/// The order of a round: another one in each, and the same ones with the same seed.
-pub(super) fn order(jobs: usize, seed: u64, round: usize) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..jobs).collect();
-    Random::new(seed.wrapping_add(round as u64)).shuffle(&mut order);
-    order
+/// The order of a round: another one in each, and the same ones with the same seed. Jobs that are compared with each other,
+/// because they differ in who does it and by which threads, come one after the other: a machine changes within seconds.
+pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
+    let mut random = Random::new(seed.wrapping_add(round as u64));
+    let compared = |one: &Job, other: &Job| one.case == Case { mode: one.case.mode, ..other.case.clone() };
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (number, job) in jobs.iter().enumerate() {
+        match groups.iter_mut().find(|group| compared(job, &jobs[group[0]])) {
+            Some(group) => group.push(number),
+            None => groups.push(vec![number]),
+        }
+    }
+    random.shuffle(&mut groups);
+    groups.iter_mut().for_each(|group| random.shuffle(group));
+    groups.concat()
 }
 
 #[cfg(test)]
@@ -152,6 +162,24 @@ mod tests {
         assert!(few.iter().all(|job| job.case.policy == Policy::Other && job.case.cores != Cores::Cross));
         for job in &few {
             assert_eq!(few.iter().filter(|other| other.key() == job.key()).count(), 1, "{}", job.key());
+        }
+    }
+
+    #[test]
+    fn each_round_has_every_job_once_and_what_is_compared_side_by_side() {
+        let options = Options { sizes: vec![64, 128], base_size: 128, ..Options::default() };
+        let jobs = jobs(&options, &Place { cores: vec![0, 1], real_time: true }, &[]);
+        let (first, second) = (order(&jobs, 7, 0), order(&jobs, 7, 1));
+        assert_ne!(first, second);
+        for order in [first, second] {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..jobs.len()).collect::<Vec<_>>());
+            let place = |what| {
+                let job = |number: &usize| jobs[*number].what == what && jobs[*number].case == Case::base(64, 1000);
+                order.iter().position(job).unwrap()
+            };
+            assert_eq!(place(What::Bus).abs_diff(place(What::Futex)), 1);
         }
     }
 
