@@ -77,6 +77,7 @@ impl Meta {
     }
 
     /// Becomes that of another message, whose first cause came in at `origin` and that has been nowhere yet.
+    #[inline]
     pub(crate) fn begin(&mut self, origin: Tai) {
         self.origin = origin;
         // What stands in the places of stamps is not looked at.
@@ -90,6 +91,7 @@ impl Meta {
     }
 
     /// Adds a stamp; whether there was room for it.
+    #[inline]
     pub fn stamp(&mut self, hop: HopName, at: Tai) -> bool {
         let Some(free) = self.stamps.get_mut(usize::from(self.stamped)) else {
             return false;

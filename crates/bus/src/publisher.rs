@@ -138,6 +138,7 @@ impl PublisherEnd {
         }
     }
 
+    #[inline]
     fn expires(&self, now: Now) -> Option<Mono> {
         self.qos.lifespan.map(|age| now.mono.plus(age))
     }
@@ -260,6 +261,7 @@ impl UntypedPublisher {
     }
 
     /// What the next message says of itself.
+    #[inline]
     fn heading<'a>(&'a self, cause: Cause<'a>) -> Heading<'a> {
         let now = self.bus.clock.now();
         Heading {
@@ -274,6 +276,7 @@ impl UntypedPublisher {
     }
 
     /// Makes a message and pushes it to every subscriber; those that have no room and must not miss it come with it.
+    #[inline]
     fn push(&self, cause: Cause<'_>, body: impl FnOnce(Heading<'_>) -> BodyRef) -> (BodyRef, Vec<End>) {
         let readers = self.topic.readers();
         readers.prefetch();

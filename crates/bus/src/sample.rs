@@ -72,6 +72,7 @@ impl Body {
     }
 
     /// The place of a value of type `M`, where there is one and nobody else holds it.
+    #[inline]
     fn place<M: Message>(&mut self) -> Option<&mut M> {
         match &mut self.given {
             Given::Value(value) => Arc::get_mut(value)?.downcast_mut(),
@@ -80,6 +81,7 @@ impl Body {
     }
 
     /// Takes another heading, of the same topic.
+    #[inline]
     fn rename(&mut self, heading: Heading<'_>) {
         if !Arc::ptr_eq(&self.type_info, heading.type_info) {
             self.type_info = Arc::clone(heading.type_info);
@@ -105,11 +107,13 @@ impl Body {
     }
 
     /// Whether its lifespan is over.
+    #[inline]
     pub(crate) fn is_expired(&self, now: Mono) -> bool {
         self.expires.is_some_and(|end| now > end)
     }
 
     /// The value as `M`.
+    #[inline]
     fn value<M: Message>(&self) -> Result<Arc<M>, Undecodable> {
         self.check_type::<M>()?;
         let value = match &self.given {
@@ -123,6 +127,7 @@ impl Body {
         }
     }
 
+    #[inline]
     fn check_type<M: Message>(&self) -> Result<(), Undecodable> {
         let same_rust_type = self.type_info.codec().is_some_and(|codec| codec.type_id == TypeId::of::<M>());
         if same_rust_type || self.type_info.full_name() == M::full_name() {
@@ -132,6 +137,7 @@ impl Body {
         Err(Undecodable::OtherType { topic, has, wants: M::full_name() })
     }
 
+    #[cold]
     fn decode<M: Message>(&self) -> Result<AnyMessage, Undecodable> {
         let octets = self.octets();
         match self.type_info.codec() {
@@ -204,6 +210,7 @@ impl BodyPool {
         Arc::new(Self { free: Queue::new(BODIES_MAX) })
     }
 
+    #[inline]
     pub(crate) fn typed<M: Message>(self: &Arc<Self>, heading: Heading<'_>, message: M) -> BodyRef {
         if let Some(mut free) = self.free.pop()
             && let Some(body) = Arc::get_mut(&mut free)
@@ -249,6 +256,7 @@ impl<M> Clone for Sample<M> {
 
 impl<M: Message> Sample<M> {
     /// Reads a body as `M`; decodes it on this thread where nobody did before.
+    #[inline]
     pub(crate) fn read(body: BodyRef) -> Result<Self, Undecodable> {
         Ok(Self { value: body.value::<M>()?, body })
     }

@@ -27,11 +27,13 @@ pub(crate) struct Total {
 }
 
 impl Total {
+    #[inline]
     pub(crate) fn add(&self, count: u64) {
         self.value.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Counts one more; the count with it.
+    #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.value.fetch_add(1, Ordering::Relaxed) + 1
     }

@@ -114,7 +114,8 @@ impl UntypedSubscriber {
     }
 
     /// The next sample that can be read, where one is there.
-    pub(crate) fn take<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Option<Taken<T>> {
+    #[inline]
+    pub(crate) fn take<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy) -> Option<Taken<T>> {
         if self.subscription.queued() == 0 {
             return None;
         }

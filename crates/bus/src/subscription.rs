@@ -85,6 +85,7 @@ impl Account {
     }
 
     /// Counts a sample that the subscriber does not get.
+    #[cold]
     pub(crate) fn count_drop(&self, reason: DropReason) {
         if let Some(missed) = &self.missed {
             missed.add(1);
@@ -113,6 +114,7 @@ pub(crate) struct Queued {
 
 impl Queued {
     /// Takes the sample for its reader, or counts it as one that is too old or could not be read.
+    #[inline]
     pub(crate) fn read<T>(
         self,
         now: Mono,
@@ -161,6 +163,7 @@ pub(crate) struct End {
 
 impl End {
     /// A sample of the topic for this subscription.
+    #[inline]
     pub(crate) fn queued(&self, body: &BodyRef) -> Queued {
         Queued { body: body.clone(), account: Arc::clone(&self.account), measured: true }
     }
@@ -263,6 +266,7 @@ impl Subscription {
 
     /// The same without waking the reader, who runs where it is woken if it is inline. What made room is counted, and given
     /// back to be dropped when nobody waits for the caller.
+    #[inline]
     pub(crate) fn enqueue(&self, sample: Queued) -> Result<Option<Queued>, Queued> {
         if self.is_closed() {
             sample.account.count_drop(DropReason::Closed);
@@ -339,6 +343,7 @@ impl Subscription {
     }
 
     /// The next sample of the queue.
+    #[inline]
     pub(crate) fn pop(&self) -> Option<Queued> {
         let sample = self.queue.pop()?;
         sample.account.queued.fetch_sub(1, Ordering::Relaxed);
@@ -349,9 +354,14 @@ impl Subscription {
     }
 
     /// The next sample that can be read, as it is read at `now`; those before it are counted.
-    pub(crate) fn take<T>(&self, now: Mono, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Option<(T, Delivery)> {
+    #[inline]
+    pub(crate) fn take<T>(
+        &self,
+        now: Mono,
+        read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy,
+    ) -> Option<(T, Delivery)> {
         loop {
-            if let Some(delivered) = self.pop()?.read(now, &read) {
+            if let Some(delivered) = self.pop()?.read(now, read) {
                 return Some(delivered);
             }
         }
@@ -364,6 +374,7 @@ impl Subscription {
         }
     }
 
+    #[cold]
     fn tell_waiting_publishers(&self) {
         self.room.made.change();
         let mut wakers = self.room.wakers.lock();
@@ -375,6 +386,7 @@ impl Subscription {
         woken.into_iter().for_each(Waker::wake);
     }
 
+    #[inline]
     pub(crate) fn queued(&self) -> usize {
         self.queue.len()
     }
@@ -394,6 +406,7 @@ impl Subscription {
         self.wake();
     }
 
+    #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
@@ -408,10 +421,12 @@ impl Subscription {
     }
 
     /// Whether the reader runs on the thread that wakes it.
+    #[inline]
     pub(crate) fn runs_inline(&self) -> bool {
         self.group.get().is_some_and(|group| group.inline)
     }
 
+    #[inline]
     pub(crate) fn wake(&self) {
         match self.group.get() {
             Some(group) => {

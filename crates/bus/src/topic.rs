@@ -55,6 +55,7 @@ pub(crate) struct Readers {
 
 impl Readers {
     /// Asks for the memory that the next sample will need.
+    #[inline]
     pub(crate) fn prefetch(&self) {
         self.lines.fetch();
     }
@@ -96,12 +97,14 @@ impl Topic {
     }
 
     /// Counts one more sample; its number.
+    #[inline]
     pub(crate) fn next_sequence(&self) -> u64 {
         self.published.next()
     }
 
     /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back. Whether somebody
     /// has to watch a deadline that began with this sample comes with them. `readers` are those who were here a moment ago.
+    #[inline]
     pub(crate) fn push(&self, body: &BodyRef, from: &PublisherEnd, readers: &Readers) -> (Vec<End>, bool) {
         let full = match from.qos.durability {
             Durability::Volatile => push_to(&readers.ends, body),
@@ -118,6 +121,7 @@ impl Topic {
     }
 
     /// Notes again what samples need: after the first ones, when everything has found its place.
+    #[cold]
     fn note_lines(&self) {
         if self.since_change.load(Ordering::Relaxed) >= NOTE_LINES_UNTIL {
             return;
@@ -150,6 +154,7 @@ impl Topic {
 
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
+    #[cold]
     fn keep_and_list_readers(&self, body: &BodyRef, from: &PublisherEnd) -> Arc<Readers> {
         let ends = self.lock();
         let displaced = from.keep(body);
@@ -247,6 +252,7 @@ impl Topic {
     }
 
     /// Who reads now. Held for a moment only.
+    #[inline]
     pub(crate) fn readers(&self) -> arc_swap::Guard<Arc<Readers>> {
         self.readers.load()
     }
@@ -323,6 +329,7 @@ impl Ends {
 ///
 /// Every queue has the sample before the first reader runs. A thread that is woken may run at once in place of this one;
 /// a reader that runs inline runs here, so those come last; and what made room is dropped when all have run.
+#[inline]
 fn push_to(readers: &[End], body: &BodyRef) -> Vec<End> {
     let (mut displaced, mut full) = (Vec::new(), Vec::new());
     for end in readers {

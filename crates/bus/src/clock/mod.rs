@@ -51,6 +51,7 @@ fn read_both(before: Mono) -> Now {
     Now { mono: after, tai }
 }
 
+#[inline]
 fn signed_nanos(mono: Mono) -> i64 {
     // Of a clock that began when the machine was started; it fits for 292 years.
     mono.0.as_secs().cast_signed().wrapping_mul(1_000_000_000).wrapping_add(mono.0.subsec_nanos().into())
@@ -86,6 +87,7 @@ pub enum Clock {
 impl Clock {
     /// Both clocks, now.
     #[must_use]
+    #[inline]
     pub fn now(&self) -> Now {
         match self {
             Self::System => now(),

@@ -137,6 +137,7 @@ impl Seat {
     }
 
     /// Has the group run once.
+    #[inline]
     pub(crate) fn submit(&self) {
         self.shared.gate.ready.add(self.number);
         self.shared.gate.sleepers.wake_one();

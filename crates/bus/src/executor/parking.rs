@@ -42,6 +42,7 @@ impl Bed {
     }
 
     /// Wakes the thread for work that was put down before. No system call where it is awake.
+    #[inline]
     pub(crate) fn wake(&self) {
         fence(Ordering::SeqCst);
         if self.word.load(Ordering::Relaxed) == ASLEEP && self.word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {

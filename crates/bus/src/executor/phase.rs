@@ -19,6 +19,7 @@ impl Phase {
 
     /// Notes that there is something to do. Whether the caller must queue the group: it was idle.
     #[must_use]
+    #[inline]
     pub(crate) fn notify(&self) -> bool {
         // One instruction that never repeats, whoever else notifies: idle becomes queued, running becomes running again.
         self.0.fetch_or(QUEUED, Ordering::AcqRel) == IDLE
@@ -26,12 +27,14 @@ impl Phase {
 
     /// Begins a run. Whether the caller may: the group was queued.
     #[must_use]
+    #[inline]
     pub(crate) fn begin(&self) -> bool {
         self.0.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
     /// Ends a run, `again` where it left something to do. Whether the caller must queue the group once more.
     #[must_use]
+    #[inline]
     pub(crate) fn end(&self, again: bool) -> bool {
         if !again && self.0.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return false;

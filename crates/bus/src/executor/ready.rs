@@ -20,6 +20,7 @@ impl<const WORDS: usize> Ready<WORDS> {
     }
 
     /// Adds a group.
+    #[inline]
     pub(crate) fn add(&self, group: usize) {
         self.words[group / BITS].fetch_or(1 << (group % BITS), Ordering::Release);
     }

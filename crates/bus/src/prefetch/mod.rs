@@ -42,6 +42,7 @@ impl Lines {
     }
 
     /// Asks for all of them, and does not wait.
+    #[inline]
     pub(crate) fn fetch(&self) {
         self.0.iter().for_each(|line| sys::prefetch(*line));
     }

@@ -4,6 +4,7 @@
 
 /// Asks for the line at that address, which may be any.
 #[cfg(target_arch = "x86_64")]
+#[inline]
 pub(super) fn prefetch(address: usize) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
     // SAFETY: the instruction reads nothing that the program sees, and does not fault at any address.

@@ -7,8 +7,6 @@
 
 mod sys;
 
-use std::collections::VecDeque;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::prefetch::Lines;
@@ -18,86 +16,109 @@ pub(crate) use sys::{PriorityGuard, PriorityMutex};
 const PLACES_FETCHED: usize = 2;
 
 pub(crate) struct Queue<T> {
-    /// Has room for `capacity` items and never grows.
-    items: PriorityMutex<VecDeque<T>>,
-    capacity: usize,
+    ring: PriorityMutex<Ring<T>>,
     /// What a quick look from outside finds; changed under the lock.
     length: AtomicUsize,
 }
 
 impl<T> std::fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Queue({} of {})", self.len(), self.capacity)
+        write!(f, "Queue({} of {})", self.len(), self.ring.lock().places.len())
     }
 }
 
 impl<T> Queue<T> {
+    /// A queue of that many places, and one at least.
     pub(crate) fn new(capacity: usize) -> Self {
-        let items = PriorityMutex::new(VecDeque::from(touched(capacity)));
-        Self { items, capacity, length: AtomicUsize::new(0) }
+        Self { ring: PriorityMutex::new(Ring::new(capacity.max(1))), length: AtomicUsize::new(0) }
     }
 
     /// Puts an item at the end; gives it back where there is no room.
+    #[inline]
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
-        let mut items = self.items.lock();
-        if items.len() >= self.capacity {
+        let mut ring = self.ring.lock();
+        if ring.is_full() {
             return Err(item);
         }
-        items.push_back(item);
-        self.note_length(&items);
+        ring.push(item);
+        self.length.store(ring.length, Ordering::Relaxed);
         Ok(())
     }
 
     /// Puts an item at the end; where there is no room the oldest makes it, and is given back.
+    #[inline]
     pub(crate) fn force_push(&self, item: T) -> Option<T> {
-        let mut items = self.items.lock();
-        let oldest = if items.len() >= self.capacity { items.pop_front() } else { None };
-        items.push_back(item);
-        self.note_length(&items);
+        let mut ring = self.ring.lock();
+        let oldest = if ring.is_full() { ring.pop() } else { None };
+        ring.push(item);
+        self.length.store(ring.length, Ordering::Relaxed);
         oldest
     }
 
     /// The oldest item.
+    #[inline]
     pub(crate) fn pop(&self) -> Option<T> {
-        let mut items = self.items.lock();
-        let oldest = items.pop_front();
-        if items.is_empty() {
-            // The next item gets the first place again: where the reader keeps up, it is the same one each time.
-            items.clear();
-        }
-        self.note_length(&items);
+        let mut ring = self.ring.lock();
+        let oldest = ring.pop();
+        self.length.store(ring.length, Ordering::Relaxed);
         oldest
     }
 
-    /// Adds the begin of the places, and what `of_item` says of the items.
+    /// Adds the first places, and what `of_item` says of the items.
     pub(crate) fn add_lines(&self, lines: &mut Lines, of_item: impl Fn(&T, &mut Lines)) {
-        let items = self.items.lock();
-        // The place of the next item is there even where no item is.
-        let (front, _) = items.as_slices();
-        lines.add_octets(front.as_ptr().addr(), PLACES_FETCHED * size_of::<T>());
-        items.iter().for_each(|item| of_item(item, lines));
+        let ring = self.ring.lock();
+        lines.add(&ring.places[..ring.places.len().min(PLACES_FETCHED)]);
+        ring.places.iter().flatten().for_each(|item| of_item(item, lines));
     }
 
     /// Items at a quick look: one that another thread puts in just now may not be seen yet.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.length.load(Ordering::Relaxed)
     }
 
     /// Whether there is none, in one order with every push and pop.
     pub(crate) fn is_empty(&self) -> bool {
-        self.items.lock().is_empty()
-    }
-
-    fn note_length(&self, items: &VecDeque<T>) {
-        self.length.store(items.len(), Ordering::Relaxed);
+        self.ring.lock().length == 0
     }
 }
 
-/// An empty list whose memory was written once, so that no page of it is missing when the queue first goes around.
-fn touched<T>(capacity: usize) -> Vec<T> {
-    let mut items = Vec::with_capacity(capacity);
-    items.spare_capacity_mut().fill_with(MaybeUninit::zeroed);
-    items
+/// Places that go around. All of their memory is written when it is made, so that no page of it is missing later.
+struct Ring<T> {
+    places: Box<[Option<T>]>,
+    oldest: usize,
+    length: usize,
+}
+
+impl<T> Ring<T> {
+    fn new(capacity: usize) -> Self {
+        Self { places: (0..capacity).map(|_| None).collect(), oldest: 0, length: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.length == self.places.len()
+    }
+
+    /// The place so many after that of the oldest item.
+    fn after_oldest(&self, places: usize) -> usize {
+        let place = self.oldest + places;
+        if place < self.places.len() { place } else { place - self.places.len() }
+    }
+
+    /// Puts an item behind the last one. There must be room.
+    fn push(&mut self, item: T) {
+        let place = self.after_oldest(self.length);
+        self.places[place] = Some(item);
+        self.length += 1;
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let item = self.places[self.oldest].take()?;
+        self.length -= 1;
+        // An empty ring begins at the front again: where the reader keeps up, each item has the same place.
+        self.oldest = if self.length == 0 { 0 } else { self.after_oldest(1) };
+        Some(item)
+    }
 }
 
 #[cfg(test)]

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 /// Nobody has the lock.
 const FREE: u32 = 0;
 
+/// Looks at the lock that many times before it waits in the kernel: an owner on another core is soon done.
+const LOOKS: usize = 32;
+
 /// Protects a value. Where a thread has to wait, the kernel lends its priority to the owner.
 pub(crate) struct PriorityMutex<T> {
     /// [`FREE`], or the thread number of the owner with the kernel's flags.
@@ -26,18 +29,33 @@ impl<T> PriorityMutex<T> {
     }
 
     /// Takes the lock until the guard is dropped. Who has it must not take it again.
+    #[inline]
     pub(crate) fn lock(&self) -> PriorityGuard<'_, T> {
         let thread = thread_number();
-        while !take(&self.owner, thread) {
+        if !take(&self.owner, thread) {
+            self.wait(thread);
+        }
+        PriorityGuard { mutex: self, thread, not_send: PhantomData }
+    }
+
+    /// Takes the lock when its owner lets it go.
+    #[cold]
+    fn wait(&self, thread: u32) {
+        loop {
+            for _ in 0..LOOKS {
+                std::hint::spin_loop();
+                if self.owner.load(Ordering::Relaxed) == FREE && take(&self.owner, thread) {
+                    return;
+                }
+            }
             if lock_in_kernel(&self.owner) {
                 // The kernel wrote the owner; what the last one wrote has to be seen.
                 fence(Ordering::Acquire);
-                break;
+                return;
             }
             // The owner was just ending, or a signal came, or the kernel has no such lock.
             std::thread::yield_now();
         }
-        PriorityGuard { mutex: self, thread, not_send: PhantomData }
     }
 }
 
@@ -53,22 +71,10 @@ impl<T: Default> Default for PriorityMutex<T> {
     }
 }
 
-/// Looks at the lock that many times before it waits in the kernel: an owner on another core is soon done.
-const LOOKS: usize = 32;
-
-/// Takes the lock if it is free now, or very soon.
+/// Takes the lock if it is free now.
+#[inline]
 fn take(owner: &AtomicU32, thread: u32) -> bool {
-    let free = || owner.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed).is_ok();
-    if free() {
-        return true;
-    }
-    for _ in 0..LOOKS {
-        std::hint::spin_loop();
-        if owner.load(Ordering::Relaxed) == FREE && free() {
-            return true;
-        }
-    }
-    false
+    owner.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
 
 /// The value of a lock that this thread has. It stays on this thread, whose number the lock has.
@@ -95,6 +101,7 @@ impl<T> DerefMut for PriorityGuard<'_, T> {
 }
 
 impl<T> Drop for PriorityGuard<'_, T> {
+    #[inline]
     fn drop(&mut self) {
         let owner = &self.mutex.owner;
         if owner.compare_exchange(self.thread, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
@@ -105,6 +112,7 @@ impl<T> Drop for PriorityGuard<'_, T> {
 }
 
 /// Waits for the lock; whether this thread has it.
+#[cold]
 fn lock_in_kernel(owner: &AtomicU32) -> bool {
     let no_timeout = std::ptr::null::<libc::timespec>();
     let operation = libc::FUTEX_LOCK_PI | libc::FUTEX_PRIVATE_FLAG;
@@ -113,6 +121,7 @@ fn lock_in_kernel(owner: &AtomicU32) -> bool {
 }
 
 /// Hands the lock to the waiter of the highest priority.
+#[cold]
 fn unlock_in_kernel(owner: &AtomicU32) {
     let operation = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: as above; this thread owns the lock.
@@ -120,14 +129,18 @@ fn unlock_in_kernel(owner: &AtomicU32) {
 }
 
 /// The kernel's number of this thread (gettid(2)).
+#[inline]
 fn thread_number() -> u32 {
     thread_local!(static NUMBER: Cell<u32> = const { Cell::new(FREE) });
     NUMBER.with(|number| {
-        if number.get() == FREE {
-            // SAFETY: the call takes nothing and cannot fail.
-            number.set(unsafe { libc::gettid() }.unsigned_abs());
+        match number.get() {
+            FREE => {
+                // SAFETY: the call takes nothing and cannot fail.
+                number.set(unsafe { libc::gettid() }.unsigned_abs());
+                number.get()
+            }
+            known => known,
         }
-        number.get()
     })
 }
 
