@@ -98,13 +98,21 @@ impl EventSlot {
     }
 
     pub(crate) fn emit(&self, event: impl FnOnce() -> QosEvent) {
-        let Some(queue) = self.queue.get() else {
-            return;
-        };
-        if queue.events.force_push(event()).is_some() {
+        self.put(event);
+        self.wake();
+    }
+
+    /// Puts an event down without waking the reader, who may run here if it is inline.
+    pub(crate) fn put(&self, event: impl FnOnce() -> QosEvent) {
+        if let Some(queue) = self.queue.get()
+            && queue.events.force_push(event()).is_some()
+        {
             queue.lost.fetch_add(1, Ordering::Relaxed);
         }
-        queue.wake();
+    }
+
+    pub(crate) fn wake(&self) {
+        self.queue.get().into_iter().for_each(|queue| queue.wake());
     }
 }
 

@@ -271,19 +271,18 @@ impl Topic {
         offered.chain(requested).chain(lives).min()
     }
 
-    /// Tells readers how many publishers are alive.
+    /// Tells readers how many publishers are alive. Counted and put down in one step, so that of two changes at once the
+    /// last event counts both; readers wake when the lock is free again, because an inline one runs here.
     pub(crate) fn tell_liveliness(&self) {
-        let (alive, not_alive) = self.liveliness();
-        for end in &self.readers().ends {
-            let event = || QosEvent::LivelinessChanged { topic: Arc::clone(&self.name), alive, not_alive };
-            end.subscription.events.emit(event);
-        }
-    }
-
-    fn liveliness(&self) -> (usize, usize) {
         let ends = self.lock();
-        let alive = ends.publishers.iter().filter(|publisher| publisher.is_alive()).count();
-        (alive, ends.publishers.len() - alive)
+        let (alive, not_alive) = ends.liveliness();
+        let readers = self.readers();
+        for end in &readers.ends {
+            let event = || QosEvent::LivelinessChanged { topic: Arc::clone(&self.name), alive, not_alive };
+            end.subscription.events.put(event);
+        }
+        drop(ends);
+        readers.ends.iter().for_each(|end| end.subscription.events.wake());
     }
 
     pub(crate) fn tick(&self, seconds: f64) {
@@ -316,6 +315,11 @@ impl Topic {
 }
 
 impl Ends {
+    fn liveliness(&self) -> (usize, usize) {
+        let alive = self.publishers.iter().filter(|publisher| publisher.is_alive()).count();
+        (alive, self.publishers.len() - alive)
+    }
+
     fn serve(&self, subscription: &Subscription) -> Result<(), JoinError> {
         for publisher in &self.publishers {
             let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&publisher.owner), mismatch);

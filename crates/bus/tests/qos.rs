@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::pin::pin;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -223,6 +224,25 @@ fn a_publisher_that_shows_no_life_within_its_lease_is_silent_until_it_does() {
     assert_eq!((row.alive, row.liveliness_lost), (true, Some(1)));
     drop(writer);
     assert_eq!(heard.try_next(), Some(changed(0, 0)));
+}
+
+#[test]
+fn of_changes_at_once_the_last_event_counts_all() {
+    for _ in 0..200 {
+        let bus = Bus::new("test");
+        let reader = bus.subscribe::<Log>("t", Qos::keep_last(1), "reader").unwrap();
+        let (events, together) = (reader.events(), Barrier::new(4));
+        let open = || {
+            together.wait();
+            bus.publisher::<Log>("t", Qos::keep_last(1), "writer").unwrap()
+        };
+        let writers: Vec<_> = std::thread::scope(|scope| {
+            let opening: Vec<_> = (0..4).map(|_| scope.spawn(open)).collect();
+            opening.into_iter().map(|writer| writer.join().unwrap()).collect()
+        });
+        let last = std::iter::from_fn(|| events.try_next()).last();
+        assert_eq!(last, Some(changed(writers.len(), 0)));
+    }
 }
 
 #[test]

@@ -169,8 +169,12 @@ fn collect_below(root: &Value, schema: &Value, key: &str, rows: &mut Vec<Row>) {
         for alternative in schema[alternatives].as_array().into_iter().flatten() {
             let alternative = resolve(root, alternative);
             if let Some(properties) = alternative["properties"].as_object() {
-                // A variant of an enum: its single property is its name.
+                // A variant of an enum: its single property is its name, and what is said of it is said of the variant.
+                let first = rows.len();
                 collect(root, &json!({ "properties": properties }), &format!("{key}."), rows);
+                if let Some(variant) = rows.get_mut(first).filter(|variant| variant.doc.is_empty()) {
+                    variant.doc = alternative["description"].as_str().unwrap_or_default().to_owned();
+                }
             }
         }
     }

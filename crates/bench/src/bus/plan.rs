@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::case::{self, Case, Cores, Policy};
+use super::case::{self, Case, Cores, Mode, Policy};
 use super::rivals::Rival;
 use super::writer::{WARM_UP, WARM_UP_PERIOD};
 use super::{Options, series};
@@ -136,7 +136,15 @@ impl Place {
 /// because they differ in who does it and by which threads, come one after the other: a machine changes within seconds.
 pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
     let mut random = Random::new(seed.wrapping_add(round as u64));
-    let compared = |one: &Job, other: &Job| one.case == Case { mode: one.case.mode, ..other.case.clone() };
+    let compared = |one: &Job, other: &Job| {
+        // A copy by itself has no rate.
+        let paced = one.case.rate_hz.max(other.case.rate_hz);
+        let [one, other] = [one, other].map(|job| {
+            let rate_hz = if job.case.rate_hz == 0 { paced } else { job.case.rate_hz };
+            Case { mode: Mode::Thread, rate_hz, ..job.case.clone() }
+        });
+        one == other
+    };
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (number, job) in jobs.iter().enumerate() {
         match groups.iter_mut().find(|group| compared(job, &jobs[group[0]])) {
@@ -151,6 +159,7 @@ pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::case::{Fill, Measure};
     use super::*;
 
     #[test]
@@ -180,6 +189,13 @@ mod tests {
                 order.iter().position(job).unwrap()
             };
             assert_eq!(place(What::Bus).abs_diff(place(What::Futex)), 1);
+            let copies: Vec<usize> = (0..order.len())
+                .filter(|at| {
+                    let Case { measure, fill, size, .. } = jobs[order[*at]].case;
+                    (measure, fill, size) == (Measure::OneWay, Fill::Copy, 64)
+                })
+                .collect();
+            assert!(copies.len() == 3 && copies[2] - copies[0] == 2, "{copies:?}");
         }
     }
 
