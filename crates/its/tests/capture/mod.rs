@@ -22,14 +22,16 @@ pub(crate) fn sample() -> Option<Vec<Captured>> {
     Some(read_pcap(&std::fs::read(path).expect("the capture can be read")))
 }
 
-/// A file of the data folder; `None`, with the reason printed, where it is not there.
+/// A file of the data folder; `None`, with the reason printed, where it is not there. Captures are no part of the project,
+/// so that only a folder that is named must have them.
 pub(crate) fn data(file: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("VIADUCT_DATA").map_or_else(|| repository().join("../shared/data"), PathBuf::from);
-    let path = folder.join(file);
+    let named = std::env::var_os("VIADUCT_DATA").map(PathBuf::from);
+    let path = named.clone().unwrap_or_else(|| repository().join("../shared/data")).join(file);
     if path.exists() {
         return Some(path);
     }
-    skipped(&format!("there is no {file} in the data folder (VIADUCT_DATA)"));
+    assert!(named.is_none(), "VIADUCT_DATA names a folder without {file}");
+    say_skipped(&format!("there is no {file} in the data folder (VIADUCT_DATA)"));
     None
 }
 
@@ -73,7 +75,11 @@ fn read_pcap(octets: &[u8]) -> Vec<Captured> {
 /// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself. Where peers
 /// are required (in CI), it fails instead.
 pub(crate) fn skipped(reason: &str) {
-    use std::io::Write as _;
     assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
+    say_skipped(reason);
+}
+
+fn say_skipped(reason: &str) {
+    use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }
