@@ -26,17 +26,39 @@ pub(crate) struct HandOffs {
     pub(crate) lateness: Vec<u64>,
 }
 
-/// Hand-offs before the first that counts, as every row has messages before it.
-const WARM_UP: usize = 20;
+/// Hand-offs and messages before the first that counts: pools get their memory, caches their content.
+pub(crate) const WARM_UP: usize = 20;
 
-/// One-way latencies of a futex between two threads: the waker stamps, wakes, and sleeps until its next absolute deadline,
-/// as `sleep` does; the waiter reads the clock when it runs.
+/// What the waker of a hand-off does between two of them.
+pub(crate) trait Pace: Send + 'static {
+    /// Waits for that moment, and does what stands before a hand-off; when it woke.
+    fn wait(&mut self, tick: Duration) -> Result<Duration, BenchError>;
+    /// After the last one.
+    fn end(self) -> Result<(), BenchError>;
+}
+
+/// Sleeps, and does nothing else.
+pub(crate) struct Asleep;
+
+impl Pace for Asleep {
+    fn wait(&mut self, tick: Duration) -> Result<Duration, BenchError> {
+        sys::sleep_until(tick);
+        Ok(sys::monotonic())
+    }
+
+    fn end(self) -> Result<(), BenchError> {
+        Ok(())
+    }
+}
+
+/// One-way latencies of a futex between two threads: the waker stamps, wakes, and waits for its next absolute deadline; the
+/// waiter reads the clock when it runs.
 pub(crate) fn futex(
     samples: usize,
     period: Duration,
     waker: &Placement,
     waiter: &Placement,
-    mut sleep: impl FnMut(Duration) -> Result<(), BenchError> + Send + 'static,
+    mut pace: impl Pace,
 ) -> Result<HandOffs, BenchError> {
     let shared = Arc::new((AtomicU32::new(0), AtomicU64::new(0)));
     let theirs = Arc::clone(&shared);
@@ -58,14 +80,20 @@ pub(crate) fn futex(
         let (mut lateness, mut failed) = (room(all), None);
         let start = sys::monotonic() + period;
         for number in 0..all {
+            let tick = start + period * number;
             // One that fails still wakes the waiter, who would wait for ever.
-            failed = failed.or(sleep(start + period * number).err());
-            lateness.push(nanos(sys::monotonic().saturating_sub(start + period * number)));
+            match pace.wait(tick) {
+                Ok(woke) => lateness.push(nanos(woke.saturating_sub(tick))),
+                Err(error) => failed = failed.or(Some(error)),
+            }
             stamp.store(nanos(sys::monotonic()), Ordering::Release);
             word.store(number + 1, Ordering::Release);
             sys::futex_wake(word);
         }
-        failed.map_or_else(|| Ok(lateness.split_off(WARM_UP)), Err)
+        match failed {
+            Some(error) => Err(error),
+            None => pace.end().map(|()| lateness.split_off(WARM_UP)),
+        }
     };
     let waiting = spawn_placed("floor-waiter", waiter, waiting)?;
     let waking = spawn_placed("floor-waker", waker, waking)?;
@@ -80,7 +108,8 @@ fn room(length: u32) -> Vec<u64> {
     room
 }
 
-/// Times of a copy of that size within the caches, in microseconds.
+/// Times of a copy of that size from one place to another, again and again, in microseconds: within the caches as far as
+/// they hold both.
 pub(crate) fn memcpy_hot(size: usize, samples: usize) -> Vec<f64> {
     let (from, mut to) = (vec![1_u8; size], vec![2_u8; size]);
     let copy = |_| timed(|| black_box(&mut to[..]).copy_from_slice(black_box(&from)));
@@ -242,11 +271,7 @@ mod tests {
     #[test]
     fn each_floor_gives_its_samples() {
         let anywhere = Placement::default();
-        let sleep = |tick| {
-            sys::sleep_until(tick);
-            Ok(())
-        };
-        let hand_offs = futex(5, Duration::from_millis(1), &anywhere, &anywhere, sleep).unwrap();
+        let hand_offs = futex(5, Duration::from_millis(1), &anywhere, &anywhere, Asleep).unwrap();
         assert_eq!((hand_offs.latencies.len(), hand_offs.lateness.len()), (5, 5));
         assert_eq!(memcpy_hot(1024, 3).len(), 3);
         assert_eq!(memcpy_cold(32 << 20, 3).len(), 3);

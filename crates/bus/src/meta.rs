@@ -65,7 +65,7 @@ pub struct Meta {
     /// When it was published here; the start of the hop to each subscriber.
     pub(crate) published: Mono,
     stamped: u8,
-    /// Last: most messages have one or two, and the other places are never touched.
+    /// Last: most messages that begin here have one or two.
     stamps: [HopStamp; HOPS_MAX],
 }
 
@@ -82,6 +82,11 @@ impl Meta {
         self.origin = origin;
         // What stands in the places of stamps is not looked at.
         self.stamped = 0;
+    }
+
+    /// The place of the first stamp.
+    pub(crate) const fn first_stamp(&self) -> &HopStamp {
+        &self.stamps[0]
     }
 
     /// Where the message has been, oldest first.

@@ -13,8 +13,8 @@ use crate::prefetch::Lines;
 use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
-/// What all readers of one message share: its body as a value, as octets, or both. What each message touches comes first,
-/// and lies together.
+/// What all readers of one message share: its body as a value, as octets, or both. What a message
+/// touches until it is read comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Body {
@@ -137,7 +137,6 @@ impl Body {
         Err(Undecodable::OtherType { topic, has, wants: M::full_name() })
     }
 
-    #[cold]
     fn decode<M: Message>(&self) -> Result<AnyMessage, Undecodable> {
         let octets = self.octets();
         match self.type_info.codec() {
@@ -227,7 +226,7 @@ impl BodyPool {
     pub(crate) fn add_lines(&self, lines: &mut Lines) {
         lines.add(self);
         self.free.add_lines(lines, |body, lines| {
-            lines.add_shared(&**body, &body.meta.published);
+            lines.add_shared(&**body, body.meta.first_stamp());
             if let Given::Value(value) = &body.given {
                 lines.add(&**value);
             }

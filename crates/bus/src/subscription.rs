@@ -60,20 +60,20 @@ pub(crate) trait Notify: Send + Sync {
 }
 
 /// What became of the samples of one topic for one subscription: each is delivered, dropped or queued, and counted once.
-/// What each sample touches comes first, and lies together.
+/// What each sample touches comes first.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Account {
     queued: AtomicUsize,
     delivered: Total,
-    dropped: [Total; DropReason::ALL.len()],
+    pub(crate) deadline: Option<Deadline>,
     /// Made by the first sample: a wide pattern has many topics on which none comes.
     latency: OnceLock<Latency>,
     /// Drops of the topic, those of subscriptions that have ended included.
     topic_dropped: Arc<Total>,
     /// Of an observer: what it misses counts here and nowhere else.
     missed: Option<Arc<Total>>,
-    pub(crate) deadline: Option<Deadline>,
+    dropped: [Total; DropReason::ALL.len()],
 }
 
 impl Account {
@@ -201,8 +201,7 @@ pub(crate) enum Role {
     Observer,
 }
 
-/// The shared middle of a subscription: publishers push, one reader pops. What each sample touches comes first, and lies
-/// together.
+/// The shared middle of a subscription: publishers push, one reader pops. What each sample touches comes first.
 #[repr(C)]
 pub(crate) struct Subscription {
     closed: AtomicBool,

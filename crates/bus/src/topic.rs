@@ -23,7 +23,7 @@ use crate::type_info::TypeInfo;
 /// Samples after a change of the readers in which a topic notes what samples need.
 const NOTE_LINES_UNTIL: u64 = 16;
 
-/// In the order in which a sample meets the fields, so that it touches two cache lines here and not six.
+/// In the order in which a sample meets the fields: what it touches until its readers are woken comes first.
 #[repr(C)]
 pub(crate) struct Topic {
     /// Changed under the lock of `ends`; publishers read it without a lock.
@@ -103,17 +103,26 @@ impl Topic {
     }
 
     /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back. Whether somebody
-    /// has to watch a deadline that began with this sample comes with them. `readers` are those who were here a moment ago.
-    #[inline]
+    /// has to watch a deadline that began with this sample comes with them.
+    ///
+    /// `readers` were loaded before the sample was made. Where it is also kept for late ones, it goes to those who are there
+    /// when it is kept.
     pub(crate) fn push(&self, body: &BodyRef, from: &PublisherEnd, readers: &Readers) -> (Vec<End>, bool) {
-        let full = match from.qos.durability {
-            Durability::Volatile => push_to(&readers.ends, body),
-            Durability::TransientLocal => push_to(&self.keep_and_list_readers(body, from).ends, body),
+        let listed;
+        let readers = match from.qos.durability {
+            Durability::Volatile => readers,
+            Durability::TransientLocal => {
+                listed = self.keep_and_list_readers(body, from);
+                &*listed
+            }
         };
+        let full = push_to(&readers.ends, body);
         // From here on nobody waits for the sample.
         let now = body.meta.published;
         self.note_interval(now);
-        self.note_lines();
+        if self.since_change.load(Ordering::Relaxed) < NOTE_LINES_UNTIL {
+            self.note_lines();
+        }
         let deadlines = readers.ends.iter().filter_map(|end| end.account.deadline.as_ref());
         // Each notes it, also after one that begins.
         let begun = deadlines.filter(|deadline| deadline.note(now)).count();
@@ -123,9 +132,6 @@ impl Topic {
     /// Notes again what samples need: after the first ones, when everything has found its place.
     #[cold]
     fn note_lines(&self) {
-        if self.since_change.load(Ordering::Relaxed) >= NOTE_LINES_UNTIL {
-            return;
-        }
         let number = self.since_change.fetch_add(1, Ordering::Relaxed) + 1;
         if !number.is_power_of_two() {
             return;
@@ -154,7 +160,6 @@ impl Topic {
 
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
-    #[cold]
     fn keep_and_list_readers(&self, body: &BodyRef, from: &PublisherEnd) -> Arc<Readers> {
         let ends = self.lock();
         let displaced = from.keep(body);
@@ -251,7 +256,7 @@ impl Topic {
         ends.forgotten
     }
 
-    /// Who reads now. Held for a moment only.
+    /// Who reads now. Costs no count of references; a few of these that one thread holds at a time are cheap.
     #[inline]
     pub(crate) fn readers(&self) -> arc_swap::Guard<Arc<Readers>> {
         self.readers.load()

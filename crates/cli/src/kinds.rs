@@ -172,7 +172,8 @@ fn collect_below(root: &Value, schema: &Value, key: &str, rows: &mut Vec<Row>) {
                 // A variant of an enum: its single property is its name, and what is said of it is said of the variant.
                 let first = rows.len();
                 collect(root, &json!({ "properties": properties }), &format!("{key}."), rows);
-                if let Some(variant) = rows.get_mut(first).filter(|variant| variant.doc.is_empty()) {
+                let is_variant = properties.len() == 1;
+                if let Some(variant) = rows.get_mut(first).filter(|row| is_variant && row.doc.is_empty()) {
                     variant.doc = alternative["description"].as_str().unwrap_or_default().to_owned();
                 }
             }

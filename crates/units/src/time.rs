@@ -35,7 +35,8 @@ impl Now {
     }
 }
 
-/// A reading of a monotonic clock: the time since a start that means nothing outside the process.
+/// A reading of a monotonic clock: of the system's, CLOCK_MONOTONIC, which means nothing outside the machine; of one that
+/// is moved by hand, the time since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mono(pub Duration);
 

@@ -157,6 +157,8 @@ impl Fills {
                 sleep_until(deadline)
             }
         };
+        // The line of the stamp comes from the filler's core, as that of our own header does, before the clock is read.
+        write_stamp(source.octets(&mut loan)?, 0);
         Ok((loan, woke_ns))
     }
 

@@ -1,10 +1,12 @@
 //! What the bus promises, and whether this run shows it.
 
+use super::Options;
 use super::case::{Case, Fill, Load, Measure, Mode, Reliability};
 use super::plan::Place;
 use super::series::{All, Series, summary};
-use super::{Options, writer};
+use crate::floor::WARM_UP;
 use crate::report::{Section, figure, octets};
+use crate::statistics::ratio_interval;
 
 /// Loan: p50 over that of an empty hand-off in the same place.
 const OVER_FUTEX: f64 = 1.6;
@@ -44,15 +46,21 @@ struct Bound {
     /// Whether it is kept below the limit, or above it.
     at_most: bool,
     unit: &'static str,
+    /// Of a ratio: where it lies with 95 %.
+    interval: Option<(f64, f64)>,
 }
 
 impl Bound {
     fn at_most(what: String, reached: f64, limit: f64, unit: &'static str) -> Self {
-        Self { what, reached, limit, at_most: true, unit }
+        Self { what, reached, limit, at_most: true, unit, interval: None }
     }
 
     fn at_least(what: String, reached: f64, limit: f64) -> Self {
-        Self { what, reached, limit, at_most: false, unit: "x" }
+        Self { what, reached, limit, at_most: false, unit: "x", interval: None }
+    }
+
+    fn within(self, interval: Option<(f64, f64)>) -> Self {
+        Self { interval, ..self }
     }
 
     fn holds(&self) -> bool {
@@ -66,50 +74,54 @@ impl Bound {
             (true, true) => "holds",
             (true, false) => "DOES NOT HOLD",
         };
-        vec![self.what.clone(), verdict.to_owned(), limit, figure(Some(self.reached)), self.unit.to_owned()]
+        let interval = |(low, high)| format!("{} to {}", figure(Some(low)), figure(Some(high)));
+        let interval = self.interval.map(interval).unwrap_or_default();
+        vec![self.what.clone(), verdict.to_owned(), limit, figure(Some(self.reached)), interval, self.unit.to_owned()]
     }
 }
 
 pub(super) fn section(all: &All, base: &Case, options: &Options, place: &Place) -> Section {
     let mut bounds = Vec::new();
     for size in &options.sizes {
-        bounds.extend(of_size(all, &Case { size: *size, ..base.clone() }));
+        bounds.extend(of_size(all, &Case { size: *size, ..base.clone() }, options.seed));
     }
     bounds.extend(slope(all, base, &options.sizes));
-    bounds.extend(rivals(all, base));
+    bounds.extend(rivals(all, base, options.seed));
     bounds.extend(nothing_lost(all, base));
     bounds.extend(clean(all));
     bounds.extend(disturbed(all, base));
     Section {
         title: "Bounds".to_owned(),
-        columns: ["bound", "verdict", "limit", "reached", "unit"].map(str::to_owned).to_vec(),
+        columns: ["bound", "verdict", "limit", "reached", "95 %", "unit"].map(str::to_owned).to_vec(),
         words: 3,
         rows: bounds.iter().map(|bound| bound.cells(place.real_time)).collect(),
         about: format!(
-            "all of this run: loan, executor thread, {} cores, {} messages a row after {} of warm-up in each of {} rounds; a \
-             rival is compared by the fill that it does best",
+            "all of this run: loan, executor thread, {} cores, {} messages a row in {} rounds, each after {} of warm-up; \
+             the verdict is that of the figure, and 95 % is where it lies by bootstrap over the rounds; the standard \
+             deviation is judged by the hand-off beside a filler; a rival is compared by the fill that it does best",
             if place.real_time { "same" } else { "same, without real-time priority," },
             options.samples,
-            writer::WARM_UP,
-            options.rounds
+            options.rounds,
+            WARM_UP
         ),
     }
 }
 
-fn of_size(all: &All, loan: &Case) -> Vec<Bound> {
+fn of_size(all: &All, loan: &Case, seed: u64) -> Vec<Bound> {
     let size = octets(loan.size as u64);
     let mut bounds = Vec::new();
     if let Some(ours) = all.ours(loan) {
         bounds.push(Bound::at_most(format!("{size} loan: p99 over p50"), ours.p99() / ours.p50(), TAIL, "x"));
+        let over = |futex: &Series, how: &str| {
+            let what = format!("{size} loan: p50 over an empty hand-off {how}");
+            let interval = ratio_interval(&ours.rounds, &futex.rounds, 500, seed);
+            Bound::at_most(what, ours.p50() / futex.p50(), OVER_FUTEX, "x").within(interval)
+        };
+        bounds.extend(all.bare_futex(loan).map(|futex| over(futex, "by itself")));
         if let Some(futex) = all.futex(loan) {
+            bounds.push(over(futex, "beside a filler"));
             let limit = futex.sd() * DEVIATION.0 + DEVIATION.1;
-            let what = format!("{size} loan: p50 over an empty hand-off, also beside a filler");
-            bounds.push(Bound::at_most(what, ours.p50() / futex.p50(), OVER_FUTEX, "x"));
             bounds.push(Bound::at_most(format!("{size} loan: standard deviation"), ours.sd(), limit, "us"));
-        }
-        if let Some(futex) = all.bare_futex(loan) {
-            let what = format!("{size} loan: p50 over an empty hand-off with nothing beside it");
-            bounds.push(Bound::at_most(what, ours.p50() / futex.p50(), OVER_FUTEX, "x"));
         }
     }
     let copy = all.ours(&Case { fill: Fill::Copy, ..loan.clone() });
@@ -127,7 +139,7 @@ fn slope(all: &All, base: &Case, sizes: &[usize]) -> Option<Bound> {
     Some(Bound::at_most(what, p50(large)? / p50(small)?, SLOPE, "x"))
 }
 
-fn rivals(all: &All, base: &Case) -> Vec<Bound> {
+fn rivals(all: &All, base: &Case, seed: u64) -> Vec<Bound> {
     let mut bounds = Vec::new();
     for (name, p50_limit, p99_limit) in RIVALS {
         let fills = [Fill::Loan, Fill::Copy].map(|fill| Case { fill, ..base.clone() });
@@ -141,8 +153,10 @@ fn rivals(all: &All, base: &Case) -> Vec<Bound> {
         let what = |percentile: &str| {
             format!("{} {}: {percentile} of {name} over ours", octets(base.size as u64), rival.case.fill.label())
         };
-        bounds.push(Bound::at_least(what("p50"), rival.p50() / ours.p50(), p50_limit));
-        bounds.extend(p99_limit.map(|limit| Bound::at_least(what("p99"), rival.p99() / ours.p99(), limit)));
+        let interval = |thousandths| ratio_interval(&rival.rounds, &ours.rounds, thousandths, seed);
+        bounds.push(Bound::at_least(what("p50"), rival.p50() / ours.p50(), p50_limit).within(interval(500)));
+        let of_tail = |limit| Bound::at_least(what("p99"), rival.p99() / ours.p99(), limit).within(interval(990));
+        bounds.extend(p99_limit.map(of_tail));
     }
     bounds
 }
@@ -222,8 +236,8 @@ mod tests {
     fn a_bound_holds_up_to_its_limit_and_not_beyond() {
         let base = Case::base(1 << 20, 1000);
         let futex = || series("floor.futex", What::Futex, base.clone(), &[2000, 2000]);
-        let holds = "1 MB loan: p50 over an empty hand-off, also beside a filler | holds".to_owned();
-        let broken = "1 MB loan: p50 over an empty hand-off, also beside a filler | DOES NOT HOLD".to_owned();
+        let holds = "1 MB loan: p50 over an empty hand-off beside a filler | holds".to_owned();
+        let broken = "1 MB loan: p50 over an empty hand-off beside a filler | DOES NOT HOLD".to_owned();
         let ours = |p50| series("viaduct", What::Bus, base.clone(), &[p50, p50]);
         assert!(verdicts(&All(vec![ours(3200), futex()]), true).contains(&holds));
         assert!(verdicts(&All(vec![ours(3201), futex()]), true).contains(&broken));

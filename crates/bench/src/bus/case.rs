@@ -226,8 +226,8 @@ fn variations(base: &Case, slow_rate_hz: u32) -> Vec<Case> {
     cases
 }
 
-/// Where an empty hand-off is measured: each placement and policy in which the bus and its rivals are, by itself (size 0)
-/// and with a filler beside it; in the base's place with a filler of each size.
+/// Where an empty hand-off is measured, beside a filler as loans have one and by itself as copies have none: each placement
+/// and policy in which the bus and its rivals are, and the base's place in turns with each size.
 pub(super) fn of_the_futex(sizes: &[usize], base_size: usize, rate_hz: u32) -> Vec<Case> {
     let places = [
         (Cores::Same, Policy::Fifo),
@@ -236,9 +236,10 @@ pub(super) fn of_the_futex(sizes: &[usize], base_size: usize, rate_hz: u32) -> V
         (Cores::Same, Policy::Other),
         (Cores::Free, Policy::Other),
     ];
-    let placed = |size| places.map(|(cores, policy)| Case { cores, policy, ..Case::base(size, rate_hz) });
-    let of_sizes = sizes.iter().filter(|size| **size != base_size).map(|size| Case::base(*size, rate_hz));
-    placed(0).into_iter().chain(placed(base_size)).chain(of_sizes).collect()
+    let placed = places.map(|(cores, policy)| Case { cores, policy, ..Case::base(base_size, rate_hz) });
+    let others = sizes.iter().filter(|size| **size != base_size).map(|size| Case::base(*size, rate_hz));
+    let both = |case: Case| [Fill::Loan, Fill::Copy].map(|fill| Case { fill, ..case.clone() });
+    placed.into_iter().chain(others).flat_map(both).collect()
 }
 
 /// Copies of each size on the publisher's core, one after the other.

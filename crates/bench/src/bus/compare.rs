@@ -51,13 +51,12 @@ fn block(all: &All, case: &Case, seed: u64) -> Vec<Vec<String>> {
             rows.extend(paper_mean(&case).map(|mean| paper_cells(&case, mean)));
         }
     }
+    let (loan, copy) = (case.clone(), Case { fill: Fill::Copy, ..case.clone() });
     let memcpy = all.memcpy(case.size).filter(|_| case.cores == Cores::Same);
-    rows.extend(
-        all.futex(case)
-            .into_iter()
-            .chain(memcpy)
-            .map(|floor| cells(&Case { fill: floor.case.fill, ..case.clone() }, floor, None, seed)),
-    );
+    let floors = [(all.futex(&loan), &loan), (all.bare_futex(&loan), &loan), (memcpy, &copy)];
+    for (floor, case) in floors {
+        rows.extend(floor.map(|floor| cells(case, floor, all.ours(case), seed)));
+    }
     rows
 }
 

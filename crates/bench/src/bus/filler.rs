@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::ops::DerefMut;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use super::writer::WARM_UP;
 use crate::error::BenchError;
-use crate::floor;
-use crate::sys::{Placement, ThreadUsage};
+use crate::floor::{self, Pace, WARM_UP};
+use crate::sys::{self, Placement, ThreadUsage};
 
 /// Fills one buffer at a time.
 pub(super) struct Filler<B> {
@@ -60,4 +60,31 @@ impl<B: DerefMut<Target = [u8]> + Send + 'static> Filler<B> {
 
 pub(super) fn fill(buffer: &mut [u8], content: &[u8]) {
     black_box(buffer).copy_from_slice(black_box(content));
+}
+
+/// Has one buffer filled again and again, and sleeps meanwhile: what a publisher does around its messages.
+pub(super) struct Filling {
+    filler: Filler<Vec<u8>>,
+    buffer: Vec<u8>,
+}
+
+impl Filling {
+    pub(super) fn start(octets: usize, placement: &Placement) -> Result<Self, BenchError> {
+        let content = vec![0x5A_u8; octets];
+        Ok(Self { buffer: content.clone(), filler: Filler::start(content, placement)? })
+    }
+}
+
+impl Pace for Filling {
+    fn wait(&mut self, tick: Duration) -> Result<Duration, BenchError> {
+        self.filler.give(std::mem::take(&mut self.buffer))?;
+        sys::sleep_until(tick);
+        let woke = sys::monotonic();
+        self.buffer = self.filler.take()?;
+        Ok(woke)
+    }
+
+    fn end(self) -> Result<(), BenchError> {
+        self.filler.finish().map(drop)
+    }
 }

@@ -66,7 +66,7 @@ impl Log {
     /// Touches both ends of a message, reads the clock, and notes what came of it.
     pub(super) fn take(&mut self, cloud: &PointCloud) {
         let message = black_box(&cloud.data[..]);
-        black_box(message.last());
+        black_box(message.last().copied());
         let (Some(header), Some(stamp)) = (Header::read(message), stamp_of(cloud)) else {
             return;
         };

@@ -3,12 +3,13 @@
 //!
 //! *loan*: the buffer is filled before the publisher's tick by a thread on another core, as a sensor's driver or its DMA does
 //! it, so only the hand-over counts; one row has the publisher fill it between tick and stamp, which drives kernel and
-//! program out of its core's caches. *copy*: the stamp comes first and the filling counts too. The publisher wakes by absolute deadlines; how late it woke, and the latency from the moment at which
-//! it should have, are rows of their own, so that a late publisher cannot hide a slow one.
+//! program out of its core's caches. *copy*: the stamp comes first and the filling counts too. The publisher wakes by
+//! absolute deadlines; how late it woke, and the latency from the moment at which it should have, are rows of their own, so
+//! that a late publisher cannot hide a slow one.
 //!
 //! One base case (loan, an executor thread on the publisher's core, real time, 1 MB, one subscriber) is varied in one thing
-//! at a time. Rows, rivals and floors are measured in rounds, each round in another random order, so that a busy minute of
-//! the machine hits all of them.
+//! at a time. Rows, rivals and floors are measured in rounds, so that a busy minute of the machine hits all of them. Each
+//! round has another random order, in which what is compared stands together.
 //!
 //! ```text
 //! case.rs      the conditions, and which of them are measured
@@ -40,7 +41,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use self::case::{Case, Fill, Measure, Mode};
-use self::filler::Filler;
+use self::filler::Filling;
 use self::load::Awake;
 use self::outcome::Outcome;
 use self::plan::{Job, Place, What};
@@ -48,7 +49,7 @@ use self::rivals::Rival;
 use self::series::{All, Series};
 use self::state::{Measured, Run};
 use crate::error::BenchError;
-use crate::floor;
+use crate::floor::{self, Asleep};
 use crate::machine::{COMMIT, Watch};
 use crate::paper::{self, FASTCYCLE_SIZES};
 use crate::progress::say;
@@ -302,23 +303,16 @@ fn outcome(job: &Job, samples: usize, place: &Place, rivals: &mut [Rival]) -> Re
     }
 }
 
-/// A case of a size has a filler beside it as our messages of that size have: also an empty hand-off takes longer where
-/// another core was woken before it.
+/// An empty hand-off, beside the same filler where our messages of the case have one: what wakes another core just before
+/// may cost the hand-off, too.
 fn futex(case: &Case, samples: usize, cores: &[usize]) -> Result<Outcome, BenchError> {
-    let content = || vec![0x5A_u8; case.size];
-    let filler = (case.size > 0).then(|| Filler::start(content(), &case.filler(cores))).transpose()?;
-    let mut buffer = Some(content());
-    let sleep = move |tick| {
-        let Some((filler, empty)) = filler.as_ref().zip(buffer.take()) else {
-            sys::sleep_until(tick);
-            return Ok(());
-        };
-        filler.give(empty)?;
-        sys::sleep_until(tick);
-        buffer = Some(filler.take()?);
-        Ok(())
+    let (waker, waiter) = (case.publisher(cores), case.subscriber(cores));
+    let hand_offs = if case.has_filler() {
+        let filling = Filling::start(case.size, &case.filler(cores))?;
+        floor::futex(samples, case.period(), &waker, &waiter, filling)?
+    } else {
+        floor::futex(samples, case.period(), &waker, &waiter, Asleep)?
     };
-    let hand_offs = floor::futex(samples, case.period(), &case.publisher(cores), &case.subscriber(cores), sleep)?;
     Ok(Outcome { latencies: hand_offs.latencies, lateness: hand_offs.lateness, ..Outcome::default() })
 }
 
@@ -360,7 +354,16 @@ fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
     if !sys::counts_allocations() {
         notes.push("allocations are not counted: this binary does not install the allocator that counts".to_owned());
     }
-    notes.push("ours/floor: medians; the floor is an empty futex hand-off in the same place, with messages of the same size filled on another core before it where ours are filled there (inline: none), of a copy a hot copy is added, of a round trip it is counted twice".to_owned());
+    notes.push(
+        "ours/floor: medians; the floor is an empty futex hand-off in the same place (inline: none), of a copy a hot copy is \
+         added, of a round trip it is counted twice; none where rate, load or subscribers differ from the floor's"
+            .to_owned(),
+    );
+    notes.push(
+        "floor.futex: the hand-off by itself, in turns with the rows of that size; floor.futex_filler: beside a thread on \
+         another core that fills a buffer of that size before each one, as messages that are lent are filled"
+            .to_owned(),
+    );
     notes.push(
         "ours/paper: means, FastCycle's; its machine was another one (i7-8700T), and it does not say when it stamps"
             .to_owned(),
@@ -429,7 +432,14 @@ mod tests {
             assert!(row.n == 0 || row.min.unwrap() > 0.0, "{row:?}");
             assert_eq!(row.cost.unwrap().copied, Some(0), "{row:?}");
         }
-        for part in ["viaduct.lateness", "viaduct.from_tick", "floor.futex", "floor.memcpy_hot", "floor.memcpy_cold"] {
+        for part in [
+            "viaduct.lateness",
+            "viaduct.from_tick",
+            "floor.futex",
+            "floor.futex_filler",
+            "floor.memcpy_hot",
+            "floor.memcpy_cold",
+        ] {
             assert!(report.rows.iter().any(|row| row.name == part && row.n > 0), "{part}");
         }
         let text = report.table();

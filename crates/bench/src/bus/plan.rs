@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::case::{self, Case, Cores, Mode, Policy};
+use super::case::{self, Case, Cores, Fill, Mode, Policy};
 use super::rivals::Rival;
-use super::writer::{WARM_UP, WARM_UP_PERIOD};
+use super::writer::WARM_UP_PERIOD;
 use super::{Options, series};
+use crate::floor::WARM_UP;
 use crate::random::Random;
 
 /// Starting and ending the threads of a case.
@@ -53,7 +54,8 @@ impl Job {
     fn new(what: What, case: Case, options: &Options) -> Self {
         let slow = case.rate_hz == options.slow_rate_hz;
         let samples = if slow { options.slow_samples } else { options.samples };
-        Self { name: what.name().to_owned(), what, case, samples, of_rival: None }
+        let name = if what == What::Futex && case.has_filler() { "floor.futex_filler" } else { what.name() };
+        Self { name: name.to_owned(), what, case, samples, of_rival: None }
     }
 
     /// Which case it is, in a state file.
@@ -68,6 +70,27 @@ impl Job {
     /// Messages of that round: as many in each, give or take one.
     pub(super) fn samples_of(&self, round: usize, rounds: usize) -> usize {
         self.samples * (round + 1) / rounds - self.samples * round / rounds
+    }
+
+    /// Whether the two differ only in who does it, by which threads, and how messages are filled.
+    fn is_beside(&self, other: &Self) -> bool {
+        // A copy by itself has no rate.
+        let paced = self.case.rate_hz.max(other.case.rate_hz);
+        let [one, other] = [self, other].map(|job| {
+            let rate_hz = if job.case.rate_hz == 0 { paced } else { job.case.rate_hz };
+            Case { mode: Mode::Thread, fill: Fill::Loan, rate_hz, ..job.case.clone() }
+        });
+        one == other
+    }
+
+    /// With which of our rows a bound is judged by this one: hand-offs with the loan, copies by themselves with the copy.
+    fn judged_with(&self) -> Option<Fill> {
+        match self.what {
+            What::Bus => (self.case.mode == Mode::Thread).then_some(self.case.fill),
+            What::Futex => Some(Fill::Loan),
+            What::MemcpyHot | What::MemcpyCold => Some(Fill::Copy),
+            What::Rival(_) => None,
+        }
     }
 
     /// How long so many messages take.
@@ -132,34 +155,41 @@ impl Place {
     }
 }
 
-/// The order of a round: another one in each, and the same ones with the same seed. Jobs that are compared with each other,
-/// because they differ in who does it and by which threads, come one after the other: a machine changes within seconds.
+/// The order of a round: another one in each, and the same ones with the same seed. A machine changes within seconds, so
+/// what is compared is near: all jobs of one case, whoever does it and however it is filled, and in it, one right after
+/// the other, our row and its floors.
 pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
     let mut random = Random::new(seed.wrapping_add(round as u64));
-    let compared = |one: &Job, other: &Job| {
-        // A copy by itself has no rate.
-        let paced = one.case.rate_hz.max(other.case.rate_hz);
-        let [one, other] = [one, other].map(|job| {
-            let rate_hz = if job.case.rate_hz == 0 { paced } else { job.case.rate_hz };
-            Case { mode: Mode::Thread, rate_hz, ..job.case.clone() }
+    let number = |job: &usize| &jobs[*job];
+    let mut groups = grouped(0..jobs.len(), |one, other| number(one).is_beside(number(other)));
+    random.shuffle(&mut groups);
+    let mut order = Vec::new();
+    for group in groups {
+        let mut units = grouped(group, |one, other| {
+            let fill = number(one).judged_with();
+            one == other || fill.is_some() && fill == number(other).judged_with()
         });
-        one == other
-    };
+        random.shuffle(&mut units);
+        units.iter_mut().for_each(|unit| random.shuffle(unit));
+        order.extend(units.concat());
+    }
+    order
+}
+
+/// The items in groups of those that belong to the first of their group.
+fn grouped(items: impl IntoIterator<Item = usize>, together: impl Fn(&usize, &usize) -> bool) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
-    for (number, job) in jobs.iter().enumerate() {
-        match groups.iter_mut().find(|group| compared(job, &jobs[group[0]])) {
-            Some(group) => group.push(number),
-            None => groups.push(vec![number]),
+    for item in items {
+        match groups.iter_mut().find(|group| together(&group[0], &item)) {
+            Some(group) => group.push(item),
+            None => groups.push(vec![item]),
         }
     }
-    random.shuffle(&mut groups);
-    groups.iter_mut().for_each(|group| random.shuffle(group));
-    groups.concat()
+    groups
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::case::{Fill, Measure};
     use super::*;
 
     #[test]
@@ -175,27 +205,34 @@ mod tests {
     }
 
     #[test]
-    fn each_round_has_every_job_once_and_what_is_compared_side_by_side() {
+    fn each_round_has_every_job_once_and_a_row_beside_its_floors() {
         let options = Options { sizes: vec![64, 128], base_size: 128, ..Options::default() };
-        let jobs = jobs(&options, &Place { cores: vec![0, 1], real_time: true }, &[]);
-        let (first, second) = (order(&jobs, 7, 0), order(&jobs, 7, 1));
-        assert_ne!(first, second);
-        for order in [first, second] {
+        let mut jobs = jobs(&options, &Place { cores: vec![0, 1], real_time: true }, &[]);
+        let base = Case::base(128, 1000);
+        jobs.extend((0..9).map(|rival| Job::new(What::Rival(rival), base.clone(), &options)));
+        assert_ne!(order(&jobs, 7, 0), order(&jobs, 7, 1));
+        for round in 0..9 {
+            let order = order(&jobs, 7, round);
             let mut sorted = order.clone();
             sorted.sort_unstable();
             assert_eq!(sorted, (0..jobs.len()).collect::<Vec<_>>());
-            let place = |what| {
-                let job = |number: &usize| jobs[*number].what == what && jobs[*number].case == Case::base(64, 1000);
-                order.iter().position(job).unwrap()
+            let copy = Case { fill: Fill::Copy, ..base.clone() };
+            let side_by_side = |cases: &[(What, &Case)]| {
+                let at = |(what, case): &(What, &Case)| {
+                    let same = |job: &usize| {
+                        let Job { what: who, case: its, .. } = &jobs[*job];
+                        let case = Case { rate_hz: its.rate_hz, mode: its.mode, ..(*case).clone() };
+                        let ours = *who != What::Bus || its.mode == Mode::Thread && its.rate_hz == 1000;
+                        who == what && *its == case && ours
+                    };
+                    order.iter().position(same).unwrap()
+                };
+                let mut places: Vec<usize> = cases.iter().map(at).collect();
+                places.sort_unstable();
+                places.last().unwrap() - places[0] == cases.len() - 1
             };
-            assert_eq!(place(What::Bus).abs_diff(place(What::Futex)), 1);
-            let copies: Vec<usize> = (0..order.len())
-                .filter(|at| {
-                    let Case { measure, fill, size, .. } = jobs[order[*at]].case;
-                    (measure, fill, size) == (Measure::OneWay, Fill::Copy, 64)
-                })
-                .collect();
-            assert!(copies.len() == 3 && copies[2] - copies[0] == 2, "{copies:?}");
+            assert!(side_by_side(&[(What::Bus, &base), (What::Futex, &base), (What::Futex, &copy)]));
+            assert!(side_by_side(&[(What::Bus, &copy), (What::MemcpyHot, &copy), (What::MemcpyCold, &copy)]));
         }
     }
 

@@ -25,7 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Cores, Fill, Measure, Mode, Policy};
 use super::outcome::{Counts, Outcome, SummaryUs};
-use super::writer::{WARM_UP, WARM_UP_PERIOD};
+use super::writer::WARM_UP_PERIOD;
+use crate::floor::WARM_UP;
 use crate::sys;
 
 /// How long a program may take until it has said who it is: some start a server of their own.

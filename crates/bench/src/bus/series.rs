@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::case::Case;
+use super::case::{Case, Fill, Load};
 use super::outcome::{Counts, Outcome, SummaryUs};
 use super::plan::{Job, What};
 use crate::report::{Beside, Cost, Row};
@@ -102,23 +102,18 @@ impl All {
         self.find(What::Bus, case)
     }
 
-    /// The empty hand-off in the same place, with a filler beside it where the case has one.
+    /// The empty hand-off in the same place, beside a filler where the case has one. None stands for a case of another rate,
+    /// under load or with several subscribers: it would be no floor of it.
     pub(super) fn futex(&self, case: &Case) -> Option<&Series> {
-        let size = if case.has_filler() { case.size } else { 0 };
-        self.hand_off(case, size).or_else(|| self.bare_futex(case))
+        let fill = if case.has_filler() { Fill::Loan } else { Fill::Copy };
+        let floor = Case { cores: case.cores, policy: case.policy, fill, ..Case::base(case.size, case.rate_hz) };
+        let plain = case.load == Load::None && case.subscribers == 1;
+        self.find(What::Futex, &floor).filter(|_| plain)
     }
 
-    /// The empty hand-off in the same place, and nothing beside it.
+    /// The empty hand-off in the same place, by itself.
     pub(super) fn bare_futex(&self, case: &Case) -> Option<&Series> {
-        self.hand_off(case, 0)
-    }
-
-    fn hand_off(&self, case: &Case, size: usize) -> Option<&Series> {
-        let same = |series: &&Series| {
-            let Case { cores, policy, .. } = series.case;
-            series.what == What::Futex && (cores, policy, series.case.size) == (case.cores, case.policy, size)
-        };
-        self.0.iter().find(same)
+        self.futex(&Case { fill: Fill::Copy, ..case.clone() })
     }
 
     /// Copies of that size within the caches.

@@ -10,11 +10,9 @@ use super::case::{Case, Fill};
 use super::filler::{Filler, fill};
 use super::message::{HEADER_OCTETS, Header, room, stamp};
 use crate::error::BenchError;
-use crate::floor::{self, nanos};
+use crate::floor::{self, WARM_UP, nanos};
 use crate::sys::{self, ThreadUsage};
 
-/// Messages before the first that counts: the pool gets its memory, the caches their content.
-pub(super) const WARM_UP: usize = 20;
 /// Time from one message of the warm-up to the next.
 pub(super) const WARM_UP_PERIOD: Duration = Duration::from_millis(1);
 

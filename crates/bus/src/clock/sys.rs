@@ -1,5 +1,5 @@
-//! The kernel's monotonic clock as it counts itself: the standard library's reading is one that only itself can tell from
-//! another, and a deadline that the kernel waits for is a number of this clock.
+//! The kernel's monotonic clock in its own numbers, so that the kernel can wait for a deadline. The standard library's
+//! `Instant` hides them.
 
 #![expect(unsafe_code, reason = "clock_gettime")]
 

@@ -40,7 +40,7 @@ fn futex_wake(word: &AtomicU32, threads: i32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, threads) };
 }
 
-/// A moment for the kernel, which counts on the same clock.
+/// A moment of the system's clock for the kernel, which counts on the same one.
 fn timespec(moment: Mono) -> libc::timespec {
     libc::timespec {
         tv_sec: libc::time_t::try_from(moment.0.as_secs()).unwrap_or(libc::time_t::MAX),

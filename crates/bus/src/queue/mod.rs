@@ -7,6 +7,7 @@
 
 mod sys;
 
+use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::prefetch::Lines;
@@ -83,7 +84,7 @@ impl<T> Queue<T> {
     }
 }
 
-/// Places that go around. All of their memory is written when it is made, so that no page of it is missing later.
+/// Places that go around. Each is written when it is made, so that no page of them is missing later.
 struct Ring<T> {
     places: Box<[Option<T>]>,
     oldest: usize,
@@ -91,8 +92,13 @@ struct Ring<T> {
 }
 
 impl<T> Ring<T> {
+    /// A place that is written touches its page where it is no longer than one.
+    const SHORT: () = assert!(size_of::<Option<T>>() <= 4096);
+
     fn new(capacity: usize) -> Self {
-        Self { places: (0..capacity).map(|_| None).collect(), oldest: 0, length: 0 }
+        let () = Self::SHORT;
+        // Where `None` is all zeros, the memory could come unwritten: the compiler must not see that it is.
+        Self { places: (0..capacity).map(|_| black_box(None)).collect(), oldest: 0, length: 0 }
     }
 
     fn is_full(&self) -> bool {
