@@ -13,8 +13,8 @@ use crate::prefetch::Lines;
 use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
-/// What all readers of one message share: its body as a value, as octets, or both. What a message
-/// touches until it is read comes first.
+/// What all readers of one message share: its body as a value, as octets, or both. What a message touches until it is read
+/// comes first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Body {

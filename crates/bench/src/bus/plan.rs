@@ -160,14 +160,14 @@ impl Place {
 /// the other, our row and its floors.
 pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
     let mut random = Random::new(seed.wrapping_add(round as u64));
-    let number = |job: &usize| &jobs[*job];
-    let mut groups = grouped(0..jobs.len(), |one, other| number(one).is_beside(number(other)));
+    let job = |number: &usize| &jobs[*number];
+    let mut groups = grouped(0..jobs.len(), |one, other| job(one).is_beside(job(other)));
     random.shuffle(&mut groups);
     let mut order = Vec::new();
     for group in groups {
         let mut units = grouped(group, |one, other| {
-            let fill = number(one).judged_with();
-            one == other || fill.is_some() && fill == number(other).judged_with()
+            let fill = job(one).judged_with();
+            fill.is_some() && fill == job(other).judged_with()
         });
         random.shuffle(&mut units);
         units.iter_mut().for_each(|unit| random.shuffle(unit));
