@@ -262,7 +262,7 @@ impl UntypedPublisher {
 
     /// What the next message says of itself.
     #[inline]
-    fn heading<'a>(&'a self, cause: Cause<'a>) -> Heading<'a> {
+    fn heading<'a>(&'a self, cause: Cause<'a>, sequence: u64) -> Heading<'a> {
         let now = self.bus.clock.now();
         Heading {
             topic: &self.topic.name,
@@ -270,7 +270,7 @@ impl UntypedPublisher {
             cause,
             stamp: HopStamp { hop: self.hop, at: now.tai },
             published: now.mono,
-            sequence: self.topic.next_sequence(),
+            sequence,
             expires: self.end.expires(now),
         }
     }
@@ -278,9 +278,11 @@ impl UntypedPublisher {
     /// Makes a message and pushes it to every subscriber; those that have no room and must not miss it come with it.
     #[inline]
     fn push(&self, cause: Cause<'_>, body: impl FnOnce(Heading<'_>) -> BodyRef) -> (BodyRef, Vec<End>) {
+        // Counted before the readers are listed: who had joined when it was counted gets it.
+        let sequence = self.topic.next_sequence();
         let readers = self.topic.readers();
         readers.prefetch();
-        let body = body(self.heading(cause));
+        let body = body(self.heading(cause, sequence));
         let full = self.push_to(&readers, &body);
         (body, full)
     }
