@@ -21,9 +21,11 @@ pub mod facilities;
 pub mod geonet;
 pub mod limits;
 mod receive;
+mod request;
 mod station;
 
 pub use counters::Counters;
 pub use drop_reason::DropReason;
 pub use receive::{BeaconReceived, Frame, Received, Security, decode_frame};
-pub use station::{Ego, Event, SendError, SendRequest, Station, StationSettings};
+pub use request::{Destination, Repetition, SendRequest};
+pub use station::{Ego, Event, SendError, Station, StationSettings};

@@ -10,10 +10,9 @@ use viaduct_etsi::pdu_header;
 use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position, Tai};
 
 use crate::{
-    Counters, DropReason, Frame, Received,
+    Counters, Destination, DropReason, Frame, Received, SendRequest,
     access::{ETHERTYPE_GEONETWORKING, EthernetHeader, MacAddress},
     btp,
-    facilities::MessageKind,
     geonet::{
         self, GnAddress, LongPositionVector,
         mib::{ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER},
@@ -50,15 +49,6 @@ pub struct Ego {
     pub heading: Option<Degrees>,
 }
 
-/// A message to send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SendRequest {
-    /// Which message it is; decides BTP port and traffic class.
-    pub kind: MessageKind,
-    /// The message in UPER.
-    pub payload: Bytes,
-}
-
 /// Why a message was not sent. The caller is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
@@ -79,6 +69,9 @@ pub enum SendError {
         /// Octets of the payload.
         octets: usize,
     },
+    /// Multi-hop packets and repetition are not there yet.
+    #[error("only single-hop broadcasts without repetition are sent")]
+    Unsupported,
     /// Nobody has taken the frames before this one.
     #[error("{TRANSMITS_MAX} frames wait to be transmitted")]
     QueueFull,
@@ -158,11 +151,14 @@ impl Station {
     pub fn send(&mut self, now: Now, request: &SendRequest) -> Result<(), SendError> {
         let source = self.source().ok_or(SendError::NoPosition)?;
         let length = payload_length(request)?;
+        if request.destination != Destination::SingleHop || request.repetition.is_some() {
+            return Err(SendError::Unsupported);
+        }
         if self.transmits.len() >= TRANSMITS_MAX {
             return Err(SendError::QueueFull);
         }
         let mut frame = self.begin_frame();
-        let asked = (request.kind.traffic_class(), request.kind.lifetime());
+        let asked = (request.traffic_class, request.lifetime);
         geonet::write_shb(&source, asked, self.settings.mobile, length, &mut frame);
         btp::write_btp_b(request.kind.btp_port(), &mut frame);
         frame.extend_from_slice(&request.payload);

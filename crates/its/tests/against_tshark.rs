@@ -139,7 +139,7 @@ fn station() -> Station {
 
 fn framed(payload: Vec<u8>) -> Vec<u8> {
     let mut station = station();
-    station.send(now(), &SendRequest { kind: MessageKind::Cam, payload: Bytes::from(payload) }).unwrap();
+    station.send(now(), &SendRequest::single_hop(MessageKind::Cam, Bytes::from(payload))).unwrap();
     station.poll_transmit().unwrap()
 }
 

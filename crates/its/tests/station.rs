@@ -39,7 +39,7 @@ fn ego(now: Now) -> Ego {
 fn cam_request(now: Now) -> SendRequest {
     let input = cam::CamInput { position: Some(ego(now).position), ..cam::CamInput::new(7, now.tai) };
     let payload = Message::Cam(Box::new(cam::build(&input))).encode().unwrap();
-    SendRequest { kind: MessageKind::Cam, payload: Bytes::from(payload) }
+    SendRequest::single_hop(MessageKind::Cam, Bytes::from(payload))
 }
 
 #[test]
@@ -120,11 +120,11 @@ fn what_cannot_be_sent_is_refused() {
     sender.set_ego(now, ego(now));
     let wrong = SendRequest { kind: MessageKind::Cpm, ..request.clone() };
     assert_eq!(sender.send(now, &wrong), Err(SendError::WrongMessage { expected: "cpm", found: Some(2) }));
-    let empty = SendRequest { kind: MessageKind::Cpm, payload: Bytes::new() };
+    let empty = SendRequest::single_hop(MessageKind::Cpm, Bytes::new());
     assert_eq!(sender.send(now, &empty), Err(SendError::WrongMessage { expected: "cpm", found: None }));
     let mut long = request.payload.to_vec();
     long.resize(PAYLOAD_OCTETS_MAX + 1, 0);
-    let too_long = SendRequest { kind: MessageKind::Cam, payload: Bytes::from(long) };
+    let too_long = SendRequest::single_hop(MessageKind::Cam, Bytes::from(long));
     assert_eq!(sender.send(now, &too_long), Err(SendError::TooLong { octets: PAYLOAD_OCTETS_MAX + 1 }));
     for _ in 0..TRANSMITS_MAX {
         sender.send(now, &request).unwrap();

@@ -233,7 +233,7 @@ impl OnBoardUnit {
         let Ok(payload) = cam::encode(&message) else {
             return false;
         };
-        let request = SendRequest { kind: MessageKind::Cam, payload: Bytes::from(payload) };
+        let request = SendRequest::single_hop(MessageKind::Cam, Bytes::from(payload));
         self.station.send(now, &request).is_ok()
     }
 

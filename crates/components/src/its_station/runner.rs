@@ -241,7 +241,7 @@ impl Runner {
         let kind = message_kind(request.r#type())?;
         let payload = request.payload.clone();
         let summary = Message::decode(kind, &payload).ok()?.summary(now.tai);
-        self.machine.send(now, &SendRequest { kind, payload: payload.clone() }).ok()?;
+        self.machine.send(now, &SendRequest::single_hop(kind, payload.clone())).ok()?;
         let message = message::sent_or_received(Direction::Sent, kind, &summary, payload, (now.tai, 0));
         Some((kind, V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..message }))
     }

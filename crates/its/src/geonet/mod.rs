@@ -4,6 +4,7 @@
 //! (GUC, GAC, GBC, TSB, LS) and secured packets are recognised, not processed.
 
 mod address;
+mod area;
 mod basic_header;
 mod beacon;
 mod common_header;
@@ -15,6 +16,7 @@ mod shb;
 mod traffic_class;
 
 pub use address::GnAddress;
+pub use area::{Area, Shape};
 pub use basic_header::{BasicHeader, BasicNextHeader};
 pub use beacon::write_beacon;
 pub use common_header::{CommonHeader, CommonNextHeader, HeaderType};

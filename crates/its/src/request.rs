@@ -1,0 +1,66 @@
+//! What a station is asked to send.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::{
+    facilities::MessageKind,
+    geonet::{Area, GnAddress, Lifetime, TrafficClass},
+};
+
+/// A message to send (BTP-Data.request and GN-DATA.request in one; EN 302 636-5-1, annex A, and EN 302 636-4-1, annex J).
+#[derive(Clone, Debug, PartialEq)]
+pub struct SendRequest {
+    /// Which message it is; decides the BTP port.
+    pub kind: MessageKind,
+    /// The message in UPER.
+    pub payload: Bytes,
+    /// Who it is for.
+    pub destination: Destination,
+    /// Traffic class.
+    pub traffic_class: TrafficClass,
+    /// How long its packet may travel.
+    pub lifetime: Lifetime,
+    /// Sends the same packet again and again, where it is asked for.
+    pub repetition: Option<Repetition>,
+}
+
+/// Who a message is for; decides the packet transport.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Destination {
+    /// Everybody in reach (SHB).
+    SingleHop,
+    /// Everybody within a number of hops (TSB), 1 to 255.
+    Hops(u8),
+    /// Every station in the area (GBC).
+    Area(Area),
+    /// Any one station in the area (GAC).
+    AnyIn(Area),
+    /// One station (GUC).
+    Station(GnAddress),
+}
+
+/// Repetition of a packet (EN 302 636-4-1, annex J.4: repetition interval, maximum repetition time).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repetition {
+    /// Time from one packet to the next.
+    pub interval: Duration,
+    /// How long it goes on.
+    pub duration: Duration,
+}
+
+impl SendRequest {
+    /// A single-hop broadcast with the traffic class and lifetime that the message's facility asks for.
+    #[must_use]
+    pub const fn single_hop(kind: MessageKind, payload: Bytes) -> Self {
+        Self {
+            kind,
+            payload,
+            destination: Destination::SingleHop,
+            traffic_class: kind.traffic_class(),
+            lifetime: kind.lifetime(),
+            repetition: None,
+        }
+    }
+}
