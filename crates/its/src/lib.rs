@@ -5,6 +5,7 @@
 //! | [`access`] | EN 302 663 (here: Ethernet II frames) |
 //! | [`geonet`] | EN 302 636-4-1 V1.4.1 |
 //! | [`btp`] | EN 302 636-5-1 V2.2.1, ports of TS 103 248 |
+//! | [`dcc`] | TS 102 687 V1.2.1 |
 //! | [`facilities`] | EN 302 637-2 (CAM), TS 103 324 (CPM) |
 //!
 //! [`Station`] is the machine of a station: frames, commands and time go in; frames, events and a deadline come out.
@@ -16,6 +17,7 @@
 pub mod access;
 pub mod btp;
 mod counters;
+pub mod dcc;
 mod drop_reason;
 pub mod facilities;
 pub mod geonet;

@@ -11,8 +11,14 @@ pub const TRANSMITS_MAX: usize = 32;
 /// Events that wait to be taken from a station. A frame adds one.
 pub const EVENTS_MAX: usize = 64;
 
+/// Frames that wait for the channel in one DCC profile.
+pub const DCC_QUEUE_FRAMES_MAX: usize = 32;
+/// Octets of these frames.
+pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
+
 const _: () = assert!(
     access::HEADER_OCTETS + geonet::mib::ITS_GN_MAX_GEO_NETWORKING_HEADER_SIZE + geonet::mib::ITS_GN_MAX_SDU_SIZE
         <= FRAME_OCTETS_MAX,
     "what a station sends fits what a station receives"
 );
+const _: () = assert!(FRAME_OCTETS_MAX <= DCC_QUEUE_OCTETS_MAX, "what a station sends can wait for the channel");

@@ -3,13 +3,18 @@
 //! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and
 //! [`cam::build`] makes a message from them.
 
+pub mod ca_service;
 pub mod cam;
 pub mod cpm;
+mod motion;
 mod scale;
+mod schedule;
+mod vehicle_state;
 
 use viaduct_etsi::{UperError, cam_en302637_2_v141, cpm_ts103324_v211, pdu_header};
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
 
+pub use self::vehicle_state::{STATE_AGE_MAX, VehicleState};
 use crate::{
     DropReason,
     btp::ports,
