@@ -20,9 +20,14 @@ pub mod cam_en302637_2_v141;
 pub mod cpm_ts103324_v211;
 mod error;
 mod header;
+pub mod ivim_ts103301_v221;
 mod json;
 pub mod limits;
+pub mod mapem_ts103301_v221;
 mod sizes;
+pub mod spatem_ts103301_v221;
+pub mod srem_ts103301_v221;
+pub mod ssem_ts103301_v221;
 mod uper;
 
 pub use error::{JsonError, JsonProblem, UperError};
