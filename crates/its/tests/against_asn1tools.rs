@@ -105,7 +105,7 @@ type Answer = Result<(Value, Vec<u8>), String>;
 /// What the oracle makes of each message; `None`, with the reason printed, where it cannot be asked.
 fn ask(messages: &[(MessageKind, &[u8])]) -> Option<Vec<Answer>> {
     let modules = capture::data("asn1")?;
-    let python = oracle::python()?;
+    let python = oracle::python("asn1tools")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/decode_with_asn1tools.py");
     let mut oracle = Command::new(python)
         .arg(script)

@@ -1,9 +1,11 @@
-//! Random valid messages: asn1tools draws values over ETSI's modules and encodes them; we read the same values from the
-//! octets, write the same octets from the values, and the same octets from what we read.
+//! Random valid messages: another codec draws values over ETSI's modules and encodes them; we read the same values from the
+//! octets and from their JSON form, and write the same octets.
 //!
-//! The walk over the modules is the oracle's (`oracle/random_messages.py`), so the messages have what the standard allows
-//! whether or not our types have it: every alternative and extension addition, ends of ranges, values outside the roots of
-//! extensible ones. It needs a Python that has asn1tools (see `oracle::python`).
+//! The walk over the modules is the oracle's, so the messages have what the standard allows whether or not our types have
+//! it: every alternative and extension addition, ends of ranges, values outside the roots of extensible ones. The oracle is
+//! asn1tools over ETSI's own modules (`oracle/random_messages.py`) where they are in the data folder, and pycrate with the
+//! modules that it has itself (`oracle/random_infrastructure.py`) for the messages of infrastructure. Both need a Python
+//! (see `oracle::python`).
 
 #![allow(
     clippy::unwrap_used,
@@ -32,7 +34,14 @@ const SEED: &str = "20231";
 
 #[test]
 fn random_cpms_agree() {
-    compare(MessageKind::Cpm);
+    compare(MessageKind::Cpm, draw(MessageKind::Cpm));
+}
+
+#[test]
+fn random_messages_of_infrastructure_agree() {
+    for kind in [MessageKind::Ivim, MessageKind::Mapem, MessageKind::Spatem, MessageKind::Srem, MessageKind::Ssem] {
+        compare(kind, draw_infrastructure(kind));
+    }
 }
 
 /// A message as the oracle drew it.
@@ -43,8 +52,8 @@ struct Drawn {
     json: Value,
 }
 
-fn compare(kind: MessageKind) {
-    let Some(mut oracle) = draw(kind) else { return };
+fn compare(kind: MessageKind, oracle: Option<Child>) {
+    let Some(mut oracle) = oracle else { return };
     let (mut messages, mut beyond, mut octets) = (0, 0, 0);
     for line in BufReader::new(oracle.stdout.take().unwrap()).lines() {
         let drawn = parse(&line.unwrap());
@@ -70,13 +79,24 @@ fn count() -> usize {
     std::env::var("VIADUCT_RANDOM_MESSAGES").map_or(MESSAGES, |count| count.parse().unwrap())
 }
 
-/// Starts the oracle; `None`, with the reason printed, where it cannot be asked.
+/// asn1tools draws over ETSI's modules; `None`, with the reason printed, where it cannot be asked.
 fn draw(kind: MessageKind) -> Option<Child> {
     let modules = capture::data("asn1")?;
-    let mut command = Command::new(oracle::python()?);
-    command.arg(oracle::script("random_messages.py")).arg(modules);
-    command.args([kind.label(), &count().to_string(), SEED]);
-    Some(command.stdout(Stdio::piped()).spawn().unwrap())
+    let mut command = Command::new(oracle::python("asn1tools")?);
+    command.arg(oracle::script("random_messages.py")).arg(modules).args([kind.label(), &count().to_string()]);
+    Some(start(command))
+}
+
+/// pycrate draws over its own modules; `None`, with the reason printed, where it cannot be asked.
+fn draw_infrastructure(kind: MessageKind) -> Option<Child> {
+    let mut command = Command::new(oracle::python("pycrate_asn1dir")?);
+    let count = count() / 10;
+    command.arg(oracle::script("random_infrastructure.py")).args([kind.label(), &count.to_string()]);
+    Some(start(command))
+}
+
+fn start(mut command: Command) -> Child {
+    command.arg(SEED).stdout(Stdio::piped()).spawn().unwrap()
 }
 
 fn parse(line: &str) -> Drawn {

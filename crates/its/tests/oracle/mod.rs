@@ -7,17 +7,17 @@ use std::{
 
 use crate::capture;
 
-/// A Python that has asn1tools: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository, made by
-/// `python3 -m venv .cache/venv && .cache/venv/bin/pip install asn1tools==0.169.0`. `None`, with the reason printed, where
-/// there is none.
-pub(crate) fn python() -> Option<PathBuf> {
+/// A Python that has this module: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository, made by
+/// `python3 -m venv .cache/venv && .cache/venv/bin/pip install asn1tools==0.169.0 pycrate==0.8.1`. `None`, with the reason
+/// printed, where there is none.
+pub(crate) fn python(module: &str) -> Option<PathBuf> {
     let python = std::env::var_os("VIADUCT_PYTHON")
         .map_or_else(|| capture::repository().join(".cache/venv/bin/python"), PathBuf::from);
-    let has_asn1tools = Command::new(&python).args(["-c", "import asn1tools"]).stderr(Stdio::null()).status();
-    if has_asn1tools.is_ok_and(|status| status.success()) {
+    let has_module = Command::new(&python).args(["-c", &format!("import {module}")]).stderr(Stdio::null()).status();
+    if has_module.is_ok_and(|status| status.success()) {
         return Some(python);
     }
-    capture::skipped("no Python with asn1tools (VIADUCT_PYTHON, or .cache/venv/bin/python)");
+    capture::skipped(&format!("no Python with {module} (VIADUCT_PYTHON, or .cache/venv/bin/python)"));
     None
 }
 
