@@ -33,6 +33,11 @@ const BEYOND_PER_MILLE_MAX: usize = 60;
 const SEED: &str = "20231";
 
 #[test]
+fn random_cams_agree() {
+    compare(MessageKind::Cam, draw(MessageKind::Cam));
+}
+
+#[test]
 fn random_cpms_agree() {
     compare(MessageKind::Cpm, draw(MessageKind::Cpm));
 }

@@ -40,7 +40,7 @@ pub(crate) const fn message_kind(kind: MessageType) -> Option<MessageKind> {
 
 const fn edition(kind: MessageKind) -> Edition {
     match kind {
-        MessageKind::Cam => Edition::CamEn3026372V141,
+        MessageKind::Cam => Edition::CamTs103900V231,
         MessageKind::Cpm => Edition::CpmTs103324V211,
         MessageKind::Ivim => Edition::IvimTs103301V221,
         MessageKind::Mapem => Edition::MapemTs103301V221,

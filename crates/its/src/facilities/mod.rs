@@ -9,7 +9,7 @@ mod infrastructure;
 mod minute_of_year;
 mod scale;
 
-use viaduct_etsi::{UperError, cam_en302637_2_v141, cpm_ts103324_v211, pdu_header};
+use viaduct_etsi::{UperError, cam_ts103900_v231, cpm_ts103324_v211, pdu_header};
 use viaduct_etsi::{
     ivim_ts103301_v221, mapem_ts103301_v221, spatem_ts103301_v221, srem_ts103301_v221, ssem_ts103301_v221,
 };
@@ -24,7 +24,7 @@ use crate::{
 /// A message that is decoded and sent, in the one edition of it that there is a decoder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageKind {
-    /// Cooperative awareness, EN 302 637-2 V1.4.1.
+    /// Cooperative awareness, TS 103 900 V2.3.1; one of release 1 (EN 302 637-2) too.
     Cam,
     /// Collective perception, TS 103 324 V2.1.1.
     Cpm,
@@ -68,7 +68,7 @@ impl MessageKind {
     #[must_use]
     pub const fn edition(self) -> &'static str {
         match self {
-            Self::Cam => cam_en302637_2_v141::EDITION,
+            Self::Cam => cam_ts103900_v231::EDITION,
             Self::Cpm => cpm_ts103324_v211::EDITION,
             Self::Ivim => ivim_ts103301_v221::EDITION,
             Self::Mapem => mapem_ts103301_v221::EDITION,
@@ -82,7 +82,7 @@ impl MessageKind {
     #[must_use]
     pub const fn message_id(self) -> u8 {
         match self {
-            Self::Cam => cam_en302637_2_v141::MESSAGE_ID,
+            Self::Cam => cam_ts103900_v231::MESSAGE_ID,
             Self::Cpm => cpm_ts103324_v211::MESSAGE_ID,
             Self::Ivim => ivim_ts103301_v221::MESSAGE_ID,
             Self::Mapem => mapem_ts103301_v221::MESSAGE_ID,
@@ -96,7 +96,7 @@ impl MessageKind {
     #[must_use]
     pub const fn protocol_version(self) -> u8 {
         match self {
-            Self::Cam => cam_en302637_2_v141::PROTOCOL_VERSION,
+            Self::Cam => cam_ts103900_v231::PROTOCOL_VERSION,
             Self::Cpm => cpm_ts103324_v211::PROTOCOL_VERSION,
             Self::Ivim => ivim_ts103301_v221::PROTOCOL_VERSION,
             Self::Mapem => mapem_ts103301_v221::PROTOCOL_VERSION,
@@ -167,7 +167,7 @@ pub(crate) fn kind_of(btp_port: u16, payload: &[u8]) -> Result<MessageKind, Drop
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Cooperative awareness.
-    Cam(Box<cam_en302637_2_v141::Cam>),
+    Cam(Box<cam_ts103900_v231::Cam>),
     /// Collective perception.
     Cpm(Box<cpm_ts103324_v211::Cpm>),
     /// Infrastructure to vehicle information.
@@ -189,7 +189,7 @@ impl Message {
     /// Octets that are not just one message of that kind.
     pub fn decode(kind: MessageKind, octets: &[u8]) -> Result<Self, UperError> {
         Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::decode(octets)?)),
+            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::decode(octets)?)),
             MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::decode(octets)?)),
             MessageKind::Ivim => Self::Ivim(Box::new(ivim_ts103301_v221::decode(octets)?)),
             MessageKind::Mapem => Self::Mapem(Box::new(mapem_ts103301_v221::decode(octets)?)),
@@ -205,7 +205,7 @@ impl Message {
     /// What is wrong with the text, and where.
     pub fn from_json(kind: MessageKind, text: &[u8]) -> Result<Self, viaduct_etsi::JsonError> {
         Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::from_json(text)?)),
+            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::from_json(text)?)),
             MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::from_json(text)?)),
             MessageKind::Ivim => Self::Ivim(Box::new(ivim_ts103301_v221::from_json(text)?)),
             MessageKind::Mapem => Self::Mapem(Box::new(mapem_ts103301_v221::from_json(text)?)),
@@ -221,7 +221,7 @@ impl Message {
     /// A value outside its range.
     pub fn encode(&self) -> Result<Vec<u8>, UperError> {
         match self {
-            Self::Cam(cam) => cam_en302637_2_v141::encode(cam),
+            Self::Cam(cam) => cam_ts103900_v231::encode(cam),
             Self::Cpm(cpm) => cpm_ts103324_v211::encode(cpm),
             Self::Ivim(ivim) => ivim_ts103301_v221::encode(ivim),
             Self::Mapem(mapem) => mapem_ts103301_v221::encode(mapem),
@@ -234,7 +234,7 @@ impl Message {
     /// Appends the JSON form (ASN.1 names, raw ETSI integers) to `out`.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Cam(cam) => cam_en302637_2_v141::write_json(cam, out),
+            Self::Cam(cam) => cam_ts103900_v231::write_json(cam, out),
             Self::Cpm(cpm) => cpm_ts103324_v211::write_json(cpm, out),
             Self::Ivim(ivim) => ivim_ts103301_v221::write_json(ivim, out),
             Self::Mapem(mapem) => mapem_ts103301_v221::write_json(mapem, out),
