@@ -15,6 +15,10 @@ pub const EVENTS_MAX: usize = 64;
 pub const DCC_QUEUE_FRAMES_MAX: usize = 32;
 /// Octets of these frames.
 pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
+/// Objects that the local dynamic map knows.
+pub const LDM_OBJECTS_MAX: usize = 4096;
+/// Changes of the map that wait to be taken.
+pub const LDM_EVENTS_MAX: usize = 1024;
 
 const _: () = assert!(
     access::HEADER_OCTETS + geonet::mib::ITS_GN_MAX_GEO_NETWORKING_HEADER_SIZE + geonet::mib::ITS_GN_MAX_SDU_SIZE
