@@ -220,6 +220,6 @@ impl LocalDynamicMap {
         let Some((area, position)) = self.area.zip(object.position) else {
             return false;
         };
-        !query::contains(&area, position)
+        !area.contains(position)
     }
 }

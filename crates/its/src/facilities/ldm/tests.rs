@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use viaduct_units::{Degrees, Metres, Position, TimestampIts};
+use viaduct_units::{Metres, Position, TimestampIts};
 
 use super::*;
 use crate::{facilities::MessageKind, geonet::Shape};
@@ -130,23 +130,6 @@ fn a_query_asks_by_kind_station_area_and_time() {
     assert_eq!(found(&ldm, &Query { area: Some(circle(100.0)), ..all.clone() }), [1, 2, 9]);
     assert_eq!(found(&ldm, &Query { since: Some(after(20).tai), ..all.clone() }), [2, 3]);
     assert_eq!(found(&ldm, &Query { only_others: true, ..all }), [1, 2, 3, 5]);
-}
-
-/// EN 302 931, clause 5: the three shapes, turned.
-#[test]
-fn an_area_has_one_of_three_shapes() {
-    let (a, b, azimuth) = (Metres(100.0), Metres(20.0), Degrees(90.0));
-    let at = |east: f64, north: f64| middle().displaced(Metres(east), Metres(north));
-    let within = |shape: Shape, point: Position| query::contains(&Area { centre: middle(), shape }, point);
-    let rectangle = Shape::Rectangle { a, b, azimuth };
-    assert!(within(rectangle, at(99.0, 19.0)) && !within(rectangle, at(19.0, 99.0)));
-    assert!(!within(rectangle, at(99.0, 21.0)) && !within(rectangle, at(101.0, 0.0)));
-    let ellipse = Shape::Ellipse { a, b, azimuth };
-    assert!(within(ellipse, at(99.0, 0.0)) && within(ellipse, at(0.0, 19.0)) && !within(ellipse, at(99.0, 19.0)));
-    assert!(
-        !within(Shape::Ellipse { a: Metres(0.0), b, azimuth }, at(5.0, 0.0)),
-        "an area without width holds nothing"
-    );
 }
 
 /// EN 302 895, 5.2: what its source withdraws is no longer known.
