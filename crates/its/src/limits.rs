@@ -30,6 +30,16 @@ pub const ADDRESS_CHANGE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 pub const DCC_QUEUE_FRAMES_MAX: usize = 32;
 /// Octets of these frames.
 pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
+/// Events that a station says at the same time.
+pub const DEN_ORIGINATED_MAX: usize = 64;
+/// Events of others that a station remembers.
+pub const DEN_RECEIVED_MAX: usize = 1024;
+/// DENMs that wait to be taken from the service.
+pub const DEN_TRANSMITS_MAX: usize = 128;
+/// Objects that the local dynamic map knows.
+pub const LDM_OBJECTS_MAX: usize = 4096;
+/// Changes of the map that wait to be taken.
+pub const LDM_EVENTS_MAX: usize = 1024;
 
 const _: () = assert!(
     access::HEADER_OCTETS + geonet::mib::ITS_GN_MAX_GEO_NETWORKING_HEADER_SIZE + geonet::mib::ITS_GN_MAX_SDU_SIZE

@@ -6,6 +6,8 @@
 pub mod ca_service;
 pub mod cam;
 pub mod cpm;
+pub mod den_service;
+pub mod ldm;
 mod motion;
 mod infrastructure;
 mod minute_of_year;
