@@ -11,7 +11,7 @@
 //! [`decode_frame`] is its receiving half alone, for one frame without a station.
 //!
 //! What is not here: sockets, clocks, random sources, threads. Signed packets are recognised and dropped, since nothing
-//! verifies them yet; multi-hop packets are recognised and dropped, since nothing forwards them yet.
+//! verifies them yet.
 
 pub mod access;
 pub mod btp;
@@ -20,12 +20,17 @@ mod drop_reason;
 pub mod facilities;
 pub mod geonet;
 pub mod limits;
+mod random;
 mod receive;
 mod request;
+mod send_error;
+mod settings;
 mod station;
 
 pub use counters::Counters;
 pub use drop_reason::DropReason;
-pub use receive::{BeaconReceived, Frame, Received, Security, decode_frame};
+pub use receive::{BeaconReceived, Frame, LocationServiceReceived, Received, Security, decode_frame};
 pub use request::{Destination, Repetition, SendRequest};
-pub use station::{Ego, Event, SendError, Station, StationSettings};
+pub use send_error::SendError;
+pub use settings::{Ego, StationSettings};
+pub use station::{Event, Station};
