@@ -284,7 +284,7 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever comes in and whenever: each frame is counted once, each packet ends once, and the tables keep their limits.
     #[test]
