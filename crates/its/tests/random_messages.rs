@@ -43,6 +43,16 @@ fn random_cpms_agree() {
 }
 
 #[test]
+fn random_denms_agree() {
+    compare(MessageKind::Denm, draw(MessageKind::Denm));
+}
+
+#[test]
+fn random_vams_agree() {
+    compare(MessageKind::Vam, draw(MessageKind::Vam));
+}
+
+#[test]
 fn random_messages_of_infrastructure_agree() {
     for kind in [MessageKind::Ivim, MessageKind::Mapem, MessageKind::Spatem, MessageKind::Srem, MessageKind::Ssem] {
         compare(kind, draw_infrastructure(kind));
