@@ -3,7 +3,7 @@
 use super::bits::{large_bit_string, small_bit_string, variable_bit_string};
 use rasn::prelude::*;
 
-use super::{header::Identifier1B, motion::CartesianAngle, position::StandardLength1B};
+use super::{header::Identifier1B, motion::CartesianAngle, position::StandardLength1B, text::CompanyName};
 /// Length of a vehicle in 0.1 m.
 ///
 /// 1 to 1023.
@@ -571,9 +571,9 @@ pub struct DangerousGoodsExtended {
     /// Telephone number for help.
     #[rasn(identifier = "phoneNumber")]
     pub phone_number: Option<PhoneNumber>,
-    /// Name of the company, characters, 1 to 24.
-    #[rasn(size("1..=24"), identifier = "companyName")]
-    pub company_name: Option<Utf8String>,
+    /// Name of the company.
+    #[rasn(identifier = "companyName")]
+    pub company_name: Option<CompanyName>,
 }
 
 impl DangerousGoodsExtended {
