@@ -11,6 +11,7 @@ pub mod ldm;
 mod motion;
 mod scale;
 mod schedule;
+pub mod va_service;
 mod vehicle_state;
 
 use viaduct_etsi::{UperError, cam_en302637_2_v141, cpm_ts103324_v211, pdu_header};

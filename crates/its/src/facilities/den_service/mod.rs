@@ -22,7 +22,6 @@ use self::{
     receiving::{ReceivedDenm, ReceivingTable},
 };
 use crate::{
-    Repetition,
     geonet::{Area, Shape},
     limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX},
     random::Random,

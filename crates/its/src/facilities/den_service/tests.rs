@@ -3,7 +3,7 @@
 use viaduct_units::{Metres, TimestampIts};
 
 use super::*;
-use crate::limits::DEN_RECEIVED_MAX;
+use crate::{Repetition, limits::DEN_RECEIVED_MAX};
 
 const OWN: u32 = 7;
 const OTHER: u32 = 8;
