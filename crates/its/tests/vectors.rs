@@ -44,7 +44,7 @@ fn the_cam_says_where_the_car_is() {
 fn the_cams_json_is_the_documented_form() {
     let mut json = Vec::new();
     received("cam.hex").message.write_json(&mut json);
-    let expected = r#"{"header":{"protocolVersion":2,"messageID":2,"stationID":100},"cam":{"generationDeltaTime":40397,"camParameters":{"basicContainer":{"stationType":5,"referencePosition":{"latitude":450147653,"longitude":75684908,"positionConfidenceEllipse":{"semiMajorConfidence":4095,"semiMinorConfidence":4095,"semiMajorOrientation":3601},"altitude":{"altitudeValue":26980,"altitudeConfidence":"unavailable"}}},"highFrequencyContainer":{"basicVehicleContainerHighFrequency":{"heading":{"headingValue":2705,"headingConfidence":127},"speed":{"speedValue":0,"speedConfidence":127},"driveDirection":"unavailable","vehicleLength":{"vehicleLengthValue":1023,"vehicleLengthConfidenceIndication":"unavailable"},"vehicleWidth":62,"longitudinalAcceleration":{"longitudinalAccelerationValue":-3,"longitudinalAccelerationConfidence":102},"curvature":{"curvatureValue":1023,"curvatureConfidence":"unavailable"},"curvatureCalculationMode":"unavailable","yawRate":{"yawRateValue":0,"yawRateConfidence":"unavailable"}}}}}}"#;
+    let expected = r#"{"header":{"protocolVersion":2,"messageId":2,"stationId":100},"cam":{"generationDeltaTime":40397,"camParameters":{"basicContainer":{"stationType":5,"referencePosition":{"latitude":450147653,"longitude":75684908,"positionConfidenceEllipse":{"semiMajorAxisLength":4095,"semiMinorAxisLength":4095,"semiMajorAxisOrientation":3601},"altitude":{"altitudeValue":26980,"altitudeConfidence":"unavailable"}}},"highFrequencyContainer":{"basicVehicleContainerHighFrequency":{"heading":{"headingValue":2705,"headingConfidence":127},"speed":{"speedValue":0,"speedConfidence":127},"driveDirection":"unavailable","vehicleLength":{"vehicleLengthValue":1023,"vehicleLengthConfidenceIndication":"unavailable"},"vehicleWidth":62,"longitudinalAcceleration":{"value":-3,"confidence":102},"curvature":{"curvatureValue":1023,"curvatureConfidence":"unavailable"},"curvatureCalculationMode":"unavailable","yawRate":{"yawRateValue":0,"yawRateConfidence":"unavailable"}}}}}}"#;
     assert_eq!(String::from_utf8(json).unwrap(), expected);
 }
 
@@ -106,7 +106,7 @@ fn each_reason_is_met_by_a_change_of_the_cam() {
         (22, &[0, 3], DropReason::BtpTruncated),
         (22, &[0, 9], DropReason::MessageTruncated),
         (22, &[0, 44], DropReason::UperInvalid),
-        (54, &[0x07, 0xD2], DropReason::MessageUnsupported),
+        (54, &[0x07, 0xD5], DropReason::MessageUnsupported),
         (54, &[0xFF, 0xFF], DropReason::UnknownPort),
         (54, &[0x07, 0xD9], DropReason::MessageIdMismatch),
         (58, &[1], DropReason::MessageVersion),

@@ -50,6 +50,9 @@ impl Edition {
             Self::Unknown => "unknown",
             Self::CamEn3026372V141 => "EN 302 637-2 V1.4.1",
             Self::CpmTs103324V211 => "TS 103 324 V2.1.1",
+            Self::CamTs103900V231 => "TS 103 900 V2.3.1",
+            Self::DenmTs103831V231 => "TS 103 831 V2.3.1",
+            Self::VamTs1033003V231 => "TS 103 300-3 V2.3.1",
         }
     }
 }

@@ -14,7 +14,9 @@ use viaduct_units::{MetresPerSecond, Tai};
 pub(crate) const fn message_type(kind: MessageKind) -> MessageType {
     match kind {
         MessageKind::Cam => MessageType::Cam,
+        MessageKind::Denm => MessageType::Denm,
         MessageKind::Cpm => MessageType::Cpm,
+        MessageKind::Vam => MessageType::Vam,
     }
 }
 
@@ -23,15 +25,19 @@ pub(crate) const fn message_type(kind: MessageKind) -> MessageType {
 pub(crate) const fn message_kind(kind: MessageType) -> Option<MessageKind> {
     match kind {
         MessageType::Cam => Some(MessageKind::Cam),
+        MessageType::Denm => Some(MessageKind::Denm),
         MessageType::Cpm => Some(MessageKind::Cpm),
+        MessageType::Vam => Some(MessageKind::Vam),
         _ => None,
     }
 }
 
 const fn edition(kind: MessageKind) -> Edition {
     match kind {
-        MessageKind::Cam => Edition::CamEn3026372V141,
+        MessageKind::Cam => Edition::CamTs103900V231,
+        MessageKind::Denm => Edition::DenmTs103831V231,
         MessageKind::Cpm => Edition::CpmTs103324V211,
+        MessageKind::Vam => Edition::VamTs1033003V231,
     }
 }
 

@@ -1,20 +1,31 @@
 //! Messages of the facilities layer: which there are, and what they say in SI units.
 //!
-//! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and
-//! [`cam::build`] makes a message from them.
+//! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and each message's `build`
+//! makes a message from them.
 
 pub mod ca_service;
 pub mod cam;
 pub mod cpm;
 pub mod den_service;
+pub mod denm;
+mod dictionary;
 pub mod ldm;
 mod motion;
+mod path;
 mod scale;
 mod schedule;
+mod shape;
 pub mod va_service;
+pub mod vam;
 mod vehicle_state;
 
-use viaduct_etsi::{UperError, cam_en302637_2_v141, cpm_ts103324_v211, pdu_header};
+pub use dictionary::ConfidenceEllipse;
+pub use path::{PathPoint, PredictedPoint};
+pub use shape::{Offset, Outline, Shape};
+
+use viaduct_etsi::{
+    UperError, cam_ts103900_v231, cpm_ts103324_v211, denm_ts103831_v231, pdu_header, vam_ts103300_3_v231,
+};
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
 
 pub use self::vehicle_state::{STATE_AGE_MAX, VehicleState};
@@ -27,22 +38,28 @@ use crate::{
 /// A message that is decoded and sent, in the one edition of it that there is a decoder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageKind {
-    /// Cooperative awareness, EN 302 637-2 V1.4.1.
+    /// Cooperative awareness, TS 103 900 V2.3.1; one of release 1 (EN 302 637-2) too.
     Cam,
+    /// Environmental notification, TS 103 831 V2.3.1; one of release 1 (EN 302 637-3) too.
+    Denm,
     /// Collective perception, TS 103 324 V2.1.1.
     Cpm,
+    /// Vulnerable road user awareness, TS 103 300-3 V2.3.1.
+    Vam,
 }
 
 impl MessageKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Cam, Self::Cpm];
+    pub const ALL: [Self; 4] = [Self::Cam, Self::Denm, Self::Cpm, Self::Vam];
 
     /// The name as topics and JSON have it.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Cam => "cam",
+            Self::Denm => "denm",
             Self::Cpm => "cpm",
+            Self::Vam => "vam",
         }
     }
 
@@ -56,8 +73,10 @@ impl MessageKind {
     #[must_use]
     pub const fn edition(self) -> &'static str {
         match self {
-            Self::Cam => cam_en302637_2_v141::EDITION,
+            Self::Cam => cam_ts103900_v231::EDITION,
+            Self::Denm => denm_ts103831_v231::EDITION,
             Self::Cpm => cpm_ts103324_v211::EDITION,
+            Self::Vam => vam_ts103300_3_v231::EDITION,
         }
     }
 
@@ -65,8 +84,10 @@ impl MessageKind {
     #[must_use]
     pub const fn message_id(self) -> u8 {
         match self {
-            Self::Cam => cam_en302637_2_v141::MESSAGE_ID,
+            Self::Cam => cam_ts103900_v231::MESSAGE_ID,
+            Self::Denm => denm_ts103831_v231::MESSAGE_ID,
             Self::Cpm => cpm_ts103324_v211::MESSAGE_ID,
+            Self::Vam => vam_ts103300_3_v231::MESSAGE_ID,
         }
     }
 
@@ -74,8 +95,10 @@ impl MessageKind {
     #[must_use]
     pub const fn protocol_version(self) -> u8 {
         match self {
-            Self::Cam => cam_en302637_2_v141::PROTOCOL_VERSION,
+            Self::Cam => cam_ts103900_v231::PROTOCOL_VERSION,
+            Self::Denm => denm_ts103831_v231::PROTOCOL_VERSION,
             Self::Cpm => cpm_ts103324_v211::PROTOCOL_VERSION,
+            Self::Vam => vam_ts103300_3_v231::PROTOCOL_VERSION,
         }
     }
 
@@ -84,25 +107,29 @@ impl MessageKind {
     pub const fn btp_port(self) -> u16 {
         match self {
             Self::Cam => ports::CAM,
+            Self::Denm => ports::DENM,
             Self::Cpm => ports::CPM,
+            Self::Vam => ports::VAM,
         }
     }
 
-    /// Traffic class that a station sends it with.
+    /// Traffic class that a station sends it with (TS 103 175; a DENM's first packet has [`TrafficClass::DP0`]).
     #[must_use]
     pub const fn traffic_class(self) -> TrafficClass {
         match self {
-            Self::Cam => TrafficClass::DP2,
+            Self::Denm => TrafficClass::DP1,
+            Self::Cam | Self::Vam => TrafficClass::DP2,
             Self::Cpm => TrafficClass::DP3,
         }
     }
 
-    /// How long its packet may travel: at most one second (EN 302 637-2, 5.3.4.1; TS 103 324 alike), since an older one
-    /// says where somebody was.
+    /// How long its packet may travel: at most one second (TS 103 900, 5.3.4.1; TS 103 324 and TS 103 300-3 alike), since an
+    /// older one says where somebody was. A DENM's is its validity, at most `itsGnMaxPacketLifetime` (600 s), which is here.
     #[must_use]
     pub const fn lifetime(self) -> Lifetime {
         match self {
-            Self::Cam | Self::Cpm => Lifetime::from_parts(1, 1),
+            Self::Cam | Self::Cpm | Self::Vam => Lifetime::from_parts(1, 1),
+            Self::Denm => Lifetime::from_parts(60, 2),
         }
     }
 }
@@ -130,9 +157,13 @@ pub(crate) fn kind_of(btp_port: u16, payload: &[u8]) -> Result<MessageKind, Drop
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Cooperative awareness.
-    Cam(Box<cam_en302637_2_v141::Cam>),
+    Cam(Box<cam_ts103900_v231::Cam>),
+    /// Environmental notification.
+    Denm(Box<denm_ts103831_v231::Denm>),
     /// Collective perception.
     Cpm(Box<cpm_ts103324_v211::Cpm>),
+    /// Vulnerable road user awareness.
+    Vam(Box<vam_ts103300_3_v231::Vam>),
 }
 
 impl Message {
@@ -142,8 +173,10 @@ impl Message {
     /// Octets that are not just one message of that kind.
     pub fn decode(kind: MessageKind, octets: &[u8]) -> Result<Self, UperError> {
         Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::decode(octets)?)),
+            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::decode(octets)?)),
+            MessageKind::Denm => Self::Denm(Box::new(denm_ts103831_v231::decode(octets)?)),
             MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::decode(octets)?)),
+            MessageKind::Vam => Self::Vam(Box::new(vam_ts103300_3_v231::decode(octets)?)),
         })
     }
 
@@ -153,8 +186,10 @@ impl Message {
     /// What is wrong with the text, and where.
     pub fn from_json(kind: MessageKind, text: &[u8]) -> Result<Self, viaduct_etsi::JsonError> {
         Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::from_json(text)?)),
+            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::from_json(text)?)),
+            MessageKind::Denm => Self::Denm(Box::new(denm_ts103831_v231::from_json(text)?)),
             MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::from_json(text)?)),
+            MessageKind::Vam => Self::Vam(Box::new(vam_ts103300_3_v231::from_json(text)?)),
         })
     }
 
@@ -164,16 +199,20 @@ impl Message {
     /// A value outside its range.
     pub fn encode(&self) -> Result<Vec<u8>, UperError> {
         match self {
-            Self::Cam(cam) => cam_en302637_2_v141::encode(cam),
+            Self::Cam(cam) => cam_ts103900_v231::encode(cam),
+            Self::Denm(denm) => denm_ts103831_v231::encode(denm),
             Self::Cpm(cpm) => cpm_ts103324_v211::encode(cpm),
+            Self::Vam(vam) => vam_ts103300_3_v231::encode(vam),
         }
     }
 
     /// Appends the JSON form (ASN.1 names, raw ETSI integers) to `out`.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Cam(cam) => cam_en302637_2_v141::write_json(cam, out),
+            Self::Cam(cam) => cam_ts103900_v231::write_json(cam, out),
+            Self::Denm(denm) => denm_ts103831_v231::write_json(denm, out),
             Self::Cpm(cpm) => cpm_ts103324_v211::write_json(cpm, out),
+            Self::Vam(vam) => vam_ts103300_3_v231::write_json(vam, out),
         }
     }
 
@@ -182,7 +221,9 @@ impl Message {
     pub const fn kind(&self) -> MessageKind {
         match self {
             Self::Cam(_) => MessageKind::Cam,
+            Self::Denm(_) => MessageKind::Denm,
             Self::Cpm(_) => MessageKind::Cpm,
+            Self::Vam(_) => MessageKind::Vam,
         }
     }
 
@@ -191,7 +232,9 @@ impl Message {
     pub fn summary(&self, reception: Tai) -> Summary {
         match self {
             Self::Cam(cam) => cam::summary(cam, reception),
+            Self::Denm(denm) => denm::summary(denm),
             Self::Cpm(cpm) => cpm::summary(cpm, reception),
+            Self::Vam(vam) => vam::summary(vam, reception),
         }
     }
 }
@@ -205,12 +248,12 @@ pub struct Summary {
     pub station_type: Option<u8>,
     /// When the message was generated.
     pub generation: Option<Tai>,
-    /// Reference position.
+    /// Reference position; of a DENM that of the event.
     pub position: Option<Position>,
     /// Altitude above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
     /// Speed over ground.
     pub speed: Option<MetresPerSecond>,
-    /// Heading of a CAM, orientation of a CPM's vehicle, 0 up to 360.
+    /// Heading of a CAM or VAM, of a DENM's event, orientation of a CPM's vehicle, 0 up to 360.
     pub heading: Option<Degrees>,
 }

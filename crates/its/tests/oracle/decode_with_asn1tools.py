@@ -12,7 +12,7 @@ from pathlib import Path
 
 import asn1tools
 
-CAM_FILES = ["TS102894-2v131-CDD.asn", "EN302637-2v141-CAM.asn"]
+CAM_FILES = ["TS102894-2v241-CDD.asn", "TS103900v231-CAM.asn"]
 CPM_FILES = [
     "TS102894-2v241-CDD.asn",
     "TS103324v211/CPM-OriginatingStationContainers.asn",
