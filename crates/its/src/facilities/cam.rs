@@ -1,7 +1,5 @@
 //! Cooperative awareness message, TS 103 900 V2.3.1.
 
-use std::time::Duration;
-
 use viaduct_etsi::cam_ts103900_v231::{self as etsi, Cam, types};
 use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
 
@@ -363,6 +361,8 @@ const EXTENSION_CONTAINERS_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use viaduct_units::TimestampIts;
 
     use super::*;
