@@ -5,6 +5,7 @@
 
 pub mod ca_service;
 pub mod cam;
+pub mod cp_service;
 pub mod cpm;
 pub mod den_service;
 pub mod denm;
