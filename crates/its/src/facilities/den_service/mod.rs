@@ -110,6 +110,8 @@ pub struct OwnDenm {
     pub input: DenmInput,
     /// Who should receive it.
     pub destination: Area,
+    /// Whether it has been said before.
+    pub repeated: bool,
 }
 
 impl OwnDenm {
@@ -271,7 +273,9 @@ impl DenService {
     /// Does what is due: repetitions, forwarding, and the end of validities.
     pub fn handle_timeout(&mut self, now: Now) {
         let mut due = Vec::new();
-        self.originating.handle_timeout(now, |denm| due.push(DenTransmit::Own(Box::new(denm.clone()))));
+        self.originating.handle_timeout(now, |denm| {
+            due.push(DenTransmit::Own(Box::new(OwnDenm { repeated: true, ..denm.clone() })))
+        });
         self.receiving.handle_timeout(now, self.position, &mut self.random, |denm| {
             due.push(DenTransmit::Forwarded(Box::new(denm.clone())));
         });
@@ -299,7 +303,7 @@ impl DenService {
     ) -> Result<(), DenError> {
         let (destination, repetition) = (report.destination(), report.repetition);
         let from = (self.settings.station_id, self.settings.station_type);
-        let denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination };
+        let denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination, repeated: false };
         if denm.valid_until() <= now.tai {
             return Err(DenError::Expired);
         }

@@ -145,9 +145,10 @@ fn an_event_is_repeated_for_the_asked_duration() {
 fn a_repetition_says_the_same() {
     let mut service = service(false);
     service.trigger(after(0), EventReport { repetition: repeated(400, 1000), ..report(0) }).unwrap();
-    let first = service.poll_transmit();
+    let Some(DenTransmit::Own(first)) = service.poll_transmit() else { panic!() };
     service.handle_timeout(after(400));
-    assert_eq!(service.poll_transmit(), first);
+    let again = OwnDenm { repeated: true, ..*first };
+    assert_eq!(service.poll_transmit(), Some(DenTransmit::Own(Box::new(again))));
 }
 
 /// EN 302 637-3, 8.2.1.5: no repetition goes beyond the validity (`T_O_Validity`).
