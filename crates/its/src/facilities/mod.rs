@@ -2,23 +2,29 @@
 //!
 //! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and each message's `build`
 //! makes a message from them.
+//!
+//! [`Facilities`] joins the services of a station, each a machine in a folder of its own ([`ca_service`], [`cp_service`],
+//! [`den_service`], [`va_service`]), and the local dynamic map ([`ldm`]).
 
 pub mod ca_service;
 pub mod cam;
+pub mod cp_service;
 pub mod cpm;
 pub mod den_service;
-pub mod ldm;
-mod motion;
 pub mod denm;
 mod dictionary;
 mod infrastructure;
+mod layer;
+pub mod ldm;
 mod minute_of_year;
+mod motion;
 mod path;
 mod scale;
 mod schedule;
-mod vehicle_state;
 mod shape;
+pub mod va_service;
 pub mod vam;
+mod vehicle_state;
 
 pub use dictionary::ConfidenceEllipse;
 pub use path::{PathPoint, PredictedPoint};
@@ -30,7 +36,10 @@ use viaduct_etsi::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
 
-pub use self::vehicle_state::{STATE_AGE_MAX, VehicleState};
+pub use self::{
+    layer::{EventError, Facilities, FacilitiesCounters, FacilitiesEvent, FacilitiesSettings},
+    vehicle_state::{STATE_AGE_MAX, VehicleState},
+};
 use crate::{
     DropReason,
     btp::ports,
