@@ -253,7 +253,7 @@ fn greedy_forwarding_fails_by_old_positions_and_fading_links() {
     );
     let mut delivered = Vec::new();
     for (clear_m, driving, remembered_s) in
-        [(250.0, true, 20), (250.0, true, 5), (250.0, false, 20), (480.0, true, 20), (480.0, false, 20)]
+        [(250.0, true, 20), (250.0, true, 5), (250.0, false, 20), (500.0, true, 20), (500.0, false, 20)]
     {
         let mib = Mib { lifetime_loc_te: Duration::from_secs(remembered_s), ..mib(GREEDY, SIMPLE) };
         let mut town = warm_town(Conditions { clear: Metres(clear_m), driving }, mib);
