@@ -16,6 +16,7 @@
 pub mod access;
 pub mod btp;
 mod counters;
+mod drop_explanation;
 mod drop_reason;
 pub mod facilities;
 pub mod geonet;
