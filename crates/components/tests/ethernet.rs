@@ -93,12 +93,12 @@ fn cam_frame(destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
     frame
 }
 
-/// Sends frames so that no queue on the way fills up.
-fn send_gently(frames: &[CapturedFrame], mut send: impl FnMut(&[u8])) {
-    for (number, frame) in frames.iter().enumerate() {
+/// Sends frames so that no queue on the way fills up, however slow the machine is.
+fn send_gently(node: &Node, frames: &[CapturedFrame], mut send: impl FnMut(&[u8])) {
+    for (number, frame) in (1_u64..).zip(frames) {
         send(&frame.octets);
-        if number % 16 == 15 {
-            std::thread::sleep(Duration::from_millis(2));
+        if number % 16 == 0 {
+            wait_until("what was sent is received", || count(node, "received") + 32 >= number);
         }
     }
 }
@@ -138,16 +138,16 @@ fn the_sample_capture_gives_the_same_by_replay_by_udp_and_by_ethernet() {
         let (runtime, frames) = (runtime(), frames_of(&sample));
         assert_eq!(frames.len(), SAMPLE_MESSAGES);
         let replay = format!("access: {{ replay: {{ file: {}, pace: {{ rate_hz: 5000 }} }} }}", sample.display());
-        let replayed = received(&runtime, &replay, || {});
+        let replayed = received(&runtime, &replay, |_| {});
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
         socket.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
         let (socket, group): (UdpSocket, SocketAddr) = (socket.into(), GROUP.parse().unwrap());
-        let by_udp = received(&runtime, &format!("access: {{ udp_multicast: {{ group: \"{GROUP}\" }} }}"), || {
-            send_gently(&frames, |frame| assert!(socket.send_to(frame, group).is_ok()));
+        let by_udp = received(&runtime, &format!("access: {{ udp_multicast: {{ group: \"{GROUP}\" }} }}"), |node| {
+            send_gently(node, &frames, |frame| assert!(socket.send_to(frame, group).is_ok()));
         });
         let peer = peer(&runtime);
-        let by_ethernet = received(&runtime, "access: { ethernet: { interface: veth0 } }", || {
-            send_gently(&frames, |frame| runtime.block_on(peer.send(frame)).unwrap());
+        let by_ethernet = received(&runtime, "access: { ethernet: { interface: veth0 } }", |node| {
+            send_gently(node, &frames, |frame| runtime.block_on(peer.send(frame)).unwrap());
         });
         let essences = |messages: &[V2xMessage]| messages.iter().map(essence).collect::<Vec<_>>();
         assert_eq!(essences(&by_udp), essences(&replayed));
@@ -157,10 +157,10 @@ fn the_sample_capture_gives_the_same_by_replay_by_udp_and_by_ethernet() {
 }
 
 /// What a station with these settings publishes while `send` runs: all messages of the sample capture, in their order.
-fn received(runtime: &Runtime, settings: &str, send: impl FnOnce()) -> Vec<V2xMessage> {
+fn received(runtime: &Runtime, settings: &str, send: impl FnOnce(&Node)) -> Vec<V2xMessage> {
     let node = start(runtime, settings);
     let messages = node.bus().subscribe::<V2xMessage>("its/rx/*", RELIABLE, "test").unwrap();
-    send();
+    send(&node);
     let received = all(&messages);
     assert_eq!((count(&node, "received"), count(&node, "delivered")), (929, 929));
     node.stop();
@@ -178,7 +178,7 @@ fn a_capture_of_what_came_is_read_by_tshark_as_the_original() {
             format!("access: {{ ethernet: {{ interface: veth0 }} }}, capture: {{ file: {} }}", file.display());
         let node = start(&runtime, &settings);
         let peer = peer(&runtime);
-        send_gently(&frames, |frame| runtime.block_on(peer.send(frame)).unwrap());
+        send_gently(&node, &frames, |frame| runtime.block_on(peer.send(frame)).unwrap());
         wait_until("all are received", || count(&node, "received") == 929);
         // What came lately is in the file before the station ends.
         wait_until("all are written", || count(&node, "capture_written") == 929);
