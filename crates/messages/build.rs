@@ -4,14 +4,17 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 10] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
     "foxglove/log.proto",
     "foxglove/point_cloud.proto",
+    "viaduct/its/event_request.proto",
     "viaduct/its/v2x_message.proto",
     "viaduct/observe/echo.proto",
+    "viaduct/perception/perceived_objects.proto",
+    "viaduct/vehicle/vehicle_state.proto",
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -38,12 +38,13 @@ pub(crate) struct Arguments {
     drops: bool,
 }
 
-/// What was found. Frames = messages + beacons + dropped.
+/// What was found. Frames = messages + beacons + location service + dropped.
 #[derive(Default)]
 struct Summary {
     frames: u64,
     messages: BTreeMap<&'static str, u64>,
     beacons: u64,
+    location_service: u64,
     dropped: BTreeMap<DropReason, Drops>,
 }
 
@@ -96,6 +97,7 @@ fn decode_one(
             out.write_all(&frame::json_line(&packet)?).or_else(stdout_gone)?;
         }
         Ok(Frame::Beacon(_)) => summary.beacons += 1,
+        Ok(Frame::LocationService(_)) => summary.location_service += 1,
         Err(reason) => {
             summary.count_drop(reason);
             return Ok(Some(reason));
@@ -128,6 +130,9 @@ impl Summary {
         let messages: u64 = self.messages.values().sum();
         let dropped: u64 = self.dropped.values().map(|drops| drops.count).sum();
         eprintln!("{} frames: {messages} messages, {} beacons, {dropped} dropped", self.frames, self.beacons);
+        if self.location_service > 0 {
+            eprintln!("  {:<24} {:>8}", "location service", self.location_service);
+        }
         for (kind, count) in &self.messages {
             eprintln!("  {kind:<24} {count:>8}");
         }

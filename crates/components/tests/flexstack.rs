@@ -15,7 +15,7 @@ use network::{in_own_network, skipped};
 use serde_json::Value;
 use viaduct_bus::{Publisher, Qos, Recv};
 use viaduct_components::KINDS;
-use viaduct_etsi::cam_en302637_2_v141;
+use viaduct_etsi::cam_ts103900_v231;
 use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_messages::viaduct::its::{MessageType, V2xMessage, V2xSendRequest};
@@ -116,7 +116,7 @@ impl Asker {
     fn ask(&mut self, out: &mut Out) {
         let place = Position::new(45.500_000_1, 7.25);
         let cam = build(&CamInput { position: Some(place), ..CamInput::new(OURS, out.now.tai) });
-        let payload = Bytes::from(cam_en302637_2_v141::encode(&cam).unwrap());
+        let payload = Bytes::from(cam_ts103900_v231::encode(&cam).unwrap());
         self.0.publish(V2xSendRequest { r#type: MessageType::Cam.into(), payload }).unwrap();
     }
 }

@@ -44,7 +44,7 @@ fn the_cam_says_where_the_car_is() {
 fn the_cams_json_is_the_documented_form() {
     let mut json = Vec::new();
     received("cam.hex").message.write_json(&mut json);
-    let expected = r#"{"header":{"protocolVersion":2,"messageID":2,"stationID":100},"cam":{"generationDeltaTime":40397,"camParameters":{"basicContainer":{"stationType":5,"referencePosition":{"latitude":450147653,"longitude":75684908,"positionConfidenceEllipse":{"semiMajorConfidence":4095,"semiMinorConfidence":4095,"semiMajorOrientation":3601},"altitude":{"altitudeValue":26980,"altitudeConfidence":"unavailable"}}},"highFrequencyContainer":{"basicVehicleContainerHighFrequency":{"heading":{"headingValue":2705,"headingConfidence":127},"speed":{"speedValue":0,"speedConfidence":127},"driveDirection":"unavailable","vehicleLength":{"vehicleLengthValue":1023,"vehicleLengthConfidenceIndication":"unavailable"},"vehicleWidth":62,"longitudinalAcceleration":{"longitudinalAccelerationValue":-3,"longitudinalAccelerationConfidence":102},"curvature":{"curvatureValue":1023,"curvatureConfidence":"unavailable"},"curvatureCalculationMode":"unavailable","yawRate":{"yawRateValue":0,"yawRateConfidence":"unavailable"}}}}}}"#;
+    let expected = r#"{"header":{"protocolVersion":2,"messageId":2,"stationId":100},"cam":{"generationDeltaTime":40397,"camParameters":{"basicContainer":{"stationType":5,"referencePosition":{"latitude":450147653,"longitude":75684908,"positionConfidenceEllipse":{"semiMajorAxisLength":4095,"semiMinorAxisLength":4095,"semiMajorAxisOrientation":3601},"altitude":{"altitudeValue":26980,"altitudeConfidence":"unavailable"}}},"highFrequencyContainer":{"basicVehicleContainerHighFrequency":{"heading":{"headingValue":2705,"headingConfidence":127},"speed":{"speedValue":0,"speedConfidence":127},"driveDirection":"unavailable","vehicleLength":{"vehicleLengthValue":1023,"vehicleLengthConfidenceIndication":"unavailable"},"vehicleWidth":62,"longitudinalAcceleration":{"value":-3,"confidence":102},"curvature":{"curvatureValue":1023,"curvatureConfidence":"unavailable"},"curvatureCalculationMode":"unavailable","yawRate":{"yawRateValue":0,"yawRateConfidence":"unavailable"}}}}}}"#;
     assert_eq!(String::from_utf8(json).unwrap(), expected);
 }
 
@@ -98,8 +98,8 @@ fn each_reason_is_met_by_a_change_of_the_cam() {
         (14, &[0x10], DropReason::GeonetNextHeader),
         (17, &[2], DropReason::HopLimit),
         (18, &[0x30], DropReason::TransportUnsupported),
-        (19, &[0x51], DropReason::HeaderTypeUnsupported),
-        (19, &[0x40], DropReason::HeaderTypeUnsupported),
+        (19, &[0x43], DropReason::HeaderTypeUnknown),
+        (19, &[0x40], DropReason::PayloadLength),
         (19, &[0x70], DropReason::HeaderTypeUnknown),
         (19, &[0x10], DropReason::PayloadLength),
         (22, &[0x01], DropReason::PayloadLength),

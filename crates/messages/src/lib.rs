@@ -40,6 +40,9 @@ messages!(
     foxglove::PointCloud,
     viaduct::its::V2xMessage,
     viaduct::its::V2xSendRequest,
+    viaduct::its::EventRequest,
+    viaduct::perception::PerceivedObjects,
+    viaduct::vehicle::VehicleState,
 );
 
 #[cfg(test)]

@@ -48,13 +48,15 @@ pub(crate) struct Runner {
 /// One publisher a message type.
 type Publishers = BTreeMap<MessageKind, Publisher<V2xMessage>>;
 
-/// What the station counts. Frames received = delivered + beacons + dropped by reason; those that the filter leaves unread
-/// are not among them.
+/// What the station counts. Frames received = delivered + relayed + beacons + location service + dropped by reason; those
+/// that the filter leaves unread are not among them.
 struct Counts {
     filtered: BTreeMap<Filtered, Counter>,
     received: Counter,
     delivered: Counter,
+    relayed: Counter,
     beacons: Counter,
+    location_service: Counter,
     dropped: BTreeMap<DropReason, Counter>,
     /// Dropped before the station saw them.
     kernel_drops: Counter,
@@ -192,6 +194,8 @@ impl Runner {
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                 }
+                Event::Relayed => self.counts.relayed.increment(),
+                Event::LocationService => self.counts.location_service.increment(),
                 Event::Beacon(_) => self.counts.beacons.increment(),
                 Event::Dropped(reason) => self.counts.drop(reason),
             }
@@ -282,7 +286,9 @@ impl Counts {
             filtered: Filtered::ALL.into_iter().map(filtered).collect(),
             received: context.counter("received"),
             delivered: context.counter("delivered"),
+            relayed: context.counter("relayed"),
             beacons: context.counter("beacons"),
+            location_service: context.counter("location_service"),
             dropped: DropReason::ALL.into_iter().map(dropped).collect(),
             kernel_drops: context.counter_for("missed", "kernel_queue_full"),
             kernel_drops_seen: 0,

@@ -20,6 +20,11 @@ pub(crate) struct JsonReader<'a> {
     /// Values that are still to be read, the next one last. rasn calls back once a member, in the order of declaration:
     /// so a SEQUENCE puts all its members here at its beginning, absent ones included.
     pending: Vec<Pending<'a>>,
+    /// Members that nobody has taken yet of the objects that are being read and may have groups of extension additions: a
+    /// group's members stand in the object around it, and what they are called is known only when the group is read.
+    open: Vec<Members<'a>>,
+    /// Whether the next SEQUENCE is such a group, whose members are pending already.
+    group: bool,
     /// The objects and arrays around the value that is being read.
     path: Vec<Step>,
     /// The value that is being read.
@@ -45,7 +50,14 @@ impl<'a> JsonReader<'a> {
     /// Reads what `body` asks for from a whole text.
     pub(crate) fn read<T>(text: &'a [u8], body: impl FnOnce(&mut Self) -> Read<T>) -> Result<T, JsonError> {
         let root = Pending { step: Step::Root, node: Some(parse(text)?) };
-        let mut reader = Self { pending: vec![root], path: Vec::new(), here: Step::Root, failure: None };
+        let mut reader = Self {
+            pending: vec![root],
+            open: Vec::new(),
+            group: false,
+            path: Vec::new(),
+            here: Step::Root,
+            failure: None,
+        };
         body(&mut reader).map_err(|cause| reader.into_error(&cause))
     }
 
@@ -58,17 +70,65 @@ impl<'a> JsonReader<'a> {
         let mut members = self.take_object()?;
         self.path.push(self.here);
         let bottom = self.pending.len();
-        self.pending.extend(names.map(|name| Pending { step: Step::Member(name), node: members.take(name) }));
-        if let Some(ours) = self.pending.get_mut(bottom..) {
-            ours.reverse();
-        }
-        if let Some(name) = members.left_over() {
-            return Err(self.fail_at(name, JsonProblem::Unknown));
-        }
+        self.expect(names, &mut members);
+        self.refuse_left_over(&members)?;
         let value = body(self)?;
         self.pending.truncate(bottom);
         self.path.pop();
         Ok(value)
+    }
+
+    /// Like [`Self::object`], for a type that may have groups of extension additions.
+    fn extended_object<T>(
+        &mut self,
+        names: impl Iterator<Item = &'static str>,
+        body: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Read<T> {
+        let mut members = self.take_object()?;
+        self.path.push(self.here);
+        let bottom = self.pending.len();
+        self.expect(names, &mut members);
+        self.open.push(members);
+        let value = body(self)?;
+        if let Some(members) = self.open.pop() {
+            self.refuse_left_over(&members)?;
+        }
+        self.pending.truncate(bottom);
+        self.path.pop();
+        Ok(value)
+    }
+
+    /// Makes the members of these names pending, absent ones included; the first one is the next.
+    fn expect(&mut self, names: impl Iterator<Item = &'static str>, members: &mut Members<'a>) {
+        let bottom = self.pending.len();
+        self.pending.extend(names.map(|name| Pending { step: Step::Member(name), node: members.take(name) }));
+        if let Some(ours) = self.pending.get_mut(bottom..) {
+            ours.reverse();
+        }
+    }
+
+    fn refuse_left_over(&mut self, members: &Members<'a>) -> Read<()> {
+        members.left_over().map_or(Ok(()), |name| Err(self.fail_at(name, JsonProblem::Unknown)))
+    }
+
+    /// Reads a group of extension additions: `None` where the object has none of its members.
+    fn addition_group<T>(
+        &mut self,
+        names: impl Iterator<Item = &'static str>,
+        body: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Read<Option<T>> {
+        // The group itself has no member.
+        self.pending.pop();
+        let bottom = self.pending.len();
+        if let Some(mut members) = self.open.pop() {
+            self.expect(names, &mut members);
+            self.open.push(members);
+        }
+        let present = self.pending.iter().skip(bottom).any(|next| next.node.is_some());
+        self.group = present;
+        let value = if present { body(self).map(Some) } else { Ok(None) };
+        self.pending.truncate(bottom);
+        value
     }
 
     /// Reads an array: `body` reads one element.
@@ -264,10 +324,14 @@ impl Decoder for JsonReader<'_> {
         DF: FnOnce() -> D,
         F: FnOnce(&mut Self) -> Read<D>,
     {
+        if std::mem::take(&mut self.group) {
+            return members(self);
+        }
         let root = D::FIELDS;
         let extended = D::EXTENDED_FIELDS;
         let extended = extended.iter().flat_map(types::fields::Fields::iter);
-        self.object(root.iter().chain(extended).map(|field| field.name), members)
+        let names = root.iter().chain(extended).map(|field| field.name);
+        if E == 0 { self.object(names, members) } else { self.extended_object(names, members) }
     }
 
     fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
@@ -478,7 +542,8 @@ impl Decoder for JsonReader<'_> {
     fn decode_extension_addition_group<const R: usize, const E: usize, D: Decode + Constructed<R, E>>(
         &mut self,
     ) -> Read<Option<D>> {
-        self.optional(D::decode)
+        let members = D::FIELDS;
+        self.addition_group(members.iter().map(|field| field.name), D::decode)
     }
 }
 

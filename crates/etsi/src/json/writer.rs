@@ -21,6 +21,8 @@ pub(crate) struct JsonWriter<'o> {
     /// Names of the members that are still to come, the next one last. rasn calls back once a member, in the order of
     /// declaration and for absent ones too, but without the name: so a SEQUENCE puts all its names here at its beginning.
     names: Vec<&'static str>,
+    /// Whether the next SEQUENCE is a group of extension additions, whose members stand in the object around it.
+    group: bool,
 }
 
 impl<'o> JsonWriter<'o> {
@@ -29,7 +31,7 @@ impl<'o> JsonWriter<'o> {
     /// Writing fails for types that no message has (REAL, times). Then nothing but `null` is appended.
     pub(crate) fn write(out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
         let start = out.len();
-        let mut writer = Self { out, start, names: Vec::with_capacity(64) };
+        let mut writer = Self { out, start, names: Vec::with_capacity(64), group: false };
         let written = body(&mut writer);
         debug_assert!(written.is_ok(), "{written:?}");
         if written.is_err() {
@@ -99,7 +101,10 @@ impl<'o> JsonWriter<'o> {
         &mut self,
         members: impl FnOnce(&mut Self) -> Written,
     ) -> Written {
-        self.open_object();
+        let group = std::mem::take(&mut self.group);
+        if !group {
+            self.open_object();
+        }
         let bottom = self.names.len();
         self.names.extend(C::FIELDS.iter().map(|field| field.name));
         if let Some(extended) = &C::EXTENDED_FIELDS {
@@ -110,7 +115,9 @@ impl<'o> JsonWriter<'o> {
         }
         members(self)?;
         self.names.truncate(bottom);
-        self.close(b'}');
+        if !group {
+            self.close(b'}');
+        }
         Ok(())
     }
 
@@ -413,10 +420,36 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
     where
         T: Encode + Constructed<R, E>,
     {
-        match value {
-            Some(value) => value.encode(self),
-            None => self.absent(),
-        }
+        // A group has no name of its own.
+        self.names.pop();
+        self.group = value.is_some();
+        value.map_or(Ok(()), |value| value.encode(self))
+    }
+
+    // A value that is absent on the wire since it is the default is shown: readers need not know the default.
+    fn encode_default<T: Encode + PartialEq>(&mut self, value: &T, _: impl FnOnce() -> T, _: Identifier) -> Written {
+        value.encode(self)
+    }
+
+    fn encode_default_with_tag<T: Encode + PartialEq>(
+        &mut self,
+        _: Tag,
+        value: &T,
+        _: impl FnOnce() -> T,
+        _: Identifier,
+    ) -> Written {
+        value.encode(self)
+    }
+
+    fn encode_default_with_tag_and_constraints<T: Encode + PartialEq>(
+        &mut self,
+        _: Tag,
+        _: Constraints,
+        value: &T,
+        _: impl FnOnce() -> T,
+        _: Identifier,
+    ) -> Written {
+        value.encode(self)
     }
 }
 

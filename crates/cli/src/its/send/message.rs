@@ -99,21 +99,16 @@ impl Members {
     }
 }
 
-/// Adds what is left out, and gives both identifiers the spelling of the message's edition.
+/// Adds what is left out, and gives both identifiers the spelling of release 2; release 1 writes ID at their end.
 fn filled(mut header: Map<String, Value>, kind: MessageKind, station_id: u32) -> Map<String, Value> {
-    // Release 1 writes ID, release 2 Id.
-    let release_1 = kind.edition().starts_with("EN 302 637");
-    let spellings = if release_1 { ["messageID", "stationID"] } else { ["messageId", "stationId"] };
-    for (release_1, release_2, spelling) in
-        [("messageID", "messageId", spellings[0]), ("stationID", "stationId", spellings[1])]
-    {
-        if let Some(value) = header.remove(release_2).or_else(|| header.remove(release_1)) {
-            header.insert(spelling.to_owned(), value);
+    for (release_1, release_2) in [("messageID", "messageId"), ("stationID", "stationId")] {
+        if let Some(value) = header.remove(release_1) {
+            header.entry(release_2).or_insert(value);
         }
     }
     header.entry("protocolVersion").or_insert_with(|| kind.protocol_version().into());
-    header.entry(spellings[0]).or_insert_with(|| kind.message_id().into());
-    header.entry(spellings[1]).or_insert_with(|| station_id.into());
+    header.entry("messageId").or_insert_with(|| kind.message_id().into());
+    header.entry("stationId").or_insert_with(|| station_id.into());
     header
 }
 

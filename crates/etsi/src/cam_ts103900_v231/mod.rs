@@ -1,0 +1,53 @@
+//! Cooperative awareness message, ETSI TS 103 900 V2.3.1 (release 2), on the data dictionary TS 102 894-2 V2.4.1.
+//!
+//! BTP port 2001, message id 2, protocol version 2.
+//!
+//! A CAM of release 1 (EN 302 637-2 V1.4.1) has the same octets for the same content, so it is read and written here too;
+//! only names differ. What release 2 added are the extension containers, which a release 1 decoder skips.
+
+mod extension;
+pub mod types;
+
+pub use types::Cam;
+
+use crate::{JsonError, UperError, json, uper};
+
+/// The standard's name and version.
+pub const EDITION: &str = "TS 103 900 V2.3.1";
+/// `messageId` of a CAM.
+pub const MESSAGE_ID: u8 = 2;
+/// `protocolVersion` of this edition.
+pub const PROTOCOL_VERSION: u8 = 2;
+
+const MESSAGE: &str = "CAM (TS 103 900 V2.3.1)";
+
+/// Decodes a CAM from UPER.
+///
+/// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
+///
+/// # Errors
+/// Octets that are not one CAM, or whole octets behind it.
+pub fn decode(octets: &[u8]) -> Result<Cam, UperError> {
+    uper::decode(MESSAGE, octets)
+}
+
+/// Encodes a CAM in UPER.
+///
+/// # Errors
+/// A value outside its range.
+pub fn encode(cam: &Cam) -> Result<Vec<u8>, UperError> {
+    uper::encode(MESSAGE, cam)
+}
+
+/// Appends the CAM's JSON form to `out`.
+pub fn write_json(cam: &Cam, out: &mut Vec<u8>) {
+    json::write(cam, out);
+}
+
+/// Reads a CAM from its JSON form.
+///
+/// # Errors
+/// The first thing in which the text is not a CAM, and where it is.
+pub fn from_json(text: &[u8]) -> Result<Cam, JsonError> {
+    json::read(text)
+}
