@@ -15,12 +15,9 @@ use network::{in_own_network, skipped};
 use serde_json::Value;
 use viaduct_bus::{Publisher, Qos, Recv};
 use viaduct_components::KINDS;
-use viaduct_etsi::cam_ts103900_v231;
-use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_messages::viaduct::its::{MessageType, V2xMessage, V2xSendRequest};
-use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, Out, StartError};
-use viaduct_units::Position;
+use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
 
 /// Compiling its ASN.1 modules takes the peer some seconds on a fast machine.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -93,42 +90,32 @@ impl Drop for Peer {
     }
 }
 
-/// Asks the station for a CAM ten times a second.
-struct Asker(Publisher<V2xSendRequest>);
+/// Says that somebody in the node feeds the station's topic of requests: the test does.
+struct Feeder;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
-struct AskerSettings {}
+struct FeederSettings {}
 
-impl Component for Asker {
-    type Settings = AskerSettings;
+impl Component for Feeder {
+    type Settings = FeederSettings;
 
-    fn edges(_: &AskerSettings) -> Edges {
+    fn edges(_: &FeederSettings) -> Edges {
         Edges::default().publishes::<V2xSendRequest>("", "its/send", RELIABLE)
     }
 
-    fn start(_: AskerSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
-        context.every(Duration::from_millis(100), Self::ask);
-        Ok(Self(context.publisher("its/send", RELIABLE)?))
-    }
-}
-
-impl Asker {
-    fn ask(&mut self, out: &mut Out) {
-        let place = Position::new(45.500_000_1, 7.25);
-        let cam = build(&CamInput { position: Some(place), ..CamInput::new(OURS, out.now.tai) });
-        let payload = Bytes::from(cam_ts103900_v231::encode(&cam).unwrap());
-        self.0.publish(V2xSendRequest { r#type: MessageType::Cam.into(), payload }).unwrap();
+    fn start(_: FeederSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
+        Ok(Self)
     }
 }
 
 /// A station on the other end of the cable. It is a car: the peer stops reading at the address of a roadside unit, whose
 /// type (15) its table does not have.
 fn start(runtime: &tokio::runtime::Runtime) -> Node {
-    let kinds = [KINDS, &[Kind::of::<Asker>("asker", "Asks a station to send.", "{}")]].concat();
+    let kinds = [KINDS, &[Kind::of::<Feeder>("feeder", "Feeds the topic of requests.", "{}")]].concat();
     let text = format!(
         "node: edge\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: {OURS}\n      \
          station_type: 5\n      access: {{ ethernet: {{ interface: veth0 }} }}\n      position: {{ latitude_deg: 45.5, longitude_deg: 7.25 }}\n      \
-         topics: {{ send: its/send }}\n  asker: {{ kind: asker, settings: {{}} }}\n"
+         topics: {{ send: its/send }}\n  feeder: {{ kind: feeder, settings: {{}} }}\n"
     );
     Node::start(Graph::resolve("edge", &text, &kinds).unwrap(), runtime.handle()).unwrap()
 }
@@ -140,21 +127,22 @@ fn each_station_understands_the_messages_of_the_other() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let node = start(&runtime);
         let peer = Peer::start(&python);
+        let requests = node.bus().publisher::<V2xSendRequest>("its/send", RELIABLE, "test").unwrap();
         for kind in MessageKind::ALL.into_iter().filter(|kind| sent_by_the_peer(*kind)) {
-            check_theirs(&node, kind);
+            let message = check_theirs(&node, kind);
+            check_ours(&peer, &requests, message);
         }
-        check_our_cam(&peer);
         node.stop();
     });
 }
 
-/// Its package has no CPM.
+/// The package has no messages of infrastructure and no CPM.
 fn sent_by_the_peer(kind: MessageKind) -> bool {
     ["cam", "denm", "vam"].contains(&kind.label())
 }
 
 /// What they send is a message of theirs from where they are, and its octets are the same after decoding and encoding.
-fn check_theirs(node: &Node, kind: MessageKind) {
+fn check_theirs(node: &Node, kind: MessageKind) -> Message {
     let label = kind.label();
     let messages = node.bus().subscribe::<V2xMessage>(&format!("its/rx/{label}"), RELIABLE, "test").unwrap();
     let message = match messages.recv_timeout(PATIENCE) {
@@ -167,13 +155,45 @@ fn check_theirs(node: &Node, kind: MessageKind) {
     assert!((north - 45.5).abs() < 1e-6 && (east - 7.25).abs() < 1e-6, "{label}: {place:?}");
     let decoded = Message::decode(kind, &message.payload).unwrap();
     assert_eq!(decoded.encode().unwrap(), message.payload, "{label}");
+    decoded
 }
 
-/// What they read of our CAM is what we put in.
-fn check_our_cam(peer: &Peer) {
-    let cam = peer.wait_for("a CAM of ours", |line| line["message"] == "cam");
-    let decoded = &cam["decoded"];
-    assert_eq!(decoded["header"]["stationId"], OURS, "{decoded}");
-    let place = &decoded["cam"]["camParameters"]["basicContainer"]["referencePosition"];
-    assert_eq!((&place["latitude"], &place["longitude"]), (&455_000_001.into(), &72_500_000.into()), "{decoded}");
+/// What they read of a message of ours is what we put in: their own, with our station ID in it.
+fn check_ours(peer: &Peer, requests: &Publisher<V2xSendRequest>, theirs: Message) {
+    let (kind, label) = (theirs.kind(), theirs.kind().label());
+    let mut text = Vec::new();
+    theirs.write_json(&mut text);
+    let mut ours: Value = serde_json::from_slice(&text).unwrap();
+    ours["header"]["stationId"] = OURS.into();
+    // The order of the members does not matter in these messages.
+    let payload = Message::from_json(kind, ours.to_string().as_bytes()).unwrap().encode().unwrap();
+    let request = V2xSendRequest { r#type: message_type(kind).into(), payload: Bytes::from(payload) };
+    requests.publish(request).unwrap();
+    let read = peer.wait_for(&format!("a {label} of ours"), |line| line["message"] == label);
+    assert_eq!(read["decoded"]["header"]["stationId"], OURS, "{label}: {read}");
+    let numbers = |message: &Value| {
+        let mut numbers = Vec::new();
+        collect_numbers(message, &mut numbers);
+        numbers
+    };
+    assert_eq!(numbers(&read["decoded"]), numbers(&ours), "{label}: {read} {ours}");
+}
+
+fn message_type(kind: MessageKind) -> MessageType {
+    MessageType::from_topic_level(kind.label()).unwrap()
+}
+
+/// The integers of a message with their names; both write those alike, unlike choices and strings of bits.
+fn collect_numbers(value: &Value, out: &mut Vec<(String, i64)>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                out.extend(member.as_i64().map(|number| (name.clone(), number)));
+                collect_numbers(member, out);
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect_numbers(element, out)),
+        _ => {}
+    }
+    out.sort();
 }

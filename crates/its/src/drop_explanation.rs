@@ -16,7 +16,9 @@ impl DropReason {
             Self::NotGeonetworking => {
                 "The frame is of another protocol than GeoNetworking (ethertype 0x8947), and of no concern here."
             }
-            Self::OtherLinkDestination => "The frame is for one other station; a receiver in promiscuous mode sees those too.",
+            Self::OtherLinkDestination => {
+                "The frame is for one other station; a receiver in promiscuous mode sees those too."
+            }
             Self::GeonetVersion => "The sender speaks another version of GeoNetworking than 1.",
             Self::SecuredNotVerified => {
                 "The packet is signed, and signatures are not verified yet, so that it is not believed."
@@ -27,24 +29,40 @@ impl DropReason {
             Self::HopLimit => {
                 "The packet has more hops left than its source gave it; a forwarder is at fault or somebody forges."
             }
-                "The packet is one for many hops (GUC, GAC, GBC, TSB, LS), which are not processed."
-            }
             Self::HeaderTypeUnknown => {
                 "The packet has a type that EN 302 636-4-1 V1.4.1 does not have; the sender may be newer."
             }
-            Self::AreaInvalid => "The packet is for an area whose centre is not on earth or whose angle is none; the sender is at fault.",
-            Self::DuplicateAddress => "Another station sends by this station's address; one of them needs another link address.",
+            Self::AreaInvalid => {
+                "The packet is for an area whose centre is not on earth or whose angle is none; the sender is at fault."
+            }
+            Self::DuplicateAddress => {
+                "Another station sends by this station's address; one of them needs another link address."
+            }
             Self::Duplicate => "The packet was received before, by another way or again; the first one counted.",
             Self::HopsExhausted => "The packet is for others and may take no further hop, so that it ends here.",
-            Self::LifetimeExpired => "The packet is older than its sender allowed; it waited too long, or the clocks differ.",
-            Self::SourceTooFast => "The source sends more than itsGnMaxPacketDataRate, and what it sends is not passed on.",
-            Self::AreaTooLarge => "The packet is for an area larger than itsGnMaxGeoAreaSize, into which nobody passes it on.",
-            Self::OwnPositionUnknown => "The packet is for others, and a station without a position cannot pass it on; give it one.",
-            Self::DestinationUnknown => "The packet does not say where its destination is, so that nobody is nearer to it.",
+            Self::LifetimeExpired => {
+                "The packet is older than its sender allowed; it waited too long, or the clocks differ."
+            }
+            Self::SourceTooFast => {
+                "The source sends more than itsGnMaxPacketDataRate, and what it sends is not passed on."
+            }
+            Self::AreaTooLarge => {
+                "The packet is for an area larger than itsGnMaxGeoAreaSize, into which nobody passes it on."
+            }
+            Self::OwnPositionUnknown => {
+                "The packet is for others, and a station without a position cannot pass it on; give it one."
+            }
+            Self::DestinationUnknown => {
+                "The packet does not say where its destination is, so that nobody is nearer to it."
+            }
             Self::LeftArea => "The packet has left its area: the station is outside, and it came from inside.",
-            Self::NoProgress => "The packet is for others, and its last sender is nearer to the destination than this station.",
+            Self::NoProgress => {
+                "The packet is for others, and its last sender is nearer to the destination than this station."
+            }
             Self::NotLocated => "Nobody answered where the destination is; it may be off or out of reach.",
-            Self::BufferOverflow => "The packet had to wait, and there was no room for it, or newer ones took its place.",
+            Self::BufferOverflow => {
+                "The packet had to wait, and there was no room for it, or newer ones took its place."
+            }
             Self::TransmitQueueFull => "The packet was ready to be sent, and the frames before it had not been taken.",
             Self::TransportUnsupported => "The packet carries neither BTP-A nor BTP-B, and nothing else is a message.",
             Self::PayloadLength => {
