@@ -18,6 +18,7 @@ pub mod access;
 pub mod btp;
 mod counters;
 pub mod dcc;
+mod drop_explanation;
 mod drop_reason;
 pub mod facilities;
 pub mod geonet;

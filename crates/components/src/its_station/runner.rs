@@ -99,7 +99,7 @@ impl Runner {
             machine,
             receiver: format!("{}/{}", context.node(), context.name()),
             access: access_layer(&settings.access),
-            filter: Filter::new(&settings.filter, &settings.access, link_address)?,
+            filter: Filter::new(&settings.filter)?,
             capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
             place: settings.position.map(|place| place.position()),
             received: publishers(&topics.rx)?,
@@ -115,7 +115,7 @@ impl Runner {
     pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {
-            self.upkeep(&link)?;
+            self.upkeep(&mut link)?;
             let deadline = self.sleep_until_timeout();
             tokio::select! {
                 frame = link.receive() => self.take_frames(&frame?, &mut link)?,
@@ -203,13 +203,14 @@ impl Runner {
     }
 
     /// What is due at times of its own, however busy the channel is.
-    fn upkeep(&mut self, link: &Link) -> Result<(), LinkError> {
+    fn upkeep(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let now = clock::now();
         if now.mono < self.upkeep_due {
             return Ok(());
         }
         self.upkeep_due = now.mono.plus(UPKEEP_PERIOD);
         self.say_where(now);
+        link.check()?;
         self.counts.count_kernel_drops(link.kernel_drops()?);
         if let Some(capture) = &mut self.capture {
             capture.flush();

@@ -86,7 +86,8 @@ pub struct EthernetSettings {
     #[serde(default = "default_receive_buffer")]
     #[schemars(range(min = 4096, max = 268_435_456))]
     pub receive_buffer_octets: usize,
-    /// Whether frames to other stations alone are received too; the interface is put into promiscuous mode for that.
+    /// Whether the interface is put into promiscuous mode, so that frames to other stations alone are in the capture too.
+    /// The station itself drops them.
     #[serde(default)]
     pub promiscuous: bool,
 }
@@ -203,8 +204,8 @@ impl ItsStationSettings {
         if let Some(place) = &self.position {
             place.check("position")?;
         }
-        let own = self.configured_address()?.unwrap_or_else(|| mac_of_station(self.station_id));
-        Filter::new(&self.filter, &self.access, own)?;
+        self.configured_address()?;
+        Filter::new(&self.filter)?;
         for (key, name) in [("topics.rx", &self.topics.rx), ("topics.tx", &self.topics.tx)] {
             topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
         }
