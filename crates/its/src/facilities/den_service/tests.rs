@@ -73,6 +73,7 @@ fn head(reference: u64) -> DenmHead {
         detection: after(0).tai,
         reference: after(reference).tai,
         termination: None,
+        cause: None,
         position: Some(place()),
         awareness_distance: Some(Metres(500.0)),
         validity: Duration::from_secs(60),
