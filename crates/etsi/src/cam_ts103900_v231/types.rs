@@ -45,8 +45,10 @@ pub struct CamParameters {
     /// Special vehicle container.
     #[rasn(identifier = "specialVehicleContainer")]
     pub special_vehicle_container: Option<SpecialVehicleContainer>,
+
     /// Containers that later editions added.
-    #[rasn(extension_addition, identifier = "extensionContainers")]
+    // rasn 0.28.15 decodes an addition without the constraint of its type, so it stands here again.
+    #[rasn(extension_addition, size("1..=8", extensible), identifier = "extensionContainers")]
     pub extension_containers: Option<WrappedExtensionContainers>,
 }
 

@@ -571,8 +571,8 @@ pub struct DangerousGoodsExtended {
     /// Telephone number for help.
     #[rasn(identifier = "phoneNumber")]
     pub phone_number: Option<PhoneNumber>,
-    /// Name of the company, characters, 1 to 24.
-    #[rasn(size("1..=24"), identifier = "companyName")]
+    /// Name of the company (PER does not encode the bounds, so no codec checks them), characters, 1 to 24.
+    #[rasn(identifier = "companyName")]
     pub company_name: Option<Utf8String>,
 }
 
