@@ -89,8 +89,8 @@ impl Station {
 
     /// Where a station was last, and whether it was heard directly; `None` where it has not been heard of lately.
     #[must_use]
-    pub fn location_of(&self, now: Mono, address: GnAddress) -> Option<(LongPositionVector, bool)> {
-        self.router.table().get(now, address).map(|entry| (entry.position_vector, entry.neighbour))
+    pub fn location_of(&self, now: Now, address: GnAddress) -> Option<(LongPositionVector, bool)> {
+        self.router.table().get(now.mono, address).map(|entry| (entry.position_vector, entry.neighbour))
     }
 
     /// Tells the station where it is. The first time starts the beacon service.

@@ -35,13 +35,13 @@ impl SequenceCounter {
     pub(super) fn take(&mut self) -> SequenceNumber {
         let number = SequenceNumber(self.next);
         self.next = (self.next + 1) % PERIOD;
-        self.used = self.used.saturating_add(1).min(PERIOD);
+        self.used = self.used.saturating_add(1);
         number
     }
 
     /// Whether a packet with that number has been sent. After a whole period, each has.
     pub(super) const fn was_used(self, number: SequenceNumber) -> bool {
-        if number.0 >= PERIOD {
+        if number.0 == PERIOD {
             return false;
         }
         let age = if number.0 < self.next { self.next - number.0 } else { self.next + (PERIOD - number.0) };

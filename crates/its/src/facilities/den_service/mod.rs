@@ -274,7 +274,7 @@ impl DenService {
     pub fn handle_timeout(&mut self, now: Now) {
         let mut due = Vec::new();
         self.originating.handle_timeout(now, |denm| {
-            due.push(DenTransmit::Own(Box::new(OwnDenm { repeated: true, ..denm.clone() })))
+            due.push(DenTransmit::Own(Box::new(OwnDenm { repeated: true, ..denm.clone() })));
         });
         self.receiving.handle_timeout(now, self.position, &mut self.random, |denm| {
             due.push(DenTransmit::Forwarded(Box::new(denm.clone())));
