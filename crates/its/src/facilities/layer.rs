@@ -241,13 +241,13 @@ impl Facilities {
     /// Does what is due in the services and in the map.
     pub fn handle_timeout(&mut self, now: Now) {
         if let Some((input, _)) = self.ca.as_mut().and_then(|ca| ca.handle_timeout(now)) {
-            self.broadcast(now, Message::Cam(Box::new(cam::build(&input))));
+            self.broadcast(now, &Message::Cam(Box::new(cam::build(&input))));
         }
         if let Some((content, _)) = self.va.as_mut().and_then(|va| va.handle_timeout(now)) {
-            self.broadcast(now, Message::Vam(Box::new(vam::build(&content.input()))));
+            self.broadcast(now, &Message::Vam(Box::new(vam::build(&content.input()))));
         }
         for input in self.cp.as_mut().map(|cp| cp.handle_timeout(now)).unwrap_or_default() {
-            self.broadcast(now, Message::Cpm(Box::new(cpm::build(&input))));
+            self.broadcast(now, &Message::Cpm(Box::new(cpm::build(&input))));
         }
         if let Some(den) = &mut self.den {
             den.handle_timeout(now);
@@ -314,9 +314,9 @@ impl Facilities {
     }
 
     /// Sends to everybody in reach.
-    fn broadcast(&mut self, now: Now, message: Message) {
-        if let Some(payload) = self.encode(&message) {
-            self.remember(now, &message, &payload, true);
+    fn broadcast(&mut self, now: Now, message: &Message) {
+        if let Some(payload) = self.encode(message) {
+            self.remember(now, message, &payload, true);
             self.transmit(SendRequest::single_hop(message.kind(), payload));
         }
     }

@@ -6,6 +6,7 @@ use super::*;
 use crate::{
     Ego, Event, Station, StationSettings,
     access::MacAddress,
+    dcc::{DccMode, DccProfile, DccSettings, GateKeeper},
     facilities::{
         Offset,
         cpm::Object,
@@ -260,6 +261,37 @@ fn the_channel_holds_back_each_service() {
         nodes[0].facilities.counters().sent
     };
     assert_eq!((sent(&mut free), sent(&mut busy)), (30, 3));
+}
+
+/// EN 302 637-2, 6.1.3 with TS 102 687: what the gate keeper allows becomes `T_GenCam_DCC`, so that CAMs are generated as they can
+/// be sent, and none waits until it is too old.
+#[test]
+fn the_gate_keeper_slows_the_generation() {
+    let gate = DccSettings { mode: DccMode::Adaptive, ..DccSettings::default() };
+    let mut gate = GateKeeper::new(gate);
+    let settings = FacilitiesSettings { ca: Some(CaSettings::new(1)), ..FacilitiesSettings::default() };
+    let mut node = Node::new(1, settings);
+    let mut sent_in = |seconds: std::ops::Range<u64>, busy: f64| {
+        let before = gate.counters().sent;
+        for millis in (seconds.start * 1000..seconds.end * 1000).step_by(50) {
+            let now = start().plus(Duration::from_millis(millis));
+            node.position = node.position.displaced(Metres(3.0), Metres(0.0));
+            gate.set_channel_busy_ratio(now.mono, busy);
+            gate.handle_timeout(now.mono);
+            for frame in node.step(now) {
+                gate.push(now.mono, frame.to_vec(), DccProfile::Dp2, Duration::from_secs(1));
+            }
+            while gate.poll_transmit(now.mono).is_some() {}
+            node.facilities.set_t_gen_dcc(gate.t_gen_cam_dcc());
+        }
+        gate.counters().sent - before
+    };
+    assert_eq!(sent_in(0..10, 0.3), 100);
+    sent_in(10..70, 1.0);
+    let busy = sent_in(70..80, 1.0);
+    assert!((10..=25).contains(&busy), "{busy}");
+    let counters = gate.counters();
+    assert_eq!((counters.expired, counters.overflowed), (0, 0));
 }
 
 /// What nobody takes is bounded and counted.

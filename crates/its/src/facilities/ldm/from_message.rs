@@ -1,4 +1,4 @@
-//! What a message adds to the map (EN 302 895, 5.2.1).
+//! What a message adds to the map (EN 302 895, 5.3.2).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use viaduct_etsi::{
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Tai};
 
 use super::{LdmKey, LdmObject, LdmSubject};
-use crate::facilities::{Message, MessageKind, den_service::DenmHead, scale};
+use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, scale};
 
 /// How long what a CAM or a CPM said is kept: two of the longest intervals, so that one lost message does no harm. Ours.
 pub const AWARENESS_VALIDITY: Duration = Duration::from_secs(2);
@@ -35,12 +35,13 @@ pub(crate) fn objects_of(now: Now, message: &Message, payload: &Bytes, own: bool
 /// The message as one object of the map.
 fn whole(now: Now, message: &Message, payload: &Bytes, own: bool) -> LdmObject {
     let summary = message.summary(now.tai);
-    let time = summary.generation.unwrap_or(now.tai);
+    // A time ahead of the own clock would keep out what is said next.
+    let time = summary.generation.map_or(now.tai, |generation| generation.min(now.tai));
     LdmObject {
         key: key(message, summary.station_id),
         own,
         time,
-        expires: now.mono.plus(valid_until(message, time).since(now.tai)),
+        expires: now.mono.plus(valid_until(message, time).since(now.tai).min(VALIDITY_MAX)),
         position: summary.position,
         speed: summary.speed,
         heading: summary.heading,
