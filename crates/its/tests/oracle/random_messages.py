@@ -18,7 +18,7 @@ from pathlib import Path
 from modules import CDD, compile_modules
 
 # Values in one message, above which lists become short and optional members absent.
-VALUES_MAX = 2500
+VALUES_MAX = 500
 # Characters of texts: what JSON escapes, what has several octets in UTF-8, what is plain.
 TEXT = '"\\/ azAZ09~\x00\x1f\x7f'
 UNICODE_TEXT = TEXT + "äß€𝄞"
