@@ -16,7 +16,6 @@ mod rich;
 use std::{
     fmt::Write as _,
     io::Write as _,
-    path::Path,
     process::{Command, Stdio},
 };
 
@@ -154,7 +153,7 @@ type Answer = Result<(Value, Vec<u8>), String>;
 fn ask(messages: &[(&str, &[u8])]) -> Option<Vec<Answer>> {
     let modules = capture::data("asn1")?;
     let python = oracle::python("asn1tools")?;
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/decode_with_asn1tools.py");
+    let script = oracle::script("decode_with_asn1tools.py");
     let mut oracle = Command::new(python)
         .arg(script)
         .arg(modules)

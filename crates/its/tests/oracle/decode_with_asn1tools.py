@@ -7,13 +7,10 @@ message encoded again by asn1tools, as HEX. A message that asn1tools refuses is 
 """
 
 import json
-import re
 import sys
 from pathlib import Path
 
-import asn1tools
-
-from modules import CDD, clean
+from modules import CDD, compile_modules
 
 # Of each message: the files of its modules, and its type.
 MESSAGES = {
@@ -34,15 +31,6 @@ MESSAGES = {
     "cam1": (["TS102894-2v131-CDD.asn", "EN302637-2v141-CAM.asn"], "CAM"),
     "denm1": (["TS102894-2v131-CDD.asn", "EN302637-3v131-DENM.asn"], "DENM"),
 }
-# Types with a DEFAULT value that the modules give by name, and its number.
-DEFAULTS = [
-    ("AltitudeValue", "unavailable", 800001),
-    ("DeltaAltitude", "unavailable", 12800),
-    ("LaneType", "traffic", 0),
-    ("Direction", "sameDirection", 0),
-    ("DeltaTimeSecond", "defaultValidity", 600),
-    ("ValidityDuration", "defaultValidity", 600),
-]
 CAM_CONTAINERS = {
     1: "TwoWheelerContainer",
     2: "EHorizonLocationSharingContainer",
@@ -58,17 +46,6 @@ CPM_CONTAINERS = {
     4: "PerceptionRegionContainer",
     5: "PerceivedObjectContainer",
 }
-
-
-def compile_modules(folder, names):
-    return asn1tools.compile_string("\n".join(with_defaults(clean(folder / name)) for name in names), "uper")
-
-
-def with_defaults(text):
-    """asn1tools does not look the names of default values up."""
-    for type_name, name, number in DEFAULTS:
-        text = re.sub(rf"\b{type_name}\s+DEFAULT\s+{name}\b", f"{type_name} DEFAULT {number}", text)
-    return text
 
 
 def plain(value):

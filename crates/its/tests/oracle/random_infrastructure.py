@@ -12,7 +12,7 @@ import sys
 from pycrate_asn1dir import ITS_IS
 
 # Values in one message, above which lists become short and optional members absent.
-VALUES_MAX = 800
+VALUES_MAX = 400
 TEXT = '"\\/ azAZ09~'
 
 KINDS = {
