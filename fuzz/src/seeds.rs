@@ -21,7 +21,8 @@ const CAM_FULL: &str = include_str!("../../testdata/its/cam_full.json");
 const CPM_FULL: &str = include_str!("../../testdata/its/cpm_full.json");
 
 pub(crate) fn frames() -> Vec<Vec<u8>> {
-    [CAM, CPMS[0], CPMS[1], SECURED].into_iter().map(octets).chain([beacon()]).collect()
+    let captured = [CAM, CPMS[0], CPMS[1], SECURED].into_iter().map(octets);
+    captured.chain([beacon()]).chain(multi_hop()).collect()
 }
 
 pub(crate) fn packets() -> Vec<Vec<u8>> {
@@ -97,6 +98,29 @@ fn beacon() -> Vec<u8> {
     frame.extend_from_slice(&[0x11, 0, 0x1A, 1, 0x00, 0x10, 0, 0x80, 0, 0, 1, 0]);
     frame.extend_from_slice(cam.get(LINK + 12..LINK + 36).unwrap_or_default());
     frame
+}
+
+/// One frame of each multi-hop type: the captured CAM behind other headers.
+fn multi_hop() -> Vec<Vec<u8>> {
+    let cam = octets(CAM);
+    let position = cam.get(LINK + 20..LINK + 28).unwrap_or_default();
+    let around = [position, &[1, 0x2C, 0, 100, 0, 45, 0, 0]].concat();
+    let around = around.as_slice();
+    let station = [&[0xBC, 0, 2, 0, 0, 0, 0, 9, 0, 0, 0, 0][..], position].concat();
+    let types = [(0x51, &[][..]), (0x40, around), (0x41, around), (0x32, around), (0x20, &station)];
+    let carrying = types.into_iter().map(|(header_type, behind_source)| packet(&cam, header_type, behind_source, true));
+    let sought = station.get(..8).unwrap_or_default();
+    let services = [packet(&cam, 0x60, sought, false), packet(&cam, 0x61, &station, false)];
+    carrying.chain(services).collect()
+}
+
+/// A frame of that header type with the source of the captured CAM, and with its payload where one is carried.
+fn packet(cam: &[u8], header_type: u8, behind_source: &[u8], carrying: bool) -> Vec<u8> {
+    let part = |range: std::ops::Range<usize>| cam.get(range).unwrap_or_default();
+    let (next, length) = if carrying { (0x20, part(22..24)) } else { (0, &[0, 0][..]) };
+    let payload = if carrying { part(GEONET..cam.len()) } else { &[] };
+    let headers = [&[0x11, 0, 0x1A, 4, next, header_type, 0, 0x80][..], length, &[10, 0, 0, 1, 0, 0]].concat();
+    [part(0..LINK), headers.as_slice(), part(LINK + 12..LINK + 36), behind_source, payload].concat()
 }
 
 fn behind(frames: Vec<Vec<u8>>, headers: usize) -> Vec<Vec<u8>> {

@@ -382,6 +382,18 @@ fn a_repeated_broadcast_is_delivered_once_and_ends() {
 }
 
 #[test]
+fn what_is_carried_is_not_carried_once_more_by_its_repetition() {
+    let mut world = World::new(500.0, Mib::default(), &road(1));
+    let repetition = Some(Repetition { interval: SECOND, duration: 10 * SECOND });
+    for destination in [Destination::Area(circle(0.0, 0.0, 300.0)), Destination::SingleHop] {
+        world.send(0, &SendRequest { repetition, ..carried(destination) });
+    }
+    world.run(20 * SECOND);
+    let station = &world.nodes[0].station;
+    assert_eq!((station.held_packets(), station.counters().repetitions), (2, 0));
+}
+
+#[test]
 fn a_repeated_single_hop_broadcast_is_new_each_time() {
     let mut world = World::new(500.0, Mib::default(), &road(2));
     world.meet();

@@ -105,7 +105,7 @@ pub struct Mib {
     pub beacon_service_retransmit_timer: Duration,
     /// `itsGnBeaconServiceMaxJitter`, 750 ms.
     pub beacon_service_max_jitter: Duration,
-    /// `itsGnDefaultHopLimit`, 10.
+    /// `itsGnDefaultHopLimit`, 10; 1 to 255.
     pub default_hop_limit: u8,
     /// `itsGnDPLLength`, 8; at most [`crate::limits::DPL_LENGTH_MAX`].
     pub dpl_length: usize,

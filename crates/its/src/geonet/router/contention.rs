@@ -63,11 +63,11 @@ impl Router {
         Ok(())
     }
 
-    /// Another station has sent the packet.
-    pub(super) fn suppress(&mut self, id: PacketId) {
-        if self.contention.take(id).is_some() {
-            self.counters.suppressed += 1;
-        }
+    /// Another station has sent a packet; whether it was contended about here.
+    pub(super) fn suppress(&mut self, id: PacketId) -> bool {
+        let contended = self.contention.take(id).is_some();
+        self.counters.suppressed += u64::from(contended);
+        contended
     }
 
     /// Sends what nobody else has sent in time, as long as there is room for frames.
