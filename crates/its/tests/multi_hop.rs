@@ -1,6 +1,7 @@
 //! Multi-hop packets in a town of 200 moving stations with a lossy radio: which forwarding reaches whom, at what price.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
+#![allow(clippy::print_stdout, reason = "the tables are printed")]
 
 mod town;
 
