@@ -17,7 +17,7 @@ use viaduct_its::{
 use viaduct_node::Graph;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
 
-use crate::seeds;
+use crate::{link, seeds, station};
 
 /// A decoder under test.
 #[derive(Clone, Copy)]
@@ -43,6 +43,9 @@ pub const TARGETS: &[Target] = &[
     Target { name: "json_cpm", run: json_cpm, seeds: seeds::json_cpms },
     Target { name: "json_vam", run: json_vam, seeds: seeds::json_vams },
     Target { name: "frame", run: frame, seeds: seeds::frames },
+    Target { name: "station", run: station::station, seeds: station::sequences },
+    Target { name: "link", run: link::link, seeds: link::links },
+    Target { name: "trace", run: link::trace, seeds: link::traces },
     Target { name: "capture", run: capture, seeds: seeds::captures },
     Target { name: "hops", run: hops, seeds: seeds::hops },
     Target { name: "config", run: config, seeds: seeds::configs },
@@ -91,13 +94,17 @@ pub fn geonet(octets: &[u8]) {
     }
 }
 
-/// A BTP packet: four octets of it are the header, in both kinds.
+/// A BTP packet: four octets of it are the header, in both kinds, and are written as they were read.
 pub fn btp(octets: &[u8]) {
     for kind in [CommonNextHeader::BtpA, CommonNextHeader::BtpB] {
-        match BtpHeader::parse(kind, octets) {
-            Some((_, payload)) => assert_eq!(payload.len() + 4, octets.len()),
-            None => assert!(octets.len() < 4),
-        }
+        let Some((header, payload)) = BtpHeader::parse(kind, octets) else {
+            assert!(octets.len() < 4);
+            continue;
+        };
+        assert_eq!(header.next_header(), kind);
+        let mut written = Vec::new();
+        header.write(&mut written);
+        assert_eq!([&written, payload].concat(), octets);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Multi-hop packets in a town of 200 moving stations with a lossy radio: which forwarding reaches whom, at what price.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
+#![allow(clippy::print_stdout, reason = "the tables are printed")]
 
 mod town;
 
@@ -242,31 +243,55 @@ fn broadcasts_reach_the_area_once() {
     compare("multi_hop_gbc.txt", &table);
 }
 
+/// What a row of greedy forwarding differs in: metres to which the radio does not fade, whether the stations drive, and the
+/// bounds of ours on the neighbours that are chosen: seconds since they were heard, and metres.
+type GreedyCase = (f64, bool, Option<(u64, f64)>);
+
 /// Greedy forwarding gives a packet to the neighbour that seems nearest to the destination. Near the end of the range
-/// that is often one who has driven away since, or whom the radio reaches seldom; where neither happens, it delivers.
+/// that is often one who has driven away since, or whom the radio reaches seldom; where neither happens, or where such
+/// neighbours are passed over, it delivers.
 #[test]
 fn greedy_forwarding_fails_by_old_positions_and_fading_links() {
     let mut table = format!(
         "GBC from outside with greedy forwarding towards the area and simple forwarding within; else as multi_hop_gbc.txt.\n\
-         clear: m to which the radio does not fade; remembered: s (itsGnLifetimeLocTE).\n\n\
-         clear stations remembered {BROADCAST_HEADER}\n"
+         clear: m to which the radio does not fade; age, near: s and m up to which neighbours are taken\n\
+         (greedy_neighbour_age_max and greedy_neighbour_distance_max, own additions; -: as the standard has it).\n\n\
+         clear stations age near {BROADCAST_HEADER}\n"
     );
+    let cases: [GreedyCase; 5] = [
+        (250.0, true, None),
+        (250.0, false, None),
+        (500.0, true, None),
+        (500.0, false, None),
+        (250.0, true, Some((5, 300.0))),
+    ];
     let mut delivered = Vec::new();
-    for (clear_m, driving, remembered_s) in
-        [(250.0, true, 20), (250.0, true, 5), (250.0, false, 20), (500.0, true, 20), (500.0, false, 20)]
-    {
-        let mib = Mib { lifetime_loc_te: Duration::from_secs(remembered_s), ..mib(GREEDY, SIMPLE) };
-        let mut town = warm_town(Conditions { clear: Metres(clear_m), driving }, mib);
-        let sent = broadcast(&mut town, is_far_outside);
-        let outcome = Outcome::of(&town, &sent);
-        let stations = if driving { "drive" } else { "stand" };
-        let columns = broadcast_columns(&town, &sent, &outcome);
-        writeln!(table, "{clear_m:>5} {stations:<8} {remembered_s:>10} {columns}").unwrap();
-        delivered.push(outcome.delivered_percent(&sent));
+    for case in cases {
+        let (row, percent) = greedy_row(case);
+        writeln!(table, "{row}").unwrap();
+        delivered.push(percent);
     }
-    let [both, _, fading, old, neither] = delivered[..] else { panic!() };
+    let [both, fading, old, neither, bounded] = delivered[..] else { panic!() };
     assert!(neither >= 99.0 && both < fading && old < neither && fading < neither, "{table}");
+    assert!(bounded >= 99.0, "{table}");
     compare("multi_hop_greedy.txt", &table);
+}
+
+fn greedy_row((clear_m, driving, bounds): GreedyCase) -> (String, f64) {
+    let mib = Mib {
+        greedy_neighbour_age_max: bounds.map(|(age_s, _)| Duration::from_secs(age_s)),
+        greedy_neighbour_distance_max: bounds.map(|(_, metres)| Metres(metres)),
+        ..mib(GREEDY, SIMPLE)
+    };
+    let mut town = warm_town(Conditions { clear: Metres(clear_m), driving }, mib);
+    let sent = broadcast(&mut town, is_far_outside);
+    let outcome = Outcome::of(&town, &sent);
+    let stations = if driving { "drive" } else { "stand" };
+    let (age, near) =
+        bounds.map_or(("-".to_owned(), "-".to_owned()), |(age, near)| (age.to_string(), near.to_string()));
+    let columns = broadcast_columns(&town, &sent, &outcome);
+    let row = format!("{clear_m:>5} {stations:<8} {age:>3} {near:>4} {columns}");
+    (row, outcome.delivered_percent(&sent))
 }
 
 /// Sends packets from one end of the town to the other, one after the other, to stations that nobody has asked for yet.
@@ -297,12 +322,18 @@ fn unicasts_find_their_station() {
     let mut table = format!(
         "GUC over at least {} m, {PACKETS} packets a row; town and radio as in multi_hop_gbc.txt; a search is given up\n\
          after {RETRANSMISSIONS} repetitions. delivered: %; twice: delivered again; asked: location requests of sources a packet; LS, GUC: frames\n\
-         of all stations a packet; again: repetitions of the radios a packet; hops: mean; p50, p99: ms from the request, search included.\n\n\
+         of all stations a packet; again: repetitions of the radios a packet; hops: mean; p50, p99: ms from the request, search included.\n\
+         greedy*: neighbours up to 5 s and 300 m, as in multi_hop_greedy.txt.\n\n\
          towards    delivered twice asked     LS    GUC  again  hops    p50    p99\n",
         0.5 * EXTENT_M.0
     );
-    for towards in [GREEDY, OUTSIDE_CBF] {
-        let mib = Mib { location_service_max_retrans: RETRANSMISSIONS, ..mib(towards, INSIDE_CBF) };
+    for (towards, bounded) in [(GREEDY, false), (GREEDY, true), (OUTSIDE_CBF, false)] {
+        let mib = Mib {
+            location_service_max_retrans: RETRANSMISSIONS,
+            greedy_neighbour_age_max: bounded.then_some(Duration::from_secs(5)),
+            greedy_neighbour_distance_max: bounded.then_some(Metres(300.0)),
+            ..mib(towards, INSIDE_CBF)
+        };
         let mut town = warm_town(Conditions::USUAL, mib);
         let sent = unicast(&mut town);
         let outcome = Outcome::of(&town, &sent);
@@ -310,7 +341,7 @@ fn unicasts_find_their_station() {
         writeln!(
             table,
             "{:<10} {:>9.2} {:>5} {:>5.1} {:>6.1} {:>6.1} {:>6.1} {:>5.1} {:>6.1} {:>6.1}",
-            towards_label(&mib),
+            if bounded { "greedy*" } else { towards_label(&mib) },
             outcome.delivered_percent(&sent),
             outcome.twice,
             per_packet(asked),

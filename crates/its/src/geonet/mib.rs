@@ -123,6 +123,12 @@ pub struct Mib {
     pub min_packet_repetition_interval: Duration,
     /// `itsGnNonAreaForwardingAlgorithm`, `GREEDY`.
     pub non_area_forwarding_algorithm: NonAreaForwardingAlgorithm,
+    /// Own addition, not of annex H: greedy forwarding passes over a neighbour that was not heard directly for longer. `None`,
+    /// the standard's behaviour: it takes whoever is in the location table, though most will have driven away by then.
+    pub greedy_neighbour_age_max: Option<Duration>,
+    /// Own addition, not of annex H: greedy forwarding passes over a neighbour that is farther away. `None`, the standard's
+    /// behaviour: it prefers those at the end of the range, whom the radio reaches seldom.
+    pub greedy_neighbour_distance_max: Option<Metres>,
     /// `itsGnAreaForwardingAlgorithm`, `CBF`.
     pub area_forwarding_algorithm: AreaForwardingAlgorithm,
     /// `itsGnCbfMinTime`, 1 ms.
@@ -160,6 +166,8 @@ impl Default for Mib {
             max_geo_area_size_m2: ITS_GN_MAX_GEO_AREA_SIZE_M2,
             min_packet_repetition_interval: ITS_GN_MIN_PACKET_REPETITION_INTERVAL,
             non_area_forwarding_algorithm: NonAreaForwardingAlgorithm::Greedy,
+            greedy_neighbour_age_max: None,
+            greedy_neighbour_distance_max: None,
             area_forwarding_algorithm: AreaForwardingAlgorithm::ContentionBased,
             cbf_min_time: ITS_GN_CBF_MIN_TIME,
             cbf_max_time: ITS_GN_CBF_MAX_TIME,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use viaduct_units::{Mono, Position};
+use viaduct_units::{Metres, Mono, Position};
 
 use super::{
     Outcome, Router,
@@ -13,6 +13,7 @@ use crate::{
     access::{EthernetHeader, MacAddress},
     geonet::{
         Area, Packet,
+        location_table::Neighbour,
         mib::{AreaForwardingAlgorithm, NonAreaForwardingAlgorithm},
     },
     limits::TRANSMITS_MAX,
@@ -147,14 +148,23 @@ impl Router {
     /// Annex E.2: to the neighbour with the most progress. Where none has any, the packet is kept if it may be, and is sent
     /// to everybody otherwise.
     fn greedy(&self, now: Mono, pdu: &Pdu, destination: Position) -> Result<Verdict, DropReason> {
-        let own_m = self.own_position()?.distance(destination).value();
-        let distances = self.table.neighbours(now).map(|(link, at)| (link, at.distance(destination).value()));
+        let own = self.own_position()?;
+        let own_m = own.distance(destination).value();
+        let reachable = self.table.neighbours(now).filter(|neighbour| self.is_reachable(now, own, neighbour));
+        let distances = reachable.map(|neighbour| (neighbour.link, neighbour.position.distance(destination).value()));
         let nearest = distances.filter(|(_, metres)| *metres < own_m).min_by(|a, b| a.1.total_cmp(&b.1));
         Ok(match nearest {
             Some((link, _)) => Verdict::Transmit(link),
             None if pdu.class.store_carry_forward() => Verdict::Keep,
             None => Verdict::Transmit(MacAddress::BROADCAST),
         })
+    }
+
+    /// Own addition to annex E.2, off unless it is set: whether a packet for that neighbour is likely to arrive there.
+    fn is_reachable(&self, now: Mono, own: Position, neighbour: &Neighbour) -> bool {
+        let recent = self.mib.greedy_neighbour_age_max.is_none_or(|most| now.since(neighbour.heard) <= most);
+        let near = |most: Metres| neighbour.position.distance(own).value() <= most.value();
+        recent && self.mib.greedy_neighbour_distance_max.is_none_or(near)
     }
 
     pub(super) fn carry_out(&mut self, now: Mono, verdict: Verdict, pdu: Pdu, route: Route) -> Result<(), DropReason> {
