@@ -30,12 +30,18 @@ pub const ADDRESS_CHANGE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 pub const DCC_QUEUE_FRAMES_MAX: usize = 32;
 /// Octets of these frames.
 pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
+/// Messages of the facilities that wait to be taken. One input may add this many: each event that is due, and eight CPMs.
+pub const FACILITIES_TRANSMITS_MAX: usize = 32;
+/// Events of the facilities that wait to be taken, beside the changes of the map.
+pub const FACILITIES_EVENTS_MAX: usize = 256;
 /// Events that a station says at the same time.
 pub const DEN_ORIGINATED_MAX: usize = 64;
 /// Events of others that a station remembers.
 pub const DEN_RECEIVED_MAX: usize = 1024;
 /// DENMs that wait to be taken from the service.
 pub const DEN_TRANSMITS_MAX: usize = 128;
+/// Vulnerable road users around that one of them remembers.
+pub const VA_NEIGHBOURS_MAX: usize = 128;
 /// Objects that the local dynamic map knows.
 pub const LDM_OBJECTS_MAX: usize = 4096;
 /// Changes of the map that wait to be taken.

@@ -40,7 +40,9 @@ messages!(
     foxglove::PointCloud,
     viaduct::its::V2xMessage,
     viaduct::its::V2xSendRequest,
+    viaduct::its::EventNotice,
     viaduct::its::EventRequest,
+    viaduct::its::LocalDynamicMap,
     viaduct::perception::PerceivedObjects,
     viaduct::vehicle::VehicleState,
 );

@@ -14,6 +14,7 @@ use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
 use super::filter::{Filter, Filtered};
 use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
 use super::message::{self, message_kind};
+use super::services::{self, Input, Services};
 use super::settings::{CaptureSettings, ItsStationSettings, mac_of_station};
 use super::{ItsStation, OFFERED};
 use crate::capture_writer::{CaptureCounts, CaptureWriter};
@@ -39,6 +40,8 @@ pub(crate) struct Runner {
     received: Publishers,
     sent: Option<Publishers>,
     requests: Option<Subscriber<V2xSendRequest>>,
+    /// What makes messages by itself, where it is asked for.
+    services: Option<Services>,
     counts: Counts,
     /// When the station next says where it is and asks the kernel what it dropped.
     upkeep_due: Mono,
@@ -65,6 +68,8 @@ struct Counts {
     send_failed: Counter,
     requests: Counter,
     refused: Counter,
+    /// Messages of the services that the machine refused.
+    unsent: Counter,
 }
 
 impl Runner {
@@ -92,7 +97,7 @@ impl Runner {
             };
             MessageKind::ALL.into_iter().map(open).collect()
         };
-        let topics = &settings.topics;
+        let (topics, services) = (&settings.topics, settings.services.as_ref());
         let requests =
             topics.send.as_ref().map(|topic| context.subscribe::<V2xSendRequest>(topic, OFFERED)).transpose()?;
         Ok(Self {
@@ -103,8 +108,9 @@ impl Runner {
             capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
             place: settings.position.map(|place| place.position()),
             received: publishers(&topics.rx)?,
-            sent: requests.is_some().then(|| publishers(&topics.tx)).transpose()?,
+            sent: settings.sends().then(|| publishers(&topics.tx)).transpose()?,
             requests,
+            services: services.map(|it| Services::new(it, settings, clock::now(), context)).transpose()?,
             counts: Counts::new(context),
             upkeep_due: clock::mono(),
             stop: context.stop(),
@@ -119,8 +125,9 @@ impl Runner {
             let deadline = self.sleep_until_timeout();
             tokio::select! {
                 frame = link.receive() => self.take_frames(&frame?, &mut link).await?,
-                () = deadline => self.machine.handle_timeout(clock::now()),
+                () = deadline => self.handle_timeout(clock::now()),
                 request = next_request(self.requests.as_ref()) => self.handle_request(&request),
+                input = services::next_input(self.services.as_ref()) => self.handle_input(&input),
                 () = stop.asked() => {}
             }
             self.transmit(&mut link).await;
@@ -195,6 +202,9 @@ impl Runner {
                     let message = message::received_message(&packet, &self.receiver, self.access, shift_ns);
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
+                    if let Some(services) = &mut self.services {
+                        services.handle_received(now, &packet);
+                    }
                 }
                 Event::Relayed => self.counts.relayed.increment(),
                 Event::LocationService => self.counts.location_service.increment(),
@@ -218,10 +228,58 @@ impl Runner {
             capture.flush();
         }
         // A timeout that is due is not put off by traffic either.
+        if self.poll_timeout().is_some_and(|due| due <= now.mono) {
+            self.handle_timeout(now);
+        }
+        Ok(())
+    }
+
+    /// Does what is due in the machine and the services.
+    fn handle_timeout(&mut self, now: Now) {
         if self.machine.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.machine.handle_timeout(now);
         }
-        Ok(())
+        if let Some(services) = &mut self.services {
+            services.handle_timeout(now);
+        }
+        self.serve(now, &Meta::from_origin(now.tai));
+    }
+
+    fn handle_input(&mut self, input: &Input) {
+        let now = clock::now();
+        let Some(services) = &mut self.services else { return };
+        if let Some(ego) = services.handle_input(now, input) {
+            self.machine.set_ego(now, ego);
+        }
+        self.serve(now, input.meta());
+    }
+
+    /// Sends what the services have made, and tells what they have learnt.
+    fn serve(&mut self, now: Now, cause: &Meta) {
+        let Some(services) = &mut self.services else { return };
+        services.publish_events(cause);
+        while let Some(request) = self.services.as_mut().and_then(Services::poll_transmit) {
+            self.send_own(now, &request, cause);
+        }
+    }
+
+    fn send_own(&mut self, now: Now, request: &SendRequest, cause: &Meta) {
+        let decoded = Message::decode(request.kind, &request.payload);
+        let (Ok(message), Ok(())) = (decoded, self.machine.send(now, request)) else {
+            self.counts.unsent.increment();
+            return;
+        };
+        let (summary, payload) = (message.summary(now.tai), request.payload.clone());
+        let sent = message::sent_or_received(Direction::Sent, request.kind, &summary, payload, (now.tai, 0));
+        let sent = V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..sent };
+        if let Some(publishers) = &self.sent {
+            publish(publishers, request.kind, cause, sent);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Mono> {
+        let services = self.services.as_ref().and_then(Services::poll_timeout);
+        self.machine.poll_timeout().into_iter().chain(services).min()
     }
 
     fn handle_request(&mut self, request: &Sample<V2xSendRequest>) {
@@ -249,9 +307,12 @@ impl Runner {
     }
 
     fn say_where(&mut self, now: Now) {
-        if let Some(position) = self.place {
+        if let Some(position) = self.place.filter(|_| !self.services.as_ref().is_some_and(Services::is_told_where)) {
             let speed = MetresPerSecond(0.0);
             self.machine.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: None });
+            if let Some(services) = &mut self.services {
+                services.stand_at(now, position);
+            }
         }
     }
 
@@ -276,7 +337,7 @@ impl Runner {
 
     /// Sleeps until the machine wants to be called or the upkeep is due.
     fn sleep_until_timeout(&self) -> impl Future<Output = ()> + use<> {
-        sleep_until(self.machine.poll_timeout().into_iter().chain([self.upkeep_due]).min())
+        sleep_until(self.poll_timeout().into_iter().chain([self.upkeep_due]).min())
     }
 }
 
@@ -298,6 +359,7 @@ impl Counts {
             send_failed: context.counter("send_failed"),
             requests: context.counter("requests"),
             refused: context.counter("requests_refused"),
+            unsent: context.counter("services_refused"),
         }
     }
 

@@ -183,4 +183,19 @@ mod tests {
         assert_eq!(ITS_GN_DEFAULT_PACKET_LIFETIME.duration(), Duration::from_secs(60));
         assert_eq!(ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER / 4);
     }
+
+    /// The algorithms that the annex names as defaults, and the choices that its numbers stand for.
+    #[test]
+    fn defaults_are_those_of_the_annex() {
+        let mib = Mib::default();
+        assert_eq!(mib.local_gn_addr_conf_method, LocalGnAddrConfMethod::Auto);
+        assert_eq!(mib.non_area_forwarding_algorithm, NonAreaForwardingAlgorithm::Greedy);
+        assert_eq!(mib.area_forwarding_algorithm, AreaForwardingAlgorithm::ContentionBased);
+        assert_eq!((mib.default_hop_limit, mib.dpl_length), (10, 8));
+        assert_eq!((mib.cbf_min_time.as_millis(), mib.cbf_max_time.as_millis()), (1, 100));
+        assert_eq!((mib.max_geo_area_size_m2, mib.max_packet_data_rate), (10e6, 100e3));
+        let buffers = [mib.uc_forwarding_packet_buffer_size, mib.bc_forwarding_packet_buffer_size];
+        assert_eq!((buffers, mib.cbf_packet_buffer_size), ([256 << 10, 1024 << 10], 256 << 10));
+        assert_eq!(mib.location_service_packet_buffer_size, 1024);
+    }
 }

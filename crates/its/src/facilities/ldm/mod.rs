@@ -6,6 +6,7 @@
 //! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.3), which a node's config
 //! decides; several maps.
 
+mod from_message;
 mod object;
 mod query;
 #[cfg(test)]
@@ -15,7 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use viaduct_units::{Mono, Now};
 
+pub(super) use self::from_message::objects_of;
 pub use self::{
+    from_message::{AWARENESS_VALIDITY, VAM_VALIDITY},
     object::{LdmKey, LdmObject, LdmSubject},
     query::Query,
 };

@@ -94,7 +94,13 @@ impl Router {
     }
 
     /// Annex D, after the step "no neighbour and SCF: keep" that all source and forwarder operations have.
-    fn decide(&self, now: Mono, pdu: &Pdu, route: &Route, sender: Option<Position>) -> Result<Verdict, DropReason> {
+    pub(super) fn decide(
+        &self,
+        now: Mono,
+        pdu: &Pdu,
+        route: &Route,
+        sender: Option<Position>,
+    ) -> Result<Verdict, DropReason> {
         if pdu.class.store_carry_forward() && !self.table.has_neighbour(now) {
             return Ok(Verdict::Keep);
         }
@@ -205,10 +211,11 @@ impl Router {
         if self.transmits.len() >= TRANSMITS_MAX {
             return;
         }
-        let Some((pdu, route)) = buffer(self).get(number).map(|held| (held.pdu.clone(), held.route)) else { return };
+        let Some(route) = buffer(self).get(number).map(|held| held.route) else { return };
         if !self.is_helpful(neighbour, &route) {
             return;
         }
+        let Some(pdu) = buffer(self).get(number).map(|held| held.pdu.clone()) else { return };
         let verdict = self.decide(now, &pdu, &route, None);
         if verdict == Ok(Verdict::Keep) {
             return;
