@@ -124,7 +124,7 @@ impl Runner {
             self.upkeep(&mut link)?;
             let deadline = self.sleep_until_timeout();
             tokio::select! {
-                frame = link.receive() => self.take_frames(&frame?, &mut link)?,
+                frame = link.receive() => self.take_frames(&frame?, &mut link).await?,
                 () = deadline => self.handle_timeout(clock::now()),
                 request = next_request(self.requests.as_ref()) => self.handle_request(&request),
                 input = services::next_input(self.services.as_ref()) => self.handle_input(&input),
@@ -132,37 +132,39 @@ impl Runner {
             }
             self.transmit(&mut link).await;
         }
-        self.drain_requests();
-        self.transmit(&mut link).await;
-        self.drain_link(&mut link)
+        self.drain_requests(&mut link).await;
+        self.drain_link(&mut link).await
     }
 
     /// What was asked for before the stop is still sent.
-    fn drain_requests(&mut self) {
+    async fn drain_requests(&mut self, link: &mut Link) {
         while let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv) {
             self.handle_request(&request);
+            self.transmit(link).await;
         }
     }
 
     /// What the kernel received before the stop is part of what was received, within a time: others may go on sending.
-    fn drain_link(&mut self, link: &mut Link) -> Result<(), LinkError> {
+    async fn drain_link(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let deadline = clock::mono().plus(DRAIN_TIME_MAX);
         while clock::mono() < deadline
             && let Some(frame) = link.try_receive()?
         {
             self.take_frame(&frame);
+            self.transmit(link).await;
         }
         self.counts.count_kernel_drops(link.kernel_drops()?);
         Ok(())
     }
 
-    fn take_frames(&mut self, first: &LinkFrame, link: &mut Link) -> Result<(), LinkError> {
+    /// What a frame makes the station send goes out before the next frame: its queue of transmits is short.
+    async fn take_frames(&mut self, first: &LinkFrame, link: &mut Link) -> Result<(), LinkError> {
         self.take_frame(first);
+        self.transmit(link).await;
         for _ in 1..FRAMES_PER_TURN_MAX {
-            match link.try_receive()? {
-                Some(frame) => self.take_frame(&frame),
-                None => break,
-            }
+            let Some(frame) = link.try_receive()? else { break };
+            self.take_frame(&frame);
+            self.transmit(link).await;
         }
         Ok(())
     }
