@@ -1,6 +1,9 @@
 //! Inputs that the decoders accept, made from `testdata/its`.
 
-use viaduct_etsi::{cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
+use viaduct_etsi::{
+    cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm, denm_ts103831_v231 as etsi_denm,
+    vam_ts103300_3_v231 as etsi_vam,
+};
 
 /// Frames with a CAM, with CPMs, and with a secured packet.
 const CAM: &str = include_str!("../../testdata/its/cam.hex");
@@ -17,6 +20,8 @@ const BTP: usize = GEONET + 4;
 
 /// A CAM with what the captured one has not: low frequency and special vehicle containers, all kinds of ASN.1 types.
 const CAM_FULL: &str = include_str!("../../testdata/its/cam_full.json");
+const DENM_FULL: &str = include_str!("../../testdata/its/denm_full.json");
+const VAM_FULL: &str = include_str!("../../testdata/its/vam_full.json");
 /// A CPM with containers of every kind, one unknown.
 const CPM_FULL: &str = include_str!("../../testdata/its/cpm_full.json");
 
@@ -43,6 +48,24 @@ pub(crate) fn cpms() -> Vec<Vec<u8>> {
     let full = etsi_cpm::from_json(CPM_FULL.as_bytes()).map(|cpm| etsi_cpm::encode(&cpm));
     let full = full.expect("the seed is a CPM").expect("the seed can be encoded");
     behind(CPMS.into_iter().map(octets).collect(), BTP).into_iter().chain([full]).collect()
+}
+
+pub(crate) fn denms() -> Vec<Vec<u8>> {
+    let full = etsi_denm::from_json(DENM_FULL.as_bytes()).expect("the seed is a DENM");
+    vec![etsi_denm::encode(&full).expect("the seed can be encoded")]
+}
+
+pub(crate) fn vams() -> Vec<Vec<u8>> {
+    let full = etsi_vam::from_json(VAM_FULL.as_bytes()).expect("the seed is a VAM");
+    vec![etsi_vam::encode(&full).expect("the seed can be encoded")]
+}
+
+pub(crate) fn json_denms() -> Vec<Vec<u8>> {
+    vec![DENM_FULL.as_bytes().to_vec()]
+}
+
+pub(crate) fn json_vams() -> Vec<Vec<u8>> {
+    vec![VAM_FULL.as_bytes().to_vec()]
 }
 
 pub(crate) fn json_cams() -> Vec<Vec<u8>> {

@@ -121,9 +121,16 @@ impl Generations {
 }
 
 fn decode_json(edition: Edition, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
-    use viaduct_etsi::{cam_ts103900_v231 as cam, cpm_ts103324_v211 as cpm};
+    use viaduct_etsi::{
+        cam_ts103900_v231 as cam, cpm_ts103324_v211 as cpm, denm_ts103831_v231 as denm, vam_ts103300_3_v231 as vam,
+    };
     match edition {
-        Edition::CamTs103900V231 => cam::write_json(&cam::decode(payload).map_err(|_| Undecodable)?, out),
+        // A CAM of release 1 is one of release 2.
+        Edition::CamEn3026372V141 | Edition::CamTs103900V231 => {
+            cam::write_json(&cam::decode(payload).map_err(|_| Undecodable)?, out);
+        }
+        Edition::DenmTs103831V231 => denm::write_json(&denm::decode(payload).map_err(|_| Undecodable)?, out),
+        Edition::VamTs1033003V231 => vam::write_json(&vam::decode(payload).map_err(|_| Undecodable)?, out),
         Edition::CpmTs103324V211 => cpm::write_json(&cpm::decode(payload).map_err(|_| Undecodable)?, out),
         Edition::Unknown => return Err(Undecodable),
     }

@@ -8,6 +8,7 @@
 )]
 
 mod capture;
+mod rich;
 mod world;
 
 use std::{path::Path, process::Command, time::Duration};
@@ -22,6 +23,7 @@ use viaduct_its::{
     facilities::{
         ConfidenceEllipse, MessageKind,
         cam::{CamInput, LowFrequency, PathPoint, build},
+        denm,
     },
     geonet::{self, Area, GucHeader, Mib, Packet, PacketBody, Shape, TrafficClass},
 };
@@ -54,7 +56,7 @@ fn our_cam_is_dissected_with_the_values_that_we_set() {
     let path = folder.path().join("cam.pcap");
     let cam = build(&input());
     let payload = viaduct_etsi::cam_ts103900_v231::encode(&cam).unwrap();
-    std::fs::write(&path, pcap(&[framed(payload)])).unwrap();
+    std::fs::write(&path, pcap(&[framed(MessageKind::Cam, payload)])).unwrap();
     let Some(packets) = dissect(&path) else { return };
     let [packet] = packets.as_slice() else { panic!("{} packets", packets.len()) };
     assert_clean(packet);
@@ -78,6 +80,60 @@ fn our_cam_is_dissected_with_the_values_that_we_set() {
         assert_eq!(find(gnw, name), Some(expected), "{name}");
     }
     assert_eq!(find(layer(packet, "btpb"), "btpb.dstport"), Some("2001"));
+}
+
+/// tshark 4.0 knows release 1: without additions of release 2 it has nothing to complain of, and its names are older.
+#[test]
+fn our_denm_is_dissected_with_the_values_that_we_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("denm.pcap");
+    let mut event = rich::denm();
+    let situation = event.situation.as_mut().unwrap();
+    situation.linked_events.clear();
+    situation.perceived = None;
+    let payload = viaduct_etsi::denm_ts103831_v231::encode(&denm::build(&event)).unwrap();
+    std::fs::write(&path, pcap(&[framed(MessageKind::Denm, payload)])).unwrap();
+    let Some(packets) = dissect(&path) else { return };
+    let [packet] = packets.as_slice() else { panic!("{} packets", packets.len()) };
+    assert_clean(packet);
+    assert_eq!(find(layer(packet, "btpb"), "btpb.dstport"), Some("2002"));
+    let its = layer(packet, "its");
+    for (name, expected) in [
+        ("its.messageID", "1"),
+        ("its.stationID", "1001"),
+        ("its.originatingStationID", "1001"),
+        ("its.sequenceNumber", "7"),
+        ("denm.detectionTime", "650000012345"),
+        ("denm.referenceTime", "650000012345"),
+        ("its.latitude", "450147653"),
+        ("its.longitude", "-75684908"),
+        ("its.semiMajorConfidence", "150"),
+        ("its.semiMinorConfidence", "75"),
+        ("its.semiMajorOrientation", "300"),
+        ("its.altitudeValue", "26980"),
+        ("its.altitudeConfidence", "7"),
+        ("denm.relevanceDistance", "4"),
+        ("denm.relevanceTrafficDirection", "0"),
+        ("denm.validityDuration", "60"),
+        ("denm.transmissionInterval", "500"),
+        ("denm.stationType", "5"),
+        ("denm.informationQuality", "7"),
+        ("its.causeCode", "94"),
+        ("its.subCauseCode", "2"),
+        ("denm.eventHistory", "2"),
+        ("its.deltaLatitude", "-1000"),
+        ("its.informationQuality", "3"),
+        ("its.speedValue", "325"),
+        ("its.speedConfidence", "25"),
+        ("its.headingValue", "900"),
+        ("its.headingConfidence", "10"),
+        ("denm.traces", "2"),
+        ("its.PathHistory", "2"),
+        ("its.pathDeltaTime", "50"),
+        ("denm.roadType", "0"),
+    ] {
+        assert_eq!(find(its, name), Some(expected), "{name}");
+    }
 }
 
 #[test]
@@ -289,9 +345,9 @@ fn station() -> Station {
     station
 }
 
-fn framed(payload: Vec<u8>) -> Vec<u8> {
+fn framed(kind: MessageKind, payload: Vec<u8>) -> Vec<u8> {
     let mut station = station();
-    station.send(now(), &SendRequest::single_hop(MessageKind::Cam, Bytes::from(payload))).unwrap();
+    station.send(now(), &SendRequest::single_hop(kind, Bytes::from(payload))).unwrap();
     station.poll_transmit().unwrap()
 }
 

@@ -383,10 +383,10 @@ impl PedalStatus {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VehicleMovementControl {
-    /// Acceleration pedal status.
+    /// The accelerator.
     #[rasn(identifier = "accelerationPedalStatus")]
     pub acceleration_pedal_status: PedalStatus,
-    /// Brake pedal status.
+    /// The brake pedal.
     #[rasn(identifier = "brakePedalStatus")]
     pub brake_pedal_status: PedalStatus,
     /// Level of driving automation (SAE J3016).
@@ -571,8 +571,8 @@ pub struct DangerousGoodsExtended {
     /// Telephone number for help.
     #[rasn(identifier = "phoneNumber")]
     pub phone_number: Option<PhoneNumber>,
-    /// Name of the company, characters, 1 to 24.
-    #[rasn(size("1..=24"), identifier = "companyName")]
+    /// Name of the company (PER does not encode the bounds, so no codec checks them), characters, 1 to 24.
+    #[rasn(identifier = "companyName")]
     pub company_name: Option<Utf8String>,
 }
 
@@ -727,7 +727,7 @@ pub struct TrailerData {
     /// From the rear axle backwards in 0.1 m.
     #[rasn(identifier = "rearOverhang")]
     pub rear_overhang: Option<StandardLength1B>,
-    /// Trailer width.
+    /// Width of the trailer.
     #[rasn(identifier = "trailerWidth")]
     pub trailer_width: Option<VehicleWidth>,
     /// Angle between vehicle and trailer.
