@@ -1,6 +1,7 @@
 //! Runs the fuzz targets with mutated vectors: `cargo run --release -p viaduct-fuzz -- --runs 1000000`.
 //!
-//! It fails on a panic, and on an input of a few kilobytes that makes a decoder ask for more than a mebibyte at once.
+//! It fails on a panic, and on an input of a few kilobytes that makes a decoder ask for more than a mebibyte at once, or
+//! makes a target hold more than its bound together.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool reports there")]
 
@@ -19,6 +20,8 @@ static ALLOCATOR: sys::WatchedAllocator = sys::WatchedAllocator;
 
 /// Octets that a decoder may ask the allocator for at once.
 const ALLOCATION_MAX: usize = 1 << 20;
+/// Octets that a target may hold at one time, its input of a few kilobytes included.
+const HELD_MAX: usize = 16 << 20;
 const USAGE: &str = "usage: viaduct-fuzz [--runs N] [--target NAME] [--seed N]";
 
 /// What the command line asks for.
@@ -69,16 +72,20 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
 /// Runs one target and prints a line about it; whether everything held.
 fn run(target: &Target, options: &Options) -> bool {
     let mut mutator = Mutator::new((target.seeds)(), options.seed);
-    let mut largest = 0;
+    let (mut largest, mut most_held) = (0, 0);
     let start = Instant::now();
     for number in 0..options.runs {
         let input = mutator.next_input();
         sys::take_largest();
+        let before = sys::begin_peak();
         let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
         let allocated = sys::take_largest();
         largest = largest.max(allocated);
-        if outcome.is_err() || allocated > ALLOCATION_MAX {
-            let what = if outcome.is_err() { "it panicked".to_owned() } else { format!("it allocated {allocated}") };
+        let held = sys::peak().saturating_sub(before);
+        most_held = most_held.max(held);
+        if outcome.is_err() || allocated > ALLOCATION_MAX || held > HELD_MAX {
+            let sizes = format!("it allocated {allocated} at once and held {held}");
+            let what = if outcome.is_err() { "it panicked".to_owned() } else { sizes };
             println!("{}: run {number} of seed {}: {what}\n{}", target.name, options.seed, hex(input));
             return false;
         }
@@ -87,7 +94,7 @@ fn run(target: &Target, options: &Options) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     let rate = options.runs as f64 / seconds;
     println!(
-        "{:<9} {:>10} runs {seconds:>8.1} s {rate:>10.0} runs/s, largest allocation {largest:>7} octets",
+        "{:<9} {:>10} runs {seconds:>8.1} s {rate:>10.0} runs/s, largest allocation {largest:>7} octets, held {most_held:>9}",
         target.name, options.runs
     );
     true

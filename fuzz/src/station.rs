@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use viaduct_its::{
-    Counters, Destination, Ego, Event, SendRequest, Station, StationSettings,
+    Counters, Destination, Ego, SendRequest, Station, StationSettings,
     access::{HEADER_OCTETS, MacAddress},
     btp::BtpKind,
     facilities::{Message, MessageKind, cam},
@@ -14,7 +14,7 @@ use viaduct_its::{
     },
     limits::{LOCATION_TABLE_ENTRIES_MAX, TRANSMITS_MAX},
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
 
 /// Octets before each frame of an input: its length in two, then how long after the frame before it came.
 const RECORD_HEADER: usize = 3;
@@ -52,15 +52,15 @@ pub fn station(octets: &[u8]) {
 fn pass_deadlines(station: &mut Station, now: Now) {
     while let Some(due) = station.poll_timeout().filter(|due| *due <= now.mono) {
         let late = now.mono.since(due);
-        station.handle_timeout(Now { mono: due, tai: geonet_time(now, late) });
+        station.handle_timeout(Now { mono: due, tai: tai_before(now, late) });
         take_frames(station, now);
         assert!(station.poll_timeout() > Some(due), "a deadline that is not acted upon");
     }
 }
 
 /// The time that long before.
-fn geonet_time(now: Now, before: Duration) -> viaduct_units::Tai {
-    viaduct_units::Tai::from_nanos(now.tai.nanos() - i64::try_from(before.as_nanos()).unwrap_or(0))
+fn tai_before(now: Now, before: Duration) -> Tai {
+    Tai::from_nanos(now.tai.nanos() - i64::try_from(before.as_nanos()).unwrap_or(0))
 }
 
 /// Takes the frames that the station sends: each can be read again.
@@ -218,6 +218,8 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use viaduct_its::Event;
+
     use super::*;
 
     #[test]
