@@ -11,7 +11,7 @@ pub mod types {
     pub use c_its_parser::standards::{cam_1_4_1::cam_pdu_descriptions::*, cdd_1_3_1_1::its_container::*};
 }
 
-use crate::{JsonError, UperError, json, uper};
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// The standard's name and version.
 pub const EDITION: &str = "EN 302 637-2 V1.4.1";
@@ -19,6 +19,9 @@ pub const EDITION: &str = "EN 302 637-2 V1.4.1";
 pub const MESSAGE_ID: u8 = 2;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "cam";
 
 const MESSAGE: &str = "CAM (EN 302 637-2 V1.4.1)";
 
@@ -51,6 +54,19 @@ pub fn write_json(cam: &Cam, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a CAM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Cam, JsonError> {
     json::read(text)
+}
+
+/// Appends the CAM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, cam: &Cam, out: &mut Vec<u8>) {
+    json::write_in(style, cam, out);
+}
+
+/// Reads a CAM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a CAM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Cam, JsonError> {
+    json::read_in(form, text)
 }
 
 /// `ExteriorLights` from its eight bits, the most significant one first (low beam headlights).

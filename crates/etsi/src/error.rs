@@ -51,6 +51,17 @@ pub struct JsonError {
     pub problem: JsonProblem,
 }
 
+impl JsonError {
+    /// The same error with a path that starts below a member instead of at the root.
+    pub(crate) fn below(self, member: &str) -> Self {
+        let path = match self.path.strip_prefix(member) {
+            Some(rest) => rest.trim_start_matches('.').to_owned(),
+            None => self.path,
+        };
+        Self { path, ..self }
+    }
+}
+
 /// What is wrong with a value of a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonProblem {
