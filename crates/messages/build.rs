@@ -4,13 +4,14 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 7] = [
+const FILES: [&str; 8] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
     "foxglove/log.proto",
     "foxglove/point_cloud.proto",
     "viaduct/its/v2x_message.proto",
+    "viaduct/its/v2x_send_request.proto",
     "viaduct/observe/echo.proto",
 ];
 

@@ -6,6 +6,7 @@
 //! | [`geonet`] | EN 302 636-4-1 V1.4.1 |
 //! | [`btp`] | EN 302 636-5-1 V2.2.1, ports of TS 103 248 |
 //! | [`facilities`] | EN 302 637-2 (CAM), TS 103 324 (CPM) |
+//! | [`dialect`] | none: the JSON of applications |
 //!
 //! [`Station`] is the machine of a station: frames, commands and time go in; frames, events and a deadline come out.
 //! [`decode_frame`] is its receiving half alone, for one frame without a station.
@@ -16,6 +17,7 @@
 pub mod access;
 pub mod btp;
 mod counters;
+pub mod dialect;
 mod drop_reason;
 pub mod facilities;
 pub mod geonet;

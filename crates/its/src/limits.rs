@@ -10,6 +10,8 @@ pub const PAYLOAD_OCTETS_MAX: usize = geonet::mib::ITS_GN_MAX_SDU_SIZE - btp::HE
 pub const TRANSMITS_MAX: usize = 32;
 /// Events that wait to be taken from a station. A frame adds one.
 pub const EVENTS_MAX: usize = 64;
+/// Stations whose last message is kept to tell whether the next one is new.
+pub const NEW_INFO_STATIONS_MAX: usize = 4096;
 
 const _: () = assert!(
     access::HEADER_OCTETS + geonet::mib::ITS_GN_MAX_GEO_NETWORKING_HEADER_SIZE + geonet::mib::ITS_GN_MAX_SDU_SIZE

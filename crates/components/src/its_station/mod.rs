@@ -1,15 +1,17 @@
 //! Kind `its_station`: an ETSI ITS station. Frames come from an access layer, messages go to the bus; messages to send
 //! come from the bus, frames go to the access layer.
 
+mod errors;
 mod message;
 mod replay;
+pub(crate) mod request;
 mod runner;
 mod settings;
 mod sys;
 pub(crate) mod udp;
 
 use viaduct_bus::Qos;
-use viaduct_messages::viaduct::its::{V2xMessage, V2xSendRequest};
+use viaduct_messages::viaduct::its::{V2xError, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 
 pub use message::{received_message, sent_or_received};
@@ -33,6 +35,7 @@ impl Component for ItsStation {
     fn edges(settings: &ItsStationSettings) -> Edges {
         let edges =
             Edges::default().publishes::<V2xMessage>("topics.rx", &format!("{}/*", settings.topics.rx), OFFERED);
+        let edges = edges.publishes::<V2xError>("topics.errors", &settings.topics.errors, errors::OFFERED);
         match &settings.topics.send {
             Some(topic) => edges
                 .publishes::<V2xMessage>("topics.tx", &format!("{}/*", settings.topics.tx), OFFERED)

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Largest multiplier, 6 bits.
+const MULTIPLIER_MAX: u8 = 63;
+
 /// `LT`: a multiplier (6 bits) and a base (2 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime(pub u8);
@@ -11,6 +14,21 @@ impl Lifetime {
     #[must_use]
     pub const fn from_parts(multiplier: u8, base: u8) -> Self {
         Self(multiplier << 2 | base & 3)
+    }
+
+    /// The lifetime nearest to a duration that the field can say, at most 6300 s. The smallest base that reaches is the most
+    /// exact one.
+    #[must_use]
+    pub fn from_duration(duration: Duration) -> Self {
+        let bases = [(50, 0), (1000, 1), (10_000, 2), (100_000, 3)];
+        let millis = duration.as_millis();
+        let nearest = |(base_ms, base): (u128, u8)| {
+            let multiplier = u8::try_from((millis + base_ms / 2) / base_ms)
+                .ok()
+                .filter(|multiplier| *multiplier <= MULTIPLIER_MAX)?;
+            Some(Self::from_parts(multiplier, base))
+        };
+        bases.into_iter().find_map(nearest).unwrap_or(Self::from_parts(MULTIPLIER_MAX, 3))
     }
 
     /// How long the packet may travel.
@@ -40,6 +58,31 @@ mod tests {
             (Lifetime(0), 0),
         ] {
             assert_eq!(lifetime.duration(), Duration::from_millis(millis));
+        }
+    }
+
+    #[test]
+    fn a_duration_becomes_the_nearest_lifetime() {
+        for (millis, expected_ms) in [
+            (0, 0),
+            (24, 0),
+            (26, 50),
+            (995, 1000),
+            (3150, 3150),
+            (3200, 3000),
+            (59_995, 60_000),
+            (6_400_000, 6_300_000),
+        ] {
+            let lifetime = Lifetime::from_duration(Duration::from_millis(millis));
+            assert_eq!(lifetime.duration(), Duration::from_millis(expected_ms), "{millis}");
+        }
+    }
+
+    #[test]
+    fn each_lifetime_keeps_its_duration() {
+        for octet in 0..=255 {
+            let duration = Lifetime(octet).duration();
+            assert_eq!(Lifetime::from_duration(duration).duration(), duration, "{octet}");
         }
     }
 }
