@@ -82,16 +82,19 @@ impl Errors {
         };
         // The source is the second address of an Ethernet header.
         let link_address = frame.get(6..12).map(Bytes::copy_from_slice).unwrap_or_default();
-        self.publish(cause, V2xError {
-            subject: Subject::Frame.into(),
-            reason: reason.label().to_owned(),
-            error: format!("a received frame was dropped: {}", reason.label()),
-            time: Some(timestamp(now.tai)),
-            count,
-            octets: frame.len().try_into().unwrap_or(u32::MAX),
-            link_address,
-            ..V2xError::default()
-        });
+        self.publish(
+            cause,
+            V2xError {
+                subject: Subject::Frame.into(),
+                reason: reason.label().to_owned(),
+                error: format!("a received frame was dropped: {}", reason.label()),
+                time: Some(timestamp(now.tai)),
+                count,
+                octets: frame.len().try_into().unwrap_or(u32::MAX),
+                link_address,
+                ..V2xError::default()
+            },
+        );
     }
 
     /// A request was refused.
@@ -101,17 +104,20 @@ impl Errors {
         let Some(count) = allowance.one(now.mono) else {
             return;
         };
-        self.publish(cause, V2xError {
-            subject: Subject::Request.into(),
-            reason: label.to_owned(),
-            error: refusal.to_string(),
-            time: Some(timestamp(now.tai)),
-            count,
-            r#type: request.r#type,
-            octets: request.payload.len().try_into().unwrap_or(u32::MAX),
-            reply_to: request.reply_to.clone(),
-            ..V2xError::default()
-        });
+        self.publish(
+            cause,
+            V2xError {
+                subject: Subject::Request.into(),
+                reason: label.to_owned(),
+                error: refusal.to_string(),
+                time: Some(timestamp(now.tai)),
+                count,
+                r#type: request.r#type,
+                octets: request.payload.len().try_into().unwrap_or(u32::MAX),
+                reply_to: request.reply_to.clone(),
+                ..V2xError::default()
+            },
+        );
     }
 
     fn publish(&self, cause: &Meta, error: V2xError) {

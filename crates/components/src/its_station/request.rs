@@ -220,9 +220,18 @@ mod tests {
         for (request, expected) in [
             (V2xSendRequest { r#type: 0, ..good.clone() }, RequestError::Type("unknown")),
             (V2xSendRequest { destination: Some(BusDestination::Hops(256)), ..good.clone() }, RequestError::Hops),
-            (V2xSendRequest { destination: Some(BusDestination::Area(circle(f64::NAN))), ..good.clone() }, RequestError::Area),
-            (V2xSendRequest { destination: Some(BusDestination::AnyIn(bus::Area::default())), ..good.clone() }, RequestError::Area),
-            (V2xSendRequest { destination: Some(BusDestination::Station(Bytes::new())), ..good.clone() }, RequestError::Station),
+            (
+                V2xSendRequest { destination: Some(BusDestination::Area(circle(f64::NAN))), ..good.clone() },
+                RequestError::Area,
+            ),
+            (
+                V2xSendRequest { destination: Some(BusDestination::AnyIn(bus::Area::default())), ..good.clone() },
+                RequestError::Area,
+            ),
+            (
+                V2xSendRequest { destination: Some(BusDestination::Station(Bytes::new())), ..good.clone() },
+                RequestError::Station,
+            ),
             (V2xSendRequest { traffic_class: Some(256), ..good.clone() }, RequestError::TrafficClass),
             (V2xSendRequest { lifetime_s: Some(-1.0), ..good.clone() }, RequestError::Seconds("lifetime_s")),
         ] {

@@ -117,7 +117,12 @@ pub struct Topics {
 
 impl Default for Topics {
     fn default() -> Self {
-        Self { rx: topic::ITS_RX.to_owned(), tx: topic::ITS_TX.to_owned(), send: None, errors: topic::ITS_ERRORS.to_owned() }
+        Self {
+            rx: topic::ITS_RX.to_owned(),
+            tx: topic::ITS_TX.to_owned(),
+            send: None,
+            errors: topic::ITS_ERRORS.to_owned(),
+        }
     }
 }
 
