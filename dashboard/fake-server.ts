@@ -324,11 +324,11 @@ export class FakeNode {
 
   #cam(vehicle: Vehicle, now_ms: number): unknown {
     return {
-      header: { protocolVersion: 2, messageID: 2, stationID: vehicle.id },
+      header: { protocolVersion: 2, messageId: 2, stationId: vehicle.id },
       cam: {
         generationDeltaTime: (now_ms - ITS_EPOCH_MS) % 65_536,
         camParameters: {
-          basicContainer: { stationType: vehicle.type, referencePosition: referencePosition(vehicle) },
+          basicContainer: { stationType: vehicle.type, referencePosition: { ...place(vehicle), positionConfidenceEllipse: { semiMajorAxisLength: 140, semiMinorAxisLength: 90, semiMajorAxisOrientation: 0 } } },
           highFrequencyContainer: {
             basicVehicleContainerHighFrequency: {
               heading: { headingValue: Math.round(vehicle.heading_deg * 10), headingConfidence: 10 },
@@ -336,7 +336,7 @@ export class FakeNode {
               driveDirection: "forward",
               vehicleLength: { vehicleLengthValue: vehicle.type === BUS ? 120 : 42, vehicleLengthConfidenceIndication: "noTrailerPresent" },
               vehicleWidth: vehicle.type === BUS ? 25 : 18,
-              longitudinalAcceleration: { longitudinalAccelerationValue: vehicle.wait_ms > 0 ? -9 : 3, longitudinalAccelerationConfidence: 102 },
+              longitudinalAcceleration: { value: vehicle.wait_ms > 0 ? -9 : 3, confidence: 102 },
               curvature: { curvatureValue: 1023, curvatureConfidence: "unavailable" },
               curvatureCalculationMode: "yawRateUsed",
               yawRate: { yawRateValue: 0, yawRateConfidence: "degSec-000-05" },
@@ -345,7 +345,7 @@ export class FakeNode {
           lowFrequencyContainer: {
             basicVehicleContainerLowFrequency: {
               vehicleRole: vehicle.type === BUS ? "publicTransport" : "default",
-              exteriorLights: "00000000",
+              exteriorLights: "00",
               pathHistory: Array.from({ length: 4 }, (_, i) => ({ pathPosition: { deltaLatitude: -310 - i * 97, deltaLongitude: 122 + i * 41, deltaAltitude: 12_800 }, pathDeltaTime: 50 })),
             },
           },
@@ -381,10 +381,10 @@ export class FakeNode {
 
   #denm(vehicle: Vehicle, now_ms: number): unknown {
     return {
-      header: { protocolVersion: 2, messageID: 1, stationID: vehicle.id },
+      header: { protocolVersion: 2, messageId: 1, stationId: vehicle.id },
       denm: {
-        management: { actionID: { originatingStationID: vehicle.id, sequenceNumber: 12 }, detectionTime: now_ms - ITS_EPOCH_MS, referenceTime: now_ms - ITS_EPOCH_MS, eventPosition: referencePosition(vehicle), validityDuration: 60, stationType: vehicle.type },
-        situation: { informationQuality: 3, eventType: { causeCode: 94, subCauseCode: 0 } },
+        management: { actionId: { originatingStationId: vehicle.id, sequenceNumber: 12 }, detectionTime: now_ms - ITS_EPOCH_MS, referenceTime: now_ms - ITS_EPOCH_MS, eventPosition: referencePosition(vehicle), validityDuration: 60, stationType: vehicle.type },
+        situation: { informationQuality: 3, eventType: { ccAndScc: { stationaryVehicle94: 0 } } },
       },
     };
   }
@@ -452,13 +452,14 @@ function lonLat({ x, y }: { x: number; y: number }): [number, number] {
   return [CENTRE.lon + x / (METRES_PER_DEGREE * Math.cos((CENTRE.lat * Math.PI) / 180)), CENTRE.lat + y / METRES_PER_DEGREE];
 }
 
-function referencePosition(vehicle: Vehicle): unknown {
+/** Without the confidence ellipse, whose members a CAM names otherwise than a CPM and a DENM. */
+function place(vehicle: Vehicle): object {
   const [lon, lat] = lonLat(vehicle);
-  return {
-    latitude: Math.round(lat * 1e7), longitude: Math.round(lon * 1e7),
-    positionConfidenceEllipse: { semiMajorConfidence: 140, semiMinorConfidence: 90, semiMajorOrientation: 0 },
-    altitude: { altitudeValue: 17_340, altitudeConfidence: "alt-002-00" },
-  };
+  return { latitude: Math.round(lat * 1e7), longitude: Math.round(lon * 1e7), altitude: { altitudeValue: 17_340, altitudeConfidence: "alt-002-00" } };
+}
+
+function referencePosition(vehicle: Vehicle): unknown {
+  return { ...place(vehicle), positionConfidenceEllipse: { semiMajorConfidence: 140, semiMinorConfidence: 90, semiMajorOrientation: 0 } };
 }
 
 function json(response: ServerResponse, body: unknown, status = 200): void {

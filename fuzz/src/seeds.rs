@@ -1,6 +1,6 @@
 //! Inputs that the decoders accept, made from `testdata/its`.
 
-use viaduct_etsi::{cam_en302637_2_v141 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
+use viaduct_etsi::{cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
 
 /// Frames with a CAM, with CPMs, and with a secured packet.
 const CAM: &str = include_str!("../../testdata/its/cam.hex");

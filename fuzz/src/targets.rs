@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bytes::Bytes;
 use viaduct_components::{KINDS, capture::Capture, mqtt::hops};
-use viaduct_etsi::{cam_en302637_2_v141 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
+use viaduct_etsi::{cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
 use viaduct_its::{
     Event, Station, StationSettings,
     access::MacAddress,

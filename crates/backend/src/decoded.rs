@@ -121,9 +121,9 @@ impl Generations {
 }
 
 fn decode_json(edition: Edition, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
-    use viaduct_etsi::{cam_en302637_2_v141 as cam, cpm_ts103324_v211 as cpm};
+    use viaduct_etsi::{cam_ts103900_v231 as cam, cpm_ts103324_v211 as cpm};
     match edition {
-        Edition::CamEn3026372V141 => cam::write_json(&cam::decode(payload).map_err(|_| Undecodable)?, out),
+        Edition::CamTs103900V231 => cam::write_json(&cam::decode(payload).map_err(|_| Undecodable)?, out),
         Edition::CpmTs103324V211 => cpm::write_json(&cpm::decode(payload).map_err(|_| Undecodable)?, out),
         Edition::Unknown => return Err(Undecodable),
     }

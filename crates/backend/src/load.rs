@@ -28,7 +28,7 @@ pub struct Load {
     pub start: Tai,
     /// Where the stations stand.
     pub seed: u64,
-    /// The CAM that every station sends, in UPER of EN 302 637-2 V1.4.1.
+    /// The CAM that every station sends, in UPER of TS 103 900 V2.3.1.
     pub cam: Bytes,
 }
 
@@ -41,7 +41,7 @@ impl Load {
         V2xMessage {
             direction: Direction::Received.into(),
             r#type: MessageType::Cam.into(),
-            edition: Edition::CamEn3026372V141.into(),
+            edition: Edition::CamTs103900V231.into(),
             station_id: station,
             station_type: 5,
             link_address: Bytes::from_static(&[0x48, 0xA9, 0x8A, 0x90, 0x82, 0x7F]),

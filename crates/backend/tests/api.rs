@@ -59,7 +59,7 @@ fn cam(station: u32, tenths: i64) -> V2xMessage {
     V2xMessage {
         direction: Direction::Received.into(),
         r#type: MessageType::Cam.into(),
-        edition: Edition::CamEn3026372V141.into(),
+        edition: Edition::CamTs103900V231.into(),
         station_id: station,
         station_type: 5,
         receiver: "edge/station".into(),
@@ -108,7 +108,7 @@ async fn a_message_is_a_feature_with_the_decoded_message() {
     assert!(body.get("cursor").is_none());
     let mut feature = body["features"][0].clone();
     let message = feature["properties"].as_object_mut().unwrap().remove("message").unwrap();
-    assert_eq!(message.pointer("/header/stationID"), Some(&json!(100)));
+    assert_eq!(message.pointer("/header/stationId"), Some(&json!(100)));
     assert_eq!(message.pointer("/cam/generationDeltaTime"), Some(&json!(40397)));
     assert_eq!(
         feature,
@@ -116,7 +116,7 @@ async fn a_message_is_a_feature_with_the_decoded_message() {
             "type": "Feature", "id": 1,
             "geometry": { "type": "Point", "coordinates": [7.5, 45.0, 269.5] },
             "properties": {
-                "direction": "received", "type": "cam", "edition": "EN 302 637-2 V1.4.1", "station_id": 100,
+                "direction": "received", "type": "cam", "edition": "TS 103 900 V2.3.1", "station_id": 100,
                 "station_type": 5, "receiver": "edge/station", "access": "unknown", "security": "unknown",
                 "reception_time": "2024-09-11T13:30:34.092870Z", "speed_mps": 13.5, "heading_deg": 270.5,
             },
@@ -234,7 +234,7 @@ async fn a_station_is_a_feature_with_its_newest_messages() {
     assert_eq!(properties["messages"], json!({ "cam": 2, "denm": 1 }));
     assert_eq!((&properties["station_type"], &properties["speed_mps"]), (&json!(5), &json!(13.5)));
     assert_eq!(properties["latest"]["cam"]["reception_time"], "2024-09-11T13:30:35.092870Z");
-    assert_eq!(properties["latest"]["cam"]["message"]["header"]["stationID"], 100);
+    assert_eq!(properties["latest"]["cam"]["message"]["header"]["stationId"], 100);
 }
 
 #[tokio::test]

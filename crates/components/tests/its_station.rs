@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use viaduct_bus::{Publisher, Qos, Recv, Subscriber, clock};
-use viaduct_etsi::cam_en302637_2_v141;
+use viaduct_etsi::cam_ts103900_v231;
 use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_messages::viaduct::its::{Direction, MessageType, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, Out, StartError};
@@ -182,7 +182,7 @@ impl Component for Asker {
 impl Asker {
     fn ask(&mut self, out: &mut Out) {
         let cam = build(&CamInput { position: Some(Position::new(45.5, 7.25)), ..CamInput::new(4711, out.now.tai) });
-        let payload = bytes::Bytes::from(cam_en302637_2_v141::encode(&cam).unwrap());
+        let payload = bytes::Bytes::from(cam_ts103900_v231::encode(&cam).unwrap());
         for kind in [MessageType::Cam, MessageType::Cpm, MessageType::Vam] {
             let request = V2xSendRequest { r#type: kind.into(), payload: payload.clone(), ..Default::default() };
             self.0.publish(request).unwrap();

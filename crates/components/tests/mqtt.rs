@@ -79,13 +79,13 @@ fn a_route_of_the_broker_carries_a_cam_as_json_with_its_way_and_no_socket() {
     let mut etsi = Vec::new();
     Message::decode(MessageKind::Cam, &cam.payload).unwrap().write_json(&mut etsi);
     let expected = format!(
-        "{{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"EN 302 637-2 V1.4.1\",\"station_id\":100,\
+        "{{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"TS 103 900 V2.3.1\",\"station_id\":100,\
          \"station_type\":5,\"receiver\":\"edge/station\",\"access\":\"unknown\",\"security\":\"unknown\",\"message\":{}}}",
         String::from_utf8(etsi).unwrap()
     );
     assert_eq!(String::from_utf8(message.payload.to_vec()).unwrap(), expected);
     let json: serde_json::Value = serde_json::from_slice(&message.payload).unwrap();
-    assert_eq!(json["message"]["header"], serde_json::json!({"protocolVersion": 2, "messageID": 2, "stationID": 100}));
+    assert_eq!(json["message"]["header"], serde_json::json!({"protocolVersion": 2, "messageId": 2, "stationId": 100}));
 
     assert_eq!(message.topic_name, "edge/its/rx/cam");
     assert_eq!(message.properties.get_content_type().as_deref(), Some("application/json"));

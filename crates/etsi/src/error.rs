@@ -132,8 +132,8 @@ mod tests {
     #[test]
     fn an_error_says_where_and_what() {
         let problem = JsonProblem::Mismatch { expected: "an integer from 0 to 255".into(), got: "256".into() };
-        let at_member = JsonError { path: "header.messageID".into(), problem: problem.clone() };
-        assert_eq!(at_member.to_string(), "header.messageID: expected an integer from 0 to 255, got 256");
+        let at_member = JsonError { path: "header.messageId".into(), problem: problem.clone() };
+        assert_eq!(at_member.to_string(), "header.messageId: expected an integer from 0 to 255, got 256");
         assert_eq!(
             JsonError { path: String::new(), problem }.to_string(),
             "expected an integer from 0 to 255, got 256"

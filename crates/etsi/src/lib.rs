@@ -1,8 +1,9 @@
 //! ASN.1 types of the ETSI ITS messages, with their UPER and JSON codecs: the only crate that names rasn.
 //!
-//! One module a message and edition: [`cam_en302637_2_v141`], [`cpm_ts103324_v211`]. Each re-exports the edition's types and
-//! has four plain functions, `decode`, `encode`, `write_json` and `from_json`. They are not generic on purpose: the codecs
-//! are, and are instantiated here and nowhere else.
+//! One module a message and edition: [`cam_ts103900_v231`], [`denm_ts103831_v231`], [`cpm_ts103324_v211`],
+//! [`vam_ts103300_3_v231`]. Each has the edition's types and four plain functions, `decode`, `encode`, `write_json` and
+//! `from_json`. They are not generic on purpose: the codecs are, and are instantiated here and nowhere else. The types that
+//! the messages share are in [`cdd`].
 //!
 //! What is not here: headers below the message (crate `its`), SI units, signatures.
 //!
@@ -21,14 +22,23 @@
 //! Reading takes members in any order. It refuses a member that the type does not have, one that occurs twice, a value out
 //! of range, and text that is too deep, too long or has too many values; the error names the member.
 
-pub mod cam_en302637_2_v141;
+pub mod cam_ts103900_v231;
+pub mod cdd;
 pub mod cpm_ts103324_v211;
+pub mod denm_ts103831_v231;
 mod error;
 mod header;
+pub mod ivim_ts103301_v221;
 mod json;
 pub mod limits;
+pub mod mapem_ts103301_v221;
+mod open_type;
 mod sizes;
+pub mod spatem_ts103301_v221;
+pub mod srem_ts103301_v221;
+pub mod ssem_ts103301_v221;
 mod uper;
+pub mod vam_ts103300_3_v231;
 
 pub use error::{JsonError, JsonProblem, UperError};
 pub use header::{PduHeader, pdu_header};

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
 
 use serde_json::{Value, json};
-use viaduct_etsi::{JsonProblem, UperError, cam_en302637_2_v141 as cam, cpm_ts103324_v211 as cpm, pdu_header};
+use viaduct_etsi::{JsonProblem, UperError, cam_ts103900_v231 as cam, cpm_ts103324_v211 as cpm, pdu_header};
 
 /// Octets before the message in the frames of `testdata/its`: link 14, GeoNetworking 40, BTP 4.
 const HEADERS: usize = 58;
@@ -65,7 +65,7 @@ fn the_header_is_that_of_the_message() {
     let octets = payload("cam.hex");
     let header = cam::decode(&octets).unwrap().header;
     let peeked = pdu_header(&octets).unwrap();
-    assert_eq!((peeked.protocol_version, peeked.message_id), (header.protocol_version, header.message_id));
+    assert_eq!((peeked.protocol_version, peeked.message_id), (header.protocol_version.0, header.message_id.0));
     assert_eq!(peeked.station_id, header.station_id.0);
 }
 
@@ -81,9 +81,9 @@ fn members_may_come_in_any_order() {
 #[test]
 fn a_refusal_says_where_and_what() {
     for (pointer, value, expected) in [
-        ("/header/messageID", json!(256), "header.messageID: expected an integer from 0 to 255, got 256"),
-        ("/header/messageID", json!("2"), "header.messageID: expected an integer from 0 to 255, got \"2\""),
-        ("/header/stationID", json!(-1), "header.stationID: expected an integer from 0 to 4294967295, got -1"),
+        ("/header/messageId", json!(256), "header.messageId: expected an integer from 0 to 255, got 256"),
+        ("/header/messageId", json!("2"), "header.messageId: expected an integer from 0 to 255, got \"2\""),
+        ("/header/stationId", json!(-1), "header.stationId: expected an integer from 0 to 4294967295, got -1"),
         (
             "/cam/camParameters/basicContainer/referencePosition/latitude",
             json!(900_000_002),
@@ -162,7 +162,7 @@ fn optional_containers_and_bit_strings_round_trip() {
     } });
     parameters["specialVehicleContainer"] = json!({ "emergencyContainer": {
         "lightBarSirenInUse": "C0",
-        "incidentIndication": { "causeCode": 95, "subCauseCode": 1 },
+        "incidentIndication": { "ccAndScc": { "emergencyVehicleApproaching95": 1 } },
         "emergencyPriority": "40",
     } });
     let high = parameters.pointer_mut("/highFrequencyContainer/basicVehicleContainerHighFrequency").unwrap();
@@ -178,7 +178,7 @@ fn optional_containers_and_bit_strings_round_trip() {
 
 #[test]
 fn bits_beyond_a_bit_string_are_no_part_of_it() {
-    assert_eq!(cam::acceleration_control(0xA3), cam::acceleration_control(0xA2));
+    assert_eq!(cam::types::AccelerationControl::from_octet(0xA3), cam::types::AccelerationControl::from_octet(0xA2));
     let refusal = cam_refusal(
         "/cam/camParameters/highFrequencyContainer",
         json!({ "rsuContainerHighFrequency": { "protectedCommunicationZonesRSU": [] } }),

@@ -1,7 +1,6 @@
 //! asn1tools over ETSI's modules as an oracle: another UPER codec, from another source of types, gives the same values.
 //!
-//! It needs a Python that has asn1tools: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository, made by
-//! `python3 -m venv .cache/venv && .cache/venv/bin/pip install asn1tools==0.169.0`.
+//! It needs a Python that has asn1tools (see `oracle::python`).
 
 #![allow(
     clippy::unwrap_used,
@@ -11,11 +10,12 @@
 )]
 
 mod capture;
+mod oracle;
 
 use std::{
     fmt::Write as _,
     io::Write as _,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
 };
 
@@ -105,7 +105,7 @@ type Answer = Result<(Value, Vec<u8>), String>;
 /// What the oracle makes of each message; `None`, with the reason printed, where it cannot be asked.
 fn ask(messages: &[(MessageKind, &[u8])]) -> Option<Vec<Answer>> {
     let modules = capture::data("asn1")?;
-    let python = python()?;
+    let python = oracle::python("asn1tools")?;
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/decode_with_asn1tools.py");
     let mut oracle = Command::new(python)
         .arg(script)
@@ -127,17 +127,6 @@ fn ask(messages: &[(MessageKind, &[u8])]) -> Option<Vec<Answer>> {
     let answers: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(answer).collect();
     assert_eq!(answers.len(), messages.len());
     Some(answers)
-}
-
-fn python() -> Option<PathBuf> {
-    let python = std::env::var_os("VIADUCT_PYTHON")
-        .map_or_else(|| capture::repository().join(".cache/venv/bin/python"), PathBuf::from);
-    let has_asn1tools = Command::new(&python).args(["-c", "import asn1tools"]).stderr(Stdio::null()).status();
-    if has_asn1tools.is_ok_and(|status| status.success()) {
-        return Some(python);
-    }
-    capture::skipped("no Python with asn1tools (VIADUCT_PYTHON, or .cache/venv/bin/python)");
-    None
 }
 
 fn answer(line: &str) -> Answer {

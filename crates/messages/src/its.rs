@@ -7,7 +7,8 @@ use crate::viaduct::its::{AccessLayer, Direction, Edition, MessageType, Security
 
 impl MessageType {
     /// Every type that has a name, in the order of the standard's numbers.
-    pub const ALL: [Self; 7] = [Self::Denm, Self::Cam, Self::Spatem, Self::Mapem, Self::Ivim, Self::Cpm, Self::Vam];
+    pub const ALL: [Self; 9] =
+        [Self::Denm, Self::Cam, Self::Spatem, Self::Mapem, Self::Ivim, Self::Srem, Self::Ssem, Self::Cpm, Self::Vam];
 
     /// The name as topics, URLs and JSON have it: `cam`.
     #[must_use]
@@ -19,6 +20,8 @@ impl MessageType {
             Self::Spatem => "spatem",
             Self::Mapem => "mapem",
             Self::Ivim => "ivim",
+            Self::Srem => "srem",
+            Self::Ssem => "ssem",
             Self::Cpm => "cpm",
             Self::Vam => "vam",
         }
@@ -63,6 +66,14 @@ impl Edition {
             Self::Unknown => "unknown",
             Self::CamEn3026372V141 => "EN 302 637-2 V1.4.1",
             Self::CpmTs103324V211 => "TS 103 324 V2.1.1",
+            Self::CamTs103900V231 => "TS 103 900 V2.3.1",
+            Self::DenmTs103831V231 => "TS 103 831 V2.3.1",
+            Self::VamTs1033003V231 => "TS 103 300-3 V2.3.1",
+            Self::IvimTs103301V221
+            | Self::MapemTs103301V221
+            | Self::SpatemTs103301V221
+            | Self::SremTs103301V221
+            | Self::SsemTs103301V221 => "TS 103 301 V2.2.1",
         }
     }
 }

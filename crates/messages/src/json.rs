@@ -1,7 +1,7 @@
 //! The JSON form of a V2X message: one shape on MQTT, in the HTTP API and on the command line.
 //!
 //! ```json
-//! {"direction":"received","type":"cam","edition":"EN 302 637-2 V1.4.1","station_id":100,"station_type":5,
+//! {"direction":"received","type":"cam","edition":"TS 103 900 V2.3.1","station_id":100,"station_type":5,
 //!  "link_address":"48:a9:8a:90:82:7f","geonet_address":"...","receiver":"edge/station","access":"udp_multicast",
 //!  "security":"unsecured","reception_time":"2024-09-11T13:30:34.092870Z","generation_time":"...",
 //!  "position":{"latitude_deg":45.0,"longitude_deg":7.5,"altitude_m":269.8},"speed_mps":0,"heading_deg":270.5,

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use socket2::Socket;
 use viaduct_bus::{Counter, clock};
-use viaduct_etsi::cam_en302637_2_v141 as cam;
+use viaduct_etsi::cam_ts103900_v231 as cam;
 use viaduct_its::facilities::MessageKind;
 use viaduct_its::facilities::cam::{CamInput, LowFrequency, PathPoint, build};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};

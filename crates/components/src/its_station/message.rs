@@ -15,6 +15,11 @@ pub(crate) const fn message_type(kind: MessageKind) -> MessageType {
     match kind {
         MessageKind::Cam => MessageType::Cam,
         MessageKind::Cpm => MessageType::Cpm,
+        MessageKind::Ivim => MessageType::Ivim,
+        MessageKind::Mapem => MessageType::Mapem,
+        MessageKind::Spatem => MessageType::Spatem,
+        MessageKind::Srem => MessageType::Srem,
+        MessageKind::Ssem => MessageType::Ssem,
     }
 }
 
@@ -24,14 +29,24 @@ pub(crate) const fn message_kind(kind: MessageType) -> Option<MessageKind> {
     match kind {
         MessageType::Cam => Some(MessageKind::Cam),
         MessageType::Cpm => Some(MessageKind::Cpm),
+        MessageType::Ivim => Some(MessageKind::Ivim),
+        MessageType::Mapem => Some(MessageKind::Mapem),
+        MessageType::Spatem => Some(MessageKind::Spatem),
+        MessageType::Srem => Some(MessageKind::Srem),
+        MessageType::Ssem => Some(MessageKind::Ssem),
         _ => None,
     }
 }
 
 const fn edition(kind: MessageKind) -> Edition {
     match kind {
-        MessageKind::Cam => Edition::CamEn3026372V141,
+        MessageKind::Cam => Edition::CamTs103900V231,
         MessageKind::Cpm => Edition::CpmTs103324V211,
+        MessageKind::Ivim => Edition::IvimTs103301V221,
+        MessageKind::Mapem => Edition::MapemTs103301V221,
+        MessageKind::Spatem => Edition::SpatemTs103301V221,
+        MessageKind::Srem => Edition::SremTs103301V221,
+        MessageKind::Ssem => Edition::SsemTs103301V221,
     }
 }
 

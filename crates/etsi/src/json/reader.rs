@@ -25,6 +25,11 @@ pub(crate) struct JsonReader<'a> {
     /// Values that are still to be read, the next one last. rasn calls back once a member, in the order of declaration:
     /// so a SEQUENCE puts all its members here at its beginning, absent ones included.
     pending: Vec<Pending<'a>>,
+    /// Members that nobody has taken yet of the objects that are being read and may have groups of extension additions: a
+    /// group's members stand in the object around it, and what they are called is known only when the group is read.
+    open: Vec<Members<'a>>,
+    /// Whether the next SEQUENCE is such a group, whose members are pending already.
+    group: bool,
     /// The objects and arrays around the value that is being read.
     path: Vec<Step>,
     /// The value that is being read.
@@ -66,6 +71,8 @@ impl<'a> JsonReader<'a> {
         };
         let mut reader = Self {
             pending: vec![Pending { step: Step::Root, node: Some(root), meaning: None }],
+            open: Vec::new(),
+            group: false,
             path: Vec::new(),
             here: Step::Root,
             meaning: None,
@@ -94,6 +101,38 @@ impl<'a> JsonReader<'a> {
         let mut members = self.take_object()?;
         self.path.push(self.here);
         let bottom = self.pending.len();
+        self.expect(meanings, names, &mut members);
+        self.refuse_left_over(&members)?;
+        let value = body(self)?;
+        self.pending.truncate(bottom);
+        self.path.pop();
+        Ok(value)
+    }
+
+    /// Like [`Self::object`], for a type that may have groups of extension additions.
+    fn extended_object<T>(
+        &mut self,
+        meanings: Meanings,
+        names: impl Iterator<Item = &'static str>,
+        body: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Read<T> {
+        let mut members = self.take_object()?;
+        self.path.push(self.here);
+        let bottom = self.pending.len();
+        self.expect(meanings, names, &mut members);
+        self.open.push(members);
+        let value = body(self)?;
+        if let Some(members) = self.open.pop() {
+            self.refuse_left_over(&members)?;
+        }
+        self.pending.truncate(bottom);
+        self.path.pop();
+        Ok(value)
+    }
+
+    /// Makes the members of these names pending, absent ones included; the first one is the next.
+    fn expect(&mut self, meanings: Meanings, names: impl Iterator<Item = &'static str>, members: &mut Members<'a>) {
+        let bottom = self.pending.len();
         let lenient = self.form != JsonForm::default();
         let mut take = |name| {
             let other = || other_spelling(name).filter(|_| lenient);
@@ -104,13 +143,31 @@ impl<'a> JsonReader<'a> {
         if let Some(ours) = self.pending.get_mut(bottom..) {
             ours.reverse();
         }
-        if let Some(name) = members.left_over() {
-            return Err(self.fail_at(name, JsonProblem::Unknown));
+    }
+
+    fn refuse_left_over(&mut self, members: &Members<'a>) -> Read<()> {
+        members.left_over().map_or(Ok(()), |name| Err(self.fail_at(name, JsonProblem::Unknown)))
+    }
+
+    /// Reads a group of extension additions: `None` where the object has none of its members.
+    fn addition_group<T>(
+        &mut self,
+        meanings: Meanings,
+        names: impl Iterator<Item = &'static str>,
+        body: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Read<Option<T>> {
+        // The group itself has no member.
+        self.pending.pop();
+        let bottom = self.pending.len();
+        if let Some(mut members) = self.open.pop() {
+            self.expect(meanings, names, &mut members);
+            self.open.push(members);
         }
-        let value = body(self)?;
+        let present = self.pending.iter().skip(bottom).any(|next| next.node.is_some());
+        self.group = present;
+        let value = if present { body(self).map(Some) } else { Ok(None) };
         self.pending.truncate(bottom);
-        self.path.pop();
-        Ok(value)
+        value
     }
 
     /// Reads an array: `body` reads one element.
@@ -377,10 +434,14 @@ impl Decoder for JsonReader<'_> {
         DF: FnOnce() -> D,
         F: FnOnce(&mut Self) -> Read<D>,
     {
+        if std::mem::take(&mut self.group) {
+            return members(self);
+        }
         let root = D::FIELDS;
         let extended = D::EXTENDED_FIELDS;
         let extended = extended.iter().flat_map(types::fields::Fields::iter);
-        self.object_with(self.meanings_of::<D>(), root.iter().chain(extended).map(|field| field.name), members)
+        let (meanings, names) = (self.meanings_of::<D>(), root.iter().chain(extended).map(|field| field.name));
+        if E == 0 { self.object_with(meanings, names, members) } else { self.extended_object(meanings, names, members) }
     }
 
     fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
@@ -611,7 +672,8 @@ impl Decoder for JsonReader<'_> {
     fn decode_extension_addition_group<const R: usize, const E: usize, D: Decode + Constructed<R, E>>(
         &mut self,
     ) -> Read<Option<D>> {
-        self.optional(D::decode)
+        let members = D::FIELDS;
+        self.addition_group(self.meanings_of::<D>(), members.iter().map(|field| field.name), D::decode)
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct JsonWriter<'o> {
     /// declaration and for absent ones too, but without the name: so a SEQUENCE puts all its names here at its beginning.
     names: Vec<Label>,
     style: JsonStyle,
+    /// Whether the next SEQUENCE is a group of extension additions, whose members stand in the object around it.
+    group: bool,
 }
 
 impl<'o> JsonWriter<'o> {
@@ -43,7 +45,7 @@ impl<'o> JsonWriter<'o> {
     /// Writing fails for types that no message has (REAL, times). Then nothing but `null` is appended.
     pub(crate) fn write(style: JsonStyle, out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
         let start = out.len();
-        let mut writer = Self { out, start, names: Vec::with_capacity(64), style };
+        let mut writer = Self { out, start, names: Vec::with_capacity(64), style, group: false };
         let written = body(&mut writer);
         debug_assert!(written.is_ok(), "{written:?}");
         if written.is_err() {
@@ -96,10 +98,7 @@ impl<'o> JsonWriter<'o> {
     /// What stands before a value: the comma to the one before it, and its name.
     #[inline]
     fn begin_value(&mut self) {
-        let first = self.out.len() == self.start || matches!(self.out.last(), Some(b'{' | b'[' | b':'));
-        if !first {
-            self.out.push(b',');
-        }
+        self.comma();
         if let Some(Label { name, .. }) = self.names.pop()
             && !name.is_empty()
         {
@@ -109,11 +108,22 @@ impl<'o> JsonWriter<'o> {
         }
     }
 
+    #[inline]
+    fn comma(&mut self) {
+        let first = self.out.len() == self.start || matches!(self.out.last(), Some(b'{' | b'[' | b':'));
+        if !first {
+            self.out.push(b',');
+        }
+    }
+
     fn sequence<const R: usize, const E: usize, C: Constructed<R, E>>(
         &mut self,
         members: impl FnOnce(&mut Self) -> Written,
     ) -> Written {
-        self.open_object();
+        let group = std::mem::take(&mut self.group);
+        if !group {
+            self.open_object();
+        }
         let bottom = self.names.len();
         let meanings = self.meanings_of::<C>();
         let label = |name| Label { name, meaning: meanings.get(name) };
@@ -126,7 +136,9 @@ impl<'o> JsonWriter<'o> {
         }
         members(self)?;
         self.names.truncate(bottom);
-        self.close(b'}');
+        if !group {
+            self.close(b'}');
+        }
         Ok(())
     }
 
@@ -192,7 +204,7 @@ impl<'o> JsonWriter<'o> {
 
     /// Writes a member of an object that is true or false.
     fn flag(&mut self, name: &str, value: bool) {
-        self.begin_value();
+        self.comma();
         self.out.push(b'"');
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(if value { b"\":true" } else { b"\":false" });
@@ -486,10 +498,36 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
     where
         T: Encode + Constructed<R, E>,
     {
-        match value {
-            Some(value) => value.encode(self),
-            None => self.absent(),
-        }
+        // A group has no name of its own.
+        self.names.pop();
+        self.group = value.is_some();
+        value.map_or(Ok(()), |value| value.encode(self))
+    }
+
+    // A value that is absent on the wire since it is the default is shown: readers need not know the default.
+    fn encode_default<T: Encode + PartialEq>(&mut self, value: &T, _: impl FnOnce() -> T, _: Identifier) -> Written {
+        value.encode(self)
+    }
+
+    fn encode_default_with_tag<T: Encode + PartialEq>(
+        &mut self,
+        _: Tag,
+        value: &T,
+        _: impl FnOnce() -> T,
+        _: Identifier,
+    ) -> Written {
+        value.encode(self)
+    }
+
+    fn encode_default_with_tag_and_constraints<T: Encode + PartialEq>(
+        &mut self,
+        _: Tag,
+        _: Constraints,
+        value: &T,
+        _: impl FnOnce() -> T,
+        _: Identifier,
+    ) -> Written {
+        value.encode(self)
     }
 }
 

@@ -15,8 +15,9 @@ pub mod vanetza_nap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use viaduct_etsi::{
-    HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, cam_en302637_2_v141, cpm_ts103324_v211,
-    limits::JSON_OCTETS_MAX,
+    HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, cam_ts103900_v231, cpm_ts103324_v211,
+    ivim_ts103301_v221, limits::JSON_OCTETS_MAX, mapem_ts103301_v221, spatem_ts103301_v221, srem_ts103301_v221,
+    ssem_ts103301_v221,
 };
 
 pub use new_info::NewInfo;
@@ -65,8 +66,13 @@ impl Dialect {
 /// Appends a message in a style.
 pub fn write_message(style: JsonStyle, message: &Message, out: &mut Vec<u8>) {
     match message {
-        Message::Cam(cam) => cam_en302637_2_v141::write_json_in(style, cam, out),
-        Message::Cpm(cpm) => cpm_ts103324_v211::write_json_in(style, cpm, out),
+        Message::Cam(held) => cam_ts103900_v231::write_json_in(style, held, out),
+        Message::Cpm(held) => cpm_ts103324_v211::write_json_in(style, held, out),
+        Message::Ivim(held) => ivim_ts103301_v221::write_json_in(style, held, out),
+        Message::Mapem(held) => mapem_ts103301_v221::write_json_in(style, held, out),
+        Message::Spatem(held) => spatem_ts103301_v221::write_json_in(style, held, out),
+        Message::Srem(held) => srem_ts103301_v221::write_json_in(style, held, out),
+        Message::Ssem(held) => ssem_ts103301_v221::write_json_in(style, held, out),
     }
 }
 
@@ -76,16 +82,26 @@ pub fn write_message(style: JsonStyle, message: &Message, out: &mut Vec<u8>) {
 /// What is wrong with the text, and where.
 pub fn read_message(kind: MessageKind, form: JsonForm, text: &[u8]) -> Result<Message, JsonError> {
     Ok(match kind {
-        MessageKind::Cam => Message::Cam(Box::new(cam_en302637_2_v141::from_json_in(form, text)?)),
+        MessageKind::Cam => Message::Cam(Box::new(cam_ts103900_v231::from_json_in(form, text)?)),
         MessageKind::Cpm => Message::Cpm(Box::new(cpm_ts103324_v211::from_json_in(form, text)?)),
+        MessageKind::Ivim => Message::Ivim(Box::new(ivim_ts103301_v221::from_json_in(form, text)?)),
+        MessageKind::Mapem => Message::Mapem(Box::new(mapem_ts103301_v221::from_json_in(form, text)?)),
+        MessageKind::Spatem => Message::Spatem(Box::new(spatem_ts103301_v221::from_json_in(form, text)?)),
+        MessageKind::Srem => Message::Srem(Box::new(srem_ts103301_v221::from_json_in(form, text)?)),
+        MessageKind::Ssem => Message::Ssem(Box::new(ssem_ts103301_v221::from_json_in(form, text)?)),
     })
 }
 
 /// What the header of a message says where its text does not.
 const fn header_defaults(kind: MessageKind) -> HeaderDefaults {
     let body = match kind {
-        MessageKind::Cam => cam_en302637_2_v141::BODY,
+        MessageKind::Cam => cam_ts103900_v231::BODY,
         MessageKind::Cpm => cpm_ts103324_v211::BODY,
+        MessageKind::Ivim => ivim_ts103301_v221::BODY,
+        MessageKind::Mapem => mapem_ts103301_v221::BODY,
+        MessageKind::Spatem => spatem_ts103301_v221::BODY,
+        MessageKind::Srem => srem_ts103301_v221::BODY,
+        MessageKind::Ssem => ssem_ts103301_v221::BODY,
     };
     HeaderDefaults { protocol_version: kind.protocol_version(), message_id: kind.message_id(), station_id: 0, body }
 }

@@ -1,8 +1,8 @@
-//! Cooperative awareness message, EN 302 637-2 V1.4.1.
+//! Cooperative awareness message, TS 103 900 V2.3.1.
 
 use std::time::Duration;
 
-use viaduct_etsi::cam_en302637_2_v141::{self as etsi, Cam, types};
+use viaduct_etsi::cam_ts103900_v231::{self as etsi, Cam, types};
 use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
 
 use super::{Summary, scale};
@@ -18,7 +18,7 @@ pub fn summary(cam: &Cam, reception: Tai) -> Summary {
     let parameters = &cam.cam.cam_parameters;
     let at = &parameters.basic_container.reference_position;
     let (speed, heading) = match &parameters.high_frequency_container {
-        types::HighFrequencyContainer::basicVehicleContainerHighFrequency(vehicle) => {
+        types::HighFrequencyContainer::BasicVehicleContainerHighFrequency(vehicle) => {
             (scale::speed(vehicle.speed.speed_value.0), scale::heading(vehicle.heading.heading_value.0))
         }
         // A roadside unit says neither.
@@ -114,40 +114,42 @@ impl CamInput {
 #[must_use]
 pub fn build(input: &CamInput) -> Cam {
     let header = types::ItsPduHeader {
-        protocol_version: etsi::PROTOCOL_VERSION,
-        message_id: etsi::MESSAGE_ID,
-        station_id: types::StationID(input.station_id),
+        protocol_version: types::OrdinalNumber1B(etsi::PROTOCOL_VERSION),
+        message_id: types::MessageId(etsi::MESSAGE_ID),
+        station_id: types::StationId(input.station_id),
     };
-    let high_frequency = types::HighFrequencyContainer::basicVehicleContainerHighFrequency(high_frequency(input));
+    let high_frequency = types::HighFrequencyContainer::BasicVehicleContainerHighFrequency(high_frequency(input));
     let low_frequency = input
         .low_frequency
         .as_ref()
-        .map(|low| types::LowFrequencyContainer::basicVehicleContainerLowFrequency(low_frequency(low, input)));
-    let basic = types::BasicContainer::new(types::StationType(input.station_type), reference_position(input));
-    let parameters = types::CamParameters::new(basic, high_frequency, low_frequency, None);
+        .map(|low| types::LowFrequencyContainer::BasicVehicleContainerLowFrequency(low_frequency(low, input)));
+    let basic =
+        types::BasicContainer::new(types::TrafficParticipantType(input.station_type), reference_position(input));
+    let mut parameters = types::CamParameters::new(basic, high_frequency);
+    parameters.low_frequency_container = low_frequency;
     let generation = types::GenerationDeltaTime(input.generation.timestamp_its().generation_delta_time());
-    Cam::new(header, types::CoopAwareness::new(generation, parameters))
+    Cam { header, cam: types::CamPayload { generation_delta_time: generation, cam_parameters: parameters } }
 }
 
-fn reference_position(input: &CamInput) -> types::ReferencePosition {
+fn reference_position(input: &CamInput) -> types::ReferencePositionWithConfidence {
     let (latitude, longitude) = scale::coordinates(input.position);
     // SemiAxisLength: centimetres, 4094 out of range, 4095 unavailable.
     let axis = input.position_confidence.map_or(4095, |radius| scale::scaled_u16(radius.value(), 100.0, 1, 4094));
     // A circle's axes point anywhere, so north.
     let orientation = if input.position_confidence.is_some() { 0 } else { scale::HEADING_UNAVAILABLE };
-    types::ReferencePosition::new(
-        types::Latitude(latitude),
-        types::Longitude(longitude),
-        types::PosConfidenceEllipse::new(
-            types::SemiAxisLength(axis),
-            types::SemiAxisLength(axis),
-            types::HeadingValue(orientation),
-        ),
-        types::Altitude::new(
-            types::AltitudeValue(scale::altitude_value(input.altitude)),
-            types::AltitudeConfidence::unavailable,
-        ),
-    )
+    types::ReferencePositionWithConfidence {
+        latitude: types::Latitude(latitude),
+        longitude: types::Longitude(longitude),
+        position_confidence_ellipse: types::PositionConfidenceEllipse {
+            semi_major_axis_length: types::SemiAxisLength(axis),
+            semi_minor_axis_length: types::SemiAxisLength(axis),
+            semi_major_axis_orientation: types::Wgs84AngleValue(orientation),
+        },
+        altitude: types::Altitude {
+            altitude_value: types::AltitudeValue(scale::altitude_value(input.altitude)),
+            altitude_confidence: types::AltitudeConfidence::Unavailable,
+        },
+    }
 }
 
 fn high_frequency(input: &CamInput) -> types::BasicVehicleContainerHighFrequency {
@@ -169,9 +171,9 @@ fn high_frequency(input: &CamInput) -> types::BasicVehicleContainerHighFrequency
         curvature: types::Curvature {
             // 1023 is unavailable.
             curvature_value: types::CurvatureValue(1023),
-            curvature_confidence: types::CurvatureConfidence::unavailable,
+            curvature_confidence: types::CurvatureConfidence::Unavailable,
         },
-        curvature_calculation_mode: types::CurvatureCalculationMode::unavailable,
+        curvature_calculation_mode: types::CurvatureCalculationMode::Unavailable,
         yaw_rate: yaw_rate(input.yaw_rate),
         acceleration_control: None,
         lane_position: None,
@@ -185,9 +187,9 @@ fn high_frequency(input: &CamInput) -> types::BasicVehicleContainerHighFrequency
 
 fn drive_direction(speed: Option<MetresPerSecond>) -> types::DriveDirection {
     match speed.map(MetresPerSecond::value) {
-        Some(speed) if speed < 0.0 => types::DriveDirection::backward,
-        Some(_) => types::DriveDirection::forward,
-        None => types::DriveDirection::unavailable,
+        Some(speed) if speed < 0.0 => types::DriveDirection::Backward,
+        Some(_) => types::DriveDirection::Forward,
+        None => types::DriveDirection::Unavailable,
     }
 }
 
@@ -196,7 +198,7 @@ fn vehicle_length(length: Option<Metres>) -> types::VehicleLength {
     let value = length.map_or(1023, |length| scale::scaled_u16(length.value(), 10.0, 1, 1022));
     types::VehicleLength {
         vehicle_length_value: types::VehicleLengthValue(value),
-        vehicle_length_confidence_indication: types::VehicleLengthConfidenceIndication::unavailable,
+        vehicle_length_confidence_indication: types::VehicleLengthConfidenceIndication::Unavailable,
     }
 }
 
@@ -207,11 +209,11 @@ fn vehicle_width(width: Option<Metres>) -> types::VehicleWidth {
 }
 
 /// Tenths of a metre per second squared; 161 is unavailable, and 102 is an unavailable confidence.
-fn longitudinal_acceleration(acceleration: Option<MetresPerSecondSquared>) -> types::LongitudinalAcceleration {
+fn longitudinal_acceleration(acceleration: Option<MetresPerSecondSquared>) -> types::AccelerationComponent {
     let value = acceleration.map_or(161, |acceleration| scale::scaled_i16(acceleration.value(), 10.0, -160, 160));
-    types::LongitudinalAcceleration {
-        longitudinal_acceleration_value: types::LongitudinalAccelerationValue(value),
-        longitudinal_acceleration_confidence: types::AccelerationConfidence(102),
+    types::AccelerationComponent {
+        value: types::AccelerationValue(value),
+        confidence: types::AccelerationConfidence(102),
     }
 }
 
@@ -220,15 +222,15 @@ fn yaw_rate(rate: Option<DegreesPerSecond>) -> types::YawRate {
     let value = rate.map_or(32_767, |rate| scale::scaled_i16(rate.value(), 100.0, -32_766, 32_766));
     types::YawRate {
         yaw_rate_value: types::YawRateValue(value),
-        yaw_rate_confidence: types::YawRateConfidence::unavailable,
+        yaw_rate_confidence: types::YawRateConfidence::Unavailable,
     }
 }
 
 fn low_frequency(low: &LowFrequency, input: &CamInput) -> types::BasicVehicleContainerLowFrequency {
     types::BasicVehicleContainerLowFrequency {
-        vehicle_role: types::VehicleRole::default,
-        exterior_lights: etsi::exterior_lights(low.exterior_lights),
-        path_history: types::PathHistory(path_history(&low.path_history, input)),
+        vehicle_role: types::VehicleRole::Default,
+        exterior_lights: types::ExteriorLights::from_octet(low.exterior_lights),
+        path_history: types::Path(path_history(&low.path_history, input)),
     }
 }
 
@@ -259,7 +261,7 @@ fn path_point(point: &PathPoint, (position, altitude): (Position, Option<Metres>
         // Units of 10 ms.
         path_delta_time: point
             .travel_time
-            .map(|time| etsi::path_delta_time(scale::scaled_u16(time.as_secs_f64(), 100.0, 1, u16::MAX))),
+            .map(|time| types::PathDeltaTime(scale::scaled_u16(time.as_secs_f64(), 100.0, 1, u16::MAX).into())),
     }
 }
 
@@ -348,14 +350,14 @@ mod tests {
         let path_history = vec![at(45.014_665_3), at(45.014_465_3)];
         let input = CamInput { low_frequency: Some(LowFrequency { exterior_lights: 0x80, path_history }), ..full() };
         let cam = encoded(&input);
-        let Some(types::LowFrequencyContainer::basicVehicleContainerLowFrequency(low)) =
+        let Some(types::LowFrequencyContainer::BasicVehicleContainerLowFrequency(low)) =
             cam.cam.cam_parameters.low_frequency_container
         else {
             panic!("no low frequency container")
         };
         let deltas: Vec<i32> = low.path_history.0.iter().map(|p| p.path_position.delta_latitude.0).collect();
         assert_eq!(deltas, [-1000, -2000]);
-        assert_eq!(low.path_history.0[0].path_delta_time, Some(etsi::path_delta_time(50)));
-        assert_eq!(low.exterior_lights, etsi::exterior_lights(0x80));
+        assert_eq!(low.path_history.0[0].path_delta_time, Some(types::PathDeltaTime(50)));
+        assert_eq!(low.exterior_lights, types::ExteriorLights::from_octet(0x80));
     }
 }

@@ -5,29 +5,44 @@
 
 pub mod cam;
 pub mod cpm;
+mod infrastructure;
+mod minute_of_year;
 mod scale;
 
-use viaduct_etsi::{UperError, cam_en302637_2_v141, cpm_ts103324_v211, pdu_header};
+use viaduct_etsi::{UperError, cam_ts103900_v231, cpm_ts103324_v211, pdu_header};
+use viaduct_etsi::{
+    ivim_ts103301_v221, mapem_ts103301_v221, spatem_ts103301_v221, srem_ts103301_v221, ssem_ts103301_v221,
+};
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
 
 use crate::{
     DropReason,
     btp::ports,
-    geonet::{Lifetime, TrafficClass},
+    geonet::{Lifetime, TrafficClass, mib},
 };
 
 /// A message that is decoded and sent, in the one edition of it that there is a decoder for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MessageKind {
-    /// Cooperative awareness, EN 302 637-2 V1.4.1.
+    /// Cooperative awareness, TS 103 900 V2.3.1; one of release 1 (EN 302 637-2) too.
     Cam,
     /// Collective perception, TS 103 324 V2.1.1.
     Cpm,
+    /// Infrastructure to vehicle information, TS 103 301 V2.2.1.
+    Ivim,
+    /// Road and lane topology, TS 103 301 V2.2.1.
+    Mapem,
+    /// Traffic light manoeuvre, TS 103 301 V2.2.1.
+    Spatem,
+    /// Request for priority at traffic lights, TS 103 301 V2.2.1.
+    Srem,
+    /// Status of requests for priority, TS 103 301 V2.2.1.
+    Ssem,
 }
 
 impl MessageKind {
     /// Every kind.
-    pub const ALL: [Self; 2] = [Self::Cam, Self::Cpm];
+    pub const ALL: [Self; 7] = [Self::Cam, Self::Cpm, Self::Ivim, Self::Mapem, Self::Spatem, Self::Srem, Self::Ssem];
 
     /// The name as topics and JSON have it.
     #[must_use]
@@ -35,6 +50,11 @@ impl MessageKind {
         match self {
             Self::Cam => "cam",
             Self::Cpm => "cpm",
+            Self::Ivim => "ivim",
+            Self::Mapem => "mapem",
+            Self::Spatem => "spatem",
+            Self::Srem => "srem",
+            Self::Ssem => "ssem",
         }
     }
 
@@ -48,8 +68,13 @@ impl MessageKind {
     #[must_use]
     pub const fn edition(self) -> &'static str {
         match self {
-            Self::Cam => cam_en302637_2_v141::EDITION,
+            Self::Cam => cam_ts103900_v231::EDITION,
             Self::Cpm => cpm_ts103324_v211::EDITION,
+            Self::Ivim => ivim_ts103301_v221::EDITION,
+            Self::Mapem => mapem_ts103301_v221::EDITION,
+            Self::Spatem => spatem_ts103301_v221::EDITION,
+            Self::Srem => srem_ts103301_v221::EDITION,
+            Self::Ssem => ssem_ts103301_v221::EDITION,
         }
     }
 
@@ -57,8 +82,13 @@ impl MessageKind {
     #[must_use]
     pub const fn message_id(self) -> u8 {
         match self {
-            Self::Cam => cam_en302637_2_v141::MESSAGE_ID,
+            Self::Cam => cam_ts103900_v231::MESSAGE_ID,
             Self::Cpm => cpm_ts103324_v211::MESSAGE_ID,
+            Self::Ivim => ivim_ts103301_v221::MESSAGE_ID,
+            Self::Mapem => mapem_ts103301_v221::MESSAGE_ID,
+            Self::Spatem => spatem_ts103301_v221::MESSAGE_ID,
+            Self::Srem => srem_ts103301_v221::MESSAGE_ID,
+            Self::Ssem => ssem_ts103301_v221::MESSAGE_ID,
         }
     }
 
@@ -66,8 +96,13 @@ impl MessageKind {
     #[must_use]
     pub const fn protocol_version(self) -> u8 {
         match self {
-            Self::Cam => cam_en302637_2_v141::PROTOCOL_VERSION,
+            Self::Cam => cam_ts103900_v231::PROTOCOL_VERSION,
             Self::Cpm => cpm_ts103324_v211::PROTOCOL_VERSION,
+            Self::Ivim => ivim_ts103301_v221::PROTOCOL_VERSION,
+            Self::Mapem => mapem_ts103301_v221::PROTOCOL_VERSION,
+            Self::Spatem => spatem_ts103301_v221::PROTOCOL_VERSION,
+            Self::Srem => srem_ts103301_v221::PROTOCOL_VERSION,
+            Self::Ssem => ssem_ts103301_v221::PROTOCOL_VERSION,
         }
     }
 
@@ -77,6 +112,11 @@ impl MessageKind {
         match self {
             Self::Cam => ports::CAM,
             Self::Cpm => ports::CPM,
+            Self::Ivim => ports::IVIM,
+            Self::Mapem => ports::MAPEM,
+            Self::Spatem => ports::SPATEM,
+            Self::Srem => ports::SREM,
+            Self::Ssem => ports::SSEM,
         }
     }
 
@@ -86,6 +126,7 @@ impl MessageKind {
         match self {
             Self::Cam => TrafficClass::DP2,
             Self::Cpm => TrafficClass::DP3,
+            Self::Ivim | Self::Mapem | Self::Spatem | Self::Srem | Self::Ssem => TrafficClass::DP3,
         }
     }
 
@@ -95,6 +136,10 @@ impl MessageKind {
     pub const fn lifetime(self) -> Lifetime {
         match self {
             Self::Cam | Self::Cpm => Lifetime::from_parts(1, 1),
+            // What they say of lights and requests changes as quickly.
+            Self::Spatem | Self::Srem | Self::Ssem => Lifetime::from_parts(1, 1),
+            // Signs and lanes stay.
+            Self::Ivim | Self::Mapem => mib::ITS_GN_DEFAULT_PACKET_LIFETIME,
         }
     }
 }
@@ -122,9 +167,19 @@ pub(crate) fn kind_of(btp_port: u16, payload: &[u8]) -> Result<MessageKind, Drop
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Cooperative awareness.
-    Cam(Box<cam_en302637_2_v141::Cam>),
+    Cam(Box<cam_ts103900_v231::Cam>),
     /// Collective perception.
     Cpm(Box<cpm_ts103324_v211::Cpm>),
+    /// Infrastructure to vehicle information.
+    Ivim(Box<ivim_ts103301_v221::Ivim>),
+    /// Road and lane topology.
+    Mapem(Box<mapem_ts103301_v221::Mapem>),
+    /// Traffic light manoeuvre.
+    Spatem(Box<spatem_ts103301_v221::Spatem>),
+    /// Request for priority at traffic lights.
+    Srem(Box<srem_ts103301_v221::Srem>),
+    /// Status of requests for priority.
+    Ssem(Box<ssem_ts103301_v221::Ssem>),
 }
 
 impl Message {
@@ -134,8 +189,13 @@ impl Message {
     /// Octets that are not just one message of that kind.
     pub fn decode(kind: MessageKind, octets: &[u8]) -> Result<Self, UperError> {
         Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::decode(octets)?)),
+            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::decode(octets)?)),
             MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::decode(octets)?)),
+            MessageKind::Ivim => Self::Ivim(Box::new(ivim_ts103301_v221::decode(octets)?)),
+            MessageKind::Mapem => Self::Mapem(Box::new(mapem_ts103301_v221::decode(octets)?)),
+            MessageKind::Spatem => Self::Spatem(Box::new(spatem_ts103301_v221::decode(octets)?)),
+            MessageKind::Srem => Self::Srem(Box::new(srem_ts103301_v221::decode(octets)?)),
+            MessageKind::Ssem => Self::Ssem(Box::new(ssem_ts103301_v221::decode(octets)?)),
         })
     }
 
@@ -145,8 +205,13 @@ impl Message {
     /// What is wrong with the text, and where.
     pub fn from_json(kind: MessageKind, text: &[u8]) -> Result<Self, viaduct_etsi::JsonError> {
         Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_en302637_2_v141::from_json(text)?)),
+            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::from_json(text)?)),
             MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::from_json(text)?)),
+            MessageKind::Ivim => Self::Ivim(Box::new(ivim_ts103301_v221::from_json(text)?)),
+            MessageKind::Mapem => Self::Mapem(Box::new(mapem_ts103301_v221::from_json(text)?)),
+            MessageKind::Spatem => Self::Spatem(Box::new(spatem_ts103301_v221::from_json(text)?)),
+            MessageKind::Srem => Self::Srem(Box::new(srem_ts103301_v221::from_json(text)?)),
+            MessageKind::Ssem => Self::Ssem(Box::new(ssem_ts103301_v221::from_json(text)?)),
         })
     }
 
@@ -156,16 +221,26 @@ impl Message {
     /// A value outside its range.
     pub fn encode(&self) -> Result<Vec<u8>, UperError> {
         match self {
-            Self::Cam(cam) => cam_en302637_2_v141::encode(cam),
+            Self::Cam(cam) => cam_ts103900_v231::encode(cam),
             Self::Cpm(cpm) => cpm_ts103324_v211::encode(cpm),
+            Self::Ivim(ivim) => ivim_ts103301_v221::encode(ivim),
+            Self::Mapem(mapem) => mapem_ts103301_v221::encode(mapem),
+            Self::Spatem(spatem) => spatem_ts103301_v221::encode(spatem),
+            Self::Srem(srem) => srem_ts103301_v221::encode(srem),
+            Self::Ssem(ssem) => ssem_ts103301_v221::encode(ssem),
         }
     }
 
     /// Appends the JSON form (ASN.1 names, raw ETSI integers) to `out`.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Cam(cam) => cam_en302637_2_v141::write_json(cam, out),
+            Self::Cam(cam) => cam_ts103900_v231::write_json(cam, out),
             Self::Cpm(cpm) => cpm_ts103324_v211::write_json(cpm, out),
+            Self::Ivim(ivim) => ivim_ts103301_v221::write_json(ivim, out),
+            Self::Mapem(mapem) => mapem_ts103301_v221::write_json(mapem, out),
+            Self::Spatem(spatem) => spatem_ts103301_v221::write_json(spatem, out),
+            Self::Srem(srem) => srem_ts103301_v221::write_json(srem, out),
+            Self::Ssem(ssem) => ssem_ts103301_v221::write_json(ssem, out),
         }
     }
 
@@ -175,6 +250,11 @@ impl Message {
         match self {
             Self::Cam(_) => MessageKind::Cam,
             Self::Cpm(_) => MessageKind::Cpm,
+            Self::Ivim(_) => MessageKind::Ivim,
+            Self::Mapem(_) => MessageKind::Mapem,
+            Self::Spatem(_) => MessageKind::Spatem,
+            Self::Srem(_) => MessageKind::Srem,
+            Self::Ssem(_) => MessageKind::Ssem,
         }
     }
 
@@ -184,6 +264,11 @@ impl Message {
         match self {
             Self::Cam(cam) => cam::summary(cam, reception),
             Self::Cpm(cpm) => cpm::summary(cpm, reception),
+            Self::Ivim(ivim) => infrastructure::ivim(ivim),
+            Self::Mapem(mapem) => infrastructure::mapem(mapem),
+            Self::Spatem(spatem) => infrastructure::spatem(spatem, reception),
+            Self::Srem(srem) => infrastructure::srem(srem, reception),
+            Self::Ssem(ssem) => infrastructure::ssem(ssem, reception),
         }
     }
 }

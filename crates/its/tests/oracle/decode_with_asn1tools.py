@@ -6,15 +6,14 @@ message encoded again by asn1tools, as HEX. A message that asn1tools refuses is 
 """
 
 import json
-import re
 import sys
 from pathlib import Path
 
-import asn1tools
+from modules import CDD, compile_modules
 
-CAM_FILES = ["TS102894-2v131-CDD.asn", "EN302637-2v141-CAM.asn"]
+CAM_FILES = ["TS102894-2v241-CDD.asn", "TS103900v231-CAM.asn"]
 CPM_FILES = [
-    "TS102894-2v241-CDD.asn",
+    CDD,
     "TS103324v211/CPM-OriginatingStationContainers.asn",
     "TS103324v211/CPM-SensorInformationContainer.asn",
     "TS103324v211/CPM-PerceptionRegionContainer.asn",
@@ -28,56 +27,6 @@ CPM_CONTAINERS = {
     4: "PerceptionRegionContainer",
     5: "PerceivedObjectContainer",
 }
-
-
-def compile_modules(folder, names):
-    return asn1tools.compile_string("\n".join(clean(folder / name) for name in names), "uper")
-
-
-def clean(path):
-    """The module without what asn1tools does not parse; none of it changes the encoding."""
-    octets = path.read_bytes()
-    try:
-        text = octets.decode("utf-8")
-    except UnicodeDecodeError:
-        text = octets.decode("cp1252")
-    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
-    text = re.sub(r"--[^\n]*", " ", text)
-    text = re.sub(r"WITH\s+(SUCCESSORS|DESCENDANTS)", " ", text)
-    # A union of values constrains by its outer bounds in PER (X.691, 10.5); asn1tools takes it for something else.
-    text = text.replace("(unknown|passengerCar..tram|agricultural)", "(0..14)")
-    # A size behind a reference to a type narrows the size of the type (X.680, 50.8); asn1tools ignores it.
-    text = re.sub(
-        r"SequenceOfCartesianPosition3d\s*\(SIZE\(3\.\.16,\s*\.\.\.\)\)",
-        "SEQUENCE (SIZE(3..16,...)) OF CartesianPosition3d",
-        text,
-    )
-    return without_inner_subtypes(text)
-
-
-def without_inner_subtypes(text):
-    """Removes every constraint in parentheses that has `WITH COMPONENT` in it."""
-    out = []
-    at = 0
-    while at < len(text):
-        if text[at] == "(":
-            end = closing(text, at)
-            inside = text[at : end + 1]
-            if "WITH COMPONENT" in inside:
-                at = end + 1
-                continue
-        out.append(text[at])
-        at += 1
-    return "".join(out)
-
-
-def closing(text, start):
-    depth = 0
-    for at in range(start, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        if depth == 0:
-            return at
-    raise ValueError("a parenthesis is not closed")
 
 
 def plain(value):

@@ -95,6 +95,8 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
             ("altitude", quantity(&q::ALTITUDE_VALUE)),
         ],
     ),
+    ("GeoPositionWAltitude", &[("latitude", quantity(&q::LATITUDE)), ("longitude", quantity(&q::LONGITUDE))]),
+    ("GeoPositionWoAltitude", &[("latitude", quantity(&q::LATITUDE)), ("longitude", quantity(&q::LONGITUDE))]),
     ("GeographicLocationContainer", &[("referencePositionTime", quantity(&q::TIMESTAMP_ITS))]),
     ("GlcPart", &[("zoneHeading", quantity(&q::HEADING_VALUE))]),
     (
@@ -155,7 +157,13 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
     ),
     (
         "ManagementContainer",
-        &[("referenceTime", quantity(&q::TIMESTAMP_ITS)), ("detectionTime", quantity(&q::TIMESTAMP_ITS))],
+        &[
+            ("referenceTime", quantity(&q::TIMESTAMP_ITS)),
+            ("detectionTime", quantity(&q::TIMESTAMP_ITS)),
+            ("timeStamp", quantity(&q::TIMESTAMP_ITS)),
+            ("validFrom", quantity(&q::TIMESTAMP_ITS)),
+            ("validTo", quantity(&q::TIMESTAMP_ITS)),
+        ],
     ),
     (
         "MetaInformation",
@@ -261,6 +269,7 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
     ("TrailerData", &[("trailerWidth", quantity(&q::VEHICLE_WIDTH))]),
     ("VehicleLength", &[("vehicleLengthValue", quantity(&q::VEHICLE_LENGTH_VALUE))]),
     ("VehicleLengthV2", &[("vehicleLengthValue", quantity(&q::VEHICLE_LENGTH_VALUE))]),
+    ("VehicleMovementControl", &[("accelerationControl", bits(b::ACCELERATION_CONTROL))]),
     (
         "VelocityComponent",
         &[("value", quantity(&q::VELOCITY_COMPONENT_VALUE)), ("confidence", quantity(&q::SPEED_CONFIDENCE))],

@@ -1,4 +1,4 @@
-//! Collective perception message, ETSI TS 103 324 V2.1.1 (release 2), on the data dictionary TS 102 894-2 V2.2.1.
+//! Collective perception message, ETSI TS 103 324 V2.1.1 (release 2), on the data dictionary TS 102 894-2 V2.4.1.
 //!
 //! BTP port 2009, message id 14, protocol version 2.
 //!
@@ -10,19 +10,12 @@ use rasn::{
     error::{DecodeError, EncodeError},
 };
 
-/// The message's types, under their ASN.1 names.
-pub mod types {
-    pub use c_its_parser::standards::{
-        cdd_2_2_1::etsi_its_cdd::*, cpm_2_1_1::cpm_originating_station_containers::*,
-        cpm_2_1_1::cpm_pdu_descriptions::*, cpm_2_1_1::cpm_perceived_object_container::*,
-        cpm_2_1_1::cpm_perception_region_container::*, cpm_2_1_1::cpm_sensor_information_container::*,
-    };
-}
+pub mod types;
 
 use self::types::{
-    CollectivePerceptionMessage, ConstraintWrappedCpmContainers, CpmContainerId, CpmPayload, ItsPduHeader,
-    ManagementContainer, OriginatingRsuContainer, OriginatingVehicleContainer, PerceivedObjectContainer,
-    PerceptionRegionContainer, SensorInformationContainer, WrappedCpmContainer, WrappedCpmContainers,
+    CollectivePerceptionMessage, CpmContainerId, CpmPayload, ItsPduHeader, ManagementContainer,
+    OriginatingRsuContainer, OriginatingVehicleContainer, PerceivedObjectContainer, PerceptionRegionContainer,
+    SensorInformationContainer, WrappedCpmContainer, WrappedCpmContainers,
 };
 use crate::{
     JsonError, JsonForm, JsonStyle, UperError,
@@ -106,7 +99,7 @@ impl CpmContainer {
 pub fn decode(octets: &[u8]) -> Result<Cpm, UperError> {
     let message: CollectivePerceptionMessage = uper::decode(MESSAGE, octets)?;
     let CpmPayload { management_container, cpm_containers, .. } = message.payload;
-    let wrapped = cpm_containers.0.0;
+    let wrapped = cpm_containers.0;
     let containers = wrapped.into_iter().map(unwrap).collect::<Result<_, _>>()?;
     Ok(Cpm { header: message.header, management_container, containers })
 }
@@ -117,9 +110,8 @@ pub fn decode(octets: &[u8]) -> Result<Cpm, UperError> {
 /// A value outside its range, or no container.
 pub fn encode(cpm: &Cpm) -> Result<Vec<u8>, UperError> {
     let wrapped = cpm.containers.iter().map(wrap).collect::<Result<_, _>>()?;
-    let containers = ConstraintWrappedCpmContainers(WrappedCpmContainers(wrapped));
-    let payload = CpmPayload::new(cpm.management_container.clone(), containers);
-    uper::encode(MESSAGE, &CollectivePerceptionMessage::new(cpm.header.clone(), payload))
+    let payload = CpmPayload::new(cpm.management_container, WrappedCpmContainers(wrapped));
+    uper::encode(MESSAGE, &CollectivePerceptionMessage { header: cpm.header, payload })
 }
 
 /// Appends the CPM's JSON form to `out`.
@@ -182,7 +174,10 @@ fn wrap(container: &CpmContainer) -> Result<WrappedCpmContainer, UperError> {
         CpmContainer::PerceivedObject(held) => uper::encode(MESSAGE, held)?,
         CpmContainer::Unknown { octets, .. } => octets.clone(),
     };
-    Ok(WrappedCpmContainer::new(CpmContainerId(container.id()), rasn::types::Any::new(octets)))
+    Ok(WrappedCpmContainer {
+        container_id: CpmContainerId(container.id()),
+        container_data: rasn::types::Any::new(octets),
+    })
 }
 
 fn write_message(cpm: &Cpm, writer: &mut JsonWriter<'_>) -> Result<(), EncodeError> {

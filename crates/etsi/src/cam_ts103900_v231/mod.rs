@@ -1,21 +1,20 @@
-//! Cooperative awareness message, ETSI EN 302 637-2 V1.4.1 (release 1), on the data dictionary TS 102 894-2 V1.3.1.
+//! Cooperative awareness message, ETSI TS 103 900 V2.3.1 (release 2), on the data dictionary TS 102 894-2 V2.4.1.
 //!
 //! BTP port 2001, message id 2, protocol version 2.
+//!
+//! A CAM of release 1 (EN 302 637-2 V1.4.1) has the same octets for the same content, so it is read and written here too;
+//! only names differ. What release 2 added are the extension containers, which a release 1 decoder skips.
 
-use c_its_parser::standards;
+mod extension;
+pub mod types;
 
-pub use standards::cam_1_4_1::cam_pdu_descriptions::CAM as Cam;
-
-/// The message's types, under their ASN.1 names.
-pub mod types {
-    pub use c_its_parser::standards::{cam_1_4_1::cam_pdu_descriptions::*, cdd_1_3_1_1::its_container::*};
-}
+pub use types::Cam;
 
 use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// The standard's name and version.
-pub const EDITION: &str = "EN 302 637-2 V1.4.1";
-/// `messageID` of a CAM.
+pub const EDITION: &str = "TS 103 900 V2.3.1";
+/// `messageId` of a CAM.
 pub const MESSAGE_ID: u8 = 2;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
@@ -23,7 +22,7 @@ pub const PROTOCOL_VERSION: u8 = 2;
 /// The member of the message that is its body.
 pub const BODY: &str = "cam";
 
-const MESSAGE: &str = "CAM (EN 302 637-2 V1.4.1)";
+const MESSAGE: &str = "CAM (TS 103 900 V2.3.1)";
 
 /// Decodes a CAM from UPER.
 ///
@@ -67,23 +66,4 @@ pub fn write_json_in(style: JsonStyle, cam: &Cam, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a CAM, and where it is.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Cam, JsonError> {
     json::read_in(form, text)
-}
-
-/// `ExteriorLights` from its eight bits, the most significant one first (low beam headlights).
-#[must_use]
-pub fn exterior_lights(bits: u8) -> types::ExteriorLights {
-    // rasn stores N octets for N bits and counts the first N bits: the first octet has them all.
-    types::ExteriorLights(rasn::types::FixedBitString::new([bits, 0, 0, 0, 0, 0, 0, 0]))
-}
-
-/// `AccelerationControl` from its seven bits, which are the upper ones of `bits` (brake pedal engaged is the first).
-#[must_use]
-pub fn acceleration_control(bits: u8) -> types::AccelerationControl {
-    types::AccelerationControl(rasn::types::FixedBitString::new([bits & 0xFE, 0, 0, 0, 0, 0, 0]))
-}
-
-/// `PathDeltaTime` from units of 10 ms, 1 to 65 535.
-#[must_use]
-pub fn path_delta_time(units: u16) -> types::PathDeltaTime {
-    types::PathDeltaTime(units.into())
 }

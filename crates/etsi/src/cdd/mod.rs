@@ -1,0 +1,44 @@
+//! Common data dictionary, ETSI TS 102 894-2 V2.4.1: the types that CAM, DENM, CPM and VAM of release 2 share.
+//!
+//! One file a subject. Names are those of the standard in Rust's spelling; where a name had to change more, its documentation
+//! has the ASN.1 name. A number is scaled as the standard scales it, and its documentation has unit and range; the values with
+//! a meaning of their own ("unavailable", "out of range") are constants of the type, documented by their ASN.1 names, as are
+//! the variants of enumerations.
+//!
+//! A type that later editions may extend is `#[non_exhaustive]` and has a constructor for its mandatory members.
+//!
+//! What is not here: the dictionary's types that none of these messages has, and SI units (crate `its`).
+
+mod bits;
+mod cause;
+pub mod cause_code;
+mod event;
+mod extensible;
+mod header;
+mod motion;
+mod path;
+mod perception;
+mod position;
+mod road;
+mod shape;
+pub mod sub_cause_code;
+mod time;
+mod vehicle;
+mod vru;
+mod zone;
+
+pub use cause::*;
+
+pub use event::*;
+pub(crate) use extensible::extensible_integer;
+pub use header::*;
+pub use motion::*;
+pub use path::*;
+pub use perception::*;
+pub use position::*;
+pub use road::*;
+pub use shape::*;
+pub use time::*;
+pub use vehicle::*;
+pub use vru::*;
+pub use zone::*;

@@ -1,0 +1,455 @@
+//! Types of the DENM, under their ASN.1 names; those of the data dictionary stand beside them.
+
+use rasn::prelude::*;
+
+pub use crate::cdd::*;
+
+/// Decentralized environmental notification message; ASN.1 name `DENM`.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+pub struct Denm {
+    /// Which message it is and who sends it.
+    pub header: ItsPduHeader,
+    /// What the DENM says.
+    pub denm: DenmPayload,
+}
+
+/// The containers of a DENM. A termination has the management container only.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+pub struct DenmPayload {
+    /// Management.
+    pub management: ManagementContainer,
+    /// Situation.
+    pub situation: Option<Box<SituationContainer>>,
+    /// Location.
+    pub location: Option<Box<LocationContainer>>,
+    /// Alacarte.
+    pub alacarte: Option<Box<AlacarteContainer>>,
+}
+
+/// Which event it is, when, where and how long.
+#[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+#[non_exhaustive]
+pub struct ManagementContainer {
+    /// Which event it is.
+    #[rasn(identifier = "actionId")]
+    pub action_id: ActionId,
+    /// When the event, or its end, was detected.
+    #[rasn(identifier = "detectionTime")]
+    pub detection_time: TimestampIts,
+    /// When the information was generated, or the origin of the times in the message.
+    #[rasn(identifier = "referenceTime")]
+    pub reference_time: TimestampIts,
+    /// That the event has ended; absent while it lasts.
+    pub termination: Option<Termination>,
+    /// Where the event is.
+    #[rasn(identifier = "eventPosition")]
+    pub event_position: ReferencePosition,
+    /// Up to which distance somebody should know.
+    #[rasn(identifier = "awarenessDistance")]
+    pub awareness_distance: Option<StandardLength3b>,
+    /// Traffic of which direction is concerned.
+    #[rasn(identifier = "trafficDirection")]
+    pub traffic_direction: Option<TrafficDirection>,
+    /// How long it is valid from the detection on; 600 s where it is absent on the wire.
+    #[rasn(default = "default_validity", identifier = "validityDuration")]
+    pub validity_duration: DeltaTimeSecond,
+    /// Time between two messages of the originator in ms.
+    #[rasn(identifier = "transmissionInterval")]
+    pub transmission_interval: Option<DeltaTimeMilliSecondPositive>,
+    /// What kind of station it is.
+    #[rasn(identifier = "stationType")]
+    pub station_type: StationType,
+}
+
+impl ManagementContainer {
+    /// With the mandatory members only.
+    #[must_use]
+    pub const fn new(
+        action_id: ActionId,
+        detection_time: TimestampIts,
+        reference_time: TimestampIts,
+        event_position: ReferencePosition,
+        station_type: StationType,
+    ) -> Self {
+        Self {
+            action_id,
+            detection_time,
+            reference_time,
+            termination: None,
+            event_position,
+            awareness_distance: None,
+            traffic_direction: None,
+            validity_duration: default_validity(),
+            transmission_interval: None,
+            station_type,
+        }
+    }
+}
+
+/// What the event is.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+#[non_exhaustive]
+pub struct SituationContainer {
+    /// How good the information is.
+    #[rasn(identifier = "informationQuality")]
+    pub information_quality: InformationQuality,
+    /// What happened.
+    #[rasn(identifier = "eventType")]
+    pub event_type: CauseCodeV2,
+    /// What else happened, linked with it.
+    #[rasn(identifier = "linkedCause")]
+    pub linked_cause: Option<CauseCodeV2>,
+    /// The zone of the event.
+    #[rasn(identifier = "eventZone")]
+    pub event_zone: Option<EventZone>,
+    /// Members that version 2.1.1 added.
+    #[rasn(extension_addition_group, identifier = "additions1")]
+    pub additions1: Option<SituationAdditions1>,
+    /// Members that version 2.3.1 added.
+    #[rasn(extension_addition_group, identifier = "additions2")]
+    pub additions2: Option<SituationAdditions2>,
+}
+
+impl SituationContainer {
+    /// With the mandatory members only.
+    #[must_use]
+    pub const fn new(information_quality: InformationQuality, event_type: CauseCodeV2) -> Self {
+        Self {
+            information_quality,
+            event_type,
+            linked_cause: None,
+            event_zone: None,
+            additions1: None,
+            additions2: None,
+        }
+    }
+}
+
+/// Additions to [`SituationContainer`], first group.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
+#[rasn(automatic_tags)]
+pub struct SituationAdditions1 {
+    /// Other events that belong to it.
+    #[rasn(identifier = "linkedDenms")]
+    pub linked_denms: Option<ActionIdList>,
+    /// Where the event ends, as a distance along the road.
+    #[rasn(identifier = "eventEnd")]
+    pub event_end: Option<Position1d>,
+}
+
+/// Additions to [`SituationContainer`], second group.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
+#[rasn(automatic_tags)]
+pub struct SituationAdditions2 {
+    /// Factor of that distance.
+    #[rasn(identifier = "eventEndFactor")]
+    pub event_end_factor: Option<MultiplicativeFactor>,
+    /// Whether the sender perceived the event itself.
+    #[rasn(identifier = "perceivedEvent")]
+    pub perceived_event: Option<PerceivedEvent>,
+}
+
+/// How the event moves, and on which ways it is reached.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+#[non_exhaustive]
+pub struct LocationContainer {
+    /// Speed of the event.
+    #[rasn(identifier = "eventSpeed")]
+    pub event_speed: Option<Speed>,
+    /// Direction in which the event moves.
+    #[rasn(identifier = "eventPositionHeading")]
+    pub event_position_heading: Option<Wgs84Angle>,
+    /// Ways that lead to the event.
+    #[rasn(identifier = "detectionZonesToEventPosition")]
+    pub detection_zones_to_event_position: Traces,
+    /// Kind of a road.
+    #[rasn(identifier = "roadType")]
+    pub road_type: Option<RoadType>,
+    /// Members that version 2.1.1 and later added.
+    #[rasn(extension_addition_group, identifier = "additions")]
+    pub additions: Option<LocationAdditions>,
+}
+
+impl LocationContainer {
+    /// With the mandatory members only.
+    #[must_use]
+    pub const fn new(detection_zones_to_event_position: Traces) -> Self {
+        Self {
+            event_speed: None,
+            event_position_heading: None,
+            detection_zones_to_event_position,
+            road_type: None,
+            additions: None,
+        }
+    }
+}
+
+/// Additions to [`LocationContainer`].
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
+#[rasn(automatic_tags)]
+pub struct LocationAdditions {
+    /// Lanes of the event.
+    #[rasn(identifier = "lanePositions")]
+    pub lane_positions: Option<GeneralizedLanePositions>,
+    /// Lanes that the event takes.
+    #[rasn(identifier = "occupiedLanes")]
+    pub occupied_lanes: Option<OccupiedLanesWithConfidence>,
+    /// IVIMs that belong to it.
+    #[rasn(identifier = "linkedIvims")]
+    pub linked_ivims: Option<IvimReferences>,
+    /// Maps that belong to it.
+    #[rasn(identifier = "linkedMapems")]
+    pub linked_mapems: Option<MapReferences>,
+    /// Ways that lead to points of the zone.
+    #[rasn(identifier = "detectionZonesToSpecifiedEventPoint")]
+    pub detection_zones_to_specified_event_point: Option<TracesExtended>,
+    /// Where the event is expected.
+    #[rasn(identifier = "predictedPaths")]
+    pub predicted_paths: Option<PathPredictedList>,
+}
+
+/// A vehicle's build, for a crash that cannot be avoided.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+pub struct ImpactReductionContainer {
+    /// Height lon carr left.
+    #[rasn(identifier = "heightLonCarrLeft")]
+    pub height_lon_carr_left: HeightLonCarr,
+    /// Height lon carr right.
+    #[rasn(identifier = "heightLonCarrRight")]
+    pub height_lon_carr_right: HeightLonCarr,
+    /// Pos lon carr left.
+    #[rasn(identifier = "posLonCarrLeft")]
+    pub pos_lon_carr_left: PosLonCarr,
+    /// Pos lon carr right.
+    #[rasn(identifier = "posLonCarrRight")]
+    pub pos_lon_carr_right: PosLonCarr,
+    /// Where the pillars are, from front to back.
+    #[rasn(identifier = "positionOfPillars")]
+    pub position_of_pillars: PositionOfPillars,
+    /// Distance of the centre of mass from the front in 0.1 m.
+    #[rasn(identifier = "posCentMass")]
+    pub pos_cent_mass: PosCentMass,
+    /// Distance between the axles in 0.1 m.
+    #[rasn(identifier = "wheelBaseVehicle")]
+    pub wheel_base_vehicle: WheelBaseVehicle,
+    /// Smallest turning circle in 0.4 m.
+    #[rasn(identifier = "turningRadius")]
+    pub turning_radius: TurningRadius,
+    /// Distance of the front axle from the front in 0.1 m.
+    #[rasn(identifier = "posFrontAx")]
+    pub pos_front_ax: PosFrontAx,
+    /// Which seats are taken.
+    #[rasn(identifier = "positionOfOccupants")]
+    pub position_of_occupants: PositionOfOccupants,
+    /// Mass of an empty vehicle in 100 kg.
+    #[rasn(identifier = "vehicleMass")]
+    pub vehicle_mass: VehicleMass,
+    /// Whether something is asked for or answered.
+    #[rasn(identifier = "requestResponseIndication")]
+    pub request_response_indication: RequestResponseIndication,
+}
+
+/// An object that a crash is expected with.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+#[non_exhaustive]
+pub struct PreCrashContainer {
+    /// The object.
+    #[rasn(identifier = "perceivedPreCrashObject")]
+    pub perceived_pre_crash_object: Box<PerceivedObject>,
+    /// Station of the object.
+    #[rasn(identifier = "objectStationId")]
+    pub object_station_id: Option<StationId>,
+    /// Time until a collision.
+    #[rasn(identifier = "timeToCollision")]
+    pub time_to_collision: Option<DeltaTimeMilliSecondPositive>,
+    /// Where it hits.
+    #[rasn(identifier = "impactSection")]
+    pub impact_section: Option<ObjectFace>,
+    /// Distance until standing in 0.1 m.
+    #[rasn(identifier = "estimatedBrakingDistance")]
+    pub estimated_braking_distance: Option<StandardLength12b>,
+}
+
+impl PreCrashContainer {
+    /// With the mandatory members only.
+    #[must_use]
+    pub const fn new(perceived_pre_crash_object: Box<PerceivedObject>) -> Self {
+        Self {
+            perceived_pre_crash_object,
+            object_station_id: None,
+            time_to_collision: None,
+            impact_section: None,
+            estimated_braking_distance: None,
+        }
+    }
+}
+
+/// The road around the event.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+#[non_exhaustive]
+pub struct RoadConfigurationContainer {
+    /// Road configuration confidence.
+    #[rasn(identifier = "roadConfigurationConfidence")]
+    pub road_configuration_confidence: MetaInformation,
+    /// Some road sections.
+    #[rasn(identifier = "roadConfigurationSectionList")]
+    pub road_configuration_section_list: RoadConfigurationSectionList,
+}
+
+impl RoadConfigurationContainer {
+    /// With these members.
+    #[must_use]
+    pub const fn new(
+        road_configuration_confidence: MetaInformation,
+        road_configuration_section_list: RoadConfigurationSectionList,
+    ) -> Self {
+        Self { road_configuration_confidence, road_configuration_section_list }
+    }
+}
+
+/// Road works in detail.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+pub struct RoadWorksContainerExtended {
+    /// Whether light bar and siren are on.
+    #[rasn(identifier = "lightBarSirenInUse")]
+    pub light_bar_siren_in_use: Option<LightBarSirenInUse>,
+    /// Which lanes are closed.
+    #[rasn(identifier = "closedLanes")]
+    pub closed_lanes: Option<ClosedLanes>,
+    /// Who is let in.
+    pub restriction: Option<RestrictedTypes>,
+    /// Speed limit in km/h.
+    #[rasn(identifier = "speedLimit")]
+    pub speed_limit: Option<SpeedLimit>,
+    /// What happened.
+    #[rasn(identifier = "incidentIndication")]
+    pub incident_indication: Option<CauseCodeV2>,
+    /// Way around.
+    #[rasn(identifier = "recommendedPath")]
+    pub recommended_path: Option<ItineraryPath>,
+    /// Where the speed limit begins, relative to the event.
+    #[rasn(identifier = "startingPointSpeedLimit")]
+    pub starting_point_speed_limit: Option<DeltaReferencePosition>,
+    /// Traffic flow rule.
+    #[rasn(identifier = "trafficFlowRule")]
+    pub traffic_flow_rule: Option<TrafficRule>,
+    /// Events that belong to the road works.
+    #[rasn(identifier = "referenceDenms")]
+    pub reference_denms: Option<ActionIdList>,
+}
+
+/// A standing vehicle in detail.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+pub struct StationaryVehicleContainer {
+    /// How long a vehicle has been standing.
+    #[rasn(identifier = "stationarySince")]
+    pub stationary_since: Option<StationarySince>,
+    /// Why it stands.
+    #[rasn(identifier = "stationaryCause")]
+    pub stationary_cause: Option<CauseCodeV2>,
+    /// Carrying dangerous goods.
+    #[rasn(identifier = "carryingDangerousGoods")]
+    pub carrying_dangerous_goods: Option<DangerousGoodsExtended>,
+    /// How many people are inside.
+    #[rasn(identifier = "numberOfOccupants")]
+    pub number_of_occupants: Option<NumberOfOccupants>,
+    /// Parts of a vehicle's identification number.
+    #[rasn(identifier = "vehicleIdentification")]
+    pub vehicle_identification: Option<VehicleIdentification>,
+    /// What a vehicle stores its energy in.
+    #[rasn(identifier = "energyStorageType")]
+    pub energy_storage_type: Option<EnergyStorageType>,
+}
+
+/// What only some kinds of events have.
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
+#[rasn(automatic_tags)]
+#[non_exhaustive]
+pub struct AlacarteContainer {
+    /// Number of a lane, counted from the outside.
+    #[rasn(identifier = "lanePosition")]
+    pub lane_position: Option<LanePosition>,
+    /// Impact reduction.
+    #[rasn(identifier = "impactReduction")]
+    pub impact_reduction: Option<Box<ImpactReductionContainer>>,
+    /// Temperature outside.
+    #[rasn(identifier = "externalTemperature")]
+    pub external_temperature: Option<Temperature>,
+    /// Road works.
+    #[rasn(identifier = "roadWorks")]
+    pub road_works: Option<Box<RoadWorksContainerExtended>>,
+    /// Positioning solution.
+    #[rasn(identifier = "positioningSolution")]
+    pub positioning_solution: Option<PositioningSolutionType>,
+    /// Stationary vehicle.
+    #[rasn(identifier = "stationaryVehicle")]
+    pub stationary_vehicle: Option<Box<StationaryVehicleContainer>>,
+    /// Members that version 2.1.1 and later added.
+    #[rasn(extension_addition_group, identifier = "additions")]
+    pub additions: Option<AlacarteAdditions>,
+}
+
+impl AlacarteContainer {
+    /// With the mandatory members only.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            lane_position: None,
+            impact_reduction: None,
+            external_temperature: None,
+            road_works: None,
+            positioning_solution: None,
+            stationary_vehicle: None,
+            additions: None,
+        }
+    }
+}
+
+impl Default for AlacarteContainer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Additions to [`AlacarteContainer`].
+#[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
+#[rasn(automatic_tags)]
+pub struct AlacarteAdditions {
+    /// Road configuration.
+    #[rasn(identifier = "roadConfiguration")]
+    pub road_configuration: Option<RoadConfigurationContainer>,
+    /// Pre crash.
+    #[rasn(identifier = "preCrash")]
+    pub pre_crash: Option<PreCrashContainer>,
+}
+
+/// Whether the event was perceived by the sender itself.
+#[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
+#[rasn(delegate)]
+pub struct PerceivedEvent(pub bool);
+
+/// How an event is ended.
+#[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[rasn(enumerated)]
+pub enum Termination {
+    /// `isCancellation`.
+    #[rasn(identifier = "isCancellation")]
+    IsCancellation,
+    /// `isNegation`.
+    #[rasn(identifier = "isNegation")]
+    IsNegation,
+}
+
+const fn default_validity() -> DeltaTimeSecond {
+    DeltaTimeSecond(600)
+}

@@ -1,0 +1,70 @@
+//! Signal phase and timing extended message, ETSI TS 103 301 V2.2.1 (release 2), on the data dictionary TS 102 894-2 V2.2.1.
+//!
+//! BTP port 2004, message id 4, protocol version 2. It has the state of the traffic lights of intersections, and when it will change.
+
+pub use types::SPATEM as Spatem;
+
+/// The message's types, under their ASN.1 names.
+pub mod types {
+    pub use c_its_parser::standards::{
+        cdd_2_2_1::etsi_its_cdd::ItsPduHeader, dsrc_2_2_1::etsi_its_dsrc::*, spatem_2_2_1::spatem_pdu_descriptions::*,
+    };
+}
+
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
+
+/// The standard's name and version.
+pub const EDITION: &str = "TS 103 301 V2.2.1";
+/// `messageId` of a SPATEM.
+pub const MESSAGE_ID: u8 = 4;
+/// `protocolVersion` of this edition.
+pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "spat";
+
+const MESSAGE: &str = "SPATEM (TS 103 301 V2.2.1)";
+
+/// Decodes a SPATEM from UPER.
+///
+/// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
+///
+/// # Errors
+/// Octets that are not one SPATEM, or whole octets behind it.
+pub fn decode(octets: &[u8]) -> Result<Spatem, UperError> {
+    uper::decode(MESSAGE, octets)
+}
+
+/// Encodes a SPATEM in UPER.
+///
+/// # Errors
+/// A value outside its range.
+pub fn encode(spatem: &Spatem) -> Result<Vec<u8>, UperError> {
+    uper::encode(MESSAGE, spatem)
+}
+
+/// Appends the SPATEM's JSON form to `out`.
+pub fn write_json(spatem: &Spatem, out: &mut Vec<u8>) {
+    json::write(spatem, out);
+}
+
+/// Reads a SPATEM from its JSON form.
+///
+/// # Errors
+/// The first thing in which the text is not a SPATEM, and where it is.
+pub fn from_json(text: &[u8]) -> Result<Spatem, JsonError> {
+    json::read(text)
+}
+
+/// Appends the SPATEM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, spatem: &Spatem, out: &mut Vec<u8>) {
+    json::write_in(style, spatem, out);
+}
+
+/// Reads a SPATEM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a SPATEM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Spatem, JsonError> {
+    json::read_in(form, text)
+}

@@ -1,0 +1,70 @@
+//! Signal request status extended message, ETSI TS 103 301 V2.2.1 (release 2), on the data dictionary TS 102 894-2 V2.2.1.
+//!
+//! BTP port 2008, message id 10, protocol version 2. An intersection answers requests for priority with it.
+
+pub use types::SSEM as Ssem;
+
+/// The message's types, under their ASN.1 names.
+pub mod types {
+    pub use c_its_parser::standards::{
+        cdd_2_2_1::etsi_its_cdd::ItsPduHeader, dsrc_2_2_1::etsi_its_dsrc::*, ssem_2_2_1::ssem_pdu_descriptions::*,
+    };
+}
+
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
+
+/// The standard's name and version.
+pub const EDITION: &str = "TS 103 301 V2.2.1";
+/// `messageId` of an SSEM.
+pub const MESSAGE_ID: u8 = 10;
+/// `protocolVersion` of this edition.
+pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "ssm";
+
+const MESSAGE: &str = "SSEM (TS 103 301 V2.2.1)";
+
+/// Decodes an SSEM from UPER.
+///
+/// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
+///
+/// # Errors
+/// Octets that are not one SSEM, or whole octets behind it.
+pub fn decode(octets: &[u8]) -> Result<Ssem, UperError> {
+    uper::decode(MESSAGE, octets)
+}
+
+/// Encodes an SSEM in UPER.
+///
+/// # Errors
+/// A value outside its range.
+pub fn encode(ssem: &Ssem) -> Result<Vec<u8>, UperError> {
+    uper::encode(MESSAGE, ssem)
+}
+
+/// Appends the SSEM's JSON form to `out`.
+pub fn write_json(ssem: &Ssem, out: &mut Vec<u8>) {
+    json::write(ssem, out);
+}
+
+/// Reads an SSEM from its JSON form.
+///
+/// # Errors
+/// The first thing in which the text is not an SSEM, and where it is.
+pub fn from_json(text: &[u8]) -> Result<Ssem, JsonError> {
+    json::read(text)
+}
+
+/// Appends the SSEM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, ssem: &Ssem, out: &mut Vec<u8>) {
+    json::write_in(style, ssem, out);
+}
+
+/// Reads an SSEM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not an SSEM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Ssem, JsonError> {
+    json::read_in(form, text)
+}

@@ -1,0 +1,85 @@
+//! Vulnerable road user awareness message, ETSI TS 103 300-3 V2.3.1 (release 2), on the data dictionary TS 102 894-2 V2.4.1.
+//!
+//! BTP port 2018, message id 16, protocol version 3.
+//!
+//! The standard's second module, a container for motorcyclists that stands outside the message, is here too.
+
+pub mod types;
+
+pub use types::{MotorcyclistSpecialContainer, Vam};
+
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
+
+/// The standard's name and version.
+pub const EDITION: &str = "TS 103 300-3 V2.3.1";
+/// `messageId` of a VAM.
+pub const MESSAGE_ID: u8 = 16;
+/// `protocolVersion` of this edition.
+pub const PROTOCOL_VERSION: u8 = 3;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "vam";
+
+const MESSAGE: &str = "VAM (TS 103 300-3 V2.3.1)";
+
+/// Decodes a VAM from UPER.
+///
+/// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
+///
+/// # Errors
+/// Octets that are not one VAM, or whole octets behind it.
+pub fn decode(octets: &[u8]) -> Result<Vam, UperError> {
+    uper::decode(MESSAGE, octets)
+}
+
+/// Encodes a VAM in UPER.
+///
+/// # Errors
+/// A value outside its range.
+pub fn encode(vam: &Vam) -> Result<Vec<u8>, UperError> {
+    uper::encode(MESSAGE, vam)
+}
+
+/// Appends the VAM's JSON form to `out`.
+pub fn write_json(vam: &Vam, out: &mut Vec<u8>) {
+    json::write(vam, out);
+}
+
+/// Reads a VAM from its JSON form.
+///
+/// # Errors
+/// The first thing in which the text is not a VAM, and where it is.
+pub fn from_json(text: &[u8]) -> Result<Vam, JsonError> {
+    json::read(text)
+}
+
+/// Appends the VAM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, vam: &Vam, out: &mut Vec<u8>) {
+    json::write_in(style, vam, out);
+}
+
+/// Reads a VAM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a VAM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Vam, JsonError> {
+    json::read_in(form, text)
+}
+
+const MOTORCYCLIST: &str = "motorcyclist special container (TS 103 300-3 V2.3.1)";
+
+/// Decodes a motorcyclist special container from UPER.
+///
+/// # Errors
+/// Octets that are not one container, or whole octets behind it.
+pub fn decode_motorcyclist(octets: &[u8]) -> Result<MotorcyclistSpecialContainer, UperError> {
+    uper::decode(MOTORCYCLIST, octets)
+}
+
+/// Encodes a motorcyclist special container in UPER.
+///
+/// # Errors
+/// A value outside its range.
+pub fn encode_motorcyclist(container: &MotorcyclistSpecialContainer) -> Result<Vec<u8>, UperError> {
+    uper::encode(MOTORCYCLIST, container)
+}

@@ -1,0 +1,27 @@
+//! Where the tests find the Python that runs the oracles beside this file.
+
+use std::{
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::capture;
+
+/// A Python that has this module: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository, made by
+/// `python3 -m venv .cache/venv && .cache/venv/bin/pip install asn1tools==0.169.0 pycrate==0.8.1`. `None`, with the reason
+/// printed, where there is none.
+pub(crate) fn python(module: &str) -> Option<PathBuf> {
+    let python = std::env::var_os("VIADUCT_PYTHON")
+        .map_or_else(|| capture::repository().join(".cache/venv/bin/python"), PathBuf::from);
+    let has_module = Command::new(&python).args(["-c", &format!("import {module}")]).stderr(Stdio::null()).status();
+    if has_module.is_ok_and(|status| status.success()) {
+        return Some(python);
+    }
+    capture::skipped(&format!("no Python with {module} (VIADUCT_PYTHON, or .cache/venv/bin/python)"));
+    None
+}
+
+/// A script of this folder.
+pub(crate) fn script(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(name)
+}

@@ -1,0 +1,57 @@
+"""ETSI's ASN.1 modules, compiled by asn1tools."""
+
+import re
+
+import asn1tools
+
+CDD = "TS102894-2v241-CDD.asn"
+
+
+def compile_modules(folder, names):
+    return asn1tools.compile_string("\n".join(clean(folder / name) for name in names), "uper")
+
+
+def clean(path):
+    """The module without what asn1tools does not parse; none of it changes the encoding."""
+    octets = path.read_bytes()
+    try:
+        text = octets.decode("utf-8")
+    except UnicodeDecodeError:
+        text = octets.decode("cp1252")
+    text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
+    text = re.sub(r"--[^\n]*", " ", text)
+    text = re.sub(r"WITH\s+(SUCCESSORS|DESCENDANTS)", " ", text)
+    # A union of values constrains by its outer bounds in PER (X.691, 10.5); asn1tools takes it for something else.
+    text = text.replace("(unknown|passengerCar..tram|agricultural)", "(0..14)")
+    # A size behind a reference to a type narrows the size of the type (X.680, 50.8); asn1tools ignores it.
+    text = re.sub(
+        r"SequenceOfCartesianPosition3d\s*\(SIZE\(3\.\.16,\s*\.\.\.\)\)",
+        "SEQUENCE (SIZE(3..16,...)) OF CartesianPosition3d",
+        text,
+    )
+    return without_inner_subtypes(text)
+
+
+def without_inner_subtypes(text):
+    """Removes every constraint in parentheses that has `WITH COMPONENT` in it."""
+    out = []
+    at = 0
+    while at < len(text):
+        if text[at] == "(":
+            end = closing(text, at)
+            inside = text[at : end + 1]
+            if "WITH COMPONENT" in inside:
+                at = end + 1
+                continue
+        out.append(text[at])
+        at += 1
+    return "".join(out)
+
+
+def closing(text, start):
+    depth = 0
+    for at in range(start, len(text)):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        if depth == 0:
+            return at
+    raise ValueError("a parenthesis is not closed")

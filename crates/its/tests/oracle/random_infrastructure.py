@@ -1,0 +1,189 @@
+"""Draws random valid messages of infrastructure services over pycrate's ASN.1 modules and encodes them with pycrate.
+
+Arguments: the kind of message, how many, the seed. Standard output: as
+`random_messages.py` has it. pycrate's modules are of an edition before ours (TS 103 301 V1): what it has is coded alike, and
+extension additions that only ours has are not drawn.
+"""
+
+import json
+import random
+import sys
+
+from pycrate_asn1dir import ITS_IS
+
+# Values in one message, above which lists become short and optional members absent.
+VALUES_MAX = 800
+TEXT = '"\\/ azAZ09~'
+
+KINDS = {
+    "ivim": (ITS_IS.IVIM_PDU_Descriptions.IVIM, 6),
+    "mapem": (ITS_IS.MAPEM_PDU_Descriptions.MAPEM, 5),
+    "spatem": (ITS_IS.SPATEM_PDU_Descriptions.SPATEM, 4),
+    "srem": (ITS_IS.SREM_PDU_Descriptions.SREM, 9),
+    "ssem": (ITS_IS.SSEM_PDU_Descriptions.SSEM, 10),
+}
+
+# What has another name in our edition, and the same octets.
+RENAMED = {
+    "originatingStationID": "originatingStationId",
+    "euVehilcleCategoryT": "euVehicleCategoryT",
+    "euVehilcleCategoryG": "euVehicleCategoryG",
+    "vehicleHeigthOverall": "vehicleHeightOverall",
+    "emissionCO": "emissionCo",
+    "emissionHC": "emissionHc",
+    "emissionNOX": "emissionNox",
+    "emissionHCNOX": "emissionHcNox",
+    "soundstationary": "soundStationary",
+    "sounddriveby": "soundDriveBy",
+    **{f"maxLadenweightOnAxle{axle}": f"maxLadenWeightOnAxle{axle}" for axle in range(1, 6)},
+}
+# The same for values of one enumeration (`VehicleRole`).
+RENAMED_USAGES = {"reserved1": "uvar", "reserved2": "rfu1", "reserved3": "rfu2"}
+# Enumerations that are integers in our edition, and the same octets.
+NUMBERED = {"euroValue", "copValue", "unitType"}
+
+
+class Drawer:
+    """Draws values of pycrate's types: each as pycrate's Python value and as the JSON form."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+        self.methods = {
+            "SEQUENCE": self.sequence,
+            "SEQUENCE OF": self.sequence_of,
+            "CHOICE": self.choice,
+            "INTEGER": self.integer,
+            "ENUMERATED": self.enumerated,
+            "BOOLEAN": self.boolean,
+            "NULL": self.null,
+            "BIT STRING": self.bit_string,
+            "OCTET STRING": self.octet_string,
+            "IA5String": self.text,
+            "NumericString": self.digits,
+            "UTF8String": self.text,
+        }
+
+    def message(self, kind):
+        self.left = VALUES_MAX
+        self.presence = self.random.choice([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])
+        return self.draw(kind)
+
+    def draw(self, kind):
+        self.left -= 1
+        return self.methods[kind.TYPE](kind)
+
+    def chance(self, probability):
+        return self.random.random() < probability
+
+    def sequence(self, kind):
+        if list(kind._cont) == ["regionId", "regExtValue"]:
+            return self.regional()
+        value, shown = {}, {}
+        for name, member in kind._cont.items():
+            spared = member._opt or member._def is not None
+            if spared and not (self.left > 0 and self.chance(self.presence)):
+                continue
+            held, held_shown = self.draw(member)
+            if member._def is None or held != member._def:
+                value[name], shown[RENAMED.get(name, name)] = held, held_shown
+        return value, shown
+
+    def regional(self):
+        """An extension of a region that no edition has a content for."""
+        region = self.random.choice([0, 4, 128, 255])
+        octets = self.random.randbytes(self.random.randint(1, 20))
+        return (
+            {"regionId": region, "regExtValue": ("_unk_004", octets)},
+            {"regionId": region, "regExtValue": octets.hex().upper()},
+        )
+
+    def sequence_of(self, kind):
+        drawn = [self.draw(kind._cont) for _ in range(self.size(kind))]
+        return [value for value, _ in drawn], [shown for _, shown in drawn]
+
+    def size(self, kind):
+        low, high = bounds(kind._const_sz)
+        if self.left <= 0 or self.chance(0.3):
+            return low
+        if self.chance(0.1) and high * 8 <= self.left:
+            return high
+        return min(high, low + int(self.random.expovariate(0.5)))
+
+    def choice(self, kind):
+        names = list(kind._cont)
+        # A regional alternative has its own shape; it is a SEQUENCE (OF) as others are.
+        name = self.random.choice(names)
+        value, shown = self.draw(kind._cont[name])
+        return (name, value), {RENAMED.get(name, name): shown}
+
+    def integer(self, kind):
+        low, high = self.random.choice(parts(kind._const_val))
+        if self.chance(0.4):
+            drawn = self.random.choice([low, high, min(low + 1, high), max(high - 1, low), min(max(0, low), high)])
+        else:
+            drawn = self.random.randint(low, high)
+        return drawn, drawn
+
+    def enumerated(self, kind):
+        name = self.random.choice(list(kind._cont))
+        if kind._name in NUMBERED:
+            return name, kind._cont[name]
+        return name, RENAMED_USAGES.get(name, name) if kind._name == "usage" else name
+
+    def boolean(self, _):
+        value = self.chance(0.5)
+        return value, value
+
+    def null(self, _):
+        return 0, None
+
+    def bit_string(self, kind):
+        low, high = bounds(kind._const_sz)
+        length = self.random.randint(low, high)
+        number = self.random.getrandbits(length)
+        octets = (number << -length % 8).to_bytes((length + 7) // 8, "big")
+        shown = octets.hex().upper()
+        if low != high or kind._const_sz.ext is not None:
+            shown = {"value": shown, "length": length}
+        return (number, length), shown
+
+    def octet_string(self, kind):
+        octets = self.random.randbytes(self.length(kind))
+        return octets, octets.hex().upper()
+
+    def text(self, kind):
+        text = "".join(self.random.choices(TEXT, k=self.length(kind)))
+        return text, text
+
+    def digits(self, kind):
+        text = "".join(self.random.choices("0123456789 ", k=self.length(kind)))
+        return text, text
+
+    def length(self, kind):
+        low, high = bounds(kind._const_sz) if kind._const_sz else (0, 20)
+        return self.random.randint(low, high)
+
+
+def parts(constraint):
+    """The ranges of the root of a constraint."""
+    return [(part, part) if isinstance(part, int) else (part.lb, part.ub) for part in constraint.root]
+
+
+def bounds(constraint):
+    """The ends of the root of a constraint."""
+    return min(low for low, _ in parts(constraint)), max(high for _, high in parts(constraint))
+
+
+def main():
+    (kind, number), count, seed = KINDS[sys.argv[1]], int(sys.argv[2]), int(sys.argv[3])
+    drawer = Drawer(seed)
+    for _ in range(count):
+        value, shown = drawer.message(kind)
+        # `stationID` has its name in other places than the header's still.
+        value["header"].update({"protocolVersion": 2, "messageID": number})
+        shown["header"] = {"protocolVersion": 2, "messageId": number, "stationId": value["header"]["stationID"]}
+        kind.set_val(value)
+        print("root", kind.to_uper().hex(), json.dumps(shown), sep="\t")
+
+
+main()

@@ -1,0 +1,150 @@
+//! Random valid messages: another codec draws values over ETSI's modules and encodes them; we read the same values from the
+//! octets and from their JSON form, and write the same octets.
+//!
+//! The walk over the modules is the oracle's, so the messages have what the standard allows whether or not our types have
+//! it: every alternative and extension addition, ends of ranges, values outside the roots of extensible ones. The oracle is
+//! asn1tools over ETSI's own modules (`oracle/random_messages.py`) where they are in the data folder, and pycrate with the
+//! modules that it has itself (`oracle/random_infrastructure.py`) for the messages of infrastructure. Both need a Python
+//! (see `oracle::python`).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "tests may panic, print and read files"
+)]
+
+mod capture;
+mod oracle;
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+use serde_json::Value;
+use viaduct_its::facilities::{Message, MessageKind};
+
+/// Messages of each kind; `VIADUCT_RANDOM_MESSAGES` asks for another number.
+const MESSAGES: usize = 10_000;
+/// Of how many messages in a thousand at most a list may be beyond the root of its size: we refuse to encode these.
+const BEYOND_PER_MILLE_MAX: usize = 60;
+/// Seed of the oracle's random numbers: the same messages in each run.
+const SEED: &str = "20231";
+
+#[test]
+fn random_cams_agree() {
+    compare(MessageKind::Cam, draw(MessageKind::Cam));
+}
+
+#[test]
+fn random_cpms_agree() {
+    compare(MessageKind::Cpm, draw(MessageKind::Cpm));
+}
+
+#[test]
+fn random_messages_of_infrastructure_agree() {
+    for kind in [MessageKind::Ivim, MessageKind::Mapem, MessageKind::Spatem, MessageKind::Srem, MessageKind::Ssem] {
+        compare(kind, draw_infrastructure(kind));
+    }
+}
+
+/// A message as the oracle drew it.
+struct Drawn {
+    /// A list has more or fewer elements than the root of its extensible size.
+    beyond: bool,
+    octets: Vec<u8>,
+    json: Value,
+}
+
+fn compare(kind: MessageKind, oracle: Option<Child>) {
+    let Some(mut oracle) = oracle else { return };
+    let (mut messages, mut beyond, mut octets) = (0, 0, 0);
+    for line in BufReader::new(oracle.stdout.take().unwrap()).lines() {
+        let drawn = parse(&line.unwrap());
+        if let Err(difference) = check(kind, &drawn) {
+            // The oracle would wait for a reader of its output.
+            let _ = oracle.kill();
+            let _ = oracle.wait();
+            panic!("{} {messages} of seed {SEED}: {difference}\n{:02x?}", kind.label(), drawn.octets);
+        }
+        messages += 1;
+        beyond += usize::from(drawn.beyond);
+        octets += drawn.octets.len();
+    }
+    assert!(oracle.wait().unwrap().success(), "the oracle failed");
+    println!("{messages} {}s of {octets} octets agree; {beyond} have a size that we do not encode", kind.label());
+    assert!(
+        messages >= MESSAGES.min(count()) && beyond * 1000 <= messages * BEYOND_PER_MILLE_MAX,
+        "{messages} {beyond}"
+    );
+}
+
+fn count() -> usize {
+    std::env::var("VIADUCT_RANDOM_MESSAGES").map_or(MESSAGES, |count| count.parse().unwrap())
+}
+
+/// asn1tools draws over ETSI's modules; `None`, with the reason printed, where it cannot be asked.
+fn draw(kind: MessageKind) -> Option<Child> {
+    let modules = capture::data("asn1")?;
+    let mut command = Command::new(oracle::python("asn1tools")?);
+    command.arg(oracle::script("random_messages.py")).arg(modules).args([kind.label(), &count().to_string()]);
+    Some(start(command))
+}
+
+/// pycrate draws over its own modules; `None`, with the reason printed, where it cannot be asked.
+fn draw_infrastructure(kind: MessageKind) -> Option<Child> {
+    let mut command = Command::new(oracle::python("pycrate_asn1dir")?);
+    let count = count() / 10;
+    command.arg(oracle::script("random_infrastructure.py")).args([kind.label(), &count.to_string()]);
+    Some(start(command))
+}
+
+fn start(mut command: Command) -> Child {
+    command.arg(SEED).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn parse(line: &str) -> Drawn {
+    let [size, octets, json] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
+    let (pairs, []) = octets.as_bytes().as_chunks::<2>() else { panic!("{octets}") };
+    let octets = pairs.iter().map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap());
+    Drawn { beyond: size == "beyond", octets: octets.collect(), json: serde_json::from_str(json).unwrap() }
+}
+
+/// Says where we and the oracle differ.
+fn check(kind: MessageKind, drawn: &Drawn) -> Result<(), String> {
+    let read = Message::decode(kind, &drawn.octets).map_err(|refusal| format!("not decoded: {refusal}"))?;
+    let mut json = Vec::new();
+    read.write_json(&mut json);
+    let ours: Value = serde_json::from_slice(&json).map_err(|error| format!("our JSON: {error}"))?;
+    if let Some(difference) = first_difference(&ours, &drawn.json, "") {
+        return Err(difference);
+    }
+    let text = drawn.json.to_string();
+    let made = Message::from_json(kind, text.as_bytes()).map_err(|refusal| format!("JSON not read: {refusal}"))?;
+    if made != read {
+        return Err(format!("from JSON comes another value: {made:?} instead of {read:?}"));
+    }
+    match (read.encode(), drawn.beyond) {
+        (Ok(octets), false) if octets == drawn.octets => Ok(()),
+        (Err(refusal), true) if refusal.to_string().contains("a list of") => Ok(()),
+        (Ok(octets), _) => Err(format!("encoded again: {octets:02x?}")),
+        (Err(refusal), _) => Err(format!("not encoded again: {refusal}")),
+    }
+}
+
+/// The first member in which two JSON values differ, and its two values.
+fn first_difference(ours: &Value, theirs: &Value, path: &str) -> Option<String> {
+    match (ours, theirs) {
+        (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => left
+            .iter()
+            .zip(right.values())
+            .find_map(|((name, left), right)| first_difference(left, right, &format!("{path}.{name}"))),
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => left
+            .iter()
+            .zip(right)
+            .enumerate()
+            .find_map(|(at, (left, right))| first_difference(left, right, &format!("{path}[{at}]"))),
+        (left, right) => (left != right).then(|| format!("{path}: ours is {left}, the oracle's {right}")),
+    }
+}
