@@ -18,7 +18,7 @@ use viaduct_its::{
     access::MacAddress,
     decode_frame,
     facilities::{
-        MessageKind,
+        ConfidenceEllipse, MessageKind,
         cam::{CamInput, LowFrequency, PathPoint, build},
     },
 };
@@ -104,7 +104,7 @@ fn input() -> CamInput {
     let path_history = vec![at(45.014_665_3, Some(Duration::from_millis(500))), at(45.014_465_3, None)];
     CamInput {
         position: Some(Position::new(45.014_765_3, -7.568_490_8)),
-        position_confidence: Some(Metres(1.5)),
+        position_confidence: Some(ConfidenceEllipse::circle(Metres(1.5))),
         altitude: Some(Metres(269.8)),
         speed: Some(MetresPerSecond(13.89)),
         heading: Some(Degrees(270.5)),

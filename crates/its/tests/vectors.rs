@@ -106,7 +106,7 @@ fn each_reason_is_met_by_a_change_of_the_cam() {
         (22, &[0, 3], DropReason::BtpTruncated),
         (22, &[0, 9], DropReason::MessageTruncated),
         (22, &[0, 44], DropReason::UperInvalid),
-        (54, &[0x07, 0xD2], DropReason::MessageUnsupported),
+        (54, &[0x07, 0xD5], DropReason::MessageUnsupported),
         (54, &[0xFF, 0xFF], DropReason::UnknownPort),
         (54, &[0x07, 0xD9], DropReason::MessageIdMismatch),
         (58, &[1], DropReason::MessageVersion),

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use socket2::Socket;
 use viaduct_bus::{Counter, clock};
 use viaduct_etsi::cam_ts103900_v231 as cam;
+use viaduct_its::facilities::ConfidenceEllipse;
 use viaduct_its::facilities::MessageKind;
 use viaduct_its::facilities::cam::{CamInput, LowFrequency, PathPoint, build};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};
@@ -254,7 +255,7 @@ impl OnBoardUnit {
         CamInput {
             station_type: PASSENGER_CAR,
             position: Some(state.position),
-            position_confidence: Some(Metres(1.0)),
+            position_confidence: Some(ConfidenceEllipse::circle(Metres(1.0))),
             altitude: Some(state.altitude),
             speed: Some(state.speed),
             heading: Some(state.heading),

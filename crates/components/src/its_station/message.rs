@@ -14,7 +14,9 @@ use viaduct_units::{MetresPerSecond, Tai};
 pub(crate) const fn message_type(kind: MessageKind) -> MessageType {
     match kind {
         MessageKind::Cam => MessageType::Cam,
+        MessageKind::Denm => MessageType::Denm,
         MessageKind::Cpm => MessageType::Cpm,
+        MessageKind::Vam => MessageType::Vam,
         MessageKind::Ivim => MessageType::Ivim,
         MessageKind::Mapem => MessageType::Mapem,
         MessageKind::Spatem => MessageType::Spatem,
@@ -28,7 +30,9 @@ pub(crate) const fn message_type(kind: MessageKind) -> MessageType {
 pub(crate) const fn message_kind(kind: MessageType) -> Option<MessageKind> {
     match kind {
         MessageType::Cam => Some(MessageKind::Cam),
+        MessageType::Denm => Some(MessageKind::Denm),
         MessageType::Cpm => Some(MessageKind::Cpm),
+        MessageType::Vam => Some(MessageKind::Vam),
         MessageType::Ivim => Some(MessageKind::Ivim),
         MessageType::Mapem => Some(MessageKind::Mapem),
         MessageType::Spatem => Some(MessageKind::Spatem),
@@ -41,7 +45,9 @@ pub(crate) const fn message_kind(kind: MessageType) -> Option<MessageKind> {
 const fn edition(kind: MessageKind) -> Edition {
     match kind {
         MessageKind::Cam => Edition::CamTs103900V231,
+        MessageKind::Denm => Edition::DenmTs103831V231,
         MessageKind::Cpm => Edition::CpmTs103324V211,
+        MessageKind::Vam => Edition::VamTs1033003V231,
         MessageKind::Ivim => Edition::IvimTs103301V221,
         MessageKind::Mapem => Edition::MapemTs103301V221,
         MessageKind::Spatem => Edition::SpatemTs103301V221,

@@ -64,6 +64,9 @@ impl CauseCodeV2 {
 }
 
 impl CauseCodeV2 {
+    /// `reserved0`: no cause.
+    pub const RESERVED: Self = Self::new(CauseCodeChoice { cause: 0, sub_cause: 0 });
+
     /// From a cause, 0 to 128, and a sub-cause; `None` where there is no such cause.
     #[must_use]
     pub const fn from_codes(cause: u8, sub_cause: u8) -> Option<Self> {

@@ -1,16 +1,28 @@
 //! Cooperative awareness message, TS 103 900 V2.3.1.
 
-use std::time::Duration;
-
 use viaduct_etsi::cam_ts103900_v231::{self as etsi, Cam, types};
 use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
 
-use super::{Summary, scale};
+use super::{
+    ConfidenceEllipse, Summary,
+    dictionary::{self, Place},
+    path, scale,
+};
+
+pub use super::path::PathPoint;
+/// What only a vehicle of a special role says, and the types that it is made of: no number in them is scaled.
+pub use viaduct_etsi::cam_ts103900_v231::types::{
+    CauseCodeV2, ClosedLanes, DangerousGoodsContainer, EmergencyContainer, ExtensionContainer, LightBarSirenInUse,
+    PublicTransportContainer, RescueContainer, RoadWorksContainerBasic, SafetyCarContainer, SpecialTransportContainer,
+    SpecialVehicleContainer, VehicleRole,
+};
 
 /// Bits of `generationDeltaTime`.
 const GENERATION_DELTA_TIME_BITS: u32 = 16;
-/// Points of a path history (`PathHistory`).
-pub const PATH_POINTS_MAX: usize = 40;
+/// Points of a CAM's path history (TS 103 900, annex B: release 1 had 40).
+pub const PATH_POINTS_MAX: usize = 23;
+/// Zones that a roadside unit's CAM has (`ProtectedCommunicationZonesRSU`).
+pub const PROTECTED_ZONES_MAX: usize = 16;
 
 /// What nearly everybody asks a CAM for.
 #[must_use]
@@ -24,12 +36,10 @@ pub fn summary(cam: &Cam, reception: Tai) -> Summary {
         // A roadside unit says neither.
         _ => (None, None),
     };
-    let wrapped = cam.cam.generation_delta_time.0.into();
-    let generation = reception.timestamp_its().widen(wrapped, GENERATION_DELTA_TIME_BITS).tai();
     Summary {
         station_id: cam.header.station_id.0,
         station_type: Some(parameters.basic_container.station_type.0),
-        generation: Some(generation),
+        generation: Some(generation(cam.cam.generation_delta_time, reception)),
         position: scale::position(at.latitude.0, at.longitude.0),
         altitude: scale::altitude(at.altitude.altitude_value.0),
         speed,
@@ -37,7 +47,13 @@ pub fn summary(cam: &Cam, reception: Tai) -> Summary {
     }
 }
 
-/// What a vehicle says about itself. What is `None` is sent as "unavailable"; what exceeds its field as the field's end.
+/// The moment nearest to the reception that has these lower bits.
+pub(super) fn generation(wrapped: types::GenerationDeltaTime, reception: Tai) -> Tai {
+    reception.timestamp_its().widen(wrapped.0.into(), GENERATION_DELTA_TIME_BITS).tai()
+}
+
+/// What a station says about itself. What is `None` is sent as "unavailable", or not at all where the message allows it; what
+/// exceeds its field is sent as the field's end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CamInput {
     /// Identifier of the station.
@@ -48,24 +64,63 @@ pub struct CamInput {
     pub generation: Tai,
     /// Reference position: the middle of the front bumper, on the ground.
     pub position: Option<Position>,
-    /// Radius of 95 % confidence around the position, up to 40.93 m.
-    pub position_confidence: Option<Metres>,
+    /// How accurate the position is.
+    pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
+    /// How accurate the altitude is, up to 200 m.
+    pub altitude_confidence: Option<Metres>,
     /// Speed along the vehicle's axis, negative backwards, up to 163.82 m/s.
     pub speed: Option<MetresPerSecond>,
+    /// How accurate the speed is, up to 1.25 m/s.
+    pub speed_confidence: Option<MetresPerSecond>,
     /// Heading of the movement.
     pub heading: Option<Degrees>,
+    /// How accurate the heading is, up to 12.5 degrees.
+    pub heading_confidence: Option<Degrees>,
     /// Acceleration along the vehicle's axis, up to 16 m/s².
     pub longitudinal_acceleration: Option<MetresPerSecondSquared>,
+    /// How accurate that is, up to 10 m/s².
+    pub longitudinal_acceleration_confidence: Option<MetresPerSecondSquared>,
+    /// Acceleration across the vehicle's axis, positive to the left, up to 16 m/s².
+    pub lateral_acceleration: Option<MetresPerSecondSquared>,
+    /// Acceleration upwards, up to 16 m/s².
+    pub vertical_acceleration: Option<MetresPerSecondSquared>,
     /// Rate of turn, positive to the left, up to 327.66 degrees per second.
     pub yaw_rate: Option<DegreesPerSecond>,
+    /// How accurate the rate of turn is, up to 100 degrees per second.
+    pub yaw_rate_confidence: Option<DegreesPerSecond>,
+    /// Curvature of the vehicle's way in 1/m, positive to the left, up to 0.1022.
+    pub curvature_per_m: Option<f64>,
+    /// How accurate the curvature is, in 1/m, up to 0.1.
+    pub curvature_confidence_per_m: Option<f64>,
+    /// Whether the rate of turn went into the curvature.
+    pub curvature_from_yaw_rate: Option<bool>,
+    /// Angle of the steering wheel, positive to the left, up to 766.5 degrees.
+    pub steering_wheel_angle: Option<Degrees>,
+    /// `AccelerationControl`: seven bits from the most significant one on, which is "brake pedal pressed".
+    pub acceleration_control: Option<u8>,
+    /// Lane, counted from the outside: -1 is off the road, 0 the inner hard shoulder, 14 the outer one.
+    pub lane_position: Option<i8>,
+    /// `PerformanceClass`, 0 to 7.
+    pub performance_class: Option<u8>,
+    /// Tolling station at 5.8 GHz that the vehicle is near to.
+    pub tolling_zone: Option<TollingZone>,
     /// Length of the vehicle, up to 102.2 m.
     pub length: Option<Metres>,
     /// Width of the vehicle, up to 6.1 m.
     pub width: Option<Metres>,
+    /// What the vehicle is used for; sent in the low frequency container.
+    pub role: VehicleRole,
     /// The low frequency container, in the messages that carry it (6.1.3: at most every 500 ms).
     pub low_frequency: Option<LowFrequency>,
+    /// The special vehicle container, in the messages that carry it (6.1.3: at most every 500 ms).
+    pub special_vehicle: Option<SpecialVehicleContainer>,
+    /// Protected zones that a roadside unit knows; the first 16 are sent. `Some` makes it the CAM of a roadside unit, which
+    /// says nothing of a vehicle.
+    pub roadside_unit: Option<Vec<ProtectedZone>>,
+    /// Extension containers of release 2; the first 8 are sent.
+    pub extensions: Vec<ExtensionContainer>,
 }
 
 /// What changes seldom.
@@ -73,19 +128,32 @@ pub struct CamInput {
 pub struct LowFrequency {
     /// `ExteriorLights`: eight bits, the most significant one is the low beam.
     pub exterior_lights: u8,
-    /// Where the vehicle was, the newest place first; the first 40 are sent.
+    /// Where the vehicle was, the newest place first; the first 23 are sent.
     pub path_history: Vec<PathPoint>,
 }
 
-/// A place where the vehicle was.
+/// A tolling station at 5.8 GHz (`CenDsrcTollingZone`).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PathPoint {
-    /// The place.
+pub struct TollingZone {
+    /// Where it is.
     pub position: Position,
-    /// Altitude of the place, where it and that of the point before are known.
-    pub altitude: Option<Metres>,
-    /// Time from this point to the one before (of the first one: to the generation), up to 655.35 s.
-    pub travel_time: Option<Duration>,
+    /// Its number, up to 134 217 727.
+    pub id: Option<u32>,
+}
+
+/// A zone in which transmissions are restricted (`ProtectedCommunicationZone`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProtectedZone {
+    /// Its centre.
+    pub position: Position,
+    /// Its radius, 1 to 255 m.
+    pub radius: Option<Metres>,
+    /// Its number, up to 134 217 727.
+    pub id: Option<u32>,
+    /// Until when it is protected.
+    pub expiry: Option<Tai>,
+    /// Whether the tolling station is there for a time only.
+    pub temporary: bool,
 }
 
 impl CamInput {
@@ -99,89 +167,94 @@ impl CamInput {
             position: None,
             position_confidence: None,
             altitude: None,
+            altitude_confidence: None,
             speed: None,
+            speed_confidence: None,
             heading: None,
+            heading_confidence: None,
             longitudinal_acceleration: None,
+            longitudinal_acceleration_confidence: None,
+            lateral_acceleration: None,
+            vertical_acceleration: None,
             yaw_rate: None,
+            yaw_rate_confidence: None,
+            curvature_per_m: None,
+            curvature_confidence_per_m: None,
+            curvature_from_yaw_rate: None,
+            steering_wheel_angle: None,
+            acceleration_control: None,
+            lane_position: None,
+            performance_class: None,
+            tolling_zone: None,
             length: None,
             width: None,
+            role: VehicleRole::Default,
             low_frequency: None,
+            special_vehicle: None,
+            roadside_unit: None,
+            extensions: Vec::new(),
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            position: self.position,
+            confidence: self.position_confidence,
+            altitude: self.altitude,
+            altitude_confidence: self.altitude_confidence,
         }
     }
 }
 
-/// Makes the CAM of a vehicle. It can always be encoded.
+/// Makes the CAM of a station. It can always be encoded, but for special vehicle and extension containers that break a
+/// constraint of their own.
 #[must_use]
 pub fn build(input: &CamInput) -> Cam {
-    let header = types::ItsPduHeader {
-        protocol_version: types::OrdinalNumber1B(etsi::PROTOCOL_VERSION),
-        message_id: types::MessageId(etsi::MESSAGE_ID),
-        station_id: types::StationId(input.station_id),
-    };
-    let high_frequency = types::HighFrequencyContainer::BasicVehicleContainerHighFrequency(high_frequency(input));
-    let low_frequency = input
-        .low_frequency
-        .as_ref()
-        .map(|low| types::LowFrequencyContainer::BasicVehicleContainerLowFrequency(low_frequency(low, input)));
     let basic =
-        types::BasicContainer::new(types::TrafficParticipantType(input.station_type), reference_position(input));
-    let mut parameters = types::CamParameters::new(basic, high_frequency);
-    parameters.low_frequency_container = low_frequency;
-    let generation = types::GenerationDeltaTime(input.generation.timestamp_its().generation_delta_time());
-    Cam { header, cam: types::CamPayload { generation_delta_time: generation, cam_parameters: parameters } }
-}
-
-fn reference_position(input: &CamInput) -> types::ReferencePositionWithConfidence {
-    let (latitude, longitude) = scale::coordinates(input.position);
-    // SemiAxisLength: centimetres, 4094 out of range, 4095 unavailable.
-    let axis = input.position_confidence.map_or(4095, |radius| scale::scaled_u16(radius.value(), 100.0, 1, 4094));
-    // A circle's axes point anywhere, so north.
-    let orientation = if input.position_confidence.is_some() { 0 } else { scale::HEADING_UNAVAILABLE };
-    types::ReferencePositionWithConfidence {
-        latitude: types::Latitude(latitude),
-        longitude: types::Longitude(longitude),
-        position_confidence_ellipse: types::PositionConfidenceEllipse {
-            semi_major_axis_length: types::SemiAxisLength(axis),
-            semi_minor_axis_length: types::SemiAxisLength(axis),
-            semi_major_axis_orientation: types::Wgs84AngleValue(orientation),
-        },
-        altitude: types::Altitude {
-            altitude_value: types::AltitudeValue(scale::altitude_value(input.altitude)),
-            altitude_confidence: types::AltitudeConfidence::Unavailable,
-        },
+        types::BasicContainer::new(types::TrafficParticipantType(input.station_type), input.place().with_confidence());
+    let mut parameters = types::CamParameters::new(basic, high_frequency(input));
+    if input.roadside_unit.is_none() {
+        parameters.low_frequency_container = input.low_frequency.as_ref().map(|low| low_frequency(low, input));
+        parameters.special_vehicle_container.clone_from(&input.special_vehicle);
+    }
+    parameters.extension_containers = extensions(&input.extensions);
+    let generation_delta_time = types::GenerationDeltaTime(input.generation.timestamp_its().generation_delta_time());
+    Cam {
+        header: dictionary::header(etsi::MESSAGE_ID, etsi::PROTOCOL_VERSION, input.station_id),
+        cam: types::CamPayload { generation_delta_time, cam_parameters: parameters },
     }
 }
 
-fn high_frequency(input: &CamInput) -> types::BasicVehicleContainerHighFrequency {
+fn high_frequency(input: &CamInput) -> types::HighFrequencyContainer {
+    match &input.roadside_unit {
+        Some(zones) => types::HighFrequencyContainer::RsuContainerHighFrequency(roadside_unit(zones)),
+        None => types::HighFrequencyContainer::BasicVehicleContainerHighFrequency(vehicle(input)),
+    }
+}
+
+fn vehicle(input: &CamInput) -> types::BasicVehicleContainerHighFrequency {
+    let optional =
+        |value: Option<MetresPerSecondSquared>| value.map(|value| dictionary::acceleration(Some(value), None));
     types::BasicVehicleContainerHighFrequency {
-        heading: types::Heading {
-            heading_value: types::HeadingValue(scale::heading_value(input.heading)),
-            // 127 is unavailable.
-            heading_confidence: types::HeadingConfidence(127),
-        },
-        speed: types::Speed {
-            speed_value: types::SpeedValue(scale::speed_value(input.speed)),
-            // 127 is unavailable.
-            speed_confidence: types::SpeedConfidence(127),
-        },
+        heading: dictionary::heading(input.heading, input.heading_confidence),
+        speed: dictionary::speed(input.speed, input.speed_confidence),
         drive_direction: drive_direction(input.speed),
         vehicle_length: vehicle_length(input.length),
         vehicle_width: vehicle_width(input.width),
-        longitudinal_acceleration: longitudinal_acceleration(input.longitudinal_acceleration),
-        curvature: types::Curvature {
-            // 1023 is unavailable.
-            curvature_value: types::CurvatureValue(1023),
-            curvature_confidence: types::CurvatureConfidence::Unavailable,
-        },
-        curvature_calculation_mode: types::CurvatureCalculationMode::Unavailable,
-        yaw_rate: yaw_rate(input.yaw_rate),
-        acceleration_control: None,
-        lane_position: None,
-        steering_wheel_angle: None,
-        lateral_acceleration: None,
-        vertical_acceleration: None,
-        performance_class: None,
-        cen_dsrc_tolling_zone: None,
+        longitudinal_acceleration: dictionary::acceleration(
+            input.longitudinal_acceleration,
+            input.longitudinal_acceleration_confidence,
+        ),
+        curvature: dictionary::curvature(input.curvature_per_m, input.curvature_confidence_per_m),
+        curvature_calculation_mode: curvature_calculation_mode(input.curvature_from_yaw_rate),
+        yaw_rate: dictionary::yaw_rate(input.yaw_rate, input.yaw_rate_confidence),
+        acceleration_control: input.acceleration_control.map(types::AccelerationControl::from_octet),
+        lane_position: input.lane_position.map(|lane| types::LanePosition(lane.clamp(-1, 14))),
+        steering_wheel_angle: input.steering_wheel_angle.map(steering_wheel_angle),
+        lateral_acceleration: optional(input.lateral_acceleration),
+        vertical_acceleration: optional(input.vertical_acceleration),
+        performance_class: input.performance_class.map(|class| types::PerformanceClass(class.min(7))),
+        cen_dsrc_tolling_zone: input.tolling_zone.map(tolling_zone),
     }
 }
 
@@ -193,80 +266,103 @@ fn drive_direction(speed: Option<MetresPerSecond>) -> types::DriveDirection {
     }
 }
 
-/// Tenths of a metre; 1022 is out of range, 1023 unavailable.
+/// Tenths of a metre.
 fn vehicle_length(length: Option<Metres>) -> types::VehicleLength {
-    let value = length.map_or(1023, |length| scale::scaled_u16(length.value(), 10.0, 1, 1022));
     types::VehicleLength {
-        vehicle_length_value: types::VehicleLengthValue(value),
+        vehicle_length_value: length.map_or(types::VehicleLengthValue::UNAVAILABLE, |length| {
+            types::VehicleLengthValue(scale::scaled_u16(length.value(), 10.0, 1, 1022))
+        }),
         vehicle_length_confidence_indication: types::VehicleLengthConfidenceIndication::Unavailable,
     }
 }
 
-/// Tenths of a metre; 61 is out of range, 62 unavailable.
+/// Tenths of a metre.
 fn vehicle_width(width: Option<Metres>) -> types::VehicleWidth {
-    let value = width.map_or(62, |width| scale::scaled_u16(width.value(), 10.0, 1, 61));
-    types::VehicleWidth(u8::try_from(value).unwrap_or(62))
+    width.map_or(types::VehicleWidth::UNAVAILABLE, |width| {
+        types::VehicleWidth(scale::scaled_u8(width.value(), 10.0, 1, 61))
+    })
 }
 
-/// Tenths of a metre per second squared; 161 is unavailable, and 102 is an unavailable confidence.
-fn longitudinal_acceleration(acceleration: Option<MetresPerSecondSquared>) -> types::AccelerationComponent {
-    let value = acceleration.map_or(161, |acceleration| scale::scaled_i16(acceleration.value(), 10.0, -160, 160));
-    types::AccelerationComponent {
-        value: types::AccelerationValue(value),
-        confidence: types::AccelerationConfidence(102),
+/// Also for a VAM.
+pub(super) const fn curvature_calculation_mode(from_yaw_rate: Option<bool>) -> types::CurvatureCalculationMode {
+    match from_yaw_rate {
+        Some(true) => types::CurvatureCalculationMode::YawRateUsed,
+        Some(false) => types::CurvatureCalculationMode::YawRateNotUsed,
+        None => types::CurvatureCalculationMode::Unavailable,
     }
 }
 
-/// Hundredths of a degree per second; 32 767 is unavailable.
-fn yaw_rate(rate: Option<DegreesPerSecond>) -> types::YawRate {
-    let value = rate.map_or(32_767, |rate| scale::scaled_i16(rate.value(), 100.0, -32_766, 32_766));
-    types::YawRate {
-        yaw_rate_value: types::YawRateValue(value),
-        yaw_rate_confidence: types::YawRateConfidence::Unavailable,
+/// Units of 1.5 degrees.
+fn steering_wheel_angle(angle: Degrees) -> types::SteeringWheelAngle {
+    types::SteeringWheelAngle {
+        steering_wheel_angle_value: types::SteeringWheelAngleValue(scale::scaled_i16(
+            angle.value(),
+            1.0 / 1.5,
+            -511,
+            511,
+        )),
+        steering_wheel_angle_confidence: types::SteeringWheelAngleConfidence::UNAVAILABLE,
     }
 }
 
-fn low_frequency(low: &LowFrequency, input: &CamInput) -> types::BasicVehicleContainerLowFrequency {
-    types::BasicVehicleContainerLowFrequency {
-        vehicle_role: types::VehicleRole::Default,
-        exterior_lights: types::ExteriorLights::from_octet(low.exterior_lights),
-        path_history: types::Path(path_history(&low.path_history, input)),
-    }
+fn tolling_zone(zone: TollingZone) -> types::CenDsrcTollingZone {
+    let (latitude, longitude) = scale::coordinates(Some(zone.position));
+    let mut tolling = types::CenDsrcTollingZone::new(types::Latitude(latitude), types::Longitude(longitude));
+    tolling.cen_dsrc_tolling_zone_id = zone.id.map(zone_id);
+    tolling
 }
 
-/// Each point relative to the one before, the first one to the reference position (TS 102 894-2, `PathHistory`). Without a
-/// reference position there is nothing to be relative to.
-fn path_history(points: &[PathPoint], input: &CamInput) -> Vec<types::PathPoint> {
-    let Some(reference) = input.position else {
-        return Vec::new();
+fn zone_id(id: u32) -> types::ProtectedZoneId {
+    types::ProtectedZoneId(id.min(134_217_727))
+}
+
+/// Without a zone the list is absent, since it must not be empty.
+fn roadside_unit(zones: &[ProtectedZone]) -> types::RsuContainerHighFrequency {
+    let zones: Vec<_> = zones.iter().take(PROTECTED_ZONES_MAX).map(protected_zone).collect();
+    let mut container = types::RsuContainerHighFrequency::new();
+    container.protected_communication_zones_rsu =
+        (!zones.is_empty()).then_some(types::ProtectedCommunicationZonesRsu(zones));
+    container
+}
+
+fn protected_zone(zone: &ProtectedZone) -> types::ProtectedCommunicationZone {
+    let kind = if zone.temporary {
+        types::ProtectedZoneType::TemporaryCenDsrcTolling
+    } else {
+        types::ProtectedZoneType::PermanentCenDsrcTolling
     };
-    let before = std::iter::once((reference, input.altitude)).chain(points.iter().map(|p| (p.position, p.altitude)));
-    points.iter().zip(before).take(PATH_POINTS_MAX).map(|(point, before)| path_point(point, before)).collect()
+    let (latitude, longitude) = scale::coordinates(Some(zone.position));
+    let mut protected =
+        types::ProtectedCommunicationZone::new(kind, types::Latitude(latitude), types::Longitude(longitude));
+    protected.expiry_time = zone.expiry.map(dictionary::timestamp);
+    protected.protected_zone_radius =
+        zone.radius.map(|radius| types::ProtectedZoneRadius(scale::scaled_u16(radius.value(), 1.0, 1, 255).into()));
+    protected.protected_zone_id = zone.id.map(zone_id);
+    protected
 }
 
-fn path_point(point: &PathPoint, (position, altitude): (Position, Option<Metres>)) -> types::PathPoint {
-    // Tenths of a microdegree; 131 072 is unavailable.
-    let delta = |here: Degrees, before: Degrees| scale::scaled((here - before).value(), 1e7, -131_071, 131_071);
-    // Centimetres; 12 800 is unavailable.
-    let climb = point
-        .altitude
-        .zip(altitude)
-        .map_or(12_800, |(here, before)| scale::scaled_i16((here - before).value(), 100.0, -12_700, 12_799));
-    types::PathPoint {
-        path_position: types::DeltaReferencePosition {
-            delta_latitude: types::DeltaLatitude(delta(point.position.latitude, position.latitude)),
-            delta_longitude: types::DeltaLongitude(delta(point.position.longitude, position.longitude)),
-            delta_altitude: types::DeltaAltitude(climb),
-        },
-        // Units of 10 ms.
-        path_delta_time: point
-            .travel_time
-            .map(|time| types::PathDeltaTime(scale::scaled_u16(time.as_secs_f64(), 100.0, 1, u16::MAX).into())),
-    }
+fn low_frequency(low: &LowFrequency, input: &CamInput) -> types::LowFrequencyContainer {
+    let history = path::history(&low.path_history, input.position, input.altitude, PATH_POINTS_MAX);
+    types::LowFrequencyContainer::BasicVehicleContainerLowFrequency(types::BasicVehicleContainerLowFrequency {
+        vehicle_role: input.role,
+        exterior_lights: types::ExteriorLights::from_octet(low.exterior_lights),
+        path_history: types::Path(history),
+    })
 }
+
+/// Absent without a container, since the list must not be empty.
+fn extensions(containers: &[ExtensionContainer]) -> Option<types::WrappedExtensionContainers> {
+    let sent: Vec<_> = containers.iter().take(EXTENSION_CONTAINERS_MAX).cloned().collect();
+    (!sent.is_empty()).then_some(types::WrappedExtensionContainers(sent))
+}
+
+/// `WrappedExtensionContainers` without its extension.
+const EXTENSION_CONTAINERS_MAX: usize = 8;
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use viaduct_units::TimestampIts;
 
     use super::*;
@@ -274,7 +370,7 @@ mod tests {
     fn full() -> CamInput {
         CamInput {
             position: Some(Position::new(45.014_765_3, 7.568_490_8)),
-            position_confidence: Some(Metres(1.5)),
+            position_confidence: Some(ConfidenceEllipse::circle(Metres(1.5))),
             altitude: Some(Metres(269.8)),
             speed: Some(MetresPerSecond(13.89)),
             heading: Some(Degrees(270.5)),
@@ -325,7 +421,26 @@ mod tests {
             };
             let input = CamInput {
                 position: Some(Position::new(value, value)),
-                position_confidence: Some(Metres(value)),
+                position_confidence: Some(ConfidenceEllipse {
+                    semi_major: Metres(value),
+                    semi_minor: Metres(value),
+                    orientation: Degrees(value),
+                }),
+                altitude_confidence: Some(Metres(value)),
+                speed_confidence: Some(MetresPerSecond(value)),
+                heading_confidence: Some(Degrees(value)),
+                longitudinal_acceleration_confidence: Some(MetresPerSecondSquared(value)),
+                lateral_acceleration: Some(MetresPerSecondSquared(value)),
+                vertical_acceleration: Some(MetresPerSecondSquared(value)),
+                yaw_rate_confidence: Some(DegreesPerSecond(value)),
+                curvature_per_m: Some(value),
+                curvature_confidence_per_m: Some(value),
+                curvature_from_yaw_rate: Some(true),
+                steering_wheel_angle: Some(Degrees(value)),
+                acceleration_control: Some(0xFF),
+                lane_position: Some(127),
+                performance_class: Some(255),
+                tolling_zone: Some(TollingZone { position: Position::new(value, value), id: Some(u32::MAX) }),
                 altitude: Some(Metres(value)),
                 speed: Some(MetresPerSecond(value)),
                 heading: Some(Degrees(value)),
@@ -359,5 +474,51 @@ mod tests {
         assert_eq!(deltas, [-1000, -2000]);
         assert_eq!(low.path_history.0[0].path_delta_time, Some(types::PathDeltaTime(50)));
         assert_eq!(low.exterior_lights, types::ExteriorLights::from_octet(0x80));
+    }
+
+    #[test]
+    fn a_roadside_unit_says_nothing_of_a_vehicle() {
+        let zone = ProtectedZone {
+            position: Position::new(45.0, 7.0),
+            radius: Some(Metres(1e9)),
+            id: Some(u32::MAX),
+            expiry: Some(TimestampIts(u64::MAX >> 1).tai()),
+            temporary: true,
+        };
+        let input = CamInput { station_type: 15, roadside_unit: Some(vec![zone; 20]), ..full() };
+        let input = CamInput { low_frequency: Some(LowFrequency::default()), ..input };
+        let cam = encoded(&input);
+        assert_eq!(cam, build(&input));
+        let parameters = &cam.cam.cam_parameters;
+        let types::HighFrequencyContainer::RsuContainerHighFrequency(unit) = &parameters.high_frequency_container
+        else {
+            panic!("not a roadside unit's")
+        };
+        assert_eq!(unit.protected_communication_zones_rsu.as_ref().unwrap().0.len(), PROTECTED_ZONES_MAX);
+        assert_eq!(parameters.low_frequency_container, None);
+        let summary = summary(&cam, input.generation);
+        assert_eq!((summary.station_type, summary.speed), (Some(15), None));
+        let none = CamInput { roadside_unit: Some(Vec::new()), ..full() };
+        assert_eq!(encoded(&none), build(&none));
+    }
+
+    #[test]
+    fn a_special_vehicle_has_its_container_and_its_role() {
+        let light_bar_siren_in_use = LightBarSirenInUse::from_octet(0xC0);
+        let special = SpecialVehicleContainer::EmergencyContainer(EmergencyContainer {
+            light_bar_siren_in_use,
+            incident_indication: CauseCodeV2::from_codes(95, 1),
+            emergency_priority: Some(types::EmergencyPriority::from_octet(0x80)),
+        });
+        let input = CamInput {
+            role: VehicleRole::Emergency,
+            special_vehicle: Some(special.clone()),
+            low_frequency: Some(LowFrequency::default()),
+            extensions: vec![ExtensionContainer::Unknown { id: 99, octets: vec![1, 2] }],
+            ..full()
+        };
+        let cam = encoded(&input);
+        assert_eq!(cam.cam.cam_parameters.special_vehicle_container, Some(special));
+        assert_eq!(cam, build(&input));
     }
 }

@@ -2,10 +2,35 @@
 
 use std::time::Duration;
 
-use viaduct_etsi::cpm_ts103324_v211::{Cpm, CpmContainer};
-use viaduct_units::{Degrees, Tai, TimestampIts};
+use viaduct_etsi::cpm_ts103324_v211::{self as etsi, Cpm, CpmContainer, types};
+use viaduct_units::{
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai, TimestampIts,
+};
 
-use super::{Summary, scale};
+use super::{
+    ConfidenceEllipse, Offset, Shape, Summary,
+    dictionary::{self, Place},
+    scale,
+};
+
+/// Enumerations and identifiers of the standard: no number in them is scaled.
+pub use viaduct_etsi::cpm_ts103324_v211::types::{
+    IntersectionReferenceId, MapReference, ObjectClass, OtherSubClass, RoadSegmentReferenceId, SensorType,
+    VehicleSubClass, VruProfileAndSubprofile,
+};
+
+/// Objects of a message (`PerceivedObjects`).
+pub const OBJECTS_MAX: usize = 255;
+/// Sensors of a message (`SensorInformationContainer`).
+pub const SENSORS_MAX: usize = 128;
+/// Regions of a message (`PerceptionRegionContainer`).
+pub const REGIONS_MAX: usize = 256;
+/// Sensors that an object or a region names (`SequenceOfIdentifier1B`).
+pub const SENSOR_IDS_MAX: usize = 128;
+/// Classes that an object has (`ObjectClassDescription`).
+pub const CLASSES_MAX: usize = 8;
+/// Parts of a message that was cut (`MessageSegmentationInfo`).
+pub const SEGMENTS_MAX: u8 = 8;
 
 /// A reference time further from the reception than this is taken for no time at all: senders in the field put a wrapped
 /// 16-bit counter into the field.
@@ -52,6 +77,376 @@ fn orientation(container: &CpmContainer) -> Option<Degrees> {
     }
 }
 
+/// What a station perceives. What is `None` is not sent, or sent as "unavailable" where the message must have it; what exceeds
+/// its field is sent as the field's end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CpmInput {
+    /// Identifier of the station.
+    pub station_id: u32,
+    /// The moment that the message's times refer to.
+    pub reference: Tai,
+    /// The position that the message's places refer to.
+    pub position: Option<Position>,
+    /// How accurate the position is.
+    pub position_confidence: Option<ConfidenceEllipse>,
+    /// Altitude above the WGS 84 ellipsoid.
+    pub altitude: Option<Metres>,
+    /// How accurate the altitude is, up to 200 m.
+    pub altitude_confidence: Option<Metres>,
+    /// Which part of a message that was cut this one is, and of how many; both 1 to 8.
+    pub segment: Option<(u8, u8)>,
+    /// Lowest and highest rate of messages that the station plans, in Hz.
+    pub rate_range_hz: Option<(f64, f64)>,
+    /// What kind of station it is.
+    pub origin: Origin,
+    /// Its sensors, in the messages that tell of them; the first 128 are sent.
+    pub sensors: Vec<Sensor>,
+    /// Where objects would be perceived at present; the first 256 are sent.
+    pub regions: Vec<PerceptionRegion>,
+    /// The objects of this message; the first 255 are sent.
+    pub objects: Vec<Object>,
+    /// How many objects the station perceives; `None` is as many as the message has.
+    pub objects_perceived: Option<u8>,
+}
+
+/// What kind of station perceives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Origin {
+    /// A vehicle.
+    Vehicle {
+        /// Where it points to, clockwise from north.
+        orientation: Option<Degrees>,
+        /// How accurate that is, up to 12.5 degrees.
+        orientation_confidence: Option<Degrees>,
+    },
+    /// A roadside unit.
+    RoadsideUnit {
+        /// The map element that it refers to.
+        map: Option<MapReference>,
+    },
+}
+
+/// A sensor and where it looks (`SensorInformation`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sensor {
+    /// Its number at this station.
+    pub id: u8,
+    /// What kind it is.
+    pub kind: SensorType,
+    /// Where it looks: relative to the reference position, x east, y north.
+    pub area: Option<Shape>,
+    /// Probability that an object there is perceived, 0 to 1.
+    pub confidence: Option<f64>,
+    /// Whether objects hide what is behind them.
+    pub shadowing: bool,
+}
+
+/// A region in which objects would be perceived at present (`PerceptionRegion`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerceptionRegion {
+    /// When that was so, up to 2 s around the reference time.
+    pub measurement: Tai,
+    /// Probability that an object there is perceived, 0 to 1.
+    pub confidence: Option<f64>,
+    /// Where it is: relative to the reference position, x east, y north.
+    pub area: Shape,
+    /// Whether objects hide what is behind them.
+    pub shadowing: bool,
+    /// The sensors that look there; the first 128 are sent.
+    pub sensors: Vec<u8>,
+    /// The objects of the message that are there; the first 255 are sent.
+    pub objects: Vec<u16>,
+}
+
+/// A perceived object (`PerceivedObject`). Vectors are relative to the earth, x east, y north, z up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object {
+    /// Its number at this station.
+    pub id: u16,
+    /// When it was measured, up to 2 s around the reference time.
+    pub measurement: Tai,
+    /// Where it was, relative to the reference position, up to 1310 m.
+    pub offset: Offset,
+    /// How accurate that is along x and y, up to 40.94 m.
+    pub offset_confidence: Option<Metres>,
+    /// How fast it moved along x and y.
+    pub velocity: Option<[MetresPerSecond; 2]>,
+    /// How accurate that is, up to 1.25 m/s.
+    pub velocity_confidence: Option<MetresPerSecond>,
+    /// Its acceleration along x and y.
+    pub acceleration: Option<[MetresPerSecondSquared; 2]>,
+    /// Where it points to, counter-clockwise from x.
+    pub yaw: Option<Degrees>,
+    /// How accurate that is, up to 12.5 degrees.
+    pub yaw_confidence: Option<Degrees>,
+    /// Its rate of turn, positive to the left, up to 255 degrees per second.
+    pub yaw_rate: Option<DegreesPerSecond>,
+    /// Its length, up to 25.5 m.
+    pub length: Option<Metres>,
+    /// Its width, up to 25.5 m.
+    pub width: Option<Metres>,
+    /// Its height, up to 25.5 m.
+    pub height: Option<Metres>,
+    /// How long it has been perceived, up to 2.047 s (longer is sent so).
+    pub age: Option<Duration>,
+    /// How well it is perceived, 0 to 15.
+    pub quality: Option<u8>,
+    /// The sensors that perceive it; the first 128 are sent.
+    pub sensors: Vec<u8>,
+    /// What it may be, each with a probability, 0 to 1; the first 8 are sent.
+    pub classes: Vec<(ObjectClass, Option<f64>)>,
+}
+
+impl Object {
+    /// An object of which nothing but its place is known.
+    #[must_use]
+    pub const fn new(id: u16, measurement: Tai, offset: Offset) -> Self {
+        Self {
+            id,
+            measurement,
+            offset,
+            offset_confidence: None,
+            velocity: None,
+            velocity_confidence: None,
+            acceleration: None,
+            yaw: None,
+            yaw_confidence: None,
+            yaw_rate: None,
+            length: None,
+            width: None,
+            height: None,
+            age: None,
+            quality: None,
+            sensors: Vec::new(),
+            classes: Vec::new(),
+        }
+    }
+}
+
+impl CpmInput {
+    /// A station that perceives nothing.
+    #[must_use]
+    pub const fn new(station_id: u32, reference: Tai, origin: Origin) -> Self {
+        Self {
+            station_id,
+            reference,
+            position: None,
+            position_confidence: None,
+            altitude: None,
+            altitude_confidence: None,
+            segment: None,
+            rate_range_hz: None,
+            origin,
+            sensors: Vec::new(),
+            regions: Vec::new(),
+            objects: Vec::new(),
+            objects_perceived: None,
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            position: self.position,
+            confidence: self.position_confidence,
+            altitude: self.altitude,
+            altitude_confidence: self.altitude_confidence,
+        }
+    }
+}
+
+/// Makes the CPM of a station. It can always be encoded, but for a class that breaks a constraint of its own; whether it fits a
+/// packet is the caller's concern.
+#[must_use]
+pub fn build(input: &CpmInput) -> Cpm {
+    Cpm {
+        header: dictionary::header(etsi::MESSAGE_ID, etsi::PROTOCOL_VERSION, input.station_id),
+        management_container: management(input),
+        containers: containers(input),
+    }
+}
+
+fn management(input: &CpmInput) -> types::ManagementContainer {
+    let mut management =
+        types::ManagementContainer::new(dictionary::timestamp(input.reference), input.place().reference_position());
+    management.segmentation_info = input.segment.map(|(this, total)| types::MessageSegmentationInfo {
+        total_msg_no: types::CardinalNumber3b(total.clamp(1, SEGMENTS_MAX)),
+        this_msg_no: types::OrdinalNumber3b(this.clamp(1, SEGMENTS_MAX)),
+    });
+    management.message_rate_range = input.rate_range_hz.map(|(low, high)| types::MessageRateRange {
+        message_rate_min: message_rate(low),
+        message_rate_max: message_rate(high),
+    });
+    management
+}
+
+/// The most exact of mantissa and exponent: the smallest exponent with which the mantissa is at most 100.
+fn message_rate(rate_hz: f64) -> types::MessageRateHz {
+    let fits = |exponent: &i8| rate_hz <= 100.0 * 10_f64.powi((*exponent).into());
+    let exponent = (-5..=2).find(fits).unwrap_or(2);
+    types::MessageRateHz { mantissa: scale::scaled_u8(rate_hz, 10_f64.powi((-exponent).into()), 1, 100), exponent }
+}
+
+/// In the order of their numbers; the first one is always there.
+fn containers(input: &CpmInput) -> Vec<CpmContainer> {
+    let mut containers = vec![origin(input.origin)];
+    let sensors: Vec<_> = input.sensors.iter().take(SENSORS_MAX).map(sensor).collect();
+    if !sensors.is_empty() {
+        containers.push(CpmContainer::SensorInformation(types::SensorInformationContainer(sensors)));
+    }
+    let regions: Vec<_> = input.regions.iter().take(REGIONS_MAX).map(|it| region(it, input.reference)).collect();
+    if !regions.is_empty() {
+        containers.push(CpmContainer::PerceptionRegion(types::PerceptionRegionContainer(regions)));
+    }
+    let objects: Vec<_> = input.objects.iter().take(OBJECTS_MAX).map(|it| object(it, input.reference)).collect();
+    if !objects.is_empty() {
+        let sent = u8::try_from(objects.len()).unwrap_or(u8::MAX);
+        let perceived = types::CardinalNumber1B(input.objects_perceived.unwrap_or(sent));
+        let container = types::PerceivedObjectContainer::new(perceived, types::PerceivedObjects(objects));
+        containers.push(CpmContainer::PerceivedObject(container));
+    }
+    containers
+}
+
+fn origin(origin: Origin) -> CpmContainer {
+    match origin {
+        Origin::Vehicle { orientation, orientation_confidence } => CpmContainer::OriginatingVehicle(
+            types::OriginatingVehicleContainer::new(dictionary::wgs84_angle(orientation, orientation_confidence)),
+        ),
+        Origin::RoadsideUnit { map } => {
+            let mut container = types::OriginatingRsuContainer::new();
+            container.map_reference = map;
+            CpmContainer::OriginatingRsu(container)
+        }
+    }
+}
+
+fn sensor(it: &Sensor) -> types::SensorInformation {
+    let mut sensor = types::SensorInformation::new(types::Identifier1B(it.id), it.kind, it.shadowing);
+    sensor.perception_region_shape = it.area.as_ref().map(Shape::to_etsi);
+    sensor.perception_region_confidence = it.confidence.map(|confidence| confidence_level(Some(confidence)));
+    sensor
+}
+
+fn region(it: &PerceptionRegion, reference: Tai) -> types::PerceptionRegion {
+    let mut region = types::PerceptionRegion::new(
+        delta_time(it.measurement, reference),
+        confidence_level(it.confidence),
+        it.area.to_etsi(),
+        it.shadowing,
+    );
+    region.sensor_id_list = sensor_ids(&it.sensors);
+    let ids: Vec<_> = it.objects.iter().take(OBJECTS_MAX).map(|id| types::Identifier2B(*id)).collect();
+    region.perceived_object_ids = (!ids.is_empty()).then_some(types::PerceivedObjectIds(ids));
+    region
+}
+
+fn object(it: &Object, reference: Tai) -> types::PerceivedObject {
+    let mut object = types::PerceivedObject::new(delta_time(it.measurement, reference), object_position(it));
+    object.object_id = Some(types::Identifier2B(it.id));
+    object.velocity = it.velocity.map(|velocity| object_velocity(velocity, it.velocity_confidence));
+    object.acceleration = it.acceleration.map(object_acceleration);
+    object.angles = it.yaw.map(|yaw| types::EulerAnglesWithConfidence {
+        z_angle: dictionary::cartesian_angle(yaw, it.yaw_confidence),
+        y_angle: None,
+        x_angle: None,
+    });
+    object.z_angular_velocity = it.yaw_rate.map(angular_velocity);
+    object.object_dimension_x = it.length.map(dimension);
+    object.object_dimension_y = it.width.map(dimension);
+    object.object_dimension_z = it.height.map(dimension);
+    object.object_age = it.age.map(|age| types::ObjectAge(scale::scaled_u16(age.as_secs_f64(), 1000.0, 0, 2047)));
+    object.object_perception_quality = it.quality.map(|quality| types::ObjectPerceptionQuality(quality.min(15)));
+    object.sensor_id_list = sensor_ids(&it.sensors);
+    object.classification = classification(&it.classes);
+    object
+}
+
+/// Milliseconds from the reference time to the measurement.
+fn delta_time(measurement: Tai, reference: Tai) -> types::DeltaTimeMilliSecondSigned {
+    let after = measurement.since(reference).as_secs_f64();
+    let before = reference.since(measurement).as_secs_f64();
+    types::DeltaTimeMilliSecondSigned(scale::scaled_i16(after - before, 1000.0, -2048, 2047))
+}
+
+/// Centimetres; the ends of the range mean "out of range".
+fn object_position(it: &Object) -> types::CartesianPosition3dWithConfidence {
+    let confidence = it.offset_confidence.map_or(types::CoordinateConfidence::UNAVAILABLE, |confidence| {
+        types::CoordinateConfidence(scale::scaled_u16(confidence.value(), 100.0, 1, 4095))
+    });
+    let coordinate = |length: Metres, confidence| types::CartesianCoordinateWithConfidence {
+        value: types::CartesianCoordinateLarge(scale::scaled(length.value(), 100.0, -131_072, 131_071)),
+        confidence,
+    };
+    types::CartesianPosition3dWithConfidence {
+        x_coordinate: coordinate(it.offset.x, confidence),
+        y_coordinate: coordinate(it.offset.y, confidence),
+        z_coordinate: it.offset.z.map(|z| coordinate(z, types::CoordinateConfidence::UNAVAILABLE)),
+    }
+}
+
+/// Centimetres per second.
+fn object_velocity(
+    [x, y]: [MetresPerSecond; 2],
+    confidence: Option<MetresPerSecond>,
+) -> types::Velocity3dWithConfidence {
+    let component = |speed: MetresPerSecond| types::VelocityComponent {
+        value: types::VelocityComponentValue(scale::scaled_i16(speed.value(), 100.0, -16_383, 16_382)),
+        confidence: dictionary::speed_confidence(confidence),
+    };
+    types::Velocity3dWithConfidence::CartesianVelocity(types::VelocityCartesian {
+        x_velocity: component(x),
+        y_velocity: component(y),
+        z_velocity: None,
+    })
+}
+
+fn object_acceleration([x, y]: [MetresPerSecondSquared; 2]) -> types::Acceleration3dWithConfidence {
+    types::Acceleration3dWithConfidence::CartesianAcceleration(types::AccelerationCartesian {
+        x_acceleration: dictionary::acceleration(Some(x), None),
+        y_acceleration: dictionary::acceleration(Some(y), None),
+        z_acceleration: None,
+    })
+}
+
+/// Whole degrees per second.
+fn angular_velocity(rate: DegreesPerSecond) -> types::CartesianAngularVelocityComponent {
+    types::CartesianAngularVelocityComponent {
+        value: types::CartesianAngularVelocityComponentValue(scale::scaled_i16(rate.value(), 1.0, -255, 255)),
+        confidence: types::AngularSpeedConfidence::Unavailable,
+    }
+}
+
+/// Tenths of a metre.
+fn dimension(length: Metres) -> types::ObjectDimension {
+    types::ObjectDimension {
+        value: types::ObjectDimensionValue(scale::scaled_u16(length.value(), 10.0, 1, 255)),
+        confidence: types::ObjectDimensionConfidence::UNAVAILABLE,
+    }
+}
+
+/// Per cent; zero has no code and becomes one.
+fn confidence_level(probability: Option<f64>) -> types::ConfidenceLevel {
+    probability.map_or(types::ConfidenceLevel::UNAVAILABLE, |probability| {
+        types::ConfidenceLevel(scale::scaled_u8(probability, 100.0, 1, 100))
+    })
+}
+
+/// Absent without an element, since the list must not be empty.
+fn sensor_ids(ids: &[u8]) -> Option<types::SequenceOfIdentifier1B> {
+    let sent: Vec<_> = ids.iter().take(SENSOR_IDS_MAX).map(|id| types::Identifier1B(*id)).collect();
+    (!sent.is_empty()).then_some(types::SequenceOfIdentifier1B(sent))
+}
+
+/// Absent without an element, since the list must not be empty.
+fn classification(classes: &[(ObjectClass, Option<f64>)]) -> Option<types::ObjectClassDescription> {
+    let sent = classes.iter().take(CLASSES_MAX).map(|(class, probability)| types::ObjectClassWithConfidence {
+        object_class: class.clone(),
+        confidence: confidence_level(*probability),
+    });
+    let sent: Vec<_> = sent.collect();
+    (!sent.is_empty()).then_some(types::ObjectClassDescription(sent))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -63,5 +458,133 @@ mod tests {
         assert_eq!(generation(650_000_000_100, reception), Some(TimestampIts(650_000_000_100).tai()));
         assert_eq!(generation(40_172, reception), None);
         assert_eq!(generation((1 << 42) - 1, reception), None);
+    }
+
+    fn full() -> CpmInput {
+        let reference = TimestampIts(650_000_012_345).tai();
+        let vehicle = ObjectClass::VehicleSubClass(VehicleSubClass(5));
+        let object = Object {
+            offset_confidence: Some(Metres(0.5)),
+            velocity: Some([MetresPerSecond(-3.25), MetresPerSecond(0.5)]),
+            velocity_confidence: Some(MetresPerSecond(0.2)),
+            acceleration: Some([MetresPerSecondSquared(0.5), MetresPerSecondSquared(-0.5)]),
+            yaw: Some(Degrees(171.3)),
+            yaw_rate: Some(DegreesPerSecond(-4.0)),
+            length: Some(Metres(4.2)),
+            width: Some(Metres(1.8)),
+            height: Some(Metres(1.5)),
+            age: Some(Duration::from_millis(1500)),
+            quality: Some(12),
+            sensors: vec![1],
+            classes: vec![(vehicle, Some(0.87))],
+            ..Object::new(800, reference.plus(Duration::from_millis(19)), offset())
+        };
+        let area = Shape::circle(Metres(80.0));
+        CpmInput {
+            position: Some(Position::new(45.014_765_3, 7.568_490_8)),
+            altitude: Some(Metres(269.8)),
+            segment: Some((1, 2)),
+            rate_range_hz: Some((1.0, 10.0)),
+            sensors: vec![Sensor {
+                id: 1,
+                kind: SensorType::LIDAR,
+                area: Some(area.clone()),
+                confidence: Some(0.9),
+                shadowing: true,
+            }],
+            regions: vec![PerceptionRegion {
+                measurement: reference,
+                confidence: Some(0.8),
+                area,
+                shadowing: true,
+                sensors: vec![1],
+                objects: vec![800],
+            }],
+            objects: vec![object],
+            ..CpmInput::new(
+                1001,
+                reference,
+                Origin::Vehicle { orientation: Some(Degrees(271.2)), orientation_confidence: Some(Degrees(1.0)) },
+            )
+        }
+    }
+
+    fn offset() -> Offset {
+        Offset { x: Metres(-35.04), y: Metres(8.09), z: None }
+    }
+
+    fn encoded(input: &CpmInput) -> Cpm {
+        etsi::decode(&etsi::encode(&build(input)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_put_in_comes_out() {
+        let input = full();
+        let cpm = encoded(&input);
+        assert_eq!(cpm, build(&input));
+        assert_eq!(cpm.containers.iter().map(CpmContainer::id).collect::<Vec<_>>(), [1, 3, 4, 5]);
+        assert_eq!(object_count(&cpm), 1);
+        let expected = Summary {
+            station_id: 1001,
+            station_type: None,
+            generation: Some(input.reference),
+            position: input.position,
+            altitude: input.altitude,
+            speed: None,
+            heading: Some(Degrees(271.2)),
+        };
+        assert_eq!(summary(&cpm, input.reference), expected);
+        let CpmContainer::PerceivedObject(objects) = &cpm.containers[3] else { panic!("no objects") };
+        let object = &objects.perceived_objects.0[0];
+        assert_eq!(object.measurement_delta_time, types::DeltaTimeMilliSecondSigned(19));
+        assert_eq!(object.position.x_coordinate.value, types::CartesianCoordinateLarge(-3504));
+        assert_eq!(object.position.y_coordinate.confidence, types::CoordinateConfidence(50));
+    }
+
+    #[test]
+    fn a_roadside_unit_without_objects_has_its_container() {
+        let reference = TimestampIts(650_000_012_345).tai();
+        let intersection = IntersectionReferenceId { region: None, id: types::Identifier2B(7) };
+        let map = Some(MapReference::Intersection(intersection));
+        let cpm = encoded(&CpmInput::new(1, reference, Origin::RoadsideUnit { map }));
+        assert_eq!(cpm.containers.iter().map(CpmContainer::id).collect::<Vec<_>>(), [2]);
+    }
+
+    #[test]
+    fn a_rate_has_the_most_exact_mantissa() {
+        for (rate_hz, mantissa, exponent) in
+            [(10.0, 100, -1), (1.0, 100, -2), (0.0, 1, -5), (2500.0, 25, 2), (1e9, 100, 2), (f64::NAN, 1, 2)]
+        {
+            assert_eq!(message_rate(rate_hz), types::MessageRateHz { mantissa, exponent }, "{rate_hz}");
+        }
+    }
+
+    #[test]
+    fn any_quantity_can_be_encoded() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300, 0.0, 5.0] {
+            let mut input = full();
+            let object = Object {
+                offset: Offset { x: Metres(value), y: Metres(value), z: Some(Metres(value)) },
+                offset_confidence: Some(Metres(value)),
+                velocity: Some([MetresPerSecond(value); 2]),
+                velocity_confidence: Some(MetresPerSecond(value)),
+                acceleration: Some([MetresPerSecondSquared(value); 2]),
+                yaw: Some(Degrees(value)),
+                yaw_confidence: Some(Degrees(value)),
+                yaw_rate: Some(DegreesPerSecond(value)),
+                length: Some(Metres(value)),
+                age: Some(Duration::MAX),
+                quality: Some(255),
+                sensors: vec![1; 300],
+                classes: vec![(ObjectClass::OtherSubClass(OtherSubClass(1)), Some(value)); 20],
+                ..Object::new(1, TimestampIts(0).tai(), offset())
+            };
+            input.objects = vec![object; 300];
+            input.sensors = vec![input.sensors[0].clone(); 200];
+            input.regions = vec![input.regions[0].clone(); 300];
+            input.segment = Some((0, 255));
+            input.rate_range_hz = Some((value, value));
+            assert_eq!(build(&input), encoded(&input), "{value}");
+        }
     }
 }

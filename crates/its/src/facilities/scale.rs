@@ -39,6 +39,21 @@ pub(super) fn scaled_i16(value: f64, factor: f64, low: i16, high: i16) -> i16 {
     i16::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
 }
 
+/// A scaled number for a field of 8 bits.
+pub(super) fn scaled_u8(value: f64, factor: f64, low: u8, high: u8) -> u8 {
+    u8::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
+}
+
+/// A confidence of seven bits: 1 to 125, 126 out of range (127, unavailable, is the caller's).
+pub(super) fn confidence(value: f64, factor: f64) -> u8 {
+    scaled_u8(value, factor, 1, 126)
+}
+
+/// The first class whose bound is not below the value; `beyond` where there is none.
+pub(super) fn class<T: Copy>(value: f64, classes: &[(f64, T)], beyond: T) -> T {
+    classes.iter().find(|(bound, _)| value <= *bound).map_or(beyond, |(_, class)| *class)
+}
+
 pub(super) fn position(latitude: i32, longitude: i32) -> Option<Position> {
     let known = latitude != LATITUDE_UNAVAILABLE && longitude != LONGITUDE_UNAVAILABLE;
     known.then(|| Position::new(f64::from(latitude) / PER_DEGREE, f64::from(longitude) / PER_DEGREE))

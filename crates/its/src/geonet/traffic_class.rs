@@ -5,6 +5,10 @@
 pub struct TrafficClass(pub u8);
 
 impl TrafficClass {
+    /// DCC profile DP0, for the first packet of a DENM (TS 103 175).
+    pub const DP0: Self = Self(0);
+    /// DCC profile DP1, for a DENM that is repeated.
+    pub const DP1: Self = Self(1);
     /// DCC profile DP2, for CAM (TS 103 175).
     pub const DP2: Self = Self(2);
     /// DCC profile DP3, for messages below CAM in priority.

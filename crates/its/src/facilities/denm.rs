@@ -1,0 +1,468 @@
+//! Decentralized environmental notification message, TS 103 831 V2.3.1.
+
+use std::time::Duration;
+
+use viaduct_etsi::denm_ts103831_v231::{self as etsi, Denm, types};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai, TimestampIts};
+
+use super::{
+    ConfidenceEllipse, Summary,
+    dictionary::{self, Place},
+    path::{self, PATH_POINTS_MAX, PathPoint},
+    scale,
+};
+
+/// What only some kinds of events have, and enumerations of the standard: no number in them is scaled but as documented.
+pub use viaduct_etsi::denm_ts103831_v231::types::{
+    AlacarteContainer, CauseCodeV2, RoadType, Termination, TrafficDirection,
+};
+
+/// Points of an event's zone (`EventHistory`).
+pub const EVENT_POINTS_MAX: usize = 23;
+/// Ways that lead to an event (`Traces`).
+pub const TRACES_MAX: usize = 7;
+/// Other events that belong to one (`ActionIdList` without its extension).
+pub const LINKED_DENMS_MAX: usize = 8;
+/// `validityDuration` where the message does not say it (TS 103 831, annex A).
+pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(600);
+/// Longest `validityDuration`.
+pub const VALIDITY_MAX: Duration = Duration::from_secs(86_400);
+
+/// What nearly everybody asks a DENM for: its position, speed and heading are those of the event.
+#[must_use]
+pub fn summary(denm: &Denm) -> Summary {
+    let management = &denm.denm.management;
+    let at = &management.event_position;
+    let location = denm.denm.location.as_deref();
+    let speed = location.and_then(|location| location.event_speed);
+    let heading = location.and_then(|location| location.event_position_heading);
+    Summary {
+        station_id: denm.header.station_id.0,
+        station_type: Some(management.station_type.0),
+        generation: Some(TimestampIts(management.reference_time.0).tai()),
+        position: scale::position(at.latitude.0, at.longitude.0),
+        altitude: scale::altitude(at.altitude.altitude_value.0),
+        speed: speed.and_then(|speed| scale::speed(speed.speed_value.0)),
+        heading: heading.and_then(|heading| scale::heading(heading.value.0)),
+    }
+}
+
+/// `ActionId`: names an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ActionId {
+    /// Station that detected the event first.
+    pub originating_station: u32,
+    /// Number of the event at that station.
+    pub sequence_number: u16,
+}
+
+/// A cause and its sub-cause (TS 102 894-2; constants are in `viaduct_etsi::cdd::{cause_code, sub_cause_code}`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cause {
+    /// Cause code, 0 to 128; a greater one is sent as 0, which is reserved.
+    pub code: u8,
+    /// Sub-cause code; 0 is "unavailable".
+    pub sub_code: u8,
+}
+
+/// An event. What is `None` is not sent; what exceeds its field is sent as the field's end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DenmInput {
+    /// Identifier of the station that sends.
+    pub station_id: u32,
+    /// `StationType` of the station that detected the event.
+    pub station_type: u8,
+    /// Which event it is.
+    pub action_id: ActionId,
+    /// When the event, or its end, was detected.
+    pub detection: Tai,
+    /// When this version of the message was generated; it orders versions.
+    pub reference: Tai,
+    /// That the event is over.
+    pub termination: Option<Termination>,
+    /// Where the event is.
+    pub position: Option<Position>,
+    /// How accurate the position is.
+    pub position_confidence: Option<ConfidenceEllipse>,
+    /// Altitude of the event above the WGS 84 ellipsoid.
+    pub altitude: Option<Metres>,
+    /// How accurate the altitude is, up to 200 m.
+    pub altitude_confidence: Option<Metres>,
+    /// Up to which distance one should know; sent as a class.
+    pub awareness_distance: Option<Metres>,
+    /// Traffic of which direction is concerned.
+    pub traffic_direction: Option<TrafficDirection>,
+    /// How long the event is valid from its detection on, whole seconds up to a day; `None` is [`DEFAULT_VALIDITY`].
+    pub validity: Option<Duration>,
+    /// Time between two messages of the originator, 1 ms to 10 s.
+    pub transmission_interval: Option<Duration>,
+    /// What the event is. A termination must not have it (TS 103 831, annex A).
+    pub situation: Option<Situation>,
+    /// How the event moves, and on which ways it is reached. A termination must not have it.
+    pub location: Option<Location>,
+    /// What only some kinds of events have. A termination must not have it.
+    pub alacarte: Option<Box<AlacarteContainer>>,
+}
+
+/// What an event is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Situation {
+    /// `InformationQuality`, 0 (lowest) to 7.
+    pub quality: u8,
+    /// What happened.
+    pub cause: Cause,
+    /// What else happened, linked with it.
+    pub linked_cause: Option<Cause>,
+    /// The event's zone, newest point first; the first 23 are sent. They are relative to each other as a path's are.
+    pub event_zone: Vec<EventPoint>,
+    /// Other events that belong to it; the first 8 are sent.
+    pub linked_events: Vec<ActionId>,
+    /// Where the event ends along the road, up to 8190 m. It excludes a zone.
+    pub event_end: Option<Metres>,
+    /// Whether the sender perceived the event itself.
+    pub perceived: Option<bool>,
+}
+
+impl Situation {
+    /// An event of this cause, of which nothing else is known.
+    #[must_use]
+    pub const fn new(quality: u8, cause: Cause) -> Self {
+        Self {
+            quality,
+            cause,
+            linked_cause: None,
+            event_zone: Vec::new(),
+            linked_events: Vec::new(),
+            event_end: None,
+            perceived: None,
+        }
+    }
+}
+
+/// A point of an event's zone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventPoint {
+    /// Where it is, and the time to the next newer point (of the first one: to the detection). All points of a zone have a
+    /// time, or none has.
+    pub point: PathPoint,
+    /// `InformationQuality`, 0 (lowest) to 7.
+    pub quality: u8,
+}
+
+/// How an event moves, and on which ways it is reached.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Location {
+    /// Speed of the event, up to 163.82 m/s.
+    pub speed: Option<MetresPerSecond>,
+    /// How accurate the speed is, up to 1.25 m/s.
+    pub speed_confidence: Option<MetresPerSecond>,
+    /// Direction in which the event moves.
+    pub heading: Option<Degrees>,
+    /// How accurate the direction is, up to 12.5 degrees.
+    pub heading_confidence: Option<Degrees>,
+    /// Ways that lead to the event, each from the event backwards, up to 40 points; the first 7 are sent. Where there is
+    /// none, an empty one is sent, since the message must have one.
+    pub traces: Vec<Vec<PathPoint>>,
+    /// Kind of the road.
+    pub road_type: Option<RoadType>,
+}
+
+impl DenmInput {
+    /// An event that was detected now, about which nothing else is known.
+    #[must_use]
+    pub const fn new(station_id: u32, action_id: ActionId, detection: Tai) -> Self {
+        Self {
+            station_id,
+            station_type: 0,
+            action_id,
+            detection,
+            reference: detection,
+            termination: None,
+            position: None,
+            position_confidence: None,
+            altitude: None,
+            altitude_confidence: None,
+            awareness_distance: None,
+            traffic_direction: None,
+            validity: None,
+            transmission_interval: None,
+            situation: None,
+            location: None,
+            alacarte: None,
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            position: self.position,
+            confidence: self.position_confidence,
+            altitude: self.altitude,
+            altitude_confidence: self.altitude_confidence,
+        }
+    }
+}
+
+/// Makes the DENM of an event. It can always be encoded, but for an à-la-carte container that breaks a constraint of its own.
+#[must_use]
+pub fn build(input: &DenmInput) -> Denm {
+    Denm {
+        header: dictionary::header(etsi::MESSAGE_ID, etsi::PROTOCOL_VERSION, input.station_id),
+        denm: types::DenmPayload {
+            management: management(input),
+            situation: input.situation.as_ref().map(|it| Box::new(situation(it, input))),
+            location: input.location.as_ref().map(|it| Box::new(location(it, input))),
+            alacarte: input.alacarte.clone(),
+        },
+    }
+}
+
+fn management(input: &DenmInput) -> types::ManagementContainer {
+    let mut management = types::ManagementContainer::new(
+        action_id(&input.action_id),
+        dictionary::timestamp(input.detection),
+        dictionary::timestamp(input.reference),
+        input.place().reference_position(),
+        types::StationType(input.station_type),
+    );
+    management.termination = input.termination;
+    management.awareness_distance = input.awareness_distance.map(awareness_distance);
+    management.traffic_direction = input.traffic_direction;
+    management.validity_duration = validity_duration(input.validity.unwrap_or(DEFAULT_VALIDITY));
+    management.transmission_interval = input.transmission_interval.map(transmission_interval);
+    management
+}
+
+const fn action_id(action: &ActionId) -> types::ActionId {
+    types::ActionId {
+        originating_station_id: types::StationId(action.originating_station),
+        sequence_number: types::SequenceNumber(action.sequence_number),
+    }
+}
+
+/// The smallest class that holds the distance.
+fn awareness_distance(distance: Metres) -> types::StandardLength3b {
+    use types::StandardLength3b as L;
+    const CLASSES: [(f64, types::StandardLength3b); 7] = [
+        (50.0, L::LessThan50m),
+        (100.0, L::LessThan100m),
+        (200.0, L::LessThan200m),
+        (500.0, L::LessThan500m),
+        (1000.0, L::LessThan1000m),
+        (5000.0, L::LessThan5km),
+        (10_000.0, L::LessThan10km),
+    ];
+    scale::class(distance.value(), &CLASSES, L::Over10km)
+}
+
+/// Whole seconds.
+fn validity_duration(validity: Duration) -> types::DeltaTimeSecond {
+    let seconds = validity.min(VALIDITY_MAX).as_secs();
+    types::DeltaTimeSecond(u32::try_from(seconds).unwrap_or_default())
+}
+
+/// Milliseconds.
+fn transmission_interval(interval: Duration) -> types::DeltaTimeMilliSecondPositive {
+    types::DeltaTimeMilliSecondPositive(scale::scaled_u16(interval.as_secs_f64(), 1000.0, 1, 10_000))
+}
+
+fn situation(it: &Situation, input: &DenmInput) -> types::SituationContainer {
+    let mut container = types::SituationContainer::new(types::InformationQuality(it.quality.min(7)), cause(it.cause));
+    container.linked_cause = it.linked_cause.map(cause);
+    container.event_zone = event_zone(&it.event_zone, input);
+    container.additions1 = additions1(it);
+    container.additions2 = it.perceived.map(|perceived| types::SituationAdditions2 {
+        event_end_factor: None,
+        perceived_event: Some(types::PerceivedEvent(perceived)),
+    });
+    container
+}
+
+fn cause(cause: Cause) -> CauseCodeV2 {
+    CauseCodeV2::from_codes(cause.code, cause.sub_code).unwrap_or(CauseCodeV2::RESERVED)
+}
+
+/// Absent without a point, since it must not be empty.
+fn event_zone(points: &[EventPoint], input: &DenmInput) -> Option<types::EventZone> {
+    let path: Vec<PathPoint> = points.iter().map(|point| point.point).collect();
+    let relative = path::history(&path, input.position, input.altitude, EVENT_POINTS_MAX);
+    let zone = relative.into_iter().zip(points).map(|(relative, point)| types::EventPoint {
+        event_position: relative.path_position,
+        event_delta_time: relative.path_delta_time,
+        information_quality: types::InformationQuality(point.quality.min(7)),
+    });
+    let zone: Vec<_> = zone.collect();
+    (!zone.is_empty()).then_some(types::EventZone(zone))
+}
+
+/// Absent where none of its members is known.
+fn additions1(it: &Situation) -> Option<types::SituationAdditions1> {
+    let linked: Vec<_> = it.linked_events.iter().take(LINKED_DENMS_MAX).map(action_id).collect();
+    let linked_denms = (!linked.is_empty()).then_some(types::ActionIdList(linked));
+    let event_end = it
+        .event_end
+        .filter(|_| it.event_zone.is_empty())
+        .map(|end| types::Position1d(scale::scaled_i16(end.value(), 1.0, -8190, 8190)));
+    let known = linked_denms.is_some() || event_end.is_some();
+    known.then_some(types::SituationAdditions1 { linked_denms, event_end })
+}
+
+fn location(it: &Location, input: &DenmInput) -> types::LocationContainer {
+    let trace =
+        |trace: &Vec<PathPoint>| types::Path(path::history(trace, input.position, input.altitude, PATH_POINTS_MAX));
+    let mut traces: Vec<_> = it.traces.iter().take(TRACES_MAX).map(trace).collect();
+    if traces.is_empty() {
+        traces.push(types::Path::default());
+    }
+    let mut container = types::LocationContainer::new(types::Traces(traces));
+    container.event_speed = it.speed.map(|speed| dictionary::speed(Some(speed), it.speed_confidence));
+    container.event_position_heading =
+        it.heading.map(|heading| dictionary::wgs84_angle(Some(heading), it.heading_confidence));
+    container.road_type = it.road_type;
+    container
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn full() -> DenmInput {
+        let at = |latitude: f64, travel_time| PathPoint {
+            position: Position::new(latitude, 7.568_490_8),
+            altitude: Some(Metres(269.8)),
+            travel_time,
+        };
+        let action = |sequence_number| ActionId { originating_station: 1001, sequence_number };
+        let point = |latitude: f64| EventPoint { point: at(latitude, None), quality: 3 };
+        DenmInput {
+            station_type: 5,
+            position: Some(Position::new(45.014_765_3, 7.568_490_8)),
+            position_confidence: Some(ConfidenceEllipse::circle(Metres(1.5))),
+            altitude: Some(Metres(269.8)),
+            awareness_distance: Some(Metres(1000.0)),
+            traffic_direction: Some(TrafficDirection::AllTrafficDirections),
+            validity: Some(Duration::from_secs(60)),
+            transmission_interval: Some(Duration::from_millis(500)),
+            situation: Some(Situation {
+                linked_cause: Some(Cause { code: 2, sub_code: 1 }),
+                event_zone: vec![point(45.014_665_3), point(45.014_465_3)],
+                linked_events: vec![action(8), action(9)],
+                perceived: Some(true),
+                ..Situation::new(7, Cause { code: 94, sub_code: 2 })
+            }),
+            location: Some(Location {
+                speed: Some(MetresPerSecond(3.25)),
+                heading: Some(Degrees(90.0)),
+                traces: vec![vec![at(45.014_665_3, Some(Duration::from_millis(500)))]],
+                ..Location::default()
+            }),
+            ..DenmInput::new(1001, action(7), TimestampIts(650_000_012_345).tai())
+        }
+    }
+
+    fn encoded(input: &DenmInput) -> Denm {
+        etsi::decode(&etsi::encode(&build(input)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn what_is_put_in_comes_out() {
+        let input = full();
+        let denm = encoded(&input);
+        assert_eq!(denm, build(&input));
+        let expected = Summary {
+            station_id: 1001,
+            station_type: Some(5),
+            generation: Some(input.reference),
+            position: input.position,
+            altitude: input.altitude,
+            speed: Some(MetresPerSecond(3.25)),
+            heading: Some(Degrees(90.0)),
+        };
+        assert_eq!(summary(&denm), expected);
+        let situation = denm.denm.situation.unwrap();
+        let cause = situation.event_type.cc_and_scc;
+        assert_eq!((cause.cause(), cause.sub_cause()), (94, 2));
+        let deltas: Vec<i32> =
+            situation.event_zone.unwrap().0.iter().map(|point| point.event_position.delta_latitude.0).collect();
+        assert_eq!(deltas, [-1000, -2000]);
+        assert_eq!(denm.denm.management.awareness_distance, Some(types::StandardLength3b::LessThan1000m));
+    }
+
+    #[test]
+    fn the_json_form_round_trips_with_its_groups_flat() {
+        let denm = build(&full());
+        let mut json = Vec::new();
+        etsi::write_json(&denm, &mut json);
+        let text = String::from_utf8(json).unwrap();
+        assert!(text.contains(r#""linkedDenms":["#) && text.contains(r#""perceivedEvent":true"#), "{text}");
+        assert!(!text.contains("additions"), "{text}");
+        assert_eq!(etsi::from_json(text.as_bytes()), Ok(denm));
+        let wrong = text.replace("perceivedEvent", "perceivedEvents");
+        let refusal = etsi::from_json(wrong.as_bytes()).unwrap_err().to_string();
+        assert_eq!(refusal, "denm.situation.perceivedEvents: there is no member of this name");
+    }
+
+    #[test]
+    fn a_termination_has_the_management_container_only() {
+        let input =
+            DenmInput { termination: Some(Termination::IsCancellation), situation: None, location: None, ..full() };
+        let denm = encoded(&input);
+        assert_eq!(denm, build(&input));
+        assert_eq!(denm.denm.management.termination, Some(Termination::IsCancellation));
+        assert_eq!((denm.denm.situation, denm.denm.location), (None, None));
+    }
+
+    #[test]
+    fn the_default_validity_is_not_on_the_wire_and_comes_back() {
+        let input = DenmInput { validity: None, ..full() };
+        let same = DenmInput { validity: Some(DEFAULT_VALIDITY), ..full() };
+        let other = DenmInput { validity: Some(Duration::from_secs(601)), ..full() };
+        assert_eq!(etsi::encode(&build(&input)), etsi::encode(&build(&same)));
+        assert!(etsi::encode(&build(&other)).unwrap().len() > etsi::encode(&build(&same)).unwrap().len());
+        assert_eq!(encoded(&input).denm.management.validity_duration, types::DeltaTimeSecond(600));
+    }
+
+    #[test]
+    fn any_quantity_can_be_encoded() {
+        for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300, 0.0, 5.0] {
+            let point = PathPoint {
+                position: Position::new(value, value),
+                altitude: Some(Metres(value)),
+                travel_time: Some(Duration::MAX),
+            };
+            let situation = Situation {
+                event_zone: vec![EventPoint { point, quality: 255 }; 30],
+                linked_events: vec![ActionId { originating_station: 1, sequence_number: 2 }; 20],
+                event_end: Some(Metres(value)),
+                linked_cause: Some(Cause { code: 129, sub_code: 255 }),
+                ..Situation::new(255, Cause { code: 255, sub_code: 255 })
+            };
+            let location = Location {
+                speed: Some(MetresPerSecond(value)),
+                speed_confidence: Some(MetresPerSecond(value)),
+                heading: Some(Degrees(value)),
+                heading_confidence: Some(Degrees(value)),
+                traces: vec![vec![point; 50]; 9],
+                road_type: None,
+            };
+            let input = DenmInput {
+                awareness_distance: Some(Metres(value)),
+                validity: Some(Duration::MAX),
+                transmission_interval: Some(Duration::MAX),
+                situation: Some(situation),
+                location: Some(location),
+                ..full()
+            };
+            assert_eq!(build(&input), encoded(&input), "{value}");
+        }
+    }
+
+    #[test]
+    fn an_end_excludes_a_zone() {
+        let mut input = full();
+        input.situation.as_mut().unwrap().event_end = Some(Metres(100.0));
+        let of = |input: &DenmInput| encoded(input).denm.situation.unwrap().additions1.unwrap().event_end;
+        assert_eq!(of(&input), None);
+        input.situation.as_mut().unwrap().event_zone.clear();
+        assert_eq!(of(&input), Some(types::Position1d(100)));
+    }
+}
