@@ -46,7 +46,8 @@ pub struct CamParameters {
     #[rasn(identifier = "specialVehicleContainer")]
     pub special_vehicle_container: Option<SpecialVehicleContainer>,
     /// Containers that later editions added.
-    #[rasn(extension_addition, identifier = "extensionContainers")]
+    // rasn 0.28.15 decodes an extension addition without the constraint of its type: it has to stand here.
+    #[rasn(extension_addition, size("1..=8", extensible), identifier = "extensionContainers")]
     pub extension_containers: Option<WrappedExtensionContainers>,
 }
 

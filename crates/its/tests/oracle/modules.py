@@ -23,6 +23,7 @@ def clean(path):
     text = re.sub(r"WITH\s+(SUCCESSORS|DESCENDANTS)", " ", text)
     # A union of values constrains by its outer bounds in PER (X.691, 10.5); asn1tools takes it for something else.
     text = text.replace("(unknown|passengerCar..tram|agricultural)", "(0..14)")
+    text = re.sub(r"\(unavailable \| bicyclist \| [^)]*\)", "(0..10)", text)
     # A size behind a reference to a type narrows the size of the type (X.680, 50.8); asn1tools ignores it.
     text = re.sub(
         r"SequenceOfCartesianPosition3d\s*\(SIZE\(3\.\.16,\s*\.\.\.\)\)",

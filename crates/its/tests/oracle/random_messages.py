@@ -23,6 +23,21 @@ VALUES_MAX = 2500
 TEXT = '"\\/ azAZ09~\x00\x1f\x7f'
 UNICODE_TEXT = TEXT + "äß€𝄞"
 
+# DEFAULT values of integers: asn1tools knows their names only.
+DEFAULTS = {
+    "altitude": 800_001,
+    "deltaAltitude": 12_800,
+    "laneType": 0,
+    "direction": 0,
+    "validityDuration": 600,
+}
+
+# Members whose INTEGER may have these values only; `modules.py` gives asn1tools the range around them.
+PERMITTED = {
+    "vehicleSubClass": [0, 5, 6, 7, 8, 9, 10, 11, 14],
+    "vruSubProfileBicyclist": [0, 1, 5, 7, 8, 9, 10],
+}
+
 CPM_CONTAINERS = {
     1: "OriginatingVehicleContainer",
     2: "OriginatingRsuContainer",
@@ -111,18 +126,27 @@ class Drawer:
         return value, shown
 
     def member(self, member, value, shown):
-        spared = member.optional or member.default is not None
-        if spared and not (self.left > 0 and self.chance(self.presence)):
-            return
-        held, held_shown = self.draw(member)
-        # A value that is the default is not sent.
-        if member.default is None or held != member.default:
-            value[member.name], shown[member.name] = held, held_shown
+        if member.default is not None:
+            return self.member_with_default(member, value, shown)
+        if not member.optional or self.is_present():
+            value[member.name], shown[member.name] = self.draw(member)
+
+    def member_with_default(self, member, value, shown):
+        """A value that is the default is shown, but not sent (X.691, 19.5)."""
+        default = DEFAULTS[member.name] if type(member).__name__ == "Integer" else member.default
+        shown[member.name] = default
+        if self.is_present():
+            held, shown[member.name] = self.draw(member)
+            if held != default:
+                value[member.name] = held
+
+    def is_present(self):
+        return self.left > 0 and self.chance(self.presence)
 
     def addition(self, addition, value, shown):
         if type(addition).__name__ != "AdditionGroup":
             self.member(addition, value, shown)
-        elif self.left > 0 and self.chance(self.presence):
+        elif self.is_present():
             for member in addition.root_members:
                 self.member(member, value, shown)
 
@@ -163,7 +187,9 @@ class Drawer:
 
     def integer(self, kind):
         low, high = kind.minimum, kind.maximum
-        if kind.has_extension_marker and self.chance(0.02):
+        if kind.name in PERMITTED and (low, high) in ((0, 10), (0, 14)):
+            drawn = self.random.choice(PERMITTED[kind.name])
+        elif kind.has_extension_marker and self.chance(0.02):
             drawn = self.random.choice([high + 1, high + self.random.randint(1, 1 << 16)])
         elif self.chance(0.4):
             drawn = self.random.choice([low, high, min(low + 1, high), max(high - 1, low), min(max(0, low), high)])
