@@ -4,15 +4,18 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 11] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
     "foxglove/log.proto",
     "foxglove/point_cloud.proto",
+    "viaduct/its/event_request.proto",
     "viaduct/its/v2x_message.proto",
     "viaduct/its/v2x_send_request.proto",
     "viaduct/observe/echo.proto",
+    "viaduct/perception/perceived_objects.proto",
+    "viaduct/vehicle/vehicle_state.proto",
 ];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,18 +1,18 @@
 //! The targets, and what must hold for each.
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
 use viaduct_components::{KINDS, capture::Capture, mqtt::hops};
 use viaduct_etsi::{cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
 use viaduct_its::{
-    Event, Station, StationSettings,
+    Ego, Event, Station, StationSettings,
     access::MacAddress,
     btp::BtpHeader,
-    geonet::{self, CommonNextHeader, PacketBody},
+    geonet::{self, CommonNextHeader},
 };
 use viaduct_node::Graph;
-use viaduct_units::{Mono, Now, Tai, TimestampIts};
+use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
 
 use crate::seeds;
 
@@ -72,13 +72,14 @@ pub fn geonet(octets: &[u8]) {
     let Ok(packet) = geonet::parse(octets, reception()) else { return };
     let mut written = Vec::new();
     packet.source().write(&mut written);
-    // Basic header 4, common header 8. What is no position or heading has many codes, and is written as one of them.
+    // Basic header 4, common header 8, a multi-hop packet's number 4. What is no position or heading has many codes, and is written as one of them.
     let known = packet.source().position.is_some() && packet.source().heading.is_some();
-    let north_again = octets.get(34..36) == Some(&3600_u16.to_be_bytes());
+    let start = if packet.sequence_number().is_some() { 16 } else { 12 };
+    let north_again = octets.get(start + 22..start + 24) == Some(&3600_u16.to_be_bytes());
     if known && !north_again {
-        assert_eq!(octets.get(12..36), Some(&written[..]));
+        assert_eq!(octets.get(start..start + 24), Some(&written[..]));
     }
-    if let PacketBody::SingleHopBroadcast { payload, .. } = packet.body {
+    if let Some((payload, _)) = packet.payload() {
         assert_eq!(payload.len(), usize::from(packet.common.payload_length));
     }
 }
@@ -155,14 +156,36 @@ pub fn frame(octets: &[u8]) {
     };
     let mut station = Station::new(settings, 1);
     let now = Now { mono: Mono::default(), tai: reception() };
+    station.set_ego(now, ego(now));
     station.handle_frame(now, &Bytes::copy_from_slice(octets));
     let event = station.poll_event().expect("a frame becomes an event");
     assert_eq!(station.poll_event(), None);
     let counters = station.counters();
-    assert_eq!((counters.received, counters.delivered + counters.beacons + counters.dropped_total()), (1, 1));
+    let processed = counters.delivered + counters.relayed + counters.beacons + counters.location_service;
+    assert_eq!((counters.received, processed + counters.dropped_total()), (1, 1));
     if let Event::Received(received) = event {
         assert!(octets.windows(received.payload.len()).any(|part| part == received.payload));
         assert_eq!(received.message.kind(), received.kind);
+    }
+    forward_what_waits(&mut station, now);
+}
+
+/// A packet that was taken to be forwarded is sent or given up in the end.
+fn forward_what_waits(station: &mut Station, now: Now) {
+    station.handle_timeout(now.plus(Duration::from_secs(7000)));
+    while station.poll_transmit().is_some() {}
+    let counters = station.counters();
+    assert_eq!(counters.taken, counters.transmitted + counters.suppressed + counters.lost_total());
+    assert_eq!(station.held_packets(), 0);
+}
+
+fn ego(now: Now) -> Ego {
+    Ego {
+        time: now.tai,
+        position: Position::new(45.014_765_3, 7.568_490_8),
+        position_accurate: true,
+        speed: MetresPerSecond(0.0),
+        heading: None,
     }
 }
 

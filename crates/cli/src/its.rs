@@ -29,12 +29,13 @@ pub(crate) struct Arguments {
     json_lines: bool,
 }
 
-/// What was found. Frames = messages + beacons + dropped.
+/// What was found. Frames = messages + beacons + location service + dropped.
 #[derive(Default)]
 struct Summary {
     frames: u64,
     messages: BTreeMap<&'static str, u64>,
     beacons: u64,
+    location_service: u64,
     dropped: BTreeMap<&'static str, u64>,
 }
 
@@ -74,6 +75,10 @@ fn decode_one(frame: &CapturedFrame, summary: &mut Summary, out: Option<&mut imp
             summary.beacons += 1;
             Ok(())
         }
+        Ok(Frame::LocationService(_)) => {
+            summary.location_service += 1;
+            Ok(())
+        }
         Err(reason) => {
             *summary.dropped.entry(DropReason::label(reason)).or_default() += 1;
             Ok(())
@@ -95,6 +100,9 @@ impl Summary {
         let messages: u64 = self.messages.values().sum();
         let dropped: u64 = self.dropped.values().sum();
         eprintln!("{} frames: {messages} messages, {} beacons, {dropped} dropped", self.frames, self.beacons);
+        if self.location_service > 0 {
+            eprintln!("  {:<24} {:>8}", "location service", self.location_service);
+        }
         for (kind, count) in &self.messages {
             eprintln!("  {kind:<24} {count:>8}");
         }

@@ -54,7 +54,7 @@ fn only_etsi_names_rasn_and_only_components_name_mqtt() {
     };
     assert_eq!(users("rasn"), ["viaduct-etsi"]);
     assert_eq!(users("c-its-parser"), ["viaduct-etsi"]);
-    for pure in ["viaduct-its", "viaduct-etsi", "viaduct-units"] {
+    for pure in ["viaduct-its", "viaduct-etsi", "viaduct-netem", "viaduct-units"] {
         for banned in ["tokio", "socket2", "rand", "nix", "axum", "mqtt5", "tracing"] {
             assert!(!users(banned).iter().any(|user| user == pure), "{pure} uses {banned}");
         }

@@ -134,7 +134,7 @@ const V2X_ERROR: &str = "viaduct.its.V2xError";
 
 /// Whether a message is about where its station is.
 const fn tells_where(kind: MessageKind) -> bool {
-    matches!(kind, MessageKind::Cam)
+    matches!(kind, MessageKind::Cam | MessageKind::Vam)
 }
 
 fn error_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {

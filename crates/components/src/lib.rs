@@ -5,6 +5,7 @@
 
 mod allowance;
 pub mod capture;
+pub mod capture_writer;
 mod encoding;
 pub mod fleet;
 pub mod generator;
@@ -27,7 +28,7 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::of::<its_station::ItsStation>(
         "its_station",
-        "An ETSI ITS station: CAM and CPM from UDP multicast or a capture to the bus, and back.",
+        "An ETSI ITS station: CAM and CPM from Ethernet, UDP multicast or a capture to the bus, and back.",
         "{ station_id: 1, access: { udp_multicast: {} } }",
     ),
     Kind::of::<mqtt_bridge::MqttBridge>(

@@ -1,9 +1,10 @@
-//! Why a received frame goes no further.
+//! Why a received frame or a packet on its way goes no further.
 
 /// Defines the reasons with their labels, so that none is left out of `ALL`.
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $name:ident => $label:literal,)*) => {
-        /// Why a received frame goes no further. Each drop has exactly one reason and is counted under it.
+        /// Why a received frame, or a packet on its way, goes no further. Each drop has exactly one reason and is counted
+        /// under it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum DropReason {
             $($(#[$doc])* $name,)*
@@ -31,6 +32,8 @@ drop_reasons! {
     Truncated => "truncated",
     /// Another ethertype than 0x8947.
     NotGeonetworking => "not_geonetworking",
+    /// The frame is for another link address (a receiver that hears everything hears those too).
+    OtherLinkDestination => "other_link_destination",
     /// Another version of GeoNetworking than `itsGnProtocolVersion` (EN 302 636-4-1, 10.3.3).
     GeonetVersion => "geonet_version",
     /// The packet is secured, and nothing verifies it yet.
@@ -39,16 +42,42 @@ drop_reasons! {
     GeonetNextHeader => "geonet_next_header",
     /// More hops are left than the source allowed (EN 302 636-4-1, 10.3.5).
     HopLimit => "hop_limit",
-    /// A header type that is known and not processed: GUC, GAC, GBC, TSB, LS.
-    HeaderTypeUnsupported => "header_type_unsupported",
     /// A header type or subtype that this edition does not have.
     HeaderTypeUnknown => "header_type_unknown",
-    /// A broadcast that carries neither BTP-A nor BTP-B.
-    TransportUnsupported => "transport_unsupported",
     /// The packet has fewer octets than its payload length says, or a beacon says that it has any.
     PayloadLength => "payload_length",
-    /// The packet has this station's own address as its source: an echo, or a duplicate address.
+    /// The area of the packet has a centre that is not on earth or an angle that is none.
+    AreaInvalid => "area_invalid",
+    /// The packet is the station's own: an echo of the link, or sent back by a forwarder.
     OwnPacket => "own_packet",
+    /// Another station has the own address (EN 302 636-4-1, 10.2.1.5).
+    DuplicateAddress => "duplicate_address",
+    /// The packet was received before (EN 302 636-4-1, annex A.2).
+    Duplicate => "duplicate",
+    /// The packet is for others and may take no further hop.
+    HopsExhausted => "hops_exhausted",
+    /// The packet's lifetime is over.
+    LifetimeExpired => "lifetime_expired",
+    /// The packet's source sends more than `itsGnMaxPacketDataRate` (EN 302 636-4-1, annex B.2).
+    SourceTooFast => "source_too_fast",
+    /// The packet's area is larger than `itsGnMaxGeoAreaSize` (EN 302 636-4-1, annex B.3).
+    AreaTooLarge => "area_too_large",
+    /// The packet is for others, and the station does not know where it is itself.
+    OwnPositionUnknown => "own_position_unknown",
+    /// The packet does not say where its destination is.
+    DestinationUnknown => "destination_unknown",
+    /// The station lies outside the packet's area, and who sent the frame inside it (EN 302 636-4-1, annex D).
+    LeftArea => "left_area",
+    /// The station is no nearer to the destination than who sent the frame (EN 302 636-4-1, annex E.3).
+    NoProgress => "no_progress",
+    /// Nobody answered where the destination is (EN 302 636-4-1, 10.3.7.1.3).
+    NotLocated => "not_located",
+    /// The packet does not fit its buffer, or newer ones took its place.
+    BufferOverflow => "buffer_overflow",
+    /// Nobody had taken the frames before it.
+    TransmitQueueFull => "transmit_queue_full",
+    /// A packet for this station that carries neither BTP-A nor BTP-B.
+    TransportUnsupported => "transport_unsupported",
     /// The payload ends inside the BTP header.
     BtpTruncated => "btp_truncated",
     /// No message is known for the BTP port.

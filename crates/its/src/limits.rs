@@ -1,15 +1,45 @@
 //! Every bound of the crate, and how they relate.
 
+use std::time::Duration;
+
 use crate::{access, btp, geonet};
 
 /// Octets of a frame that is looked at: an 802.11 MSDU. Vanetza's UDP link reads 2560.
 pub const FRAME_OCTETS_MAX: usize = 2304;
 /// Octets of a message that a station sends: `itsGnMaxSduSize` less the BTP header.
 pub const PAYLOAD_OCTETS_MAX: usize = geonet::mib::ITS_GN_MAX_SDU_SIZE - btp::HEADER_OCTETS;
-/// Frames that wait to be taken from a station. The contract is to drain after each input; a command adds one.
+/// Frames that wait to be taken from a station. The contract is to drain after each input; one input may add this many
+/// (packets that were carried until there was somebody to give them to).
 pub const TRANSMITS_MAX: usize = 32;
 /// Events that wait to be taken from a station. A frame adds one.
 pub const EVENTS_MAX: usize = 64;
+/// Stations in the location table: five times the stations of the busiest junction that the station is meant for.
+pub const LOCATION_TABLE_ENTRIES_MAX: usize = 4096;
+/// Sequence numbers that are remembered of each source at most, whatever `itsGnDPLLength` says.
+pub const DPL_LENGTH_MAX: usize = 256;
+/// Stations whose location is asked for at the same time.
+pub const LOCATION_SEARCHES_MAX: usize = 64;
+/// Packets that are repeated at the same time.
+pub const REPETITIONS_MAX: usize = 32;
+/// Packets in a buffer that one received frame makes the station look at again.
+pub const HELD_RETRIES_MAX: usize = 64;
+/// Time between two changes of the own address at least: somebody who claims each new one must not make it flap.
+pub const ADDRESS_CHANGE_INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// Frames that wait for the channel in one DCC profile.
+pub const DCC_QUEUE_FRAMES_MAX: usize = 32;
+/// Octets of these frames.
+pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
+/// Events that a station says at the same time.
+pub const DEN_ORIGINATED_MAX: usize = 64;
+/// Events of others that a station remembers.
+pub const DEN_RECEIVED_MAX: usize = 1024;
+/// DENMs that wait to be taken from the service.
+pub const DEN_TRANSMITS_MAX: usize = 128;
+/// Objects that the local dynamic map knows.
+pub const LDM_OBJECTS_MAX: usize = 4096;
+/// Changes of the map that wait to be taken.
+pub const LDM_EVENTS_MAX: usize = 1024;
 /// Stations whose last message is kept to tell whether the next one is new.
 pub const NEW_INFO_STATIONS_MAX: usize = 4096;
 
@@ -18,3 +48,5 @@ const _: () = assert!(
         <= FRAME_OCTETS_MAX,
     "what a station sends fits what a station receives"
 );
+const _: () = assert!(FRAME_OCTETS_MAX <= DCC_QUEUE_OCTETS_MAX, "what a station sends can wait for the channel");
+const _: () = assert!(geonet::mib::ITS_GN_DPL_LENGTH <= DPL_LENGTH_MAX, "the standard's default is allowed");

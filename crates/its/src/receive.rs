@@ -1,14 +1,16 @@
 //! One frame, from the link up to the facilities.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use viaduct_units::Tai;
 
 use crate::{
-    DropReason,
+    Destination, DropReason,
     access::{ETHERTYPE_GEONETWORKING, EthernetHeader, MacAddress},
     btp::BtpHeader,
     facilities::{self, Message, MessageKind, Summary},
-    geonet::{self, GnAddress, LongPositionVector, Packet, PacketBody, TrafficClass},
+    geonet::{self, CommonNextHeader, GnAddress, LongPositionVector, Packet, PacketBody, SequenceNumber, TrafficClass},
     limits::FRAME_OCTETS_MAX,
 };
 
@@ -19,6 +21,8 @@ pub enum Frame {
     Message(Box<Received>),
     /// It says where a station is.
     Beacon(BeaconReceived),
+    /// It asks where a station is, or answers it.
+    LocationService(LocationServiceReceived),
 }
 
 /// A received message with everything that was around it.
@@ -26,12 +30,22 @@ pub enum Frame {
 pub struct Received {
     /// When the frame was received.
     pub reception: Tai,
-    /// Who sent the frame on the link.
+    /// Who sent the frame on the link: the source, or the last forwarder.
     pub link_source: MacAddress,
     /// Where the packet's source was (SO PV), with its GeoNetworking address.
     pub source: LongPositionVector,
+    /// Who the packet is for, which tells its type: SHB, TSB, GBC, GAC or GUC.
+    pub destination: Destination,
+    /// Number of the packet; a single-hop broadcast has none.
+    pub sequence_number: Option<SequenceNumber>,
+    /// Hops that the packet has taken before the one to this station: 0 from its source.
+    pub hops_before: u8,
+    /// How long the packet could still travel.
+    pub remaining_lifetime: Duration,
     /// Traffic class of the packet.
     pub traffic_class: TrafficClass,
+    /// BTP header: which of the two, and both its fields.
+    pub btp: BtpHeader,
     /// BTP destination port.
     pub btp_port: u16,
     /// Which message it is; it names the edition too.
@@ -64,58 +78,98 @@ pub struct BeaconReceived {
     pub source: LongPositionVector,
 }
 
+/// A received packet of the location service.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LocationServiceReceived {
+    /// When the frame was received.
+    pub reception: Tai,
+    /// Who sent the frame on the link.
+    pub link_source: MacAddress,
+    /// Where the packet's source was: who asks, or who was sought.
+    pub source: LongPositionVector,
+    /// Of a request: who is sought. Of a reply: who asked.
+    pub about: GnAddress,
+    /// Whether it is a reply.
+    pub reply: bool,
+}
+
 /// Decodes one Ethernet frame without a station; a message's payload shares the frame's buffer.
 ///
 /// # Errors
-/// Why a station would drop the frame.
+/// Why a station would drop the frame, whoever it is.
 pub fn decode_frame(reception: Tai, frame: &Bytes) -> Result<Frame, DropReason> {
-    decode_unless_own(reception, frame, None)
-}
-
-/// Decodes one frame; one whose source is `own` is dropped before its payload is looked at.
-pub(crate) fn decode_unless_own(reception: Tai, frame: &Bytes, own: Option<GnAddress>) -> Result<Frame, DropReason> {
-    if frame.len() > FRAME_OCTETS_MAX {
-        return Err(DropReason::FrameTooLong);
-    }
-    let (link, rest) = EthernetHeader::parse(frame).ok_or(DropReason::Truncated)?;
-    if link.ethertype != ETHERTYPE_GEONETWORKING {
-        return Err(DropReason::NotGeonetworking);
-    }
-    let packet = geonet::parse(rest, reception)?;
-    if own == Some(packet.source().address) {
-        return Err(DropReason::OwnPacket);
-    }
-    match packet.body {
-        PacketBody::Beacon(source) => Ok(Frame::Beacon(BeaconReceived { reception, link_source: link.source, source })),
-        PacketBody::SingleHopBroadcast { payload, .. } => {
-            let received = decode_payload(reception, frame, link.source, &packet, payload)?;
-            Ok(Frame::Message(Box::new(received)))
-        }
+    let packet = LinkPacket::parse(reception, frame)?;
+    match &packet.packet.body {
+        PacketBody::Beacon(_) => Ok(Frame::Beacon(packet.beacon())),
+        PacketBody::LocationRequest(header) => Ok(packet.location_service(header.sought, false)),
+        PacketBody::LocationReply(header) => Ok(packet.location_service(header.destination.address, true)),
+        _ => Ok(Frame::Message(Box::new(packet.decode()?))),
     }
 }
 
-fn decode_payload(
+/// A frame whose link and GeoNetworking headers are read.
+pub(crate) struct LinkPacket<'a> {
     reception: Tai,
-    frame: &Bytes,
-    link_source: MacAddress,
-    packet: &Packet<'_>,
-    btp_packet: &[u8],
-) -> Result<Received, DropReason> {
-    let (btp, payload) = BtpHeader::parse(packet.common.next_header, btp_packet).ok_or(DropReason::BtpTruncated)?;
-    let btp_port = btp.destination_port();
-    let kind = facilities::kind_of(btp_port, payload)?;
-    let message = Message::decode(kind, payload).map_err(|_| DropReason::UperInvalid)?;
-    let summary = message.summary(reception);
-    Ok(Received {
-        reception,
-        link_source,
-        source: *packet.source(),
-        traffic_class: packet.common.traffic_class,
-        btp_port,
-        kind,
-        security: Security::Unsecured,
-        payload: frame.slice_ref(payload),
-        message,
-        summary,
-    })
+    frame: &'a Bytes,
+    pub(crate) link: EthernetHeader,
+    pub(crate) packet: Packet<'a>,
+}
+
+impl<'a> LinkPacket<'a> {
+    pub(crate) fn parse(reception: Tai, frame: &'a Bytes) -> Result<Self, DropReason> {
+        if frame.len() > FRAME_OCTETS_MAX {
+            return Err(DropReason::FrameTooLong);
+        }
+        let (link, rest) = EthernetHeader::parse(frame).ok_or(DropReason::Truncated)?;
+        if link.ethertype != ETHERTYPE_GEONETWORKING {
+            return Err(DropReason::NotGeonetworking);
+        }
+        let packet = geonet::parse(rest, reception)?;
+        Ok(Self { reception, frame, link, packet })
+    }
+
+    pub(crate) const fn beacon(&self) -> BeaconReceived {
+        BeaconReceived { reception: self.reception, link_source: self.link.source, source: *self.packet.source() }
+    }
+
+    const fn location_service(&self, about: GnAddress, reply: bool) -> Frame {
+        Frame::LocationService(LocationServiceReceived {
+            reception: self.reception,
+            link_source: self.link.source,
+            source: *self.packet.source(),
+            about,
+            reply,
+        })
+    }
+
+    /// The message that the packet carries.
+    pub(crate) fn decode(&self) -> Result<Received, DropReason> {
+        let Packet { basic, common, .. } = &self.packet;
+        let (btp_packet, destination) = self.packet.payload().ok_or(DropReason::TransportUnsupported)?;
+        if !matches!(common.next_header, CommonNextHeader::BtpA | CommonNextHeader::BtpB) {
+            return Err(DropReason::TransportUnsupported);
+        }
+        let (btp, payload) = BtpHeader::parse(common.next_header, btp_packet).ok_or(DropReason::BtpTruncated)?;
+        let btp_port = btp.destination_port();
+        let kind = facilities::kind_of(btp_port, payload)?;
+        let message = Message::decode(kind, payload).map_err(|_| DropReason::UperInvalid)?;
+        let summary = message.summary(self.reception);
+        Ok(Received {
+            reception: self.reception,
+            link_source: self.link.source,
+            source: *self.packet.source(),
+            destination,
+            sequence_number: self.packet.sequence_number(),
+            hops_before: common.maximum_hop_limit.saturating_sub(basic.remaining_hop_limit),
+            remaining_lifetime: basic.lifetime.duration(),
+            traffic_class: common.traffic_class,
+            btp,
+            btp_port,
+            kind,
+            security: Security::Unsecured,
+            payload: self.frame.slice_ref(payload),
+            message,
+            summary,
+        })
+    }
 }

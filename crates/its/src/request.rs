@@ -5,6 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::{
+    btp::BtpKind,
     facilities::MessageKind,
     geonet::{Area, GnAddress, Lifetime, TrafficClass},
 };
@@ -12,8 +13,10 @@ use crate::{
 /// A message to send (BTP-Data.request and GN-DATA.request in one; EN 302 636-5-1, annex A, and EN 302 636-4-1, annex J).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendRequest {
-    /// Which message it is; decides the BTP port.
+    /// Which message it is; decides the BTP destination port.
     pub kind: MessageKind,
+    /// Which BTP it travels in.
+    pub btp: BtpKind,
     /// The message in UPER.
     pub payload: Bytes,
     /// Who it is for.
@@ -54,10 +57,17 @@ impl SendRequest {
     /// A single-hop broadcast with the traffic class and lifetime that the message's facility asks for.
     #[must_use]
     pub const fn single_hop(kind: MessageKind, payload: Bytes) -> Self {
+        Self::to(Destination::SingleHop, kind, payload)
+    }
+
+    /// A message for somebody, with the traffic class and lifetime that the message's facility asks for, once, in BTP-B.
+    #[must_use]
+    pub const fn to(destination: Destination, kind: MessageKind, payload: Bytes) -> Self {
         Self {
             kind,
+            btp: BtpKind::B { destination_port_info: 0 },
             payload,
-            destination: Destination::SingleHop,
+            destination,
             traffic_class: kind.traffic_class(),
             lifetime: kind.lifetime(),
             repetition: None,

@@ -2,88 +2,33 @@
 //!
 //! **After each input, take every frame from [`Station::poll_transmit`] and every event from [`Station::poll_event`], then
 //! read [`Station::poll_timeout`], before the next input.**
+//!
+//! It joins the layers: the link's frames, the router of GeoNetworking, BTP, the messages.
 
-use std::{collections::VecDeque, time::Duration};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use viaduct_etsi::pdu_header;
-use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position, Tai};
+use viaduct_units::{Mono, Now};
 
 use crate::{
-    Counters, Destination, DropReason, Frame, Received, SendRequest,
-    access::{ETHERTYPE_GEONETWORKING, EthernetHeader, MacAddress},
-    btp,
-    geonet::{
-        self, GnAddress, LongPositionVector,
-        mib::{ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER},
-    },
-    limits::{EVENTS_MAX, PAYLOAD_OCTETS_MAX, TRANSMITS_MAX},
-    receive::{BeaconReceived, decode_unless_own},
+    Counters, DropReason, Ego, Received, SendError, SendRequest, StationSettings, btp,
+    geonet::{GnAddress, GnRequest, LongPositionVector, Mib, Outcome, Router, mib::LocalGnAddrConfMethod},
+    limits::{EVENTS_MAX, PAYLOAD_OCTETS_MAX},
+    receive::{BeaconReceived, LinkPacket},
 };
-
-/// What a station is, for as long as it runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StationSettings {
-    /// Address on the link; the GeoNetworking address is made from it.
-    pub link_address: MacAddress,
-    /// ITS-S type of the GeoNetworking address, 0 to 31: 5 is a passenger car, 15 a roadside unit.
-    pub station_type: u8,
-    /// Whether the station can move (`itsGnIsMobile`).
-    pub mobile: bool,
-    /// Whether to send beacons while nothing else is sent (EN 302 636-4-1, 10.3.6).
-    pub beacons: bool,
-}
-
-/// Where the station is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ego {
-    /// When it was there.
-    pub time: Tai,
-    /// Where it was.
-    pub position: Position,
-    /// Whether the 95 % confidence ellipse is within `itsGnPaiInterval` (80 m).
-    pub position_accurate: bool,
-    /// Speed along the heading, negative backwards.
-    pub speed: MetresPerSecond,
-    /// Heading of the movement.
-    pub heading: Option<Degrees>,
-}
-
-/// Why a message was not sent. The caller is at fault.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SendError {
-    /// The station does not know where it is, and every packet says so (`set_ego` was never called).
-    #[error("the station has no position yet")]
-    NoPosition,
-    /// The payload does not begin with the header of the message that it is sent as.
-    #[error("the payload is not a {expected}: its message id is {found:?}")]
-    WrongMessage {
-        /// The message it is sent as.
-        expected: &'static str,
-        /// `messageId` of the payload; `None` where it is too short for a header.
-        found: Option<u8>,
-    },
-    /// The payload does not fit a packet.
-    #[error("the message has {octets} octets, a packet takes {PAYLOAD_OCTETS_MAX}")]
-    TooLong {
-        /// Octets of the payload.
-        octets: usize,
-    },
-    /// Multi-hop packets and repetition are not there yet.
-    #[error("only single-hop broadcasts without repetition are sent")]
-    Unsupported,
-    /// Nobody has taken the frames before this one.
-    #[error("{TRANSMITS_MAX} frames wait to be transmitted")]
-    QueueFull,
-}
 
 /// What happened to a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A message was received.
+    /// A message was received. Its packet may have been taken to be forwarded too.
     Received(Box<Received>),
+    /// A packet for others was taken to be forwarded.
+    Relayed,
     /// A beacon was received.
     Beacon(BeaconReceived),
+    /// Somebody asked where this station is, or answered where another one is.
+    LocationService,
     /// A frame was dropped.
     Dropped(DropReason),
 }
@@ -91,119 +36,98 @@ pub enum Event {
 /// An ITS station on one link.
 #[derive(Debug)]
 pub struct Station {
-    settings: StationSettings,
-    /// Own GeoNetworking address: a packet that has it as its source is an echo.
-    address: GnAddress,
-    /// Where the station is; `None` until it is told.
-    ego: Option<Ego>,
-    /// When the next beacon is due, if nothing else is sent before.
-    beacon_due: Option<Mono>,
-    /// State of the generator of jitter.
-    random: u64,
-    /// Frames that wait to be taken, at most [`TRANSMITS_MAX`].
-    transmits: VecDeque<Vec<u8>>,
+    router: Router,
     /// Events that wait to be taken, at most [`EVENTS_MAX`].
     events: VecDeque<Event>,
-    counters: Counters,
 }
 
 impl Station {
     /// A station that does not know where it is. The seed decides the jitter of its beacons.
+    ///
+    /// Its protocol constants are the standard's; its address is the caller's and stays.
     #[must_use]
     pub fn new(settings: StationSettings, seed: u64) -> Self {
-        Self {
-            settings,
-            address: GnAddress::new(settings.station_type, settings.link_address),
-            ego: None,
-            beacon_due: None,
-            random: seed,
-            transmits: VecDeque::new(),
-            events: VecDeque::new(),
-            counters: Counters::default(),
-        }
+        let mib = Mib { local_gn_addr_conf_method: LocalGnAddrConfMethod::Managed, ..Mib::default() };
+        Self::with_mib(settings, mib, seed)
     }
 
-    /// Own GeoNetworking address.
+    /// A station with protocol constants of its own.
+    #[must_use]
+    pub fn with_mib(settings: StationSettings, mib: Mib, seed: u64) -> Self {
+        Self { router: Router::new(settings, mib, seed), events: VecDeque::new() }
+    }
+
+    /// Own GeoNetworking address. It changes where the station makes it itself and meets somebody who has the same.
     #[must_use]
     pub const fn address(&self) -> GnAddress {
-        self.address
+        self.router.address()
     }
 
     /// What the station has counted.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
-        &self.counters
+        &self.router.counters
+    }
+
+    /// Packets that were taken to be sent and wait: for a neighbour, for their turn, for the location of their destination.
+    #[must_use]
+    pub fn held_packets(&self) -> usize {
+        self.router.held()
+    }
+
+    /// Stations that the location table holds.
+    #[must_use]
+    pub fn known_stations(&self) -> usize {
+        self.router.table().len()
+    }
+
+    /// Stations that the location table had to forget before their time.
+    #[must_use]
+    pub const fn evicted_stations(&self) -> u64 {
+        self.router.table().evicted()
+    }
+
+    /// Where a station was last, and whether it was heard directly; `None` where it has not been heard of lately.
+    #[must_use]
+    pub fn location_of(&self, now: Now, address: GnAddress) -> Option<(LongPositionVector, bool)> {
+        self.router.table().get(now.mono, address).map(|entry| (entry.position_vector, entry.neighbour))
     }
 
     /// Tells the station where it is. The first time starts the beacon service.
     pub fn set_ego(&mut self, now: Now, ego: Ego) {
-        self.ego = Some(ego);
-        if self.settings.beacons && self.beacon_due.is_none() {
-            // The first beacon goes out at once (10.3.6.2), but for the jitter: stations may start together.
-            self.beacon_due = Some(now.mono.plus(self.jitter()));
-        }
+        self.router.set_ego(now.mono, ego);
     }
 
-    /// Sends a message as a single-hop broadcast.
+    /// Sends a message.
     ///
     /// # Errors
-    /// Why it was not sent; the station is as it was before.
+    /// Why it was not sent; what the station has sent and holds is as it was before.
     pub fn send(&mut self, now: Now, request: &SendRequest) -> Result<(), SendError> {
-        let source = self.source().ok_or(SendError::NoPosition)?;
-        let length = payload_length(request)?;
-        if request.destination != Destination::SingleHop || request.repetition.is_some() {
-            return Err(SendError::Unsupported);
-        }
-        if self.transmits.len() >= TRANSMITS_MAX {
-            return Err(SendError::QueueFull);
-        }
-        let mut frame = self.begin_frame();
-        let asked = (request.traffic_class, request.lifetime);
-        geonet::write_shb(&source, asked, self.settings.mobile, length, &mut frame);
-        btp::write_btp_b(request.kind.btp_port(), &mut frame);
-        frame.extend_from_slice(&request.payload);
-        self.transmits.push_back(frame);
-        self.counters.sent += 1;
-        self.restart_beacon_timer(now.mono);
+        self.router.send(now.mono, gn_request(request)?, request.destination, request.repetition)?;
+        self.router.counters.sent += 1;
         Ok(())
     }
 
     /// Takes in one frame as it was on the wire, Ethernet header included. It becomes exactly one event.
     pub fn handle_frame(&mut self, now: Now, frame: &Bytes) {
-        self.counters.received += 1;
-        let decoded = decode_unless_own(now.tai, frame, Some(self.address));
+        self.router.counters.received += 1;
+        let event = self.event_of(now, frame).unwrap_or_else(Event::Dropped);
         if self.events.len() >= EVENTS_MAX {
-            self.counters.count_drop(DropReason::EventQueueFull);
+            self.router.counters.count_drop(DropReason::EventQueueFull);
             return;
         }
-        let event = match decoded {
-            Ok(Frame::Message(received)) => {
-                self.counters.delivered += 1;
-                Event::Received(received)
-            }
-            Ok(Frame::Beacon(beacon)) => {
-                self.counters.beacons += 1;
-                Event::Beacon(beacon)
-            }
-            Err(reason) => {
-                self.counters.count_drop(reason);
-                Event::Dropped(reason)
-            }
-        };
+        self.count(&event);
         self.events.push_back(event);
     }
 
     /// Does what is due; before the deadline of [`Self::poll_timeout`] it does nothing.
     pub fn handle_timeout(&mut self, now: Now) {
-        if self.beacon_due.is_some_and(|due| due <= now.mono) {
-            self.send_beacon();
-            self.restart_beacon_timer(now.mono);
-        }
+        self.router.handle_timeout(now.mono);
     }
 
-    /// The next frame for the wire.
+    /// The next frame for the wire, Ethernet header included: for everybody, or for the link address of one neighbour.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
-        self.transmits.pop_front()
+        self.router.poll_transmit()
     }
 
     /// The next event.
@@ -213,66 +137,49 @@ impl Station {
 
     /// When [`Self::handle_timeout`] wants to be called.
     #[must_use]
-    pub const fn poll_timeout(&self) -> Option<Mono> {
-        self.beacon_due
+    pub fn poll_timeout(&self) -> Option<Mono> {
+        self.router.poll_timeout()
     }
 
-    fn send_beacon(&mut self) {
-        let Some(source) = self.source() else {
-            return;
-        };
-        if self.transmits.len() >= TRANSMITS_MAX {
-            self.counters.beacons_skipped += 1;
-            return;
-        }
-        let mut frame = self.begin_frame();
-        geonet::write_beacon(&source, self.settings.mobile, &mut frame);
-        self.transmits.push_back(frame);
-        self.counters.beacons_sent += 1;
-    }
-
-    /// Every packet that carries the own position vector puts the next beacon off (10.3.6.2).
-    fn restart_beacon_timer(&mut self, now: Mono) {
-        if self.beacon_due.is_some() {
-            self.beacon_due = Some(now.plus(ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER + self.jitter()));
-        }
-    }
-
-    /// The own position vector.
-    fn source(&self) -> Option<LongPositionVector> {
-        self.ego.map(|ego| LongPositionVector {
-            address: self.address,
-            timestamp: ego.time,
-            position: Some(ego.position),
-            position_accurate: ego.position_accurate,
-            speed: ego.speed,
-            heading: ego.heading,
+    fn event_of(&mut self, now: Now, frame: &Bytes) -> Result<Event, DropReason> {
+        let packet = LinkPacket::parse(now.tai, frame)?;
+        Ok(match self.router.handle(now, &packet.link, &packet.packet)? {
+            Outcome::Deliver => Event::Received(Box::new(packet.decode()?)),
+            Outcome::Relayed => Event::Relayed,
+            Outcome::Beacon => Event::Beacon(packet.beacon()),
+            Outcome::LocationService => Event::LocationService,
         })
     }
 
-    fn begin_frame(&self) -> Vec<u8> {
-        let mut frame = Vec::with_capacity(256);
-        let link = EthernetHeader {
-            destination: MacAddress::BROADCAST,
-            source: self.settings.link_address,
-            ethertype: ETHERTYPE_GEONETWORKING,
-        };
-        link.write(&mut frame);
-        frame
-    }
-
-    /// A time up to `itsGnBeaconServiceMaxJitter`.
-    fn jitter(&mut self) -> Duration {
-        // SplitMix64: any seed is good, and its upper half is what we take.
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let fraction = f64::from(u32::try_from(mixed >> 32).unwrap_or(0)) / f64::from(u32::MAX);
-        ITS_GN_BEACON_SERVICE_MAX_JITTER.mul_f64(fraction)
+    fn count(&mut self, event: &Event) {
+        let counters = &mut self.router.counters;
+        match event {
+            Event::Received(_) => counters.delivered += 1,
+            Event::Relayed => counters.relayed += 1,
+            Event::Beacon(_) => counters.beacons += 1,
+            Event::LocationService => counters.location_service += 1,
+            Event::Dropped(reason) => counters.count_drop(*reason),
+        }
     }
 }
 
-/// Octets of the BTP packet, if the payload can be sent as what the request says.
+/// The request in GeoNetworking's terms, if the payload can be sent as what it says (BTP-Data.request).
+fn gn_request(request: &SendRequest) -> Result<GnRequest, SendError> {
+    let payload_length = payload_length(request)?;
+    let header = request.btp.header(request.kind.btp_port());
+    let mut payload = Vec::with_capacity(payload_length.into());
+    header.write(&mut payload);
+    payload.extend_from_slice(&request.payload);
+    Ok(GnRequest {
+        next_header: header.next_header(),
+        class: request.traffic_class,
+        lifetime: request.lifetime,
+        payload,
+        payload_length,
+    })
+}
+
+/// Octets of the BTP packet, if the payload is the message that the request says.
 fn payload_length(request: &SendRequest) -> Result<u16, SendError> {
     let found = pdu_header(&request.payload).map(|header| header.message_id);
     if found != Some(request.kind.message_id()) {

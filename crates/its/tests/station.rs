@@ -147,7 +147,7 @@ fn events_that_nobody_takes_are_dropped_and_counted() {
 }
 
 proptest! {
-    /// Whatever comes in, each frame is counted once, as a message, a beacon or a drop.
+    /// Whatever comes in, each frame is counted once, as a message, a packet for others, a beacon or a drop.
     #[test]
     fn every_frame_is_counted_once(
         changes in proptest::collection::vec((0..4_usize, 0..500_usize, any::<u8>(), 0..500_usize), 0..200),
@@ -169,6 +169,9 @@ proptest! {
         }
         let counters = receiver.counters();
         prop_assert_eq!(counters.received, count);
-        prop_assert_eq!(counters.received, counters.delivered + counters.beacons + counters.dropped_total());
+        let processed = counters.delivered + counters.relayed + counters.beacons + counters.location_service;
+        prop_assert_eq!(counters.received, processed + counters.dropped_total());
+        let ended = counters.transmitted + counters.suppressed + counters.lost_total();
+        prop_assert_eq!(counters.taken, ended + receiver.held_packets() as u64);
     }
 }

@@ -87,6 +87,7 @@ impl AccessLayer {
             Self::UdpMulticast => "udp_multicast",
             Self::Replay => "replay",
             Self::Loopback => "loopback",
+            Self::Ethernet => "ethernet",
         }
     }
 }

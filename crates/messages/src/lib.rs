@@ -41,6 +41,9 @@ messages!(
     viaduct::its::V2xError,
     viaduct::its::V2xMessage,
     viaduct::its::V2xSendRequest,
+    viaduct::its::EventRequest,
+    viaduct::perception::PerceivedObjects,
+    viaduct::vehicle::VehicleState,
 );
 
 #[cfg(test)]

@@ -41,6 +41,24 @@ impl Position {
         Degrees(east.atan2(north).to_degrees()).normalised()
     }
 
+    /// The point that lies so far east and north of this one. For the distances of one radio range, away from the poles.
+    #[must_use]
+    pub fn displaced(self, east: Metres, north: Metres) -> Self {
+        let latitude = self.latitude + Degrees((north.value() / EARTH_RADIUS_M).to_degrees());
+        let parallel_m = EARTH_RADIUS_M * self.latitude.radians().cos();
+        Self { latitude, longitude: self.longitude + Degrees((east.value() / parallel_m).to_degrees()) }
+    }
+
+    /// How far east and north of this point `other` lies: the reverse of [`Self::displaced`].
+    #[must_use]
+    pub fn offset_to(self, other: Self) -> (Metres, Metres) {
+        let parallel_m = EARTH_RADIUS_M * self.latitude.radians().cos();
+        // The shorter way round, which may cross the antimeridian.
+        let turn = (other.longitude - self.longitude + Degrees(180.0)).normalised() - Degrees(180.0);
+        let north = (other.latitude - self.latitude).radians() * EARTH_RADIUS_M;
+        (Metres(turn.radians() * parallel_m), Metres(north))
+    }
+
     /// The point between this one and `other`; `part` 0 is here, 1 is there. For distances of a road segment.
     #[must_use]
     pub fn towards(self, other: Self, part: f64) -> Self {
@@ -143,6 +161,15 @@ mod tests {
         assert!(start.bearing(north).value().abs() < 1e-9);
         let west = Position::new(45.0, 6.99);
         assert!((start.bearing(west).value() - 270.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn a_displaced_point_is_where_it_was_put() {
+        let start = Position::new(45.0, 179.999);
+        let moved = start.displaced(Metres(300.0), Metres(-40.0));
+        assert!((start.distance(moved).value() - 302.655).abs() < 0.05);
+        let (east, north) = start.offset_to(Position::new(moved.latitude.value(), moved.longitude.value() - 360.0));
+        assert!((east.value() - 300.0).abs() < 1e-6 && (north.value() + 40.0).abs() < 1e-6, "{east:?} {north:?}");
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub(super) fn capture(path: &Path) -> Result<Corpus, String> {
 fn packet(reception: Tai, frame: Bytes) -> Option<Packet> {
     match decode_frame(reception, &frame).ok()? {
         Frame::Message(received) => Some(Packet { reception, frame, received }),
-        Frame::Beacon(_) => None,
+        Frame::Beacon(_) | Frame::LocationService(_) => None,
     }
 }
 

@@ -184,7 +184,7 @@ impl Decoder {
                 let message = received_message(&packet, "bench/station", AccessLayer::UdpMulticast, 0);
                 Some((packet, message))
             }
-            Event::Beacon(_) | Event::Dropped(_) => None,
+            Event::Relayed | Event::Beacon(_) | Event::LocationService | Event::Dropped(_) => None,
         }
     }
 

@@ -2,6 +2,10 @@
 //! come from the bus, frames go to the access layer.
 
 mod errors;
+mod ethernet;
+mod filter;
+mod frame_socket;
+mod link;
 mod message;
 mod replay;
 pub(crate) mod request;
@@ -12,15 +16,35 @@ pub(crate) mod udp;
 
 use viaduct_bus::Qos;
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage, V2xSendRequest};
-use viaduct_node::{Component, Context, Edges, SettingError, StartError};
+use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError};
 
+pub use frame_socket::{FrameSocket, SocketFrame};
+use link::Link;
 pub use message::{received_message, sent_or_received};
 use runner::Runner;
-pub(crate) use settings::mac_of_station;
-pub use settings::{Access, ItsStationSettings, Pace, PlaceSettings, ReplaySettings, UdpMulticastSettings};
+pub use settings::{
+    Access, CaptureSettings, EthernetSettings, FilterSettings, ItsStationSettings, Pace, PlaceSettings, ReplaySettings,
+    UdpMulticastSettings, mac_of_station,
+};
 
 /// Queue of a subscriber that must not miss a message. A station never waits: one that is full is a counted drop.
 pub(crate) const OFFERED: Qos = Qos::reliable(4096, std::time::Duration::ZERO);
+
+/// Opens a socket that exchanges frames with other stations by UDP multicast. Call it inside the runtime.
+///
+/// # Errors
+/// What the system refuses.
+pub fn open_udp_multicast(settings: &UdpMulticastSettings) -> Result<FrameSocket, StartError> {
+    udp::open(settings)
+}
+
+/// Opens a socket for GeoNetworking frames on a network interface. Call it inside the runtime.
+///
+/// # Errors
+/// What the system refuses: there is no such interface, it is down, or the process has no CAP_NET_RAW.
+pub fn open_ethernet(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
+    ethernet::open(settings)
+}
 
 /// A station. All its work is in its I/O task, which owns the machine and the socket.
 pub struct ItsStation;
@@ -33,9 +57,12 @@ impl Component for ItsStation {
     }
 
     fn edges(settings: &ItsStationSettings) -> Edges {
-        let edges =
+        let mut edges =
             Edges::default().publishes::<V2xMessage>("topics.rx", &format!("{}/*", settings.topics.rx), OFFERED);
-        let edges = edges.publishes::<V2xError>("topics.errors", &settings.topics.errors, errors::OFFERED);
+        edges = edges.publishes::<V2xError>("topics.errors", &settings.topics.errors, errors::OFFERED);
+        if let Some(capture) = &settings.capture {
+            edges = edges.takes(Resource::File { path: capture.file.clone(), setting: "capture.file".to_owned() });
+        }
         match &settings.topics.send {
             Some(topic) => edges
                 .publishes::<V2xMessage>("topics.tx", &format!("{}/*", settings.topics.tx), OFFERED)
@@ -45,17 +72,9 @@ impl Component for ItsStation {
     }
 
     fn start(settings: ItsStationSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
-        let runner = Runner::new(&settings, context)?;
-        match &settings.access {
-            Access::UdpMulticast(udp) => {
-                let socket = udp::MulticastSocket::open(udp)?;
-                context.spawn_io(runner.run_on_socket(socket));
-            }
-            Access::Replay(replay) => {
-                let reader = replay::Replay::open(replay)?;
-                context.spawn_io(runner.run_on_replay(reader));
-            }
-        }
+        let link = Link::open(&settings.access, settings.configured_address()?)?;
+        let runner = Runner::new(&settings, &link, context)?;
+        context.spawn_io(runner.run(link));
         Ok(Self)
     }
 }

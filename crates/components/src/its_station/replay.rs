@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use viaduct_bus::clock;
 use viaduct_node::StartError;
 use viaduct_units::{Mono, Tai};
 
@@ -17,6 +18,8 @@ pub(crate) struct Replay {
     start: Option<(Mono, Tai)>,
     /// Frames given in the present pass.
     given: u64,
+    /// The frame that was read and is not yet due.
+    next: Option<DueFrame>,
 }
 
 /// A frame and when it is to be received.
@@ -30,11 +33,38 @@ pub(crate) struct DueFrame {
 impl Replay {
     pub(crate) fn open(settings: &ReplaySettings) -> Result<Self, StartError> {
         let capture = Capture::open(&settings.file).map_err(|error| StartError::Other(error.to_string()))?;
-        Ok(Self { settings: settings.clone(), capture, start: None, given: 0 })
+        Ok(Self { settings: settings.clone(), capture, start: None, given: 0, next: None })
+    }
+
+    /// Waits until the next frame is due; at the end of the capture, for ever. Cancelling the wait loses nothing.
+    pub(crate) async fn receive(&mut self) -> Result<DueFrame, CaptureError> {
+        loop {
+            match self.peek(clock::mono())? {
+                Some(due) => tokio::time::sleep(due.since(clock::mono())).await,
+                None => std::future::pending().await,
+            }
+            if let Some(frame) = self.next.take() {
+                return Ok(frame);
+            }
+        }
+    }
+
+    /// The next frame, where it is due.
+    pub(crate) fn try_receive(&mut self, now: Mono) -> Result<Option<DueFrame>, CaptureError> {
+        let due = self.peek(now)?.is_some_and(|due| due <= now);
+        Ok(if due { self.next.take() } else { None })
+    }
+
+    /// When the next frame is due.
+    fn peek(&mut self, now: Mono) -> Result<Option<Mono>, CaptureError> {
+        if self.next.is_none() {
+            self.next = self.read(now)?;
+        }
+        Ok(self.next.as_ref().map(|frame| frame.due))
     }
 
     /// The next frame; `None` at the end of a capture that is not repeated, or of one without frames.
-    pub(crate) fn next(&mut self, now: Mono) -> Result<Option<DueFrame>, CaptureError> {
+    fn read(&mut self, now: Mono) -> Result<Option<DueFrame>, CaptureError> {
         if let Some(frame) = self.capture.next() {
             return frame.map(|frame| Some(self.schedule(frame, now)));
         }

@@ -12,16 +12,16 @@ use viaduct_node::{Context, StartError, Stop};
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
 
 use super::errors::{Errors, Refusal};
+use super::filter::{Filter, Filtered};
+use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
 use super::message;
-use super::replay::Replay;
 use super::request;
-use super::settings::{Access, ItsStationSettings};
-use super::udp::{Datagram, MulticastSocket};
+use super::settings::{CaptureSettings, ItsStationSettings, mac_of_station};
 use super::{ItsStation, OFFERED};
-use crate::capture::CaptureError;
+use crate::capture_writer::{CaptureCounts, CaptureWriter};
 
-/// Datagrams that are taken from the socket before others get their turn.
-const DATAGRAMS_PER_TURN_MAX: usize = 64;
+/// Frames that are taken from the link before others get their turn.
+const FRAMES_PER_TURN_MAX: usize = 64;
 
 /// How often a station that stands still says where, and the kernel is asked what it dropped.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
@@ -34,6 +34,9 @@ pub(crate) struct Runner {
     machine: Station,
     receiver: String,
     access: AccessLayer,
+    filter: Filter,
+    /// The file that keeps the frames, where one is asked for.
+    capture: Option<CaptureWriter>,
     place: Option<Position>,
     received: Publishers,
     sent: Option<Publishers>,
@@ -50,11 +53,15 @@ pub(crate) struct Runner {
 /// One publisher a message type.
 type Publishers = BTreeMap<MessageKind, Publisher<V2xMessage>>;
 
-/// What the station counts. Frames received = delivered + beacons + dropped by reason.
+/// What the station counts. Frames received = delivered + relayed + beacons + location service + dropped by reason; those
+/// that the filter leaves unread are not among them.
 struct Counts {
+    filtered: BTreeMap<Filtered, Counter>,
     received: Counter,
     delivered: Counter,
+    relayed: Counter,
     beacons: Counter,
+    location_service: Counter,
     dropped: BTreeMap<DropReason, Counter>,
     /// Dropped before the station saw them.
     kernel_drops: Counter,
@@ -66,10 +73,18 @@ struct Counts {
 }
 
 impl Runner {
-    pub(crate) fn new(settings: &ItsStationSettings, context: &Context<ItsStation>) -> Result<Self, StartError> {
+    pub(super) fn new(
+        settings: &ItsStationSettings,
+        link: &Link,
+        context: &Context<ItsStation>,
+    ) -> Result<Self, StartError> {
+        let link_address = settings
+            .configured_address()?
+            .or_else(|| link.hardware_address())
+            .unwrap_or_else(|| mac_of_station(settings.station_id));
         let machine = Station::new(
             StationSettings {
-                link_address: settings.mac_address()?,
+                link_address,
                 station_type: settings.station_type,
                 mobile: settings.station_type != 15,
                 beacons: settings.beacons && settings.position.is_some(),
@@ -88,10 +103,9 @@ impl Runner {
         Ok(Self {
             machine,
             receiver: format!("{}/{}", context.node(), context.name()),
-            access: match settings.access {
-                Access::UdpMulticast(_) => AccessLayer::UdpMulticast,
-                Access::Replay(_) => AccessLayer::Replay,
-            },
+            access: access_layer(&settings.access),
+            filter: Filter::new(&settings.filter, &settings.access, link_address)?,
+            capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
             place: settings.position.map(|place| place.position()),
             received: publishers(&topics.rx)?,
             sent: requests.is_some().then(|| publishers(&topics.tx)).transpose()?,
@@ -105,54 +119,23 @@ impl Runner {
         })
     }
 
-    /// Runs until the station is asked to stop or the socket fails.
-    pub(crate) async fn run_on_socket(mut self, mut socket: MulticastSocket) -> Result<(), std::io::Error> {
+    /// Runs until the station is asked to stop or the link fails. The end of a capture is not the end of the station.
+    pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {
-            self.upkeep(&socket)?;
+            self.upkeep(&link)?;
             let deadline = self.sleep_until_timeout();
             tokio::select! {
-                datagram = socket.receive() => self.take_datagrams(&datagram?, &mut socket)?,
+                frame = link.receive() => self.take_frames(&frame?, &mut link)?,
                 () = deadline => self.machine.handle_timeout(clock::now()),
                 request = next_request(self.requests.as_ref()) => self.handle_request(&request),
                 () = stop.asked() => {}
             }
-            self.transmit(&socket).await;
+            self.transmit(&mut link).await;
         }
         self.drain_requests();
-        self.transmit(&socket).await;
-        self.drain_socket(&mut socket)
-    }
-
-    /// Runs until the station is asked to stop or the file fails. The end of the capture is not the end of the station.
-    pub(crate) async fn run_on_replay(mut self, mut replay: Replay) -> Result<(), CaptureError> {
-        let mut stop = self.stop.clone();
-        let mut next = replay.next(clock::mono())?;
-        while !stop.is_asked() {
-            self.say_where(clock::now());
-            let due = next.as_ref().map(|frame| frame.due);
-            tokio::select! {
-                () = sleep_until(due) => {
-                    if let Some(frame) = next.take() {
-                        self.handle_replayed(frame.captured, &frame.octets);
-                        next = replay.next(clock::mono())?;
-                    }
-                }
-                request = next_request(self.requests.as_ref()) => self.handle_request(&request),
-                () = stop.asked() => {}
-            }
-            self.refuse_transmits();
-        }
-        self.drain_requests();
-        self.refuse_transmits();
-        Ok(())
-    }
-
-    /// A capture takes no frames.
-    fn refuse_transmits(&mut self) {
-        while self.machine.poll_transmit().is_some() {
-            self.counts.send_failed.increment();
-        }
+        self.transmit(&mut link).await;
+        self.drain_link(&mut link)
     }
 
     /// What was asked for before the stop is still sent.
@@ -163,43 +146,54 @@ impl Runner {
     }
 
     /// What the kernel received before the stop is part of what was received, within a time: others may go on sending.
-    fn drain_socket(&mut self, socket: &mut MulticastSocket) -> Result<(), std::io::Error> {
+    fn drain_link(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let deadline = clock::mono().plus(DRAIN_TIME_MAX);
         while clock::mono() < deadline
-            && let Some(datagram) = socket.try_receive()?
+            && let Some(frame) = link.try_receive()?
         {
-            self.handle_datagram(&datagram);
+            self.take_frame(&frame);
         }
-        self.counts.count_kernel_drops(socket.kernel_drops()?);
+        self.counts.count_kernel_drops(link.kernel_drops()?);
         Ok(())
     }
 
-    fn take_datagrams(&mut self, first: &Datagram, socket: &mut MulticastSocket) -> Result<(), std::io::Error> {
-        self.handle_datagram(first);
-        for _ in 1..DATAGRAMS_PER_TURN_MAX {
-            match socket.try_receive()? {
-                Some(datagram) => self.handle_datagram(&datagram),
+    fn take_frames(&mut self, first: &LinkFrame, link: &mut Link) -> Result<(), LinkError> {
+        self.take_frame(first);
+        for _ in 1..FRAMES_PER_TURN_MAX {
+            match link.try_receive()? {
+                Some(frame) => self.take_frame(&frame),
                 None => break,
             }
         }
         Ok(())
     }
 
-    fn handle_datagram(&mut self, datagram: &Datagram) {
+    fn take_frame(&mut self, frame: &LinkFrame) {
+        if let Some(reason) = self.filter.refuses(&frame.octets) {
+            self.counts.filter(reason);
+            return;
+        }
         let now = clock::now();
-        let reception = datagram.received.unwrap_or(now.tai);
-        self.handle_frame(Now { tai: reception, ..now }, &datagram.octets, Meta::from_origin(reception), 0);
+        match frame.time {
+            FrameTime::Now => self.handle_received(now, now.tai, &frame.octets),
+            FrameTime::Received(reception) => self.handle_received(now, reception, &frame.octets),
+            FrameTime::Captured(captured) => self.handle_replayed(now, captured, &frame.octets),
+        }
+    }
+
+    fn handle_received(&mut self, now: Now, reception: Tai, octets: &Bytes) {
+        self.handle_frame(Now { tai: reception, ..now }, octets, Meta::from_origin(reception), 0);
     }
 
     /// A frame of a capture is decoded at its own time, which its wrapped counters refer to, and then moved to now.
-    fn handle_replayed(&mut self, captured: Tai, octets: &Bytes) {
-        let now = clock::now();
+    fn handle_replayed(&mut self, now: Now, captured: Tai, octets: &Bytes) {
         let shift_ns = now.tai.nanos().saturating_sub(captured.nanos());
         self.handle_frame(Now { tai: captured, ..now }, octets, Meta::from_origin(now.tai), shift_ns);
     }
 
     fn handle_frame(&mut self, now: Now, octets: &Bytes, meta: Meta, shift_ns: i64) {
         self.counts.received.increment();
+        self.keep(now.tai, octets);
         self.machine.handle_frame(now, octets);
         while let Some(event) = self.machine.poll_event() {
             match event {
@@ -209,6 +203,8 @@ impl Runner {
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                 }
+                Event::Relayed => self.counts.relayed.increment(),
+                Event::LocationService => self.counts.location_service.increment(),
                 Event::Beacon(_) => self.counts.beacons.increment(),
                 Event::Dropped(reason) => {
                     self.counts.drop(reason);
@@ -219,14 +215,17 @@ impl Runner {
     }
 
     /// What is due at times of its own, however busy the channel is.
-    fn upkeep(&mut self, socket: &MulticastSocket) -> Result<(), std::io::Error> {
+    fn upkeep(&mut self, link: &Link) -> Result<(), LinkError> {
         let now = clock::now();
         if now.mono < self.upkeep_due {
             return Ok(());
         }
         self.upkeep_due = now.mono.plus(UPKEEP_PERIOD);
         self.say_where(now);
-        self.counts.count_kernel_drops(socket.kernel_drops()?);
+        self.counts.count_kernel_drops(link.kernel_drops()?);
+        if let Some(capture) = &mut self.capture {
+            capture.flush();
+        }
         // A timeout that is due is not put off by traffic either.
         if self.machine.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.machine.handle_timeout(now);
@@ -279,12 +278,22 @@ impl Runner {
         }
     }
 
-    async fn transmit(&mut self, socket: &MulticastSocket) {
+    async fn transmit(&mut self, link: &mut Link) {
         while let Some(frame) = self.machine.poll_transmit() {
-            match socket.send(&frame).await {
-                Ok(()) => self.counts.sent.increment(),
+            match link.send(&frame).await {
+                Ok(()) => {
+                    self.counts.sent.increment();
+                    self.keep(clock::tai(), &frame);
+                }
                 Err(_) => self.counts.send_failed.increment(),
             }
+        }
+    }
+
+    /// Writes a frame to the capture, where there is one.
+    fn keep(&mut self, time: Tai, frame: &[u8]) {
+        if let Some(capture) = &mut self.capture {
+            capture.write(time, frame);
         }
     }
 
@@ -297,10 +306,14 @@ impl Runner {
 impl Counts {
     fn new(context: &Context<ItsStation>) -> Self {
         let dropped = |reason: DropReason| (reason, context.counter_for("dropped", reason.label()));
+        let filtered = |reason: Filtered| (reason, context.counter_for("filtered", reason.label()));
         Self {
+            filtered: Filtered::ALL.into_iter().map(filtered).collect(),
             received: context.counter("received"),
             delivered: context.counter("delivered"),
+            relayed: context.counter("relayed"),
             beacons: context.counter("beacons"),
+            location_service: context.counter("location_service"),
             dropped: DropReason::ALL.into_iter().map(dropped).collect(),
             kernel_drops: context.counter_for("missed", "kernel_queue_full"),
             kernel_drops_seen: 0,
@@ -317,11 +330,29 @@ impl Counts {
         self.kernel_drops_seen = total;
     }
 
+    fn filter(&self, reason: Filtered) {
+        if let Some(counter) = self.filtered.get(&reason) {
+            counter.increment();
+        }
+    }
+
     fn drop(&self, reason: DropReason) {
         if let Some(counter) = self.dropped.get(&reason) {
             counter.increment();
         }
     }
+}
+
+fn open_capture(settings: &CaptureSettings, context: &Context<ItsStation>) -> Result<CaptureWriter, StartError> {
+    let lost = |reason: &str| context.counter_for("capture_lost", reason);
+    let counts = CaptureCounts {
+        written: context.counter("capture_written"),
+        full: lost("file_full"),
+        behind: lost("disk_too_slow"),
+        failed: lost("write_failed"),
+    };
+    CaptureWriter::create(&settings.file, settings.max_octets, counts)
+        .map_err(|cause| StartError::io(format!("cannot write the capture {}", settings.file.display()), cause))
 }
 
 fn publish(publishers: &Publishers, kind: MessageKind, cause: &Meta, message: V2xMessage) {

@@ -1,7 +1,7 @@
 //! Settings of a station.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,6 +9,9 @@ use viaduct_its::access::{MacAddress, UDP_MULTICAST_GROUP, UDP_PORT};
 use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::Position;
+
+use super::ethernet::check_interface;
+use super::filter::Filter;
 
 /// An ETSI ITS station: GeoNetworking, BTP, cooperative awareness and collective perception messages.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -20,7 +23,8 @@ pub struct ItsStationSettings {
     #[serde(default = "default_station_type")]
     #[schemars(range(min = 0, max = 31))]
     pub station_type: u8,
-    /// Address on the link, six octets as `02:00:00:00:03:e9`. Absent: 02:00 and the station ID.
+    /// Address on the link, six octets as `02:00:00:00:03:e9`. Absent: that of the Ethernet interface; where the access
+    /// layer has none, 02:00 and the station ID.
     #[serde(default)]
     pub link_address: Option<String>,
     /// Where the station stands. A station needs it to send; one that only receives does not.
@@ -31,6 +35,12 @@ pub struct ItsStationSettings {
     pub beacons: bool,
     /// Where frames come from and go to.
     pub access: Access,
+    /// Whose frames are looked at.
+    #[serde(default)]
+    pub filter: FilterSettings,
+    /// Writes the frames that the station receives and sends to a file. Absent: no file.
+    #[serde(default)]
+    pub capture: Option<CaptureSettings>,
     /// Names of its topics.
     #[serde(default)]
     pub topics: Topics,
@@ -42,6 +52,8 @@ pub struct ItsStationSettings {
 pub enum Access {
     /// Ethernet frames in UDP datagrams to a multicast group, as Vanetza's socktap sends them.
     UdpMulticast(UdpMulticastSettings),
+    /// Ethernet frames of ethertype 0x8947 on a network interface. Needs CAP_NET_RAW.
+    Ethernet(EthernetSettings),
     /// Frames of a capture file, received again. What the station sends is dropped and counted.
     Replay(ReplaySettings),
 }
@@ -61,6 +73,44 @@ pub struct UdpMulticastSettings {
     #[serde(default = "default_receive_buffer")]
     #[schemars(range(min = 4096, max = 268_435_456))]
     pub receive_buffer_octets: usize,
+}
+
+/// A network interface as an access layer.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EthernetSettings {
+    /// The interface by its name: `eth0`, `wlan0`, `veth1`.
+    pub interface: String,
+    /// Octets that the kernel may queue for the station, 4096 to 268 435 456. It gives at most
+    /// `net.core.rmem_max`, or twice this where the process may (CAP_NET_ADMIN).
+    #[serde(default = "default_receive_buffer")]
+    #[schemars(range(min = 4096, max = 268_435_456))]
+    pub receive_buffer_octets: usize,
+    /// Whether frames to other stations alone are received too; the interface is put into promiscuous mode for that.
+    #[serde(default)]
+    pub promiscuous: bool,
+}
+
+/// Whose frames a station looks at. Others are counted (`filtered`) and left unread.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FilterSettings {
+    /// Link addresses of the only senders that are heard, as `02:00:00:00:03:e9`. Empty: every sender.
+    pub accept_from: Vec<String>,
+    /// Link addresses of senders that are not heard.
+    pub ignore_from: Vec<String>,
+}
+
+/// A file of the frames that a station receives and sends: pcap with nanoseconds, as Wireshark reads it.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaptureSettings {
+    /// The file. One that is there is written anew. A relative path starts where the program was started.
+    pub file: PathBuf,
+    /// Octets that the file may have, 1024 to 1 099 511 627 776. Frames after that are counted and not written.
+    #[serde(default = "default_capture_octets")]
+    #[schemars(range(min = 1024, max = 1_099_511_627_776_u64))]
+    pub max_octets: u64,
 }
 
 /// A capture file as an access layer.
@@ -142,6 +192,10 @@ const fn default_receive_buffer() -> usize {
     4 << 20
 }
 
+const fn default_capture_octets() -> u64 {
+    1 << 30
+}
+
 impl Default for UdpMulticastSettings {
     fn default() -> Self {
         Self { group: default_group(), interface: default_interface(), receive_buffer_octets: default_receive_buffer() }
@@ -157,39 +211,44 @@ impl ItsStationSettings {
         if let Some(place) = &self.position {
             place.check("position")?;
         }
-        self.mac_address()?;
+        let own = self.configured_address()?.unwrap_or_else(|| mac_of_station(self.station_id));
+        Filter::new(&self.filter, &self.access, own)?;
         for (key, name) in [("topics.rx", &self.topics.rx), ("topics.tx", &self.topics.tx)] {
             topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
         }
         if self.topics.send.is_some() && self.position.is_none() {
             return range("position", "a station that sends needs a position".to_owned());
         }
+        if let Some(capture) = &self.capture {
+            capture.check(&self.access)?;
+        }
         match &self.access {
             Access::UdpMulticast(udp) => udp.check("access.udp_multicast"),
+            Access::Ethernet(ethernet) => ethernet.check(),
             Access::Replay(replay) => replay.check(),
         }
     }
 
-    /// The link address, given or made from the station ID.
-    pub(super) fn mac_address(&self) -> Result<MacAddress, SettingError> {
-        match &self.link_address {
-            None => Ok(mac_of_station(self.station_id)),
-            Some(text) => parse_mac(text).ok_or_else(|| {
-                SettingError::new("link_address", format!("`{text}` is not six octets as `02:00:00:00:03:e9`"))
-            }),
-        }
+    /// The link address, where one is given.
+    pub(super) fn configured_address(&self) -> Result<Option<MacAddress>, SettingError> {
+        self.link_address.as_deref().map(|text| parse_mac("link_address", text)).transpose()
     }
 }
 
 /// A locally administered address that holds the station ID.
-pub(crate) fn mac_of_station(station_id: u32) -> MacAddress {
+#[must_use]
+pub fn mac_of_station(station_id: u32) -> MacAddress {
     let [a, b, c, d] = station_id.to_be_bytes();
     MacAddress([0x02, 0x00, a, b, c, d])
 }
 
-fn parse_mac(text: &str) -> Option<MacAddress> {
+/// The link address in the setting of that key.
+pub(super) fn parse_mac(key: &str, text: &str) -> Result<MacAddress, SettingError> {
     let octets: Option<Vec<u8>> = text.split(':').map(hex_pair).collect();
-    octets.and_then(|octets| octets.try_into().ok()).map(MacAddress)
+    let octets = octets.and_then(|octets| octets.try_into().ok());
+    octets
+        .map(MacAddress)
+        .ok_or_else(|| SettingError::new(key, format!("`{text}` is not six octets as `02:00:00:00:03:e9`")))
 }
 
 /// One octet of two hexadecimal digits; `from_str_radix` alone would take a sign.
@@ -226,12 +285,50 @@ impl UdpMulticastSettings {
             let problem = format!("{} is not a multicast address (224.0.0.0 to 239.255.255.255)", self.group.ip());
             return Err(SettingError::new(format!("{key}.group"), problem));
         }
-        if !(4096..=268_435_456).contains(&self.receive_buffer_octets) {
-            let problem = format!("{} is not within 4096 to 268435456", self.receive_buffer_octets);
-            return Err(SettingError::new(format!("{key}.receive_buffer_octets"), problem));
+        check_receive_buffer(key, self.receive_buffer_octets)
+    }
+}
+
+fn check_receive_buffer(key: &str, octets: usize) -> Result<(), SettingError> {
+    if !(4096..=268_435_456).contains(&octets) {
+        let problem = format!("{octets} is not within 4096 to 268435456");
+        return Err(SettingError::new(format!("{key}.receive_buffer_octets"), problem));
+    }
+    Ok(())
+}
+
+impl EthernetSettings {
+    /// The interface of that name with the default settings.
+    #[must_use]
+    pub fn on(interface: impl Into<String>) -> Self {
+        let receive_buffer_octets = default_receive_buffer();
+        Self { interface: interface.into(), receive_buffer_octets, promiscuous: false }
+    }
+
+    fn check(&self) -> Result<(), SettingError> {
+        check_receive_buffer("access.ethernet", self.receive_buffer_octets)?;
+        check_interface(&self.interface).map_err(|problem| SettingError::new("access.ethernet.interface", problem))
+    }
+}
+
+impl CaptureSettings {
+    fn check(&self, access: &Access) -> Result<(), SettingError> {
+        if !(1024..=1 << 40).contains(&self.max_octets) {
+            let problem = format!("{} is not within 1024 to 1099511627776", self.max_octets);
+            return Err(SettingError::new("capture.max_octets", problem));
+        }
+        let same = |replay: &ReplaySettings| is_same_file(&replay.file, &self.file);
+        if matches!(access, Access::Replay(replay) if same(replay)) {
+            let problem = format!("{} is the capture that is replayed", self.file.display());
+            return Err(SettingError::new("capture.file", problem));
         }
         Ok(())
     }
+}
+
+/// Whether both paths are one file that is there, by whatever way.
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 impl ReplaySettings {
@@ -257,13 +354,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_replayed_capture_is_not_written_over() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let replay = ReplaySettings { file: file.path().to_owned(), pace: Pace::Recorded, repeat: false };
+        let capture = |file: &Path| CaptureSettings { file: file.to_owned(), max_octets: default_capture_octets() };
+        let access = Access::Replay(replay);
+        let detour = file.path().parent().unwrap().join(".").join(file.path().file_name().unwrap());
+        assert_eq!(capture(&detour).check(&access).unwrap_err().key, "capture.file");
+        assert_eq!(capture(Path::new("other.pcap")).check(&access), Ok(()));
+    }
+
+    #[test]
     fn a_link_address_is_six_pairs() {
-        assert_eq!(parse_mac("02:00:00:00:03:e9"), Some(MacAddress([2, 0, 0, 0, 3, 0xE9])));
+        assert_eq!(parse_mac("link_address", "02:00:00:00:03:e9"), Ok(MacAddress([2, 0, 0, 0, 3, 0xE9])));
         assert_eq!(mac_of_station(1001), MacAddress([2, 0, 0, 0, 3, 0xE9]));
         for bad in
             ["", "02:00:00:00:03", "02:00:00:00:03:e9:00", "2:0:0:0:3:e9", "02-00-00-00-03-e9", "02:00:00:00:03:+9"]
         {
-            assert_eq!(parse_mac(bad), None, "{bad}");
+            assert!(parse_mac("link_address", bad).is_err(), "{bad}");
         }
     }
 }

@@ -10,6 +10,12 @@ pub struct MacAddress(pub [u8; 6]);
 impl MacAddress {
     /// Everybody.
     pub const BROADCAST: Self = Self([0xFF; 6]);
+
+    /// Whether it is an address of many: broadcast and multicast.
+    #[must_use]
+    pub const fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
 }
 
 impl std::fmt::Display for MacAddress {

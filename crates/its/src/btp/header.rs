@@ -49,6 +49,25 @@ impl BtpHeader {
         Some((header, rest))
     }
 
+    /// Appends the header.
+    pub fn write(self, out: &mut Vec<u8>) {
+        let (first, second) = match self {
+            Self::A { destination_port, source_port } => (destination_port, source_port),
+            Self::B { destination_port, destination_port_info } => (destination_port, destination_port_info),
+        };
+        out.extend_from_slice(&first.to_be_bytes());
+        out.extend_from_slice(&second.to_be_bytes());
+    }
+
+    /// How GeoNetworking announces the header.
+    #[must_use]
+    pub const fn next_header(self) -> CommonNextHeader {
+        match self {
+            Self::A { .. } => CommonNextHeader::BtpA,
+            Self::B { .. } => CommonNextHeader::BtpB,
+        }
+    }
+
     /// Port of the facility that the packet is for.
     #[must_use]
     pub const fn destination_port(self) -> u16 {
@@ -58,10 +77,30 @@ impl BtpHeader {
     }
 }
 
-/// Appends a BTP-B header without port info.
-pub fn write_btp_b(destination_port: u16, out: &mut Vec<u8>) {
-    out.extend_from_slice(&destination_port.to_be_bytes());
-    out.extend_from_slice(&[0, 0]);
+/// Which of the two headers a packet has, and what it says beside the destination port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BtpKind {
+    /// BTP-A.
+    A {
+        /// Port that an answer goes to.
+        source_port: u16,
+    },
+    /// BTP-B.
+    B {
+        /// More about a well-known port; 0 where there is nothing to say.
+        destination_port_info: u16,
+    },
+}
+
+impl BtpKind {
+    /// The header of a packet to that port.
+    #[must_use]
+    pub const fn header(self, destination_port: u16) -> BtpHeader {
+        match self {
+            Self::A { source_port } => BtpHeader::A { destination_port, source_port },
+            Self::B { destination_port_info } => BtpHeader::B { destination_port, destination_port_info },
+        }
+    }
 }
 
 #[cfg(test)]
@@ -81,9 +120,12 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let mut octets = Vec::new();
-        write_btp_b(2009, &mut octets);
-        let (header, rest) = BtpHeader::parse(CommonNextHeader::BtpB, &octets).unwrap();
-        assert_eq!((header.destination_port(), rest), (2009, &[][..]));
+        for kind in [BtpKind::A { source_port: 60_000 }, BtpKind::B { destination_port_info: 7 }] {
+            let (header, mut octets) = (kind.header(2009), Vec::new());
+            header.write(&mut octets);
+            assert_eq!(octets.len(), HEADER_OCTETS);
+            assert_eq!(BtpHeader::parse(header.next_header(), &octets), Some((header, &[][..])));
+            assert_eq!(header.destination_port(), 2009);
+        }
     }
 }

@@ -3,4 +3,4 @@
 mod header;
 pub mod ports;
 
-pub use header::{BtpHeader, HEADER_OCTETS, write_btp_b};
+pub use header::{BtpHeader, BtpKind, HEADER_OCTETS};

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use viaduct_etsi::{
     HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, cam_ts103900_v231, cpm_ts103324_v211,
-    ivim_ts103301_v221, limits::JSON_OCTETS_MAX, mapem_ts103301_v221, spatem_ts103301_v221, srem_ts103301_v221,
-    ssem_ts103301_v221,
+    denm_ts103831_v231, ivim_ts103301_v221, limits::JSON_OCTETS_MAX, mapem_ts103301_v221, spatem_ts103301_v221,
+    srem_ts103301_v221, ssem_ts103301_v221, vam_ts103300_3_v231,
 };
 
 pub use new_info::NewInfo;
@@ -67,7 +67,9 @@ impl Dialect {
 pub fn write_message(style: JsonStyle, message: &Message, out: &mut Vec<u8>) {
     match message {
         Message::Cam(held) => cam_ts103900_v231::write_json_in(style, held, out),
+        Message::Denm(held) => denm_ts103831_v231::write_json_in(style, held, out),
         Message::Cpm(held) => cpm_ts103324_v211::write_json_in(style, held, out),
+        Message::Vam(held) => vam_ts103300_3_v231::write_json_in(style, held, out),
         Message::Ivim(held) => ivim_ts103301_v221::write_json_in(style, held, out),
         Message::Mapem(held) => mapem_ts103301_v221::write_json_in(style, held, out),
         Message::Spatem(held) => spatem_ts103301_v221::write_json_in(style, held, out),
@@ -83,7 +85,9 @@ pub fn write_message(style: JsonStyle, message: &Message, out: &mut Vec<u8>) {
 pub fn read_message(kind: MessageKind, form: JsonForm, text: &[u8]) -> Result<Message, JsonError> {
     Ok(match kind {
         MessageKind::Cam => Message::Cam(Box::new(cam_ts103900_v231::from_json_in(form, text)?)),
+        MessageKind::Denm => Message::Denm(Box::new(denm_ts103831_v231::from_json_in(form, text)?)),
         MessageKind::Cpm => Message::Cpm(Box::new(cpm_ts103324_v211::from_json_in(form, text)?)),
+        MessageKind::Vam => Message::Vam(Box::new(vam_ts103300_3_v231::from_json_in(form, text)?)),
         MessageKind::Ivim => Message::Ivim(Box::new(ivim_ts103301_v221::from_json_in(form, text)?)),
         MessageKind::Mapem => Message::Mapem(Box::new(mapem_ts103301_v221::from_json_in(form, text)?)),
         MessageKind::Spatem => Message::Spatem(Box::new(spatem_ts103301_v221::from_json_in(form, text)?)),
@@ -96,7 +100,9 @@ pub fn read_message(kind: MessageKind, form: JsonForm, text: &[u8]) -> Result<Me
 const fn header_defaults(kind: MessageKind) -> HeaderDefaults {
     let body = match kind {
         MessageKind::Cam => cam_ts103900_v231::BODY,
+        MessageKind::Denm => denm_ts103831_v231::BODY,
         MessageKind::Cpm => cpm_ts103324_v211::BODY,
+        MessageKind::Vam => vam_ts103300_3_v231::BODY,
         MessageKind::Ivim => ivim_ts103301_v221::BODY,
         MessageKind::Mapem => mapem_ts103301_v221::BODY,
         MessageKind::Spatem => spatem_ts103301_v221::BODY,

@@ -3,16 +3,22 @@
 //! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and each message's `build`
 //! makes a message from them.
 
+pub mod ca_service;
 pub mod cam;
 pub mod cpm;
+pub mod den_service;
 pub mod denm;
 mod dictionary;
-mod path;
 mod infrastructure;
+pub mod ldm;
 mod minute_of_year;
+mod motion;
+mod path;
 mod scale;
+mod schedule;
 mod shape;
 pub mod vam;
+mod vehicle_state;
 
 pub use dictionary::ConfidenceEllipse;
 pub use path::{PathPoint, PredictedPoint};
@@ -24,6 +30,7 @@ use viaduct_etsi::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
 
+pub use self::vehicle_state::{STATE_AGE_MAX, VehicleState};
 use crate::{
     DropReason,
     btp::ports,
@@ -55,17 +62,8 @@ pub enum MessageKind {
 
 impl MessageKind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
-        Self::Cam,
-        Self::Denm,
-        Self::Cpm,
-        Self::Vam,
-        Self::Ivim,
-        Self::Mapem,
-        Self::Spatem,
-        Self::Srem,
-        Self::Ssem,
-    ];
+    pub const ALL: [Self; 9] =
+        [Self::Cam, Self::Denm, Self::Cpm, Self::Vam, Self::Ivim, Self::Mapem, Self::Spatem, Self::Srem, Self::Ssem];
 
     /// The name as topics and JSON have it.
     #[must_use]

@@ -24,6 +24,14 @@ impl GnAddress {
         Self([0x80 | (station_type & 0x1F) << 2, 0, a, b, c, d, e, f])
     }
 
+    /// The address that a station of this type gives itself (M = 0) with this link-layer address.
+    #[must_use]
+    pub const fn automatic(station_type: u8, mid: MacAddress) -> Self {
+        let Self([first, rest @ ..]) = Self::new(station_type, mid);
+        let [a, b, c, d, e, f, g] = rest;
+        Self([first & 0x7F, a, b, c, d, e, f, g])
+    }
+
     /// Whether the address was configured by hand (M).
     #[must_use]
     pub const fn is_manual(self) -> bool {
@@ -63,5 +71,8 @@ mod tests {
         assert!(address.is_manual());
         assert_eq!((address.station_type(), address.mid()), (15, mid));
         assert_eq!(GnAddress::new(255, mid).station_type(), 31);
+        let automatic = GnAddress::automatic(15, mid);
+        assert!(!automatic.is_manual());
+        assert_eq!((automatic.station_type(), automatic.mid()), (15, mid));
     }
 }

@@ -1,6 +1,18 @@
-//! Geographical areas, EN 302 931 V1.1.1.
+//! Geographical areas and the function that tells inside from outside, EN 302 931 V1.1.1.
+
+use std::f64::consts::PI;
 
 use viaduct_units::{Degrees, Metres, Position};
+
+use super::coordinates;
+
+/// Octets of an area in a packet: centre, distances, angle.
+#[cfg(test)]
+const OCTETS: usize = 14;
+/// Largest distance that the field carries.
+const DISTANCE_M_MAX: f64 = 65_535.0;
+/// Largest angle that the field may carry (clause 9.8.5.2).
+const ANGLE_DEG_MAX: u16 = 360;
 
 /// The area that a packet is for (EN 302 636-4-1, clause 9.8.5).
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,4 +49,230 @@ pub enum Shape {
         /// Direction of the long axis, clockwise from north.
         azimuth: Degrees,
     },
+}
+
+/// Form of an area, which the header subtype says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShapeKind {
+    /// HST 0.
+    Circle,
+    /// HST 1.
+    Rectangle,
+    /// HST 2.
+    Ellipse,
+}
+
+impl ShapeKind {
+    pub(super) const fn from_subtype(subtype: u8) -> Option<Self> {
+        match subtype {
+            0 => Some(Self::Circle),
+            1 => Some(Self::Rectangle),
+            2 => Some(Self::Ellipse),
+            _ => None,
+        }
+    }
+
+    pub(super) const fn subtype(self) -> u8 {
+        match self {
+            Self::Circle => 0,
+            Self::Rectangle => 1,
+            Self::Ellipse => 2,
+        }
+    }
+}
+
+impl Shape {
+    /// The form alone.
+    #[must_use]
+    pub const fn kind(self) -> ShapeKind {
+        match self {
+            Self::Circle { .. } => ShapeKind::Circle,
+            Self::Rectangle { .. } => ShapeKind::Rectangle,
+            Self::Ellipse { .. } => ShapeKind::Ellipse,
+        }
+    }
+
+    /// Distances a and b and the angle; a circle has the same distance in each direction.
+    const fn parts(self) -> (Metres, Metres, Degrees) {
+        match self {
+            Self::Circle { radius } => (radius, radius, Degrees(0.0)),
+            Self::Rectangle { a, b, azimuth } | Self::Ellipse { a, b, azimuth } => (a, b, azimuth),
+        }
+    }
+}
+
+impl Area {
+    /// The geometric function F (EN 302 931, clause 5): 1 at the centre, above 0 inside, 0 on the border, below 0 outside.
+    ///
+    /// Distances are along great circles, which on the scale of an area (at most some kilometres) is the local plane.
+    #[must_use]
+    pub fn function_f(&self, position: Position) -> f64 {
+        let (a, b, azimuth) = self.shape.parts();
+        let distance_m = self.centre.distance(position).value();
+        let angle = (self.centre.bearing(position) - azimuth).radians();
+        let x = square_of_part(distance_m * angle.cos(), a);
+        let y = square_of_part(distance_m * angle.sin(), b);
+        match self.shape {
+            Shape::Rectangle { .. } => (1.0 - x).min(1.0 - y),
+            Shape::Circle { .. } | Shape::Ellipse { .. } => 1.0 - x - y,
+        }
+    }
+
+    /// Whether the position lies inside or on the border.
+    #[must_use]
+    pub fn contains(&self, position: Position) -> bool {
+        self.function_f(position) >= 0.0
+    }
+
+    /// Size in square metres, as `itsGnMaxGeoAreaSize` limits it (EN 302 636-4-1, annex B.3).
+    #[must_use]
+    pub fn size_m2(&self) -> f64 {
+        let (a, b, _) = self.shape.parts();
+        let factor = if matches!(self.shape, Shape::Rectangle { .. }) { 4.0 } else { PI };
+        factor * a.value() * b.value()
+    }
+
+    /// Whether the fields of a packet can carry it: a centre on earth, distances of 0 to 65 535 m.
+    #[must_use]
+    pub fn is_expressible(&self) -> bool {
+        let (a, b, azimuth) = self.shape.parts();
+        let (latitude, longitude) = (self.centre.latitude.value(), self.centre.longitude.value());
+        let distances = [a, b].into_iter().all(|distance| (0.0..=DISTANCE_M_MAX).contains(&distance.value()));
+        distances && azimuth.value().is_finite() && latitude.abs() <= 90.0 && longitude.abs() <= 180.0
+    }
+
+    /// Reads an area of the form that the header subtype says.
+    pub(super) fn parse(kind: ShapeKind, octets: &[u8]) -> Option<(Result<Self, InvalidArea>, &[u8])> {
+        let (centre, rest) = coordinates::parse(octets)?;
+        let (&[a_high, a_low, b_high, b_low, angle_high, angle_low], rest) = rest.split_first_chunk::<6>()?;
+        let distance = |high, low| Metres(u16::from_be_bytes([high, low]).into());
+        let angle = u16::from_be_bytes([angle_high, angle_low]);
+        let (a, b, azimuth) = (distance(a_high, a_low), distance(b_high, b_low), Degrees(angle.into()));
+        let shape = match kind {
+            ShapeKind::Circle => Shape::Circle { radius: a },
+            ShapeKind::Rectangle => Shape::Rectangle { a, b, azimuth },
+            ShapeKind::Ellipse => Shape::Ellipse { a, b, azimuth },
+        };
+        let area = centre.filter(|_| angle <= ANGLE_DEG_MAX).map(|centre| Self { centre, shape });
+        Some((area.ok_or(InvalidArea), rest))
+    }
+
+    /// Appends the area. A circle has neither distance b nor an angle.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the field before")]
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let whole = |distance: Metres| (distance.value().round().clamp(0.0, DISTANCE_M_MAX) as u16).to_be_bytes();
+        let (a, b, azimuth) = self.shape.parts();
+        let b = if self.shape.kind() == ShapeKind::Circle { Metres(0.0) } else { b };
+        coordinates::write(Some(self.centre), out);
+        out.extend_from_slice(&whole(a));
+        out.extend_from_slice(&whole(b));
+        out.extend_from_slice(&(azimuth.normalised().value().round() as u16).to_be_bytes());
+    }
+}
+
+/// The fields of an area contradict themselves: a centre that is not on earth, or an angle above 360 degrees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct InvalidArea;
+
+/// The square of how much of `full` a distance is. Of nothing, everything but nothing is infinitely much.
+fn square_of_part(distance_m: f64, full: Metres) -> f64 {
+    if distance_m == 0.0 { 0.0 } else { (distance_m / full.value()).powi(2) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CENTRE: Position = Position::new(48.262_5, 11.667_5);
+
+    /// A point that far north and east of the centre.
+    fn at(north_m: f64, east_m: f64) -> Position {
+        const METRES_PER_DEGREE: f64 = 6_371_008.8 * PI / 180.0;
+        let latitude = CENTRE.latitude.value() + north_m / METRES_PER_DEGREE;
+        let metres_per_degree_east = METRES_PER_DEGREE * CENTRE.latitude.radians().cos();
+        Position::new(latitude, CENTRE.longitude.value() + east_m / metres_per_degree_east)
+    }
+
+    fn area(shape: Shape) -> Area {
+        Area { centre: CENTRE, shape }
+    }
+
+    #[test]
+    fn a_circle_ends_at_its_radius() {
+        let circle = area(Shape::Circle { radius: Metres(500.0) });
+        assert_eq!(circle.function_f(CENTRE), 1.0);
+        assert!(
+            circle.contains(at(499.0, 0.0)) && circle.contains(at(0.0, -499.0)) && circle.contains(at(353.0, 353.0))
+        );
+        assert!(!circle.contains(at(501.0, 0.0)) && !circle.contains(at(354.5, 354.5)));
+        assert!(circle.function_f(at(500.0, 0.0)).abs() < 1e-3, "the border is 0");
+    }
+
+    #[test]
+    fn a_rectangle_reaches_into_its_corners() {
+        let (a, b) = (Metres(400.0), Metres(100.0));
+        let north = area(Shape::Rectangle { a, b, azimuth: Degrees(0.0) });
+        assert!(north.contains(at(399.0, 99.0)) && north.contains(at(-399.0, -99.0)));
+        assert!(!north.contains(at(401.0, 0.0)) && !north.contains(at(0.0, 101.0)));
+        let east = area(Shape::Rectangle { a, b, azimuth: Degrees(90.0) });
+        assert!(east.contains(at(99.0, 399.0)) && !east.contains(at(399.0, 99.0)));
+    }
+
+    #[test]
+    fn an_ellipse_leaves_the_corners_out() {
+        let (a, b) = (Metres(400.0), Metres(100.0));
+        let ellipse = area(Shape::Ellipse { a, b, azimuth: Degrees(45.0) });
+        assert!(ellipse.contains(at(282.0, 282.0)) && !ellipse.contains(at(284.0, 284.0)));
+        assert!(ellipse.contains(at(70.0, -70.0)) && !ellipse.contains(at(72.0, -72.0)));
+        let upright = area(Shape::Ellipse { a, b, azimuth: Degrees(0.0) });
+        assert!(!upright.contains(at(399.0, 99.0)));
+    }
+
+    #[test]
+    fn an_area_without_extent_holds_its_centre_only() {
+        for shape in [
+            Shape::Circle { radius: Metres(0.0) },
+            Shape::Rectangle { a: Metres(0.0), b: Metres(0.0), azimuth: Degrees(30.0) },
+        ] {
+            assert!(area(shape).contains(CENTRE));
+            assert!(!area(shape).contains(at(1.0, 1.0)));
+        }
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_shapes() {
+        let (a, b, azimuth) = (Metres(200.0), Metres(100.0), Degrees(10.0));
+        assert_eq!(area(Shape::Rectangle { a, b, azimuth }).size_m2(), 80_000.0);
+        assert!((area(Shape::Ellipse { a, b, azimuth }).size_m2() - PI * 20_000.0).abs() < 1e-6);
+        assert!((area(Shape::Circle { radius: a }).size_m2() - PI * 40_000.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn each_form_round_trips() {
+        let (a, b, azimuth) = (Metres(65_535.0), Metres(1.0), Degrees(359.0));
+        for shape in [
+            Shape::Circle { radius: Metres(300.0) },
+            Shape::Rectangle { a, b, azimuth },
+            Shape::Ellipse { a, b, azimuth },
+        ] {
+            let mut octets = Vec::new();
+            area(shape).write(&mut octets);
+            assert_eq!(octets.len(), OCTETS);
+            assert_eq!(Area::parse(shape.kind(), &octets), Some((Ok(area(shape)), &[][..])));
+            assert_eq!(Area::parse(shape.kind(), &octets[..OCTETS - 1]), None);
+        }
+    }
+
+    #[test]
+    fn what_is_no_area_is_refused() {
+        let mut octets = Vec::new();
+        area(Shape::Rectangle { a: Metres(2.0), b: Metres(1.0), azimuth: Degrees(0.0) }).write(&mut octets);
+        octets[12..].copy_from_slice(&361_u16.to_be_bytes());
+        assert_eq!(Area::parse(ShapeKind::Rectangle, &octets), Some((Err(InvalidArea), &[][..])));
+        octets[0] = 0x7F;
+        octets[12] = 0;
+        assert_eq!(Area::parse(ShapeKind::Circle, &octets), Some((Err(InvalidArea), &[][..])));
+        assert!(!area(Shape::Circle { radius: Metres(65_536.0) }).is_expressible());
+        assert!(!area(Shape::Circle { radius: Metres(f64::NAN) }).is_expressible());
+    }
 }

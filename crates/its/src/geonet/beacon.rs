@@ -1,24 +1,14 @@
-//! Beacon, EN 302 636-4-1, clauses 9.8.6 and 10.3.6.
+//! Beacon, EN 302 636-4-1, clause 9.8.6.
+//!
+//! Its extended header is the source's long position vector (24 octets), and nothing follows.
 
-use super::{
-    BasicHeader, BasicNextHeader, LongPositionVector, common_header,
-    mib::{ITS_GN_DEFAULT_PACKET_LIFETIME, ITS_GN_DEFAULT_TRAFFIC_CLASS, ITS_GN_PROTOCOL_VERSION},
-};
+use viaduct_units::Tai;
 
-/// HT 1, HST 0.
-const HEADER_TYPE: u8 = 0x10;
-/// NH: nothing follows.
-const NEXT_HEADER_ANY: u8 = 0;
+use super::{CommonHeader, LongPositionVector, PacketBody};
+use crate::DropReason;
 
-/// Appends an unsecured beacon: its extended header is the source's position vector, and it has no payload.
-pub fn write_beacon(source: &LongPositionVector, mobile: bool, out: &mut Vec<u8>) {
-    let basic = BasicHeader {
-        version: ITS_GN_PROTOCOL_VERSION,
-        next_header: BasicNextHeader::CommonHeader,
-        lifetime: ITS_GN_DEFAULT_PACKET_LIFETIME,
-        remaining_hop_limit: 1,
-    };
-    basic.write(out);
-    common_header::write(NEXT_HEADER_ANY, HEADER_TYPE, ITS_GN_DEFAULT_TRAFFIC_CLASS, mobile, 0, out);
-    source.write(out);
+/// Reads what follows a beacon's common header.
+pub(super) fn parse<'a>(common: &CommonHeader, rest: &[u8], reception: Tai) -> Result<PacketBody<'a>, DropReason> {
+    let (source, _) = LongPositionVector::parse(rest, reception).ok_or(DropReason::Truncated)?;
+    if common.payload_length == 0 { Ok(PacketBody::Beacon(source)) } else { Err(DropReason::PayloadLength) }
 }

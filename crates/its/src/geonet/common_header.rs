@@ -1,6 +1,6 @@
 //! Common header, EN 302 636-4-1, clause 9.7.
 
-use super::TrafficClass;
+use super::{ShapeKind, TrafficClass};
 
 /// Octets of the header.
 pub(super) const OCTETS: usize = 8;
@@ -22,6 +22,28 @@ pub enum CommonNextHeader {
     Reserved(u8),
 }
 
+impl CommonNextHeader {
+    const fn from_code(code: u8) -> Self {
+        match code {
+            0 => Self::Any,
+            1 => Self::BtpA,
+            2 => Self::BtpB,
+            3 => Self::Ipv6,
+            other => Self::Reserved(other),
+        }
+    }
+
+    const fn code(self) -> u8 {
+        match self {
+            Self::Any => 0,
+            Self::BtpA => 1,
+            Self::BtpB => 2,
+            Self::Ipv6 => 3,
+            Self::Reserved(code) => code & 15,
+        }
+    }
+}
+
 /// Header type and subtype (clause 9.7.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderType {
@@ -29,34 +51,53 @@ pub enum HeaderType {
     Any,
     /// Beacon.
     Beacon,
-    /// Geographically scoped unicast.
+    /// Geographically scoped unicast (GUC).
     GeoUnicast,
-    /// Geographically scoped anycast.
-    GeoAnycast,
-    /// Geographically scoped broadcast.
-    GeoBroadcast,
+    /// Geographically scoped anycast (GAC).
+    GeoAnycast(ShapeKind),
+    /// Geographically scoped broadcast (GBC).
+    GeoBroadcast(ShapeKind),
     /// Topologically scoped broadcast, single hop (SHB).
     SingleHopBroadcast,
     /// Topologically scoped broadcast, multi-hop (TSB).
     MultiHopBroadcast,
-    /// Location service request or reply.
-    LocationService,
+    /// Location service request.
+    LocationRequest,
+    /// Location service reply.
+    LocationReply,
     /// A combination without a meaning in this edition: type and subtype.
     Reserved(u8, u8),
 }
 
 impl HeaderType {
     const fn from_octet(octet: u8) -> Self {
-        match (octet >> 4, octet & 15) {
-            (0, _) => Self::Any,
-            (1, _) => Self::Beacon,
-            (2, _) => Self::GeoUnicast,
-            (3, 0..=2) => Self::GeoAnycast,
-            (4, 0..=2) => Self::GeoBroadcast,
-            (5, 0) => Self::SingleHopBroadcast,
-            (5, 1) => Self::MultiHopBroadcast,
-            (6, 0 | 1) => Self::LocationService,
-            (kind, subtype) => Self::Reserved(kind, subtype),
+        let (kind, subtype) = (octet >> 4, octet & 15);
+        match (kind, ShapeKind::from_subtype(subtype), subtype) {
+            (0, ..) => Self::Any,
+            (1, ..) => Self::Beacon,
+            (2, ..) => Self::GeoUnicast,
+            (3, Some(shape), _) => Self::GeoAnycast(shape),
+            (4, Some(shape), _) => Self::GeoBroadcast(shape),
+            (5, _, 0) => Self::SingleHopBroadcast,
+            (5, _, 1) => Self::MultiHopBroadcast,
+            (6, _, 0) => Self::LocationRequest,
+            (6, _, 1) => Self::LocationReply,
+            (kind, ..) => Self::Reserved(kind, subtype),
+        }
+    }
+
+    const fn octet(self) -> u8 {
+        match self {
+            Self::Any => 0x00,
+            Self::Beacon => 0x10,
+            Self::GeoUnicast => 0x20,
+            Self::GeoAnycast(shape) => 0x30 | shape.subtype(),
+            Self::GeoBroadcast(shape) => 0x40 | shape.subtype(),
+            Self::SingleHopBroadcast => 0x50,
+            Self::MultiHopBroadcast => 0x51,
+            Self::LocationRequest => 0x60,
+            Self::LocationReply => 0x61,
+            Self::Reserved(kind, subtype) => kind << 4 | subtype & 15,
         }
     }
 }
@@ -94,15 +135,8 @@ impl CommonHeader {
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[next, kind, class, flags, length_high, length_low, maximum_hop_limit, _], rest) =
             octets.split_first_chunk::<OCTETS>()?;
-        let next_header = match next >> 4 {
-            0 => CommonNextHeader::Any,
-            1 => CommonNextHeader::BtpA,
-            2 => CommonNextHeader::BtpB,
-            3 => CommonNextHeader::Ipv6,
-            other => CommonNextHeader::Reserved(other),
-        };
         let header = Self {
-            next_header,
+            next_header: CommonNextHeader::from_code(next >> 4),
             header_type: HeaderType::from_octet(kind),
             traffic_class: TrafficClass(class),
             mobile: flags & FLAG_MOBILE != 0,
@@ -111,21 +145,22 @@ impl CommonHeader {
         };
         Some((header, rest))
     }
-}
 
-/// Appends a common header: the types that a station sends have one subtype each.
-pub(super) fn write(
-    next_header: u8,
-    header_type: u8,
-    class: TrafficClass,
-    mobile: bool,
-    payload_length: u16,
-    out: &mut Vec<u8>,
-) {
-    let [length_high, length_low] = payload_length.to_be_bytes();
-    let flags = if mobile { FLAG_MOBILE } else { 0 };
-    // Single-hop packets have a maximum hop limit of 1.
-    out.extend_from_slice(&[next_header << 4, header_type, class.0, flags, length_high, length_low, 1, 0]);
+    /// Appends the header.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let [length_high, length_low] = self.payload_length.to_be_bytes();
+        let flags = if self.mobile { FLAG_MOBILE } else { 0 };
+        out.extend_from_slice(&[
+            self.next_header.code() << 4,
+            self.header_type.octet(),
+            self.traffic_class.0,
+            flags,
+            length_high,
+            length_low,
+            self.maximum_hop_limit,
+            0,
+        ]);
+    }
 }
 
 #[cfg(test)]
@@ -134,11 +169,7 @@ mod tests {
 
     #[test]
     fn fields_are_where_the_standard_has_them() {
-        let mut octets = Vec::new();
-        write(2, 0x50, TrafficClass::DP2, true, 0x0123, &mut octets);
-        let (header, rest) = CommonHeader::parse(&octets).unwrap();
-        assert!(rest.is_empty());
-        let expected = CommonHeader {
+        let header = CommonHeader {
             next_header: CommonNextHeader::BtpB,
             header_type: HeaderType::SingleHopBroadcast,
             traffic_class: TrafficClass::DP2,
@@ -146,7 +177,10 @@ mod tests {
             payload_length: 0x0123,
             maximum_hop_limit: 1,
         };
-        assert_eq!(header, expected);
+        let mut octets = Vec::new();
+        header.write(&mut octets);
+        assert_eq!(octets, [0x20, 0x50, 2, 0x80, 0x01, 0x23, 1, 0]);
+        assert_eq!(CommonHeader::parse(&octets), Some((header, &[][..])));
         assert_eq!(CommonHeader::parse(&octets[..7]), None);
     }
 
@@ -156,15 +190,25 @@ mod tests {
             (0x00, HeaderType::Any),
             (0x10, HeaderType::Beacon),
             (0x20, HeaderType::GeoUnicast),
-            (0x32, HeaderType::GeoAnycast),
-            (0x40, HeaderType::GeoBroadcast),
+            (0x32, HeaderType::GeoAnycast(ShapeKind::Ellipse)),
+            (0x40, HeaderType::GeoBroadcast(ShapeKind::Circle)),
+            (0x41, HeaderType::GeoBroadcast(ShapeKind::Rectangle)),
             (0x50, HeaderType::SingleHopBroadcast),
             (0x51, HeaderType::MultiHopBroadcast),
-            (0x61, HeaderType::LocationService),
+            (0x60, HeaderType::LocationRequest),
+            (0x61, HeaderType::LocationReply),
             (0x43, HeaderType::Reserved(4, 3)),
             (0x70, HeaderType::Reserved(7, 0)),
         ] {
             assert_eq!(HeaderType::from_octet(octet), expected, "{octet:#x}");
+            assert_eq!(expected.octet(), octet);
+        }
+    }
+
+    #[test]
+    fn every_next_header_round_trips() {
+        for code in 0..16 {
+            assert_eq!(CommonNextHeader::from_code(code).code(), code);
         }
     }
 }

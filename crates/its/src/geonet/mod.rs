@@ -1,27 +1,43 @@
-//! GeoNetworking, EN 302 636-4-1 V1.4.1: what a station needs to exchange single-hop broadcasts.
+//! GeoNetworking, EN 302 636-4-1 V1.4.1.
 //!
-//! Read: basic header, common header, single-hop broadcast (SHB), beacon. Written: the same. The other header types
-//! (GUC, GAC, GBC, TSB, LS) and secured packets are recognised, not processed.
+//! The files here are the standard's pictures: headers, position vectors, addresses, areas, the location table. What a
+//! station does with them is in `router/`. Secured packets are recognised, not processed: [`parse`] ends at the basic header
+//! of one, which is where what it has inside will come back in.
 
 mod address;
 mod area;
 mod basic_header;
 mod beacon;
 mod common_header;
+mod coordinates;
+mod data_rate;
+mod geo_header;
+mod guc;
 mod lifetime;
+mod location_table;
+mod ls;
 pub mod mib;
 mod packet;
 mod position_vector;
+mod router;
+mod sequence_number;
 mod shb;
 mod traffic_class;
+mod tsb;
 
 pub use address::GnAddress;
-pub use area::{Area, Shape};
+pub use area::{Area, Shape, ShapeKind};
 pub use basic_header::{BasicHeader, BasicNextHeader};
-pub use beacon::write_beacon;
 pub use common_header::{CommonHeader, CommonNextHeader, HeaderType};
+pub use geo_header::GeoHeader;
+pub use guc::GucHeader;
 pub use lifetime::Lifetime;
+pub use ls::LsRequestHeader;
+pub use mib::Mib;
 pub use packet::{Packet, PacketBody, parse};
-pub use position_vector::LongPositionVector;
-pub use shb::{ShbHeader, write_shb};
+pub use position_vector::{LongPositionVector, ShortPositionVector};
+pub(crate) use router::{GnRequest, Outcome, Router};
+pub use sequence_number::SequenceNumber;
+pub use shb::ShbHeader;
 pub use traffic_class::TrafficClass;
+pub use tsb::TsbHeader;

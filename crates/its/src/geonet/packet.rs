@@ -3,12 +3,12 @@
 use viaduct_units::Tai;
 
 use super::{
-    BasicHeader, BasicNextHeader, CommonHeader, CommonNextHeader, HeaderType, LongPositionVector, ShbHeader,
-    mib::ITS_GN_PROTOCOL_VERSION,
+    BasicHeader, BasicNextHeader, CommonHeader, GeoHeader, GucHeader, HeaderType, LongPositionVector, LsRequestHeader,
+    SequenceNumber, ShapeKind, ShbHeader, TsbHeader, beacon, mib::ITS_GN_PROTOCOL_VERSION,
 };
-use crate::DropReason;
+use crate::{Destination, DropReason};
 
-/// An unsecured packet of a type that a station processes.
+/// An unsecured packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet<'a> {
     /// Version, lifetime, hops left.
@@ -17,6 +17,8 @@ pub struct Packet<'a> {
     pub common: CommonHeader,
     /// The rest, by its type.
     pub body: PacketBody<'a>,
+    /// The packet itself, from the basic header to the end of its payload: what a forwarder sends on.
+    pub octets: &'a [u8],
 }
 
 /// What follows the common header.
@@ -24,22 +26,89 @@ pub struct Packet<'a> {
 pub enum PacketBody<'a> {
     /// A beacon says where its sender is.
     Beacon(LongPositionVector),
-    /// A single-hop broadcast carries a BTP packet.
+    /// A single-hop broadcast.
     SingleHopBroadcast {
         /// Source and media-dependent data.
         header: ShbHeader,
-        /// The BTP packet, as long as the common header says.
+        /// The payload, as long as the common header says.
         payload: &'a [u8],
     },
+    /// A topologically scoped broadcast.
+    MultiHopBroadcast {
+        /// Source and number.
+        header: TsbHeader,
+        /// The payload.
+        payload: &'a [u8],
+    },
+    /// A packet for every station in an area.
+    GeoBroadcast {
+        /// Source, number and area.
+        header: GeoHeader,
+        /// The payload.
+        payload: &'a [u8],
+    },
+    /// A packet for any one station in an area.
+    GeoAnycast {
+        /// Source, number and area.
+        header: GeoHeader,
+        /// The payload.
+        payload: &'a [u8],
+    },
+    /// A packet for one station.
+    GeoUnicast {
+        /// Source, number and destination.
+        header: GucHeader,
+        /// The payload.
+        payload: &'a [u8],
+    },
+    /// The question where a station is.
+    LocationRequest(LsRequestHeader),
+    /// The answer to it.
+    LocationReply(GucHeader),
 }
 
-impl Packet<'_> {
-    /// The sender's position vector.
+impl<'a> Packet<'a> {
+    /// Position vector of who sent the packet first.
     #[must_use]
     pub const fn source(&self) -> &LongPositionVector {
         match &self.body {
             PacketBody::Beacon(source) => source,
             PacketBody::SingleHopBroadcast { header, .. } => &header.source,
+            PacketBody::MultiHopBroadcast { header, .. } => &header.source,
+            PacketBody::GeoBroadcast { header, .. } | PacketBody::GeoAnycast { header, .. } => &header.source,
+            PacketBody::GeoUnicast { header, .. } | PacketBody::LocationReply(header) => &header.source,
+            PacketBody::LocationRequest(header) => &header.source,
+        }
+    }
+
+    /// Number of the packet; single-hop packets have none.
+    #[must_use]
+    pub const fn sequence_number(&self) -> Option<SequenceNumber> {
+        match &self.body {
+            PacketBody::Beacon(_) | PacketBody::SingleHopBroadcast { .. } => None,
+            PacketBody::MultiHopBroadcast { header, .. } => Some(header.sequence_number),
+            PacketBody::GeoBroadcast { header, .. } | PacketBody::GeoAnycast { header, .. } => {
+                Some(header.sequence_number)
+            }
+            PacketBody::GeoUnicast { header, .. } | PacketBody::LocationReply(header) => Some(header.sequence_number),
+            PacketBody::LocationRequest(header) => Some(header.sequence_number),
+        }
+    }
+
+    /// The payload and who it is for; `None` where the packet carries none.
+    #[must_use]
+    pub const fn payload(&self) -> Option<(&'a [u8], Destination)> {
+        match self.body {
+            PacketBody::SingleHopBroadcast { payload, .. } => Some((payload, Destination::SingleHop)),
+            PacketBody::MultiHopBroadcast { payload, .. } => {
+                Some((payload, Destination::Hops(self.common.maximum_hop_limit)))
+            }
+            PacketBody::GeoBroadcast { header, payload } => Some((payload, Destination::Area(header.area))),
+            PacketBody::GeoAnycast { header, payload } => Some((payload, Destination::AnyIn(header.area))),
+            PacketBody::GeoUnicast { header, payload } => {
+                Some((payload, Destination::Station(header.destination.address)))
+            }
+            PacketBody::Beacon(_) | PacketBody::LocationRequest(_) | PacketBody::LocationReply(_) => None,
         }
     }
 }
@@ -54,44 +123,94 @@ pub fn parse(octets: &[u8], reception: Tai) -> Result<Packet<'_>, DropReason> {
         return Err(DropReason::GeonetVersion);
     }
     match basic.next_header {
-        BasicNextHeader::CommonHeader => {}
-        BasicNextHeader::SecuredPacket => return Err(DropReason::SecuredNotVerified),
-        BasicNextHeader::Any | BasicNextHeader::Reserved(_) => return Err(DropReason::GeonetNextHeader),
+        BasicNextHeader::CommonHeader => parse_unsecured(basic, rest, octets, reception),
+        BasicNextHeader::SecuredPacket => Err(DropReason::SecuredNotVerified),
+        BasicNextHeader::Any | BasicNextHeader::Reserved(_) => Err(DropReason::GeonetNextHeader),
     }
+}
+
+/// Reads what follows the basic header of a packet without security, or what a secured packet has inside.
+fn parse_unsecured<'a>(
+    basic: BasicHeader,
+    rest: &'a [u8],
+    octets: &'a [u8],
+    reception: Tai,
+) -> Result<Packet<'a>, DropReason> {
     let (common, rest) = CommonHeader::parse(rest).ok_or(DropReason::Truncated)?;
     if basic.remaining_hop_limit > common.maximum_hop_limit {
         return Err(DropReason::HopLimit);
     }
-    Ok(Packet { basic, common, body: body(&common, rest, reception)? })
+    let (body, behind) = body(&common, rest, reception)?;
+    let length = octets.len().saturating_sub(behind.len());
+    Ok(Packet { basic, common, body, octets: octets.get(..length).unwrap_or(octets) })
 }
 
-fn body<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Result<PacketBody<'a>, DropReason> {
+/// What follows the common header, and what is behind the packet.
+type Parsed<'a> = Result<(PacketBody<'a>, &'a [u8]), DropReason>;
+
+fn body<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
     match common.header_type {
-        HeaderType::Beacon => beacon(common, rest, reception),
+        HeaderType::Beacon => beacon::parse(common, rest, reception).map(|body| (body, &[][..])),
         HeaderType::SingleHopBroadcast => single_hop_broadcast(common, rest, reception),
-        HeaderType::GeoUnicast
-        | HeaderType::GeoAnycast
-        | HeaderType::GeoBroadcast
-        | HeaderType::MultiHopBroadcast
-        | HeaderType::LocationService => Err(DropReason::HeaderTypeUnsupported),
+        HeaderType::MultiHopBroadcast => multi_hop_broadcast(common, rest, reception),
+        HeaderType::GeoBroadcast(kind) => geo_broadcast(common, kind, rest, reception),
+        HeaderType::GeoAnycast(kind) => geo_anycast(common, kind, rest, reception),
+        HeaderType::GeoUnicast => geo_unicast(common, rest, reception),
+        HeaderType::LocationRequest => location_request(common, rest, reception),
+        HeaderType::LocationReply => location_reply(common, rest, reception),
         HeaderType::Any | HeaderType::Reserved(..) => Err(DropReason::HeaderTypeUnknown),
     }
 }
 
-fn beacon<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Result<PacketBody<'a>, DropReason> {
-    let (source, _) = LongPositionVector::parse(rest, reception).ok_or(DropReason::Truncated)?;
-    if common.payload_length == 0 { Ok(PacketBody::Beacon(source)) } else { Err(DropReason::PayloadLength) }
+fn single_hop_broadcast<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
+    let (header, rest) = ShbHeader::parse(rest, reception).ok_or(DropReason::Truncated)?;
+    let (payload, behind) = payload(common, rest)?;
+    Ok((PacketBody::SingleHopBroadcast { header, payload }, behind))
 }
 
-fn single_hop_broadcast<'a>(
-    common: &CommonHeader,
-    rest: &'a [u8],
-    reception: Tai,
-) -> Result<PacketBody<'a>, DropReason> {
-    if !matches!(common.next_header, CommonNextHeader::BtpA | CommonNextHeader::BtpB) {
-        return Err(DropReason::TransportUnsupported);
-    }
-    let (header, rest) = ShbHeader::parse(rest, reception).ok_or(DropReason::Truncated)?;
-    let payload = rest.get(..usize::from(common.payload_length)).ok_or(DropReason::PayloadLength)?;
-    Ok(PacketBody::SingleHopBroadcast { header, payload })
+fn multi_hop_broadcast<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
+    let (header, rest) = TsbHeader::parse(rest, reception).ok_or(DropReason::Truncated)?;
+    let (payload, behind) = payload(common, rest)?;
+    Ok((PacketBody::MultiHopBroadcast { header, payload }, behind))
+}
+
+fn geo_broadcast<'a>(common: &CommonHeader, kind: ShapeKind, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
+    let (header, rest) = GeoHeader::parse(kind, rest, reception)?;
+    let (payload, behind) = payload(common, rest)?;
+    Ok((PacketBody::GeoBroadcast { header, payload }, behind))
+}
+
+fn geo_anycast<'a>(common: &CommonHeader, kind: ShapeKind, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
+    let (header, rest) = GeoHeader::parse(kind, rest, reception)?;
+    let (payload, behind) = payload(common, rest)?;
+    Ok((PacketBody::GeoAnycast { header, payload }, behind))
+}
+
+fn geo_unicast<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
+    let (header, rest) = GucHeader::parse(rest, reception).ok_or(DropReason::Truncated)?;
+    let (payload, behind) = payload(common, rest)?;
+    Ok((PacketBody::GeoUnicast { header, payload }, behind))
+}
+
+fn location_request<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
+    let (header, behind) = LsRequestHeader::parse(rest, reception).ok_or(DropReason::Truncated)?;
+    without_payload(common)?;
+    Ok((PacketBody::LocationRequest(header), behind))
+}
+
+fn location_reply<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
+    let (header, behind) = GucHeader::parse(rest, reception).ok_or(DropReason::Truncated)?;
+    without_payload(common)?;
+    Ok((PacketBody::LocationReply(header), behind))
+}
+
+/// The payload, as long as the common header says, and what is behind it. What protocol it is of is no matter of who
+/// forwards it.
+fn payload<'a>(common: &CommonHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), DropReason> {
+    rest.split_at_checked(common.payload_length.into()).ok_or(DropReason::PayloadLength)
+}
+
+/// A packet of the location service that claims to carry something contradicts itself.
+const fn without_payload(common: &CommonHeader) -> Result<(), DropReason> {
+    if common.payload_length == 0 { Ok(()) } else { Err(DropReason::PayloadLength) }
 }

@@ -1,14 +1,12 @@
-//! Long position vector, EN 302 636-4-1, clause 9.5.2.
+//! Long and short position vector, EN 302 636-4-1, clauses 9.5.2 and 9.5.3.
 
 use viaduct_units::{Degrees, MetresPerSecond, Position, Tai, TimestampIts};
 
-use super::GnAddress;
+use super::{GnAddress, coordinates};
 
 /// Octets of the vector.
 #[cfg(test)]
 const OCTETS: usize = 24;
-/// Fractions of a degree that a coordinate counts (1/10 microdegree).
-const PER_DEGREE: f64 = 1e7;
 /// Fractions of a metre per second that the speed counts.
 const PER_METRE_PER_SECOND: f64 = 100.0;
 /// Fractions of a degree that the heading counts.
@@ -55,19 +53,15 @@ impl LongPositionVector {
     /// Reads the vector; `None` where there are fewer than 24 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
-        let (&address, rest) = octets.split_first_chunk::<8>()?;
-        let (&timestamp, rest) = rest.split_first_chunk::<4>()?;
-        let (&latitude, rest) = rest.split_first_chunk::<4>()?;
-        let (&longitude, rest) = rest.split_first_chunk::<4>()?;
+        let (short, rest) = ShortPositionVector::parse(octets, reception)?;
         let (&[pai_speed_high, speed_low], rest) = rest.split_first_chunk::<2>()?;
         let (&heading, rest) = rest.split_first_chunk::<2>()?;
-        let timestamp = u32::from_be_bytes(timestamp).into();
         // 15 bits with a sign: shifting left and back extends it.
         let speed = (i16::from_be_bytes([pai_speed_high, speed_low]) << 1) >> 1;
         let vector = Self {
-            address: GnAddress(address),
-            timestamp: reception.timestamp_its().widen(timestamp, TIMESTAMP_BITS).tai(),
-            position: position(i32::from_be_bytes(latitude), i32::from_be_bytes(longitude)),
+            address: short.address,
+            timestamp: short.timestamp,
+            position: short.position,
             position_accurate: pai_speed_high & 0x80 != 0,
             speed: MetresPerSecond(f64::from(speed) / PER_METRE_PER_SECOND),
             heading: heading_of(u16::from_be_bytes(heading)),
@@ -78,25 +72,67 @@ impl LongPositionVector {
     /// Appends the vector. What is not known is written as a value that is none.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the field before")]
     pub fn write(&self, out: &mut Vec<u8>) {
-        let coordinate = |degrees: Degrees| (degrees.value() * PER_DEGREE).round() as i32;
-        let (latitude, longitude) =
-            self.position.map_or((i32::MAX, i32::MAX), |at| (coordinate(at.latitude), coordinate(at.longitude)));
         let speed = (self.speed.value() * PER_METRE_PER_SECOND).round().clamp(-16_384.0, 16_383.0) as i16;
         let pai = if self.position_accurate { 0x8000 } else { 0 };
         let tenths = |degrees: Degrees| (degrees.normalised().value() * HEADING_PER_DEGREE).round() as u16 % 3600;
-        out.extend_from_slice(&self.address.0);
-        out.extend_from_slice(&TimestampIts::geonet(self.timestamp.timestamp_its()).to_be_bytes());
-        out.extend_from_slice(&latitude.to_be_bytes());
-        out.extend_from_slice(&longitude.to_be_bytes());
+        self.short().write(out);
         out.extend_from_slice(&(speed as u16 & 0x7FFF | pai).to_be_bytes());
         out.extend_from_slice(&self.heading.map_or(u16::MAX, tenths).to_be_bytes());
     }
+
+    /// The part of it that a destination is named with.
+    #[must_use]
+    pub const fn short(&self) -> ShortPositionVector {
+        ShortPositionVector { address: self.address, timestamp: self.timestamp, position: self.position }
+    }
 }
 
-fn position(latitude: i32, longitude: i32) -> Option<Position> {
-    let (latitude, longitude) = (f64::from(latitude) / PER_DEGREE, f64::from(longitude) / PER_DEGREE);
-    let on_earth = latitude.abs() <= 90.0 && longitude.abs() <= 180.0;
-    on_earth.then(|| Position::new(latitude, longitude))
+/// Position of a station at a time, without its movement.
+///
+/// ```text
+/// +---------------------------------------------------------------+
+/// |                       GN_ADDR (64 bits)                       |
+/// +---------------------------------------------------------------+
+/// |                                                               |
+/// +---------------------------------------------------------------+
+/// |                    TST (ms of TAI, lowest 32 bits)            |
+/// +---------------------------------------------------------------+
+/// |                    latitude (1/10 microdegree)                |
+/// +---------------------------------------------------------------+
+/// |                    longitude (1/10 microdegree)               |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShortPositionVector {
+    /// Address of the station.
+    pub address: GnAddress,
+    /// When it was there, widened from the 32 bits (49.7 days) by the time of reception.
+    pub timestamp: Tai,
+    /// Where it was; `None` where the coordinates are none.
+    pub position: Option<Position>,
+}
+
+impl ShortPositionVector {
+    /// Octets of the vector.
+    pub const OCTETS: usize = 20;
+
+    /// Reads the vector; `None` where there are fewer than 20 octets.
+    #[must_use]
+    pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
+        let (&address, rest) = octets.split_first_chunk::<8>()?;
+        let (&timestamp, rest) = rest.split_first_chunk::<4>()?;
+        let (position, rest) = coordinates::parse(rest)?;
+        let timestamp = u32::from_be_bytes(timestamp).into();
+        let timestamp = reception.timestamp_its().widen(timestamp, TIMESTAMP_BITS).tai();
+        Some((Self { address: GnAddress(address), timestamp, position }, rest))
+    }
+
+    /// Appends the vector.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.address.0);
+        out.extend_from_slice(&TimestampIts::geonet(self.timestamp.timestamp_its()).to_be_bytes());
+        coordinates::write(self.position, out);
+    }
 }
 
 fn heading_of(tenths: u16) -> Option<Degrees> {
@@ -149,8 +185,17 @@ mod tests {
         }
         assert_eq!(heading_of(3600), Some(Degrees(0.0)));
         assert_eq!(heading_of(3601), None);
-        assert_eq!(position(900_000_001, 0), None, "unavailable in the facilities' code");
-        assert_eq!(position(0, -1_800_000_001), None);
-        assert!(position(900_000_000, 1_800_000_000).is_some());
+    }
+
+    #[test]
+    fn the_short_vector_is_the_beginning_of_the_long_one() {
+        let (mut long, mut short) = (Vec::new(), Vec::new());
+        vector().write(&mut long);
+        vector().short().write(&mut short);
+        assert_eq!(short.len(), ShortPositionVector::OCTETS);
+        assert_eq!(short, long[..ShortPositionVector::OCTETS]);
+        let reception = vector().timestamp;
+        assert_eq!(ShortPositionVector::parse(&short, reception), Some((vector().short(), &[][..])));
+        assert_eq!(ShortPositionVector::parse(&short[..19], reception), None);
     }
 }

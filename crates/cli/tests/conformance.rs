@@ -1,0 +1,187 @@
+//! The tables in `conformance/`: each is well formed, each test that one names exists, and the gaps only become fewer.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+/// One standard.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    standard: String,
+    version: String,
+    title: String,
+    clause: Vec<Clause>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Clause {
+    id: String,
+    words: String,
+    status: Status,
+    #[serde(default)]
+    note: String,
+    #[serde(default)]
+    tests: Vec<String>,
+}
+
+#[derive(Clone, Copy, Deserialize, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Met,
+    Partly,
+    Gap,
+    NotApplicable,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every table with the name of its file, sorted by it.
+fn tables() -> Vec<(String, Table)> {
+    let files = std::fs::read_dir(root().join("conformance")).unwrap().map(|entry| entry.unwrap().path());
+    let mut tables: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .map(|path| {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let table = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (path.file_stem().unwrap().to_str().unwrap().to_owned(), table)
+        })
+        .collect();
+    tables.sort_by(|(a, _), (b, _)| a.cmp(b));
+    tables
+}
+
+/// Files in which a test of that path may stand: `its::geonet::forwarding::tests::name`, or `its::tests::station::name`
+/// for one of the files in the crate's folder of tests.
+fn candidates(path: &[&str]) -> Vec<PathBuf> {
+    let [name, modules @ ..] = path else { return Vec::new() };
+    let folder = if *name == "fuzz" { root().join("fuzz") } else { root().join("crates").join(name) };
+    if let ["tests", file, ..] = modules {
+        return vec![
+            folder.join("tests").join(file).with_extension("rs"),
+            folder.join("tests").join(file).join("main.rs"),
+        ];
+    }
+    let modules = if let [inner @ .., "tests"] = modules { inner } else { modules };
+    let module = modules.iter().fold(folder.join("src"), |path, name| path.join(name));
+    let mut files = vec![
+        module.with_extension("rs"),
+        module.join("mod.rs"),
+        module.join("tests.rs"),
+        module.join("lib.rs"),
+        module.join("main.rs"),
+    ];
+    // Tests of a module may stand in a file beside it: `mod tests;` in `geonet/router.rs` is `geonet/router/tests.rs`.
+    files.push(module.with_file_name(format!("{}_tests.rs", modules.last().unwrap_or(&"lib"))));
+    files
+}
+
+/// Whether the file has the test: a function of that name with `#[test]` or inside `proptest!`.
+fn has_test(file: &Path, name: &str) -> bool {
+    let Ok(text) = std::fs::read_to_string(file) else { return false };
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let start = format!("fn {name}(");
+    lines.iter().enumerate().any(|(at, line)| {
+        let attributes =
+            || lines[..at].iter().rev().take_while(|line| line.starts_with("#[") || line.starts_with("//"));
+        line.starts_with(&start)
+            && attributes().any(|line| line.ends_with("test]") || line.starts_with("#[tokio::test"))
+    })
+}
+
+fn exists(test: &str) -> bool {
+    let path: Vec<&str> = test.split("::").collect();
+    let Some((name, modules)) = path.split_last() else { return false };
+    candidates(modules).iter().any(|file| has_test(file, name))
+}
+
+#[test]
+fn every_table_is_well_formed() {
+    let mut faults = Vec::new();
+    for (file, table) in tables() {
+        let mut seen = BTreeSet::new();
+        for clause in &table.clause {
+            let at = format!("{file} {}", clause.id);
+            if !seen.insert(clause.id.as_str()) {
+                faults.push(format!("{at}: the clause stands twice"));
+            }
+            if clause.words.trim().is_empty() {
+                faults.push(format!("{at}: no words"));
+            }
+            if clause.status != Status::Met && clause.note.trim().is_empty() {
+                faults.push(format!("{at}: what is not met needs a note"));
+            }
+            if matches!(clause.status, Status::Met | Status::Partly) && clause.tests.is_empty() {
+                faults.push(format!("{at}: what is met needs a test"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_named_test_exists() {
+    let missing: Vec<String> = tables()
+        .iter()
+        .flat_map(|(file, table)| table.clause.iter().map(move |clause| (file, clause)))
+        .flat_map(|(file, clause)| clause.tests.iter().map(move |test| (file, &clause.id, test)))
+        .filter(|(_, _, test)| !exists(test))
+        .map(|(file, id, test)| format!("{file} {id}: {test}"))
+        .collect();
+    assert!(missing.is_empty(), "no such test:\n{}", missing.join("\n"));
+}
+
+/// `conformance/gaps.txt` lists what is a gap or met partly. A new one is a failure: it is closed, or the list is edited
+/// by hand, with a reason in the commit. One that is closed leaves the list, and cannot come back unseen.
+#[test]
+fn the_gaps_are_those_of_the_list() {
+    let found: BTreeSet<String> = tables()
+        .iter()
+        .flat_map(|(file, table)| table.clause.iter().map(move |clause| (file, clause)))
+        .filter_map(|(file, clause)| match clause.status {
+            Status::Gap => Some(format!("{file} {} gap", clause.id)),
+            Status::Partly => Some(format!("{file} {} partly", clause.id)),
+            Status::Met | Status::NotApplicable => None,
+        })
+        .collect();
+    let text = std::fs::read_to_string(root().join("conformance/gaps.txt")).unwrap();
+    let listed = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(str::to_owned);
+    let listed: BTreeSet<String> = listed.collect();
+    let new: Vec<_> = found.difference(&listed).collect();
+    let closed: Vec<_> = listed.difference(&found).collect();
+    assert!(new.is_empty(), "gaps that are not in conformance/gaps.txt: {new:#?}");
+    assert!(closed.is_empty(), "no gaps any more, take them out of conformance/gaps.txt: {closed:#?}");
+}
+
+/// The summary that people read first (`UPDATE_GOLDEN=1` rewrites it).
+#[test]
+fn the_summary_is_up_to_date() {
+    let mut text = String::from(
+        "# Conformance\n\nOne table a standard: each clause that concerns a station, in our words, with its status and the tests that show it.\nA test \
+         reads the tables: each test that they name exists, and the list of gaps (`gaps.txt`) cannot grow unseen.\n\n\
+         | standard | version | title | met | partly | gap | not applicable |\n|---|---|---|---|---|---|---|\n",
+    );
+    for (file, table) in tables() {
+        let count = |status| table.clause.iter().filter(|clause| clause.status == status).count();
+        let (met, partly) = (count(Status::Met), count(Status::Partly));
+        let (gap, not_applicable) = (count(Status::Gap), count(Status::NotApplicable));
+        let Table { standard, version, title, .. } = table;
+        writeln!(
+            text,
+            "| [{standard}]({file}.toml) | {version} | {title} | {met} | {partly} | {gap} | {not_applicable} |"
+        )
+        .unwrap();
+    }
+    let path = root().join("conformance/README.md");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(&path).unwrap_or_default(), text, "UPDATE_GOLDEN=1 rewrites it");
+}

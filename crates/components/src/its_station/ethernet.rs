@@ -1,0 +1,103 @@
+//! Raw Ethernet as an access layer: frames of ethertype 0x8947 on one interface, by a packet socket (packet(7)).
+
+use std::io;
+
+use nix::ifaddrs::InterfaceAddress;
+use nix::net::if_::InterfaceFlags;
+use nix::sys::socket::{setsockopt, sockopt};
+use socket2::{Domain, Socket, Type};
+use viaduct_its::access::{ETHERTYPE_GEONETWORKING, MacAddress};
+use viaduct_node::StartError;
+
+use super::frame_socket::{FrameSocket, Interface};
+use super::settings::EthernetSettings;
+use super::sys::{self, Membership};
+
+/// Opens a socket that receives and sends frames of GeoNetworking. Call it inside the runtime.
+///
+/// What the machine itself sends is not received: the kernel shows outgoing frames to sockets of all ethertypes only. On
+/// the loopback interface they come back as incoming ones, and the station drops its own.
+pub(super) fn open(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
+    let found = find(&settings.interface)?;
+    let name = &settings.interface;
+    if !found.up {
+        let problem = format!("network interface {name} is down; `sudo ip link set {name} up` brings it up");
+        return Err(StartError::Other(problem));
+    }
+    let failed = |what: &str| {
+        let what = format!("{what} on interface {name}");
+        move |cause: io::Error| StartError::io(what, cause)
+    };
+    // Protocol 0 receives nothing yet: before it is bound, the socket would take the frames of every interface.
+    let kind = Type::RAW.nonblocking().cloexec();
+    let socket = Socket::new(Domain::PACKET, kind, None).map_err(|cause| refused(name, cause))?;
+    socket.set_recv_buffer_size(settings.receive_buffer_octets).map_err(failed("cannot set the receive buffer"))?;
+    let stamped = setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(io::Error::from);
+    stamped.map_err(failed("cannot get time stamps"))?;
+    sys::bind_to_interface(&socket, found.interface.index, ETHERTYPE_GEONETWORKING)
+        .map_err(failed("cannot bind to ethertype 0x8947"))?;
+    let socket = FrameSocket::new(socket, None, Some(found.interface))?;
+    if settings.promiscuous {
+        socket.add_membership(Membership::Promiscuous).map_err(failed("cannot receive promiscuously"))?;
+    }
+    Ok(socket)
+}
+
+/// Frames to `address` are received too, where it is not the interface's own.
+pub(super) fn receive_for(socket: &FrameSocket, address: MacAddress) -> Result<(), StartError> {
+    if socket.hardware_address().is_none_or(|own| own == address) {
+        return Ok(());
+    }
+    let joined = socket.add_membership(Membership::Unicast(address));
+    joined.map_err(|cause| StartError::io(format!("cannot receive frames to {address}"), cause))
+}
+
+/// Says what a process without rights can do about it.
+fn refused(interface: &str, cause: io::Error) -> StartError {
+    let mut what = format!("cannot open a raw Ethernet socket on interface {interface}");
+    if cause.kind() == io::ErrorKind::PermissionDenied {
+        what += " without CAP_NET_RAW (`sudo setcap cap_net_raw+ep \"$(command -v viaduct)\"` gives it to the program, \
+                 or run it as root)";
+    }
+    StartError::io(what, cause)
+}
+
+/// An interface as the system lists it.
+struct Found {
+    interface: Interface,
+    up: bool,
+}
+
+fn find(name: &str) -> Result<Found, StartError> {
+    let all = list().map_err(|cause| StartError::io("cannot list the network interfaces", cause))?;
+    let found = all.into_iter().find(|entry| entry.interface_name == name);
+    found.as_ref().and_then(read).ok_or_else(|| StartError::Other(unknown(name)))
+}
+
+fn read(entry: &InterfaceAddress) -> Option<Found> {
+    let link = entry.address.as_ref()?.as_link_addr()?;
+    let address = link.addr().map(MacAddress).filter(|address| *address != MacAddress::default());
+    let index = u32::try_from(link.ifindex()).ok()?;
+    let interface = Interface { name: entry.interface_name.clone(), index, address };
+    Some(Found { interface, up: entry.flags.contains(InterfaceFlags::IFF_UP) })
+}
+
+/// The link-layer entries, one an interface.
+fn list() -> io::Result<Vec<InterfaceAddress>> {
+    let entries = nix::ifaddrs::getifaddrs().map_err(io::Error::from)?;
+    let is_link = |entry: &InterfaceAddress| entry.address.is_some_and(|address| address.as_link_addr().is_some());
+    Ok(entries.filter(is_link).collect())
+}
+
+/// What is wrong with the name of an interface, where there is none of that name.
+pub(super) fn check_interface(name: &str) -> Result<(), String> {
+    match nix::net::if_::if_nametoindex(name) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(unknown(name)),
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let names: Vec<String> = list().unwrap_or_default().into_iter().map(|entry| entry.interface_name).collect();
+    format!("there is no network interface `{name}`; there is {}", names.join(", "))
+}

@@ -1,0 +1,171 @@
+//! The gate keeper in virtual time.
+
+use super::*;
+use crate::limits::DCC_QUEUE_FRAMES_MAX;
+
+const LIFETIME: Duration = Duration::from_secs(1);
+
+fn at(millis: u64) -> Mono {
+    Mono(Duration::from_millis(millis))
+}
+
+fn adaptive() -> GateKeeper {
+    GateKeeper::new(DccSettings { mode: DccMode::Adaptive, ..DccSettings::default() })
+}
+
+/// A frame of that many octets that can be told from others.
+fn frame(mark: u8, octets: usize) -> Vec<u8> {
+    vec![mark; octets]
+}
+
+/// Runs the machine until `end`, with the same busy ratio each 100 ms; returns when frames were sent.
+fn run(gate: &mut GateKeeper, from: u64, end: u64, busy: f64) -> Vec<u64> {
+    let mut sent = Vec::new();
+    for millis in from..end {
+        if millis % 100 == 0 {
+            gate.set_channel_busy_ratio(at(millis), busy);
+        }
+        gate.handle_timeout(at(millis));
+        if gate.poll_transmit(at(millis)).is_some() {
+            sent.push(millis);
+        }
+    }
+    sent
+}
+
+/// On a link that is no shared channel nothing waits.
+#[test]
+fn pass_through_sends_at_once() {
+    let mut gate = GateKeeper::new(DccSettings::default());
+    for mark in 0..5 {
+        gate.push(at(0), frame(mark, 1000), DccProfile::Dp3, LIFETIME);
+    }
+    let sent: Vec<u8> = std::iter::from_fn(|| gate.poll_transmit(at(0))).map(|frame| frame[0]).collect();
+    assert_eq!(sent, [0, 1, 2, 3, 4]);
+    assert_eq!((gate.t_gen_cam_dcc(), gate.poll_timeout()), (Duration::ZERO, None));
+}
+
+/// TS 102 687, 4.2: a frame of a higher priority goes first.
+#[test]
+fn the_highest_priority_goes_first() {
+    let mut gate = GateKeeper::new(DccSettings::default());
+    for (mark, profile) in [(3, DccProfile::Dp3), (1, DccProfile::Dp1), (2, DccProfile::Dp2), (0, DccProfile::Dp0)] {
+        gate.push(at(0), frame(mark, 100), profile, LIFETIME);
+    }
+    let sent: Vec<u8> = std::iter::from_fn(|| gate.poll_transmit(at(0))).map(|frame| frame[0]).collect();
+    assert_eq!(sent, [0, 1, 2, 3]);
+}
+
+/// TS 102 687, annex B: the gate is closed for `T_on / delta` after a frame, 25 ms at least.
+#[test]
+fn the_gate_closes_after_a_frame() {
+    let mut gate = adaptive();
+    for _ in 0..2 {
+        gate.push(at(0), frame(7, 300), DccProfile::Dp2, LIFETIME);
+    }
+    assert!(gate.poll_transmit(at(0)).is_some());
+    // 504 us on air, of which delta_max (0.03) makes 16.8 ms.
+    assert_eq!(gate.poll_timeout(), Some(at(25)));
+    assert!(gate.poll_transmit(at(24)).is_none());
+    assert!(gate.poll_transmit(at(25)).is_some());
+}
+
+/// TS 102 687, annex B: the gate is closed for one second at most.
+#[test]
+fn the_gate_opens_after_a_second_at_the_latest() {
+    let mut gate = adaptive();
+    run(&mut gate, 0, 60_000, 1.0);
+    assert_eq!(gate.delta(), limeric::DELTA_MIN);
+    gate.push(at(60_000), frame(7, 2000), DccProfile::Dp2, LIFETIME);
+    gate.push(at(60_000), frame(7, 2000), DccProfile::Dp2, Duration::from_secs(9));
+    assert_eq!(run(&mut gate, 60_000, 62_000, 1.0), [60_000, 61_000]);
+    assert_eq!(gate.t_gen_cam_dcc(), T_OFF_MAX);
+}
+
+/// TS 102 687, 5.4: on a busy channel a station sends less, and more again when it is free.
+#[test]
+fn the_rate_follows_the_channel() {
+    let mut gate = adaptive();
+    let mut rate = |from: u64, busy: f64| {
+        let mut sent = 0;
+        for second in from..from + 60 {
+            (0..20).for_each(|_| gate.push(at(second * 1000), frame(7, 400), DccProfile::Dp2, LIFETIME));
+            let times = run(&mut gate, second * 1000, second * 1000 + 1000, busy);
+            sent = times.len();
+        }
+        sent
+    };
+    let (free, busy, free_again) = (rate(0, 0.1), rate(60, 0.95), rate(120, 0.1));
+    assert_eq!((free, free_again), (20, 20));
+    assert!(busy <= 2, "{busy}");
+}
+
+/// TS 102 687, annex B: a new `delta` moves the opening of a gate that is closed.
+#[test]
+fn a_step_moves_the_opening() {
+    let mut gate = adaptive();
+    gate.limeric = after_busy();
+    gate.push(at(0), frame(7, 1000), DccProfile::Dp2, LIFETIME);
+    gate.push(at(0), frame(7, 1000), DccProfile::Dp2, LIFETIME);
+    assert!(gate.poll_transmit(at(0)).is_some());
+    let before = gate.gate.unwrap().until;
+    assert_eq!(before, at(1000));
+    for millis in (0..800).step_by(100) {
+        gate.set_channel_busy_ratio(at(millis), 0.0);
+        gate.handle_timeout(at(millis));
+    }
+    assert!(gate.gate.unwrap().until < before);
+}
+
+fn after_busy() -> Limeric {
+    let mut limeric = Limeric::new();
+    for _ in 0..1000 {
+        limeric.measure(1.0);
+        limeric.step();
+    }
+    limeric
+}
+
+/// TS 102 687, 4.2: a frame whose lifetime ends while it waits is dropped, and counted.
+#[test]
+fn a_frame_that_waited_too_long_is_dropped() {
+    let mut gate = adaptive();
+    gate.push(at(0), frame(1, 100), DccProfile::Dp2, LIFETIME);
+    gate.push(at(0), frame(2, 100), DccProfile::Dp2, Duration::from_millis(10));
+    assert!(gate.poll_transmit(at(0)).is_some());
+    gate.handle_timeout(at(10));
+    assert_eq!(gate.poll_transmit(at(100)), None);
+    assert_eq!(gate.counters(), DccCounters { pushed: 2, sent: 1, expired: 1, ..DccCounters::default() });
+}
+
+/// A full queue drops its oldest frame; the newer one says more. The sum of the counters holds.
+#[test]
+fn a_full_queue_drops_its_oldest() {
+    let mut gate = adaptive();
+    let pushed = DCC_QUEUE_FRAMES_MAX + 3;
+    (0..pushed).for_each(|i| gate.push(at(0), frame(u8::try_from(i).unwrap(), 10), DccProfile::Dp3, LIFETIME));
+    gate.push(at(0), frame(0, DCC_QUEUE_OCTETS_MAX + 1), DccProfile::Dp3, LIFETIME);
+    assert_eq!(gate.poll_transmit(at(0)).map(|frame| frame[0]), Some(3));
+    let counters = gate.counters();
+    assert_eq!((counters.overflowed, counters.too_long, counters.sent), (3, 1, 1));
+    let waiting = u64::try_from(DCC_QUEUE_FRAMES_MAX - 1).unwrap();
+    assert_eq!(counters.pushed, counters.sent + counters.expired + counters.overflowed + counters.too_long + waiting);
+}
+
+/// A queue holds no more octets than its limit either.
+#[test]
+fn a_queue_is_bounded_in_octets() {
+    let mut gate = adaptive();
+    for _ in 0..DCC_QUEUE_FRAMES_MAX {
+        gate.push(at(0), frame(7, DCC_QUEUE_OCTETS_MAX / 4), DccProfile::Dp3, LIFETIME);
+    }
+    assert_eq!(gate.counters().overflowed, u64::try_from(DCC_QUEUE_FRAMES_MAX - 4).unwrap());
+}
+
+/// EN 302 636-4-1, 9.7.5: the TC ID names the profile.
+#[test]
+fn a_traffic_class_names_a_profile() {
+    let profiles: Vec<DccProfile> = [0, 1, 2, 3, 63].into_iter().map(DccProfile::of_traffic_class).collect();
+    assert_eq!(profiles[..4], DccProfile::ALL);
+    assert_eq!(profiles[4], DccProfile::Dp3);
+}

@@ -1,0 +1,125 @@
+//! When a CAM is due (EN 302 637-2 and TS 103 900, clauses 6.1.3 and 6.1.4).
+
+use std::time::Duration;
+
+use viaduct_units::Mono;
+
+use crate::facilities::motion::{Change, Motion};
+
+/// `T_GenCamMin`: no CAM comes sooner after another.
+pub const T_GEN_CAM_MIN: Duration = Duration::from_millis(100);
+/// `T_GenCamMax`: a CAM comes at the latest then.
+pub const T_GEN_CAM_MAX: Duration = Duration::from_millis(1000);
+/// Shortest time between two CAMs of a roadside unit (6.1.4).
+pub const T_GEN_CAM_RSU_MIN: Duration = Duration::from_millis(1000);
+/// `N_GenCam`: its default, which is its largest value too.
+pub const N_GEN_CAM: u8 = 3;
+
+/// Why a CAM is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// It is the first one since the service was activated.
+    First,
+    /// Condition 1: the heading has changed.
+    Heading,
+    /// Condition 1: the position has changed.
+    Position,
+    /// Condition 1: the speed has changed.
+    Speed,
+    /// Condition 2: `T_GenCam` has passed.
+    Period,
+}
+
+impl From<Change> for Trigger {
+    fn from(change: Change) -> Self {
+        match change {
+            Change::Heading => Self::Heading,
+            Change::Position => Self::Position,
+            Change::Speed => Self::Speed,
+        }
+    }
+}
+
+/// The two conditions of a vehicle, or the interval of a roadside unit.
+#[derive(Debug)]
+pub(super) struct Generation {
+    /// Interval of a roadside unit; `None` for a vehicle.
+    roadside_interval: Option<Duration>,
+    /// `N_GenCam`.
+    n_gen_cam: u8,
+    /// `T_GenCam_DCC`, within `T_GenCamMin` and `T_GenCamMax`.
+    t_gen_cam_dcc: Duration,
+    /// `T_GenCam`, the current upper limit of a vehicle.
+    t_gen_cam: Duration,
+    /// CAMs in a row that were due to condition 2.
+    in_a_row: u8,
+    /// When the last CAM was generated, and what it said.
+    last: Option<(Mono, Motion)>,
+}
+
+impl Generation {
+    pub(super) fn new(n_gen_cam: u8, roadside_interval: Option<Duration>) -> Self {
+        Self {
+            roadside_interval: roadside_interval.map(|interval| interval.max(T_GEN_CAM_RSU_MIN)),
+            n_gen_cam: n_gen_cam.clamp(1, N_GEN_CAM),
+            t_gen_cam_dcc: T_GEN_CAM_MIN,
+            t_gen_cam: T_GEN_CAM_MAX,
+            in_a_row: 0,
+            last: None,
+        }
+    }
+
+    /// Takes what the channel allows. A value outside the limits becomes the limit.
+    pub(super) fn set_t_gen_cam_dcc(&mut self, interval: Duration) {
+        self.t_gen_cam_dcc = interval.clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
+    }
+
+    /// Forgets what was sent: the next check starts anew.
+    pub(super) fn restart(&mut self) {
+        self.t_gen_cam = T_GEN_CAM_MAX;
+        self.in_a_row = 0;
+        self.last = None;
+    }
+
+    /// Why a CAM is due now, if one is.
+    pub(super) fn check(&self, now: Mono, motion: &Motion) -> Option<Trigger> {
+        let Some((sent, before)) = &self.last else {
+            return Some(Trigger::First);
+        };
+        let elapsed = now.since(*sent);
+        if elapsed < self.t_gen_cam_dcc {
+            return None;
+        }
+        if let Some(interval) = self.roadside_interval {
+            return (elapsed >= interval).then_some(Trigger::Period);
+        }
+        let period = || (elapsed >= self.t_gen_cam).then_some(Trigger::Period);
+        motion.change_since(before).map(Trigger::from).or_else(period)
+    }
+
+    /// A CAM was generated for that reason.
+    pub(super) fn generated(&mut self, now: Mono, motion: Motion, trigger: Trigger) {
+        match trigger {
+            Trigger::First => {}
+            Trigger::Period => self.count_period(),
+            Trigger::Heading | Trigger::Position | Trigger::Speed => self.follow(now),
+        }
+        self.last = Some((now, motion));
+    }
+
+    /// Condition 1: `T_GenCam` becomes the time since the last CAM.
+    fn follow(&mut self, now: Mono) {
+        if let Some((sent, _)) = self.last {
+            self.t_gen_cam = now.since(sent).clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
+        }
+        self.in_a_row = 0;
+    }
+
+    /// Condition 2: after `N_GenCam` in a row `T_GenCam` is `T_GenCamMax` again.
+    fn count_period(&mut self) {
+        self.in_a_row = self.in_a_row.saturating_add(1);
+        if self.in_a_row >= self.n_gen_cam {
+            self.t_gen_cam = T_GEN_CAM_MAX;
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! DEN service: events that applications say and hear of (EN 302 637-3 V1.3.1, TS 103 831 V2.3.1; clauses 6.1 and 8).
+//!
+//! A machine in virtual time: [`DenService::trigger`], [`DenService::update`] and [`DenService::terminate`] are the commands of
+//! applications; DENMs to send come out, again and again where repetition was asked for.
+
+mod event;
+mod originating;
+mod receiving;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::VecDeque, time::Duration};
+
+use bytes::Bytes;
+use viaduct_units::{Mono, Now, Position, Tai};
+
+pub use self::event::{
+    ActionId, DEFAULT_DESTINATION_RADIUS, DEFAULT_VALIDITY, DenmContent, DenmHead, EventReport, Termination,
+};
+use self::{
+    originating::OriginatingTable,
+    receiving::{ReceivedDenm, ReceivingTable},
+};
+use crate::{
+    Repetition,
+    geonet::{Area, Shape},
+    limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX},
+    random::Random,
+};
+
+/// Settings of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DenSettings {
+    /// Identifier of the station, which is in the action id of its events.
+    pub station_id: u32,
+    /// Whether to send on what others said and no longer say (keep-alive forwarding, 6.1.4.2; optional).
+    pub keep_alive_forwarding: bool,
+}
+
+/// Why a command was not obeyed. The application is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DenError {
+    /// The event was over before it was reported.
+    #[error("the event's validity has ended")]
+    Expired,
+    /// No event of that action id lasts, of this station or of others.
+    #[error("no event has that action id")]
+    UnknownAction,
+    /// The event has been terminated.
+    #[error("the event has been terminated")]
+    Terminated,
+    /// Too many events at once.
+    #[error("{DEN_ORIGINATED_MAX} events are being said")]
+    TableFull,
+}
+
+/// Why a received DENM goes no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DenDrop {
+    /// Its validity has ended.
+    Expired,
+    /// It is older than what is known about the event.
+    Outdated,
+    /// It repeats what is known.
+    Repeated,
+    /// It ends an event that was not known.
+    UnknownTerminated,
+    /// It says what this station said itself.
+    OwnEvent,
+    /// Too many events are known.
+    TableFull,
+}
+
+impl DenDrop {
+    /// Every reason.
+    pub const ALL: [Self; 6] =
+        [Self::Expired, Self::Outdated, Self::Repeated, Self::UnknownTerminated, Self::OwnEvent, Self::TableFull];
+
+    /// The reason as metrics and JSON have it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Expired => "denm_expired",
+            Self::Outdated => "denm_outdated",
+            Self::Repeated => "denm_repeated",
+            Self::UnknownTerminated => "denm_unknown_terminated",
+            Self::OwnEvent => "denm_own_event",
+            Self::TableFull => "denm_table_full",
+        }
+    }
+}
+
+/// What a received DENM means to applications.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DenIndication {
+    /// An event that was not known.
+    New,
+    /// An event that is known has changed.
+    Updated,
+    /// Who said the event says that it has ended.
+    Cancelled,
+    /// Somebody says that the event is not there.
+    Negated,
+}
+
+/// A received DENM that is sent on, octet for octet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForwardedDenm {
+    /// Its management container.
+    pub head: DenmHead,
+    /// The message in UPER, as it was received.
+    pub payload: Bytes,
+    /// Who should receive it.
+    pub destination: Area,
+}
+
+/// A DENM to send.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DenTransmit {
+    /// One of this station.
+    Own(Box<DenmContent>),
+    /// One of another station.
+    Forwarded(Box<ForwardedDenm>),
+}
+
+/// What the service has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DenCounters {
+    /// DENMs of this station that were handed out, repetitions included.
+    pub sent: u64,
+    /// DENMs of others that were handed out.
+    pub forwarded: u64,
+    /// DENMs that were due while nobody had taken those before them.
+    pub transmits_lost: u64,
+    /// Received DENMs that told something.
+    pub indicated: u64,
+    dropped: [u64; DenDrop::ALL.len()],
+}
+
+impl DenCounters {
+    /// Received DENMs that were dropped for that reason.
+    #[must_use]
+    pub fn dropped(&self, reason: DenDrop) -> u64 {
+        self.dropped.get(reason as usize).copied().unwrap_or(0)
+    }
+}
+
+/// The DEN service of one station.
+#[derive(Debug)]
+pub struct DenService {
+    settings: DenSettings,
+    /// Where the station is; forwarding needs it.
+    position: Option<Position>,
+    /// Number of the next event.
+    sequence_number: u16,
+    originating: OriginatingTable,
+    receiving: ReceivingTable,
+    /// At most [`DEN_TRANSMITS_MAX`].
+    transmits: VecDeque<DenTransmit>,
+    random: Random,
+    counters: DenCounters,
+}
+
+impl DenService {
+    /// A service that knows of no event. The seed decides the first sequence number, so that a restarted station does not
+    /// speak of an old event, and the random part of `T_Forwarding`.
+    #[must_use]
+    pub fn new(settings: DenSettings, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        Self {
+            settings,
+            position: None,
+            sequence_number: u16::try_from(random.next() >> 48).unwrap_or(0),
+            originating: OriginatingTable::default(),
+            receiving: ReceivingTable::new(settings.keep_alive_forwarding),
+            transmits: VecDeque::new(),
+            random,
+            counters: DenCounters::default(),
+        }
+    }
+
+    /// What the service has counted.
+    #[must_use]
+    pub const fn counters(&self) -> DenCounters {
+        self.counters
+    }
+
+    /// Tells where the station is.
+    pub const fn set_position(&mut self, position: Position) {
+        self.position = Some(position);
+    }
+
+    /// `AppDENM_trigger`: says a new event, at once and as often as the report asks (8.2.1.1).
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn trigger(&mut self, now: Now, report: EventReport) -> Result<ActionId, DenError> {
+        let action_id = self.unused_action_id();
+        self.say(now, content(action_id, now.tai, None, report))?;
+        Ok(action_id)
+    }
+
+    /// `AppDENM_update`: says that an event of this station has changed (8.2.1.2).
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn update(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
+        let before = self.originating.active(action_id)?.head.reference_time;
+        self.say(now, content(action_id, later(now.tai, before), None, report))
+    }
+
+    /// `AppDENM_termination`: says that an event has ended. One of this station is cancelled, one of another station negated
+    /// (8.2.1.3). Of the report, place, time, validity, destination and repetition count.
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn terminate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<Termination, DenError> {
+        let (termination, reference_time) = if action_id.station_id == self.settings.station_id {
+            let before = self.originating.active(action_id)?.head.reference_time;
+            (Termination::Cancellation, later(now.tai, before))
+        } else {
+            // A negation keeps the reference time of what it negates.
+            (Termination::Negation, self.receiving.active(action_id).ok_or(DenError::UnknownAction)?)
+        };
+        self.say(now, content(action_id, reference_time, Some(termination), report))?;
+        Ok(termination)
+    }
+
+    /// Takes in a DENM that was received: its management container, its octets, and the area that its packet was for (8.4.1).
+    ///
+    /// # Errors
+    /// Why it tells nothing; it is counted.
+    pub fn handle_received(
+        &mut self,
+        now: Now,
+        head: &DenmHead,
+        payload: &Bytes,
+        destination: Option<Area>,
+    ) -> Result<DenIndication, DenDrop> {
+        let indication = if head.action_id.station_id != self.settings.station_id {
+            self.receiving.receive(now, &ReceivedDenm { head, payload, destination }, &mut self.random)
+        } else if head.termination == Some(Termination::Negation) {
+            self.own_event_negated(head)
+        } else {
+            Err(DenDrop::OwnEvent)
+        };
+        match indication {
+            Ok(_) => self.counters.indicated += 1,
+            Err(reason) => self.count_drop(reason),
+        }
+        indication
+    }
+
+    /// Does what is due: repetitions, forwarding, and the end of validities.
+    pub fn handle_timeout(&mut self, now: Now) {
+        let mut due = Vec::new();
+        self.originating.handle_timeout(now, |content| due.push(DenTransmit::Own(Box::new(content.clone()))));
+        self.receiving.handle_timeout(now, self.position, &mut self.random, |denm| {
+            due.push(DenTransmit::Forwarded(Box::new(denm.clone())));
+        });
+        due.into_iter().for_each(|transmit| self.transmit(transmit));
+    }
+
+    /// The next DENM to send.
+    pub fn poll_transmit(&mut self) -> Option<DenTransmit> {
+        self.transmits.pop_front()
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Mono> {
+        [self.originating.poll_timeout(), self.receiving.poll_timeout()].into_iter().flatten().min()
+    }
+
+    fn say(&mut self, now: Now, content: DenmContent) -> Result<(), DenError> {
+        if content.head.valid_until() <= now.tai {
+            return Err(DenError::Expired);
+        }
+        let repetition = content.report.repetition;
+        self.originating.put(now, content.clone(), repetition)?;
+        self.transmit(DenTransmit::Own(Box::new(content)));
+        Ok(())
+    }
+
+    /// Others may say that an event of this station is not there; the application decides what it makes of that.
+    fn own_event_negated(&self, head: &DenmHead) -> Result<DenIndication, DenDrop> {
+        match self.originating.active(head.action_id) {
+            Ok(_) => Ok(DenIndication::Negated),
+            Err(_) => Err(DenDrop::UnknownTerminated),
+        }
+    }
+
+    /// An action id that no event of this station has (6.1.2.1); the table is far smaller than the range of the number.
+    fn unused_action_id(&mut self) -> ActionId {
+        loop {
+            let action_id = ActionId { station_id: self.settings.station_id, sequence_number: self.sequence_number };
+            self.sequence_number = self.sequence_number.wrapping_add(1);
+            if !self.originating.contains(action_id) {
+                return action_id;
+            }
+        }
+    }
+
+    fn transmit(&mut self, transmit: DenTransmit) {
+        if self.transmits.len() >= DEN_TRANSMITS_MAX {
+            self.counters.transmits_lost += 1;
+            return;
+        }
+        match &transmit {
+            DenTransmit::Own(_) => self.counters.sent += 1,
+            DenTransmit::Forwarded(_) => self.counters.forwarded += 1,
+        }
+        self.transmits.push_back(transmit);
+    }
+
+    fn count_drop(&mut self, reason: DenDrop) {
+        if let Some(count) = self.counters.dropped.get_mut(reason as usize) {
+            *count += 1;
+        }
+    }
+}
+
+fn content(
+    action_id: ActionId,
+    reference_time: Tai,
+    termination: Option<Termination>,
+    report: EventReport,
+) -> DenmContent {
+    let head = DenmHead {
+        action_id,
+        detection_time: report.detection_time,
+        reference_time,
+        termination,
+        position: Some(report.position),
+        awareness_distance: report.awareness_distance,
+        validity: report.validity,
+        transmission_interval: report.transmission_interval,
+    };
+    let radius = report.awareness_distance.unwrap_or(DEFAULT_DESTINATION_RADIUS);
+    let around = Area { centre: report.position, shape: Shape::Circle { radius } };
+    DenmContent { head, destination: report.destination.unwrap_or(around), report }
+}
+
+/// A reference time after the one before: it is counted in milliseconds, and clocks may step (6.1.2.2).
+fn later(now: Tai, before: Tai) -> Tai {
+    now.max(before.plus(Duration::from_millis(1)))
+}

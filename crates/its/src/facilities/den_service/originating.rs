@@ -1,0 +1,100 @@
+//! Originating message table: events that this station says (EN 302 637-3, 8.2; TS 103 831, 8.2).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use viaduct_units::{Mono, Now, Tai};
+
+use super::{ActionId, DenError, DenmContent};
+use crate::{Repetition, limits::DEN_ORIGINATED_MAX};
+
+/// Shortest repetition interval that is kept to; a shorter one counts as this. Ours: it bounds what one event can send.
+pub(super) const REPETITION_INTERVAL_MIN: Duration = Duration::from_millis(50);
+
+/// `T_Repetition` and `T_RepetitionDuration`.
+#[derive(Clone, Copy, Debug)]
+struct Repeating {
+    interval: Duration,
+    next: Mono,
+    /// The last repetition is not later.
+    until: Mono,
+}
+
+/// One event.
+#[derive(Debug)]
+struct Originated {
+    content: DenmContent,
+    /// `T_O_Validity`.
+    expires: Mono,
+    repeating: Option<Repeating>,
+}
+
+/// Events that this station says, at most [`DEN_ORIGINATED_MAX`].
+#[derive(Debug, Default)]
+pub(super) struct OriginatingTable {
+    events: BTreeMap<ActionId, Originated>,
+}
+
+impl OriginatingTable {
+    pub(super) fn contains(&self, action_id: ActionId) -> bool {
+        self.events.contains_key(&action_id)
+    }
+
+    /// What was said last about the event, if it lasts.
+    pub(super) fn active(&self, action_id: ActionId) -> Result<&DenmContent, DenError> {
+        let event = self.events.get(&action_id).ok_or(DenError::UnknownAction)?;
+        if event.content.head.termination.is_some() {
+            return Err(DenError::Terminated);
+        }
+        Ok(&event.content)
+    }
+
+    /// Puts an event in, or its newer state.
+    pub(super) fn put(
+        &mut self,
+        now: Now,
+        content: DenmContent,
+        repetition: Option<Repetition>,
+    ) -> Result<(), DenError> {
+        let action_id = content.head.action_id;
+        if self.events.len() >= DEN_ORIGINATED_MAX && !self.contains(action_id) {
+            return Err(DenError::TableFull);
+        }
+        let expires = mono_of(now, content.head.valid_until());
+        let repeating = repetition.map(|repetition| repeating(now.mono, repetition, expires));
+        self.events.insert(action_id, Originated { content, expires, repeating });
+        Ok(())
+    }
+
+    /// Ends what is no longer valid, and hands each DENM that is to be repeated now to `repeat`.
+    pub(super) fn handle_timeout(&mut self, now: Now, mut repeat: impl FnMut(&DenmContent)) {
+        self.events.retain(|_, event| event.expires > now.mono);
+        for event in self.events.values_mut() {
+            let Some(repeating) = event.repeating.as_mut().filter(|repeating| repeating.next <= now.mono) else {
+                continue;
+            };
+            let next = repeating.next.plus(repeating.interval);
+            repeating.next = if next > now.mono { next } else { now.mono.plus(repeating.interval) };
+            repeat(&event.content);
+            if repeating.next > repeating.until {
+                event.repeating = None;
+            }
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Mono> {
+        let due =
+            |event: &Originated| event.repeating.map_or(event.expires, |repeating| repeating.next.min(event.expires));
+        self.events.values().map(due).min()
+    }
+}
+
+/// Neither the interval nor the duration goes beyond the validity (8.2.1.5).
+fn repeating(now: Mono, repetition: Repetition, expires: Mono) -> Repeating {
+    let interval = repetition.interval.max(REPETITION_INTERVAL_MIN);
+    Repeating { interval, next: now.plus(interval), until: now.plus(repetition.duration).min(expires) }
+}
+
+/// The reading of the monotonic clock at a moment that lies ahead; now, where it has passed.
+pub(super) fn mono_of(now: Now, moment: Tai) -> Mono {
+    now.mono.plus(moment.since(now.tai))
+}

@@ -1,0 +1,417 @@
+//! The service in virtual time, one rule a test.
+
+use viaduct_units::{Metres, TimestampIts};
+
+use super::*;
+use crate::limits::DEN_RECEIVED_MAX;
+
+const OWN: u32 = 7;
+const OTHER: u32 = 8;
+
+fn start() -> Now {
+    Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() }
+}
+
+fn after(millis: u64) -> Now {
+    start().plus(Duration::from_millis(millis))
+}
+
+fn place() -> Position {
+    Position::new(45.0, 7.6)
+}
+
+fn service(keep_alive_forwarding: bool) -> DenService {
+    let mut service = DenService::new(DenSettings { station_id: OWN, keep_alive_forwarding }, 1);
+    service.set_position(place());
+    service
+}
+
+/// A stationary vehicle, detected at that time.
+fn report(millis: u64) -> EventReport {
+    EventReport::new(94, after(millis).tai, place())
+}
+
+fn repeated(interval: u64, duration: u64) -> Option<Repetition> {
+    Some(Repetition { interval: Duration::from_millis(interval), duration: Duration::from_millis(duration) })
+}
+
+fn taken(service: &mut DenService) -> Vec<DenmHead> {
+    std::iter::from_fn(|| service.poll_transmit())
+        .map(|transmit| match transmit {
+            DenTransmit::Own(content) => content.head,
+            DenTransmit::Forwarded(denm) => denm.head,
+        })
+        .collect()
+}
+
+/// Runs the machine from deadline to deadline; returns when DENMs were sent, in milliseconds since the start.
+fn run(service: &mut DenService, end: u64) -> Vec<u64> {
+    let mut sent = vec![0; taken(service).len()];
+    while let Some(due) = service.poll_timeout().filter(|due| *due <= after(end).mono) {
+        let now = start().plus(due.since(start().mono));
+        service.handle_timeout(now);
+        let millis = u64::try_from(due.since(start().mono).as_millis()).unwrap();
+        sent.extend(taken(service).iter().map(|_| millis));
+    }
+    sent
+}
+
+/// What another station says about its event.
+fn head(reference: u64) -> DenmHead {
+    DenmHead {
+        action_id: ActionId { station_id: OTHER, sequence_number: 3 },
+        detection_time: after(0).tai,
+        reference_time: after(reference).tai,
+        termination: None,
+        position: Some(place()),
+        awareness_distance: Some(Metres(500.0)),
+        validity: Duration::from_secs(60),
+        transmission_interval: Some(Duration::from_millis(1000)),
+    }
+}
+
+fn ended(reference: u64, termination: Termination) -> DenmHead {
+    DenmHead { termination: Some(termination), ..head(reference) }
+}
+
+fn receive(service: &mut DenService, millis: u64, head: &DenmHead) -> Result<DenIndication, DenDrop> {
+    service.handle_received(after(millis), head, &Bytes::from_static(b"denm"), None)
+}
+
+/// EN 302 637-3, 6.1.2.1: a new event has an action id that no other event of the station has, and is said at once.
+#[test]
+fn a_trigger_says_a_new_event_at_once() {
+    let mut service = service(false);
+    let first = service.trigger(after(0), report(0)).unwrap();
+    let second = service.trigger(after(5), report(5)).unwrap();
+    assert_ne!(first, second);
+    let heads = taken(&mut service);
+    assert_eq!(heads.iter().map(|head| head.action_id).collect::<Vec<_>>(), [first, second]);
+    assert_eq!((heads[1].reference_time, heads[1].termination), (after(5).tai, None));
+}
+
+/// EN 302 637-3, 6.1.2.1: a number that is in use is skipped when the numbers begin anew.
+#[test]
+fn an_action_id_in_use_is_skipped() {
+    let mut service = service(false);
+    let first = service.trigger(after(0), report(0)).unwrap();
+    service.sequence_number = first.sequence_number;
+    let second = service.trigger(after(0), report(0)).unwrap();
+    assert_eq!(second.sequence_number, first.sequence_number.wrapping_add(1));
+}
+
+/// EN 302 637-3, 6.1.2.2: an update keeps the action id and has a later reference time, even if the clock stepped back.
+#[test]
+fn an_update_has_a_later_reference_time() {
+    let mut service = service(false);
+    let action_id = service.trigger(after(0), report(0)).unwrap();
+    service.update(after(500), action_id, report(400)).unwrap();
+    let stepped_back = Now { tai: after(200).tai, ..after(600) };
+    service.update(stepped_back, action_id, report(100)).unwrap();
+    let heads = taken(&mut service);
+    assert!(heads.iter().all(|head| head.action_id == action_id));
+    let times: Vec<Tai> = heads.iter().map(|head| head.reference_time).collect();
+    assert_eq!(times, [after(0).tai, after(500).tai, after(501).tai]);
+}
+
+/// EN 302 637-3, 8.2.1.5: without interval and duration an event is said once.
+#[test]
+fn without_repetition_an_event_is_said_once() {
+    let mut service = service(false);
+    service.trigger(after(0), report(0)).unwrap();
+    assert_eq!(run(&mut service, 700_000), [0]);
+}
+
+/// EN 302 637-3, 6.1.2.3: `T_Repetition` and `T_RepetitionDuration`.
+#[test]
+fn an_event_is_repeated_for_the_asked_duration() {
+    let mut service = service(false);
+    service.trigger(after(0), EventReport { repetition: repeated(400, 1300), ..report(0) }).unwrap();
+    assert_eq!(run(&mut service, 10_000), [0, 400, 800, 1200]);
+}
+
+/// EN 302 637-3, 6.1.2.3: a repetition is the same message.
+#[test]
+fn a_repetition_says_the_same() {
+    let mut service = service(false);
+    service.trigger(after(0), EventReport { repetition: repeated(400, 1000), ..report(0) }).unwrap();
+    let first = service.poll_transmit();
+    service.handle_timeout(after(400));
+    assert_eq!(service.poll_transmit(), first);
+}
+
+/// EN 302 637-3, 8.2.1.5: no repetition goes beyond the validity (`T_O_Validity`).
+#[test]
+fn repetition_ends_with_the_validity() {
+    let mut service = service(false);
+    let validity = Duration::from_millis(1000);
+    service.trigger(after(0), EventReport { validity, repetition: repeated(300, 60_000), ..report(0) }).unwrap();
+    assert_eq!(run(&mut service, 60_000), [0, 300, 600, 900]);
+    assert_eq!(service.poll_timeout(), None, "and the event is forgotten");
+}
+
+/// EN 302 637-3, 6.1.2.2: an update takes the place of what was repeated.
+#[test]
+fn an_update_is_repeated_instead() {
+    let mut service = service(false);
+    let action_id = service.trigger(after(0), EventReport { repetition: repeated(400, 5000), ..report(0) }).unwrap();
+    service.update(after(100), action_id, EventReport { cause: 91, ..report(100) }).unwrap();
+    assert_eq!(run(&mut service, 10_000), [0, 0], "the update was not to be repeated");
+}
+
+/// EN 302 637-3, 8.2.1.5 (`defaultValidity`): an event about which nothing else is said is valid for 600 s.
+#[test]
+fn an_event_ends_after_600_seconds() {
+    let mut service = service(false);
+    let action_id = service.trigger(after(0), report(0)).unwrap();
+    assert_eq!(service.poll_timeout(), Some(after(600_000).mono));
+    service.handle_timeout(after(600_000));
+    assert_eq!(service.update(after(600_000), action_id, report(600_000)), Err(DenError::UnknownAction));
+}
+
+/// EN 302 637-3, 8.2.1.1: an event that is over is not said.
+#[test]
+fn an_event_that_is_over_is_refused() {
+    let mut service = service(false);
+    assert_eq!(service.trigger(after(600_000), report(0)), Err(DenError::Expired));
+    assert_eq!(service.poll_transmit(), None);
+}
+
+/// EN 302 637-3, 6.1.2.4: the station that said an event cancels it, with a later reference time, and says no more of it.
+#[test]
+fn the_originator_cancels_its_event() {
+    let mut service = service(false);
+    let action_id = service.trigger(after(0), EventReport { repetition: repeated(400, 60_000), ..report(0) }).unwrap();
+    assert_eq!(service.terminate(after(700), action_id, report(700)), Ok(Termination::Cancellation));
+    let heads = taken(&mut service);
+    assert_eq!(heads[1].termination, Some(Termination::Cancellation));
+    assert!(heads[1].reference_time > heads[0].reference_time);
+    assert_eq!(run(&mut service, 10_000), [0_u64; 0]);
+    assert_eq!(service.update(after(800), action_id, report(800)), Err(DenError::Terminated));
+    assert_eq!(service.terminate(after(800), action_id, report(800)), Err(DenError::Terminated));
+}
+
+/// EN 302 637-3, 6.1.2.4: the end of an event may be repeated too.
+#[test]
+fn a_termination_can_be_repeated() {
+    let mut service = service(false);
+    let action_id = service.trigger(after(0), report(0)).unwrap();
+    service.terminate(after(0), action_id, EventReport { repetition: repeated(500, 1000), ..report(0) }).unwrap();
+    assert_eq!(run(&mut service, 10_000), [0, 0, 500, 1000]);
+}
+
+/// EN 302 637-3, 6.1.2.4: a station negates an event that it received; the reference time is that of what it negates.
+#[test]
+fn a_receiver_negates_an_event() {
+    let mut service = service(false);
+    receive(&mut service, 10, &head(5)).unwrap();
+    let action_id = head(5).action_id;
+    assert_eq!(service.terminate(after(100), action_id, report(100)), Ok(Termination::Negation));
+    let negation = taken(&mut service)[0];
+    assert_eq!((negation.action_id, negation.reference_time), (action_id, after(5).tai));
+    assert_eq!(negation.termination, Some(Termination::Negation));
+}
+
+/// EN 302 637-3, 8.2.1.3: what is not known cannot be ended or updated.
+#[test]
+fn an_unknown_event_cannot_be_ended() {
+    let mut service = service(false);
+    let unknown = |station_id| ActionId { station_id, sequence_number: 9 };
+    for station_id in [OWN, OTHER] {
+        assert_eq!(service.terminate(after(0), unknown(station_id), report(0)), Err(DenError::UnknownAction));
+    }
+    assert_eq!(service.update(after(0), unknown(OWN), report(0)), Err(DenError::UnknownAction));
+}
+
+/// EN 302 637-3, 6.1.3: the destination covers the area of awareness, unless the application names another.
+#[test]
+fn the_destination_is_around_the_event() {
+    let mut service = service(false);
+    let near = EventReport { awareness_distance: Some(Metres(200.0)), ..report(0) };
+    let elsewhere = Area { centre: Position::new(46.0, 8.0), shape: Shape::Circle { radius: Metres(50.0) } };
+    for report in [near.clone(), report(0), EventReport { destination: Some(elsewhere), ..near }] {
+        service.trigger(after(0), report).unwrap();
+    }
+    let destinations: Vec<Area> = std::iter::from_fn(|| service.poll_transmit())
+        .map(|transmit| match transmit {
+            DenTransmit::Own(content) => content.destination,
+            DenTransmit::Forwarded(denm) => denm.destination,
+        })
+        .collect();
+    let around = |radius| Area { centre: place(), shape: Shape::Circle { radius } };
+    assert_eq!(destinations, [around(Metres(200.0)), around(DEFAULT_DESTINATION_RADIUS), elsewhere]);
+}
+
+/// EN 302 637-3, 8.4.1: a new event, then an update of it.
+#[test]
+fn a_received_event_is_new_then_updated() {
+    let mut service = service(false);
+    assert_eq!(receive(&mut service, 10, &head(0)), Ok(DenIndication::New));
+    assert_eq!(receive(&mut service, 500, &head(400)), Ok(DenIndication::Updated));
+    assert_eq!(service.counters().indicated, 2);
+}
+
+/// EN 302 637-3, 8.4.1: what repeats the known or is older tells nothing.
+#[test]
+fn a_repeated_or_outdated_denm_is_dropped() {
+    let mut service = service(false);
+    receive(&mut service, 500, &head(400)).unwrap();
+    assert_eq!(receive(&mut service, 600, &head(400)), Err(DenDrop::Repeated));
+    assert_eq!(receive(&mut service, 700, &head(399)), Err(DenDrop::Outdated));
+    let counters = service.counters();
+    assert_eq!((counters.dropped(DenDrop::Repeated), counters.dropped(DenDrop::Outdated)), (1, 1));
+}
+
+/// EN 302 637-3, 8.4.1: what is no longer valid is dropped, and forgotten (`T_R_Validity`).
+#[test]
+fn a_received_event_ends_with_its_validity() {
+    let mut service = service(false);
+    receive(&mut service, 0, &head(0)).unwrap();
+    assert_eq!(service.poll_timeout(), Some(after(60_000).mono));
+    service.handle_timeout(after(60_000));
+    assert_eq!(service.poll_timeout(), None);
+    assert_eq!(receive(&mut service, 60_000, &head(0)), Err(DenDrop::Expired));
+}
+
+/// EN 302 637-3, 8.4.1: a cancellation ends the event, and only once.
+#[test]
+fn a_received_cancellation_ends_the_event() {
+    let mut service = service(false);
+    receive(&mut service, 0, &head(0)).unwrap();
+    assert_eq!(receive(&mut service, 100, &ended(90, Termination::Cancellation)), Ok(DenIndication::Cancelled));
+    assert_eq!(receive(&mut service, 200, &ended(90, Termination::Cancellation)), Err(DenDrop::Repeated));
+    assert_eq!(receive(&mut service, 300, &head(0)), Err(DenDrop::Outdated), "a late repetition does not revive it");
+    let negate = service.terminate(after(400), head(0).action_id, report(400));
+    assert_eq!(negate, Err(DenError::UnknownAction), "it has ended");
+}
+
+/// EN 302 637-3, 8.4.1: a negation has the reference time of what it negates.
+#[test]
+fn a_received_negation_ends_the_event() {
+    let mut service = service(false);
+    receive(&mut service, 0, &head(0)).unwrap();
+    assert_eq!(receive(&mut service, 100, &ended(0, Termination::Negation)), Ok(DenIndication::Negated));
+    assert_eq!(receive(&mut service, 200, &ended(0, Termination::Negation)), Err(DenDrop::Repeated));
+}
+
+/// EN 302 637-3, 8.4.1: the end of an event that was not known tells nothing.
+#[test]
+fn the_end_of_an_unknown_event_is_dropped() {
+    let mut service = service(false);
+    for termination in [Termination::Cancellation, Termination::Negation] {
+        assert_eq!(receive(&mut service, 0, &ended(0, termination)), Err(DenDrop::UnknownTerminated));
+    }
+}
+
+/// What this station said comes back from a forwarder; that somebody negates it is told.
+#[test]
+fn an_own_event_that_comes_back_is_dropped_but_for_a_negation() {
+    let mut service = service(true);
+    let action_id = service.trigger(after(0), report(0)).unwrap();
+    let own = DenmHead { action_id, ..head(0) };
+    assert_eq!(receive(&mut service, 10, &own), Err(DenDrop::OwnEvent));
+    let negated = DenmHead { termination: Some(Termination::Negation), ..own };
+    assert_eq!(receive(&mut service, 20, &negated), Ok(DenIndication::Negated));
+}
+
+/// EN 302 637-3, 8.3.2.5: an event that fell silent is sent on after twice its interval and up to 150 ms, again and again.
+#[test]
+fn a_silent_event_is_forwarded() {
+    let mut service = service(true);
+    receive(&mut service, 0, &head(0)).unwrap();
+    let times = run(&mut service, 5_000);
+    assert_eq!(times.len(), 2);
+    assert!((2000..=2150).contains(&times[0]), "{times:?}");
+    assert!((2000..=2150).contains(&(times[1] - times[0])), "{times:?}");
+    assert_eq!(service.counters().forwarded, 2);
+}
+
+/// EN 302 637-3, 8.3.2: hearing the event again starts `T_Forwarding` anew.
+#[test]
+fn an_event_that_is_heard_is_not_forwarded() {
+    let mut service = service(true);
+    receive(&mut service, 0, &head(0)).unwrap();
+    for second in 1..10 {
+        assert_eq!(run(&mut service, second * 1000), [0_u64; 0]);
+        assert_eq!(receive(&mut service, second * 1000, &head(0)), Err(DenDrop::Repeated));
+    }
+}
+
+/// EN 302 637-3, 6.1.4.2: the octets go on as they came, to the area that their packet was for.
+#[test]
+fn the_received_octets_are_forwarded() {
+    let mut service = service(true);
+    let destination = Area { centre: place(), shape: Shape::Circle { radius: Metres(77.0) } };
+    let payload = Bytes::from_static(b"denm");
+    service.handle_received(after(0), &head(0), &payload, Some(destination)).unwrap();
+    service.handle_timeout(after(2150));
+    let expected = ForwardedDenm { head: head(0), payload, destination };
+    assert_eq!(service.poll_transmit(), Some(DenTransmit::Forwarded(Box::new(expected))));
+}
+
+/// EN 302 637-3, 6.1.4.2: outside the area, after the end of the event, without an interval, or where it is switched off,
+/// nothing is forwarded.
+#[test]
+fn forwarding_has_its_conditions() {
+    let mut away = service(true);
+    away.set_position(place().displaced(Metres(501.0), Metres(0.0)));
+    let mut ended_service = service(true);
+    let mut once = service(true);
+    let mut off = service(false);
+    for service in [&mut away, &mut ended_service, &mut off] {
+        receive(service, 0, &head(0)).unwrap();
+    }
+    receive(&mut once, 0, &DenmHead { transmission_interval: None, ..head(0) }).unwrap();
+    receive(&mut ended_service, 100, &ended(50, Termination::Cancellation)).unwrap();
+    for service in [&mut away, &mut ended_service, &mut once, &mut off] {
+        assert_eq!(run(service, 59_000), [0_u64; 0]);
+    }
+}
+
+/// EN 302 637-3, 8.3.2.5: `T_F_Validity` ends the forwarding.
+#[test]
+fn forwarding_ends_with_the_validity() {
+    let mut service = service(true);
+    receive(&mut service, 0, &head(0)).unwrap();
+    let times = run(&mut service, 200_000);
+    assert!(times.iter().all(|millis| *millis < 60_000) && times.len() > 26, "{times:?}");
+    assert_eq!(service.poll_timeout(), None);
+}
+
+/// Each table is bounded, and what does not fit is refused or counted.
+#[test]
+fn the_tables_are_bounded() {
+    let mut service = service(false);
+    for _ in 0..DEN_ORIGINATED_MAX {
+        service.trigger(after(0), report(0)).unwrap();
+    }
+    assert_eq!(service.trigger(after(0), report(0)), Err(DenError::TableFull));
+    for number in 0..u16::try_from(DEN_RECEIVED_MAX).unwrap() {
+        let action_id = ActionId { station_id: OTHER, sequence_number: number };
+        receive(&mut service, 0, &DenmHead { action_id, ..head(0) }).unwrap();
+    }
+    let one_more = ActionId { station_id: OTHER + 1, sequence_number: 0 };
+    assert_eq!(receive(&mut service, 0, &DenmHead { action_id: one_more, ..head(0) }), Err(DenDrop::TableFull));
+}
+
+/// What nobody takes is bounded and counted.
+#[test]
+fn denms_that_nobody_takes_are_counted() {
+    let mut service = service(false);
+    for _ in 0..DEN_ORIGINATED_MAX {
+        service.trigger(after(0), EventReport { repetition: repeated(100, 60_000), ..report(0) }).unwrap();
+    }
+    (1..5).for_each(|i| service.handle_timeout(after(i * 100)));
+    let counters = service.counters();
+    let due = u64::try_from(DEN_ORIGINATED_MAX * 5).unwrap();
+    assert_eq!(counters.sent + counters.transmits_lost, due);
+    assert_eq!(taken(&mut service).len(), DEN_TRANSMITS_MAX);
+}
+
+#[test]
+fn labels_are_distinct() {
+    let mut labels: Vec<&str> = DenDrop::ALL.iter().map(|reason| reason.label()).collect();
+    labels.sort_unstable();
+    labels.dedup();
+    assert_eq!(labels.len(), DenDrop::ALL.len());
+}

@@ -1,0 +1,225 @@
+//! Local dynamic map: what is known about the surroundings, for as long as it is true (EN 302 895 V1.1.1, TR 102 863).
+//!
+//! Messages and the objects that they describe are kept under who said them and about what; a newer one takes the place of an
+//! older one. Everything ends: by its validity, by leaving the area of maintenance, or by making room. Each change is an event.
+//!
+//! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.3), which a node's config
+//! decides; several maps.
+
+mod object;
+mod query;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use viaduct_units::{Mono, Now};
+
+pub use self::{
+    object::{LdmKey, LdmObject, LdmSubject},
+    query::Query,
+};
+use crate::{
+    geonet::Area,
+    limits::{LDM_EVENTS_MAX, LDM_OBJECTS_MAX},
+};
+
+/// How the map changed: a consumer that is told all of them has the map's content.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LdmEvent {
+    /// Something new is known.
+    Added(LdmObject),
+    /// Something known has been said anew.
+    Updated(LdmObject),
+    /// Something is no longer known.
+    Removed(LdmKey, LdmRemoval),
+}
+
+/// Why something is no longer known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LdmRemoval {
+    /// Its validity has ended.
+    Expired,
+    /// It made room: of all it would have ended first.
+    Evicted,
+    /// Its source has withdrawn it.
+    Withdrawn,
+    /// It lies outside the area of maintenance, which has moved.
+    OutsideArea,
+}
+
+/// What the map has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LdmCounters {
+    /// Objects that were new.
+    pub added: u64,
+    /// Objects that took the place of an older one.
+    pub updated: u64,
+    /// Objects whose validity ended.
+    pub expired: u64,
+    /// Objects that made room.
+    pub evicted: u64,
+    /// Objects that their source withdrew.
+    pub withdrawn: u64,
+    /// Objects outside the area of maintenance, on arrival or when it moved.
+    pub outside_area: u64,
+    /// Objects that said nothing newer than the map had.
+    pub outdated: u64,
+    /// Objects that were no longer valid on arrival.
+    pub too_late: u64,
+    /// Events that nobody took in time.
+    pub events_lost: u64,
+}
+
+/// The map of one station.
+#[derive(Debug, Default)]
+pub struct LocalDynamicMap {
+    /// At most [`LDM_OBJECTS_MAX`].
+    objects: BTreeMap<LdmKey, LdmObject>,
+    /// The same keys, by the end of their validity.
+    by_expiry: BTreeSet<(Mono, LdmKey)>,
+    /// Area of maintenance; `None` is everywhere.
+    area: Option<Area>,
+    /// At most [`LDM_EVENTS_MAX`]; the oldest is lost first.
+    events: VecDeque<LdmEvent>,
+    counters: LdmCounters,
+}
+
+impl LocalDynamicMap {
+    /// An empty map without area of maintenance.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What the map has counted.
+    #[must_use]
+    pub const fn counters(&self) -> LdmCounters {
+        self.counters
+    }
+
+    /// How many objects are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Whether nothing is known.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// Moves the area of maintenance (EN 302 895, 5.2.2); what lies outside is forgotten. An object without position stays.
+    pub fn set_area(&mut self, area: Area) {
+        self.area = Some(area);
+        let outside: Vec<LdmKey> =
+            self.objects.values().filter(|object| self.is_outside(object)).map(|object| object.key).collect();
+        for key in outside {
+            self.counters.outside_area += 1;
+            self.remove(key, LdmRemoval::OutsideArea);
+        }
+    }
+
+    /// Takes in what somebody said. What is not newer than the known, no longer valid, or outside the area is dropped and counted.
+    pub fn insert(&mut self, now: Now, object: LdmObject) {
+        if object.expires <= now.mono {
+            self.counters.too_late += 1;
+        } else if self.is_outside(&object) {
+            self.counters.outside_area += 1;
+        } else if self.objects.get(&object.key).is_some_and(|known| known.time > object.time) {
+            self.counters.outdated += 1;
+        } else {
+            self.put(object);
+        }
+    }
+
+    /// Forgets what its source has withdrawn (a cancelled event).
+    pub fn withdraw(&mut self, key: LdmKey) {
+        if self.objects.contains_key(&key) {
+            self.counters.withdrawn += 1;
+            self.remove(key, LdmRemoval::Withdrawn);
+        }
+    }
+
+    /// What is known under the key.
+    #[must_use]
+    pub fn get(&self, key: &LdmKey) -> Option<&LdmObject> {
+        self.objects.get(key)
+    }
+
+    /// What is known and fits the query, in the order of the keys. Looks at each of at most [`LDM_OBJECTS_MAX`] objects.
+    pub fn query<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a LdmObject> {
+        self.objects.values().filter(|object| query.accepts(object))
+    }
+
+    /// Forgets what is no longer valid.
+    pub fn handle_timeout(&mut self, now: Now) {
+        while let Some((expires, key)) = self.by_expiry.first().copied() {
+            if expires > now.mono {
+                break;
+            }
+            self.counters.expired += 1;
+            self.remove(key, LdmRemoval::Expired);
+        }
+    }
+
+    /// When the next validity ends.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Mono> {
+        self.by_expiry.first().map(|(expires, _)| *expires)
+    }
+
+    /// The next change.
+    pub fn poll_event(&mut self) -> Option<LdmEvent> {
+        self.events.pop_front()
+    }
+
+    fn put(&mut self, object: LdmObject) {
+        self.by_expiry.insert((object.expires, object.key));
+        if let Some(known) = self.objects.insert(object.key, object.clone()) {
+            if known.expires != object.expires {
+                self.by_expiry.remove(&(known.expires, known.key));
+            }
+            self.counters.updated += 1;
+            self.tell(LdmEvent::Updated(object));
+        } else {
+            self.counters.added += 1;
+            self.tell(LdmEvent::Added(object));
+            self.make_room();
+        }
+    }
+
+    /// Who would end first goes first: it has the least left to say.
+    fn make_room(&mut self) {
+        while self.objects.len() > LDM_OBJECTS_MAX {
+            let Some((_, key)) = self.by_expiry.first().copied() else {
+                return;
+            };
+            self.counters.evicted += 1;
+            self.remove(key, LdmRemoval::Evicted);
+        }
+    }
+
+    fn remove(&mut self, key: LdmKey, reason: LdmRemoval) {
+        if let Some(object) = self.objects.remove(&key) {
+            self.by_expiry.remove(&(object.expires, key));
+            self.tell(LdmEvent::Removed(key, reason));
+        }
+    }
+
+    fn tell(&mut self, event: LdmEvent) {
+        if self.events.len() >= LDM_EVENTS_MAX {
+            self.events.pop_front();
+            self.counters.events_lost += 1;
+        }
+        self.events.push_back(event);
+    }
+
+    fn is_outside(&self, object: &LdmObject) -> bool {
+        let Some((area, position)) = self.area.zip(object.position) else {
+            return false;
+        };
+        !area.contains(position)
+    }
+}

@@ -1,0 +1,56 @@
+//! Header of a geographically scoped broadcast (GBC) or anycast (GAC), EN 302 636-4-1, clause 9.8.5.
+
+use viaduct_units::Tai;
+
+use super::{Area, LongPositionVector, SequenceNumber, ShapeKind};
+use crate::DropReason;
+
+/// Extended header of a packet for an area.
+///
+/// ```text
+/// +-------------------------------+-------------------------------+
+/// |              SN               |           reserved            |
+/// +-------------------------------+-------------------------------+
+/// |        source: long position vector (24 octets)               |
+/// +---------------------------------------------------------------+
+/// |              latitude of the centre (1/10 microdegree)        |
+/// +---------------------------------------------------------------+
+/// |              longitude of the centre (1/10 microdegree)       |
+/// +-------------------------------+-------------------------------+
+/// |       distance a (m)          |        distance b (m)         |
+/// +-------------------------------+-------------------------------+
+/// |       angle (degree)          |           reserved            |
+/// +-------------------------------+-------------------------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GeoHeader {
+    /// Number of the packet.
+    pub sequence_number: SequenceNumber,
+    /// Who sent the packet first, and where from (SO PV).
+    pub source: LongPositionVector,
+    /// Where it is meant to be received.
+    pub area: Area,
+}
+
+impl GeoHeader {
+    /// Reads the header of a packet for an area of that form.
+    ///
+    /// # Errors
+    /// Fewer than 44 octets, or fields that are no area.
+    pub fn parse(kind: ShapeKind, octets: &[u8], reception: Tai) -> Result<(Self, &[u8]), DropReason> {
+        let (sequence_number, rest) = SequenceNumber::parse(octets).ok_or(DropReason::Truncated)?;
+        let (source, rest) = LongPositionVector::parse(rest, reception).ok_or(DropReason::Truncated)?;
+        let (area, rest) = Area::parse(kind, rest).ok_or(DropReason::Truncated)?;
+        let (_reserved, rest) = rest.split_first_chunk::<2>().ok_or(DropReason::Truncated)?;
+        let area = area.map_err(|_| DropReason::AreaInvalid)?;
+        Ok((Self { sequence_number, source, area }, rest))
+    }
+
+    /// Appends the header.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        self.sequence_number.write(out);
+        self.source.write(out);
+        self.area.write(out);
+        out.extend_from_slice(&[0; 2]);
+    }
+}

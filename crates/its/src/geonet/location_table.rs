@@ -1,0 +1,253 @@
+//! Location table, EN 302 636-4-1, clause 8.1: what a station knows about the others, for as long as it hears of them.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+
+use viaduct_units::{Mono, Position};
+
+use super::{GnAddress, LongPositionVector, Mib, SequenceNumber, data_rate::DataRate};
+use crate::{
+    access::MacAddress,
+    limits::{DPL_LENGTH_MAX, LOCATION_TABLE_ENTRIES_MAX},
+};
+
+/// Entries by link address first, so that the station behind a frame is found without knowing its type.
+type Key = (MacAddress, GnAddress);
+
+const fn key(address: GnAddress) -> Key {
+    (address.mid(), address)
+}
+
+/// What is known about one station (LocTE).
+#[derive(Clone, Debug)]
+pub(crate) struct LocationTableEntry {
+    /// Its newest position vector.
+    pub(crate) position_vector: LongPositionVector,
+    /// Whether it was heard directly (`IS_NEIGHBOUR`).
+    pub(crate) neighbour: bool,
+    /// Numbers of its latest packets, the newest last (DPL).
+    duplicates: VecDeque<SequenceNumber>,
+    rate: DataRate,
+    /// When it is forgotten.
+    expires: Mono,
+}
+
+/// A packet as the table sees it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sighting<'a> {
+    /// The packet's source.
+    pub(super) source: &'a LongPositionVector,
+    /// Number of a multi-hop packet.
+    pub(super) sequence_number: Option<SequenceNumber>,
+    /// Octets of the packet.
+    pub(super) octets: usize,
+}
+
+/// What is known about all stations.
+#[derive(Debug, Default)]
+pub(crate) struct LocationTable {
+    entries: BTreeMap<Key, LocationTableEntry>,
+    /// Stations that were forgotten before their time because there were too many.
+    evicted: u64,
+}
+
+impl LocationTable {
+    /// Stations in the table. Some may be due to be forgotten.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Stations that were forgotten before their time, since [`LOCATION_TABLE_ENTRIES_MAX`] others were heard of later.
+    pub(crate) const fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// What is known about a station.
+    pub(crate) fn get(&self, now: Mono, address: GnAddress) -> Option<&LocationTableEntry> {
+        self.entries.get(&key(address)).filter(|entry| entry.expires > now)
+    }
+
+    /// What is known about the station that has this link address.
+    pub(super) fn by_link(&self, now: Mono, link: MacAddress) -> Option<&LocationTableEntry> {
+        let lowest = Bound::Included((link, GnAddress([0; 8])));
+        let highest = Bound::Included((link, GnAddress([0xFF; 8])));
+        self.entries.range((lowest, highest)).map(|(_, entry)| entry).find(|entry| entry.expires > now)
+    }
+
+    /// The stations that were heard directly and said where they are.
+    pub(super) fn neighbours(&self, now: Mono) -> impl Iterator<Item = (MacAddress, Position)> {
+        let heard = self.entries.iter().filter(move |(_, entry)| entry.neighbour && entry.expires > now);
+        heard.filter_map(|((link, _), entry)| Some((*link, entry.position_vector.position?)))
+    }
+
+    /// Whether any station was heard directly.
+    pub(super) fn has_neighbour(&self, now: Mono) -> bool {
+        self.entries.values().any(|entry| entry.neighbour && entry.expires > now)
+    }
+
+    /// Whether a multi-hop packet was received before (annex A.2).
+    pub(super) fn is_duplicate(&self, now: Mono, source: GnAddress, number: SequenceNumber) -> bool {
+        self.get(now, source).is_some_and(|entry| entry.duplicates.contains(&number))
+    }
+
+    /// Takes in what a packet says about its source (clauses 10.3.6.3, 10.3.8.3 and so on, annexes A.2, B.2 and C.2).
+    pub(super) fn update(&mut self, now: Mono, mib: &Mib, sighting: Sighting<'_>, neighbour: bool) {
+        let source = sighting.source;
+        let expires = now.plus(mib.lifetime_loc_te);
+        if self.get(now, source.address).is_none() {
+            self.insert(now, *source, expires);
+        }
+        let Some(entry) = self.entries.get_mut(&key(source.address)) else { return };
+        // An older vector has taken a longer way (annex C.2). It does not renew the entry: otherwise one vector from the
+        // future would keep all true ones out for as long as their sender is there.
+        if source.timestamp >= entry.position_vector.timestamp {
+            entry.position_vector = *source;
+            entry.expires = expires;
+        }
+        entry.neighbour |= neighbour;
+        entry.rate.count(now, sighting.octets, mib.max_packet_data_rate_ema_beta);
+        if let Some(number) = sighting.sequence_number {
+            entry.remember(number, mib.dpl_length.clamp(1, DPL_LENGTH_MAX));
+        }
+    }
+
+    /// Whether a source sends more than `itsGnMaxPacketDataRate` (annex B.2).
+    pub(super) fn is_too_fast(&self, now: Mono, source: GnAddress, mib: &Mib) -> bool {
+        self.get(now, source).is_some_and(|entry| entry.rate.octets_per_second() > mib.max_packet_data_rate)
+    }
+
+    /// A new entry takes the place of those that are over or, where there are none, of the one that would be over first.
+    fn insert(&mut self, now: Mono, source: LongPositionVector, expires: Mono) {
+        if self.entries.len() >= LOCATION_TABLE_ENTRIES_MAX {
+            self.make_room(now);
+        }
+        let entry = LocationTableEntry {
+            position_vector: source,
+            neighbour: false,
+            duplicates: VecDeque::new(),
+            rate: DataRate::new(now),
+            expires,
+        };
+        self.entries.insert(key(source.address), entry);
+    }
+
+    fn make_room(&mut self, now: Mono) {
+        self.entries.retain(|_, entry| entry.expires > now);
+        if self.entries.len() < LOCATION_TABLE_ENTRIES_MAX {
+            return;
+        }
+        let first = self.entries.iter().min_by_key(|(_, entry)| entry.expires).map(|(key, _)| *key);
+        if let Some(key) = first {
+            self.entries.remove(&key);
+            self.evicted += 1;
+        }
+    }
+}
+
+impl LocationTableEntry {
+    fn remember(&mut self, number: SequenceNumber, length: usize) {
+        while self.duplicates.len() >= length {
+            self.duplicates.pop_front();
+        }
+        self.duplicates.push_back(number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use viaduct_units::{Degrees, MetresPerSecond, TimestampIts};
+
+    use super::*;
+    use crate::geonet::mib::{ITS_GN_DPL_LENGTH, ITS_GN_LIFETIME_LOC_TE};
+
+    fn vector(number: u32, millis: u64) -> LongPositionVector {
+        let [a, b, c, d] = number.to_be_bytes();
+        LongPositionVector {
+            address: GnAddress::new(5, MacAddress([2, 0, a, b, c, d])),
+            timestamp: TimestampIts(650_000_000_000 + millis).tai(),
+            position: Some(Position::new(48.0, 11.0)),
+            position_accurate: true,
+            speed: MetresPerSecond(0.0),
+            heading: Some(Degrees(0.0)),
+        }
+    }
+
+    fn see(table: &mut LocationTable, now: Mono, source: &LongPositionVector, number: Option<u16>) {
+        let sighting = Sighting { source, sequence_number: number.map(SequenceNumber), octets: 100 };
+        table.update(now, &Mib::default(), sighting, number.is_none());
+    }
+
+    #[test]
+    fn a_station_is_forgotten_after_its_lifetime() {
+        let (mut table, now) = (LocationTable::default(), Mono::default());
+        let source = vector(1, 0);
+        see(&mut table, now, &source, None);
+        let almost = now.plus(ITS_GN_LIFETIME_LOC_TE - Duration::from_millis(1));
+        assert!(table.get(almost, source.address).is_some() && table.has_neighbour(almost));
+        let over = now.plus(ITS_GN_LIFETIME_LOC_TE);
+        assert!(table.get(over, source.address).is_none() && !table.has_neighbour(over));
+        assert!(table.by_link(over, source.address.mid()).is_none());
+    }
+
+    #[test]
+    fn an_older_vector_changes_nothing() {
+        let (mut table, now) = (LocationTable::default(), Mono::default());
+        see(&mut table, now, &vector(1, 1000), None);
+        let older = LongPositionVector { position: None, ..vector(1, 999) };
+        see(&mut table, now.plus(Duration::from_secs(10)), &older, None);
+        let entry = table.get(now, older.address).unwrap();
+        assert_eq!(entry.position_vector, vector(1, 1000));
+        assert!(table.get(now.plus(ITS_GN_LIFETIME_LOC_TE), older.address).is_none(), "it did not renew the entry");
+    }
+
+    #[test]
+    fn the_latest_sequence_numbers_are_remembered() {
+        let (mut table, now) = (LocationTable::default(), Mono::default());
+        let source = vector(1, 0);
+        for number in 0..=8 {
+            see(&mut table, now, &source, Some(number));
+        }
+        assert_eq!(ITS_GN_DPL_LENGTH, 8);
+        assert!(!table.is_duplicate(now, source.address, SequenceNumber(0)), "the ninth took its place");
+        assert!((1..=8).all(|number| table.is_duplicate(now, source.address, SequenceNumber(number))));
+        assert!(!table.is_duplicate(now, vector(2, 0).address, SequenceNumber(1)), "each source has its own list");
+    }
+
+    #[test]
+    fn only_who_was_heard_directly_is_a_neighbour() {
+        let (mut table, now) = (LocationTable::default(), Mono::default());
+        see(&mut table, now, &vector(1, 0), Some(0));
+        assert!(!table.has_neighbour(now));
+        see(&mut table, now, &vector(1, 1), None);
+        see(&mut table, now, &vector(1, 2), Some(1));
+        assert_eq!(table.neighbours(now).count(), 1, "a multi-hop packet does not take it back");
+    }
+
+    #[test]
+    fn the_table_has_an_end() {
+        let (mut table, mut now) = (LocationTable::default(), Mono::default());
+        let count = u32::try_from(LOCATION_TABLE_ENTRIES_MAX).unwrap();
+        for number in 0..count + 10 {
+            now = now.plus(Duration::from_micros(10));
+            see(&mut table, now, &vector(number, 0), None);
+        }
+        assert_eq!((table.len(), table.evicted()), (LOCATION_TABLE_ENTRIES_MAX, 10));
+        assert!(table.get(now, vector(9, 0).address).is_none() && table.get(now, vector(10, 0).address).is_some());
+        now = now.plus(ITS_GN_LIFETIME_LOC_TE);
+        see(&mut table, now, &vector(count + 10, 0), None);
+        assert_eq!((table.len(), table.evicted()), (1, 10), "what is over makes room first");
+    }
+
+    #[test]
+    fn a_station_is_found_by_its_link_address() {
+        let (mut table, now) = (LocationTable::default(), Mono::default());
+        for number in 0..3 {
+            see(&mut table, now, &vector(number, 0), None);
+        }
+        let found = table.by_link(now, vector(1, 0).address.mid()).unwrap();
+        assert_eq!(found.position_vector, vector(1, 0));
+        assert!(table.by_link(now, MacAddress([2, 0, 0, 0, 0, 9])).is_none());
+    }
+}

@@ -1,0 +1,82 @@
+//! Contention-based forwarding (CBF), EN 302 636-4-1, annexes E.3 and F.3: whoever made the most progress sends first, and
+//! who hears that does not send any more.
+
+use std::time::Duration;
+
+use viaduct_units::{Metres, Mono, Position};
+
+use super::{
+    Router,
+    forwarding::Verdict,
+    pdu::{PacketId, Pdu, Route},
+};
+use crate::{DropReason, access::MacAddress, limits::TRANSMITS_MAX};
+
+impl Router {
+    /// Annex F.3: the farther from the sender, the sooner. Who does not know the distance waits longest.
+    pub(super) fn contend_in_area(&self, pdu: &Pdu, sender: Option<Position>) -> Verdict {
+        if pdu.own {
+            return Verdict::Transmit(MacAddress::BROADCAST);
+        }
+        let accurate = self.ego.filter(|ego| ego.position_accurate);
+        let distance = sender.zip(accurate).map(|(sender, ego)| sender.distance(ego.position));
+        Verdict::Contend(distance.map_or(self.mib.cbf_max_time, |distance| self.contention_time(distance)))
+    }
+
+    /// Annex E.3: the nearer to the destination than the sender, the sooner. Who is not nearer does not take part.
+    pub(super) fn contend_outside(
+        &self,
+        pdu: &Pdu,
+        destination: Position,
+        sender: Option<Position>,
+    ) -> Result<Verdict, DropReason> {
+        if pdu.own {
+            return Ok(Verdict::Transmit(MacAddress::BROADCAST));
+        }
+        let own = self.own_position()?;
+        let Some(sender) = sender else { return Ok(Verdict::Contend(self.mib.cbf_max_time)) };
+        let progress = sender.distance(destination) - own.distance(destination);
+        if progress.value() > 0.0 {
+            Ok(Verdict::Contend(self.contention_time(progress)))
+        } else {
+            Err(DropReason::NoProgress)
+        }
+    }
+
+    /// TO: from `itsGnCbfMaxTime` next to the sender to `itsGnCbfMinTime` at the end of its range (annex F.3).
+    fn contention_time(&self, distance: Metres) -> Duration {
+        let (shortest, longest) = (self.mib.cbf_min_time, self.mib.cbf_max_time.max(self.mib.cbf_min_time));
+        let part = distance.value() / self.mib.default_max_communication_range.value();
+        // Not a number where the range is set to 0: then everybody is at its end.
+        let part = if part.is_nan() { 1.0 } else { part.clamp(0.0, 1.0) };
+        longest - (longest - shortest).mul_f64(part)
+    }
+
+    /// Into the CBF packet buffer; what came first makes room.
+    pub(super) fn contend(&mut self, due: Mono, pdu: Pdu, route: Route) -> Result<(), DropReason> {
+        let id =
+            pdu.id.filter(|_| !self.contention.packets().is_too_small_for(&pdu)).ok_or(DropReason::BufferOverflow)?;
+        while !self.contention.packets().has_room_for(&pdu) && self.contention.pop_oldest().is_some() {
+            self.counters.count_lost(DropReason::BufferOverflow);
+        }
+        self.contention.push(due, pdu, route, id);
+        Ok(())
+    }
+
+    /// Another station has sent the packet.
+    pub(super) fn suppress(&mut self, id: PacketId) {
+        if self.contention.take(id).is_some() {
+            self.counters.suppressed += 1;
+        }
+    }
+
+    /// Sends what nobody else has sent in time, as long as there is room for frames.
+    pub(super) fn send_due_contenders(&mut self, now: Mono) {
+        while self.transmits.len() < TRANSMITS_MAX {
+            let Some(held) = self.contention.pop_due(now) else { return };
+            if let Err(reason) = self.transmit(now, &held.pdu, MacAddress::BROADCAST) {
+                self.counters.count_lost(reason);
+            }
+        }
+    }
+}

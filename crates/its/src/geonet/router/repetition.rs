@@ -1,0 +1,94 @@
+//! Repetition of a source's packets, EN 302 636-4-1, annex J.2 and the last step of each source operation.
+
+use std::time::Duration;
+
+use viaduct_units::Mono;
+
+use super::{
+    Router,
+    pdu::{Pdu, Route},
+    source::GnRequest,
+};
+use crate::{
+    Destination, Repetition,
+    limits::{REPETITIONS_MAX, TRANSMITS_MAX},
+    send_error::SendError,
+};
+
+/// What is sent again.
+#[derive(Clone, Debug)]
+pub(super) enum Repeated {
+    /// A multi-hop broadcast as it was, with its number: who has it already drops it.
+    Packet(Pdu, Route),
+    /// A single-hop broadcast or a unicast, made anew: neighbours learn from it where the station is now, and a unicast
+    /// goes where its destination is now.
+    Request(GnRequest, Destination),
+}
+
+/// A packet that is sent again and again.
+#[derive(Debug)]
+pub(super) struct Repeating {
+    due: Mono,
+    until: Mono,
+    interval: Duration,
+    what: Repeated,
+}
+
+impl Router {
+    /// Whether a repetition is allowed and there is room for it.
+    pub(super) fn check_repetition(&self, repetition: Option<Repetition>) -> Result<(), SendError> {
+        let Some(Repetition { interval, .. }) = repetition else { return Ok(()) };
+        let minimum = self.mib.min_packet_repetition_interval.max(Duration::from_millis(1));
+        if interval < minimum {
+            return Err(SendError::RepetitionInterval { interval, minimum });
+        }
+        if self.repetitions.len() >= REPETITIONS_MAX { Err(SendError::RepetitionsFull) } else { Ok(()) }
+    }
+
+    pub(super) fn repeat(&mut self, now: Mono, repetition: Option<Repetition>, what: Repeated) {
+        let Some(Repetition { interval, duration }) = repetition else { return };
+        let (due, until) = (now.plus(interval), now.plus(duration));
+        if due <= until {
+            self.repetitions.push(Repeating { due, until, interval, what });
+        }
+    }
+
+    /// When the first packet is due.
+    pub(super) fn next_repetition(&self) -> Option<Mono> {
+        self.repetitions.iter().map(|repeating| repeating.due).min()
+    }
+
+    pub(super) fn repeat_due(&mut self, now: Mono) {
+        for mut repeating in std::mem::take(&mut self.repetitions) {
+            if repeating.due <= now && self.transmits.len() < TRANSMITS_MAX {
+                self.send_again(now, &repeating.what);
+                // One that comes late does not make up for what it missed.
+                repeating.due = now.plus(repeating.interval);
+            }
+            if repeating.due <= repeating.until && !repeating.is_over(now) {
+                self.repetitions.push(repeating);
+            }
+        }
+    }
+
+    fn send_again(&mut self, now: Mono, what: &Repeated) {
+        let sent = match what {
+            Repeated::Packet(pdu, route) => self.emit(now, pdu.clone(), *route),
+            Repeated::Request(request, Destination::Station(address)) => self.send_guc(now, request, *address),
+            Repeated::Request(request, _) => self.send_shb(now, request),
+        };
+        match sent {
+            Ok(()) => self.counters.repetitions += 1,
+            Err(SendError::NotSent(reason)) => self.counters.count_not_forwarded(reason),
+            // What was sent once has a position and a valid area.
+            Err(_) => {}
+        }
+    }
+}
+
+impl Repeating {
+    /// The lifetime of the packet itself ends its repetition too.
+    fn is_over(&self, now: Mono) -> bool {
+        matches!(&self.what, Repeated::Packet(pdu, _) if pdu.expires() <= now)
+    }
+}

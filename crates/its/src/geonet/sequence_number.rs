@@ -1,0 +1,79 @@
+//! Sequence numbers, EN 302 636-4-1, clause 8.3: they tell a source's multi-hop packets apart.
+
+/// Numbers that are used, `2^16 - 1`: 65 535 never is.
+const PERIOD: u16 = u16::MAX;
+
+/// `SN`, two octets, and two reserved ones behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SequenceNumber(pub u16);
+
+impl SequenceNumber {
+    /// Reads the number; `None` where there are fewer than four octets.
+    #[must_use]
+    pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
+        let (&[high, low, _, _], rest) = octets.split_first_chunk::<4>()?;
+        Some((Self(u16::from_be_bytes([high, low])), rest))
+    }
+
+    /// Appends the number and the reserved octets.
+    pub fn write(self, out: &mut Vec<u8>) {
+        let [high, low] = self.0.to_be_bytes();
+        out.extend_from_slice(&[high, low, 0, 0]);
+    }
+}
+
+/// The local sequence number: starts at 0, one more for each multi-hop packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SequenceCounter {
+    next: u16,
+    /// How many numbers were used since the start, as far as they can be told apart.
+    used: u16,
+}
+
+impl SequenceCounter {
+    /// The number of the next packet.
+    pub(super) fn take(&mut self) -> SequenceNumber {
+        let number = SequenceNumber(self.next);
+        self.next = (self.next + 1) % PERIOD;
+        self.used = self.used.saturating_add(1);
+        number
+    }
+
+    /// Whether a packet with that number has been sent. After a whole period, each has.
+    pub(super) const fn was_used(self, number: SequenceNumber) -> bool {
+        if number.0 == PERIOD {
+            return false;
+        }
+        let age = if number.0 < self.next { self.next - number.0 } else { self.next + (PERIOD - number.0) };
+        age <= self.used
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_start_at_zero_and_wrap_before_the_last() {
+        let mut counter = SequenceCounter::default();
+        for expected in 0..65_535 {
+            assert_eq!(counter.take(), SequenceNumber(expected));
+        }
+        assert_eq!(counter.take(), SequenceNumber(0));
+    }
+
+    #[test]
+    fn used_numbers_are_known() {
+        let mut counter = SequenceCounter::default();
+        assert!(!counter.was_used(SequenceNumber(0)));
+        counter.take();
+        counter.take();
+        assert!(counter.was_used(SequenceNumber(0)) && counter.was_used(SequenceNumber(1)));
+        assert!(!counter.was_used(SequenceNumber(2)) && !counter.was_used(SequenceNumber(65_534)));
+        assert!(!counter.was_used(SequenceNumber(65_535)));
+        for _ in 0..65_535 {
+            counter.take();
+        }
+        assert!(counter.was_used(SequenceNumber(65_534)));
+    }
+}

@@ -1,0 +1,38 @@
+//! Header of a topologically scoped broadcast (TSB), EN 302 636-4-1, clause 9.8.3.
+
+use viaduct_units::Tai;
+
+use super::{LongPositionVector, SequenceNumber};
+
+/// Extended header of a topologically scoped broadcast.
+///
+/// ```text
+/// +-------------------------------+-------------------------------+
+/// |              SN               |           reserved            |
+/// +-------------------------------+-------------------------------+
+/// |        source: long position vector (24 octets)               |
+/// +---------------------------------------------------------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TsbHeader {
+    /// Number of the packet.
+    pub sequence_number: SequenceNumber,
+    /// Who sent the packet first, and where from (SO PV).
+    pub source: LongPositionVector,
+}
+
+impl TsbHeader {
+    /// Reads the header; `None` where there are fewer than 28 octets.
+    #[must_use]
+    pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
+        let (sequence_number, rest) = SequenceNumber::parse(octets)?;
+        let (source, rest) = LongPositionVector::parse(rest, reception)?;
+        Some((Self { sequence_number, source }, rest))
+    }
+
+    /// Appends the header.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        self.sequence_number.write(out);
+        self.source.write(out);
+    }
+}

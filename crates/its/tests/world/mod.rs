@@ -1,0 +1,202 @@
+//! A few stations on a map, in virtual time: whoever is in reach hears each frame a millisecond later.
+
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use viaduct_its::{
+    Destination, DropReason, Ego, Event, Received, SendRequest, Station, StationSettings,
+    access::MacAddress,
+    facilities::{Message, MessageKind, cam},
+    geonet::{Area, GnAddress, Lifetime, Mib, Shape, TrafficClass},
+};
+use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position, TimestampIts};
+
+/// Where the map begins.
+const ORIGIN: Position = Position::new(48.262_5, 11.667_5);
+/// Time from one station to the next.
+const FLIGHT: Duration = Duration::from_millis(1);
+
+/// A point of the map, so many metres east and north of its origin.
+pub(crate) fn at(east_m: f64, north_m: f64) -> Position {
+    const METRES_PER_DEGREE: f64 = 111_195.0;
+    let latitude = ORIGIN.latitude.value() + north_m / METRES_PER_DEGREE;
+    let longitude = ORIGIN.longitude.value() + east_m / (METRES_PER_DEGREE * ORIGIN.latitude.radians().cos());
+    Position::new(latitude, longitude)
+}
+
+pub(crate) fn circle(east_m: f64, north_m: f64, radius_m: f64) -> Area {
+    Area { centre: at(east_m, north_m), shape: Shape::Circle { radius: Metres(radius_m) } }
+}
+
+pub(crate) fn start() -> Now {
+    Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() }
+}
+
+pub(crate) fn link_address(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, number])
+}
+
+pub(crate) fn settings(number: u8) -> StationSettings {
+    StationSettings { link_address: link_address(number), station_type: 5, mobile: true, beacons: true }
+}
+
+/// The address of a station as [`Station::new`] makes it.
+pub(crate) fn address(number: u8) -> GnAddress {
+    GnAddress::new(5, link_address(number))
+}
+
+pub(crate) fn ego(now: Now, position: Position) -> Ego {
+    Ego { time: now.tai, position, position_accurate: true, speed: MetresPerSecond(0.0), heading: None }
+}
+
+/// A message of station `number` for somebody, that lives for a minute.
+pub(crate) fn request(destination: Destination) -> SendRequest {
+    let input = cam::CamInput { position: Some(ORIGIN), ..cam::CamInput::new(7, start().tai) };
+    let payload = Message::Cam(Box::new(cam::build(&input))).encode().unwrap();
+    let lifetime = Lifetime::from_parts(6, 2);
+    SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Cam, Bytes::from(payload)) }
+}
+
+/// The same, to be kept while there is no neighbour for it.
+pub(crate) fn carried(destination: Destination) -> SendRequest {
+    SendRequest { traffic_class: TrafficClass(0x80), ..request(destination) }
+}
+
+pub(crate) struct Node {
+    pub(crate) station: Station,
+    pub(crate) position: Position,
+    pub(crate) received: Vec<Received>,
+    pub(crate) dropped: Vec<DropReason>,
+}
+
+pub(crate) struct World {
+    pub(crate) now: Now,
+    pub(crate) nodes: Vec<Node>,
+    /// How far a frame is heard.
+    reach: Metres,
+    /// Frames by when they arrive, with their number and receiver.
+    in_flight: BTreeMap<(Mono, u64, usize), Bytes>,
+    /// Frames that were sent: from whom.
+    pub(crate) sent: Vec<(usize, Bytes)>,
+}
+
+impl World {
+    /// Stations 0, 1, 2... at those places.
+    pub(crate) fn new(reach_m: f64, mib: Mib, places: &[Position]) -> Self {
+        let now = start();
+        let mut world =
+            Self { now, nodes: Vec::new(), reach: Metres(reach_m), in_flight: BTreeMap::new(), sent: Vec::new() };
+        for place in places {
+            let number = u8::try_from(world.nodes.len()).unwrap();
+            world.add(Station::with_mib(settings(number), mib, number.into()), *place);
+        }
+        world
+    }
+
+    pub(crate) fn add(&mut self, mut station: Station, position: Position) {
+        station.set_ego(self.now, ego(self.now, position));
+        self.nodes.push(Node { station, position, received: Vec::new(), dropped: Vec::new() });
+    }
+
+    /// Takes a station elsewhere.
+    pub(crate) fn place(&mut self, index: usize, position: Position) {
+        self.nodes[index].position = position;
+        self.nodes[index].station.set_ego(self.now, ego(self.now, position));
+    }
+
+    /// Long enough for everybody to have heard everybody's beacon.
+    pub(crate) fn meet(&mut self) {
+        self.run(Duration::from_secs(5));
+        self.sent.clear();
+    }
+
+    pub(crate) fn send(&mut self, from: usize, request: &SendRequest) {
+        self.nodes[from].station.send(self.now, request).unwrap();
+        self.drain(from);
+    }
+
+    /// Lets a time pass.
+    pub(crate) fn run(&mut self, time: Duration) {
+        let end = self.now.plus(time);
+        while let Some(next) = self.next_moment().filter(|next| *next <= end.mono) {
+            self.now = self.now.plus(next.since(self.now.mono));
+            self.step();
+        }
+        self.now = end;
+        for index in 0..self.nodes.len() {
+            self.place(index, self.nodes[index].position);
+        }
+    }
+
+    /// Messages that each station has delivered.
+    pub(crate) fn deliveries(&self) -> Vec<usize> {
+        self.nodes.iter().map(|node| node.received.len()).collect()
+    }
+
+    pub(crate) fn count(&self, index: usize, reason: DropReason) -> usize {
+        self.nodes[index].dropped.iter().filter(|found| **found == reason).count()
+    }
+
+    /// Frames with that header type and subtype: who sent them.
+    pub(crate) fn senders_of(&self, header_type: u8) -> Vec<usize> {
+        self.sent.iter().filter(|(_, frame)| frame[19] == header_type).map(|(from, _)| *from).collect()
+    }
+
+    /// What every station's counters must always say.
+    pub(crate) fn check(&self) {
+        for node in &self.nodes {
+            let counters = node.station.counters();
+            let processed = counters.delivered + counters.relayed + counters.beacons + counters.location_service;
+            assert_eq!(counters.received, processed + counters.dropped_total());
+            let ended = counters.transmitted + counters.suppressed + counters.lost_total();
+            assert_eq!(counters.taken, ended + node.station.held_packets() as u64);
+        }
+    }
+
+    fn next_moment(&self) -> Option<Mono> {
+        let timers = self.nodes.iter().filter_map(|node| node.station.poll_timeout());
+        timers.chain(self.in_flight.keys().next().map(|key| key.0)).min()
+    }
+
+    fn step(&mut self) {
+        while let Some(entry) = self.in_flight.first_entry().filter(|entry| entry.key().0 <= self.now.mono) {
+            let ((_, _, to), frame) = entry.remove_entry();
+            self.nodes[to].station.handle_frame(self.now, &frame);
+            self.drain(to);
+        }
+        for index in 0..self.nodes.len() {
+            let position = self.nodes[index].position;
+            self.nodes[index].station.set_ego(self.now, ego(self.now, position));
+            self.nodes[index].station.handle_timeout(self.now);
+            self.drain(index);
+        }
+        self.check();
+    }
+
+    fn drain(&mut self, from: usize) {
+        while let Some(event) = self.nodes[from].station.poll_event() {
+            match event {
+                Event::Received(received) => self.nodes[from].received.push(*received),
+                Event::Dropped(reason) => self.nodes[from].dropped.push(reason),
+                Event::Relayed | Event::Beacon(_) | Event::LocationService => {}
+            }
+        }
+        while let Some(frame) = self.nodes[from].station.poll_transmit() {
+            self.launch(from, Bytes::from(frame));
+        }
+    }
+
+    fn launch(&mut self, from: usize, frame: Bytes) {
+        let number = self.sent.len() as u64;
+        let arrival = self.now.mono.plus(FLIGHT);
+        for (to, node) in self.nodes.iter().enumerate() {
+            let distance = node.position.distance(self.nodes[from].position);
+            if to != from && distance.value() <= self.reach.value() {
+                self.in_flight.insert((arrival, number, to), frame.clone());
+            }
+        }
+        self.sent.push((from, frame));
+    }
+}

@@ -1,0 +1,198 @@
+//! Which packets are lost.
+
+use std::time::Duration;
+
+use viaduct_units::Mono;
+
+use super::LinkSettingsError;
+use crate::{Probability, random::Random};
+
+/// A model of loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Loss {
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Each packet by itself.
+    Independent(Probability),
+    /// In bursts that are counted in packets, however far apart these are; [`Loss::bursts`] makes one from a rate and a length.
+    GilbertElliott(GilbertElliott),
+    /// In bursts that are counted in time: everything that is sent during an outage is lost.
+    ///
+    /// Outages and the times between them are exponentially distributed; a link begins between two.
+    Outages {
+        /// Mean length of an outage.
+        outage: Duration,
+        /// Mean time from the end of an outage to the next.
+        between: Duration,
+    },
+}
+
+/// The model of Gilbert and Elliott: two states, each with a loss of its own. A link begins in the good one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// Probability that the state becomes bad before a packet, where it was good.
+    pub good_to_bad: Probability,
+    /// Probability that the state becomes good before a packet, where it was bad. Its inverse is the mean length of a burst.
+    pub bad_to_good: Probability,
+    /// Probability that a packet is lost in the good state.
+    pub loss_in_good: Probability,
+    /// Probability that a packet is lost in the bad state.
+    pub loss_in_bad: Probability,
+}
+
+impl Loss {
+    pub(super) fn check(&self) -> Result<(), LinkSettingsError> {
+        match self {
+            Self::None | Self::Independent(_) => Ok(()),
+            Self::GilbertElliott(model) if model.good_to_bad.value() > 0.0 && model.bad_to_good.value() == 0.0 => {
+                Err(LinkSettingsError::BadForEver)
+            }
+            Self::GilbertElliott(_) => Ok(()),
+            Self::Outages { outage, between } if outage.is_zero() || between.is_zero() => {
+                Err(LinkSettingsError::OutageWithoutTime)
+            }
+            Self::Outages { .. } => Ok(()),
+        }
+    }
+}
+
+/// Where the models with a memory are.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LossState {
+    /// The bad state, or an outage.
+    bad: bool,
+    /// When the outage, or the time between two, ends; `None` before the first packet.
+    until: Option<Mono>,
+}
+
+impl LossState {
+    /// Whether a packet that is sent at that time is lost.
+    pub(super) fn loses(&mut self, loss: &Loss, sent: Mono, random: &mut Random) -> bool {
+        match loss {
+            Loss::None => false,
+            Loss::Independent(probability) => random.happens(*probability),
+            Loss::GilbertElliott(model) => self.loses_in_state(model, random),
+            Loss::Outages { outage, between } => self.is_out(sent, *outage, *between, random),
+        }
+    }
+
+    fn loses_in_state(&mut self, model: &GilbertElliott, random: &mut Random) -> bool {
+        let leaves = if self.bad { model.bad_to_good } else { model.good_to_bad };
+        self.bad ^= random.happens(leaves);
+        random.happens(if self.bad { model.loss_in_bad } else { model.loss_in_good })
+    }
+
+    fn is_out(&mut self, sent: Mono, outage: Duration, between: Duration, random: &mut Random) -> bool {
+        let mut until = self.until.unwrap_or_else(|| Mono::default().plus(random.exponential(between)));
+        while until <= sent {
+            // A pause beyond all cycles that matter is skipped, so that the work of a packet is bounded.
+            if sent.since(until) > (outage + between) * CYCLES_MAX {
+                until = sent;
+            }
+            self.bad = !self.bad;
+            let mean = if self.bad { outage } else { between };
+            // At least a nanosecond, so that the loop ends.
+            until = until.plus(random.exponential(mean).max(Duration::from_nanos(1)));
+        }
+        self.until = Some(until);
+        self.bad
+    }
+}
+
+/// Outages that are drawn for one packet, about; a pause of more of them starts anew.
+const CYCLES_MAX: u32 = 1000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probability(value: f64) -> Probability {
+        Probability::new(value).unwrap()
+    }
+
+    /// Which of `n` packets, one each millisecond, are lost.
+    fn losses(loss: Loss, n: u64, seed: u64) -> Vec<bool> {
+        let (mut state, mut random) = (LossState::default(), Random::new(seed));
+        (0..n).map(|number| state.loses(&loss, Mono(Duration::from_millis(number)), &mut random)).collect()
+    }
+
+    fn rate(losses: &[bool]) -> f64 {
+        losses.iter().filter(|lost| **lost).count() as f64 / losses.len() as f64
+    }
+
+    /// Mean number of lost packets in a row.
+    fn burst_mean(losses: &[bool]) -> f64 {
+        let bursts = losses.windows(2).filter(|pair| !pair[0] && pair[1]).count();
+        losses.iter().filter(|lost| **lost).count() as f64 / bursts as f64
+    }
+
+    #[test]
+    fn independent_loss_is_within_binomial_bounds() {
+        for (seed, p) in [(1, 0.003), (2, 0.05), (3, 0.25), (4, 0.9)] {
+            let n = 100_000;
+            let five_sigma = 5.0 * (p * (1.0 - p) / n as f64).sqrt();
+            let lost = losses(Loss::Independent(probability(p)), n, seed);
+            assert!((rate(&lost) - p).abs() < five_sigma, "{p}: {}", rate(&lost));
+            // Independent: a run of losses has the length of a geometric distribution.
+            assert!((burst_mean(&lost) * (1.0 - p) - 1.0).abs() < 0.1, "{p}: {}", burst_mean(&lost));
+        }
+    }
+
+    #[test]
+    fn bursts_have_the_rate_and_the_mean_length_that_were_asked_for() {
+        for (seed, p, length) in [(1, 0.05, 8.0), (2, 0.01, 3.0), (3, 0.3, 2.0)] {
+            let lost = losses(Loss::bursts(probability(p), length).unwrap(), 400_000, seed);
+            assert!((rate(&lost) / p - 1.0).abs() < 0.1, "{p}: {}", rate(&lost));
+            assert!((burst_mean(&lost) / length - 1.0).abs() < 0.1, "{length}: {}", burst_mean(&lost));
+        }
+    }
+
+    #[test]
+    fn both_states_have_a_loss_of_their_own() {
+        let model = GilbertElliott {
+            good_to_bad: probability(0.01),
+            bad_to_good: probability(0.04),
+            loss_in_good: probability(0.1),
+            loss_in_bad: probability(0.6),
+        };
+        // A fifth of the time is bad: 0.8 x 0.1 + 0.2 x 0.6.
+        let lost = losses(Loss::GilbertElliott(model), 400_000, 5);
+        assert!((rate(&lost) - 0.2).abs() < 0.01, "{}", rate(&lost));
+    }
+
+    #[test]
+    fn outages_last_as_long_as_asked_for() {
+        let outages = Loss::Outages { outage: Duration::from_millis(30), between: Duration::from_millis(570) };
+        let lost = losses(outages, 1_000_000, 6);
+        assert!((rate(&lost) - 0.05).abs() < 0.005, "{}", rate(&lost));
+        // In packets a millisecond apart; outages without a packet in them are not seen, which makes the others longer.
+        assert!((burst_mean(&lost) - 30.5).abs() < 3.0, "{}", burst_mean(&lost));
+    }
+
+    #[test]
+    fn a_long_pause_takes_no_long_work() {
+        let outages = Loss::Outages { outage: Duration::from_nanos(1), between: Duration::from_nanos(1) };
+        let (mut state, mut random) = (LossState::default(), Random::new(1));
+        state.loses(&outages, Mono(Duration::from_secs(1 << 40)), &mut random);
+        assert!(state.until.unwrap() > Mono(Duration::from_secs(1 << 40)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        assert_eq!(Loss::bursts(probability(0.1), 0.5), Err(LinkSettingsError::BurstLength(0.5)));
+        assert_eq!(
+            Loss::bursts(probability(0.9), 2.0),
+            Err(LinkSettingsError::BurstsTooDense { burst: 2.0, loss: 0.9 })
+        );
+        assert!(Loss::bursts(Probability::ONE, 2.0).is_err());
+        assert!(Loss::Outages { outage: Duration::ZERO, between: Duration::ZERO }.check().is_err());
+        let stuck = GilbertElliott {
+            good_to_bad: Probability::ONE,
+            bad_to_good: Probability::ZERO,
+            loss_in_good: Probability::ZERO,
+            loss_in_bad: Probability::ONE,
+        };
+        assert_eq!(Loss::GilbertElliott(stuck).check(), Err(LinkSettingsError::BadForEver));
+    }
+}

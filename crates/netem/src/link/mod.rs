@@ -1,0 +1,159 @@
+//! One direction of a link: a bottleneck with a queue, then loss, duplication and delay.
+//!
+//! ```text
+//! handle_packet -> queue -> serialisation -> loss -> duplication -> delay, jitter -> poll_deliver
+//!                    |                        |                        |
+//!                 queue_full                 lost                  link_full
+//! ```
+//!
+//! A packet that is lost has used the bottleneck: it was sent and nobody heard it. Everything about a packet is decided
+//! when it comes in, since what comes later cannot overtake it in the queue.
+//!
+//! **After each [`Link::handle_packet`], and at each [`Link::poll_timeout`], take every packet from [`Link::poll_deliver`].**
+
+mod bottleneck;
+mod counters;
+mod delay;
+mod loss;
+mod settings;
+mod trace;
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use bytes::Bytes;
+use viaduct_units::Mono;
+
+use crate::{
+    limits::{LINK_OCTETS_MAX, PACKET_OCTETS_MAX, PACKET_WEIGHT_MIN},
+    random::Random,
+};
+use bottleneck::Queue;
+use loss::LossState;
+
+pub use bottleneck::Bottleneck;
+pub use counters::{LinkCounters, LinkDropReason};
+pub use delay::{Delay, Jitter, Order};
+pub use loss::{GilbertElliott, Loss};
+pub use settings::{LinkSettings, LinkSettingsError};
+pub use trace::{DeliveryTrace, OPPORTUNITY_OCTETS, TraceError};
+
+/// One direction of an emulated link.
+#[derive(Debug)]
+pub struct Link {
+    settings: LinkSettings,
+    queue: Queue,
+    loss: LossState,
+    /// Decides what is lost; apart, so that a change of the delay does not change which packets are lost.
+    loss_random: Random,
+    /// Decides what is doubled.
+    duplicate_random: Random,
+    /// Decides the jitter.
+    delay_random: Random,
+    /// Packets on their way, the next to arrive first.
+    travelling: BinaryHeap<Reverse<Travelling>>,
+    /// Octets of `travelling`, at most [`LINK_OCTETS_MAX`].
+    travelling_octets: usize,
+    /// Packets that were put on their way; breaks ties in the order of sending.
+    sequence: u64,
+    /// When the last packet arrives, of those that may not overtake each other.
+    last_arrival: Mono,
+    counters: LinkCounters,
+}
+
+/// A packet on its way; ordered by arrival, then by the order of sending.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Travelling {
+    arrival: Mono,
+    sequence: u64,
+    packet: Bytes,
+}
+
+impl Link {
+    /// An idle link. The seed decides what is lost, doubled and late.
+    ///
+    /// # Errors
+    /// What in the settings cannot be.
+    pub fn new(settings: LinkSettings, seed: u64) -> Result<Self, LinkSettingsError> {
+        settings.check()?;
+        let mut random = Random::new(seed);
+        Ok(Self {
+            queue: Queue::default(),
+            loss: LossState::default(),
+            loss_random: random.fork(),
+            duplicate_random: random.fork(),
+            delay_random: random.fork(),
+            travelling: BinaryHeap::new(),
+            travelling_octets: 0,
+            sequence: 0,
+            last_arrival: Mono::default(),
+            counters: LinkCounters::default(),
+            settings,
+        })
+    }
+
+    /// What the link has counted.
+    #[must_use]
+    pub const fn counters(&self) -> &LinkCounters {
+        &self.counters
+    }
+
+    /// Octets that wait for the bottleneck at that time, the packet that it is sending included.
+    #[must_use]
+    pub fn queued_octets(&self, now: Mono) -> usize {
+        self.queue.octets(now)
+    }
+
+    /// Takes in one packet at the sender's end. Time does not go backwards from call to call.
+    pub fn handle_packet(&mut self, now: Mono, packet: Bytes) {
+        self.counters.received += 1;
+        if packet.len() > PACKET_OCTETS_MAX {
+            return self.counters.count_drop(LinkDropReason::TooLong);
+        }
+        let Some(sent) = self.queue.admit(&self.settings.bottleneck, now, packet.len()) else {
+            return self.counters.count_drop(LinkDropReason::QueueFull);
+        };
+        if self.loss.loses(&self.settings.loss, sent, &mut self.loss_random) {
+            return self.counters.count_drop(LinkDropReason::Lost);
+        }
+        if self.duplicate_random.happens(self.settings.duplicate) {
+            self.counters.duplicated += 1;
+            self.put_on_its_way(sent, packet.clone());
+        }
+        self.put_on_its_way(sent, packet);
+    }
+
+    /// The next packet that has arrived at the receiver's end.
+    pub fn poll_deliver(&mut self, now: Mono) -> Option<Bytes> {
+        self.travelling.peek().filter(|Reverse(next)| next.arrival <= now)?;
+        let Reverse(next) = self.travelling.pop()?;
+        self.travelling_octets = self.travelling_octets.saturating_sub(weight(&next.packet));
+        self.counters.delivered += 1;
+        Some(next.packet)
+    }
+
+    /// When the next packet arrives.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Mono> {
+        self.travelling.peek().map(|Reverse(next)| next.arrival)
+    }
+
+    fn put_on_its_way(&mut self, sent: Mono, packet: Bytes) {
+        let octets = self.travelling_octets + weight(&packet);
+        if octets > LINK_OCTETS_MAX {
+            return self.counters.count_drop(LinkDropReason::LinkFull);
+        }
+        let mut arrival = sent.plus(self.settings.delay.draw(&mut self.delay_random));
+        if self.settings.delay.order == Order::Kept {
+            arrival = arrival.max(self.last_arrival);
+            self.last_arrival = arrival;
+        }
+        self.travelling_octets = octets;
+        self.sequence += 1;
+        self.travelling.push(Reverse(Travelling { arrival, sequence: self.sequence, packet }));
+    }
+}
+
+/// Octets that a packet counts towards [`LINK_OCTETS_MAX`].
+fn weight(packet: &Bytes) -> usize {
+    packet.len().max(PACKET_WEIGHT_MIN)
+}

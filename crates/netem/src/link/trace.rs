@@ -1,0 +1,184 @@
+//! Recorded delivery opportunities, in the format of Mahimahi's `mm-link`.
+//!
+//! A text file with one number a line: the millisecond since the beginning at which one packet of 1500 octets could be
+//! delivered. A number may stand several times, and numbers do not decrease. After the last line it begins again, one
+//! period later; the period is the last number.
+
+use std::time::Duration;
+
+use viaduct_units::Mono;
+
+use crate::limits::TRACE_OPPORTUNITIES_MAX;
+
+/// Octets that one opportunity delivers. Mahimahi counts 1504, of which four are its tunnel's header.
+pub const OPPORTUNITY_OCTETS: usize = 1500;
+
+/// When octets could be delivered on a real link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeliveryTrace {
+    /// Milliseconds of each opportunity, ascending; not empty, and the last is above zero.
+    opportunities_ms: Vec<u32>,
+    /// The last of them: after it, the trace begins again.
+    period_ms: u32,
+}
+
+/// Why a text is no delivery trace.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// A line that is no whole number of milliseconds below 49 days.
+    #[error("line {line}: expected a number of milliseconds, got {got:?}")]
+    NotANumber {
+        /// The line, from 1.
+        line: usize,
+        /// The first characters of the line.
+        got: String,
+    },
+    /// A time before the one of the line above.
+    #[error("line {line}: {ms} ms comes after {before} ms")]
+    Backwards {
+        /// The line, from 1.
+        line: usize,
+        /// Its time.
+        ms: u32,
+        /// The time before it.
+        before: u32,
+    },
+    /// No line, or none after the beginning: it would repeat without time passing.
+    #[error("the trace has no opportunity after 0 ms")]
+    Empty,
+    /// More lines than [`TRACE_OPPORTUNITIES_MAX`].
+    #[error("the trace has more than {TRACE_OPPORTUNITIES_MAX} opportunities")]
+    TooLong,
+}
+
+/// Characters of a wrong line that an error shows.
+const SHOWN_CHARS: usize = 20;
+
+impl DeliveryTrace {
+    /// Reads a trace; blank lines are skipped.
+    ///
+    /// # Errors
+    /// The first line that is wrong, or a trace that never delivers.
+    pub fn parse(text: &str) -> Result<Self, TraceError> {
+        let mut opportunities_ms: Vec<u32> = Vec::new();
+        for (index, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
+            let before = opportunities_ms.last().copied().unwrap_or(0);
+            opportunities_ms.push(parse_line(index + 1, line, before)?);
+            if opportunities_ms.len() > TRACE_OPPORTUNITIES_MAX {
+                return Err(TraceError::TooLong);
+            }
+        }
+        let period_ms = opportunities_ms.last().copied().filter(|last| *last > 0).ok_or(TraceError::Empty)?;
+        Ok(Self { opportunities_ms, period_ms })
+    }
+
+    /// Mean rate in bits a second.
+    #[must_use]
+    pub fn mean_bits_per_second(&self) -> f64 {
+        let bits = self.opportunities_ms.len() as f64 * OPPORTUNITY_OCTETS as f64 * 8.0;
+        bits * 1000.0 / f64::from(self.period_ms)
+    }
+
+    /// Number of the first opportunity at or after a time, counted on over the repetitions.
+    fn first_from(&self, now: Mono) -> u64 {
+        let period = u128::from(self.period_ms) * 1_000_000;
+        let (round, within) = (now.0.as_nanos() / period, now.0.as_nanos() % period);
+        let before = self.opportunities_ms.partition_point(|ms| u128::from(*ms) * 1_000_000 < within);
+        let round = u64::try_from(round).unwrap_or(u64::MAX);
+        round.saturating_mul(self.opportunities_ms.len() as u64).saturating_add(before as u64)
+    }
+
+    /// When an opportunity is.
+    fn time(&self, number: u64) -> Mono {
+        let lines = self.opportunities_ms.len() as u64;
+        let within = usize::try_from(number % lines).ok().and_then(|index| self.opportunities_ms.get(index));
+        let ms = (number / lines).saturating_mul(u64::from(self.period_ms));
+        Mono(Duration::from_millis(ms.saturating_add(within.copied().map_or(0, u64::from))))
+    }
+}
+
+fn parse_line(line: usize, text: &str, before: u32) -> Result<u32, TraceError> {
+    let not_a_number = || TraceError::NotANumber { line, got: text.chars().take(SHOWN_CHARS).collect() };
+    let ms: u32 = text.parse().map_err(|_| not_a_number())?;
+    if ms < before {
+        return Err(TraceError::Backwards { line, ms, before });
+    }
+    Ok(ms)
+}
+
+/// How far a trace has been used up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cursor {
+    /// The opportunity that is being used, counted on over the repetitions.
+    number: u64,
+    /// Octets of it that packets have used.
+    used: usize,
+}
+
+impl Cursor {
+    /// When a packet that comes now has been delivered. A packet goes on in the next opportunity; what of one nobody used
+    /// before its time is gone.
+    pub(super) fn take(&mut self, trace: &DeliveryTrace, now: Mono, octets: usize) -> Mono {
+        let first = trace.first_from(now);
+        if first > self.number {
+            (self.number, self.used) = (first, 0);
+        }
+        if self.used >= OPPORTUNITY_OCTETS {
+            (self.number, self.used) = (self.number.saturating_add(1), 0);
+        }
+        let octets = self.used + octets;
+        // A packet that ends with an opportunity needs nothing of the next one.
+        let further = octets.saturating_sub(1) / OPPORTUNITY_OCTETS;
+        self.number = self.number.saturating_add(further as u64);
+        self.used = octets - further * OPPORTUNITY_OCTETS;
+        trace.time(self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Mono {
+        Mono(Duration::from_millis(ms))
+    }
+
+    #[test]
+    fn a_packet_leaves_at_the_next_opportunity() {
+        let trace = DeliveryTrace::parse("5\n5\n20\n").unwrap();
+        let mut cursor = Cursor::default();
+        let taken: Vec<Mono> = (0..4).map(|_| cursor.take(&trace, ms(0), 1500)).collect();
+        // The third line ends the period: the next one's first is at 20 + 5.
+        assert_eq!(taken, [ms(5), ms(5), ms(20), ms(25)]);
+        assert_eq!(trace.mean_bits_per_second(), 1_800_000.0);
+    }
+
+    #[test]
+    fn small_packets_share_an_opportunity_and_large_ones_take_several() {
+        let trace = DeliveryTrace::parse("1\n2\n3\n4\n").unwrap();
+        let mut cursor = Cursor::default();
+        let taken: Vec<Mono> = [700, 800, 1, 3000].iter().map(|octets| cursor.take(&trace, ms(0), *octets)).collect();
+        assert_eq!(taken, [ms(1), ms(1), ms(2), ms(4)]);
+    }
+
+    #[test]
+    fn what_nobody_used_is_gone() {
+        let trace = DeliveryTrace::parse("1\n2\n3\n").unwrap();
+        let mut cursor = Cursor::default();
+        assert_eq!(cursor.take(&trace, ms(0), 100), ms(1));
+        assert_eq!(cursor.take(&trace, Mono(Duration::from_micros(1500)), 100), ms(2));
+        // The instant of an opportunity still belongs to it; and 300 periods later it is the same.
+        assert_eq!(cursor.take(&trace, ms(902), 1500), ms(902));
+        assert_eq!(cursor.take(&trace, ms(902), 1500), ms(903));
+    }
+
+    #[test]
+    fn a_wrong_line_is_named() {
+        let error = |text: &str| DeliveryTrace::parse(text).unwrap_err().to_string();
+        assert_eq!(error("1\n\nx1\n"), "line 3: expected a number of milliseconds, got \"x1\"");
+        assert_eq!(error("7\n5\n"), "line 2: 5 ms comes after 7 ms");
+        assert_eq!(error("0\n0\n"), "the trace has no opportunity after 0 ms");
+        assert_eq!(error(""), "the trace has no opportunity after 0 ms");
+        assert!(error("4294967296").starts_with("line 1"));
+    }
+}

@@ -1,0 +1,50 @@
+//! A number that is a probability.
+
+/// A probability: 0 is never, 1 is always.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Probability(f64);
+
+/// The number is below 0, above 1 or none.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("{0} is not a probability: it must be within 0 to 1")]
+pub struct NotAProbability(pub f64);
+
+impl Probability {
+    /// Never.
+    pub const ZERO: Self = Self(0.0);
+    /// Always.
+    pub const ONE: Self = Self(1.0);
+
+    /// A probability from a number within 0 to 1.
+    ///
+    /// # Errors
+    /// Any other number, NaN included.
+    pub fn new(value: f64) -> Result<Self, NotAProbability> {
+        if (0.0..=1.0).contains(&value) { Ok(Self(value)) } else { Err(NotAProbability(value)) }
+    }
+
+    /// The number nearest to `value` that is a probability; NaN becomes 0.
+    #[must_use]
+    pub fn clamped(value: f64) -> Self {
+        if value.is_nan() { Self::ZERO } else { Self(value.clamp(0.0, 1.0)) }
+    }
+
+    /// The number, within 0 to 1.
+    #[must_use]
+    pub const fn value(self) -> f64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_from_0_to_1_are_probabilities() {
+        assert!([0.0, 0.05, 1.0].into_iter().all(|value| Probability::new(value).is_ok()));
+        assert!([-0.1, 1.1, f64::NAN, f64::INFINITY].into_iter().all(|value| Probability::new(value).is_err()));
+        assert_eq!(Probability::new(2.0), Err(NotAProbability(2.0)));
+        assert_eq!(Probability::clamped(f64::NAN), Probability::ZERO);
+    }
+}
