@@ -36,6 +36,8 @@ pub const DEN_ORIGINATED_MAX: usize = 64;
 pub const DEN_RECEIVED_MAX: usize = 1024;
 /// DENMs that wait to be taken from the service.
 pub const DEN_TRANSMITS_MAX: usize = 128;
+/// Vulnerable road users around that one of them remembers.
+pub const VA_NEIGHBOURS_MAX: usize = 128;
 /// Objects that the local dynamic map knows.
 pub const LDM_OBJECTS_MAX: usize = 4096;
 /// Changes of the map that wait to be taken.

@@ -49,7 +49,13 @@ const fn send_error_label(error: &SendError) -> &'static str {
         SendError::NoPosition => "no_position",
         SendError::WrongMessage { .. } => "wrong_message",
         SendError::TooLong { .. } => "too_long",
-        SendError::Unsupported => "unsupported",
+        SendError::Lifetime { .. } => "lifetime",
+        SendError::NoHops => "no_hops",
+        SendError::Area => "area",
+        SendError::AreaTooLarge { .. } => "area_too_large",
+        SendError::RepetitionInterval { .. } => "repetition_interval",
+        SendError::RepetitionsFull => "repetitions_full",
+        SendError::NotSent(reason) => reason.label(),
         SendError::QueueFull => "queue_full",
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod ca_service;
 pub mod cam;
+pub mod cp_service;
 pub mod cpm;
 pub mod den_service;
 pub mod denm;
@@ -17,6 +18,7 @@ mod path;
 mod scale;
 mod schedule;
 mod shape;
+pub mod va_service;
 pub mod vam;
 mod vehicle_state;
 

@@ -18,6 +18,11 @@ impl Schedule {
         Self { interval: interval.max(Duration::from_millis(1)), due: None }
     }
 
+    /// From the next check on.
+    pub(crate) fn set_interval(&mut self, interval: Duration) {
+        self.interval = interval.max(Duration::from_millis(1));
+    }
+
     /// Starts with a check at once, where it is stopped.
     pub(crate) const fn start(&mut self, now: Mono) {
         if self.due.is_none() {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Now, Position, Tai};
 
+use super::ConfidenceEllipse;
+
 /// A state older than this describes a place where the station no longer is, so no message is made from it. Our own bound:
 /// the standards only say that the data shall be current.
 pub const STATE_AGE_MAX: Duration = Duration::from_secs(2);
@@ -15,16 +17,24 @@ pub struct VehicleState {
     pub time: Tai,
     /// Reference position: the middle of the front bumper of a vehicle, on the ground.
     pub position: Option<Position>,
-    /// Radius of 95 % confidence around the position.
-    pub position_confidence: Option<Metres>,
+    /// How accurate the position is.
+    pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
+    /// How accurate the altitude is.
+    pub altitude_confidence: Option<Metres>,
     /// Speed along the vehicle's axis, negative backwards.
     pub speed: Option<MetresPerSecond>,
+    /// How accurate the speed is.
+    pub speed_confidence: Option<MetresPerSecond>,
     /// Heading of the movement, clockwise from north.
     pub heading: Option<Degrees>,
+    /// How accurate the heading is.
+    pub heading_confidence: Option<Degrees>,
     /// Acceleration along the vehicle's axis.
     pub longitudinal_acceleration: Option<MetresPerSecondSquared>,
+    /// Acceleration across the vehicle's axis, positive to the left.
+    pub lateral_acceleration: Option<MetresPerSecondSquared>,
     /// Rate of turn, positive to the left.
     pub yaw_rate: Option<DegreesPerSecond>,
     /// `ExteriorLights`: eight bits, the most significant one is the low beam.

@@ -1,4 +1,4 @@
-//! CA basic service: when a station says where it is (EN 302 637-2 V1.4.1, TS 103 900 V2.1.1; clauses 5 and 6).
+//! CA basic service: when a station says where it is (EN 302 637-2 V1.4.1, TS 103 900 V2.3.1; clauses 5 and 6).
 //!
 //! A machine in virtual time: the vehicle's state goes in, the content of the CAM that is due comes out.
 
@@ -21,13 +21,17 @@ pub use self::{
 };
 use super::{
     VehicleState,
-    cam::{CamInput, LowFrequency},
+    cam::{CamInput, ExtensionContainer, LowFrequency, SpecialVehicleContainer, VehicleRole},
     motion::Motion,
     schedule::Schedule,
 };
 
 /// Shortest time between two low frequency containers (6.1.3).
 pub const T_LOW_FREQUENCY: Duration = Duration::from_millis(500);
+/// Shortest time between two special vehicle containers (6.1.3).
+pub const T_SPECIAL_VEHICLE: Duration = Duration::from_millis(500);
+/// Shortest time between two very low frequency containers (TS 103 900, 6.1.3).
+pub const T_VERY_LOW_FREQUENCY: Duration = Duration::from_secs(10);
 /// `StationType` of a roadside unit (TS 102 894-2).
 const ROADSIDE_UNIT: u8 = 15;
 
@@ -85,8 +89,14 @@ pub struct CaService {
     path: PathHistory,
     /// When the conditions are looked at next (`T_CheckCamGen`).
     check: Schedule,
-    /// When the last CAM with a low frequency container was generated.
+    /// When the last CAM with each of the containers that come seldom was generated.
     low_frequency_sent: Option<Mono>,
+    special_vehicle_sent: Option<Mono>,
+    very_low_frequency_sent: Option<Mono>,
+    /// What a vehicle of a special role says of itself.
+    special: Option<(VehicleRole, SpecialVehicleContainer)>,
+    /// Extension containers of TS 103 900.
+    extensions: Vec<ExtensionContainer>,
     counters: CaCounters,
 }
 
@@ -102,6 +112,10 @@ impl CaService {
             path: PathHistory::default(),
             check: Schedule::new(settings.t_check_cam_gen.min(T_GEN_CAM_MIN)),
             low_frequency_sent: None,
+            special_vehicle_sent: None,
+            very_low_frequency_sent: None,
+            special: None,
+            extensions: Vec::new(),
             counters: CaCounters::default(),
         }
     }
@@ -126,6 +140,16 @@ impl CaService {
         self.generation.set_t_gen_cam_dcc(interval);
     }
 
+    /// Tells in which special role the vehicle is and what it says of it; `None` ends the role.
+    pub fn set_special_vehicle(&mut self, special: Option<(VehicleRole, SpecialVehicleContainer)>) {
+        self.special = special;
+    }
+
+    /// Tells the extension containers that the CAMs carry: a very low frequency container each 10 s or more, others always.
+    pub fn set_extensions(&mut self, extensions: Vec<ExtensionContainer>) {
+        self.extensions = extensions;
+    }
+
     /// Ends the service until the next state is told (6.1.2: the station is deactivated).
     pub fn deactivate(&mut self) {
         self.state = None;
@@ -133,6 +157,8 @@ impl CaService {
         self.check.stop();
         self.generation.restart();
         self.low_frequency_sent = None;
+        self.special_vehicle_sent = None;
+        self.very_low_frequency_sent = None;
     }
 
     /// Looks at the conditions where it is time to; the CAM that is due, and why.
@@ -159,29 +185,63 @@ impl CaService {
     }
 
     fn cam(&mut self, now: Mono, state: &VehicleState) -> CamInput {
-        CamInput {
+        let of_station = CamInput {
             station_type: self.settings.station_type,
             position: state.position,
             position_confidence: state.position_confidence,
             altitude: state.altitude,
+            altitude_confidence: state.altitude_confidence,
+            extensions: self.extensions(now),
+            ..CamInput::new(self.settings.station_id, state.time)
+        };
+        if self.settings.station_type == ROADSIDE_UNIT {
+            return CamInput { roadside_unit: Some(Vec::new()), ..of_station };
+        }
+        CamInput {
             speed: state.speed,
+            speed_confidence: state.speed_confidence,
             heading: state.heading,
+            heading_confidence: state.heading_confidence,
             longitudinal_acceleration: state.longitudinal_acceleration,
+            lateral_acceleration: state.lateral_acceleration,
             yaw_rate: state.yaw_rate,
             length: self.settings.length,
             width: self.settings.width,
+            role: self.special.as_ref().map_or(VehicleRole::Default, |(role, _)| *role),
+            special_vehicle: self.special_vehicle(now),
             low_frequency: self.low_frequency(now, state),
-            ..CamInput::new(self.settings.station_id, state.time)
+            ..of_station
         }
     }
 
     /// The low frequency container of a vehicle, in its first CAM and then each 500 ms or more (6.1.3).
     fn low_frequency(&mut self, now: Mono, state: &VehicleState) -> Option<LowFrequency> {
-        let recent = self.low_frequency_sent.is_some_and(|sent| now.since(sent) < T_LOW_FREQUENCY);
-        if recent || self.settings.station_type == ROADSIDE_UNIT {
-            return None;
-        }
-        self.low_frequency_sent = Some(now);
-        Some(LowFrequency { exterior_lights: state.exterior_lights, path_history: self.path.points(state.time) })
+        is_due(&mut self.low_frequency_sent, now, T_LOW_FREQUENCY).then(|| LowFrequency {
+            exterior_lights: state.exterior_lights,
+            path_history: self.path.points(state.time),
+        })
     }
+
+    /// The container of a special role, likewise (6.1.3).
+    fn special_vehicle(&mut self, now: Mono) -> Option<SpecialVehicleContainer> {
+        let (_, container) = self.special.as_ref()?;
+        is_due(&mut self.special_vehicle_sent, now, T_SPECIAL_VEHICLE).then(|| container.clone())
+    }
+
+    /// Extension containers; the very low frequency one each 10 s or more (TS 103 900, 6.1.3).
+    fn extensions(&mut self, now: Mono) -> Vec<ExtensionContainer> {
+        let is_rare = |container: &ExtensionContainer| matches!(container, ExtensionContainer::VeryLowFrequency(_));
+        let rare =
+            self.extensions.iter().any(is_rare) && is_due(&mut self.very_low_frequency_sent, now, T_VERY_LOW_FREQUENCY);
+        self.extensions.iter().filter(|container| rare || !is_rare(container)).cloned().collect()
+    }
+}
+
+/// Whether a container that comes seldom is due; if it is, it counts as sent.
+fn is_due(sent: &mut Option<Mono>, now: Mono, interval: Duration) -> bool {
+    let due = sent.is_none_or(|sent| now.since(sent) >= interval);
+    if due {
+        *sent = Some(now);
+    }
+    due
 }

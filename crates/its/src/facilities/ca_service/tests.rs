@@ -3,6 +3,8 @@
 use viaduct_units::{Degrees, MetresPerSecond, Position, TimestampIts};
 
 use super::*;
+use crate::facilities::cam::{LightBarSirenInUse, RescueContainer};
+use viaduct_etsi::cam_ts103900_v231::types::{TwoWheelerContainer, VeryLowFrequencyContainer};
 
 const STEP: Duration = Duration::from_millis(10);
 
@@ -288,6 +290,45 @@ fn the_low_frequency_container_says_where_the_vehicle_was() {
     assert!(low.path_history.windows(2).all(|pair| pair[0].position.latitude > pair[1].position.latitude));
 }
 
+/// EN 302 637-2, 6.1.3: the special vehicle container is in the first CAM of the role, then each 500 ms or more; the role is in
+/// the low frequency container.
+#[test]
+fn the_special_vehicle_container_comes_each_500_ms() {
+    let container = SpecialVehicleContainer::RescueContainer(RescueContainer {
+        light_bar_siren_in_use: LightBarSirenInUse::from_octet(0x80),
+    });
+    let mut drive = Drive::car();
+    drive.service.set_special_vehicle(Some((VehicleRole::Rescue, container.clone())));
+    drive.run(1_200, |state| north(state, 0.2));
+    let with: Vec<u64> = drive
+        .sent
+        .iter()
+        .filter(|(.., cam)| cam.special_vehicle.as_ref() == Some(&container))
+        .map(|(at, ..)| *at)
+        .collect();
+    assert_eq!((drive.times(), with), (vec![0, 300, 600, 900], vec![0, 600]));
+    assert!(drive.sent.iter().all(|(.., cam)| cam.role == VehicleRole::Rescue));
+    drive.service.set_special_vehicle(None);
+    drive.stand(2_000);
+    assert!(
+        drive.sent.last().is_some_and(|(.., cam)| cam.special_vehicle.is_none() && cam.role == VehicleRole::Default)
+    );
+}
+
+/// TS 103 900, 6.1.3: the very low frequency container comes each 10 s or more; other extensions come always.
+#[test]
+fn the_very_low_frequency_container_comes_each_10_s() {
+    let rare = ExtensionContainer::VeryLowFrequency(VeryLowFrequencyContainer::new());
+    let always = ExtensionContainer::TwoWheeler(TwoWheelerContainer::new());
+    let mut drive = Drive::car();
+    drive.service.set_extensions(vec![rare.clone(), always.clone()]);
+    drive.stand(21_000);
+    let with: Vec<u64> =
+        drive.sent.iter().filter(|(.., cam)| cam.extensions.contains(&rare)).map(|(at, ..)| *at).collect();
+    assert_eq!(with, [0, 10_000, 20_000]);
+    assert!(drive.sent.iter().all(|(.., cam)| cam.extensions.contains(&always)));
+}
+
 /// EN 302 637-2, 6.1.4: a roadside unit sends at a fixed interval of a second or more, without low frequency container.
 #[test]
 fn a_roadside_unit_sends_each_second_at_most() {
@@ -296,7 +337,7 @@ fn a_roadside_unit_sends_each_second_at_most() {
         let mut drive = Drive::new(CaSettings { station_type: 15, roadside_interval, ..CaSettings::new(7) });
         drive.run(3_010, |state| turn(state, 10.0));
         assert_eq!(drive.times(), expected);
-        assert!(drive.sent.iter().all(|(.., cam)| cam.low_frequency.is_none() && cam.station_type == 15));
+        assert!(drive.sent.iter().all(|(.., cam)| cam.low_frequency.is_none() && cam.roadside_unit.is_some()));
     }
 }
 

@@ -2,65 +2,51 @@
 
 use std::time::Duration;
 
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
+use viaduct_etsi::denm_ts103831_v231::{Denm, types::StandardLength3b};
+use viaduct_units::{Metres, Position, Tai, TimestampIts};
 
 use crate::{
     Repetition,
-    facilities::cam::PathPoint,
-    geonet::{Area, Shape},
+    facilities::{
+        ConfidenceEllipse,
+        denm::{
+            ActionId, AlacarteContainer, Cause, DEFAULT_VALIDITY, DenmInput, Location, Situation, Termination,
+            TrafficDirection,
+        },
+        scale,
+    },
+    geonet::{self, Area},
 };
 
-/// `defaultValidity`: how long an event is valid where nobody says (EN 302 637-3, 8.2.1.5).
-pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(600);
 /// Radius of the destination area where no awareness distance is given. Ours: the standard leaves it to the application.
 pub const DEFAULT_DESTINATION_RADIUS: Metres = Metres(1000.0);
-
-/// Which event it is: who detected it first, and its number there (`ActionId`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ActionId {
-    /// Station that detected the event.
-    pub station_id: u32,
-    /// Its number at that station.
-    pub sequence_number: u16,
-}
-
-/// How an event ended (`Termination`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Termination {
-    /// Who said it says that it has ended.
-    Cancellation,
-    /// Somebody else says that it is not there.
-    Negation,
-}
 
 /// What an application says about an event (`AppDENM_trigger`, `AppDENM_update`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventReport {
-    /// When the event, or its change, was detected.
-    pub detection_time: Tai,
+    /// When the event, or its change or end, was detected.
+    pub detection: Tai,
     /// Where it is.
     pub position: Position,
+    /// How accurate the position is.
+    pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude of it above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
-    /// `CauseCode` (TS 102 894-2): 94 is a stationary vehicle.
-    pub cause: u8,
-    /// Sub cause of that cause; 0 is none.
-    pub sub_cause: u8,
-    /// How probable the event is, 0 (unknown) to 7.
-    pub information_quality: u8,
     /// Up to which distance somebody should be aware of it.
     pub awareness_distance: Option<Metres>,
-    /// How long it is valid from its detection on, up to a day.
+    /// Traffic of which direction is concerned.
+    pub traffic_direction: Option<TrafficDirection>,
+    /// How long it is valid from its detection on, whole seconds up to a day.
     pub validity: Duration,
     /// Time between two messages, which a forwarder needs (keep-alive forwarding).
     pub transmission_interval: Option<Duration>,
-    /// Speed of a moving event.
-    pub speed: Option<MetresPerSecond>,
-    /// Heading of a moving event.
-    pub heading: Option<Degrees>,
-    /// Ways that lead to the event, each the nearest place first; at least one, which may be empty.
-    pub traces: Vec<Vec<PathPoint>>,
-    /// How often to say it again; never without.
+    /// What it is.
+    pub situation: Situation,
+    /// How it moves, and on which ways it is reached.
+    pub location: Option<Location>,
+    /// What only some kinds of events have.
+    pub alacarte: Option<Box<AlacarteContainer>>,
+    /// How often to say it again; `None` says it once.
     pub repetition: Option<Repetition>,
     /// Who should receive it; by default a circle around the position.
     pub destination: Option<Area>,
@@ -69,35 +55,67 @@ pub struct EventReport {
 impl EventReport {
     /// An event of which nothing but the cause, time and place is known.
     #[must_use]
-    pub const fn new(cause: u8, detection_time: Tai, position: Position) -> Self {
+    pub const fn new(cause: Cause, detection: Tai, position: Position) -> Self {
         Self {
-            detection_time,
+            detection,
             position,
+            position_confidence: None,
             altitude: None,
-            cause,
-            sub_cause: 0,
-            information_quality: 0,
             awareness_distance: None,
+            traffic_direction: None,
             validity: DEFAULT_VALIDITY,
             transmission_interval: None,
-            speed: None,
-            heading: None,
-            traces: Vec::new(),
+            situation: Situation::new(0, cause),
+            location: None,
+            alacarte: None,
             repetition: None,
             destination: None,
         }
     }
+
+    /// Who should receive it.
+    pub(super) fn destination(&self) -> Area {
+        self.destination.unwrap_or_else(|| circle(self.position, self.awareness_distance))
+    }
+
+    /// The DENM that says it. One that ends the event says nothing more of it.
+    pub(super) fn denm(
+        self,
+        from: (u32, u8),
+        action_id: ActionId,
+        end: Option<Termination>,
+        reference: Tai,
+    ) -> DenmInput {
+        let (station_id, station_type) = from;
+        let lasts = end.is_none();
+        DenmInput {
+            station_type,
+            reference,
+            termination: end,
+            position: Some(self.position),
+            position_confidence: self.position_confidence,
+            altitude: self.altitude,
+            awareness_distance: self.awareness_distance,
+            traffic_direction: self.traffic_direction,
+            validity: Some(self.validity),
+            transmission_interval: self.transmission_interval,
+            situation: lasts.then_some(self.situation),
+            location: self.location.filter(|_| lasts).or_else(|| lasts.then(Location::default)),
+            alacarte: self.alacarte.filter(|_| lasts),
+            ..DenmInput::new(station_id, action_id, self.detection)
+        }
+    }
 }
 
-/// Which event a DENM is about, since when and how long: its management container.
+/// Which event a DENM is about, since when and how long: its management container in quantities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DenmHead {
     /// Which event it is.
     pub action_id: ActionId,
     /// When the event, or its end, was detected.
-    pub detection_time: Tai,
+    pub detection: Tai,
     /// When the information was generated.
-    pub reference_time: Tai,
+    pub reference: Tai,
     /// That it has ended, and who says so; `None` while it lasts.
     pub termination: Option<Termination>,
     /// Where it is; `None` where the message does not say.
@@ -114,24 +132,52 @@ impl DenmHead {
     /// When its validity ends.
     #[must_use]
     pub fn valid_until(&self) -> Tai {
-        self.detection_time.plus(self.validity)
+        self.detection.plus(self.validity)
     }
 
     /// The circle in which somebody should be aware of the event.
     #[must_use]
     pub fn awareness_area(&self) -> Option<Area> {
-        let radius = self.awareness_distance.unwrap_or(DEFAULT_DESTINATION_RADIUS);
-        self.position.map(|centre| Area { centre, shape: Shape::Circle { radius } })
+        self.position.map(|centre| circle(centre, self.awareness_distance))
     }
 }
 
-/// A DENM to be built and sent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DenmContent {
-    /// Its management container.
-    pub head: DenmHead,
-    /// What it says about the event; of a termination only place and time count, and no situation is sent.
-    pub report: EventReport,
-    /// Who should receive it.
-    pub destination: Area,
+impl From<&Denm> for DenmHead {
+    fn from(denm: &Denm) -> Self {
+        let management = &denm.denm.management;
+        let action_id = ActionId {
+            originating_station: management.action_id.originating_station_id.0,
+            sequence_number: management.action_id.sequence_number.0,
+        };
+        let at = &management.event_position;
+        Self {
+            action_id,
+            detection: TimestampIts(management.detection_time.0).tai(),
+            reference: TimestampIts(management.reference_time.0).tai(),
+            termination: management.termination,
+            position: scale::position(at.latitude.0, at.longitude.0),
+            awareness_distance: management.awareness_distance.map(metres),
+            validity: Duration::from_secs(management.validity_duration.0.into()),
+            transmission_interval: management.transmission_interval.map(|it| Duration::from_millis(it.0.into())),
+        }
+    }
+}
+
+fn circle(centre: Position, radius: Option<Metres>) -> Area {
+    let radius = radius.unwrap_or(DEFAULT_DESTINATION_RADIUS);
+    Area { centre, shape: geonet::Shape::Circle { radius } }
+}
+
+/// The upper end of a class; of the last one, which has none, twice its lower end.
+const fn metres(class: StandardLength3b) -> Metres {
+    Metres(match class {
+        StandardLength3b::LessThan50m => 50.0,
+        StandardLength3b::LessThan100m => 100.0,
+        StandardLength3b::LessThan200m => 200.0,
+        StandardLength3b::LessThan500m => 500.0,
+        StandardLength3b::LessThan1000m => 1000.0,
+        StandardLength3b::LessThan5km => 5000.0,
+        StandardLength3b::LessThan10km => 10_000.0,
+        StandardLength3b::Over10km => 20_000.0,
+    })
 }

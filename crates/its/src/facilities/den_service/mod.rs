@@ -14,16 +14,14 @@ use std::{collections::VecDeque, time::Duration};
 use bytes::Bytes;
 use viaduct_units::{Mono, Now, Position, Tai};
 
-pub use self::event::{
-    ActionId, DEFAULT_DESTINATION_RADIUS, DEFAULT_VALIDITY, DenmContent, DenmHead, EventReport, Termination,
-};
+pub use self::event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport};
 use self::{
     originating::OriginatingTable,
     receiving::{ReceivedDenm, ReceivingTable},
 };
 use crate::{
-    Repetition,
-    geonet::{Area, Shape},
+    facilities::denm::{ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
+    geonet::Area,
     limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX},
     random::Random,
 };
@@ -33,6 +31,8 @@ use crate::{
 pub struct DenSettings {
     /// Identifier of the station, which is in the action id of its events.
     pub station_id: u32,
+    /// `StationType` (TS 102 894-2): 5 is a passenger car.
+    pub station_type: u8,
     /// Whether to send on what others said and no longer say (keep-alive forwarding, 6.1.4.2; optional).
     pub keep_alive_forwarding: bool,
 }
@@ -103,6 +103,23 @@ pub enum DenIndication {
     Negated,
 }
 
+/// A DENM of this station.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OwnDenm {
+    /// What it says.
+    pub input: DenmInput,
+    /// Who should receive it.
+    pub destination: Area,
+}
+
+impl OwnDenm {
+    /// When its validity ends.
+    #[must_use]
+    pub fn valid_until(&self) -> Tai {
+        self.input.detection.plus(self.input.validity.unwrap_or(DEFAULT_VALIDITY))
+    }
+}
+
 /// A received DENM that is sent on, octet for octet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForwardedDenm {
@@ -118,7 +135,7 @@ pub struct ForwardedDenm {
 #[derive(Clone, Debug, PartialEq)]
 pub enum DenTransmit {
     /// One of this station.
-    Own(Box<DenmContent>),
+    Own(Box<OwnDenm>),
     /// One of another station.
     Forwarded(Box<ForwardedDenm>),
 }
@@ -196,7 +213,7 @@ impl DenService {
     /// Why it is not said.
     pub fn trigger(&mut self, now: Now, report: EventReport) -> Result<ActionId, DenError> {
         let action_id = self.unused_action_id();
-        self.say(now, content(action_id, now.tai, None, report))?;
+        self.say(now, action_id, None, now.tai, report)?;
         Ok(action_id)
     }
 
@@ -205,8 +222,8 @@ impl DenService {
     /// # Errors
     /// Why it is not said.
     pub fn update(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
-        let before = self.originating.active(action_id)?.head.reference_time;
-        self.say(now, content(action_id, later(now.tai, before), None, report))
+        let before = self.originating.active(action_id)?.input.reference;
+        self.say(now, action_id, None, later(now.tai, before), report)
     }
 
     /// `AppDENM_termination`: says that an event has ended. One of this station is cancelled, one of another station negated
@@ -215,14 +232,14 @@ impl DenService {
     /// # Errors
     /// Why it is not said.
     pub fn terminate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<Termination, DenError> {
-        let (termination, reference_time) = if action_id.station_id == self.settings.station_id {
-            let before = self.originating.active(action_id)?.head.reference_time;
-            (Termination::Cancellation, later(now.tai, before))
+        let (termination, reference) = if action_id.originating_station == self.settings.station_id {
+            let before = self.originating.active(action_id)?.input.reference;
+            (Termination::IsCancellation, later(now.tai, before))
         } else {
             // A negation keeps the reference time of what it negates.
-            (Termination::Negation, self.receiving.active(action_id).ok_or(DenError::UnknownAction)?)
+            (Termination::IsNegation, self.receiving.active(action_id).ok_or(DenError::UnknownAction)?)
         };
-        self.say(now, content(action_id, reference_time, Some(termination), report))?;
+        self.say(now, action_id, Some(termination), reference, report)?;
         Ok(termination)
     }
 
@@ -237,9 +254,9 @@ impl DenService {
         payload: &Bytes,
         destination: Option<Area>,
     ) -> Result<DenIndication, DenDrop> {
-        let indication = if head.action_id.station_id != self.settings.station_id {
+        let indication = if head.action_id.originating_station != self.settings.station_id {
             self.receiving.receive(now, &ReceivedDenm { head, payload, destination }, &mut self.random)
-        } else if head.termination == Some(Termination::Negation) {
+        } else if head.termination == Some(Termination::IsNegation) {
             self.own_event_negated(head)
         } else {
             Err(DenDrop::OwnEvent)
@@ -254,7 +271,7 @@ impl DenService {
     /// Does what is due: repetitions, forwarding, and the end of validities.
     pub fn handle_timeout(&mut self, now: Now) {
         let mut due = Vec::new();
-        self.originating.handle_timeout(now, |content| due.push(DenTransmit::Own(Box::new(content.clone()))));
+        self.originating.handle_timeout(now, |denm| due.push(DenTransmit::Own(Box::new(denm.clone()))));
         self.receiving.handle_timeout(now, self.position, &mut self.random, |denm| {
             due.push(DenTransmit::Forwarded(Box::new(denm.clone())));
         });
@@ -272,13 +289,22 @@ impl DenService {
         [self.originating.poll_timeout(), self.receiving.poll_timeout()].into_iter().flatten().min()
     }
 
-    fn say(&mut self, now: Now, content: DenmContent) -> Result<(), DenError> {
-        if content.head.valid_until() <= now.tai {
+    fn say(
+        &mut self,
+        now: Now,
+        action_id: ActionId,
+        end: Option<Termination>,
+        reference: Tai,
+        report: EventReport,
+    ) -> Result<(), DenError> {
+        let (destination, repetition) = (report.destination(), report.repetition);
+        let from = (self.settings.station_id, self.settings.station_type);
+        let denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination };
+        if denm.valid_until() <= now.tai {
             return Err(DenError::Expired);
         }
-        let repetition = content.report.repetition;
-        self.originating.put(now, content.clone(), repetition)?;
-        self.transmit(DenTransmit::Own(Box::new(content)));
+        self.originating.put(now, denm.clone(), repetition)?;
+        self.transmit(DenTransmit::Own(Box::new(denm)));
         Ok(())
     }
 
@@ -293,7 +319,8 @@ impl DenService {
     /// An action id that no event of this station has (6.1.2.1); the table is far smaller than the range of the number.
     fn unused_action_id(&mut self) -> ActionId {
         loop {
-            let action_id = ActionId { station_id: self.settings.station_id, sequence_number: self.sequence_number };
+            let action_id =
+                ActionId { originating_station: self.settings.station_id, sequence_number: self.sequence_number };
             self.sequence_number = self.sequence_number.wrapping_add(1);
             if !self.originating.contains(action_id) {
                 return action_id;
@@ -318,27 +345,6 @@ impl DenService {
             *count += 1;
         }
     }
-}
-
-fn content(
-    action_id: ActionId,
-    reference_time: Tai,
-    termination: Option<Termination>,
-    report: EventReport,
-) -> DenmContent {
-    let head = DenmHead {
-        action_id,
-        detection_time: report.detection_time,
-        reference_time,
-        termination,
-        position: Some(report.position),
-        awareness_distance: report.awareness_distance,
-        validity: report.validity,
-        transmission_interval: report.transmission_interval,
-    };
-    let radius = report.awareness_distance.unwrap_or(DEFAULT_DESTINATION_RADIUS);
-    let around = Area { centre: report.position, shape: Shape::Circle { radius } };
-    DenmContent { head, destination: report.destination.unwrap_or(around), report }
 }
 
 /// A reference time after the one before: it is counted in milliseconds, and clocks may step (6.1.2.2).

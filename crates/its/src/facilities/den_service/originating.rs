@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, time::Duration};
 
 use viaduct_units::{Mono, Now, Tai};
 
-use super::{ActionId, DenError, DenmContent};
-use crate::{Repetition, limits::DEN_ORIGINATED_MAX};
+use super::{DenError, OwnDenm};
+use crate::{Repetition, facilities::denm::ActionId, limits::DEN_ORIGINATED_MAX};
 
 /// Shortest repetition interval that is kept to; a shorter one counts as this. Ours: it bounds what one event can send.
 pub(super) const REPETITION_INTERVAL_MIN: Duration = Duration::from_millis(50);
@@ -22,7 +22,7 @@ struct Repeating {
 /// One event.
 #[derive(Debug)]
 struct Originated {
-    content: DenmContent,
+    denm: OwnDenm,
     /// `T_O_Validity`.
     expires: Mono,
     repeating: Option<Repeating>,
@@ -40,33 +40,28 @@ impl OriginatingTable {
     }
 
     /// What was said last about the event, if it lasts.
-    pub(super) fn active(&self, action_id: ActionId) -> Result<&DenmContent, DenError> {
+    pub(super) fn active(&self, action_id: ActionId) -> Result<&OwnDenm, DenError> {
         let event = self.events.get(&action_id).ok_or(DenError::UnknownAction)?;
-        if event.content.head.termination.is_some() {
+        if event.denm.input.termination.is_some() {
             return Err(DenError::Terminated);
         }
-        Ok(&event.content)
+        Ok(&event.denm)
     }
 
     /// Puts an event in, or its newer state.
-    pub(super) fn put(
-        &mut self,
-        now: Now,
-        content: DenmContent,
-        repetition: Option<Repetition>,
-    ) -> Result<(), DenError> {
-        let action_id = content.head.action_id;
+    pub(super) fn put(&mut self, now: Now, denm: OwnDenm, repetition: Option<Repetition>) -> Result<(), DenError> {
+        let action_id = denm.input.action_id;
         if self.events.len() >= DEN_ORIGINATED_MAX && !self.contains(action_id) {
             return Err(DenError::TableFull);
         }
-        let expires = mono_of(now, content.head.valid_until());
+        let expires = mono_of(now, denm.valid_until());
         let repeating = repetition.map(|repetition| repeating(now.mono, repetition, expires));
-        self.events.insert(action_id, Originated { content, expires, repeating });
+        self.events.insert(action_id, Originated { denm, expires, repeating });
         Ok(())
     }
 
     /// Ends what is no longer valid, and hands each DENM that is to be repeated now to `repeat`.
-    pub(super) fn handle_timeout(&mut self, now: Now, mut repeat: impl FnMut(&DenmContent)) {
+    pub(super) fn handle_timeout(&mut self, now: Now, mut repeat: impl FnMut(&OwnDenm)) {
         self.events.retain(|_, event| event.expires > now.mono);
         for event in self.events.values_mut() {
             let Some(repeating) = event.repeating.as_mut().filter(|repeating| repeating.next <= now.mono) else {
@@ -74,7 +69,7 @@ impl OriginatingTable {
             };
             let next = repeating.next.plus(repeating.interval);
             repeating.next = if next > now.mono { next } else { now.mono.plus(repeating.interval) };
-            repeat(&event.content);
+            repeat(&event.denm);
             if repeating.next > repeating.until {
                 event.repeating = None;
             }

@@ -6,8 +6,13 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use viaduct_units::{Mono, Now, Position, Tai};
 
-use super::{ActionId, DenDrop, DenIndication, DenmHead, ForwardedDenm, Termination, originating::mono_of};
-use crate::{geonet::Area, limits::DEN_RECEIVED_MAX, random::Random};
+use super::{DenDrop, DenIndication, DenmHead, ForwardedDenm, originating::mono_of};
+use crate::{
+    facilities::denm::{ActionId, Termination},
+    geonet::Area,
+    limits::DEN_RECEIVED_MAX,
+    random::Random,
+};
 
 /// The largest random part of `T_Forwarding` (8.3.2.5).
 const FORWARDING_JITTER_MAX: Duration = Duration::from_millis(150);
@@ -32,7 +37,7 @@ struct Forwarding {
 /// One event.
 #[derive(Debug)]
 struct ReceivedEvent {
-    reference_time: Tai,
+    reference: Tai,
     termination: Option<Termination>,
     /// `T_R_Validity`, and `T_F_Validity` which ends together with it.
     expires: Mono,
@@ -54,7 +59,7 @@ impl ReceivingTable {
 
     /// When the information that is known about an event was generated, if the event lasts.
     pub(super) fn active(&self, action_id: ActionId) -> Option<Tai> {
-        self.events.get(&action_id).filter(|event| event.termination.is_none()).map(|event| event.reference_time)
+        self.events.get(&action_id).filter(|event| event.termination.is_none()).map(|event| event.reference)
     }
 
     /// Takes a DENM in (8.4.1).
@@ -73,7 +78,7 @@ impl ReceivingTable {
             return Err(DenDrop::TableFull);
         }
         let event = ReceivedEvent {
-            reference_time: head.reference_time,
+            reference: head.reference,
             termination: head.termination,
             expires: mono_of(now, head.valid_until()),
             forwarding: self.forwarding(now, received, random),
@@ -88,11 +93,11 @@ impl ReceivingTable {
             return first_indication(head);
         };
         let terminates = head.termination.is_some() && known.termination.is_none();
-        if head.reference_time < known.reference_time {
+        if head.reference < known.reference {
             return Err(DenDrop::Outdated);
         }
         // A negation carries the reference time of what it negates.
-        if head.reference_time == known.reference_time && !terminates {
+        if head.reference == known.reference && !terminates {
             if let Some(forwarding) = &mut known.forwarding {
                 forwarding.restart(now.mono, random);
             }
@@ -100,8 +105,8 @@ impl ReceivingTable {
         }
         Ok(match head.termination {
             None => DenIndication::Updated,
-            Some(Termination::Cancellation) => DenIndication::Cancelled,
-            Some(Termination::Negation) => DenIndication::Negated,
+            Some(Termination::IsCancellation) => DenIndication::Cancelled,
+            Some(Termination::IsNegation) => DenIndication::Negated,
         })
     }
 

@@ -3,7 +3,12 @@
 use viaduct_units::{Metres, TimestampIts};
 
 use super::*;
-use crate::limits::DEN_RECEIVED_MAX;
+use crate::{
+    Repetition,
+    facilities::denm::{self, Cause},
+    geonet::Shape,
+    limits::DEN_RECEIVED_MAX,
+};
 
 const OWN: u32 = 7;
 const OTHER: u32 = 8;
@@ -21,24 +26,29 @@ fn place() -> Position {
 }
 
 fn service(keep_alive_forwarding: bool) -> DenService {
-    let mut service = DenService::new(DenSettings { station_id: OWN, keep_alive_forwarding }, 1);
+    let mut service = DenService::new(DenSettings { station_id: OWN, station_type: 5, keep_alive_forwarding }, 1);
     service.set_position(place());
     service
 }
 
 /// A stationary vehicle, detected at that time.
 fn report(millis: u64) -> EventReport {
-    EventReport::new(94, after(millis).tai, place())
+    EventReport::new(Cause { code: 94, sub_code: 0 }, after(millis).tai, place())
 }
 
 fn repeated(interval: u64, duration: u64) -> Option<Repetition> {
     Some(Repetition { interval: Duration::from_millis(interval), duration: Duration::from_millis(duration) })
 }
 
+/// What another station makes of a DENM.
+fn read(input: &DenmInput) -> DenmHead {
+    DenmHead::from(&denm::build(input))
+}
+
 fn taken(service: &mut DenService) -> Vec<DenmHead> {
     std::iter::from_fn(|| service.poll_transmit())
         .map(|transmit| match transmit {
-            DenTransmit::Own(content) => content.head,
+            DenTransmit::Own(own) => read(&own.input),
             DenTransmit::Forwarded(denm) => denm.head,
         })
         .collect()
@@ -59,9 +69,9 @@ fn run(service: &mut DenService, end: u64) -> Vec<u64> {
 /// What another station says about its event.
 fn head(reference: u64) -> DenmHead {
     DenmHead {
-        action_id: ActionId { station_id: OTHER, sequence_number: 3 },
-        detection_time: after(0).tai,
-        reference_time: after(reference).tai,
+        action_id: ActionId { originating_station: OTHER, sequence_number: 3 },
+        detection: after(0).tai,
+        reference: after(reference).tai,
         termination: None,
         position: Some(place()),
         awareness_distance: Some(Metres(500.0)),
@@ -87,7 +97,7 @@ fn a_trigger_says_a_new_event_at_once() {
     assert_ne!(first, second);
     let heads = taken(&mut service);
     assert_eq!(heads.iter().map(|head| head.action_id).collect::<Vec<_>>(), [first, second]);
-    assert_eq!((heads[1].reference_time, heads[1].termination), (after(5).tai, None));
+    assert_eq!((heads[1].reference, heads[1].termination), (after(5).tai, None));
 }
 
 /// EN 302 637-3, 6.1.2.1: a number that is in use is skipped when the numbers begin anew.
@@ -110,7 +120,7 @@ fn an_update_has_a_later_reference_time() {
     service.update(stepped_back, action_id, report(100)).unwrap();
     let heads = taken(&mut service);
     assert!(heads.iter().all(|head| head.action_id == action_id));
-    let times: Vec<Tai> = heads.iter().map(|head| head.reference_time).collect();
+    let times: Vec<Tai> = heads.iter().map(|head| head.reference).collect();
     assert_eq!(times, [after(0).tai, after(500).tai, after(501).tai]);
 }
 
@@ -155,7 +165,9 @@ fn repetition_ends_with_the_validity() {
 fn an_update_is_repeated_instead() {
     let mut service = service(false);
     let action_id = service.trigger(after(0), EventReport { repetition: repeated(400, 5000), ..report(0) }).unwrap();
-    service.update(after(100), action_id, EventReport { cause: 91, ..report(100) }).unwrap();
+    service
+        .update(after(100), action_id, EventReport { awareness_distance: Some(Metres(50.0)), ..report(100) })
+        .unwrap();
     assert_eq!(run(&mut service, 10_000), [0, 0], "the update was not to be repeated");
 }
 
@@ -182,10 +194,10 @@ fn an_event_that_is_over_is_refused() {
 fn the_originator_cancels_its_event() {
     let mut service = service(false);
     let action_id = service.trigger(after(0), EventReport { repetition: repeated(400, 60_000), ..report(0) }).unwrap();
-    assert_eq!(service.terminate(after(700), action_id, report(700)), Ok(Termination::Cancellation));
+    assert_eq!(service.terminate(after(700), action_id, report(700)), Ok(Termination::IsCancellation));
     let heads = taken(&mut service);
-    assert_eq!(heads[1].termination, Some(Termination::Cancellation));
-    assert!(heads[1].reference_time > heads[0].reference_time);
+    assert_eq!(heads[1].termination, Some(Termination::IsCancellation));
+    assert!(heads[1].reference > heads[0].reference);
     assert_eq!(run(&mut service, 10_000), [0_u64; 0]);
     assert_eq!(service.update(after(800), action_id, report(800)), Err(DenError::Terminated));
     assert_eq!(service.terminate(after(800), action_id, report(800)), Err(DenError::Terminated));
@@ -206,17 +218,17 @@ fn a_receiver_negates_an_event() {
     let mut service = service(false);
     receive(&mut service, 10, &head(5)).unwrap();
     let action_id = head(5).action_id;
-    assert_eq!(service.terminate(after(100), action_id, report(100)), Ok(Termination::Negation));
+    assert_eq!(service.terminate(after(100), action_id, report(100)), Ok(Termination::IsNegation));
     let negation = taken(&mut service)[0];
-    assert_eq!((negation.action_id, negation.reference_time), (action_id, after(5).tai));
-    assert_eq!(negation.termination, Some(Termination::Negation));
+    assert_eq!((negation.action_id, negation.reference), (action_id, after(5).tai));
+    assert_eq!(negation.termination, Some(Termination::IsNegation));
 }
 
 /// EN 302 637-3, 8.2.1.3: what is not known cannot be ended or updated.
 #[test]
 fn an_unknown_event_cannot_be_ended() {
     let mut service = service(false);
-    let unknown = |station_id| ActionId { station_id, sequence_number: 9 };
+    let unknown = |originating_station| ActionId { originating_station, sequence_number: 9 };
     for station_id in [OWN, OTHER] {
         assert_eq!(service.terminate(after(0), unknown(station_id), report(0)), Err(DenError::UnknownAction));
     }
@@ -234,7 +246,7 @@ fn the_destination_is_around_the_event() {
     }
     let destinations: Vec<Area> = std::iter::from_fn(|| service.poll_transmit())
         .map(|transmit| match transmit {
-            DenTransmit::Own(content) => content.destination,
+            DenTransmit::Own(own) => own.destination,
             DenTransmit::Forwarded(denm) => denm.destination,
         })
         .collect();
@@ -278,8 +290,8 @@ fn a_received_event_ends_with_its_validity() {
 fn a_received_cancellation_ends_the_event() {
     let mut service = service(false);
     receive(&mut service, 0, &head(0)).unwrap();
-    assert_eq!(receive(&mut service, 100, &ended(90, Termination::Cancellation)), Ok(DenIndication::Cancelled));
-    assert_eq!(receive(&mut service, 200, &ended(90, Termination::Cancellation)), Err(DenDrop::Repeated));
+    assert_eq!(receive(&mut service, 100, &ended(90, Termination::IsCancellation)), Ok(DenIndication::Cancelled));
+    assert_eq!(receive(&mut service, 200, &ended(90, Termination::IsCancellation)), Err(DenDrop::Repeated));
     assert_eq!(receive(&mut service, 300, &head(0)), Err(DenDrop::Outdated), "a late repetition does not revive it");
     let negate = service.terminate(after(400), head(0).action_id, report(400));
     assert_eq!(negate, Err(DenError::UnknownAction), "it has ended");
@@ -290,15 +302,15 @@ fn a_received_cancellation_ends_the_event() {
 fn a_received_negation_ends_the_event() {
     let mut service = service(false);
     receive(&mut service, 0, &head(0)).unwrap();
-    assert_eq!(receive(&mut service, 100, &ended(0, Termination::Negation)), Ok(DenIndication::Negated));
-    assert_eq!(receive(&mut service, 200, &ended(0, Termination::Negation)), Err(DenDrop::Repeated));
+    assert_eq!(receive(&mut service, 100, &ended(0, Termination::IsNegation)), Ok(DenIndication::Negated));
+    assert_eq!(receive(&mut service, 200, &ended(0, Termination::IsNegation)), Err(DenDrop::Repeated));
 }
 
 /// EN 302 637-3, 8.4.1: the end of an event that was not known tells nothing.
 #[test]
 fn the_end_of_an_unknown_event_is_dropped() {
     let mut service = service(false);
-    for termination in [Termination::Cancellation, Termination::Negation] {
+    for termination in [Termination::IsCancellation, Termination::IsNegation] {
         assert_eq!(receive(&mut service, 0, &ended(0, termination)), Err(DenDrop::UnknownTerminated));
     }
 }
@@ -310,7 +322,7 @@ fn an_own_event_that_comes_back_is_dropped_but_for_a_negation() {
     let action_id = service.trigger(after(0), report(0)).unwrap();
     let own = DenmHead { action_id, ..head(0) };
     assert_eq!(receive(&mut service, 10, &own), Err(DenDrop::OwnEvent));
-    let negated = DenmHead { termination: Some(Termination::Negation), ..own };
+    let negated = DenmHead { termination: Some(Termination::IsNegation), ..own };
     assert_eq!(receive(&mut service, 20, &negated), Ok(DenIndication::Negated));
 }
 
@@ -362,7 +374,7 @@ fn forwarding_has_its_conditions() {
         receive(service, 0, &head(0)).unwrap();
     }
     receive(&mut once, 0, &DenmHead { transmission_interval: None, ..head(0) }).unwrap();
-    receive(&mut ended_service, 100, &ended(50, Termination::Cancellation)).unwrap();
+    receive(&mut ended_service, 100, &ended(50, Termination::IsCancellation)).unwrap();
     for service in [&mut away, &mut ended_service, &mut once, &mut off] {
         assert_eq!(run(service, 59_000), [0_u64; 0]);
     }
@@ -387,10 +399,10 @@ fn the_tables_are_bounded() {
     }
     assert_eq!(service.trigger(after(0), report(0)), Err(DenError::TableFull));
     for number in 0..u16::try_from(DEN_RECEIVED_MAX).unwrap() {
-        let action_id = ActionId { station_id: OTHER, sequence_number: number };
+        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
         receive(&mut service, 0, &DenmHead { action_id, ..head(0) }).unwrap();
     }
-    let one_more = ActionId { station_id: OTHER + 1, sequence_number: 0 };
+    let one_more = ActionId { originating_station: OTHER + 1, sequence_number: 0 };
     assert_eq!(receive(&mut service, 0, &DenmHead { action_id: one_more, ..head(0) }), Err(DenDrop::TableFull));
 }
 
@@ -406,6 +418,43 @@ fn denms_that_nobody_takes_are_counted() {
     let due = u64::try_from(DEN_ORIGINATED_MAX * 5).unwrap();
     assert_eq!(counters.sent + counters.transmits_lost, due);
     assert_eq!(taken(&mut service).len(), DEN_TRANSMITS_MAX);
+}
+
+/// TS 103 831, annex A: a termination has the management container only; anything else has situation and location.
+#[test]
+fn a_termination_says_nothing_of_the_situation() {
+    let mut service = service(false);
+    let action_id = service.trigger(after(0), report(0)).unwrap();
+    service.terminate(after(5), action_id, report(5)).unwrap();
+    let containers: Vec<(bool, bool)> = std::iter::from_fn(|| service.poll_transmit())
+        .map(|transmit| match transmit {
+            DenTransmit::Own(own) => (own.input.situation.is_some(), own.input.location.is_some()),
+            DenTransmit::Forwarded(_) => unreachable!(),
+        })
+        .collect();
+    assert_eq!(containers, [(true, true), (false, false)]);
+}
+
+/// What is said is what is read: times to the millisecond, validity to the second, the distance as a class.
+#[test]
+fn a_receiver_reads_what_was_said() {
+    let mut service = service(false);
+    let said = EventReport {
+        awareness_distance: Some(Metres(180.0)),
+        validity: Duration::from_secs(30),
+        transmission_interval: Some(Duration::from_millis(500)),
+        ..report(0)
+    };
+    let action_id = service.trigger(after(3), said).unwrap();
+    let expected = DenmHead {
+        action_id,
+        reference: after(3).tai,
+        awareness_distance: Some(Metres(200.0)),
+        validity: Duration::from_secs(30),
+        transmission_interval: Some(Duration::from_millis(500)),
+        ..head(0)
+    };
+    assert_eq!(taken(&mut service), [expected]);
 }
 
 #[test]

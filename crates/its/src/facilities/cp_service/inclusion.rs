@@ -1,0 +1,132 @@
+//! Which objects the next CPM tells (TS 103 324 V2.1.1, 6.1.2.3), and in which order (6.1.3.2).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use viaduct_units::{Degrees, MetresPerSecond, Mono};
+
+use super::PerceivedObject;
+use crate::facilities::{
+    cpm::{ObjectClass, VruProfileAndSubprofile},
+    motion::{DIRECTION_CHANGE, Motion, POSITION_CHANGE, SPEED_CHANGE, angle_between},
+};
+
+/// `T_GenCpmMax` (table F.1): an object is told again then at the latest.
+pub const T_GEN_CPM_MAX: Duration = Duration::from_millis(1000);
+/// `ObjectPerceptionQualityThreshold` (table F.1): an object of this quality or less is not told.
+pub const OBJECT_PERCEPTION_QUALITY_THRESHOLD: u8 = 3;
+/// A velocity below this has no direction that means anything. Ours.
+const DIRECTION_SPEED_MIN: MetresPerSecond = MetresPerSecond(0.1);
+
+/// The two kinds of objects that the rules know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ObjectType {
+    /// Type-A: pedestrians, cyclists, animals, groups and other things.
+    A,
+    /// Type-B: vehicles and motorcyclists.
+    B,
+}
+
+impl ObjectType {
+    /// By the most probable class. What has none is taken for a vehicle: the rules of its movement fit anything.
+    pub(super) fn of(object: &PerceivedObject) -> Self {
+        let probability = |(_, confidence): &&(ObjectClass, Option<f64>)| confidence.unwrap_or(0.0);
+        let class = object.object.classes.iter().max_by(|a, b| probability(a).total_cmp(&probability(b)));
+        match class.map(|(class, _)| class) {
+            None
+            | Some(
+                ObjectClass::VehicleSubClass(_) | ObjectClass::VruSubClass(VruProfileAndSubprofile::Motorcyclist(_)),
+            ) => Self::B,
+            Some(_) => Self::A,
+        }
+    }
+}
+
+/// What the last CPM that told an object said.
+#[derive(Clone, Copy, Debug)]
+struct Told {
+    at: Mono,
+    motion: Motion,
+}
+
+/// What was told of each object that is still perceived; no more than those.
+#[derive(Debug, Default)]
+pub(super) struct Inclusion {
+    told: BTreeMap<u16, Told>,
+}
+
+impl Inclusion {
+    /// Forgets objects that are no longer perceived: seen again, they are new.
+    pub(super) fn keep_only(&mut self, perceived: &[PerceivedObject]) {
+        let mut ids: Vec<u16> = perceived.iter().map(|object| object.object.id).collect();
+        ids.sort_unstable();
+        self.told.retain(|id, _| ids.binary_search(id).is_ok());
+    }
+
+    /// The objects to tell now, the most useful first.
+    pub(super) fn select<'a>(&self, now: Mono, perceived: &'a [PerceivedObject]) -> Vec<&'a PerceivedObject> {
+        let all_of_type_a = perceived.iter().any(|object| {
+            is_good_enough(object)
+                && ObjectType::of(object) == ObjectType::A
+                && self.age(now, object) >= Some(T_GEN_CPM_MAX / 2)
+        });
+        let mut selected: Vec<&PerceivedObject> = perceived
+            .iter()
+            .filter(|object| is_good_enough(object) && self.is_to_tell(now, object, all_of_type_a))
+            .collect();
+        selected.sort_by(|a, b| self.utility(now, b).total_cmp(&self.utility(now, a)));
+        selected
+    }
+
+    /// An object was told.
+    pub(super) fn tell(&mut self, now: Mono, object: &PerceivedObject) {
+        self.told.insert(object.object.id, Told { at: now, motion: motion(object) });
+    }
+
+    fn is_to_tell(&self, now: Mono, object: &PerceivedObject, all_of_type_a: bool) -> bool {
+        let Some(told) = self.told.get(&object.object.id) else {
+            return true;
+        };
+        match ObjectType::of(object) {
+            ObjectType::A => all_of_type_a,
+            ObjectType::B => motion(object).change_since(&told.motion).is_some() || now.since(told.at) >= T_GEN_CPM_MAX,
+        }
+    }
+
+    /// Time since the object was told; `None` where it was not.
+    fn age(&self, now: Mono, object: &PerceivedObject) -> Option<Duration> {
+        self.told.get(&object.object.id).map(|told| now.since(told.at))
+    }
+
+    /// The object's use for others (object utility function): quality, change of position, speed and direction, and time since
+    /// it was told, each from 0 to 1. What is new has the full change.
+    fn utility(&self, now: Mono, object: &PerceivedObject) -> f64 {
+        let quality = object.object.quality.map_or(1.0, |quality| f64::from(quality) / 15.0);
+        let Some(told) = self.told.get(&object.object.id) else {
+            return quality + 4.0;
+        };
+        let part = |change: f64, threshold: f64| (change / threshold).min(1.0);
+        let (here, before) = (motion(object), told.motion);
+        let moved = here.position.zip(before.position).map_or(0.0, |(a, b)| a.distance(b).value());
+        let faster = here.speed.zip(before.speed).map_or(0.0, |(a, b)| (a - b).value().abs());
+        let turned = here.heading.zip(before.heading).map_or(0.0, |(a, b)| angle_between(a, b).value());
+        quality
+            + part(moved, POSITION_CHANGE.value())
+            + part(faster, SPEED_CHANGE.value())
+            + part(turned, DIRECTION_CHANGE.value())
+            + part(now.since(told.at).as_secs_f64(), T_GEN_CPM_MAX.as_secs_f64())
+    }
+}
+
+/// What is not rated is told.
+fn is_good_enough(object: &PerceivedObject) -> bool {
+    object.object.quality.is_none_or(|quality| quality > OBJECT_PERCEPTION_QUALITY_THRESHOLD)
+}
+
+/// Place, ground speed and direction of the ground velocity.
+fn motion(object: &PerceivedObject) -> Motion {
+    let velocity = object.object.velocity.map(|[east, north]| (east.value(), north.value()));
+    let speed = velocity.map(|(east, north)| MetresPerSecond(east.hypot(north)));
+    let direction = |(east, north): (f64, f64)| Degrees(east.atan2(north).to_degrees()).normalised();
+    let heading = velocity.filter(|_| speed > Some(DIRECTION_SPEED_MIN)).map(direction);
+    Motion { position: Some(object.position), speed, heading }
+}

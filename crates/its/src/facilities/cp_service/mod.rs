@@ -1,0 +1,246 @@
+//! CP service: what a station perceives, told to others (TS 103 324 V2.1.1, clause 6).
+//!
+//! A machine in virtual time: the own state and the perceived objects go in, the content of the CPMs that are due comes out.
+//!
+//! What is not here: redundancy mitigation by the value of information (annex E, optional), prediction of the next event (6.1.2.3,
+//! a permission), multi-channel operation (annex D), assembly by perception regions (6.1.3.3).
+
+mod assembly;
+mod inclusion;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use viaduct_units::{Mono, Now, Position};
+
+pub use self::inclusion::{OBJECT_PERCEPTION_QUALITY_THRESHOLD, T_GEN_CPM_MAX};
+use self::{assembly::assemble, inclusion::Inclusion};
+use super::{
+    Offset, VehicleState,
+    cpm::{CpmInput, OBJECTS_MAX, Object, Origin, PerceptionRegion, Sensor},
+    schedule::Schedule,
+};
+use crate::limits::PAYLOAD_OCTETS_MAX;
+
+/// `T_GenCpmMin` of a vehicle (table F.1).
+pub const T_GEN_CPM_MIN: Duration = Duration::from_millis(100);
+/// `T_AddSensorInformation` (table F.1): the sensors are told again then.
+pub const T_ADD_SENSOR_INFORMATION: Duration = Duration::from_millis(1000);
+/// `MaxPerceptionRegions` (table F.1).
+pub const MAX_PERCEPTION_REGIONS: usize = 8;
+/// An object that was measured longer ago cannot be told: its time is up to 2047 ms from the reference time.
+pub const MEASUREMENT_AGE_MAX: Duration = Duration::from_secs(2);
+/// `StationType` of a roadside unit (TS 102 894-2).
+const ROADSIDE_UNIT: u8 = 15;
+
+/// An object that the station perceives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PerceivedObject {
+    /// Where it was when it was measured.
+    pub position: Position,
+    /// Everything else; its offset is made from the position when it is told.
+    pub object: Object,
+}
+
+/// Settings of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CpSettings {
+    /// Identifier of the station.
+    pub station_id: u32,
+    /// `StationType` (TS 102 894-2): 5 is a passenger car, 15 a roadside unit.
+    pub station_type: u8,
+    /// `T_GenCpm`: time from one generation event to the next, within `T_GenCpmMin` and `T_GenCpmMax`.
+    pub t_gen_cpm: Duration,
+    /// `MTU_CPM`: octets of a message.
+    pub octets_max: usize,
+}
+
+impl CpSettings {
+    /// The standard's defaults for a passenger car.
+    #[must_use]
+    pub const fn new(station_id: u32) -> Self {
+        Self { station_id, station_type: 5, t_gen_cpm: T_GEN_CPM_MIN, octets_max: PAYLOAD_OCTETS_MAX }
+    }
+}
+
+/// What the service has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpCounters {
+    /// CPMs that were generated.
+    pub generated: u64,
+    /// Objects that they told.
+    pub objects_told: u64,
+    /// Objects beyond the 255 that a message names.
+    pub objects_beyond_limit: u64,
+    /// Objects that were measured too long ago, once an event.
+    pub objects_too_old: u64,
+    /// Objects that were to be told and did not fit, once an event; they are due at the next one.
+    pub objects_left_out: u64,
+    /// Events without a CPM, because the own state was older than [`super::STATE_AGE_MAX`].
+    pub state_too_old: u64,
+}
+
+/// The CP service of one station.
+#[derive(Debug)]
+pub struct CpService {
+    settings: CpSettings,
+    /// Where the station is; `None` until it is told.
+    state: Option<VehicleState>,
+    /// What it perceives, at most 255.
+    objects: Vec<PerceivedObject>,
+    sensors: Vec<Sensor>,
+    regions: Vec<PerceptionRegion>,
+    inclusion: Inclusion,
+    /// When the sensors were told.
+    sensors_told: Option<Mono>,
+    /// The generation events.
+    events: Schedule,
+    counters: CpCounters,
+}
+
+impl CpService {
+    /// A service that perceives nothing.
+    #[must_use]
+    pub fn new(settings: CpSettings) -> Self {
+        Self {
+            settings,
+            state: None,
+            objects: Vec::new(),
+            sensors: Vec::new(),
+            regions: Vec::new(),
+            inclusion: Inclusion::default(),
+            sensors_told: None,
+            events: Schedule::new(settings.t_gen_cpm.clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX)),
+            counters: CpCounters::default(),
+        }
+    }
+
+    /// What the service has counted.
+    #[must_use]
+    pub const fn counters(&self) -> CpCounters {
+        self.counters
+    }
+
+    /// Tells where the station is. The first time starts the generation events.
+    pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
+        self.state = Some(*state);
+        if state.position.is_some() {
+            self.events.start(now.mono);
+        }
+    }
+
+    /// Tells the sensors, whose areas are relative to the reference position.
+    pub fn set_sensors(&mut self, sensors: Vec<Sensor>) {
+        self.sensors = sensors;
+        self.sensors_told = None;
+    }
+
+    /// Tells the regions in which objects would be perceived at present; they are told together with the sensors. Those beyond
+    /// [`MAX_PERCEPTION_REGIONS`] are not.
+    pub fn set_regions(&mut self, mut regions: Vec<PerceptionRegion>) {
+        regions.truncate(MAX_PERCEPTION_REGIONS);
+        self.regions = regions;
+    }
+
+    /// Tells all objects that are perceived now, in the place of those before. Each keeps its number while it is perceived.
+    pub fn set_objects(&mut self, mut objects: Vec<PerceivedObject>) {
+        let beyond = objects.len().saturating_sub(OBJECTS_MAX);
+        self.counters.objects_beyond_limit += u64::try_from(beyond).unwrap_or(u64::MAX);
+        objects.truncate(OBJECTS_MAX);
+        self.inclusion.keep_only(&objects);
+        self.objects = objects;
+    }
+
+    /// Takes the shortest time between generation events that the channel allows.
+    pub fn set_t_gen_cpm(&mut self, interval: Duration) {
+        let asked = self.settings.t_gen_cpm.max(interval);
+        self.events.set_interval(asked.clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX));
+    }
+
+    /// One generation event, where it is time to: the CPMs that are due, none to eight.
+    pub fn handle_timeout(&mut self, now: Now) -> Vec<CpmInput> {
+        if !self.events.is_due(now.mono) {
+            return Vec::new();
+        }
+        let Some((state, position)) = self.state.and_then(|state| Some((state, state.position?))) else {
+            return Vec::new();
+        };
+        if !state.is_current(now) {
+            self.counters.state_too_old += 1;
+            return Vec::new();
+        }
+        self.generate(now, &state, position)
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    #[must_use]
+    pub const fn poll_timeout(&self) -> Option<Mono> {
+        self.events.due()
+    }
+
+    fn generate(&mut self, now: Now, state: &VehicleState, position: Position) -> Vec<CpmInput> {
+        let fresh = self.fresh_objects(state);
+        let selected = self.inclusion.select(now.mono, &fresh);
+        let first = self.first_message(now.mono, state, fresh.len());
+        if selected.is_empty() && first.sensors.is_empty() {
+            return Vec::new();
+        }
+        let relative: Vec<Object> = selected.iter().map(|object| told(object, position)).collect();
+        let assembly = assemble(&first, &relative, self.settings.octets_max);
+        let told_count = selected.len() - assembly.left_out;
+        for object in selected.iter().take(told_count) {
+            self.inclusion.tell(now.mono, object);
+        }
+        if !first.sensors.is_empty() && !assembly.messages.is_empty() {
+            self.sensors_told = Some(now.mono);
+        }
+        self.count(&assembly.messages, assembly.left_out);
+        assembly.messages
+    }
+
+    /// Objects whose time can be told beside that of the own state.
+    fn fresh_objects(&mut self, state: &VehicleState) -> Vec<PerceivedObject> {
+        let apart = |object: &PerceivedObject| {
+            let measured = object.object.measurement;
+            measured.since(state.time).max(state.time.since(measured))
+        };
+        let fresh: Vec<PerceivedObject> =
+            self.objects.iter().filter(|object| apart(object) <= MEASUREMENT_AGE_MAX).cloned().collect();
+        self.counters.objects_too_old += u64::try_from(self.objects.len() - fresh.len()).unwrap_or(u64::MAX);
+        fresh
+    }
+
+    /// A message without objects; with the sensors and regions where they are due (6.1.2.2).
+    fn first_message(&self, now: Mono, state: &VehicleState, perceived: usize) -> CpmInput {
+        let sensors_due = self.sensors_told.is_none_or(|told| now.since(told) >= T_ADD_SENSOR_INFORMATION);
+        let origin = if self.settings.station_type == ROADSIDE_UNIT {
+            Origin::RoadsideUnit { map: None }
+        } else {
+            Origin::Vehicle { orientation: state.heading, orientation_confidence: state.heading_confidence }
+        };
+        CpmInput {
+            position: state.position,
+            position_confidence: state.position_confidence,
+            altitude: state.altitude,
+            altitude_confidence: state.altitude_confidence,
+            sensors: if sensors_due { self.sensors.clone() } else { Vec::new() },
+            regions: if sensors_due { self.regions.clone() } else { Vec::new() },
+            objects_perceived: u8::try_from(perceived).ok(),
+            ..CpmInput::new(self.settings.station_id, state.time, origin)
+        }
+    }
+
+    fn count(&mut self, messages: &[CpmInput], left_out: usize) {
+        let told: usize = messages.iter().map(|message| message.objects.len()).sum();
+        self.counters.generated += u64::try_from(messages.len()).unwrap_or(u64::MAX);
+        self.counters.objects_told += u64::try_from(told).unwrap_or(u64::MAX);
+        self.counters.objects_left_out += u64::try_from(left_out).unwrap_or(u64::MAX);
+    }
+}
+
+/// The object as a CPM has it: relative to the reference position.
+fn told(object: &PerceivedObject, reference: Position) -> Object {
+    let z = object.object.offset.z;
+    Object { offset: Offset { z, ..Offset::between(reference, object.position) }, ..object.object.clone() }
+}

@@ -1,0 +1,365 @@
+//! The service in virtual time, one rule a test.
+
+use viaduct_etsi::cpm_ts103324_v211::encode;
+use viaduct_units::{Degrees, Metres, MetresPerSecond, TimestampIts};
+
+use super::*;
+use crate::facilities::cpm::{ObjectClass, OtherSubClass, SensorType, VehicleSubClass, VruProfileAndSubprofile, build};
+use viaduct_etsi::cdd::{VruSubProfileMotorcyclist, VruSubProfilePedestrian};
+
+fn start() -> Now {
+    Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() }
+}
+
+fn after(millis: u64) -> Now {
+    start().plus(Duration::from_millis(millis))
+}
+
+fn vehicle() -> ObjectClass {
+    ObjectClass::VehicleSubClass(VehicleSubClass(5))
+}
+
+fn pedestrian() -> ObjectClass {
+    ObjectClass::VruSubClass(VruProfileAndSubprofile::Pedestrian(VruSubProfilePedestrian::UNAVAILABLE))
+}
+
+/// A station that stands, and what it sees.
+struct Scene {
+    service: CpService,
+    objects: Vec<PerceivedObject>,
+    /// When each CPM came.
+    sent: Vec<(u64, CpmInput)>,
+}
+
+impl Scene {
+    fn new(settings: CpSettings) -> Self {
+        Self { service: CpService::new(settings), objects: Vec::new(), sent: Vec::new() }
+    }
+
+    fn of(objects: Vec<PerceivedObject>) -> Self {
+        Self { objects, ..Self::new(CpSettings::new(7)) }
+    }
+
+    /// Lets the scene be from one time to another, in steps of 100 ms.
+    fn run(&mut self, from: u64, end: u64) -> &mut Self {
+        for millis in (from..end).step_by(100) {
+            let now = after(millis);
+            let position = Some(Position::new(45.0, 7.6));
+            self.service.set_vehicle(now, &VehicleState { time: now.tai, position, ..VehicleState::default() });
+            self.objects.iter_mut().for_each(|object| object.object.measurement = now.tai);
+            self.service.set_objects(self.objects.clone());
+            self.sent.extend(self.service.handle_timeout(now).into_iter().map(|cpm| (millis, cpm)));
+        }
+        self
+    }
+
+    /// When the object was told.
+    fn told(&self, id: u16) -> Vec<u64> {
+        let tells = |cpm: &CpmInput| cpm.objects.iter().any(|object| object.id == id);
+        self.sent.iter().filter(|(_, cpm)| tells(cpm)).map(|(millis, _)| *millis).collect()
+    }
+}
+
+/// Something that drives north at 10 m/s, 20 m away, by its class.
+fn object(id: u16, class: ObjectClass) -> PerceivedObject {
+    let mut object = Object::new(id, start().tai, Offset::default());
+    object.velocity = Some([MetresPerSecond(0.0), MetresPerSecond(10.0)]);
+    object.classes = vec![(class, Some(0.9))];
+    PerceivedObject { position: Position::new(45.0, 7.6).displaced(Metres(20.0), Metres(f64::from(id))), object }
+}
+
+fn sensor() -> Sensor {
+    Sensor { id: 1, kind: SensorType::RADAR, area: None, confidence: Some(0.9), shadowing: true }
+}
+
+/// TS 103 324, 6.1.2.3, rule 2a: a vehicle that is new is told at the next event.
+#[test]
+fn a_new_vehicle_is_told_at_once() {
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.run(0, 300);
+    scene.objects.push(object(2, vehicle()));
+    scene.run(300, 600);
+    assert_eq!((scene.told(1), scene.told(2)), (vec![0], vec![300]));
+}
+
+/// TS 103 324, 6.1.2.3, rule 2b: a vehicle that moved by more than 4 m is told again.
+#[test]
+fn a_vehicle_that_moved_4_m_is_told() {
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.run(0, 200);
+    let from = scene.objects[0].position;
+    scene.objects[0].position = from.displaced(Metres(0.0), Metres(3.99));
+    scene.run(200, 400);
+    scene.objects[0].position = from.displaced(Metres(0.0), Metres(4.01));
+    scene.run(400, 600);
+    assert_eq!(scene.told(1), [0, 400]);
+}
+
+/// TS 103 324, 6.1.2.3, rule 2c: a vehicle that is faster or slower by more than 0.5 m/s is told again.
+#[test]
+fn a_vehicle_that_changed_its_speed_is_told() {
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.run(0, 200);
+    scene.objects[0].object.velocity = Some([MetresPerSecond(0.0), MetresPerSecond(9.5)]);
+    scene.run(200, 400);
+    scene.objects[0].object.velocity = Some([MetresPerSecond(0.0), MetresPerSecond(9.49)]);
+    scene.run(400, 600);
+    assert_eq!(scene.told(1), [0, 400]);
+}
+
+/// TS 103 324, 6.1.2.3, rule 2d: a vehicle whose velocity turned by more than 4 degrees is told again; where it points to does
+/// not count, nor does the direction of one that stands.
+#[test]
+fn a_vehicle_that_turned_is_told() {
+    let velocity = |degrees: f64, speed: f64| {
+        let (sin, cos) = degrees.to_radians().sin_cos();
+        Some([MetresPerSecond(speed * sin), MetresPerSecond(speed * cos)])
+    };
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.run(0, 200);
+    scene.objects[0].object.velocity = velocity(3.9, 10.0);
+    scene.objects[0].object.yaw = Some(Degrees(180.0));
+    scene.run(200, 400);
+    scene.objects[0].object.velocity = velocity(-4.1, 10.0);
+    scene.run(400, 600);
+    assert_eq!(scene.told(1), [0, 400]);
+    let mut standing = Scene::of(vec![object(1, vehicle())]);
+    for (step, degrees) in [(0, 0.0), (100, 90.0), (200, 180.0)] {
+        standing.objects[0].object.velocity = velocity(degrees, 0.05);
+        standing.run(step, step + 100);
+    }
+    assert_eq!(standing.told(1), [0]);
+}
+
+/// TS 103 324, 6.1.2.3, rule 2e: a vehicle is told again after `T_GenCpmMax` at the latest.
+#[test]
+fn a_vehicle_is_told_each_second() {
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.run(0, 3_100);
+    assert_eq!(scene.told(1), [0, 1000, 2000, 3000]);
+}
+
+/// TS 103 324, 6.1.2.3, rule 1a: a pedestrian that is new is told at once.
+#[test]
+fn a_new_pedestrian_is_told_at_once() {
+    let mut scene = Scene::of(vec![object(1, pedestrian())]);
+    scene.run(0, 400);
+    assert_eq!(scene.told(1), [0]);
+}
+
+/// TS 103 324, 6.1.2.3, rule 1b: one pedestrian that was not told for half of `T_GenCpmMax` brings all along.
+#[test]
+fn an_overdue_pedestrian_brings_all_along() {
+    let mut scene = Scene::of(vec![object(1, pedestrian())]);
+    scene.run(0, 300);
+    scene.objects.push(object(2, pedestrian()));
+    scene.objects.push(object(3, vehicle()));
+    scene.run(300, 1_100);
+    assert_eq!(scene.told(1), [0, 500, 1000]);
+    assert_eq!(scene.told(2), [300, 500, 1000]);
+    assert_eq!(scene.told(3), [300], "a vehicle has its own rules");
+}
+
+/// TS 103 324, 6.1.2.3: a motorcyclist is of type B, everything else that is no vehicle of type A; the most probable class counts.
+#[test]
+fn the_class_decides_the_type() {
+    let motorcyclist =
+        ObjectClass::VruSubClass(VruProfileAndSubprofile::Motorcyclist(VruSubProfileMotorcyclist::UNAVAILABLE));
+    let other = ObjectClass::OtherSubClass(OtherSubClass::UNKNOWN);
+    let mut doubtful = object(4, pedestrian());
+    doubtful.object.classes = vec![(pedestrian(), Some(0.3)), (vehicle(), Some(0.6))];
+    let mut scene = Scene::of(vec![object(1, motorcyclist), object(2, other), doubtful]);
+    scene.objects.push(PerceivedObject {
+        object: Object { classes: Vec::new(), ..object(5, vehicle()).object },
+        ..object(5, vehicle())
+    });
+    scene.run(0, 900);
+    assert_eq!([1, 2, 4, 5].map(|id| scene.told(id).len()), [1, 2, 1, 1]);
+}
+
+/// TS 103 324, 6.1.2.3: an object of a quality of 3 or less is not told; one that is not rated is.
+#[test]
+fn a_badly_perceived_object_is_not_told() {
+    for (quality, told) in [(Some(3), 0), (Some(4), 1), (None, 1)] {
+        let mut scene = Scene::of(vec![object(1, vehicle())]);
+        scene.objects[0].object.quality = quality;
+        scene.run(0, 500);
+        assert_eq!(scene.told(1).len(), told, "{quality:?}");
+    }
+}
+
+/// TS 103 324, 6.1.2.3: an object that was lost and is perceived again is new.
+#[test]
+fn a_lost_object_is_new_again() {
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.run(0, 200);
+    let lost = scene.objects.pop().unwrap();
+    scene.run(200, 300);
+    scene.objects.push(lost);
+    scene.run(300, 400);
+    assert_eq!(scene.told(1), [0, 300]);
+}
+
+/// TS 103 324, 6.1.2.1: events come each `T_GenCpm`, within its limits, and not faster than the channel allows.
+#[test]
+fn events_come_each_t_gen_cpm() {
+    for (asked, expected) in [(10, 100), (300, 300), (9_000, 1000)] {
+        let mut service = CpService::new(CpSettings { t_gen_cpm: Duration::from_millis(asked), ..CpSettings::new(7) });
+        let state = VehicleState { time: start().tai, position: Some(Position::default()), ..VehicleState::default() };
+        service.set_vehicle(start(), &state);
+        service.handle_timeout(start());
+        assert_eq!(service.poll_timeout(), Some(after(expected).mono));
+    }
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.service.set_t_gen_cpm(Duration::from_millis(400));
+    for millis in (0..1_600).step_by(100) {
+        scene.objects[0].position = scene.objects[0].position.displaced(Metres(0.0), Metres(5.0));
+        scene.run(millis, millis + 100);
+    }
+    assert_eq!(scene.told(1), [0, 400, 800, 1200]);
+}
+
+/// TS 103 324, 6.1.2.1: where there is nothing to tell, an event makes no CPM.
+#[test]
+fn nothing_to_tell_is_no_message() {
+    let mut scene = Scene::of(Vec::new());
+    scene.run(0, 2_000);
+    assert!(scene.sent.is_empty());
+}
+
+/// TS 103 324, 6.1.2.2: the sensors are in the first CPM, then each second, also without an object.
+#[test]
+fn the_sensors_are_told_each_second() {
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.service.set_sensors(vec![sensor()]);
+    scene.run(0, 600);
+    scene.objects.clear();
+    scene.run(600, 2_500);
+    let with: Vec<u64> =
+        scene.sent.iter().filter(|(_, cpm)| !cpm.sensors.is_empty()).map(|(millis, _)| *millis).collect();
+    assert_eq!(with, [0, 1000, 2000]);
+}
+
+/// TS 103 324, 6.1.2.4 and table F.1: at most eight regions, in the messages with the sensors.
+#[test]
+fn regions_come_with_the_sensors() {
+    let area = crate::facilities::Shape {
+        centre: None,
+        outline: crate::facilities::Outline::Circle { radius: Metres(50.0) },
+        height: None,
+    };
+    let region = PerceptionRegion {
+        measurement: start().tai,
+        confidence: Some(0.8),
+        area,
+        shadowing: true,
+        sensors: vec![1],
+        objects: Vec::new(),
+    };
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.service.set_sensors(vec![sensor()]);
+    scene.service.set_regions(vec![region; 10]);
+    scene.run(0, 400);
+    assert_eq!(scene.sent[0].1.regions.len(), MAX_PERCEPTION_REGIONS);
+}
+
+/// TS 103 324, 6.1.3.1: objects that do not fit one message go into several, each within the limit, numbered, and each object once.
+#[test]
+fn what_does_not_fit_is_cut_into_segments() {
+    let octets_max = 400;
+    let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(7) });
+    scene.objects = (0..60).map(|id| object(id, vehicle())).collect();
+    scene.service.set_sensors(vec![sensor()]);
+    scene.run(0, 100);
+    let messages: Vec<&CpmInput> = scene.sent.iter().map(|(_, cpm)| cpm).collect();
+    assert!(messages.len() > 1);
+    let total = u8::try_from(messages.len()).unwrap();
+    for (this, message) in (1..).zip(&messages) {
+        assert_eq!(message.segment, Some((this, total)));
+        assert!(encode(&build(message)).unwrap().len() <= octets_max);
+        assert_eq!((message.sensors.is_empty(), message.reference), (this != 1, start().tai));
+    }
+    let mut ids: Vec<u16> =
+        messages.iter().flat_map(|message| message.objects.iter().map(|object| object.id)).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..60).collect::<Vec<u16>>());
+}
+
+/// TS 103 324, 6.1.3.1: one message is not numbered.
+#[test]
+fn one_message_has_no_segment() {
+    let mut scene = Scene::of(vec![object(1, vehicle())]);
+    scene.run(0, 100);
+    assert_eq!(scene.sent[0].1.segment, None);
+}
+
+/// TS 103 324, 6.1.3.2: the most useful objects go first; what is left out is due at the next event.
+#[test]
+fn the_least_useful_objects_wait() {
+    let mut scene = Scene::new(CpSettings { octets_max: 120, ..CpSettings::new(7) });
+    scene.objects = (0..60)
+        .map(|id| {
+            let mut object = object(id, vehicle());
+            object.object.quality = Some(if id < 30 { 4 } else { 15 });
+            object
+        })
+        .collect();
+    scene.run(0, 100);
+    let first: Vec<u16> = scene.sent.iter().flat_map(|(_, cpm)| cpm.objects.iter().map(|object| object.id)).collect();
+    assert_eq!(scene.sent.len(), 8);
+    assert!(first.len() < 60 && first.iter().take(20).all(|id| *id >= 30), "{first:?}");
+    let left_out = scene.service.counters().objects_left_out;
+    assert_eq!(left_out, 60 - u64::try_from(first.len()).unwrap());
+    scene.run(100, 800);
+    assert!((0..60).all(|id| !scene.told(id).is_empty()));
+}
+
+/// A message that would not even hold one object is not made, and nothing loops.
+#[test]
+fn an_object_that_fits_nowhere_is_left_out() {
+    let mut scene = Scene::new(CpSettings { octets_max: 30, ..CpSettings::new(7) });
+    scene.objects = vec![object(1, vehicle())];
+    scene.run(0, 200);
+    assert!(scene.sent.is_empty());
+    assert_eq!(scene.service.counters().objects_left_out, 2);
+}
+
+/// TS 103 324, 7.1.8: places are relative to the reference position, x east and y north.
+#[test]
+fn an_object_is_told_relative_to_the_station() {
+    let mut scene = Scene::of(vec![object(5, vehicle())]);
+    scene.run(0, 100);
+    let Offset { x, y, .. } = scene.sent[0].1.objects[0].offset;
+    assert!((x.value() - 20.0).abs() < 0.01 && (y.value() - 5.0).abs() < 0.01, "{x:?} {y:?}");
+}
+
+/// A roadside unit says that it is one.
+#[test]
+fn a_roadside_unit_tells_as_such() {
+    let mut scene = Scene::new(CpSettings { station_type: 15, ..CpSettings::new(7) });
+    scene.objects = vec![object(1, vehicle())];
+    scene.run(0, 100);
+    assert_eq!(scene.sent[0].1.origin, Origin::RoadsideUnit { map: None });
+}
+
+/// TS 103 324, 7.1.8: the time of a measurement is within 2 s of the message's; what is older is not told.
+#[test]
+fn an_old_measurement_is_not_told() {
+    let mut service = CpService::new(CpSettings::new(7));
+    let late = after(2_100);
+    service.set_vehicle(
+        late,
+        &VehicleState { time: late.tai, position: Some(Position::default()), ..VehicleState::default() },
+    );
+    service.set_objects(vec![object(1, vehicle())]);
+    assert!(service.handle_timeout(late).is_empty());
+    assert_eq!(service.counters().objects_too_old, 1);
+}
+
+/// A message names 255 objects; more are counted.
+#[test]
+fn more_than_255_objects_are_counted() {
+    let mut service = CpService::new(CpSettings::new(7));
+    service.set_objects((0..300).map(|id| object(id, vehicle())).collect());
+    assert_eq!((service.objects.len(), service.counters().objects_beyond_limit), (255, 45));
+}

@@ -1,0 +1,363 @@
+//! Clusters: one road user speaks for those who move together (TS 103 300-3, 5.4).
+
+use std::{collections::BTreeSet, time::Duration};
+
+use viaduct_units::{Metres, MetresPerSecond, Mono, Position};
+
+use super::{
+    HeardVam,
+    generation::T_GEN_VAM_MAX,
+    neighbours::{Neighbour, Neighbours},
+};
+use crate::{facilities::motion::Motion, random::Random};
+
+/// `numCreateCluster` (table 14): road users around who make a cluster worth while.
+pub const NUM_CREATE_CLUSTER: usize = 3;
+/// `maxClusterDistance` (table 14): how far outside its edge somebody may join.
+pub const MAX_CLUSTER_DISTANCE: Metres = Metres(5.0);
+/// `maxClusterVelocityDifference` (table 14), as a part of the speed.
+pub const MAX_CLUSTER_VELOCITY_DIFFERENCE: f64 = 0.05;
+/// Speeds that differ by less are taken for equal: what is said of a speed is no better at a walk. Ours.
+const SPEED_TOLERANCE: MetresPerSecond = MetresPerSecond(0.3);
+/// `maxClusterSize` (table 14).
+pub const MAX_CLUSTER_SIZE: u8 = 20;
+/// `timeClusterUniquenessThreshold` (table 15): a cluster's number that was heard within it is not taken.
+pub const TIME_CLUSTER_UNIQUENESS_THRESHOLD: Duration = Duration::from_secs(30);
+/// `timeClusterBreakupWarning` (table 15).
+pub const TIME_CLUSTER_BREAKUP_WARNING: Duration = Duration::from_secs(3);
+/// `timeClusterJoinNotification` (table 15).
+pub const TIME_CLUSTER_JOIN_NOTIFICATION: Duration = Duration::from_secs(3);
+/// `timeClusterJoinSuccess` (table 15).
+pub const TIME_CLUSTER_JOIN_SUCCESS: Duration = Duration::from_millis(500);
+/// `timeClusterContinuity` (table 15): a leader that is silent for longer is lost.
+pub const TIME_CLUSTER_CONTINUITY: Duration = Duration::from_secs(2);
+/// `timeClusterLeaveNotification` (table 15).
+pub const TIME_CLUSTER_LEAVE_NOTIFICATION: Duration = Duration::from_secs(1);
+/// A leader whom nobody joins for so long gives up. Ours.
+const ALONE_MAX: Duration = Duration::from_secs(10);
+/// A leader speaks this often at least, so that its members hear it within `timeClusterContinuity`. Ours.
+pub(super) const LEADER_PERIOD: Duration = Duration::from_secs(1);
+
+/// State of the service (table 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VruState {
+    /// VRU-IDLE: the user is no vulnerable road user now.
+    Idle,
+    /// VRU-ACTIVE-STANDALONE: VAMs speak of this road user alone.
+    ActiveStandalone,
+    /// VRU-ACTIVE-CLUSTER-LEADER: VAMs speak of the cluster.
+    ActiveClusterLeader,
+    /// VRU-PASSIVE: the leader speaks for this road user.
+    Passive,
+}
+
+/// What a leader says about its cluster (`VruClusterInformation`).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClusterInformation {
+    /// Number of the cluster, not 0.
+    pub id: u8,
+    /// Radius of the circle that holds it, around the leader.
+    pub radius: Metres,
+    /// Stations in it, the leader included.
+    pub cardinality: u8,
+}
+
+/// Why a road user leaves a cluster (`ClusterLeaveReason`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaveReason {
+    /// The leader is no longer heard.
+    ClusterLeaderLost,
+    /// The leader has ended the cluster.
+    ClusterDisbandedByLeader,
+    /// The road user is outside its circle.
+    OutOfClusterBoundingBox,
+    /// The road user is faster or slower.
+    OutOfClusterSpeedRange,
+    /// The road user has thought better of joining.
+    CancelledJoin,
+    /// The leader did not count the road user in.
+    FailedJoin,
+}
+
+/// What a road user does about a cluster (`VruClusterOperationContainer`). Times are those that are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClusterOperation {
+    /// It is about to join.
+    Join {
+        /// Number of the cluster.
+        id: u8,
+        /// Time until it falls silent.
+        left: Duration,
+    },
+    /// It has left.
+    Leave {
+        /// Number of the cluster.
+        id: u8,
+        /// Why.
+        reason: LeaveReason,
+    },
+    /// Its own cluster is about to end.
+    Breakup {
+        /// Time until then.
+        left: Duration,
+    },
+}
+
+/// What joins: a notice of joining, then silence until the leader counts it in.
+#[derive(Clone, Copy, Debug)]
+struct Joining {
+    id: u8,
+    leader: u32,
+    /// Stations in the cluster when the notice began.
+    cardinality: u8,
+    until: Mono,
+}
+
+#[derive(Debug)]
+enum Role {
+    Idle,
+    Standalone,
+    Joining(Joining),
+    /// Gives notice that it has left.
+    Leaving {
+        id: u8,
+        reason: LeaveReason,
+        until: Mono,
+    },
+    Leader {
+        id: u8,
+        members: BTreeSet<u32>,
+        alone_since: Mono,
+        breakup: Option<Mono>,
+    },
+    /// `confirm_until` is there until the leader has counted the road user in.
+    Passive {
+        joined: Joining,
+        confirm_until: Option<Mono>,
+    },
+}
+
+/// The part of the service in clusters.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    /// Identifier of the own station.
+    station_id: u32,
+    role: Role,
+    /// Whether to make and join clusters (optional, 5.4.1).
+    enabled: bool,
+}
+
+impl Cluster {
+    pub(super) const fn new(station_id: u32, enabled: bool) -> Self {
+        Self { station_id, role: Role::Standalone, enabled }
+    }
+
+    pub(super) const fn state(&self) -> VruState {
+        match self.role {
+            Role::Idle => VruState::Idle,
+            Role::Standalone | Role::Joining(_) | Role::Leaving { .. } => VruState::ActiveStandalone,
+            Role::Leader { .. } => VruState::ActiveClusterLeader,
+            Role::Passive { .. } => VruState::Passive,
+        }
+    }
+
+    /// `VRU_ROLE_ON` and `VRU_ROLE_OFF` (4.2): off ends whatever was there, without notice.
+    pub(super) fn set_role_on(&mut self, on: bool) {
+        match (on, &self.role) {
+            (false, _) => self.role = Role::Idle,
+            (true, Role::Idle) => self.role = Role::Standalone,
+            (true, _) => {}
+        }
+    }
+
+    /// What a leader says about its cluster.
+    pub(super) fn information(&self) -> Option<ClusterInformation> {
+        let Role::Leader { id, members, .. } = &self.role else {
+            return None;
+        };
+        let cardinality = u8::try_from(members.len()).unwrap_or(u8::MAX).saturating_add(1);
+        Some(ClusterInformation { id: *id, radius: MAX_CLUSTER_DISTANCE, cardinality })
+    }
+
+    pub(super) fn operation(&self, now: Mono) -> Option<ClusterOperation> {
+        match &self.role {
+            Role::Joining(joining) => Some(ClusterOperation::Join { id: joining.id, left: joining.until.since(now) }),
+            Role::Leaving { id, reason, .. } => Some(ClusterOperation::Leave { id: *id, reason: *reason }),
+            Role::Leader { breakup: Some(until), .. } => Some(ClusterOperation::Breakup { left: until.since(now) }),
+            _ => None,
+        }
+    }
+
+    /// A leader counts who joins and who leaves (5.4.2.2).
+    pub(super) fn heard(&mut self, now: Mono, vam: &HeardVam) {
+        let Role::Leader { id: own, members, alone_since, .. } = &mut self.role else {
+            return;
+        };
+        let full = members.len() + 1 >= usize::from(MAX_CLUSTER_SIZE);
+        match vam.operation {
+            Some(ClusterOperation::Join { id, .. }) if id == *own && !full => {
+                members.insert(vam.station_id);
+            }
+            Some(ClusterOperation::Leave { id, .. }) if id == *own => {
+                members.remove(&vam.station_id);
+                *alone_since = now;
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends the own cluster with a warning; nothing happens to who leads none.
+    pub(super) fn break_up(&mut self, now: Mono) {
+        if let Role::Leader { breakup, .. } = &mut self.role {
+            breakup.get_or_insert(now.plus(TIME_CLUSTER_BREAKUP_WARNING));
+        }
+    }
+
+    /// One check: whether to change the role. Returns whether it has changed.
+    pub(super) fn check(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Random) -> bool {
+        let next = match &self.role {
+            Role::Idle => None,
+            Role::Standalone => self.standalone(now, motion, neighbours, random),
+            Role::Joining(joining) => continue_joining(now, *joining, motion, neighbours),
+            Role::Leaving { until, .. } => (*until <= now).then_some(Role::Standalone),
+            Role::Leader { .. } => self.lead(now, motion, neighbours),
+            Role::Passive { joined, confirm_until } => stay_passive(now, *joined, *confirm_until, motion, neighbours),
+        };
+        let changed = next.is_some();
+        if let Some(next) = next {
+            self.role = next;
+        }
+        changed
+    }
+
+    /// Joins a cluster that fits, or makes one where enough are around (5.4.2.2, 5.4.2.4).
+    fn standalone(&self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Random) -> Option<Role> {
+        let at = motion.position.filter(|_| self.enabled)?;
+        if let Some((joining, _)) = joinable(now, motion, neighbours).next() {
+            return Some(Role::Joining(joining));
+        }
+        let around = neighbours.count_within(now, at, MAX_CLUSTER_DISTANCE, T_GEN_VAM_MAX);
+        if around < NUM_CREATE_CLUSTER {
+            return None;
+        }
+        let id = unused_id(now, neighbours, random)?;
+        Some(Role::Leader { id, members: BTreeSet::new(), alone_since: now, breakup: None })
+    }
+
+    /// Ends the own cluster when its warning is over. While nobody has joined, a better one is joined instead; in the end it
+    /// gives up.
+    fn lead(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours) -> Option<Role> {
+        let Role::Leader { members, alone_since, breakup, .. } = &mut self.role else {
+            return None;
+        };
+        if breakup.is_some_and(|until| until <= now) {
+            return Some(Role::Standalone);
+        }
+        if !members.is_empty() {
+            return None;
+        }
+        // A group that sees itself at one moment has as many leaders as members; the lowest identifier stays. Ours.
+        let better = |(joining, others): &(Joining, bool)| *others || joining.leader < self.station_id;
+        if let Some((joining, _)) = joinable(now, motion, neighbours).find(better) {
+            return Some(Role::Joining(joining));
+        }
+        if now.since(*alone_since) >= ALONE_MAX {
+            breakup.get_or_insert(now.plus(TIME_CLUSTER_BREAKUP_WARNING));
+        }
+        None
+    }
+}
+
+/// Clusters around that the road user fits into, and whether others are in them already.
+fn joinable<'a>(
+    now: Mono,
+    motion: &'a Motion,
+    neighbours: &'a Neighbours,
+) -> impl Iterator<Item = (Joining, bool)> + 'a {
+    let until = now.plus(TIME_CLUSTER_JOIN_NOTIFICATION);
+    neighbours
+        .leaders(now, TIME_CLUSTER_CONTINUITY)
+        .filter(|(_, leader, cluster)| {
+            let edge = cluster.radius + MAX_CLUSTER_DISTANCE;
+            cluster.cardinality < MAX_CLUSTER_SIZE && moves_with(motion, leader, edge).is_ok()
+        })
+        .map(move |(leader, _, cluster)| {
+            let joining = Joining { id: cluster.id, leader, cardinality: cluster.cardinality, until };
+            (joining, cluster.cardinality > 1)
+        })
+}
+
+/// The notice of joining: it ends in silence, or in a notice of leaving where the cluster no longer fits.
+fn continue_joining(now: Mono, joining: Joining, motion: &Motion, neighbours: &Neighbours) -> Option<Role> {
+    if !still_fits(joining, motion, neighbours, MAX_CLUSTER_DISTANCE)
+        .is_ok_and(|heard| now.since(heard) < TIME_CLUSTER_CONTINUITY)
+    {
+        return Some(leaving(now, joining.id, LeaveReason::CancelledJoin));
+    }
+    let confirm_until = Some(now.plus(TIME_CLUSTER_JOIN_SUCCESS));
+    (joining.until <= now).then_some(Role::Passive { joined: joining, confirm_until })
+}
+
+/// The conditions under which a member leaves (5.4.2.2).
+fn stay_passive(
+    now: Mono,
+    joined: Joining,
+    confirm_until: Option<Mono>,
+    motion: &Motion,
+    neighbours: &Neighbours,
+) -> Option<Role> {
+    let heard = match still_fits(joined, motion, neighbours, Metres(0.0)) {
+        Ok(heard) => heard,
+        Err(reason) => return Some(leaving(now, joined.id, reason)),
+    };
+    if now.since(heard) >= TIME_CLUSTER_CONTINUITY {
+        return Some(leaving(now, joined.id, LeaveReason::ClusterLeaderLost));
+    }
+    let confirm_until = confirm_until?;
+    if counted_in(joined, neighbours) {
+        return Some(Role::Passive { joined, confirm_until: None });
+    }
+    (confirm_until <= now).then(|| leaving(now, joined.id, LeaveReason::FailedJoin))
+}
+
+fn leaving(now: Mono, id: u8, reason: LeaveReason) -> Role {
+    Role::Leaving { id, reason, until: now.plus(TIME_CLUSTER_LEAVE_NOTIFICATION) }
+}
+
+/// When the leader was heard last, if the road user still belongs to its cluster.
+fn still_fits(joined: Joining, motion: &Motion, neighbours: &Neighbours, margin: Metres) -> Result<Mono, LeaveReason> {
+    let leader = neighbours.get(joined.leader).ok_or(LeaveReason::ClusterLeaderLost)?;
+    let cluster = leader.cluster.filter(|cluster| cluster.id == joined.id && !leader.breaks_up);
+    let cluster = cluster.ok_or(LeaveReason::ClusterDisbandedByLeader)?;
+    moves_with(motion, leader, cluster.radius + margin)?;
+    Ok(leader.heard)
+}
+
+/// Whether the leader's count has grown since the notice of joining began.
+fn counted_in(joined: Joining, neighbours: &Neighbours) -> bool {
+    let cluster = neighbours.get(joined.leader).and_then(|leader| leader.cluster);
+    cluster.is_some_and(|cluster| cluster.cardinality > joined.cardinality)
+}
+
+/// Whether a road user is within a distance of the leader and as fast; what is not known does not speak against it.
+fn moves_with(motion: &Motion, leader: &Neighbour, distance: Metres) -> Result<(), LeaveReason> {
+    let away = |(here, there): (Position, Position)| here.distance(there) > distance;
+    if motion.position.zip(leader.motion.position).is_some_and(away) {
+        return Err(LeaveReason::OutOfClusterBoundingBox);
+    }
+    let differs = |(own, other): (MetresPerSecond, MetresPerSecond)| {
+        let tolerated = (other.value().abs() * MAX_CLUSTER_VELOCITY_DIFFERENCE).max(SPEED_TOLERANCE.value());
+        (own - other).value().abs() > tolerated
+    };
+    if motion.speed.zip(leader.motion.speed).is_some_and(differs) {
+        return Err(LeaveReason::OutOfClusterSpeedRange);
+    }
+    Ok(())
+}
+
+/// A number that no cluster around has; `None` where a few tries find none, which the next check makes up for.
+fn unused_id(now: Mono, neighbours: &Neighbours, random: &mut Random) -> Option<u8> {
+    (0..8)
+        .map(|_| u8::try_from(random.next() >> 56).unwrap_or(0))
+        .find(|id| *id != 0 && !neighbours.knows_cluster(now, *id, TIME_CLUSTER_UNIQUENESS_THRESHOLD))
+}

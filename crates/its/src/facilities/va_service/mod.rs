@@ -1,0 +1,278 @@
+//! VRU awareness service: when a vulnerable road user says where it is (TS 103 300-3 V2.3.1, clauses 5 and 6).
+//!
+//! A machine in virtual time: the road user's state and the VAMs of others go in, the content of the VAM that is due comes out.
+//!
+//! What is not here: motion prediction and trajectory interception, combined clusters, change of a cluster's number, the zones of
+//! low risk of a map.
+
+mod cluster;
+mod generation;
+mod neighbours;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position};
+
+use self::{
+    cluster::{Cluster, LEADER_PERIOD},
+    generation::Generation,
+    neighbours::Neighbours,
+};
+pub use self::{
+    cluster::{
+        ClusterInformation, ClusterOperation, LeaveReason, MAX_CLUSTER_DISTANCE, MAX_CLUSTER_SIZE,
+        MAX_CLUSTER_VELOCITY_DIFFERENCE, NUM_CREATE_CLUSTER, TIME_CLUSTER_BREAKUP_WARNING, TIME_CLUSTER_CONTINUITY,
+        TIME_CLUSTER_JOIN_NOTIFICATION, TIME_CLUSTER_JOIN_SUCCESS, TIME_CLUSTER_LEAVE_NOTIFICATION,
+        TIME_CLUSTER_UNIQUENESS_THRESHOLD, VruState,
+    },
+    generation::{T_GEN_VAM_LF_MIN, T_GEN_VAM_MAX, T_GEN_VAM_MIN, VamTrigger},
+};
+use super::{VehicleState, motion::Motion, schedule::Schedule};
+use crate::random::Random;
+
+/// `numSkipVamsForRedundancyMitigation` (table 17): its example value.
+pub const NUM_SKIP_VAMS: u8 = 4;
+
+/// What kind of road user it is (`VruProfileAndSubprofile`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VruProfile {
+    /// Profile 1.
+    Pedestrian,
+    /// Profile 2: bicycles and the like.
+    BicyclistAndLightVruVehicle,
+    /// Profile 3.
+    Motorcyclist,
+    /// Profile 4.
+    Animal,
+}
+
+/// Settings of the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VaSettings {
+    /// Identifier of the station.
+    pub station_id: u32,
+    /// What kind of road user it is.
+    pub profile: VruProfile,
+    /// `T_CheckVamGen`: how often the conditions are looked at; more than `T_GenVamMin` counts as that.
+    pub t_check_vam_gen: Duration,
+    /// VAMs that may be left out in a row while somebody else says the same, 2 to 10; `None` leaves none out.
+    pub num_skip_vams: Option<u8>,
+    /// Whether to make and join clusters (optional, 5.4.1; for profiles 1 and 2).
+    pub clustering: bool,
+}
+
+impl VaSettings {
+    /// The standard's defaults for a pedestrian, without clusters.
+    #[must_use]
+    pub const fn new(station_id: u32) -> Self {
+        Self {
+            station_id,
+            profile: VruProfile::Pedestrian,
+            t_check_vam_gen: T_GEN_VAM_MIN,
+            num_skip_vams: Some(NUM_SKIP_VAMS),
+            clustering: false,
+        }
+    }
+}
+
+/// A VAM to be built and sent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct VamContent {
+    /// Identifier of the station.
+    pub station_id: u32,
+    /// What kind of road user it is.
+    pub profile: VruProfile,
+    /// How it moves.
+    pub state: VehicleState,
+    /// Whether the low frequency container is due: profile and lights.
+    pub low_frequency: bool,
+    /// What a leader says about its cluster.
+    pub cluster: Option<ClusterInformation>,
+    /// What it does about a cluster.
+    pub operation: Option<ClusterOperation>,
+}
+
+/// What the service needs of a VAM that was received.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HeardVam {
+    /// Identifier of the station.
+    pub station_id: u32,
+    /// Where it is.
+    pub position: Option<Position>,
+    /// How fast it is.
+    pub speed: Option<MetresPerSecond>,
+    /// Where it goes.
+    pub heading: Option<Degrees>,
+    /// What a leader says about its cluster.
+    pub cluster: Option<ClusterInformation>,
+    /// What it does about a cluster.
+    pub operation: Option<ClusterOperation>,
+}
+
+impl HeardVam {
+    const fn motion(&self) -> Motion {
+        Motion { position: self.position, speed: self.speed, heading: self.heading }
+    }
+
+    const fn breaks_up(&self) -> bool {
+        matches!(self.operation, Some(ClusterOperation::Breakup { .. }))
+    }
+}
+
+/// What the service has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct VaCounters {
+    /// VAMs that were generated.
+    pub generated: u64,
+    /// Checks without a VAM, because somebody else says the same (6.4.3).
+    pub redundant: u64,
+    /// Checks without a VAM, because the state was older than [`super::STATE_AGE_MAX`].
+    pub state_too_old: u64,
+}
+
+/// The VRU awareness service of one station.
+#[derive(Debug)]
+pub struct VaService {
+    settings: VaSettings,
+    generation: Generation,
+    cluster: Cluster,
+    neighbours: Neighbours,
+    /// Where the road user is; `None` until it is told.
+    state: Option<VehicleState>,
+    /// When the conditions are looked at next (`T_CheckVamGen`).
+    check: Schedule,
+    random: Random,
+    counters: VaCounters,
+}
+
+impl VaService {
+    /// A service of somebody who is a vulnerable road user, and alone. The seed decides numbers of clusters.
+    #[must_use]
+    pub fn new(settings: VaSettings, seed: u64) -> Self {
+        let may_cluster = matches!(settings.profile, VruProfile::Pedestrian | VruProfile::BicyclistAndLightVruVehicle);
+        Self {
+            settings,
+            generation: Generation::new(),
+            cluster: Cluster::new(settings.station_id, settings.clustering && may_cluster),
+            neighbours: Neighbours::default(),
+            state: None,
+            check: Schedule::new(settings.t_check_vam_gen.min(T_GEN_VAM_MIN)),
+            random: Random::new(seed),
+            counters: VaCounters::default(),
+        }
+    }
+
+    /// What the service has counted.
+    #[must_use]
+    pub const fn counters(&self) -> VaCounters {
+        self.counters
+    }
+
+    /// Which state the service is in.
+    #[must_use]
+    pub const fn state(&self) -> VruState {
+        self.cluster.state()
+    }
+
+    /// Whether the user is a vulnerable road user now (`VRU_ROLE_ON`, `VRU_ROLE_OFF`; not in a bus, for example).
+    pub fn set_role_on(&mut self, on: bool) {
+        let before = self.state();
+        self.cluster.set_role_on(on);
+        if self.state() != before {
+            self.generation.restart();
+        }
+    }
+
+    /// Tells where the road user is. The first time starts the checks.
+    pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
+        self.state = Some(*state);
+        if state.position.is_some() {
+            self.check.start(now.mono);
+        }
+    }
+
+    /// Takes the shortest interval that the channel allows (`T_GenVam`).
+    pub fn set_t_gen_vam(&mut self, interval: Duration) {
+        self.generation.set_t_gen_vam(interval);
+    }
+
+    /// Takes in a VAM that was received.
+    pub fn handle_received(&mut self, now: Now, vam: &HeardVam) {
+        if vam.station_id != self.settings.station_id {
+            self.neighbours.heard(now.mono, vam);
+            self.cluster.heard(now.mono, vam);
+        }
+    }
+
+    /// Ends the own cluster, with a warning to its members. Nothing happens to who leads none.
+    pub fn break_up_cluster(&mut self, now: Now) {
+        self.cluster.break_up(now.mono);
+    }
+
+    /// Looks at the conditions where it is time to; the VAM that is due, and why.
+    pub fn handle_timeout(&mut self, now: Now) -> Option<(VamContent, VamTrigger)> {
+        if !self.check.is_due(now.mono) {
+            return None;
+        }
+        let state = self.state.filter(|state| state.position.is_some())?;
+        if !state.is_current(now) {
+            self.counters.state_too_old += 1;
+            return None;
+        }
+        let motion = Motion::from(&state);
+        let before = self.state();
+        let changed = self.cluster.check(now.mono, &motion, &self.neighbours, &mut self.random);
+        if changed && (self.state() != before || self.cluster.operation(now.mono).is_some()) {
+            // A new role is said at once.
+            self.generation.restart();
+        }
+        let trigger = self.due(now.mono, &motion)?;
+        Some((self.vam(now.mono, &state, motion), trigger))
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    #[must_use]
+    pub const fn poll_timeout(&self) -> Option<Mono> {
+        self.check.due()
+    }
+
+    fn due(&mut self, now: Mono, motion: &Motion) -> Option<VamTrigger> {
+        let longest = match self.state() {
+            VruState::Idle | VruState::Passive => return None,
+            VruState::ActiveStandalone => T_GEN_VAM_MAX,
+            VruState::ActiveClusterLeader => LEADER_PERIOD,
+        };
+        let trigger = self.generation.check(now, motion, longest)?;
+        if self.is_redundant(now, motion) {
+            self.counters.redundant += 1;
+            return None;
+        }
+        Some(trigger)
+    }
+
+    /// Whether a VAM is left out (6.4.3): it would say of a single road user what somebody else has just said, and not too many
+    /// have been left out. One that says something about a cluster is not.
+    fn is_redundant(&self, now: Mono, motion: &Motion) -> bool {
+        let alone = self.state() == VruState::ActiveStandalone && self.cluster.operation(now).is_none();
+        let Some((skipped_max, elapsed)) = self.settings.num_skip_vams.zip(self.generation.elapsed(now)) else {
+            return false;
+        };
+        let longest = T_GEN_VAM_MAX * u32::from(skipped_max.clamp(2, 10));
+        alone && elapsed <= longest && self.neighbours.says_the_same(now, motion, T_GEN_VAM_MAX)
+    }
+
+    fn vam(&mut self, now: Mono, state: &VehicleState, motion: Motion) -> VamContent {
+        let operation = self.cluster.operation(now);
+        self.counters.generated += 1;
+        VamContent {
+            station_id: self.settings.station_id,
+            profile: self.settings.profile,
+            state: *state,
+            low_frequency: self.generation.generated(now, motion, operation.is_some()),
+            cluster: self.cluster.information(),
+            operation,
+        }
+    }
+}

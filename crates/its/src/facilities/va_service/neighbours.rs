@@ -1,0 +1,77 @@
+//! What is known of other road users: for leaving out what they say already, and for clusters (TS 103 300-3, 6.4.3, 5.4.2).
+
+use std::{collections::BTreeMap, time::Duration};
+
+use viaduct_units::{Metres, Mono, Position};
+
+use super::{ClusterInformation, HeardVam};
+use crate::{facilities::motion::Motion, limits::VA_NEIGHBOURS_MAX};
+
+/// One other road user, or the leader of a cluster.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Neighbour {
+    pub(super) heard: Mono,
+    pub(super) motion: Motion,
+    pub(super) cluster: Option<ClusterInformation>,
+    /// Whether its cluster is about to end.
+    pub(super) breaks_up: bool,
+}
+
+/// Other road users, at most [`VA_NEIGHBOURS_MAX`].
+#[derive(Debug, Default)]
+pub(super) struct Neighbours {
+    by_station: BTreeMap<u32, Neighbour>,
+}
+
+impl Neighbours {
+    /// Remembers a VAM; who was heard the longest ago makes room.
+    pub(super) fn heard(&mut self, now: Mono, vam: &HeardVam) {
+        let neighbour =
+            Neighbour { heard: now, motion: vam.motion(), cluster: vam.cluster, breaks_up: vam.breaks_up() };
+        self.by_station.insert(vam.station_id, neighbour);
+        if self.by_station.len() > VA_NEIGHBOURS_MAX {
+            let oldest = self.by_station.iter().min_by_key(|(_, neighbour)| neighbour.heard).map(|(id, _)| *id);
+            oldest.and_then(|id| self.by_station.remove(&id));
+        }
+    }
+
+    pub(super) fn get(&self, station_id: u32) -> Option<&Neighbour> {
+        self.by_station.get(&station_id)
+    }
+
+    /// Whether somebody heard within `recently` says what this road user would say: place, speed and direction are all known,
+    /// and within the thresholds of 6.4.1.
+    pub(super) fn says_the_same(&self, now: Mono, motion: &Motion, recently: Duration) -> bool {
+        self.recent(now, recently).any(|(_, other)| {
+            let known =
+                |motion: &Motion| motion.position.is_some() && motion.speed.is_some() && motion.heading.is_some();
+            known(motion) && known(&other.motion) && motion.change_since(&other.motion).is_none()
+        })
+    }
+
+    /// How many single road users are within the distance.
+    pub(super) fn count_within(&self, now: Mono, at: Position, distance: Metres, recently: Duration) -> usize {
+        let near = |other: &Neighbour| other.motion.position.is_some_and(|there| there.distance(at) <= distance);
+        self.recent(now, recently).filter(|(_, other)| other.cluster.is_none() && near(other)).count()
+    }
+
+    /// Leaders of clusters that go on.
+    pub(super) fn leaders(
+        &self,
+        now: Mono,
+        recently: Duration,
+    ) -> impl Iterator<Item = (u32, &Neighbour, ClusterInformation)> {
+        let lasts = |other: &Neighbour| other.cluster.filter(|_| !other.breaks_up);
+        self.recent(now, recently).filter_map(move |(id, other)| lasts(other).map(|cluster| (id, other, cluster)))
+    }
+
+    /// Whether a cluster of that number was heard of.
+    pub(super) fn knows_cluster(&self, now: Mono, id: u8, recently: Duration) -> bool {
+        self.recent(now, recently).any(|(_, other)| other.cluster.is_some_and(|cluster| cluster.id == id))
+    }
+
+    fn recent(&self, now: Mono, within: Duration) -> impl Iterator<Item = (u32, &Neighbour)> {
+        let recent = move |neighbour: &Neighbour| now.since(neighbour.heard) < within;
+        self.by_station.iter().filter(move |(_, neighbour)| recent(neighbour)).map(|(id, neighbour)| (*id, neighbour))
+    }
+}
