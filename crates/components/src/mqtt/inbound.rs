@@ -140,6 +140,8 @@ struct Entrance {
 }
 
 struct Counts {
+    /// Connections on which the broker took the subscription.
+    subscribed: Counter,
     received: Counter,
     requested: Counter,
     /// Messages that no route asked for.
@@ -158,6 +160,7 @@ impl Inbound {
             routes: routes.collect::<Result<_, _>>()?,
             component: format!("{}/{}", context.node(), context.name()),
             counts: Counts {
+                subscribed: context.counter("subscribed"),
                 received: context.counter("received"),
                 requested: context.counter("requested"),
                 unrouted: context.counter("unrouted"),
@@ -178,6 +181,11 @@ impl Inbound {
         };
         let packet = self.routes.iter().fold(SubscribePacket::new(packet_id), subscribe);
         (!self.routes.is_empty()).then_some(packet)
+    }
+
+    /// The broker has taken the subscription.
+    pub(crate) fn subscribed(&self) {
+        self.counts.subscribed.increment();
     }
 
     /// Takes a message in: it becomes a request on the bus, or an answer to who published it.

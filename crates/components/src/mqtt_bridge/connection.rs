@@ -207,7 +207,10 @@ impl Connection {
     fn handle(&mut self, packet: Packet, outbox: &mut Outbox, inbound: &mut Inbound) -> Result<(), ConnectionError> {
         match packet {
             Packet::Publish(packet) => self.take_in(&packet, outbox, inbound)?,
-            Packet::SubAck(ack) => refused(&ack.reason_codes)?,
+            Packet::SubAck(ack) => {
+                refused(&ack.reason_codes)?;
+                inbound.subscribed();
+            }
             Packet::PubAck(ack) => {
                 self.acknowledged = true;
                 outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error());

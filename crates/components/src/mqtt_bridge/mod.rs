@@ -13,7 +13,7 @@
 //! Inbound routes: what an application publishes becomes a request to send on the bus, or an answer that says what is wrong
 //! with it and where. A message of QoS 1 is acknowledged when it is on the bus; who publishes it twice has it sent twice.
 //! Counters: `received = requested + refused` (by reason) `+ unrouted`; `unanswered`, refusals that were told with a later
-//! one because there were many.
+//! one because there were many; `subscribed`, connections on which the broker took the subscription.
 //!
 //! Counters: `taken` (from the bus, and answers), `published` (QoS 1: acknowledged; QoS 0: written), `dropped` by reason;
 //! `outbox_added` and `outbox_removed`, counted where a message enters the outbox and leaves it for whatever reason, so

@@ -1,6 +1,6 @@
 //! What the MQTT tests share: a node with a feed, a scripted broker, a subscriber, Mosquitto, and a gate.
 
-#![allow(dead_code, reason = "each of the two tests that share it uses a part")]
+#![allow(dead_code, reason = "each of the tests that share it uses a part")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

@@ -134,12 +134,13 @@ impl<'a> JsonReader<'a> {
     fn expect(&mut self, meanings: Meanings, names: impl Iterator<Item = &'static str>, members: &mut Members<'a>) {
         let bottom = self.pending.len();
         let lenient = self.form != JsonForm::default();
-        let mut take = |name| {
-            let other = || other_spelling(name).filter(|_| lenient);
-            members.take(name).or_else(|| members.take(other()?))
+        let mut pending = |name| {
+            let shown = meanings.shown(name);
+            let other = || other_spelling(shown).filter(|_| lenient);
+            let node = members.take(shown).or_else(|| members.take(other()?));
+            Pending { step: Step::Member(shown), node, meaning: meanings.get(name) }
         };
-        let pending = |name| Pending { step: Step::Member(name), node: take(name), meaning: meanings.get(name) };
-        self.pending.extend(names.map(pending));
+        self.pending.extend(names.map(&mut pending));
         if let Some(ours) = self.pending.get_mut(bottom..) {
             ours.reverse();
         }
@@ -283,11 +284,16 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    fn meanings_of<T>(&self) -> Meanings {
+    fn meanings_of<T>(&self, place: Option<Meaning>) -> Meanings {
         match self.form.style {
             JsonStyle::Raw => Meanings::default(),
-            JsonStyle::Scaled => Meanings::of::<T>(),
+            JsonStyle::Scaled => Meanings::of::<T>(place),
         }
+    }
+
+    /// What the next value means.
+    fn place(&self) -> Option<Meaning> {
+        self.pending.last().and_then(|next| next.meaning)
     }
 
     /// In the scaled style: the integer that a value of the text stands for, where there is one.
@@ -440,7 +446,8 @@ impl Decoder for JsonReader<'_> {
         let root = D::FIELDS;
         let extended = D::EXTENDED_FIELDS;
         let extended = extended.iter().flat_map(types::fields::Fields::iter);
-        let (meanings, names) = (self.meanings_of::<D>(), root.iter().chain(extended).map(|field| field.name));
+        let (meanings, names) =
+            (self.meanings_of::<D>(self.place()), root.iter().chain(extended).map(|field| field.name));
         if E == 0 { self.object_with(meanings, names, members) } else { self.extended_object(meanings, names, members) }
     }
 
@@ -459,7 +466,7 @@ impl Decoder for JsonReader<'_> {
         let Some((name, tag)) = variant::<D>(&name) else {
             return Err(self.fail_at(&name, JsonProblem::Unknown));
         };
-        let meaning = self.meanings_of::<D>().get(name);
+        let meaning = self.meanings_of::<D>(None).get(name);
         self.pending.push(Pending { step: Step::Member(name), node: Some(node), meaning });
         let value = D::from_tag(self, tag)?;
         self.path.pop();
@@ -673,7 +680,7 @@ impl Decoder for JsonReader<'_> {
         &mut self,
     ) -> Read<Option<D>> {
         let members = D::FIELDS;
-        self.addition_group(self.meanings_of::<D>(), members.iter().map(|field| field.name), D::decode)
+        self.addition_group(self.meanings_of::<D>(None), members.iter().map(|field| field.name), D::decode)
     }
 }
 

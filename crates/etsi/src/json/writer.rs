@@ -121,12 +121,13 @@ impl<'o> JsonWriter<'o> {
         members: impl FnOnce(&mut Self) -> Written,
     ) -> Written {
         let group = std::mem::take(&mut self.group);
+        let place = if group { None } else { self.meaning() };
         if !group {
             self.open_object();
         }
         let bottom = self.names.len();
-        let meanings = self.meanings_of::<C>();
-        let label = |name| Label { name, meaning: meanings.get(name) };
+        let meanings = self.meanings_of::<C>(place);
+        let label = |name| Label { name: meanings.shown(name), meaning: meanings.get(name) };
         self.names.extend(C::FIELDS.iter().map(|field| label(field.name)));
         if let Some(extended) = &C::EXTENDED_FIELDS {
             self.names.extend(extended.iter().map(|field| label(field.name)));
@@ -163,10 +164,10 @@ impl<'o> JsonWriter<'o> {
         Ok(())
     }
 
-    fn meanings_of<T>(&self) -> Meanings {
+    fn meanings_of<T>(&self, place: Option<Meaning>) -> Meanings {
         match self.style {
             JsonStyle::Raw => Meanings::default(),
-            JsonStyle::Scaled => Meanings::of::<T>(),
+            JsonStyle::Scaled => Meanings::of::<T>(place),
         }
     }
 
@@ -304,7 +305,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         _: Identifier,
     ) -> Written {
         let name = variant_name::<T>(tag).ok_or_else(|| EncodeError::variant_not_in_choice(Codec::Jer))?;
-        let meaning = self.meanings_of::<T>().get(name);
+        let meaning = self.meanings_of::<T>(None).get(name);
         self.open_object();
         self.names.push(Label { name, meaning });
         variant(self)?;

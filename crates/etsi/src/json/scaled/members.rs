@@ -2,7 +2,11 @@
 //!
 //! The same names mean the same in every edition that is here.
 
-use super::{Meaning, bits as b, quantities as q};
+use super::{
+    Meaning, bits as b,
+    older::{self, Older},
+    quantities as q,
+};
 
 /// Members of one type.
 type Members = &'static [(&'static str, Meaning)];
@@ -13,6 +17,10 @@ const fn quantity(quantity: &'static q::Quantity) -> Meaning {
 
 const fn bits(names: &'static [&'static str]) -> Meaning {
     Meaning::Bits(names)
+}
+
+const fn older(older: &'static Older) -> Meaning {
+    Meaning::Older(older)
 }
 
 /// Types with their members.
@@ -122,6 +130,7 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
             ("validTo", quantity(&q::TIMESTAMP_ITS)),
         ],
     ),
+    ("Ivim", &[("header", older(&older::HEADER))]),
     ("LaneAttributes", &[("directionalUse", bits(b::LANE_DIRECTION)), ("sharedWith", bits(b::LANE_SHARING))]),
     (
         "LaneTypeAttributes",
@@ -155,6 +164,7 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
         "LowerTriangularPositiveSemidefiniteMatrix",
         &[("componentsIncludedIntheMatrix", bits(b::MATRIX_INCLUDED_COMPONENTS))],
     ),
+    ("MAPEM", &[("header", older(&older::HEADER))]),
     (
         "ManagementContainer",
         &[
@@ -254,6 +264,9 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
     ("RescueContainer", &[("lightBarSirenInUse", bits(b::LIGHT_BAR_SIREN_IN_USE))]),
     ("RoadWorksContainerBasic", &[("lightBarSirenInUse", bits(b::LIGHT_BAR_SIREN_IN_USE))]),
     ("RoadWorksContainerExtended", &[("lightBarSirenInUse", bits(b::LIGHT_BAR_SIREN_IN_USE))]),
+    ("SPATEM", &[("header", older(&older::HEADER))]),
+    ("SREM", &[("header", older(&older::HEADER))]),
+    ("SSEM", &[("header", older(&older::HEADER))]),
     ("SafetyCarContainer", &[("lightBarSirenInUse", bits(b::LIGHT_BAR_SIREN_IN_USE))]),
     ("SignalHeadLocation", &[("nodeZ", quantity(&q::DELTA_ALTITUDE))]),
     (
@@ -267,6 +280,8 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
     ("StationaryVehicleContainer", &[("energyStorageType", bits(b::ENERGY_STORAGE_TYPE))]),
     ("SteeringWheelAngle", &[("steeringWheelAngleValue", quantity(&q::STEERING_WHEEL_ANGLE_VALUE))]),
     ("TrailerData", &[("trailerWidth", quantity(&q::VEHICLE_WIDTH))]),
+    ("Vam", &[("header", older(&older::HEADER))]),
+    ("VamParameters", &[("basicContainer", older(&older::BASIC_CONTAINER))]),
     ("VehicleLength", &[("vehicleLengthValue", quantity(&q::VEHICLE_LENGTH_VALUE))]),
     ("VehicleLengthV2", &[("vehicleLengthValue", quantity(&q::VEHICLE_LENGTH_VALUE))]),
     ("VehicleMovementControl", &[("accelerationControl", bits(b::ACCELERATION_CONTROL))]),
@@ -286,5 +301,6 @@ pub(super) const MEMBERS: &[(&str, Members)] = &[
         "VruExteriorLights",
         &[("vehicular", bits(b::EXTERIOR_LIGHTS)), ("vruSpecific", bits(b::VRU_SPECIFIC_EXTERIOR_LIGHTS))],
     ),
+    ("VruHighFrequencyContainer", &[("heading", older(&older::HEADING))]),
     ("YawRate", &[("yawRateValue", quantity(&q::YAW_RATE_VALUE))]),
 ];

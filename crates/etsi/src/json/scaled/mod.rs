@@ -6,8 +6,10 @@
 
 mod bits;
 mod members;
+mod older;
 mod quantities;
 
+pub(super) use older::Older;
 pub(super) use quantities::{Quantity, nearest};
 
 /// What a member is.
@@ -17,24 +19,39 @@ pub(super) enum Meaning {
     Quantity(&'static Quantity),
     /// A BIT STRING with names of its bits, the first one first.
     Bits(&'static [&'static str]),
+    /// A SEQUENCE whose members are called as in an older edition.
+    Older(&'static Older),
 }
 
-/// The members of one type that mean something.
+/// The members of one type that mean something, or are called otherwise.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meanings(&'static [(&'static str, Meaning)]);
+pub(super) struct Meanings {
+    members: &'static [(&'static str, Meaning)],
+    /// Names as they are now, and as they are shown.
+    names: &'static [(&'static str, &'static str)],
+}
 
 impl Meanings {
-    /// Those of a SEQUENCE or CHOICE.
-    pub(super) fn of<T>() -> Self {
+    /// Those of a SEQUENCE or CHOICE in this place.
+    pub(super) fn of<T>(place: Option<Meaning>) -> Self {
+        if let Some(Meaning::Older(Older { names, members })) = place {
+            return Self { members, names };
+        }
         let path = std::any::type_name::<T>();
         let name = path.rsplit("::").next().unwrap_or(path);
         let found = members::MEMBERS.binary_search_by_key(&name, |(known, _)| known).ok();
-        Self(found.and_then(|at| members::MEMBERS.get(at)).map_or(&[], |(_, members)| members))
+        let members = found.and_then(|at| members::MEMBERS.get(at)).map_or(&[][..], |(_, members)| members);
+        Self { members, names: &[] }
     }
 
     /// What the member means, where it means something.
     pub(super) fn get(self, member: &str) -> Option<Meaning> {
-        self.0.iter().find(|(name, _)| *name == member).map(|(_, meaning)| *meaning)
+        self.members.iter().find(|(name, _)| *name == member).map(|(_, meaning)| *meaning)
+    }
+
+    /// What the member is called in a text.
+    pub(super) fn shown(self, member: &'static str) -> &'static str {
+        self.names.iter().find(|(now, _)| *now == member).map_or(member, |(_, shown)| shown)
     }
 }
 
