@@ -25,7 +25,7 @@ struct Road {
 
 impl Road {
     /// `None` where Mosquitto is not installed.
-    fn open(place_of_car: &str) -> Option<Self> {
+    fn open() -> Option<Self> {
         if !has("mosquitto") || !has("mosquitto_pub") {
             return None;
         }
@@ -50,7 +50,7 @@ impl Road {
         );
         let car = node(
             "car",
-            &format!("station_id: 911\n      topics: {{ send: its/send }}\n      {place_of_car}"),
+            "station_id: 911\n      topics: { send: its/send }\n      position: { latitude_deg: 48.6001, longitude_deg: 11.6 }",
             "      inbound:\n        - { from: \"v/{node}/send/+\", to: its/send, qos: 1 }\n        \
              - { from: vanetza/in/+, to: its/send, dialect: vanetza_nap }\n      \
              routes: [ { from: its/errors, to: \"v/{node}/errors\", qos: 1 } ]\n",
@@ -77,8 +77,6 @@ impl Road {
         assert!(self.edge.stop());
     }
 }
-
-const PLACE: &str = "position: { latitude_deg: 48.6001, longitude_deg: 11.6 }";
 
 /// The body of a DENM in our own dialect.
 fn denm() -> Value {
@@ -107,7 +105,7 @@ fn text_of(packet: &PublishPacket) -> Value {
 
 #[test]
 fn a_denm_that_an_application_publishes_comes_out_of_the_other_station() {
-    let Some(road) = Road::open(PLACE) else { return };
+    let Some(road) = Road::open() else { return };
     let received = road.subscriber("v/edge/denm");
     road.publish("v/car/send/denm", &denm(), &[]);
     let first = text_of(&received.wait_for(1)[0]);
@@ -132,7 +130,7 @@ fn a_denm_that_an_application_publishes_comes_out_of_the_other_station() {
 
 #[test]
 fn what_cannot_be_read_is_answered_with_the_path() {
-    let Some(road) = Road::open(PLACE) else { return };
+    let Some(road) = Road::open() else { return };
     let answers = road.subscriber("v/car/error");
     let mut wrong = denm();
     wrong["management"]["eventPosition"]["latitude"] = json!(48.6);
@@ -159,18 +157,20 @@ fn what_cannot_be_read_is_answered_with_the_path() {
 
 #[test]
 fn what_the_station_refuses_is_answered_too() {
-    // It does not know where it is.
-    let Some(road) = Road::open("") else { return };
+    let Some(road) = Road::open() else { return };
+    // 12.6 km2, above itsGnMaxGeoAreaSize.
+    let area = json!({ "latitude_deg": 48.6, "longitude_deg": 11.6, "circle": { "radius_m": 2000 } });
+    let envelope = json!({ "message": denm(), "destination": { "area": area } });
     let errors = road.subscriber("v/car/errors");
     let own = road.subscriber("app/7/answers");
-    road.publish("v/car/send/denm", &denm(), &[]);
+    road.publish("v/car/send/denm", &envelope, &[]);
     let error = text_of(&errors.wait_for(1)[0]);
-    assert_eq!((&error["subject"], &error["reason"]), (&json!("request"), &json!("no_position")));
+    assert_eq!((&error["subject"], &error["reason"]), (&json!("request"), &json!("area_too_large")));
     assert_eq!((&error["station"], &error["topic"]), (&json!("car/station"), &json!("v/car/send/denm")));
     let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n18"];
-    road.publish("v/car/send/denm", &denm(), &property);
+    road.publish("v/car/send/denm", &envelope, &property);
     let packet = &own.wait_for(1)[0];
-    assert_eq!(text_of(packet)["reason"], json!("no_position"));
+    assert_eq!(text_of(packet)["reason"], json!("area_too_large"));
     let correlation = packet.properties.get(PropertyId::CorrelationData);
     assert_eq!(correlation, Some(&PropertyValue::BinaryData(bytes::Bytes::from_static(b"n18"))));
     road.stop();
@@ -178,7 +178,7 @@ fn what_the_station_refuses_is_answered_too() {
 
 #[test]
 fn a_dropped_frame_is_told_with_its_source() {
-    let Some(road) = Road::open(PLACE) else { return };
+    let Some(road) = Road::open() else { return };
     let errors = road.subscriber("v/edge/errors");
     // IPv4 instead of GeoNetworking.
     let mut frame = vec![0xFF; 6];
@@ -194,7 +194,7 @@ fn a_dropped_frame_is_told_with_its_source() {
 
 #[test]
 fn the_dialect_of_vanetza_nap_goes_from_end_to_end() {
-    let Some(road) = Road::open(PLACE) else { return };
+    let Some(road) = Road::open() else { return };
     let out = road.subscriber("vanetza/out/+");
     let mut body = denm();
     let position = &mut body["management"]["eventPosition"];
