@@ -5,6 +5,7 @@
 //! available", which some of its versions give unscaled.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "in a test a panic is the failure")]
+#![allow(clippy::disallowed_methods, reason = "a test reads files and the environment")]
 
 use std::path::{Path, PathBuf};
 
