@@ -56,8 +56,8 @@ dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/pack
 	cd dashboard && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-setup:  ## What the tests need: programs from Debian's packages, a Python environment
-	@scripts/setup toolchain peers python
+setup:  ## What the tests need: programs from Debian's packages, Python environments
+	@scripts/setup toolchain peers python flexstack
 
 screenshot: build  ## The picture in the README
 	scripts/screenshot $(VIADUCT) docs/dashboard.png

@@ -4,13 +4,15 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 11] = [
+const FILES: [&str; 13] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
     "foxglove/log.proto",
     "foxglove/point_cloud.proto",
+    "viaduct/its/event_notice.proto",
     "viaduct/its/event_request.proto",
+    "viaduct/its/local_dynamic_map.proto",
     "viaduct/its/v2x_message.proto",
     "viaduct/its/v2x_send_request.proto",
     "viaduct/observe/echo.proto",

@@ -3,8 +3,10 @@
 //! The binary of this crate drives them with mutated vectors on stable Rust; `libfuzzer/` drives the same functions with
 //! coverage.
 
+pub mod link;
 mod mutator;
 mod seeds;
+pub mod station;
 pub mod targets;
 
 pub use mutator::Mutator;

@@ -1,6 +1,9 @@
 //! Inputs that the decoders accept, made from `testdata/its`.
 
-use viaduct_etsi::{cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
+use viaduct_etsi::{
+    cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm, denm_ts103831_v231 as etsi_denm,
+    vam_ts103300_3_v231 as etsi_vam,
+};
 
 /// Frames with a CAM, with CPMs, and with a secured packet.
 const CAM: &str = include_str!("../../testdata/its/cam.hex");
@@ -17,11 +20,14 @@ const BTP: usize = GEONET + 4;
 
 /// A CAM with what the captured one has not: low frequency and special vehicle containers, all kinds of ASN.1 types.
 const CAM_FULL: &str = include_str!("../../testdata/its/cam_full.json");
+const DENM_FULL: &str = include_str!("../../testdata/its/denm_full.json");
+const VAM_FULL: &str = include_str!("../../testdata/its/vam_full.json");
 /// A CPM with containers of every kind, one unknown.
 const CPM_FULL: &str = include_str!("../../testdata/its/cpm_full.json");
 
 pub(crate) fn frames() -> Vec<Vec<u8>> {
-    [CAM, CPMS[0], CPMS[1], SECURED].into_iter().map(octets).chain([beacon()]).collect()
+    let captured = [CAM, CPMS[0], CPMS[1], SECURED].into_iter().map(octets);
+    captured.chain([beacon()]).chain(multi_hop()).collect()
 }
 
 pub(crate) fn packets() -> Vec<Vec<u8>> {
@@ -42,6 +48,24 @@ pub(crate) fn cpms() -> Vec<Vec<u8>> {
     let full = etsi_cpm::from_json(CPM_FULL.as_bytes()).map(|cpm| etsi_cpm::encode(&cpm));
     let full = full.expect("the seed is a CPM").expect("the seed can be encoded");
     behind(CPMS.into_iter().map(octets).collect(), BTP).into_iter().chain([full]).collect()
+}
+
+pub(crate) fn denms() -> Vec<Vec<u8>> {
+    let full = etsi_denm::from_json(DENM_FULL.as_bytes()).expect("the seed is a DENM");
+    vec![etsi_denm::encode(&full).expect("the seed can be encoded")]
+}
+
+pub(crate) fn vams() -> Vec<Vec<u8>> {
+    let full = etsi_vam::from_json(VAM_FULL.as_bytes()).expect("the seed is a VAM");
+    vec![etsi_vam::encode(&full).expect("the seed can be encoded")]
+}
+
+pub(crate) fn json_denms() -> Vec<Vec<u8>> {
+    vec![DENM_FULL.as_bytes().to_vec()]
+}
+
+pub(crate) fn json_vams() -> Vec<Vec<u8>> {
+    vec![VAM_FULL.as_bytes().to_vec()]
 }
 
 pub(crate) fn json_cams() -> Vec<Vec<u8>> {
@@ -97,6 +121,29 @@ fn beacon() -> Vec<u8> {
     frame.extend_from_slice(&[0x11, 0, 0x1A, 1, 0x00, 0x10, 0, 0x80, 0, 0, 1, 0]);
     frame.extend_from_slice(cam.get(LINK + 12..LINK + 36).unwrap_or_default());
     frame
+}
+
+/// One frame of each multi-hop type: the captured CAM behind other headers.
+fn multi_hop() -> Vec<Vec<u8>> {
+    let cam = octets(CAM);
+    let position = cam.get(LINK + 20..LINK + 28).unwrap_or_default();
+    let around = [position, &[1, 0x2C, 0, 100, 0, 45, 0, 0]].concat();
+    let around = around.as_slice();
+    let station = [&[0xBC, 0, 2, 0, 0, 0, 0, 9, 0, 0, 0, 0][..], position].concat();
+    let types = [(0x51, &[][..]), (0x40, around), (0x41, around), (0x32, around), (0x20, &station)];
+    let carrying = types.into_iter().map(|(header_type, behind_source)| packet(&cam, header_type, behind_source, true));
+    let sought = station.get(..8).unwrap_or_default();
+    let services = [packet(&cam, 0x60, sought, false), packet(&cam, 0x61, &station, false)];
+    carrying.chain(services).collect()
+}
+
+/// A frame of that header type with the source of the captured CAM, and with its payload where one is carried.
+fn packet(cam: &[u8], header_type: u8, behind_source: &[u8], carrying: bool) -> Vec<u8> {
+    let part = |range: std::ops::Range<usize>| cam.get(range).unwrap_or_default();
+    let (next, length) = if carrying { (0x20, part(22..24)) } else { (0, &[0, 0][..]) };
+    let payload = if carrying { part(GEONET..cam.len()) } else { &[] };
+    let headers = [&[0x11, 0, 0x1A, 4, next, header_type, 0, 0x80][..], length, &[10, 0, 0, 1, 0, 0]].concat();
+    [part(0..LINK), headers.as_slice(), part(LINK + 12..LINK + 36), behind_source, payload].concat()
 }
 
 fn behind(frames: Vec<Vec<u8>>, headers: usize) -> Vec<Vec<u8>> {

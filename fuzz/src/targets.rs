@@ -4,7 +4,10 @@ use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
 use viaduct_components::{KINDS, capture::Capture, mqtt::hops};
-use viaduct_etsi::{cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm};
+use viaduct_etsi::{
+    cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm, denm_ts103831_v231 as etsi_denm,
+    vam_ts103300_3_v231 as etsi_vam,
+};
 use viaduct_its::{
     Ego, Event, Station, StationSettings,
     access::MacAddress,
@@ -14,7 +17,7 @@ use viaduct_its::{
 use viaduct_node::Graph;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
 
-use crate::seeds;
+use crate::{link, seeds, station};
 
 /// A decoder under test.
 #[derive(Clone, Copy)]
@@ -32,10 +35,17 @@ pub const TARGETS: &[Target] = &[
     Target { name: "geonet", run: geonet, seeds: seeds::packets },
     Target { name: "btp", run: btp, seeds: seeds::btp_packets },
     Target { name: "cam", run: cam, seeds: seeds::cams },
+    Target { name: "denm", run: denm, seeds: seeds::denms },
     Target { name: "cpm", run: cpm, seeds: seeds::cpms },
+    Target { name: "vam", run: vam, seeds: seeds::vams },
     Target { name: "json_cam", run: json_cam, seeds: seeds::json_cams },
+    Target { name: "json_denm", run: json_denm, seeds: seeds::json_denms },
     Target { name: "json_cpm", run: json_cpm, seeds: seeds::json_cpms },
+    Target { name: "json_vam", run: json_vam, seeds: seeds::json_vams },
     Target { name: "frame", run: frame, seeds: seeds::frames },
+    Target { name: "station", run: station::station, seeds: station::sequences },
+    Target { name: "link", run: link::link, seeds: link::links },
+    Target { name: "trace", run: link::trace, seeds: link::traces },
     Target { name: "capture", run: capture, seeds: seeds::captures },
     Target { name: "hops", run: hops, seeds: seeds::hops },
     Target { name: "config", run: config, seeds: seeds::configs },
@@ -84,13 +94,17 @@ pub fn geonet(octets: &[u8]) {
     }
 }
 
-/// A BTP packet: four octets of it are the header, in both kinds.
+/// A BTP packet: four octets of it are the header, in both kinds, and are written as they were read.
 pub fn btp(octets: &[u8]) {
     for kind in [CommonNextHeader::BtpA, CommonNextHeader::BtpB] {
-        match BtpHeader::parse(kind, octets) {
-            Some((_, payload)) => assert_eq!(payload.len() + 4, octets.len()),
-            None => assert!(octets.len() < 4),
-        }
+        let Some((header, payload)) = BtpHeader::parse(kind, octets) else {
+            assert!(octets.len() < 4);
+            continue;
+        };
+        assert_eq!(header.next_header(), kind);
+        let mut written = Vec::new();
+        header.write(&mut written);
+        assert_eq!([&written, payload].concat(), octets);
     }
 }
 
@@ -105,6 +119,21 @@ pub fn cam(octets: &[u8]) {
     etsi_cam::write_json(&cam, &mut text);
     match etsi_cam::from_json(&text) {
         Ok(read) => assert_eq!(read, cam),
+        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+    }
+}
+
+/// A DENM in UPER: as a CAM.
+pub fn denm(octets: &[u8]) {
+    let Ok(denm) = etsi_denm::decode(octets) else { return };
+    match etsi_denm::encode(&denm) {
+        Ok(encoded) => assert_eq!(etsi_denm::decode(&encoded).as_ref(), Ok(&denm)),
+        Err(error) => assert!(is_of_a_later_edition(&error), "{error}"),
+    }
+    let mut text = Vec::new();
+    etsi_denm::write_json(&denm, &mut text);
+    match etsi_denm::from_json(&text) {
+        Ok(read) => assert_eq!(read, denm),
         Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
     }
 }
@@ -124,6 +153,21 @@ pub fn cpm(octets: &[u8]) {
     }
 }
 
+/// A VAM in UPER: as a CAM.
+pub fn vam(octets: &[u8]) {
+    let Ok(vam) = etsi_vam::decode(octets) else { return };
+    match etsi_vam::encode(&vam) {
+        Ok(encoded) => assert_eq!(etsi_vam::decode(&encoded).as_ref(), Ok(&vam)),
+        Err(error) => assert!(is_of_a_later_edition(&error), "{error}"),
+    }
+    let mut text = Vec::new();
+    etsi_vam::write_json(&vam, &mut text);
+    match etsi_vam::from_json(&text) {
+        Ok(read) => assert_eq!(read, vam),
+        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+    }
+}
+
 /// A CAM as JSON: what is read is written as JSON that reads the same, and what can be encoded decodes the same.
 pub fn json_cam(text: &[u8]) {
     let Ok(cam) = etsi_cam::from_json(text) else { return };
@@ -135,6 +179,17 @@ pub fn json_cam(text: &[u8]) {
     }
 }
 
+/// A DENM as JSON: as a CAM.
+pub fn json_denm(text: &[u8]) {
+    let Ok(denm) = etsi_denm::from_json(text) else { return };
+    let mut written = Vec::new();
+    etsi_denm::write_json(&denm, &mut written);
+    assert_eq!(etsi_denm::from_json(&written).as_ref(), Ok(&denm));
+    if let Ok(octets) = etsi_denm::encode(&denm) {
+        assert_eq!(etsi_denm::decode(&octets).as_ref(), Ok(&denm));
+    }
+}
+
 /// A CPM as JSON: as a CAM.
 pub fn json_cpm(text: &[u8]) {
     let Ok(cpm) = etsi_cpm::from_json(text) else { return };
@@ -143,6 +198,17 @@ pub fn json_cpm(text: &[u8]) {
     assert_eq!(etsi_cpm::from_json(&written).as_ref(), Ok(&cpm));
     if let Ok(octets) = etsi_cpm::encode(&cpm) {
         assert_eq!(etsi_cpm::decode(&octets).as_ref(), Ok(&cpm));
+    }
+}
+
+/// A VAM as JSON: as a CAM.
+pub fn json_vam(text: &[u8]) {
+    let Ok(vam) = etsi_vam::from_json(text) else { return };
+    let mut written = Vec::new();
+    etsi_vam::write_json(&vam, &mut written);
+    assert_eq!(etsi_vam::from_json(&written).as_ref(), Ok(&vam));
+    if let Ok(octets) = etsi_vam::encode(&vam) {
+        assert_eq!(etsi_vam::decode(&octets).as_ref(), Ok(&vam));
     }
 }
 

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_messages::viaduct::its::Edition;
 
 use crate::cache::Entry;
@@ -121,13 +122,26 @@ impl Generations {
 }
 
 fn decode_json(edition: Edition, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
-    use viaduct_etsi::{cam_ts103900_v231 as cam, cpm_ts103324_v211 as cpm};
-    match edition {
-        Edition::CamTs103900V231 => cam::write_json(&cam::decode(payload).map_err(|_| Undecodable)?, out),
-        Edition::CpmTs103324V211 => cpm::write_json(&cpm::decode(payload).map_err(|_| Undecodable)?, out),
-        Edition::Unknown => return Err(Undecodable),
-    }
+    let kind = kind_of(edition).ok_or(Undecodable)?;
+    Message::decode(kind, payload).map_err(|_| Undecodable)?.write_json(out);
     Ok(())
+}
+
+/// The message whose decoder reads the edition.
+const fn kind_of(edition: Edition) -> Option<MessageKind> {
+    Some(match edition {
+        Edition::Unknown => return None,
+        // A CAM of release 1 is one of release 2.
+        Edition::CamEn3026372V141 | Edition::CamTs103900V231 => MessageKind::Cam,
+        Edition::DenmTs103831V231 => MessageKind::Denm,
+        Edition::CpmTs103324V211 => MessageKind::Cpm,
+        Edition::VamTs1033003V231 => MessageKind::Vam,
+        Edition::IvimTs103301V221 => MessageKind::Ivim,
+        Edition::MapemTs103301V221 => MessageKind::Mapem,
+        Edition::SpatemTs103301V221 => MessageKind::Spatem,
+        Edition::SremTs103301V221 => MessageKind::Srem,
+        Edition::SsemTs103301V221 => MessageKind::Ssem,
+    })
 }
 
 #[cfg(test)]

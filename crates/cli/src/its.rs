@@ -1,4 +1,8 @@
-//! `viaduct its decode CAPTURE`: what is in a capture, message by message.
+//! `viaduct its decode CAPTURE`: what is in a capture, message by message, and why the rest is dropped.
+//! `viaduct its send MESSAGE` is in [`send`].
+
+mod frame;
+mod send;
 
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
@@ -6,27 +10,32 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use serde_json::value::RawValue;
 use viaduct_components::capture::{Capture, CapturedFrame};
-use viaduct_components::its_station::received_message;
 use viaduct_its::{DropReason, Frame, decode_frame};
-use viaduct_messages::viaduct::its::AccessLayer;
+
+pub(crate) use send::run as send;
 
 /// What to do with ETSI ITS packets.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Decode the packets of a capture (pcap or pcapng).
+    /// Decode the packets of a capture (pcap or pcapng), or one frame given in hexadecimal.
     Decode(Arguments),
+    /// Send one message from JSON, for trying things.
+    Send(send::Arguments),
 }
 
 /// Which capture, and how much of it to print.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The capture: Ethernet frames with GeoNetworking packets.
+    /// The capture: Ethernet frames with GeoNetworking packets. Or one such frame as hexadecimal digits.
+    #[arg(value_name = "CAPTURE|HEX")]
     capture: PathBuf,
     /// Print each message as one line of JSON on stdout.
     #[arg(long)]
     json_lines: bool,
+    /// Print a line on stderr for each frame that is dropped: its number in the capture, and why.
+    #[arg(long)]
+    drops: bool,
 }
 
 /// What was found. Frames = messages + beacons + location service + dropped.
@@ -36,16 +45,33 @@ struct Summary {
     messages: BTreeMap<&'static str, u64>,
     beacons: u64,
     location_service: u64,
-    dropped: BTreeMap<&'static str, u64>,
+    dropped: BTreeMap<DropReason, Drops>,
+}
+
+/// Frames that were dropped for one reason.
+struct Drops {
+    count: u64,
+    /// Number of the first of them, counted from 1 as Wireshark does.
+    first: u64,
 }
 
 pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let hexadecimal = arguments.capture.to_str().filter(|_| !arguments.capture.exists()).and_then(frame::from_hex);
+    if let Some(octets) = hexadecimal {
+        std::io::stdout().write_all(&frame::reading(&octets)?).or_else(stdout_gone)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut summary = Summary::default();
     let mut damage = None;
     for frame in Capture::open(&arguments.capture)? {
         match frame {
-            Ok(frame) => decode_one(&frame, &mut summary, arguments.json_lines.then_some(&mut out))?,
+            Ok(frame) => {
+                let dropped = decode_one(&frame, &mut summary, arguments.json_lines.then_some(&mut out))?;
+                if let Some(reason) = dropped.filter(|_| arguments.drops) {
+                    say_dropped(summary.frames, reason);
+                }
+            }
             Err(error) => damage = Some(error),
         }
     }
@@ -57,33 +83,32 @@ pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     damage.map_or(Ok(ExitCode::SUCCESS), |damage| Err(damage.into()))
 }
 
-fn decode_one(frame: &CapturedFrame, summary: &mut Summary, out: Option<&mut impl Write>) -> anyhow::Result<()> {
+/// Decodes a frame and counts it; why it is dropped, where it is.
+fn decode_one(
+    frame: &CapturedFrame,
+    summary: &mut Summary,
+    out: Option<&mut impl Write>,
+) -> anyhow::Result<Option<DropReason>> {
     summary.frames += 1;
     match decode_frame(frame.time, &frame.octets) {
         Ok(Frame::Message(packet)) => {
             *summary.messages.entry(packet.kind.label()).or_default() += 1;
-            let Some(out) = out else { return Ok(()) };
-            let mut decoded = Vec::new();
-            packet.message.write_json(&mut decoded);
-            let decoded: &RawValue = serde_json::from_slice(&decoded).context("a decoded message is not JSON")?;
-            let mut line = Vec::new();
-            received_message(&packet, "", AccessLayer::Replay, 0).write_json(Some(decoded), &mut line)?;
-            line.push(b'\n');
-            out.write_all(&line).or_else(stdout_gone)
+            let Some(out) = out else { return Ok(None) };
+            out.write_all(&frame::json_line(&packet)?).or_else(stdout_gone)?;
         }
-        Ok(Frame::Beacon(_)) => {
-            summary.beacons += 1;
-            Ok(())
-        }
-        Ok(Frame::LocationService(_)) => {
-            summary.location_service += 1;
-            Ok(())
-        }
+        Ok(Frame::Beacon(_)) => summary.beacons += 1,
+        Ok(Frame::LocationService(_)) => summary.location_service += 1,
         Err(reason) => {
-            *summary.dropped.entry(DropReason::label(reason)).or_default() += 1;
-            Ok(())
+            summary.count_drop(reason);
+            return Ok(Some(reason));
         }
     }
+    Ok(None)
+}
+
+#[expect(clippy::print_stderr, reason = "drops go beside the messages")]
+fn say_dropped(number: u64, reason: DropReason) {
+    eprintln!("frame {number}: dropped: {reason}");
 }
 
 /// A reader that has seen enough (`| head`) ends the program without a complaint.
@@ -95,10 +120,15 @@ pub(crate) fn stdout_gone(error: std::io::Error) -> anyhow::Result<()> {
 }
 
 impl Summary {
+    fn count_drop(&mut self, reason: DropReason) {
+        let first = self.frames;
+        self.dropped.entry(reason).or_insert(Drops { count: 0, first }).count += 1;
+    }
+
     #[expect(clippy::print_stderr, reason = "the summary goes beside the messages")]
     fn print(&self) {
         let messages: u64 = self.messages.values().sum();
-        let dropped: u64 = self.dropped.values().sum();
+        let dropped: u64 = self.dropped.values().map(|drops| drops.count).sum();
         eprintln!("{} frames: {messages} messages, {} beacons, {dropped} dropped", self.frames, self.beacons);
         if self.location_service > 0 {
             eprintln!("  {:<24} {:>8}", "location service", self.location_service);
@@ -106,8 +136,9 @@ impl Summary {
         for (kind, count) in &self.messages {
             eprintln!("  {kind:<24} {count:>8}");
         }
-        for (reason, count) in &self.dropped {
-            eprintln!("  dropped: {reason:<15} {count:>8}");
+        for (reason, drops) in &self.dropped {
+            eprintln!("  dropped: {:<15} {:>8}", reason.label(), drops.count);
+            eprintln!("    first is frame {}. {}", drops.first, reason.explain());
         }
     }
 }

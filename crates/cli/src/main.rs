@@ -38,7 +38,7 @@ enum Command {
     Check(check::Arguments),
     /// List the kinds of components, or the settings of one.
     Kinds(kinds::Arguments),
-    /// Look at ETSI ITS packets.
+    /// Look at ETSI ITS packets, and send some.
     #[command(subcommand)]
     Its(its::Command),
     /// Look at the topics of a running node.
@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         Command::Check(arguments) => check::run(&arguments),
         Command::Kinds(arguments) => kinds::run(&arguments),
         Command::Its(its::Command::Decode(arguments)) => its::decode(&arguments),
+        Command::Its(its::Command::Send(arguments)) => its::send(&arguments),
         Command::Topic(command) => topic::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

@@ -94,10 +94,22 @@ fn messages_go_to_stdout_and_drops_with_their_reason_to_stderr() {
     assert!(output.status.success());
     let summary = String::from_utf8(output.stderr).unwrap();
     assert!(summary.contains("dropped: secured") && summary.contains("dropped: not_geonetw"), "{summary}");
+    assert!(summary.contains("    first is frame 5. The frame is of another protocol"), "{summary}");
     let first: Value = serde_json::from_slice(output.stdout.split(|octet| *octet == b'\n').next().unwrap()).unwrap();
     assert_eq!((&first["security"], &first["access"]), (&"unsecured".into(), &"replay".into()));
+    let with_drops = String::from_utf8(decode(capture.path(), &["--drops"]).stderr).unwrap();
+    let expected = "frame 4: dropped: secured_not_verified\nframe 5: dropped: not_geonetworking\n";
+    assert!(with_drops.starts_with(expected), "{with_drops}");
     let without = decode(capture.path(), &[]);
     assert!(without.stdout.is_empty(), "only --json-lines prints messages");
+}
+
+#[test]
+fn a_frame_is_given_in_hexadecimal_too() {
+    let zeros = "00 ".repeat(60);
+    let output = decode(Path::new(zeros.trim()), &[]);
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && said.starts_with("dropped: not_geonetworking. The frame is of"), "{said}");
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod btp;
 mod counters;
 pub mod dcc;
 pub mod dialect;
+mod drop_explanation;
 mod drop_reason;
 pub mod facilities;
 pub mod geonet;

@@ -30,6 +30,10 @@ pub const ADDRESS_CHANGE_INTERVAL_MIN: Duration = Duration::from_secs(1);
 pub const DCC_QUEUE_FRAMES_MAX: usize = 32;
 /// Octets of these frames.
 pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
+/// Messages of the facilities that wait to be taken: as many as a station sends at once. What is due beyond is counted.
+pub const FACILITIES_TRANSMITS_MAX: usize = TRANSMITS_MAX;
+/// Events of the facilities that wait to be taken, beside the changes of the map.
+pub const FACILITIES_EVENTS_MAX: usize = 256;
 /// Events that a station says at the same time.
 pub const DEN_ORIGINATED_MAX: usize = 64;
 /// Events of others that a station remembers.

@@ -44,7 +44,7 @@ pub enum Destination {
     Station(GnAddress),
 }
 
-/// Repetition of a packet (EN 302 636-4-1, annex J.4: repetition interval, maximum repetition time).
+/// Repetition of a packet (EN 302 636-4-1, annex J.2: repetition interval, maximum repetition time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
     /// Time from one packet to the next.

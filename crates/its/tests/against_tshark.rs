@@ -1,4 +1,4 @@
-//! tshark as an oracle: it decodes the same CAMs to the same values, and finds nothing wrong with ours.
+//! tshark as an oracle: it decodes the same packets and CAMs to the same values, and finds nothing wrong with ours.
 
 #![allow(
     clippy::unwrap_used,
@@ -8,19 +8,24 @@
 )]
 
 mod capture;
+mod rich;
+mod world;
 
 use std::{path::Path, process::Command, time::Duration};
 
 use bytes::Bytes;
 use serde_json::{Map, Value};
 use viaduct_its::{
-    Ego, Frame, SendRequest, Station, StationSettings,
+    Destination, Ego, Frame, SendRequest, Station, StationSettings,
     access::MacAddress,
+    btp::{BtpHeader, BtpKind},
     decode_frame,
     facilities::{
         ConfidenceEllipse, MessageKind,
         cam::{CamInput, LowFrequency, PathPoint, build},
+        denm,
     },
+    geonet::{self, Area, GucHeader, Mib, Packet, PacketBody, Shape, TrafficClass},
 };
 use viaduct_units::{
     Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Mono, Now, Position, TimestampIts,
@@ -51,7 +56,7 @@ fn our_cam_is_dissected_with_the_values_that_we_set() {
     let path = folder.path().join("cam.pcap");
     let cam = build(&input());
     let payload = viaduct_etsi::cam_ts103900_v231::encode(&cam).unwrap();
-    std::fs::write(&path, pcap(&framed(payload))).unwrap();
+    std::fs::write(&path, pcap(&[framed(MessageKind::Cam, payload)])).unwrap();
     let Some(packets) = dissect(&path) else { return };
     let [packet] = packets.as_slice() else { panic!("{} packets", packets.len()) };
     assert_clean(packet);
@@ -77,6 +82,60 @@ fn our_cam_is_dissected_with_the_values_that_we_set() {
     assert_eq!(find(layer(packet, "btpb"), "btpb.dstport"), Some("2001"));
 }
 
+/// tshark 4.0 knows release 1: without additions of release 2 it has nothing to complain of, and its names are older.
+#[test]
+fn our_denm_is_dissected_with_the_values_that_we_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("denm.pcap");
+    let mut event = rich::denm();
+    let situation = event.situation.as_mut().unwrap();
+    situation.linked_events.clear();
+    situation.perceived = None;
+    let payload = viaduct_etsi::denm_ts103831_v231::encode(&denm::build(&event)).unwrap();
+    std::fs::write(&path, pcap(&[framed(MessageKind::Denm, payload)])).unwrap();
+    let Some(packets) = dissect(&path) else { return };
+    let [packet] = packets.as_slice() else { panic!("{} packets", packets.len()) };
+    assert_clean(packet);
+    assert_eq!(find(layer(packet, "btpb"), "btpb.dstport"), Some("2002"));
+    let its = layer(packet, "its");
+    for (name, expected) in [
+        ("its.messageID", "1"),
+        ("its.stationID", "1001"),
+        ("its.originatingStationID", "1001"),
+        ("its.sequenceNumber", "7"),
+        ("denm.detectionTime", "650000012345"),
+        ("denm.referenceTime", "650000012345"),
+        ("its.latitude", "450147653"),
+        ("its.longitude", "-75684908"),
+        ("its.semiMajorConfidence", "150"),
+        ("its.semiMinorConfidence", "75"),
+        ("its.semiMajorOrientation", "300"),
+        ("its.altitudeValue", "26980"),
+        ("its.altitudeConfidence", "7"),
+        ("denm.relevanceDistance", "4"),
+        ("denm.relevanceTrafficDirection", "0"),
+        ("denm.validityDuration", "60"),
+        ("denm.transmissionInterval", "500"),
+        ("denm.stationType", "5"),
+        ("denm.informationQuality", "7"),
+        ("its.causeCode", "94"),
+        ("its.subCauseCode", "2"),
+        ("denm.eventHistory", "2"),
+        ("its.deltaLatitude", "-1000"),
+        ("its.informationQuality", "3"),
+        ("its.speedValue", "325"),
+        ("its.speedConfidence", "25"),
+        ("its.headingValue", "900"),
+        ("its.headingConfidence", "10"),
+        ("denm.traces", "2"),
+        ("its.PathHistory", "2"),
+        ("its.pathDeltaTime", "50"),
+        ("denm.roadType", "0"),
+    ] {
+        assert_eq!(find(its, name), Some(expected), "{name}");
+    }
+}
+
 #[test]
 fn our_beacon_is_dissected_without_a_complaint() {
     let folder = tempfile::tempdir().unwrap();
@@ -85,10 +144,159 @@ fn our_beacon_is_dissected_without_a_complaint() {
     let now = now();
     let due = station.poll_timeout().unwrap();
     station.handle_timeout(now.plus(due.since(now.mono)));
-    std::fs::write(&path, pcap(&station.poll_transmit().unwrap())).unwrap();
+    std::fs::write(&path, pcap(&[station.poll_transmit().unwrap()])).unwrap();
     let Some(packets) = dissect(&path) else { return };
     assert_clean(&packets[0]);
     assert_eq!(find(layer(&packets[0], "gnw"), "geonw.ch.htype"), Some("0x10"));
+}
+
+/// One frame of each header type, as the stations of a road send them.
+fn multi_hop_frames() -> Vec<Bytes> {
+    let places: Vec<_> = (0..3).map(|number| world::at(f64::from(number) * 400.0, 0.0)).collect();
+    let mut world = world::World::new(500.0, Mib::default(), &places);
+    world.meet();
+    let (a, b, azimuth) = (Metres(600.0), Metres(250.0), Degrees(77.0));
+    let around = |shape| Area { centre: world::at(400.0, 20.0), shape };
+    let unknown = world.nodes[2].station.address();
+    let requests = [
+        SendRequest { traffic_class: TrafficClass(0xC5), ..world::request(Destination::Hops(7)) },
+        SendRequest { btp: BtpKind::A { source_port: 60_123 }, ..world::request(Destination::SingleHop) },
+        SendRequest {
+            btp: BtpKind::B { destination_port_info: 513 },
+            ..world::request(Destination::Area(around(Shape::Circle { radius: Metres(900.0) })))
+        },
+        world::request(Destination::Area(around(Shape::Rectangle { a, b, azimuth }))),
+        world::request(Destination::AnyIn(around(Shape::Ellipse { a, b, azimuth }))),
+        world::request(Destination::Station(unknown)),
+    ];
+    for request in requests {
+        world.send(0, &request);
+        world.run(Duration::from_millis(500));
+    }
+    world.sent.into_iter().map(|(_, frame)| frame).collect()
+}
+
+#[test]
+fn each_header_type_has_the_fields_that_we_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("types.pcap");
+    let frames = multi_hop_frames();
+    std::fs::write(&path, pcap(&frames)).unwrap();
+    let Some(packets) = dissect(&path) else { return };
+    assert_eq!(packets.len(), frames.len());
+    let mut types = std::collections::BTreeSet::new();
+    let (mut compared, mut different) = (0, Vec::new());
+    for (frame, packet) in frames.iter().zip(&packets) {
+        let parsed = geonet::parse(&frame[14..], world::start().tai).unwrap();
+        for (layer_name, name, expected) in fields(&parsed) {
+            let found = find(layer(packet, layer_name), name);
+            if found != Some(expected.as_str()) {
+                different.push(format!("{name} of {:?}: {expected} and {found:?}", parsed.common.header_type));
+            }
+            compared += 1;
+        }
+        assert_eq!(find(layer(packet, "gnw"), "geonw.ch.htype"), Some(format!("0x{:02x}", frame[19]).as_str()));
+        types.insert(format!("{:?}", parsed.common.header_type));
+    }
+    assert!(different.is_empty(), "{different:#?}");
+    println!("{compared} fields of {} frames equal: {types:?}", frames.len());
+    assert!(types.len() >= 9, "{types:?}");
+}
+
+type Field = (&'static str, &'static str, String);
+
+/// What we read in a packet, by tshark's names.
+fn fields(packet: &Packet<'_>) -> Vec<Field> {
+    let (basic, common) = (&packet.basic, &packet.common);
+    let gnw = |name, value: String| ("gnw", name, value);
+    let mut fields = vec![
+        gnw("geonw.bh.version", basic.version.to_string()),
+        gnw("geonw.bh.lt", basic.lifetime.0.to_string()),
+        gnw("geonw.bh.rhl", basic.remaining_hop_limit.to_string()),
+        gnw("geonw.ch.plength", common.payload_length.to_string()),
+        gnw("geonw.ch.mhl", common.maximum_hop_limit.to_string()),
+        gnw("geonw.ch.flags.mob", u8::from(common.mobile).to_string()),
+        gnw("geonw.ch.tc.buffer", u8::from(common.traffic_class.store_carry_forward()).to_string()),
+        gnw("geonw.ch.tc.id", common.traffic_class.id().to_string()),
+    ];
+    fields.extend(packet.sequence_number().map(|number| gnw("geonw.seq_num", format!("0x{:04x}", number.0))));
+    fields.extend(source_fields(packet));
+    fields.extend(body_fields(packet));
+    fields.extend(btp_fields(packet));
+    fields
+}
+
+fn source_fields(packet: &Packet<'_>) -> Vec<Field> {
+    let source = packet.source();
+    let at = source.position.unwrap();
+    let tenths = |degrees: Degrees| format!("{:.0}", degrees.value() * 1e7);
+    [
+        ("geonw.src_pos.addr.mid", source.address.mid().to_string()),
+        ("geonw.src_pos.addr.type", source.address.station_type().to_string()),
+        ("geonw.src_pos.addr.manual", u8::from(source.address.is_manual()).to_string()),
+        ("geonw.src_pos.tst", source.timestamp.timestamp_its().geonet().to_string()),
+        ("geonw.src_pos.lat", tenths(at.latitude)),
+        ("geonw.src_pos.long", tenths(at.longitude)),
+        ("geonw.src_pos.pai", u8::from(source.position_accurate).to_string()),
+        ("geonw.src_pos.speed", format!("{:.0}", source.speed.value() * 100.0)),
+    ]
+    .map(|(name, value)| ("gnw", name, value))
+    .into()
+}
+
+fn body_fields(packet: &Packet<'_>) -> Vec<Field> {
+    match &packet.body {
+        PacketBody::GeoBroadcast { header, .. } | PacketBody::GeoAnycast { header, .. } => area_fields(&header.area),
+        PacketBody::GeoUnicast { header, .. } | PacketBody::LocationReply(header) => destination_fields(header),
+        PacketBody::LocationRequest(header) => vec![
+            ("gnw", "geonw.ls_req.addr.mid", header.sought.mid().to_string()),
+            ("gnw", "geonw.ls_req.addr.type", header.sought.station_type().to_string()),
+        ],
+        PacketBody::Beacon(_) | PacketBody::SingleHopBroadcast { .. } | PacketBody::MultiHopBroadcast { .. } => vec![],
+    }
+}
+
+fn area_fields(area: &Area) -> Vec<Field> {
+    let metres = |distance: Metres| format!("{:.0}", distance.value());
+    let mut fields = vec![
+        ("gnw", "geonw.gxc.latitude", format!("{:.0}", area.centre.latitude.value() * 1e7)),
+        ("gnw", "geonw.gxc.longitude", format!("{:.0}", area.centre.longitude.value() * 1e7)),
+    ];
+    match area.shape {
+        Shape::Circle { radius } => fields.push(("gnw", "geonw.gxc.radius", metres(radius))),
+        Shape::Rectangle { a, b, azimuth } | Shape::Ellipse { a, b, azimuth } => fields.extend([
+            ("gnw", "geonw.gxc.distancea", metres(a)),
+            ("gnw", "geonw.gxc.distanceb", metres(b)),
+            ("gnw", "geonw.gxc.angle", format!("{:.0}", azimuth.value())),
+        ]),
+    }
+    fields
+}
+
+fn destination_fields(header: &GucHeader) -> Vec<Field> {
+    let at = header.destination.position.unwrap();
+    [
+        ("geonw.dst_pos.addr.mid", header.destination.address.mid().to_string()),
+        ("geonw.dst_pos.tst", header.destination.timestamp.timestamp_its().geonet().to_string()),
+        ("geonw.dst_pos.lat", format!("{:.0}", at.latitude.value() * 1e7)),
+        ("geonw.dst_pos.long", format!("{:.0}", at.longitude.value() * 1e7)),
+    ]
+    .map(|(name, value)| ("gnw", name, value))
+    .into()
+}
+
+fn btp_fields(packet: &Packet<'_>) -> Vec<Field> {
+    let Some((payload, _)) = packet.payload() else { return vec![] };
+    match BtpHeader::parse(packet.common.next_header, payload).unwrap().0 {
+        BtpHeader::A { destination_port, source_port } => vec![
+            ("btpa", "btpa.dstport", destination_port.to_string()),
+            ("btpa", "btpa.srcport", source_port.to_string()),
+        ],
+        BtpHeader::B { destination_port, destination_port_info } => vec![
+            ("btpb", "btpb.dstport", destination_port.to_string()),
+            ("btpb", "btpb.dstportinf", format!("0x{destination_port_info:04x}")),
+        ],
+    }
 }
 
 fn now() -> Now {
@@ -137,20 +345,21 @@ fn station() -> Station {
     station
 }
 
-fn framed(payload: Vec<u8>) -> Vec<u8> {
+fn framed(kind: MessageKind, payload: Vec<u8>) -> Vec<u8> {
     let mut station = station();
-    station.send(now(), &SendRequest::single_hop(MessageKind::Cam, Bytes::from(payload))).unwrap();
+    station.send(now(), &SendRequest::single_hop(kind, Bytes::from(payload))).unwrap();
     station.poll_transmit().unwrap()
 }
 
-/// A capture file (link type Ethernet) of one frame.
-fn pcap(frame: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(frame.len()).unwrap();
-    let mut file = Vec::new();
-    for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_536, 1, 0, 0, length, length] {
-        file.extend_from_slice(&word.to_le_bytes());
+/// A capture file (link type Ethernet).
+fn pcap(frames: &[impl AsRef<[u8]>]) -> Vec<u8> {
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut file = words(&[0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_536, 1]);
+    for frame in frames {
+        let length = u32::try_from(frame.as_ref().len()).unwrap();
+        file.extend(words(&[0, 0, length, length]));
+        file.extend_from_slice(frame.as_ref());
     }
-    file.extend_from_slice(frame);
     file
 }
 

@@ -227,6 +227,28 @@ fn a_guc_to_an_unknown_station_asks_first() {
     assert_eq!(world.senders_of(GUC), [0, 1, 2], "the way of the answer, back");
 }
 
+/// ```text
+///   0     1     2           0 was told where 2 is; then 2 goes south, which only 1 hears
+/// ```
+#[test]
+fn a_forwarder_that_hears_the_destination_renews_its_position() {
+    let mut world = World::new(500.0, Mib::default(), &road(3));
+    world.meet();
+    let to = address_of(&world, 2);
+    world.send(0, &request(Destination::Station(to)));
+    world.run(SECOND);
+    world.place(2, at(700.0, -200.0));
+    world.run(5 * SECOND);
+    world.sent.clear();
+    world.send(0, &request(Destination::Station(to)));
+    world.run(SECOND);
+    assert_eq!(world.deliveries(), [0, 0, 2]);
+    let positions: Vec<&[u8]> =
+        world.sent.iter().filter(|(_, frame)| frame[19] == GUC).map(|(_, frame)| &frame[66..74]).collect();
+    let [first, renewed] = positions[..] else { panic!("{positions:?}") };
+    assert_ne!(first, renewed, "the old position, then the one that 1 has heard");
+}
+
 #[test]
 fn a_station_that_nobody_knows_is_sought_for_a_while() {
     let mut world = World::new(500.0, Mib::default(), &road(2));
@@ -357,6 +379,18 @@ fn a_repeated_broadcast_is_delivered_once_and_ends() {
     assert_eq!((world.deliveries(), world.nodes[0].station.counters().repetitions), (vec![0, 0], 5));
     assert_eq!(world.count(1, DropReason::LeftArea), 1);
     assert_eq!(world.count(1, DropReason::Duplicate), 5);
+}
+
+#[test]
+fn what_is_carried_is_not_carried_once_more_by_its_repetition() {
+    let mut world = World::new(500.0, Mib::default(), &road(1));
+    let repetition = Some(Repetition { interval: SECOND, duration: 10 * SECOND });
+    for destination in [Destination::Area(circle(0.0, 0.0, 300.0)), Destination::SingleHop] {
+        world.send(0, &SendRequest { repetition, ..carried(destination) });
+    }
+    world.run(20 * SECOND);
+    let station = &world.nodes[0].station;
+    assert_eq!((station.held_packets(), station.counters().repetitions), (2, 0));
 }
 
 #[test]

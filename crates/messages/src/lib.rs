@@ -41,7 +41,9 @@ messages!(
     viaduct::its::V2xError,
     viaduct::its::V2xMessage,
     viaduct::its::V2xSendRequest,
+    viaduct::its::EventNotice,
     viaduct::its::EventRequest,
+    viaduct::its::LocalDynamicMap,
     viaduct::perception::PerceivedObjects,
     viaduct::vehicle::VehicleState,
 );

@@ -49,8 +49,10 @@ const FRAMES: [(&str, &str); 3] = [
 ];
 
 /// Messages with every container and every optional field.
-const FULL: [(&str, MessageKind, &str); 2] = [
+const FULL: [(&str, MessageKind, &str); 4] = [
     ("cam_full", MessageKind::Cam, include_str!("../../../../testdata/its/cam_full.json")),
+    ("denm_full", MessageKind::Denm, include_str!("../../../../testdata/its/denm_full.json")),
+    ("vam_full", MessageKind::Vam, include_str!("../../../../testdata/its/vam_full.json")),
     ("cpm_full", MessageKind::Cpm, include_str!("../../../../testdata/its/cpm_full.json")),
 ];
 

@@ -88,7 +88,7 @@ impl FrameSocket {
     /// Waits for the next frame. Cancelling the wait loses nothing.
     ///
     /// # Errors
-    /// The socket fails, or its interface is gone. An interface that is down is waited for.
+    /// The socket fails. An interface that is down is waited for.
     pub async fn receive(&mut self) -> io::Result<SocketFrame> {
         loop {
             if let Some(frame) = self.received.pop_front() {
@@ -122,23 +122,33 @@ impl FrameSocket {
         };
         let outcome = socket.try_io(Interest::READABLE, |socket| sys::receive_batch(socket, slots, SLOT_OCTETS, take));
         match outcome {
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NetworkDown => self.still_there(error),
-            Err(error) => Err(error),
+            Err(error) if error.kind() == io::ErrorKind::NetworkDown => self.note_down(),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            _ => {}
         }
+        Ok(())
     }
 
-    /// An interface that is down comes up again, and the kernel then goes on by itself; one that was removed does not.
-    fn still_there(&self, error: io::Error) -> io::Result<()> {
-        let Some(interface) = &self.interface else { return Err(error) };
-        match nix::net::if_::if_nametoindex(interface.name.as_str()) {
-            Ok(index) if index == interface.index => {
-                tracing::warn!(interface = interface.name, "network interface is down");
-                Ok(())
-            }
-            _ => Err(io::Error::new(error.kind(), format!("network interface {} is gone", interface.name))),
+    /// An interface that is down comes up again, and the kernel then goes on by itself.
+    fn note_down(&self) {
+        let interface = self.interface.as_ref().map_or("", |interface| interface.name.as_str());
+        tracing::warn!(interface, "network interface is down");
+    }
+
+    /// Sees whether the interface is still there: nobody who waits for frames is woken when it is removed. Call it now and
+    /// then.
+    ///
+    /// # Errors
+    /// The interface is gone, or another one has its name.
+    pub fn check(&self) -> io::Result<()> {
+        let Some(interface) = &self.interface else { return Ok(()) };
+        if self.socket.get_ref().take_error()?.is_some_and(|error| error.kind() == io::ErrorKind::NetworkDown) {
+            self.note_down();
         }
+        if nix::net::if_::if_nametoindex(interface.name.as_str()) == Ok(interface.index) {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::NetworkDown, format!("network interface {} is gone", interface.name)))
     }
 
     /// Frames that the kernel had to drop on this socket so far, because its queue was full. The count wraps.

@@ -100,6 +100,14 @@ impl Link {
         }
     }
 
+    /// Sees whether the link can still be received from. Call it now and then.
+    pub(super) fn check(&mut self) -> Result<(), LinkError> {
+        match self {
+            Self::Socket(socket) => Ok(socket.check()?),
+            Self::Replay(_) => Ok(()),
+        }
+    }
+
     /// Frames that were dropped before the station could take them; the count wraps.
     pub(super) fn kernel_drops(&self) -> io::Result<u32> {
         match self {

@@ -10,6 +10,7 @@ mod message;
 mod replay;
 pub(crate) mod request;
 mod runner;
+mod services;
 mod settings;
 mod sys;
 pub(crate) mod udp;
@@ -22,6 +23,10 @@ pub use frame_socket::{FrameSocket, SocketFrame};
 use link::Link;
 pub use message::{received_message, sent_or_received};
 use runner::Runner;
+pub use services::{
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, NoticesTopic, ServicesSettings,
+    VaServiceSettings, VruProfileSetting,
+};
 pub use settings::{
     Access, CaptureSettings, EthernetSettings, FilterSettings, ItsStationSettings, Pace, PlaceSettings, ReplaySettings,
     UdpMulticastSettings, mac_of_station,
@@ -63,10 +68,14 @@ impl Component for ItsStation {
         if let Some(capture) = &settings.capture {
             edges = edges.takes(Resource::File { path: capture.file.clone(), setting: "capture.file".to_owned() });
         }
-        match &settings.topics.send {
-            Some(topic) => edges
-                .publishes::<V2xMessage>("topics.tx", &format!("{}/*", settings.topics.tx), OFFERED)
-                .reads::<V2xSendRequest>("topics.send", topic, OFFERED),
+        if settings.sends() {
+            edges = edges.publishes::<V2xMessage>("topics.tx", &format!("{}/*", settings.topics.tx), OFFERED);
+        }
+        if let Some(topic) = &settings.topics.send {
+            edges = edges.reads::<V2xSendRequest>("topics.send", topic, OFFERED);
+        }
+        match &settings.services {
+            Some(services) => services::edges(services, edges),
             None => edges,
         }
     }

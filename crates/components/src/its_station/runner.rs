@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use viaduct_bus::{Counter, Meta, Publisher, Sample, Subscriber, clock};
 use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_its::{DropReason, Ego, Event, Station, StationSettings};
+use viaduct_its::{DropReason, Ego, Event, SendRequest, Station, StationSettings};
 use viaduct_messages::viaduct::its::{AccessLayer, Direction, V2xMessage, V2xSendRequest};
 use viaduct_node::{Context, StartError, Stop};
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
@@ -16,6 +16,7 @@ use super::filter::{Filter, Filtered};
 use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
 use super::message;
 use super::request;
+use super::services::{self, Input, Services};
 use super::settings::{CaptureSettings, ItsStationSettings, mac_of_station};
 use super::{ItsStation, OFFERED};
 use crate::capture_writer::{CaptureCounts, CaptureWriter};
@@ -41,6 +42,8 @@ pub(crate) struct Runner {
     received: Publishers,
     sent: Option<Publishers>,
     requests: Option<Subscriber<V2xSendRequest>>,
+    /// What makes messages by itself, where it is asked for.
+    services: Option<Services>,
     counts: Counts,
     errors: Errors,
     station_id: u32,
@@ -70,6 +73,8 @@ struct Counts {
     send_failed: Counter,
     requests: Counter,
     refused: Counter,
+    /// Messages of the services that the machine refused.
+    unsent: Counter,
 }
 
 impl Runner {
@@ -97,19 +102,20 @@ impl Runner {
             };
             MessageKind::ALL.into_iter().map(open).collect()
         };
-        let topics = &settings.topics;
+        let (topics, services) = (&settings.topics, settings.services.as_ref());
         let requests =
             topics.send.as_ref().map(|topic| context.subscribe::<V2xSendRequest>(topic, OFFERED)).transpose()?;
         Ok(Self {
             machine,
             receiver: format!("{}/{}", context.node(), context.name()),
             access: access_layer(&settings.access),
-            filter: Filter::new(&settings.filter, &settings.access, link_address)?,
+            filter: Filter::new(&settings.filter)?,
             capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
             place: settings.position.map(|place| place.position()),
             received: publishers(&topics.rx)?,
-            sent: requests.is_some().then(|| publishers(&topics.tx)).transpose()?,
+            sent: settings.sends().then(|| publishers(&topics.tx)).transpose()?,
             requests,
+            services: services.map(|it| Services::new(it, settings, clock::now(), context)).transpose()?,
             counts: Counts::new(context),
             errors: Errors::new(&topics.errors, context)?,
             station_id: settings.station_id,
@@ -123,47 +129,50 @@ impl Runner {
     pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {
-            self.upkeep(&link)?;
+            self.upkeep(&mut link)?;
             let deadline = self.sleep_until_timeout();
             tokio::select! {
-                frame = link.receive() => self.take_frames(&frame?, &mut link)?,
-                () = deadline => self.machine.handle_timeout(clock::now()),
+                frame = link.receive() => self.take_frames(&frame?, &mut link).await?,
+                () = deadline => self.handle_timeout(clock::now()),
                 request = next_request(self.requests.as_ref()) => self.handle_request(&request),
+                input = services::next_input(self.services.as_ref()) => self.handle_input(&input),
                 () = stop.asked() => {}
             }
             self.transmit(&mut link).await;
         }
-        self.drain_requests();
-        self.transmit(&mut link).await;
-        self.drain_link(&mut link)
+        self.drain_requests(&mut link).await;
+        self.drain_link(&mut link).await
     }
 
     /// What was asked for before the stop is still sent.
-    fn drain_requests(&mut self) {
+    async fn drain_requests(&mut self, link: &mut Link) {
         while let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv) {
             self.handle_request(&request);
+            self.transmit(link).await;
         }
     }
 
     /// What the kernel received before the stop is part of what was received, within a time: others may go on sending.
-    fn drain_link(&mut self, link: &mut Link) -> Result<(), LinkError> {
+    async fn drain_link(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let deadline = clock::mono().plus(DRAIN_TIME_MAX);
         while clock::mono() < deadline
             && let Some(frame) = link.try_receive()?
         {
             self.take_frame(&frame);
+            self.transmit(link).await;
         }
         self.counts.count_kernel_drops(link.kernel_drops()?);
         Ok(())
     }
 
-    fn take_frames(&mut self, first: &LinkFrame, link: &mut Link) -> Result<(), LinkError> {
+    /// What a frame makes the station send goes out before the next frame: its queue of transmits is short.
+    async fn take_frames(&mut self, first: &LinkFrame, link: &mut Link) -> Result<(), LinkError> {
         self.take_frame(first);
+        self.transmit(link).await;
         for _ in 1..FRAMES_PER_TURN_MAX {
-            match link.try_receive()? {
-                Some(frame) => self.take_frame(&frame),
-                None => break,
-            }
+            let Some(frame) = link.try_receive()? else { break };
+            self.take_frame(&frame);
+            self.transmit(link).await;
         }
         Ok(())
     }
@@ -202,6 +211,9 @@ impl Runner {
                     let message = self.with_receiver(message, octets.len());
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
+                    if let Some(services) = &mut self.services {
+                        services.handle_received(now, &packet);
+                    }
                 }
                 Event::Relayed => self.counts.relayed.increment(),
                 Event::LocationService => self.counts.location_service.increment(),
@@ -215,22 +227,72 @@ impl Runner {
     }
 
     /// What is due at times of its own, however busy the channel is.
-    fn upkeep(&mut self, link: &Link) -> Result<(), LinkError> {
+    fn upkeep(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let now = clock::now();
         if now.mono < self.upkeep_due {
             return Ok(());
         }
         self.upkeep_due = now.mono.plus(UPKEEP_PERIOD);
         self.say_where(now);
+        link.check()?;
         self.counts.count_kernel_drops(link.kernel_drops()?);
         if let Some(capture) = &mut self.capture {
             capture.flush();
         }
         // A timeout that is due is not put off by traffic either.
+        if self.poll_timeout().is_some_and(|due| due <= now.mono) {
+            self.handle_timeout(now);
+        }
+        Ok(())
+    }
+
+    /// Does what is due in the machine and the services.
+    fn handle_timeout(&mut self, now: Now) {
         if self.machine.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.machine.handle_timeout(now);
         }
-        Ok(())
+        if let Some(services) = &mut self.services {
+            services.handle_timeout(now);
+        }
+        self.serve(now, &Meta::from_origin(now.tai));
+    }
+
+    fn handle_input(&mut self, input: &Input) {
+        let now = clock::now();
+        let Some(services) = &mut self.services else { return };
+        if let Some(ego) = services.handle_input(now, input) {
+            self.machine.set_ego(now, ego);
+        }
+        self.serve(now, input.meta());
+    }
+
+    /// Sends what the services have made, and tells what they have learnt.
+    fn serve(&mut self, now: Now, cause: &Meta) {
+        let Some(services) = &mut self.services else { return };
+        services.publish_events(cause);
+        while let Some(request) = self.services.as_mut().and_then(Services::poll_transmit) {
+            self.send_own(now, &request, cause);
+        }
+    }
+
+    fn send_own(&mut self, now: Now, request: &SendRequest, cause: &Meta) {
+        let decoded = Message::decode(request.kind, &request.payload);
+        let (Ok(message), Ok(())) = (decoded, self.machine.send(now, request)) else {
+            self.counts.unsent.increment();
+            return;
+        };
+        let (summary, payload) = (message.summary(now.tai), request.payload.clone());
+        let sent = message::sent_or_received(Direction::Sent, request.kind, &summary, payload, (now.tai, 0));
+        let sent = V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..sent };
+        let sent = self.with_receiver(sent, 0);
+        if let Some(publishers) = &self.sent {
+            publish(publishers, request.kind, cause, sent);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Mono> {
+        let services = self.services.as_ref().and_then(Services::poll_timeout);
+        self.machine.poll_timeout().into_iter().chain(services).min()
     }
 
     fn handle_request(&mut self, request: &Sample<V2xSendRequest>) {
@@ -272,9 +334,12 @@ impl Runner {
     }
 
     fn say_where(&mut self, now: Now) {
-        if let Some(position) = self.place {
+        if let Some(position) = self.place.filter(|_| !self.services.as_ref().is_some_and(Services::is_told_where)) {
             let speed = MetresPerSecond(0.0);
             self.machine.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: None });
+            if let Some(services) = &mut self.services {
+                services.stand_at(now, position);
+            }
         }
     }
 
@@ -299,7 +364,7 @@ impl Runner {
 
     /// Sleeps until the machine wants to be called or the upkeep is due.
     fn sleep_until_timeout(&self) -> impl Future<Output = ()> + use<> {
-        sleep_until(self.machine.poll_timeout().into_iter().chain([self.upkeep_due]).min())
+        sleep_until(self.poll_timeout().into_iter().chain([self.upkeep_due]).min())
     }
 }
 
@@ -321,6 +386,7 @@ impl Counts {
             send_failed: context.counter("send_failed"),
             requests: context.counter("requests"),
             refused: context.counter("requests_refused"),
+            unsent: context.counter("services_refused"),
         }
     }
 

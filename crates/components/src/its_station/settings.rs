@@ -12,6 +12,7 @@ use viaduct_units::Position;
 
 use super::ethernet::check_interface;
 use super::filter::Filter;
+use super::services::ServicesSettings;
 
 /// An ETSI ITS station: GeoNetworking, BTP, cooperative awareness and collective perception messages.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -27,7 +28,8 @@ pub struct ItsStationSettings {
     /// layer has none, 02:00 and the station ID.
     #[serde(default)]
     pub link_address: Option<String>,
-    /// Where the station stands. A station needs it to send; one that only receives does not.
+    /// Where the station stands. A station needs it to send, or `services.vehicle` where it moves; one that only receives
+    /// does not.
     #[serde(default)]
     pub position: Option<PlaceSettings>,
     /// Whether it sends GeoNetworking beacons while it has nothing else to send (EN 302 636-4-1, 10.3.6).
@@ -41,6 +43,9 @@ pub struct ItsStationSettings {
     /// Writes the frames that the station receives and sends to a file. Absent: no file.
     #[serde(default)]
     pub capture: Option<CaptureSettings>,
+    /// Services that make messages by themselves. Absent: messages only come from `topics.send`.
+    #[serde(default)]
+    pub services: Option<ServicesSettings>,
     /// Names of its topics.
     #[serde(default)]
     pub topics: Topics,
@@ -86,7 +91,8 @@ pub struct EthernetSettings {
     #[serde(default = "default_receive_buffer")]
     #[schemars(range(min = 4096, max = 268_435_456))]
     pub receive_buffer_octets: usize,
-    /// Whether frames to other stations alone are received too; the interface is put into promiscuous mode for that.
+    /// Whether the interface is put into promiscuous mode, so that frames to other stations alone are in the capture too.
+    /// The station itself drops them.
     #[serde(default)]
     pub promiscuous: bool,
 }
@@ -203,6 +209,11 @@ impl Default for UdpMulticastSettings {
 }
 
 impl ItsStationSettings {
+    /// Whether messages of its own go out.
+    pub(super) const fn sends(&self) -> bool {
+        self.topics.send.is_some() || self.services.is_some()
+    }
+
     pub(super) fn check(&self) -> Result<(), SettingError> {
         let range = |key: &str, problem: String| Err(SettingError::new(key, problem));
         if self.station_type > 31 {
@@ -211,12 +222,14 @@ impl ItsStationSettings {
         if let Some(place) = &self.position {
             place.check("position")?;
         }
-        let own = self.configured_address()?.unwrap_or_else(|| mac_of_station(self.station_id));
-        Filter::new(&self.filter, &self.access, own)?;
+        self.configured_address()?;
+        Filter::new(&self.filter)?;
         for (key, name) in [("topics.rx", &self.topics.rx), ("topics.tx", &self.topics.tx)] {
             topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
         }
-        if self.topics.send.is_some() && self.position.is_none() {
+        if let Some(services) = &self.services {
+            services.check(self.position.is_some())?;
+        } else if self.topics.send.is_some() && self.position.is_none() {
             return range("position", "a station that sends needs a position".to_owned());
         }
         if let Some(capture) = &self.capture {

@@ -36,15 +36,16 @@ pub struct CamParameters {
     /// Type and place of the station.
     #[rasn(identifier = "basicContainer")]
     pub basic_container: BasicContainer,
-    /// High frequency container.
+    /// What each message has.
     #[rasn(identifier = "highFrequencyContainer")]
     pub high_frequency_container: HighFrequencyContainer,
-    /// Low frequency container.
+    /// What changes seldom.
     #[rasn(identifier = "lowFrequencyContainer")]
     pub low_frequency_container: Option<LowFrequencyContainer>,
-    /// Special vehicle container.
+    /// What only a vehicle of a special role says.
     #[rasn(identifier = "specialVehicleContainer")]
     pub special_vehicle_container: Option<SpecialVehicleContainer>,
+
     /// Containers that later editions added.
     // rasn 0.28.15 decodes an extension addition without the constraint of its type: it has to stand here.
     #[rasn(extension_addition, size("1..=8", extensible), identifier = "extensionContainers")]
@@ -133,7 +134,7 @@ pub struct BasicVehicleContainerHighFrequency {
     /// Width of a vehicle with its mirrors in 0.1 m.
     #[rasn(identifier = "vehicleWidth")]
     pub vehicle_width: VehicleWidth,
-    /// Longitudinal acceleration.
+    /// Acceleration along the axis, forwards positive.
     #[rasn(identifier = "longitudinalAcceleration")]
     pub longitudinal_acceleration: AccelerationComponent,
     /// Curvature of the way and its accuracy.
@@ -153,10 +154,10 @@ pub struct BasicVehicleContainerHighFrequency {
     /// Angle of the steering wheel and its accuracy.
     #[rasn(identifier = "steeringWheelAngle")]
     pub steering_wheel_angle: Option<SteeringWheelAngle>,
-    /// Lateral acceleration.
+    /// Acceleration across the axis, to the left positive.
     #[rasn(identifier = "lateralAcceleration")]
     pub lateral_acceleration: Option<AccelerationComponent>,
-    /// Vertical acceleration.
+    /// Acceleration upwards.
     #[rasn(identifier = "verticalAcceleration")]
     pub vertical_acceleration: Option<AccelerationComponent>,
     /// How accurate the station's values are over time.
@@ -219,7 +220,7 @@ pub struct DangerousGoodsContainer {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RoadWorksContainerBasic {
-    /// Roadworks sub cause code.
+    /// What kind of road works.
     #[rasn(identifier = "roadworksSubCauseCode")]
     pub roadworks_sub_cause_code: Option<RoadworksSubCauseCode>,
     /// Whether light bar and siren are on.
@@ -316,7 +317,7 @@ pub struct WrappedExtensionContainers(pub Vec<ExtensionContainer>);
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct TwoWheelerContainer {
-    /// Type specific information.
+    /// What only one kind of two-wheeler says.
     #[rasn(identifier = "typeSpecificInformation")]
     pub type_specific_information: Option<TwoWheelerTypeSpecificInformation>,
     /// Roll angle.
@@ -348,7 +349,7 @@ impl Default for TwoWheelerContainer {
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
 pub enum TwoWheelerTypeSpecificInformation {
-    /// Cyclist.
+    /// A cyclist.
     #[rasn(identifier = "cyclist")]
     Cyclist(CyclistTypeSpecificInformation),
 }
@@ -415,7 +416,7 @@ impl EHorizonLocationSharingContainer {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VeryLowFrequencyContainer {
-    /// Vehicle height.
+    /// Height of the vehicle.
     #[rasn(identifier = "vehicleHeight")]
     pub vehicle_height: Option<VehicleHeight2>,
     /// State of the front wiper.

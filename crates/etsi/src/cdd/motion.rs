@@ -273,7 +273,7 @@ pub struct LongitudinalAcceleration {
     /// Acceleration along the vehicle's axis in 0.1 m/s², forwards positive.
     #[rasn(identifier = "longitudinalAccelerationValue")]
     pub longitudinal_acceleration_value: LongitudinalAccelerationValue,
-    /// Longitudinal acceleration confidence.
+    /// Its accuracy.
     #[rasn(identifier = "longitudinalAccelerationConfidence")]
     pub longitudinal_acceleration_confidence: AccelerationConfidence,
 }
@@ -301,7 +301,7 @@ pub struct LateralAcceleration {
     /// Acceleration across the vehicle's axis in 0.1 m/s², to the left positive.
     #[rasn(identifier = "lateralAccelerationValue")]
     pub lateral_acceleration_value: LateralAccelerationValue,
-    /// Lateral acceleration confidence.
+    /// Its accuracy.
     #[rasn(identifier = "lateralAccelerationConfidence")]
     pub lateral_acceleration_confidence: AccelerationConfidence,
 }
@@ -329,7 +329,7 @@ pub struct VerticalAcceleration {
     /// Acceleration upwards in 0.1 m/s².
     #[rasn(identifier = "verticalAccelerationValue")]
     pub vertical_acceleration_value: VerticalAccelerationValue,
-    /// Vertical acceleration confidence.
+    /// Its accuracy.
     #[rasn(identifier = "verticalAccelerationConfidence")]
     pub vertical_acceleration_confidence: AccelerationConfidence,
 }

@@ -165,7 +165,7 @@ pub struct ReferencePosition {
     pub latitude: Latitude,
     /// Longitude.
     pub longitude: Longitude,
-    /// Position confidence ellipse.
+    /// How accurate the place is.
     #[rasn(identifier = "positionConfidenceEllipse")]
     pub position_confidence_ellipse: PosConfidenceEllipse,
     /// Altitude.
@@ -180,7 +180,7 @@ pub struct ReferencePositionWithConfidence {
     pub latitude: Latitude,
     /// Longitude.
     pub longitude: Longitude,
-    /// Area around a place in which it is with 95 % confidence.
+    /// How accurate the place is.
     #[rasn(identifier = "positionConfidenceEllipse")]
     pub position_confidence_ellipse: PositionConfidenceEllipse,
     /// Altitude.

@@ -553,7 +553,7 @@ pub struct RoadConfigurationSection {
     /// Kind of a road.
     #[rasn(identifier = "roadType")]
     pub road_type: Option<RoadType>,
-    /// Lane configuration.
+    /// Its lanes.
     #[rasn(identifier = "laneConfiguration")]
     pub lane_configuration: Option<BasicLaneConfiguration>,
     /// Lanes and connections of MAPEMs.
@@ -607,7 +607,7 @@ pub struct Provider {
     /// A country by ten bits (EN ISO 14816).
     #[rasn(identifier = "countryCode")]
     pub country_code: CountryCode,
-    /// Provider identifier.
+    /// The issuer.
     #[rasn(identifier = "providerIdentifier")]
     pub provider_identifier: IssuerIdentifier,
 }

@@ -164,7 +164,7 @@ pub struct PolygonalShape {
     /// Centre or origin, relative to the reference position; absent where they are one.
     #[rasn(identifier = "shapeReferencePoint")]
     pub shape_reference_point: Option<CartesianPosition3d>,
-    /// Polygon.
+    /// Its corners.
     pub polygon: Polygon,
     /// Height upwards; absent is a plane.
     pub height: Option<StandardLength12b>,

@@ -3,7 +3,7 @@
 use super::bits::{large_bit_string, small_bit_string, variable_bit_string};
 use rasn::prelude::*;
 
-use super::{header::Identifier1B, motion::CartesianAngle, position::StandardLength1B};
+use super::{header::Identifier1B, motion::CartesianAngle, position::StandardLength1B, text::CompanyName};
 /// Length of a vehicle in 0.1 m.
 ///
 /// 1 to 1023.
@@ -383,10 +383,10 @@ impl PedalStatus {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VehicleMovementControl {
-    /// Acceleration pedal status.
+    /// The accelerator.
     #[rasn(identifier = "accelerationPedalStatus")]
     pub acceleration_pedal_status: PedalStatus,
-    /// Brake pedal status.
+    /// The brake pedal.
     #[rasn(identifier = "brakePedalStatus")]
     pub brake_pedal_status: PedalStatus,
     /// Level of driving automation (SAE J3016).
@@ -571,9 +571,9 @@ pub struct DangerousGoodsExtended {
     /// Telephone number for help.
     #[rasn(identifier = "phoneNumber")]
     pub phone_number: Option<PhoneNumber>,
-    /// Name of the company, characters, 1 to 24.
-    #[rasn(size("1..=24"), identifier = "companyName")]
-    pub company_name: Option<Utf8String>,
+    /// Name of the company.
+    #[rasn(identifier = "companyName")]
+    pub company_name: Option<CompanyName>,
 }
 
 impl DangerousGoodsExtended {
@@ -727,7 +727,7 @@ pub struct TrailerData {
     /// From the rear axle backwards in 0.1 m.
     #[rasn(identifier = "rearOverhang")]
     pub rear_overhang: Option<StandardLength1B>,
-    /// Trailer width.
+    /// Width of the trailer.
     #[rasn(identifier = "trailerWidth")]
     pub trailer_width: Option<VehicleWidth>,
     /// Angle between vehicle and trailer.

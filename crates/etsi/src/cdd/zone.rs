@@ -97,7 +97,7 @@ pub struct CenDsrcTollingZone {
     /// Longitude of the centre.
     #[rasn(identifier = "protectedZoneLongitude")]
     pub protected_zone_longitude: Longitude,
-    /// Cen dsrc tolling zone id.
+    /// Its number.
     #[rasn(identifier = "cenDsrcTollingZoneId")]
     pub cen_dsrc_tolling_zone_id: Option<ProtectedZoneId>,
 }

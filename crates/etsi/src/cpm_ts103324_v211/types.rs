@@ -77,7 +77,7 @@ pub struct CollectivePerceptionMessage {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct CpmPayload {
-    /// Management container.
+    /// When and where the origin is.
     #[rasn(identifier = "managementContainer")]
     pub management_container: ManagementContainer,
     /// The containers.
@@ -154,7 +154,7 @@ pub struct PerceivedObjectContainer {
     /// How many objects are perceived, more than the message has perhaps.
     #[rasn(identifier = "numberOfPerceivedObjects")]
     pub number_of_perceived_objects: CardinalNumber1B,
-    /// Perceived objects.
+    /// The objects.
     #[rasn(identifier = "perceivedObjects")]
     pub perceived_objects: PerceivedObjects,
 }

@@ -27,12 +27,29 @@ const MESSAGE: &str = "DENM (TS 103 831 V2.3.1)";
 
 /// Decodes a DENM from UPER.
 ///
-/// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
+/// Extension additions of later editions are skipped, and a group of additions that has no member is as one that is absent:
+/// forward the received octets, not a re-encoding.
 ///
 /// # Errors
 /// Octets that are not one DENM, or whole octets behind it.
 pub fn decode(octets: &[u8]) -> Result<Denm, UperError> {
-    uper::decode(MESSAGE, octets)
+    let mut denm: Denm = uper::decode(MESSAGE, octets)?;
+    drop_empty_groups(&mut denm.denm);
+    Ok(denm)
+}
+
+/// A group without a member is not written (X.691, 19.9), so it is not kept either.
+fn drop_empty_groups(payload: &mut types::DenmPayload) {
+    if let Some(situation) = &mut payload.situation {
+        situation.additions1.take_if(|group| *group == types::SituationAdditions1::default());
+        situation.additions2.take_if(|group| *group == types::SituationAdditions2::default());
+    }
+    if let Some(location) = &mut payload.location {
+        location.additions.take_if(|group| *group == types::LocationAdditions::default());
+    }
+    if let Some(alacarte) = &mut payload.alacarte {
+        alacarte.additions.take_if(|group| *group == types::AlacarteAdditions::default());
+    }
 }
 
 /// Encodes a DENM in UPER.
@@ -67,4 +84,24 @@ pub fn write_json_in(style: JsonStyle, denm: &Denm, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a DENM, and where it is.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Denm, JsonError> {
     json::read_in(form, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_without_a_member_is_as_one_that_is_absent() {
+        let text = std::include_bytes!("../../../../testdata/its/denm_full.json");
+        let full = from_json(text).unwrap();
+        let mut empty = full.clone();
+        let situation = empty.denm.situation.as_mut().unwrap();
+        assert!(situation.additions1.is_some());
+        situation.additions1 = Some(types::SituationAdditions1::default());
+        let decoded = decode(&encode(&empty).unwrap()).unwrap();
+        assert_eq!(decoded.denm.situation.as_ref().unwrap().additions1, None);
+        assert_eq!(decoded.denm.location, full.denm.location);
+        drop_empty_groups(&mut empty.denm);
+        assert_eq!(decoded, empty);
+    }
 }

@@ -18,13 +18,13 @@ pub struct Denm {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct DenmPayload {
-    /// Management.
+    /// Which event it is, when, where and how long.
     pub management: ManagementContainer,
-    /// Situation.
+    /// What it is.
     pub situation: Option<Box<SituationContainer>>,
-    /// Location.
+    /// How it moves, and on which ways it is reached.
     pub location: Option<Box<LocationContainer>>,
-    /// Alacarte.
+    /// What only some kinds of events have.
     pub alacarte: Option<Box<AlacarteContainer>>,
 }
 
@@ -217,16 +217,16 @@ pub struct LocationAdditions {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct ImpactReductionContainer {
-    /// Height lon carr left.
+    /// Height of the left longitudinal carrier.
     #[rasn(identifier = "heightLonCarrLeft")]
     pub height_lon_carr_left: HeightLonCarr,
-    /// Height lon carr right.
+    /// Height of the right longitudinal carrier.
     #[rasn(identifier = "heightLonCarrRight")]
     pub height_lon_carr_right: HeightLonCarr,
-    /// Pos lon carr left.
+    /// Place of the left longitudinal carrier.
     #[rasn(identifier = "posLonCarrLeft")]
     pub pos_lon_carr_left: PosLonCarr,
-    /// Pos lon carr right.
+    /// Place of the right longitudinal carrier.
     #[rasn(identifier = "posLonCarrRight")]
     pub pos_lon_carr_right: PosLonCarr,
     /// Where the pillars are, from front to back.
@@ -296,7 +296,7 @@ impl PreCrashContainer {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct RoadConfigurationContainer {
-    /// Road configuration confidence.
+    /// Where that comes from and how sure it is.
     #[rasn(identifier = "roadConfigurationConfidence")]
     pub road_configuration_confidence: MetaInformation,
     /// Some road sections.
@@ -339,7 +339,7 @@ pub struct RoadWorksContainerExtended {
     /// Where the speed limit begins, relative to the event.
     #[rasn(identifier = "startingPointSpeedLimit")]
     pub starting_point_speed_limit: Option<DeltaReferencePosition>,
-    /// Traffic flow rule.
+    /// How to pass.
     #[rasn(identifier = "trafficFlowRule")]
     pub traffic_flow_rule: Option<TrafficRule>,
     /// Events that belong to the road works.
@@ -357,7 +357,7 @@ pub struct StationaryVehicleContainer {
     /// Why it stands.
     #[rasn(identifier = "stationaryCause")]
     pub stationary_cause: Option<CauseCodeV2>,
-    /// Carrying dangerous goods.
+    /// What dangerous goods it carries.
     #[rasn(identifier = "carryingDangerousGoods")]
     pub carrying_dangerous_goods: Option<DangerousGoodsExtended>,
     /// How many people are inside.
@@ -379,19 +379,19 @@ pub struct AlacarteContainer {
     /// Number of a lane, counted from the outside.
     #[rasn(identifier = "lanePosition")]
     pub lane_position: Option<LanePosition>,
-    /// Impact reduction.
+    /// The build of the vehicle, for a crash that cannot be avoided.
     #[rasn(identifier = "impactReduction")]
     pub impact_reduction: Option<Box<ImpactReductionContainer>>,
     /// Temperature outside.
     #[rasn(identifier = "externalTemperature")]
     pub external_temperature: Option<Temperature>,
-    /// Road works.
+    /// Road works in detail.
     #[rasn(identifier = "roadWorks")]
     pub road_works: Option<Box<RoadWorksContainerExtended>>,
-    /// Positioning solution.
+    /// How the vehicle knows its place.
     #[rasn(identifier = "positioningSolution")]
     pub positioning_solution: Option<PositioningSolutionType>,
-    /// Stationary vehicle.
+    /// The standing vehicle in detail.
     #[rasn(identifier = "stationaryVehicle")]
     pub stationary_vehicle: Option<Box<StationaryVehicleContainer>>,
     /// Members that version 2.1.1 and later added.
@@ -425,10 +425,10 @@ impl Default for AlacarteContainer {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(automatic_tags)]
 pub struct AlacarteAdditions {
-    /// Road configuration.
+    /// The road around the event.
     #[rasn(identifier = "roadConfiguration")]
     pub road_configuration: Option<RoadConfigurationContainer>,
-    /// Pre crash.
+    /// The object that a crash is expected with.
     #[rasn(identifier = "preCrash")]
     pub pre_crash: Option<PreCrashContainer>,
 }

@@ -34,19 +34,19 @@ pub struct VamParameters {
     /// Type and place of the station.
     #[rasn(identifier = "basicContainer")]
     pub basic_container: BasicContainer,
-    /// Vru high frequency container.
+    /// How it moves.
     #[rasn(identifier = "vruHighFrequencyContainer")]
     pub vru_high_frequency_container: VruHighFrequencyContainer,
-    /// Vru low frequency container.
+    /// What changes seldom.
     #[rasn(identifier = "vruLowFrequencyContainer")]
     pub vru_low_frequency_container: Option<VruLowFrequencyContainer>,
-    /// Vru cluster information container.
+    /// The cluster whose leader sends.
     #[rasn(identifier = "vruClusterInformationContainer")]
     pub vru_cluster_information_container: Option<Box<VruClusterInformationContainer>>,
-    /// Vru cluster operation container.
+    /// Joining, leaving and ending a cluster.
     #[rasn(identifier = "vruClusterOperationContainer")]
     pub vru_cluster_operation_container: Option<VruClusterOperationContainer>,
-    /// Vru motion prediction container.
+    /// What it is expected to do.
     #[rasn(identifier = "vruMotionPredictionContainer")]
     pub vru_motion_prediction_container: Option<Box<VruMotionPredictionContainer>>,
 }
@@ -71,11 +71,11 @@ impl VamParameters {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VruHighFrequencyContainer {
-    /// Heading.
+    /// Direction of movement.
     pub heading: Wgs84Angle,
     /// Speed and its accuracy.
     pub speed: Speed,
-    /// Acceleration along the vehicle's axis and its accuracy.
+    /// Acceleration along the axis, forwards positive.
     #[rasn(identifier = "longitudinalAcceleration")]
     pub longitudinal_acceleration: LongitudinalAcceleration,
     /// Curvature of the way and its accuracy.
@@ -86,10 +86,10 @@ pub struct VruHighFrequencyContainer {
     /// Rate of turn and its accuracy.
     #[rasn(identifier = "yawRate")]
     pub yaw_rate: Option<YawRate>,
-    /// Acceleration across the vehicle's axis and its accuracy.
+    /// Acceleration across the axis, to the left positive.
     #[rasn(identifier = "lateralAcceleration")]
     pub lateral_acceleration: Option<LateralAcceleration>,
-    /// Acceleration upwards and its accuracy.
+    /// Acceleration upwards.
     #[rasn(identifier = "verticalAcceleration")]
     pub vertical_acceleration: Option<VerticalAcceleration>,
     /// Across the road.
@@ -141,10 +141,10 @@ pub struct VruLowFrequencyContainer {
     /// What kind of road user it is.
     #[rasn(identifier = "profileAndSubprofile")]
     pub profile_and_subprofile: VruProfileAndSubprofile,
-    /// Size class.
+    /// How big it is.
     #[rasn(identifier = "sizeClass")]
     pub size_class: Option<VruSizeClass>,
-    /// Exterior lights.
+    /// Which lights are on.
     #[rasn(identifier = "exteriorLights")]
     pub exterior_lights: Option<VruExteriorLights>,
 }
@@ -221,13 +221,13 @@ pub struct VruMotionPredictionContainer {
     /// Where the station was.
     #[rasn(identifier = "pathHistory")]
     pub path_history: Option<PathHistory>,
-    /// Path prediction.
+    /// Where the road user is expected.
     #[rasn(identifier = "pathPrediction")]
     pub path_prediction: Option<PathPredicted>,
     /// Distances to other stations.
     #[rasn(identifier = "safeDistance")]
     pub safe_distance: Option<SequenceOfSafeDistanceIndication>,
-    /// Trajectory interception indication.
+    /// Ways that may cross its own.
     #[rasn(identifier = "trajectoryInterceptionIndication")]
     pub trajectory_interception_indication: Option<SequenceOfTrajectoryInterceptionIndication>,
     /// A change of acceleration that is expected.
@@ -270,7 +270,7 @@ impl Default for VruMotionPredictionContainer {
 pub struct MotorcyclistSpecialContainer {
     /// Which kind of motorcyclist.
     pub motorcyclist: VruSubProfileMotorcyclist,
-    /// Size class.
+    /// How big it is.
     #[rasn(identifier = "sizeClass")]
     pub size_class: VruSizeClass,
     /// Roll angle.
@@ -281,7 +281,7 @@ pub struct MotorcyclistSpecialContainer {
     /// Distances to other stations.
     #[rasn(identifier = "safeDistance")]
     pub safe_distance: Option<SequenceOfSafeDistanceIndication>,
-    /// Path prediction.
+    /// Where the road user is expected.
     #[rasn(identifier = "pathPrediction")]
     pub path_prediction: Option<PathPredicted>,
     /// A loss of stability that is expected.

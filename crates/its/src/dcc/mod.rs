@@ -206,17 +206,19 @@ impl GateKeeper {
         self.gate = Some(ClosedGate { since: now, until: now.plus(self.t_off(on_air)), on_air });
     }
 
-    /// `T_off = T_on / delta`, within its limits.
+    /// `T_off = T_on / delta`, within its limits (annex B, B.1).
     fn t_off(&self, on_air: Duration) -> Duration {
         on_air.div_f64(self.limeric.delta()).clamp(T_OFF_MIN, T_OFF_MAX)
     }
 
-    /// A new `delta` moves the opening of a closed gate: the same part of the wait is left, of the new wait (annex B).
+    /// A new `delta` moves the opening of a closed gate: the part of the wait that is left is rescaled (annex B, B.2).
     fn reschedule(&mut self, now: Mono) {
         let Some(gate) = self.gate.filter(|gate| gate.until > now) else {
             return;
         };
         let left = gate.until.since(now).as_secs_f64() / gate.until.since(gate.since).as_secs_f64();
-        self.gate = Some(ClosedGate { until: now.plus(self.t_off(gate.on_air).mul_f64(left)), ..gate });
+        let remaining = gate.on_air.div_f64(self.limeric.delta()).mul_f64(left);
+        let wait = (now.since(gate.since) + remaining).clamp(T_OFF_MIN, T_OFF_MAX);
+        self.gate = Some(ClosedGate { until: gate.since.plus(wait), ..gate });
     }
 }

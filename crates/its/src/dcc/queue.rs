@@ -1,4 +1,4 @@
-//! What waits for the channel: one queue a DCC profile (TS 102 687, 4.2; TS 103 175).
+//! What waits for the channel: one queue a DCC profile (TS 102 687; TS 103 175).
 
 use std::{collections::VecDeque, time::Duration};
 

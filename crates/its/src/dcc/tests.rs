@@ -45,7 +45,7 @@ fn pass_through_sends_at_once() {
     assert_eq!((gate.t_gen_cam_dcc(), gate.poll_timeout()), (Duration::ZERO, None));
 }
 
-/// TS 102 687, 4.2: a frame of a higher priority goes first.
+/// TS 102 687: a frame of a higher priority goes first.
 #[test]
 fn the_highest_priority_goes_first() {
     let mut gate = GateKeeper::new(DccSettings::default());
@@ -126,7 +126,7 @@ fn after_busy() -> Limeric {
     limeric
 }
 
-/// TS 102 687, 4.2: a frame whose lifetime ends while it waits is dropped, and counted.
+/// TS 102 687: a frame whose lifetime ends while it waits is dropped, and counted.
 #[test]
 fn a_frame_that_waited_too_long_is_dropped() {
     let mut gate = adaptive();

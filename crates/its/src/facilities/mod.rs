@@ -2,6 +2,9 @@
 //!
 //! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and each message's `build`
 //! makes a message from them.
+//!
+//! [`Facilities`] joins the services of a station, each a machine in a folder of its own ([`ca_service`], [`cp_service`],
+//! [`den_service`], [`va_service`]), and the local dynamic map ([`ldm`]).
 
 pub mod ca_service;
 pub mod cam;
@@ -11,6 +14,7 @@ pub mod den_service;
 pub mod denm;
 mod dictionary;
 mod infrastructure;
+mod layer;
 pub mod ldm;
 mod minute_of_year;
 mod motion;
@@ -32,7 +36,10 @@ use viaduct_etsi::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
 
-pub use self::vehicle_state::{STATE_AGE_MAX, VehicleState};
+pub use self::{
+    layer::{EventError, Facilities, FacilitiesCounters, FacilitiesEvent, FacilitiesSettings},
+    vehicle_state::{STATE_AGE_MAX, VehicleState},
+};
 use crate::{
     DropReason,
     btp::ports,

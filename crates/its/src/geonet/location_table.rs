@@ -25,11 +25,23 @@ pub(crate) struct LocationTableEntry {
     pub(crate) position_vector: LongPositionVector,
     /// Whether it was heard directly (`IS_NEIGHBOUR`).
     pub(crate) neighbour: bool,
+    /// When that was last; without meaning where it was not.
+    heard: Mono,
     /// Numbers of its latest packets, the newest last (DPL).
     duplicates: VecDeque<SequenceNumber>,
     rate: DataRate,
     /// When it is forgotten.
     expires: Mono,
+}
+
+/// A station that was heard directly and said where it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Neighbour {
+    pub(super) link: MacAddress,
+    /// Where it is, by its newest position vector.
+    pub(super) position: Position,
+    /// When it was heard directly last.
+    pub(super) heard: Mono,
 }
 
 /// A packet as the table sees it.
@@ -75,9 +87,12 @@ impl LocationTable {
     }
 
     /// The stations that were heard directly and said where they are.
-    pub(super) fn neighbours(&self, now: Mono) -> impl Iterator<Item = (MacAddress, Position)> {
+    pub(super) fn neighbours(&self, now: Mono) -> impl Iterator<Item = Neighbour> {
         let heard = self.entries.iter().filter(move |(_, entry)| entry.neighbour && entry.expires > now);
-        heard.filter_map(|((link, _), entry)| Some((*link, entry.position_vector.position?)))
+        heard.filter_map(|((link, _), entry)| {
+            let position = entry.position_vector.position?;
+            Some(Neighbour { link: *link, position, heard: entry.heard })
+        })
     }
 
     /// Whether any station was heard directly.
@@ -104,7 +119,9 @@ impl LocationTable {
             entry.position_vector = *source;
             entry.expires = expires;
         }
-        entry.neighbour |= neighbour;
+        if neighbour {
+            (entry.neighbour, entry.heard) = (true, now);
+        }
         entry.rate.count(now, sighting.octets, mib.max_packet_data_rate_ema_beta);
         if let Some(number) = sighting.sequence_number {
             entry.remember(number, mib.dpl_length.clamp(1, DPL_LENGTH_MAX));
@@ -124,6 +141,7 @@ impl LocationTable {
         let entry = LocationTableEntry {
             position_vector: source,
             neighbour: false,
+            heard: now,
             duplicates: VecDeque::new(),
             rate: DataRate::new(now),
             expires,

@@ -105,7 +105,7 @@ pub struct Mib {
     pub beacon_service_retransmit_timer: Duration,
     /// `itsGnBeaconServiceMaxJitter`, 750 ms.
     pub beacon_service_max_jitter: Duration,
-    /// `itsGnDefaultHopLimit`, 10.
+    /// `itsGnDefaultHopLimit`, 10; 1 to 255.
     pub default_hop_limit: u8,
     /// `itsGnDPLLength`, 8; at most [`crate::limits::DPL_LENGTH_MAX`].
     pub dpl_length: usize,
@@ -123,6 +123,12 @@ pub struct Mib {
     pub min_packet_repetition_interval: Duration,
     /// `itsGnNonAreaForwardingAlgorithm`, `GREEDY`.
     pub non_area_forwarding_algorithm: NonAreaForwardingAlgorithm,
+    /// Own addition, not of annex H: greedy forwarding passes over a neighbour that was not heard directly for longer. `None`,
+    /// the standard's behaviour: it takes whoever is in the location table, though most will have driven away by then.
+    pub greedy_neighbour_age_max: Option<Duration>,
+    /// Own addition, not of annex H: greedy forwarding passes over a neighbour that is farther away. `None`, the standard's
+    /// behaviour: it prefers those at the end of the range, whom the radio reaches seldom.
+    pub greedy_neighbour_distance_max: Option<Metres>,
     /// `itsGnAreaForwardingAlgorithm`, `CBF`.
     pub area_forwarding_algorithm: AreaForwardingAlgorithm,
     /// `itsGnCbfMinTime`, 1 ms.
@@ -160,6 +166,8 @@ impl Default for Mib {
             max_geo_area_size_m2: ITS_GN_MAX_GEO_AREA_SIZE_M2,
             min_packet_repetition_interval: ITS_GN_MIN_PACKET_REPETITION_INTERVAL,
             non_area_forwarding_algorithm: NonAreaForwardingAlgorithm::Greedy,
+            greedy_neighbour_age_max: None,
+            greedy_neighbour_distance_max: None,
             area_forwarding_algorithm: AreaForwardingAlgorithm::ContentionBased,
             cbf_min_time: ITS_GN_CBF_MIN_TIME,
             cbf_max_time: ITS_GN_CBF_MAX_TIME,
@@ -182,5 +190,20 @@ mod tests {
         assert_eq!(ITS_GN_MAX_PACKET_LIFETIME.duration(), Duration::from_secs(600));
         assert_eq!(ITS_GN_DEFAULT_PACKET_LIFETIME.duration(), Duration::from_secs(60));
         assert_eq!(ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER / 4);
+    }
+
+    /// The algorithms that the annex names as defaults, and the choices that its numbers stand for.
+    #[test]
+    fn defaults_are_those_of_the_annex() {
+        let mib = Mib::default();
+        assert_eq!(mib.local_gn_addr_conf_method, LocalGnAddrConfMethod::Auto);
+        assert_eq!(mib.non_area_forwarding_algorithm, NonAreaForwardingAlgorithm::Greedy);
+        assert_eq!(mib.area_forwarding_algorithm, AreaForwardingAlgorithm::ContentionBased);
+        assert_eq!((mib.default_hop_limit, mib.dpl_length), (10, 8));
+        assert_eq!((mib.cbf_min_time.as_millis(), mib.cbf_max_time.as_millis()), (1, 100));
+        assert_eq!((mib.max_geo_area_size_m2, mib.max_packet_data_rate), (10e6, 100e3));
+        let buffers = [mib.uc_forwarding_packet_buffer_size, mib.bc_forwarding_packet_buffer_size];
+        assert_eq!((buffers, mib.cbf_packet_buffer_size), ([256 << 10, 1024 << 10], 256 << 10));
+        assert_eq!(mib.location_service_packet_buffer_size, 1024);
     }
 }

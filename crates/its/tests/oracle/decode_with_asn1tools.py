@@ -1,6 +1,7 @@
-"""Decodes CAMs and CPMs with asn1tools over ETSI's ASN.1 modules.
+"""Decodes CAMs, DENMs, CPMs and VAMs with asn1tools over ETSI's ASN.1 modules.
 
-Arguments: the folder of the modules. Standard input: lines `cam HEX` or `cpm HEX`. Standard output: for each line the JSON
+Arguments: the folder of the modules. Standard input: lines `cam HEX`, `denm HEX`, `cpm HEX`, `vam HEX`; `cam1` and `denm1`
+are the modules of release 1. Standard output: for each line the JSON
 form that viaduct-etsi documents (but for a BIT STRING of variable size, which is text too), and behind it, after a tab, the
 message encoded again by asn1tools, as HEX. A message that asn1tools refuses is `null`, and behind it the reason.
 """
@@ -11,15 +12,33 @@ from pathlib import Path
 
 from modules import CDD, compile_modules
 
-CAM_FILES = ["TS102894-2v241-CDD.asn", "TS103900v231-CAM.asn"]
-CPM_FILES = [
-    CDD,
-    "TS103324v211/CPM-OriginatingStationContainers.asn",
-    "TS103324v211/CPM-SensorInformationContainer.asn",
-    "TS103324v211/CPM-PerceptionRegionContainer.asn",
-    "TS103324v211/CPM-PerceivedObjectContainer.asn",
-    "TS103324v211/CPM-PDU-Descriptions.asn",
-]
+# Of each message: the files of its modules, and its type.
+MESSAGES = {
+    "cam": ([CDD, "TS103900v231-CAM.asn"], "CAM"),
+    "denm": ([CDD, "TS103831v231-DENM.asn"], "DENM"),
+    "cpm": (
+        [
+            CDD,
+            "TS103324v211/CPM-OriginatingStationContainers.asn",
+            "TS103324v211/CPM-SensorInformationContainer.asn",
+            "TS103324v211/CPM-PerceptionRegionContainer.asn",
+            "TS103324v211/CPM-PerceivedObjectContainer.asn",
+            "TS103324v211/CPM-PDU-Descriptions.asn",
+        ],
+        "CollectivePerceptionMessage",
+    ),
+    "vam": ([CDD, "TS103300-3v231/VAM-PDU-Descriptions.asn"], "VAM"),
+    "cam1": (["TS102894-2v131-CDD.asn", "EN302637-2v141-CAM.asn"], "CAM"),
+    "denm1": (["TS102894-2v131-CDD.asn", "EN302637-3v131-DENM.asn"], "DENM"),
+}
+CAM_CONTAINERS = {
+    1: "TwoWheelerContainer",
+    2: "EHorizonLocationSharingContainer",
+    3: "VeryLowFrequencyContainer",
+    4: "PathPredictionContainer",
+    5: "GeneralizedLanePositionsContainer",
+    6: "VehicleMovementControlContainer",
+}
 CPM_CONTAINERS = {
     1: "OriginatingVehicleContainer",
     2: "OriginatingRsuContainer",
@@ -44,37 +63,43 @@ def plain(value):
     return value
 
 
-def expand(modules, cpm):
-    """Decodes the containers of a CPM in place, and gives a copy that has them encoded again."""
-    again = []
-    for container in cpm["payload"]["cpmContainers"]:
-        kind = CPM_CONTAINERS.get(container["containerId"])
-        if kind is None:
-            again.append(dict(container))
-            continue
-        held = modules.decode(kind, container["containerData"], check_constraints=True)
-        again.append({"containerId": container["containerId"], "containerData": modules.encode(kind, held)})
-        container["containerData"] = held
-    return {**cpm, "payload": {**cpm["payload"], "cpmContainers": again}}
-
-
-def answer(cam_modules, cpm_modules, kind, octets):
+def containers_of(kind, value):
+    """The open types of a message, in place, and what their numbers mean."""
+    if kind == "cpm":
+        return value["payload"]["cpmContainers"], CPM_CONTAINERS
     if kind == "cam":
-        value = cam_modules.decode("CAM", octets, check_constraints=True)
-        return plain(value), cam_modules.encode("CAM", value)
-    value = cpm_modules.decode("CollectivePerceptionMessage", octets, check_constraints=True)
-    again = expand(cpm_modules, value)
-    return plain(value), cpm_modules.encode("CollectivePerceptionMessage", again)
+        return value["cam"]["camParameters"].get("extensionContainers", []), CAM_CONTAINERS
+    return [], {}
+
+
+def answer(modules, kind, octets):
+    """The value with its open types decoded, and the message encoded again."""
+    name = MESSAGES[kind][1]
+    value = modules.decode(name, octets, check_constraints=True)
+    containers, types = containers_of(kind, value)
+    shown = []
+    for container in containers:
+        held_type = types.get(container["containerId"])
+        held = container["containerData"]
+        if held_type is not None:
+            held = modules.decode(held_type, held, check_constraints=True)
+            container["containerData"] = modules.encode(held_type, held)
+        shown.append({"containerId": container["containerId"], "containerData": held})
+    again = modules.encode(name, value)
+    for container, decoded in zip(containers, shown):
+        container.update(decoded)
+    return plain(value), again
 
 
 def main():
     folder = Path(sys.argv[1])
-    cam_modules = compile_modules(folder, CAM_FILES)
-    cpm_modules = compile_modules(folder, CPM_FILES)
+    compiled = {}
     for line in sys.stdin:
         kind, octets = line.split()
+        if kind not in compiled:
+            compiled[kind] = compile_modules(folder, MESSAGES[kind][0])
         try:
-            value, encoded = answer(cam_modules, cpm_modules, kind, bytes.fromhex(octets))
+            value, encoded = answer(compiled[kind], kind, bytes.fromhex(octets))
             print(json.dumps(value), encoded.hex(), sep="\t")
         except Exception as refusal:  # asn1tools raises whatever its input makes it meet
             print("null", " ".join(str(refusal).split()), sep="\t")

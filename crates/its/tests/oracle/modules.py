@@ -5,6 +5,15 @@ import re
 import asn1tools
 
 CDD = "TS102894-2v241-CDD.asn"
+# Types with a DEFAULT value that the modules give by name, and its number.
+DEFAULTS = [
+    ("AltitudeValue", "unavailable", 800001),
+    ("DeltaAltitude", "unavailable", 12800),
+    ("LaneType", "traffic", 0),
+    ("Direction", "sameDirection", 0),
+    ("DeltaTimeSecond", "defaultValidity", 600),
+    ("ValidityDuration", "defaultValidity", 600),
+]
 
 
 def compile_modules(folder, names):
@@ -23,13 +32,16 @@ def clean(path):
     text = re.sub(r"WITH\s+(SUCCESSORS|DESCENDANTS)", " ", text)
     # A union of values constrains by its outer bounds in PER (X.691, 10.5); asn1tools takes it for something else.
     text = text.replace("(unknown|passengerCar..tram|agricultural)", "(0..14)")
-    text = re.sub(r"\(unavailable \| bicyclist \| [^)]*\)", "(0..10)", text)
+    text = re.sub(r"VruSubProfileBicyclist \(unavailable[^)]*\)", "VruSubProfileBicyclist (0..10)", text)
     # A size behind a reference to a type narrows the size of the type (X.680, 50.8); asn1tools ignores it.
     text = re.sub(
         r"SequenceOfCartesianPosition3d\s*\(SIZE\(3\.\.16,\s*\.\.\.\)\)",
         "SEQUENCE (SIZE(3..16,...)) OF CartesianPosition3d",
         text,
     )
+    # asn1tools does not look the names of default values up.
+    for type_name, name, number in DEFAULTS:
+        text = re.sub(rf"\b{type_name}\s+DEFAULT\s+{name}\b", f"{type_name} DEFAULT {number}", text)
     return without_inner_subtypes(text)
 
 

@@ -12,7 +12,7 @@ import sys
 from pycrate_asn1dir import ITS_IS
 
 # Values in one message, above which lists become short and optional members absent.
-VALUES_MAX = 800
+VALUES_MAX = 400
 TEXT = '"\\/ azAZ09~'
 
 KINDS = {
@@ -35,6 +35,7 @@ RENAMED = {
     "emissionHCNOX": "emissionHcNox",
     "soundstationary": "soundStationary",
     "sounddriveby": "soundDriveBy",
+    "segment": "segment-carriagewayOrLane",
     **{f"maxLadenweightOnAxle{axle}": f"maxLadenWeightOnAxle{axle}" for axle in range(1, 6)},
 }
 # The same for values of one enumeration (`VehicleRole`).
@@ -65,6 +66,7 @@ class Drawer:
 
     def message(self, kind):
         self.left = VALUES_MAX
+        self.in_destination = False
         self.presence = self.random.choice([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])
         return self.draw(kind)
 
@@ -79,14 +81,28 @@ class Drawer:
         if list(kind._cont) == ["regionId", "regExtValue"]:
             return self.regional()
         value, shown = {}, {}
+        additions = self.additions(kind)
         for name, member in kind._cont.items():
-            spared = member._opt or member._def is not None
-            if spared and not (self.left > 0 and self.chance(self.presence)):
+            if name in (kind._ext or []):
+                if name not in additions:
+                    continue
+            elif (member._opt or member._def is not None) and not self.is_present():
                 continue
             held, held_shown = self.draw(member)
             if member._def is None or held != member._def:
                 value[name], shown[RENAMED.get(name, name)] = held, held_shown
         return value, shown
+
+    def additions(self, kind):
+        """Which extension additions the SEQUENCE has. Those in a group come with its mandatory ones, and pycrate refuses
+        more than one of a group that has a mandatory one."""
+        if not kind._ext or not self.is_present():
+            return []
+        mandatory = [name for name in kind._ext if not kind._cont[name]._opt]
+        return mandatory or [name for name in kind._ext if self.is_present()]
+
+    def is_present(self):
+        return self.left > 0 and self.chance(self.presence)
 
     def regional(self):
         """An extension of a region that no edition has a content for."""
@@ -110,10 +126,12 @@ class Drawer:
         return min(high, low + int(self.random.expovariate(0.5)))
 
     def choice(self, kind):
-        names = list(kind._cont)
-        # A regional alternative has its own shape; it is a SEQUENCE (OF) as others are.
+        # A sign's destinations may have signs again, which pycrate cannot encode: one object holds both values.
+        names = [name for name in kind._cont if name != "ddd" or not self.in_destination]
         name = self.random.choice(names)
+        outer, self.in_destination = self.in_destination, self.in_destination or name == "ddd"
         value, shown = self.draw(kind._cont[name])
+        self.in_destination = outer
         return (name, value), {RENAMED.get(name, name): shown}
 
     def integer(self, kind):

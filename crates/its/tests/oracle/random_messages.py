@@ -18,19 +18,10 @@ from pathlib import Path
 from modules import CDD, compile_modules
 
 # Values in one message, above which lists become short and optional members absent.
-VALUES_MAX = 2500
+VALUES_MAX = 500
 # Characters of texts: what JSON escapes, what has several octets in UTF-8, what is plain.
 TEXT = '"\\/ azAZ09~\x00\x1f\x7f'
 UNICODE_TEXT = TEXT + "äß€𝄞"
-
-# DEFAULT values of integers: asn1tools knows their names only.
-DEFAULTS = {
-    "altitude": 800_001,
-    "deltaAltitude": 12_800,
-    "laneType": 0,
-    "direction": 0,
-    "validityDuration": 600,
-}
 
 # Members whose INTEGER may have these values only; `modules.py` gives asn1tools the range around them.
 PERMITTED = {
@@ -133,8 +124,7 @@ class Drawer:
 
     def member_with_default(self, member, value, shown):
         """A value that is the default is shown, but not sent (X.691, 19.5)."""
-        default = DEFAULTS[member.name] if type(member).__name__ == "Integer" else member.default
-        shown[member.name] = default
+        default = shown[member.name] = member.default
         if self.is_present():
             held, shown[member.name] = self.draw(member)
             if held != default:

@@ -51,7 +51,7 @@ impl PathHistory {
             return;
         };
         let step = last.position.distance(sample.position);
-        if step > STEP_MAX {
+        if step > STEP_MAX || step.value().is_nan() {
             self.clear();
             self.keep(sample);
         } else if step >= STEP_MIN {
@@ -183,6 +183,15 @@ mod tests {
         history.push(sample(0.0, 5000.0, 60));
         assert_eq!(history.kept.len(), 1);
         assert_eq!(history.kept.front().map(|kept| kept.time), Some(sample(0.0, 0.0, 60).time));
+    }
+
+    #[test]
+    fn a_position_that_is_none_does_not_stay() {
+        let mut history = PathHistory::default();
+        history.push(sample(f64::NAN, 0.0, 0));
+        (1..40_u32).for_each(|i| history.push(sample(0.0, 10.0 * f64::from(i), i.into())));
+        assert!(history.kept.len() > 1);
+        assert!(history.kept.iter().all(|kept| !kept.position.longitude.value().is_nan()));
     }
 
     #[test]

@@ -278,7 +278,7 @@ fn a_slow_sender_carries_it_each_time() {
     assert!(drive.sent.iter().all(|(.., cam)| cam.low_frequency.is_some()));
 }
 
-/// EN 302 637-2, annex B.33 (`pathHistory`): where the vehicle was, with the lights, in the low frequency container.
+/// EN 302 637-2, annex B (`pathHistory`): where the vehicle was, with the lights, in the low frequency container.
 #[test]
 fn the_low_frequency_container_says_where_the_vehicle_was() {
     let mut drive = Drive::car();

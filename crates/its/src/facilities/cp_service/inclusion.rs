@@ -1,4 +1,4 @@
-//! Which objects the next CPM tells (TS 103 324 V2.1.1, 6.1.2.3), and in which order (6.1.3.2).
+//! Which objects the next CPM tells (TS 103 324 V2.1.1, 6.1.2.3), and in which order (6.1.3).
 
 use std::{collections::BTreeMap, time::Duration};
 

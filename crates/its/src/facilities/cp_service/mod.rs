@@ -3,7 +3,7 @@
 //! A machine in virtual time: the own state and the perceived objects go in, the content of the CPMs that are due comes out.
 //!
 //! What is not here: redundancy mitigation by the value of information (annex E, optional), prediction of the next event (6.1.2.3,
-//! a permission), multi-channel operation (annex D), assembly by perception regions (6.1.3.3).
+//! a permission), multi-channel operation (annex D), assembly by perception regions (6.1.3).
 
 mod assembly;
 mod inclusion;

@@ -240,7 +240,7 @@ fn the_sensors_are_told_each_second() {
     assert_eq!(with, [0, 1000, 2000]);
 }
 
-/// TS 103 324, 6.1.2.4 and table F.1: at most eight regions, in the messages with the sensors.
+/// TS 103 324, 6.1.2 and table F.1: at most eight regions, in the messages with the sensors.
 #[test]
 fn regions_come_with_the_sensors() {
     let area = crate::facilities::Shape {
@@ -293,7 +293,7 @@ fn one_message_has_no_segment() {
     assert_eq!(scene.sent[0].1.segment, None);
 }
 
-/// TS 103 324, 6.1.3.2: the most useful objects go first; what is left out is due at the next event.
+/// TS 103 324, 6.1.3: the most useful objects go first; what is left out is due at the next event.
 #[test]
 fn the_least_useful_objects_wait() {
     let mut scene = Scene::new(CpSettings { octets_max: 120, ..CpSettings::new(7) });

@@ -118,6 +118,8 @@ pub struct DenmHead {
     pub reference: Tai,
     /// That it has ended, and who says so; `None` while it lasts.
     pub termination: Option<Termination>,
+    /// What it is; a DENM that ends the event does not say.
+    pub cause: Option<Cause>,
     /// Where it is; `None` where the message does not say.
     pub position: Option<Position>,
     /// Up to which distance somebody should be aware of it.
@@ -155,6 +157,10 @@ impl From<&Denm> for DenmHead {
             detection: TimestampIts(management.detection_time.0).tai(),
             reference: TimestampIts(management.reference_time.0).tai(),
             termination: management.termination,
+            cause: denm.denm.situation.as_ref().map(|situation| {
+                let cause = situation.event_type.cc_and_scc;
+                Cause { code: cause.cause(), sub_code: cause.sub_cause() }
+            }),
             position: scale::position(at.latitude.0, at.longitude.0),
             awareness_distance: management.awareness_distance.map(metres),
             validity: Duration::from_secs(management.validity_duration.0.into()),

@@ -26,6 +26,9 @@ use crate::{
     random::Random,
 };
 
+/// How far clocks may be apart. What lies further ahead is not believed: it would never end. Ours.
+pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+
 /// Settings of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DenSettings {
@@ -59,6 +62,8 @@ pub enum DenError {
 pub enum DenDrop {
     /// Its validity has ended.
     Expired,
+    /// It was detected or generated more than [`CLOCK_TOLERANCE`] ahead of the own clock.
+    InFuture,
     /// It is older than what is known about the event.
     Outdated,
     /// It repeats what is known.
@@ -73,14 +78,22 @@ pub enum DenDrop {
 
 impl DenDrop {
     /// Every reason.
-    pub const ALL: [Self; 6] =
-        [Self::Expired, Self::Outdated, Self::Repeated, Self::UnknownTerminated, Self::OwnEvent, Self::TableFull];
+    pub const ALL: [Self; 7] = [
+        Self::Expired,
+        Self::InFuture,
+        Self::Outdated,
+        Self::Repeated,
+        Self::UnknownTerminated,
+        Self::OwnEvent,
+        Self::TableFull,
+    ];
 
     /// The reason as metrics and JSON have it.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::Expired => "denm_expired",
+            Self::InFuture => "denm_in_future",
             Self::Outdated => "denm_outdated",
             Self::Repeated => "denm_repeated",
             Self::UnknownTerminated => "denm_unknown_terminated",
@@ -110,6 +123,8 @@ pub struct OwnDenm {
     pub input: DenmInput,
     /// Who should receive it.
     pub destination: Area,
+    /// Whether it has been said before.
+    pub repeated: bool,
 }
 
 impl OwnDenm {
@@ -271,7 +286,9 @@ impl DenService {
     /// Does what is due: repetitions, forwarding, and the end of validities.
     pub fn handle_timeout(&mut self, now: Now) {
         let mut due = Vec::new();
-        self.originating.handle_timeout(now, |denm| due.push(DenTransmit::Own(Box::new(denm.clone()))));
+        self.originating.handle_timeout(now, |denm| {
+            due.push(DenTransmit::Own(Box::new(OwnDenm { repeated: true, ..denm.clone() })));
+        });
         self.receiving.handle_timeout(now, self.position, &mut self.random, |denm| {
             due.push(DenTransmit::Forwarded(Box::new(denm.clone())));
         });
@@ -299,7 +316,7 @@ impl DenService {
     ) -> Result<(), DenError> {
         let (destination, repetition) = (report.destination(), report.repetition);
         let from = (self.settings.station_id, self.settings.station_type);
-        let denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination };
+        let denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination, repeated: false };
         if denm.valid_until() <= now.tai {
             return Err(DenError::Expired);
         }

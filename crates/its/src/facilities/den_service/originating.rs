@@ -55,7 +55,7 @@ impl OriginatingTable {
             return Err(DenError::TableFull);
         }
         let expires = mono_of(now, denm.valid_until());
-        let repeating = repetition.map(|repetition| repeating(now.mono, repetition, expires));
+        let repeating = repetition.and_then(|repetition| repeating(now.mono, repetition, expires));
         self.events.insert(action_id, Originated { denm, expires, repeating });
         Ok(())
     }
@@ -64,14 +64,11 @@ impl OriginatingTable {
     pub(super) fn handle_timeout(&mut self, now: Now, mut repeat: impl FnMut(&OwnDenm)) {
         self.events.retain(|_, event| event.expires > now.mono);
         for event in self.events.values_mut() {
-            let Some(repeating) = event.repeating.as_mut().filter(|repeating| repeating.next <= now.mono) else {
-                continue;
-            };
-            let next = repeating.next.plus(repeating.interval);
-            repeating.next = if next > now.mono { next } else { now.mono.plus(repeating.interval) };
-            repeat(&event.denm);
-            if repeating.next > repeating.until {
-                event.repeating = None;
+            if event.repeating.is_some_and(|repeating| repeating.next <= now.mono) {
+                if event.repeating.is_some_and(|repeating| now.mono <= repeating.until) {
+                    repeat(&event.denm);
+                }
+                event.repeating = event.repeating.and_then(|repeating| repeating.after(now.mono));
             }
         }
     }
@@ -83,10 +80,20 @@ impl OriginatingTable {
     }
 }
 
+impl Repeating {
+    /// The repetition after this one, on the grid of the first; missed ones are not made up for. `None` after the last.
+    fn after(self, now: Mono) -> Option<Self> {
+        let next = self.next.plus(self.interval);
+        let next = if next > now { next } else { now.plus(self.interval) };
+        (next <= self.until).then_some(Self { next, ..self })
+    }
+}
+
 /// Neither the interval nor the duration goes beyond the validity (8.2.1.5).
-fn repeating(now: Mono, repetition: Repetition, expires: Mono) -> Repeating {
+fn repeating(now: Mono, repetition: Repetition, expires: Mono) -> Option<Repeating> {
     let interval = repetition.interval.max(REPETITION_INTERVAL_MIN);
-    Repeating { interval, next: now.plus(interval), until: now.plus(repetition.duration).min(expires) }
+    let until = now.plus(repetition.duration).min(expires);
+    Repeating { interval, next: now, until }.after(now)
 }
 
 /// The reading of the monotonic clock at a moment that lies ahead; now, where it has passed.

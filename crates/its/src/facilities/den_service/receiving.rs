@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, time::Duration};
 use bytes::Bytes;
 use viaduct_units::{Mono, Now, Position, Tai};
 
-use super::{DenDrop, DenIndication, DenmHead, ForwardedDenm, originating::mono_of};
+use super::{CLOCK_TOLERANCE, DenDrop, DenIndication, DenmHead, ForwardedDenm, originating::mono_of};
 use crate::{
     facilities::denm::{ActionId, Termination},
     geonet::Area,
@@ -72,6 +72,9 @@ impl ReceivingTable {
         let head = received.head;
         if head.valid_until() <= now.tai {
             return Err(DenDrop::Expired);
+        }
+        if head.detection.max(head.reference) > now.tai.plus(CLOCK_TOLERANCE) {
+            return Err(DenDrop::InFuture);
         }
         let indication = self.assess(head, now, random)?;
         if self.events.len() >= DEN_RECEIVED_MAX && !self.events.contains_key(&head.action_id) {

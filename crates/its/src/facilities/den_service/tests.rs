@@ -73,6 +73,7 @@ fn head(reference: u64) -> DenmHead {
         detection: after(0).tai,
         reference: after(reference).tai,
         termination: None,
+        cause: None,
         position: Some(place()),
         awareness_distance: Some(Metres(500.0)),
         validity: Duration::from_secs(60),
@@ -140,14 +141,27 @@ fn an_event_is_repeated_for_the_asked_duration() {
     assert_eq!(run(&mut service, 10_000), [0, 400, 800, 1200]);
 }
 
+/// EN 302 637-3, 6.1.2.3: nothing comes after `T_RepetitionDuration`, also where a timeout is handled late.
+#[test]
+fn an_interval_beyond_the_duration_repeats_nothing() {
+    let mut service = service(false);
+    service.trigger(after(0), EventReport { repetition: repeated(2_000, 1_000), ..report(0) }).unwrap();
+    assert_eq!(run(&mut service, 10_000), [0]);
+    service.trigger(after(0), EventReport { repetition: repeated(400, 1_000), ..report(0) }).unwrap();
+    taken(&mut service);
+    service.handle_timeout(after(5_000));
+    assert_eq!(taken(&mut service), []);
+}
+
 /// EN 302 637-3, 6.1.2.3: a repetition is the same message.
 #[test]
 fn a_repetition_says_the_same() {
     let mut service = service(false);
     service.trigger(after(0), EventReport { repetition: repeated(400, 1000), ..report(0) }).unwrap();
-    let first = service.poll_transmit();
+    let Some(DenTransmit::Own(first)) = service.poll_transmit() else { panic!() };
     service.handle_timeout(after(400));
-    assert_eq!(service.poll_transmit(), first);
+    let again = OwnDenm { repeated: true, ..*first };
+    assert_eq!(service.poll_transmit(), Some(DenTransmit::Own(Box::new(again))));
 }
 
 /// EN 302 637-3, 8.2.1.5: no repetition goes beyond the validity (`T_O_Validity`).
@@ -283,6 +297,16 @@ fn a_received_event_ends_with_its_validity() {
     service.handle_timeout(after(60_000));
     assert_eq!(service.poll_timeout(), None);
     assert_eq!(receive(&mut service, 60_000, &head(0)), Err(DenDrop::Expired));
+}
+
+/// What was detected or generated far ahead of the own clock would never end.
+#[test]
+fn a_denm_from_the_future_is_dropped() {
+    let mut service = service(false);
+    let ahead = head(61_000);
+    assert_eq!(receive(&mut service, 0, &ahead), Err(DenDrop::InFuture));
+    assert_eq!(receive(&mut service, 0, &DenmHead { detection: after(61_000).tai, ..head(0) }), Err(DenDrop::InFuture));
+    assert_eq!(receive(&mut service, 2_000, &ahead), Ok(DenIndication::New));
 }
 
 /// EN 302 637-3, 8.4.1: a cancellation ends the event, and only once.

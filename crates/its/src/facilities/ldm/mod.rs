@@ -3,9 +3,10 @@
 //! Messages and the objects that they describe are kept under who said them and about what; a newer one takes the place of an
 //! older one. Everything ends: by its validity, by leaving the area of maintenance, or by making room. Each change is an event.
 //!
-//! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.3), which a node's config
+//! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.4.3 and 5.4.4), which a node's config
 //! decides; several maps.
 
+mod from_message;
 mod object;
 mod query;
 #[cfg(test)]
@@ -15,7 +16,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use viaduct_units::{Mono, Now};
 
+pub(super) use self::from_message::objects_of;
 pub use self::{
+    from_message::{AWARENESS_VALIDITY, VAM_VALIDITY},
     object::{LdmKey, LdmObject, LdmSubject},
     query::Query,
 };
@@ -110,7 +113,7 @@ impl LocalDynamicMap {
         self.objects.is_empty()
     }
 
-    /// Moves the area of maintenance (EN 302 895, 5.2.2); what lies outside is forgotten. An object without position stays.
+    /// Moves the area of maintenance (EN 302 895, 5.3.2); what lies outside is forgotten. An object without position stays.
     pub fn set_area(&mut self, area: Area) {
         self.area = Some(area);
         let outside: Vec<LdmKey> =

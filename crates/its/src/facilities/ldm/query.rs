@@ -1,4 +1,4 @@
-//! What a consumer asks the map for (EN 302 895, 5.3.3: data object types, filter).
+//! What a consumer asks the map for (EN 302 895, 5.4.4: data object types, filter).
 
 use viaduct_units::Tai;
 

@@ -56,7 +56,7 @@ fn removals(ldm: &mut LocalDynamicMap) -> Vec<(u32, LdmRemoval)> {
         .collect()
 }
 
-/// EN 302 895, 5.2: what is said anew takes the place of what was known; what is older does not.
+/// EN 302 895, 5.3.2: what is said anew takes the place of what was known; what is older does not.
 #[test]
 fn the_newest_is_known() {
     let mut ldm = LocalDynamicMap::new();
@@ -70,7 +70,7 @@ fn the_newest_is_known() {
     assert_eq!(ldm.poll_event(), None);
 }
 
-/// EN 302 895, 5.2.3: data whose validity has ended is deleted.
+/// EN 302 895, 5.3.2: data whose validity has ended is deleted.
 #[test]
 fn what_is_no_longer_valid_is_forgotten() {
     let mut ldm = LocalDynamicMap::new();
@@ -97,7 +97,7 @@ fn what_is_said_again_stays() {
     assert!(ldm.is_empty() && ldm.poll_timeout().is_none());
 }
 
-/// EN 302 895, 5.2.2: the map holds what is in its area of maintenance, also when the area moves.
+/// EN 302 895, 5.3.2: the map holds what is in its area of maintenance, also when the area moves.
 #[test]
 fn the_map_keeps_to_its_area() {
     let mut ldm = LocalDynamicMap::new();
@@ -112,7 +112,7 @@ fn the_map_keeps_to_its_area() {
     assert_eq!((ldm.len(), ldm.counters().outside_area), (3, 2));
 }
 
-/// EN 302 895, 5.3.3: a consumer asks by kind, source, place and time.
+/// EN 302 895, 5.4.4: a consumer asks by kind, source, place and time.
 #[test]
 fn a_query_asks_by_kind_station_area_and_time() {
     let mut ldm = LocalDynamicMap::new();
@@ -132,7 +132,7 @@ fn a_query_asks_by_kind_station_area_and_time() {
     assert_eq!(found(&ldm, &Query { only_others: true, ..all }), [1, 2, 3, 5]);
 }
 
-/// EN 302 895, 5.2: what its source withdraws is no longer known.
+/// EN 302 895, 5.3.2: what its source withdraws is no longer known.
 #[test]
 fn what_is_withdrawn_is_forgotten() {
     let mut ldm = LocalDynamicMap::new();

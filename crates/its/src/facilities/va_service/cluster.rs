@@ -65,6 +65,8 @@ pub struct ClusterInformation {
 /// Why a road user leaves a cluster (`ClusterLeaveReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
+    /// It does not say.
+    NotProvided,
     /// The leader is no longer heard.
     ClusterLeaderLost,
     /// The leader has ended the cluster.

@@ -7,6 +7,7 @@
 
 mod cluster;
 mod generation;
+mod message;
 mod neighbours;
 #[cfg(test)]
 mod tests;

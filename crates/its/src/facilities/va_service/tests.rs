@@ -314,8 +314,9 @@ fn who_moves_away_leaves() {
         state.position = state.position.map(|at| at.displaced(Metres(0.0), Metres(20.0)));
     };
     let faster = |state: &mut VehicleState| state.speed = Some(MetresPerSecond(1.4));
-    let changes: [(&dyn Fn(&mut VehicleState), LeaveReason); 2] =
-        [(&away, LeaveReason::OutOfClusterBoundingBox), (&faster, LeaveReason::OutOfClusterSpeedRange)];
+    type Change = fn(&mut VehicleState);
+    let changes: [(Change, LeaveReason); 2] =
+        [(away, LeaveReason::OutOfClusterBoundingBox), (faster, LeaveReason::OutOfClusterSpeedRange)];
     for (change, expected) in changes {
         let mut walkers = clustered();
         let member = states(&walkers).iter().position(|state| *state == VruState::Passive).unwrap();

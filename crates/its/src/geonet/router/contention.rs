@@ -63,11 +63,11 @@ impl Router {
         Ok(())
     }
 
-    /// Another station has sent the packet.
-    pub(super) fn suppress(&mut self, id: PacketId) {
-        if self.contention.take(id).is_some() {
-            self.counters.suppressed += 1;
-        }
+    /// Another station has sent a packet; whether it was contended about here.
+    pub(super) fn suppress(&mut self, id: PacketId) -> bool {
+        let contended = self.contention.take(id).is_some();
+        self.counters.suppressed += u64::from(contended);
+        contended
     }
 
     /// Sends what nobody else has sent in time, as long as there is room for frames.
@@ -78,5 +78,34 @@ impl Router {
                 self.counters.count_lost(reason);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{StationSettings, geonet::Mib};
+
+    fn router(mib: Mib) -> Router {
+        let settings =
+            StationSettings { link_address: MacAddress::default(), station_type: 5, mobile: true, beacons: false };
+        Router::new(settings, mib, 0)
+    }
+
+    #[test]
+    fn the_farther_the_sooner() {
+        let router = router(Mib::default());
+        for (metres, micros) in [(0.0, 100_000), (500.0, 50_500), (1000.0, 1000), (5000.0, 1000), (-1.0, 100_000)] {
+            let time = router.contention_time(Metres(metres));
+            assert_eq!(time, Duration::from_micros(micros), "{metres} m");
+        }
+    }
+
+    #[test]
+    fn a_range_or_a_time_that_makes_no_sense_is_no_panic() {
+        let none = Mib { default_max_communication_range: Metres(0.0), ..Mib::default() };
+        assert_eq!(router(none).contention_time(Metres(0.0)), none.cbf_min_time);
+        let reversed = Mib { cbf_max_time: Duration::ZERO, ..Mib::default() };
+        assert_eq!(router(reversed).contention_time(Metres(3.0)), reversed.cbf_min_time);
     }
 }

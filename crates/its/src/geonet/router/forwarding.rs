@@ -1,8 +1,8 @@
-//! Forwarding, EN 302 636-4-1, annexes D, E and F: which way a packet goes next.
+//! Forwarding, EN 302 636-4-1, annexes D, E.2 and F.2: which way a packet goes next.
 
 use std::time::Duration;
 
-use viaduct_units::{Mono, Position};
+use viaduct_units::{Metres, Mono, Position};
 
 use super::{
     Outcome, Router,
@@ -13,9 +13,10 @@ use crate::{
     access::{EthernetHeader, MacAddress},
     geonet::{
         Area, Packet,
+        location_table::Neighbour,
         mib::{AreaForwardingAlgorithm, NonAreaForwardingAlgorithm},
     },
-    limits::{HELD_RETRIES_MAX, TRANSMITS_MAX},
+    limits::TRANSMITS_MAX,
 };
 
 /// What to do with a packet.
@@ -94,7 +95,13 @@ impl Router {
     }
 
     /// Annex D, after the step "no neighbour and SCF: keep" that all source and forwarder operations have.
-    fn decide(&self, now: Mono, pdu: &Pdu, route: &Route, sender: Option<Position>) -> Result<Verdict, DropReason> {
+    pub(super) fn decide(
+        &self,
+        now: Mono,
+        pdu: &Pdu,
+        route: &Route,
+        sender: Option<Position>,
+    ) -> Result<Verdict, DropReason> {
         if pdu.class.store_carry_forward() && !self.table.has_neighbour(now) {
             return Ok(Verdict::Keep);
         }
@@ -141,8 +148,10 @@ impl Router {
     /// Annex E.2: to the neighbour with the most progress. Where none has any, the packet is kept if it may be, and is sent
     /// to everybody otherwise.
     fn greedy(&self, now: Mono, pdu: &Pdu, destination: Position) -> Result<Verdict, DropReason> {
-        let own_m = self.own_position()?.distance(destination).value();
-        let distances = self.table.neighbours(now).map(|(link, at)| (link, at.distance(destination).value()));
+        let own = self.own_position()?;
+        let own_m = own.distance(destination).value();
+        let reachable = self.table.neighbours(now).filter(|neighbour| self.is_reachable(now, own, neighbour));
+        let distances = reachable.map(|neighbour| (neighbour.link, neighbour.position.distance(destination).value()));
         let nearest = distances.filter(|(_, metres)| *metres < own_m).min_by(|a, b| a.1.total_cmp(&b.1));
         Ok(match nearest {
             Some((link, _)) => Verdict::Transmit(link),
@@ -151,7 +160,14 @@ impl Router {
         })
     }
 
-    fn carry_out(&mut self, now: Mono, verdict: Verdict, pdu: Pdu, route: Route) -> Result<(), DropReason> {
+    /// Own addition to annex E.2, off unless it is set: whether a packet for that neighbour is likely to arrive there.
+    fn is_reachable(&self, now: Mono, own: Position, neighbour: &Neighbour) -> bool {
+        let recent = self.mib.greedy_neighbour_age_max.is_none_or(|most| now.since(neighbour.heard) <= most);
+        let near = |most: Metres| neighbour.position.distance(own).value() <= most.value();
+        recent && self.mib.greedy_neighbour_distance_max.is_none_or(near)
+    }
+
+    pub(super) fn carry_out(&mut self, now: Mono, verdict: Verdict, pdu: Pdu, route: Route) -> Result<(), DropReason> {
         match verdict {
             Verdict::Transmit(link) => self.transmit(now, &pdu, link),
             Verdict::Keep => self.keep(pdu, route),
@@ -170,76 +186,6 @@ impl Router {
             self.counters.forwarded += 1;
         }
         Ok(())
-    }
-
-    /// Into the UC or BC forwarding packet buffer (clause 8.5); what came first makes room.
-    fn keep(&mut self, pdu: Pdu, route: Route) -> Result<(), DropReason> {
-        let buffer = if matches!(route, Route::Towards(_)) { &mut self.unicast } else { &mut self.broadcast };
-        if buffer.is_too_small_for(&pdu) {
-            return Err(DropReason::BufferOverflow);
-        }
-        while !buffer.has_room_for(&pdu) && buffer.pop_oldest().is_some() {
-            self.counters.count_lost(DropReason::BufferOverflow);
-        }
-        buffer.push(pdu.expires(), pdu, route);
-        Ok(())
-    }
-
-    /// What waited for a neighbour is looked at again when one was heard (clause 8.5).
-    pub(super) fn retry_held(&mut self, now: Mono, neighbour: Option<Position>) {
-        for number in self.broadcast.round(HELD_RETRIES_MAX) {
-            self.retry(now, neighbour, |router| &mut router.broadcast, number);
-        }
-        for number in self.unicast.round(HELD_RETRIES_MAX) {
-            self.retry(now, neighbour, |router| &mut router.unicast, number);
-        }
-    }
-
-    fn retry(
-        &mut self,
-        now: Mono,
-        neighbour: Option<Position>,
-        buffer: fn(&mut Self) -> &mut super::buffer::PacketBuffer,
-        number: u64,
-    ) {
-        if self.transmits.len() >= TRANSMITS_MAX {
-            return;
-        }
-        let Some((pdu, route)) = buffer(self).get(number).map(|held| (held.pdu.clone(), held.route)) else { return };
-        if !self.is_helpful(neighbour, &route) {
-            return;
-        }
-        let verdict = self.decide(now, &pdu, &route, None);
-        if verdict == Ok(Verdict::Keep) {
-            return;
-        }
-        buffer(self).remove(number);
-        if let Err(reason) = verdict.and_then(|verdict| self.carry_out(now, verdict, pdu, route)) {
-            self.counters.count_lost(reason);
-        }
-    }
-
-    /// Whether a neighbour can change what is decided about a packet: a cheap question before the dear one.
-    fn is_helpful(&self, neighbour: Option<Position>, route: &Route) -> bool {
-        let destination = match route {
-            Route::Everybody => return true,
-            Route::Towards(destination) => *destination,
-            Route::Area(area) if self.is_for_me(area) => return true,
-            Route::Area(area) => area.centre,
-        };
-        let own = self.ego.map(|ego| ego.position);
-        neighbour
-            .zip(own)
-            .is_some_and(|(neighbour, own)| neighbour.distance(destination).value() < own.distance(destination).value())
-    }
-
-    /// Gives up what has waited for its whole lifetime.
-    pub(super) fn expire_held(&mut self, now: Mono) {
-        for buffer in [&mut self.unicast, &mut self.broadcast] {
-            while buffer.pop_due(now).is_some() {
-                self.counters.count_lost(DropReason::LifetimeExpired);
-            }
-        }
     }
 
     pub(super) fn own_position(&self) -> Result<Position, DropReason> {

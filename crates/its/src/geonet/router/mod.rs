@@ -2,7 +2,8 @@
 //! both or for nobody.
 //!
 //! Each packet type's procedures are in the file of its name; what they share is in the files of the annexes:
-//! [`forwarding`] (D, E.2, F.2), [`contention`] (E.3, F.3), [`repetition`] (J.2). This file joins them.
+//! `forwarding` (D, E.2, F.2), `contention` (E.3, F.3), `store_carry_forward` (8.5), `repetition` (J.2). This file joins
+//! them.
 //!
 //! A packet comes here when its headers are read and, once there is security, verified: nothing here looks at octets that
 //! were not.
@@ -20,6 +21,7 @@ mod pdu;
 mod repetition;
 mod shb;
 mod source;
+mod store_carry_forward;
 mod tsb;
 
 use std::collections::VecDeque;
@@ -247,11 +249,9 @@ impl Router {
     fn check_duplicate(&mut self, now: Mono, packet: &Packet<'_>) -> Result<(), DropReason> {
         let source = packet.source().address;
         let Some(number) = packet.sequence_number() else { return Ok(()) };
-        if !self.table.is_duplicate(now, source, number) {
-            return Ok(());
-        }
-        self.suppress((source, number));
-        Err(DropReason::Duplicate)
+        // What contends is known even where the table had to forget its source.
+        let contends = self.suppress((source, number));
+        if contends || self.table.is_duplicate(now, source, number) { Err(DropReason::Duplicate) } else { Ok(()) }
     }
 
     /// What each packet says about its source, and what waited for that.

@@ -6,6 +6,7 @@ use viaduct_units::Mono;
 
 use super::{
     Router,
+    forwarding::Verdict,
     pdu::{Pdu, Route},
     source::GnRequest,
 };
@@ -62,8 +63,7 @@ impl Router {
         for mut repeating in std::mem::take(&mut self.repetitions) {
             if repeating.due <= now && self.transmits.len() < TRANSMITS_MAX {
                 self.send_again(now, &repeating.what);
-                // One that comes late does not make up for what it missed.
-                repeating.due = now.plus(repeating.interval);
+                repeating.advance(now);
             }
             if repeating.due <= repeating.until && !repeating.is_over(now) {
                 self.repetitions.push(repeating);
@@ -71,7 +71,18 @@ impl Router {
         }
     }
 
+    /// What would be carried is being carried already, since it was sent before.
+    fn is_carried(&self, now: Mono, what: &Repeated) -> bool {
+        match what {
+            Repeated::Packet(pdu, route) => self.decide(now, pdu, route, None) == Ok(Verdict::Keep),
+            Repeated::Request(request, _) => request.class.store_carry_forward() && !self.table.has_neighbour(now),
+        }
+    }
+
     fn send_again(&mut self, now: Mono, what: &Repeated) {
+        if self.is_carried(now, what) {
+            return;
+        }
         let sent = match what {
             Repeated::Packet(pdu, route) => self.emit(now, pdu.clone(), *route),
             Repeated::Request(request, Destination::Station(address)) => self.send_guc(now, request, *address),
@@ -87,6 +98,12 @@ impl Router {
 }
 
 impl Repeating {
+    /// To the next time. One that comes late does not make up for what it missed.
+    fn advance(&mut self, now: Mono) {
+        let next = self.due.plus(self.interval);
+        self.due = if next > now { next } else { now.plus(self.interval) };
+    }
+
     /// The lifetime of the packet itself ends its repetition too.
     fn is_over(&self, now: Mono) -> bool {
         matches!(&self.what, Repeated::Packet(pdu, _) if pdu.expires() <= now)

@@ -1,0 +1,68 @@
+//! One frame as hexadecimal text, and what a receiver reads in it.
+
+use std::io::Write as _;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use serde_json::value::RawValue;
+use viaduct_bus::clock;
+use viaduct_components::its_station::received_message;
+use viaduct_its::{Frame, Received, decode_frame};
+use viaduct_messages::viaduct::its::AccessLayer;
+
+use super::stdout_gone;
+
+/// The octets that a text says in hexadecimal digits; `None` where it says anything else. Spaces and colons may stand
+/// between octets.
+pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':').collect();
+    if digits.is_empty() || digits.len() % 2 != 0 {
+        return None;
+    }
+    let octet = |pair: &[char]| match pair {
+        [high, low] => u8::try_from(high.to_digit(16)? << 4 | low.to_digit(16)?).ok(),
+        _ => None,
+    };
+    digits.chunks(2).map(octet).collect()
+}
+
+/// Prints a frame in hexadecimal, and below it what it says or why a receiver drops it.
+pub(super) fn print(frame: &[u8]) -> anyhow::Result<()> {
+    let digits: String = frame.iter().map(|octet| format!("{octet:02x}")).collect();
+    let mut lines = format!("{digits}\n").into_bytes();
+    lines.append(&mut reading(frame)?);
+    std::io::stdout().lock().write_all(&lines).or_else(stdout_gone)
+}
+
+/// What a receiver reads, in one line.
+pub(super) fn reading(frame: &[u8]) -> anyhow::Result<Vec<u8>> {
+    match decode_frame(clock::tai(), &Bytes::copy_from_slice(frame)) {
+        Ok(Frame::Message(packet)) => json_line(&packet),
+        Ok(other) => Ok(format!("{other:?}\n").into_bytes()),
+        Err(reason) => Ok(format!("dropped: {reason}. {}\n", reason.explain()).into_bytes()),
+    }
+}
+
+/// A message as one line of JSON.
+pub(super) fn json_line(packet: &Received) -> anyhow::Result<Vec<u8>> {
+    let mut decoded = Vec::new();
+    packet.message.write_json(&mut decoded);
+    let decoded: &RawValue = serde_json::from_slice(&decoded).context("a decoded message is not JSON")?;
+    let mut line = Vec::new();
+    received_message(packet, "", AccessLayer::Replay, 0).write_json(Some(decoded), &mut line)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hexadecimal_text_is_pairs_of_digits() {
+        assert_eq!(from_hex("ffFF 0a:1b"), Some(vec![0xFF, 0xFF, 0x0A, 0x1B]));
+        for other in ["", "f", "out.pcap", "0x12", "fff"] {
+            assert_eq!(from_hex(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! `viaduct its send MESSAGE`: sends one message from JSON, for trying things.
+
+mod destination;
+mod message;
+mod transmit;
+
+use std::net::SocketAddrV4;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use viaduct_bus::clock;
+use viaduct_components::its_station::{EthernetSettings, UdpMulticastSettings, mac_of_station};
+use viaduct_its::access::MacAddress;
+use viaduct_its::facilities::MessageKind;
+use viaduct_its::{Destination, Ego, SendRequest, Station, StationSettings};
+use viaduct_units::{MetresPerSecond, Position};
+
+use super::frame;
+use crate::files::Refused;
+use message::OutgoingMessage;
+use transmit::{Network, Repeat};
+
+/// `StationType` of a passenger car, for a message that does not say its own.
+const PASSENGER_CAR: u8 = 5;
+/// `StationType` of a roadside unit, which does not move.
+const ROADSIDE_UNIT: u8 = 15;
+
+/// Which message, to whom, by what.
+#[derive(clap::Args)]
+pub(crate) struct Arguments {
+    /// The message: a file of JSON (ASN.1 names, raw integers, as `its decode --json-lines` prints it), or `-` for stdin.
+    /// Its header may be left out, whole or in parts.
+    message: PathBuf,
+    /// Which message it is; otherwise its header or the name of its body says so.
+    #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
+    kind: Option<MessageKind>,
+    /// Station ID of a message that does not say its own.
+    #[arg(long, value_name = "ID", default_value_t = 1)]
+    station_id: u32,
+    #[command(flatten)]
+    link: LinkArguments,
+    #[command(flatten)]
+    destination: DestinationArguments,
+    /// Where the sending station is, in degrees; otherwise where the message says.
+    #[arg(long, value_name = "LAT,LON", value_parser = destination::parse_position, allow_hyphen_values = true)]
+    position: Option<Position>,
+    /// Type of the sending station (0 to 31); otherwise what the message says, or 5 (a passenger car).
+    #[arg(long, value_name = "TYPE", value_parser = clap::value_parser!(u8).range(0..=31))]
+    station_type: Option<u8>,
+    /// Send it again and again, so often a second: `10hz`.
+    #[arg(long, value_name = "RATE", value_parser = transmit::parse_rate)]
+    repeat: Option<Duration>,
+    /// How often, with --repeat; otherwise until you stop it.
+    #[arg(long, requires = "repeat", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+    /// How many seconds a packet may wait in the station, for example until somebody says where its destination is.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = parse_wait)]
+    wait: f64,
+}
+
+/// By what it is sent.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct LinkArguments {
+    /// Send Ethernet frames on this network interface (needs CAP_NET_RAW).
+    #[arg(long, value_name = "NAME")]
+    interface: Option<String>,
+    /// Send UDP multicast by this network interface, given by name or IPv4 address.
+    #[arg(long, value_name = "INTERFACE")]
+    udp: Option<String>,
+    /// Send nothing: print the frame in hexadecimal, and what a receiver reads.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Who it is for.
+#[derive(clap::Args)]
+struct DestinationArguments {
+    /// Multicast group and port for --udp.
+    #[arg(long, value_name = "ADDRESS:PORT", requires = "udp")]
+    group: Option<SocketAddrV4>,
+    /// Every station (gbc) or any one station (gac) in an area: `gbc:49.0,8.4,r=500`, `gac:49.0,8.4,rectangle=200x50,azimuth=45`,
+    /// `gbc:49.0,8.4,ellipse=200x50`; metres and degrees. Without it, everybody in reach (single hop).
+    #[arg(long, value_name = "AREA", value_parser = destination::parse_area, conflicts_with_all = ["hops", "station"])]
+    to: Option<Destination>,
+    /// Everybody within so many hops, 1 to 255.
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..), conflicts_with = "station")]
+    hops: Option<u8>,
+    /// One station, by its GeoNetworking address: `94:00:02:00:00:00:03:f8`.
+    #[arg(long, value_name = "ADDRESS", value_parser = destination::parse_address)]
+    station: Option<Destination>,
+}
+
+impl DestinationArguments {
+    fn destination(&self) -> Destination {
+        let hops = self.hops.map(Destination::Hops);
+        self.to.or(self.station).or(hops).unwrap_or(Destination::SingleHop)
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let message = OutgoingMessage::read(&arguments.message, arguments.kind, arguments.station_id)?;
+    if arguments.link.dry_run {
+        return dry_run(arguments, &message);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.context("cannot start the I/O of this command")?.block_on(send(arguments, &message))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn send(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<()> {
+    let mut network = open(&arguments.link, &arguments.destination)?;
+    let mut station = station(arguments, message, network.hardware_address())?;
+    let repeat = Repeat { period: arguments.repeat, count: arguments.count };
+    let wait = Duration::from_secs_f64(arguments.wait);
+    transmit::run(&mut station, &mut network, &request(arguments, message), repeat, wait).await
+}
+
+fn open(link: &LinkArguments, destination: &DestinationArguments) -> anyhow::Result<Network> {
+    if let Some(interface) = &link.interface {
+        return Network::ethernet(&EthernetSettings::on(interface.as_str()));
+    }
+    let mut settings = UdpMulticastSettings::default();
+    settings.interface.clone_from(link.udp.as_ref().unwrap_or(&settings.interface.clone()));
+    settings.group = destination.group.unwrap_or(settings.group);
+    if !settings.group.ip().is_multicast() {
+        return Err(Refused::argument(format!("--group: {} is not a multicast address", settings.group.ip())).into());
+    }
+    Network::udp(&settings)
+}
+
+/// A station that is where the arguments or the message say.
+fn station(
+    arguments: &Arguments,
+    message: &OutgoingMessage,
+    hardware_address: Option<MacAddress>,
+) -> anyhow::Result<Station> {
+    let now = clock::now();
+    let summary = message.message.summary(now.tai);
+    let position = arguments.position.or(summary.position).ok_or_else(|| {
+        Refused::argument("the message does not say where the station is; --position LAT,LON does".to_owned())
+    })?;
+    let station_type = arguments.station_type.or(summary.station_type).unwrap_or(PASSENGER_CAR);
+    let settings = StationSettings {
+        link_address: hardware_address.unwrap_or_else(|| mac_of_station(summary.station_id)),
+        station_type,
+        mobile: station_type != ROADSIDE_UNIT,
+        beacons: false,
+    };
+    let mut station = Station::new(settings, now.tai.nanos().unsigned_abs());
+    let speed = summary.speed.unwrap_or(MetresPerSecond(0.0));
+    station.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: summary.heading });
+    Ok(station)
+}
+
+fn request(arguments: &Arguments, message: &OutgoingMessage) -> SendRequest {
+    let destination = arguments.destination.destination();
+    SendRequest { destination, ..SendRequest::single_hop(message.kind(), message.payload.clone()) }
+}
+
+/// Prints the frames that the station would send at once.
+fn dry_run(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<ExitCode> {
+    let mut station = station(arguments, message, None)?;
+    station.send(clock::now(), &request(arguments, message)).context("cannot send the message")?;
+    while let Some(octets) = station.poll_transmit() {
+        frame::print(&octets)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn parse_kind(text: &str) -> Result<MessageKind, String> {
+    MessageKind::from_label(text).ok_or_else(|| {
+        let labels = MessageKind::ALL.map(MessageKind::label).join(", ");
+        format!("it is one of {labels}")
+    })
+}
+
+fn parse_wait(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=600.0).contains(seconds));
+    seconds.ok_or_else(|| "it is a number of seconds, 0 to 600".to_owned())
+}

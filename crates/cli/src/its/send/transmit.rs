@@ -1,0 +1,157 @@
+//! Frames of a station onto a network, until its message has gone out.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use viaduct_bus::clock;
+use viaduct_components::its_station::{
+    EthernetSettings, FrameSocket, SocketFrame, UdpMulticastSettings, open_ethernet, open_udp_multicast,
+};
+use viaduct_its::access::MacAddress;
+use viaduct_its::{Destination, SendRequest, Station};
+use viaduct_units::{Mono, Now};
+
+/// A socket, and how a person is told about it.
+pub(super) struct Network {
+    socket: FrameSocket,
+    name: String,
+}
+
+impl Network {
+    pub(super) fn ethernet(settings: &EthernetSettings) -> anyhow::Result<Self> {
+        Ok(Self { socket: open_ethernet(settings)?, name: format!("Ethernet {}", settings.interface) })
+    }
+
+    pub(super) fn udp(settings: &UdpMulticastSettings) -> anyhow::Result<Self> {
+        let name = format!("UDP {} by {}", settings.group, settings.interface);
+        Ok(Self { socket: open_udp_multicast(settings)?, name })
+    }
+
+    pub(super) fn hardware_address(&self) -> Option<MacAddress> {
+        self.socket.hardware_address()
+    }
+}
+
+/// How often a message is sent.
+#[derive(Clone, Copy)]
+pub(super) struct Repeat {
+    /// Time from one to the next; absent: once.
+    pub(super) period: Option<Duration>,
+    /// How many; absent: without end.
+    pub(super) count: Option<u64>,
+}
+
+/// Sends a message as often as it is asked for. `wait` is how long one may stay in the station.
+pub(super) async fn run(
+    station: &mut Station,
+    network: &mut Network,
+    request: &SendRequest,
+    repeat: Repeat,
+    wait: Duration,
+) -> anyhow::Result<()> {
+    let count = repeat.period.map_or(Some(1), |_| repeat.count);
+    let (mut number, mut due) = (0, tokio::time::Instant::now());
+    while count.is_none_or(|count| number < count) {
+        tokio::time::sleep_until(due).await;
+        due += repeat.period.unwrap_or_default();
+        number += 1;
+        send_one(station, network, request, wait).await?;
+    }
+    Ok(())
+}
+
+/// Hands the message to the station and carries its frames, until the one with the message has gone out.
+async fn send_one(
+    station: &mut Station,
+    network: &mut Network,
+    request: &SendRequest,
+    wait: Duration,
+) -> anyhow::Result<()> {
+    let start = clock::now();
+    station.send(start, request).context("cannot send the message")?;
+    let deadline = start.mono.plus(wait);
+    while !transmit(station, network, request).await? {
+        if clock::mono() >= deadline {
+            bail!("the station keeps the message after {} s: {}", wait.as_secs_f64(), why_kept(request));
+        }
+        take_turn(station, network, deadline).await?;
+    }
+    Ok(())
+}
+
+/// Sends what the station has ready; whether the message was among it.
+async fn transmit(station: &mut Station, network: &Network, request: &SendRequest) -> anyhow::Result<bool> {
+    let mut gone = false;
+    while let Some(frame) = station.poll_transmit() {
+        network.socket.send(&frame).await.with_context(|| format!("cannot send by {}", network.name))?;
+        let carries_it = frame.ends_with(&request.payload);
+        tell(&frame, carries_it, request, &network.name);
+        gone |= carries_it;
+    }
+    Ok(gone)
+}
+
+/// Waits for the station's own deadline or for a frame of another station, whichever is first.
+async fn take_turn(station: &mut Station, network: &mut Network, deadline: Mono) -> anyhow::Result<()> {
+    let wake = station.poll_timeout().map_or(deadline, |timeout| timeout.min(deadline));
+    tokio::select! {
+        frame = network.socket.receive() => hear(station, &frame?),
+        () = tokio::time::sleep(wake.since(clock::mono())) => station.handle_timeout(clock::now()),
+    }
+    // What others send is of no interest here but to the station itself.
+    while station.poll_event().is_some() {}
+    Ok(())
+}
+
+fn hear(station: &mut Station, frame: &SocketFrame) {
+    let now = clock::now();
+    station.handle_frame(Now { tai: frame.received.unwrap_or(now.tai), ..now }, &frame.octets);
+}
+
+#[expect(clippy::print_stdout, reason = "the answer to the command")]
+fn tell(frame: &[u8], carries_it: bool, request: &SendRequest, network: &str) {
+    let what = if carries_it { request.kind.label() } else { "packet of the station itself" };
+    let whom = if carries_it { whom(&request.destination) } else { "its neighbours".to_owned() };
+    println!("sent {what} to {whom}: {} octets, {network}", frame.len());
+}
+
+fn whom(destination: &Destination) -> String {
+    match destination {
+        Destination::SingleHop => "everybody in reach".to_owned(),
+        Destination::Hops(hops) => format!("everybody within {hops} hops"),
+        Destination::Area(area) => format!("every station within {:?} of {:?}", area.shape, area.centre),
+        Destination::AnyIn(area) => format!("any station within {:?} of {:?}", area.shape, area.centre),
+        Destination::Station(address) => format!("station {address}"),
+    }
+}
+
+const fn why_kept(request: &SendRequest) -> &'static str {
+    match request.destination {
+        Destination::Station(_) => "nobody has said where its destination is",
+        _ => "it knows no neighbour that is nearer to the destination",
+    }
+}
+
+/// `10hz`: the time from one to the next.
+pub(super) fn parse_rate(text: &str) -> Result<Duration, String> {
+    let number = text.to_ascii_lowercase();
+    let rate: Option<f64> = number.strip_suffix("hz").unwrap_or(&number).trim().parse().ok();
+    let rate = rate.filter(|rate| (0.001..=10_000.0).contains(rate));
+    rate.map(|rate| Duration::from_secs_f64(1.0 / rate))
+        .ok_or_else(|| "it is a rate from 0.001hz to 10000hz".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_a_second() {
+        assert_eq!(parse_rate("10hz"), Ok(Duration::from_millis(100)));
+        assert_eq!(parse_rate("0.5 Hz"), Ok(Duration::from_secs(2)));
+        assert_eq!(parse_rate("4"), Ok(Duration::from_millis(250)));
+        for bad in ["", "hz", "0", "-1hz", "nan", "1e9hz"] {
+            assert!(parse_rate(bad).is_err(), "{bad}");
+        }
+    }
+}

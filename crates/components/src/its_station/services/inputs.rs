@@ -1,0 +1,258 @@
+//! What services are told, from the messages that travel on the bus.
+
+use std::time::Duration;
+
+use viaduct_etsi::cdd::{
+    ObjectClass as ClassChoice, OtherSubClass, VehicleSubClass, VruProfileAndSubprofile, VruSubProfileAnimal,
+    VruSubProfileBicyclist, VruSubProfileMotorcyclist, VruSubProfilePedestrian,
+};
+use viaduct_its::facilities::cp_service::PerceivedObject;
+use viaduct_its::facilities::cpm::Object;
+use viaduct_its::facilities::den_service::EventReport;
+use viaduct_its::facilities::denm::{Cause, Location, Situation};
+use viaduct_its::facilities::{self, ConfidenceEllipse, Offset};
+use viaduct_its::geonet::{Area, Shape};
+use viaduct_its::{Ego, Repetition};
+use viaduct_messages::its::tai_of;
+use viaduct_messages::viaduct::its::Event;
+use viaduct_messages::viaduct::perception::{self, ObjectClass, PerceivedObjects};
+use viaduct_messages::viaduct::{its, vehicle};
+use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
+
+/// `itsGnPaiInterval`: a position is accurate where its confidence is within so much.
+const POSITION_ACCURATE_WITHIN: Metres = Metres(80.0);
+/// An event is valid for a day at most (`ValidityDuration`).
+const VALIDITY_S_MAX: u32 = 86_400;
+/// `EventRequest.relevance_distance_m`.
+const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 5000);
+
+/// Why a message on an input topic is not taken. Who published it is at fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::its_station) enum InputError {
+    /// A vehicle state or an object has no position, or one that is not on the earth.
+    NoPosition,
+    /// A number is none, or outside the range that its message documents.
+    OutOfRange,
+    /// An event has no name, or one of more than 64 octets.
+    EventName,
+    /// It is neither said what the event is nor that it ended.
+    NoAction,
+    /// The event that is to end is not known under that name.
+    UnknownEvent,
+    /// The DEN service refuses it.
+    Refused,
+}
+
+impl InputError {
+    pub(in crate::its_station) const ALL: [Self; 6] =
+        [Self::NoPosition, Self::OutOfRange, Self::EventName, Self::NoAction, Self::UnknownEvent, Self::Refused];
+
+    pub(in crate::its_station) const fn label(self) -> &'static str {
+        match self {
+            Self::NoPosition => "no_position",
+            Self::OutOfRange => "out_of_range",
+            Self::EventName => "event_name",
+            Self::NoAction => "no_action",
+            Self::UnknownEvent => "unknown_event",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+/// How the station moves.
+pub(super) fn vehicle_state(
+    message: &vehicle::VehicleState,
+    published: Tai,
+) -> Result<facilities::VehicleState, InputError> {
+    let place = message.position.as_ref().ok_or(InputError::NoPosition)?;
+    let confidence = optional(message.position_confidence_m, 0.0, f64::MAX)?;
+    Ok(facilities::VehicleState {
+        time: message.time.as_ref().map_or(published, tai_of),
+        position: Some(position(place)?),
+        position_confidence: confidence.map(|radius| ConfidenceEllipse::circle(Metres(radius))),
+        altitude: finite(place.altitude_m)?.map(Metres),
+        speed: finite(message.speed_mps)?.map(MetresPerSecond),
+        heading: optional(message.heading_deg, 0.0, 360.0)?.map(Degrees),
+        longitudinal_acceleration: finite(message.longitudinal_acceleration_mps2)?.map(MetresPerSecondSquared),
+        lateral_acceleration: finite(message.lateral_acceleration_mps2)?.map(MetresPerSecondSquared),
+        yaw_rate: finite(message.yaw_rate_dps)?.map(DegreesPerSecond),
+        exterior_lights: message.lights.as_ref().map_or(0, lights),
+        ..facilities::VehicleState::default()
+    })
+}
+
+/// The same for GeoNetworking; `None` where there is no position.
+pub(super) fn ego(state: &facilities::VehicleState) -> Option<Ego> {
+    Some(Ego {
+        time: state.time,
+        position: state.position?,
+        // What is not said is taken for a receiver in the open.
+        position_accurate: state.position_confidence.is_none_or(|it| it.semi_major <= POSITION_ACCURATE_WITHIN),
+        speed: state.speed.unwrap_or(MetresPerSecond(0.0)),
+        heading: state.heading,
+    })
+}
+
+/// `ExteriorLights` (TS 102 894-2), the most significant bit first.
+fn lights(lights: &vehicle::ExteriorLights) -> u8 {
+    let bits = [
+        lights.low_beam,
+        lights.high_beam,
+        lights.left_turn_signal,
+        lights.right_turn_signal,
+        lights.daytime_running,
+        lights.reverse,
+        lights.fog,
+        lights.parking,
+    ];
+    bits.into_iter().fold(0, |octet, bit| octet << 1 | u8::from(bit))
+}
+
+/// All perceived objects. One that is wrong makes all of them wrong: a list without it would say that it is gone.
+pub(super) fn objects(message: &PerceivedObjects, published: Tai) -> Result<Vec<PerceivedObject>, InputError> {
+    let measured = message.time.as_ref().map_or(published, tai_of);
+    message.objects.iter().map(|object| perceived_object(object, measured)).collect()
+}
+
+fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Result<PerceivedObject, InputError> {
+    let place = position(message.position.as_ref().ok_or(InputError::NoPosition)?)?;
+    let id = u16::try_from(message.id).map_err(|_| InputError::OutOfRange)?;
+    let length = |value| Ok(optional(value, 0.0, f64::MAX)?.map(Metres));
+    let heading = optional(message.heading_deg, 0.0, 360.0)?;
+    let speed = optional(message.speed_mps, 0.0, f64::MAX)?;
+    let existence = optional(message.existence_confidence, 0.0, 1.0)?;
+    let object = Object {
+        offset_confidence: length(message.position_confidence_m)?,
+        velocity: speed.zip(heading).map(|(speed, heading)| velocity(speed, heading)),
+        yaw: heading.map(yaw),
+        length: length(message.length_m)?,
+        width: length(message.width_m)?,
+        height: length(message.height_m)?,
+        age: optional(message.age_s, 0.0, 1e9)?.map(Duration::from_secs_f64),
+        quality: existence.map(quality),
+        classes: class(message.class()).map(|class| (class, message.class_confidence)).into_iter().collect(),
+        ..Object::new(id, measured, Offset::default())
+    };
+    optional(message.class_confidence, 0.0, 1.0)?;
+    Ok(PerceivedObject { position: place, object })
+}
+
+/// East and north.
+fn velocity(speed: f64, heading: f64) -> [MetresPerSecond; 2] {
+    let (east, north) = heading.to_radians().sin_cos();
+    [MetresPerSecond(speed * east), MetresPerSecond(speed * north)]
+}
+
+/// Counter-clockwise from east instead of clockwise from north.
+fn yaw(heading: f64) -> Degrees {
+    Degrees((90.0 - heading).rem_euclid(360.0))
+}
+
+/// `ObjectPerceptionQuality`: 0 to 15.
+fn quality(existence: f64) -> u8 {
+    // Within the range: `existence` is 0 to 1.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 15")]
+    let quality = (existence * 15.0).round() as u8;
+    quality.min(15)
+}
+
+/// The class in the standard's terms (TS 102 894-2); `None` is not known.
+fn class(class: ObjectClass) -> Option<ClassChoice> {
+    let vru = |profile| Some(ClassChoice::VruSubClass(profile));
+    match class {
+        ObjectClass::Unknown => None,
+        ObjectClass::Pedestrian => vru(VruProfileAndSubprofile::Pedestrian(VruSubProfilePedestrian::UNAVAILABLE)),
+        ObjectClass::Cyclist => {
+            vru(VruProfileAndSubprofile::BicyclistAndLightVruVehicle(VruSubProfileBicyclist::BICYCLIST))
+        }
+        ObjectClass::Moped => vru(VruProfileAndSubprofile::Motorcyclist(VruSubProfileMotorcyclist::MOPED)),
+        ObjectClass::Motorcycle => vru(VruProfileAndSubprofile::Motorcyclist(VruSubProfileMotorcyclist::MOTORCYCLE)),
+        ObjectClass::Animal => vru(VruProfileAndSubprofile::Animal(VruSubProfileAnimal::UNAVAILABLE)),
+        ObjectClass::Other => Some(ClassChoice::OtherSubClass(OtherSubClass::SINGLE_OBJECT)),
+        // The numbers of vehicles are those of TrafficParticipantType.
+        ObjectClass::PassengerCar => vehicle_class(5),
+        ObjectClass::Bus => vehicle_class(6),
+        ObjectClass::LightTruck => vehicle_class(7),
+        ObjectClass::HeavyTruck => vehicle_class(8),
+        ObjectClass::Trailer => vehicle_class(9),
+        ObjectClass::SpecialVehicle => vehicle_class(10),
+        ObjectClass::Tram => vehicle_class(11),
+    }
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "an arm of a match of options")]
+const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
+    Some(ClassChoice::VehicleSubClass(VehicleSubClass(participant)))
+}
+
+/// An event; where it is not said when and where it is, it is here and now.
+pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
+    let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoPosition)?;
+    let code = |value: u32, max: u8| u8::try_from(value).ok().filter(|code| *code <= max).ok_or(InputError::OutOfRange);
+    let cause = Cause { code: code(message.cause, 127)?, sub_code: code(message.sub_cause, 255)? };
+    let detection = message.detection_time.as_ref().map_or(now, tai_of);
+    let standard = EventReport::new(cause, detection, place);
+    Ok(EventReport {
+        altitude: message.position.as_ref().map_or(Ok(None), |place| finite(place.altitude_m))?.map(Metres),
+        validity: message.validity_s.map_or(Ok(standard.validity), validity)?,
+        situation: Situation { quality: code(message.information_quality, 7)?, ..standard.situation },
+        location: location(message)?,
+        destination: message.relevance_distance_m.map(|distance| circle(place, distance)).transpose()?,
+        repetition: repetition(message)?,
+        transmission_interval: message.repetition_interval_ms.map(|it| Duration::from_millis(it.into())),
+        ..standard
+    })
+}
+
+/// The end of an event, seen from here.
+pub(super) fn end(now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
+    let here = here.ok_or(InputError::NoPosition)?;
+    Ok(EventReport::new(Cause { code: 0, sub_code: 0 }, now, here))
+}
+
+fn validity(seconds: u32) -> Result<Duration, InputError> {
+    if seconds > VALIDITY_S_MAX { Err(InputError::OutOfRange) } else { Ok(Duration::from_secs(seconds.into())) }
+}
+
+fn circle(centre: Position, distance: u32) -> Result<Area, InputError> {
+    let (min, max) = RELEVANCE_DISTANCE_M;
+    if !(min..=max).contains(&distance) {
+        return Err(InputError::OutOfRange);
+    }
+    Ok(Area { centre, shape: Shape::Circle { radius: Metres(distance.into()) } })
+}
+
+fn location(message: &Event) -> Result<Option<Location>, InputError> {
+    let speed = optional(message.speed_mps, 0.0, f64::MAX)?.map(MetresPerSecond);
+    let heading = optional(message.heading_deg, 0.0, 360.0)?.map(Degrees);
+    let moves = speed.is_some() || heading.is_some();
+    Ok(moves.then(|| Location { speed, heading, ..Location::default() }))
+}
+
+fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
+    let millis = |value: u32| Duration::from_millis(value.into());
+    match (message.repetition_interval_ms, message.repetition_duration_ms) {
+        (None, None) => Ok(None),
+        (Some(interval), Some(duration)) if interval > 0 => {
+            Ok(Some(Repetition { interval: millis(interval), duration: millis(duration) }))
+        }
+        _ => Err(InputError::OutOfRange),
+    }
+}
+
+fn position(place: &its::Position) -> Result<Position, InputError> {
+    let (latitude, longitude) = (place.latitude_deg, place.longitude_deg);
+    let on_earth = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
+    if on_earth { Ok(Position::new(latitude, longitude)) } else { Err(InputError::NoPosition) }
+}
+
+fn finite(value: Option<f64>) -> Result<Option<f64>, InputError> {
+    optional(value, f64::MIN, f64::MAX)
+}
+
+fn optional(value: Option<f64>, min: f64, max: f64) -> Result<Option<f64>, InputError> {
+    match value {
+        Some(value) if !(min..=max).contains(&value) => Err(InputError::OutOfRange),
+        value => Ok(value),
+    }
+}

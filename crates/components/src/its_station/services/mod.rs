@@ -1,0 +1,302 @@
+//! The services of a station: what they are told comes from the bus, what they make goes to the machine, what they learn
+//! goes to the bus.
+
+mod inputs;
+mod outputs;
+mod settings;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use viaduct_bus::{Counter, Meta, Publisher, Sample, Subscriber};
+use viaduct_its::facilities::den_service::DenDrop;
+use viaduct_its::facilities::denm::ActionId;
+use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
+use viaduct_its::geonet::{Area, Shape};
+use viaduct_its::{Ego, Received, SendRequest};
+use viaduct_messages::viaduct::its::{EventNotice, EventRequest, LocalDynamicMap, event_request::Action};
+use viaduct_messages::viaduct::perception::PerceivedObjects;
+use viaduct_messages::viaduct::vehicle;
+use viaduct_node::{Context, Edges, StartError};
+use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position};
+
+use self::inputs::InputError;
+pub use self::settings::{
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, NoticesTopic, ServicesSettings,
+    VaServiceSettings, VruProfileSetting,
+};
+use super::settings::ItsStationSettings;
+use super::{ItsStation, OFFERED};
+
+/// Octets of the name that an application gives an event.
+const EVENT_NAME_OCTETS_MAX: usize = 64;
+/// Names of events that are remembered. The DEN service has fewer events.
+const EVENT_NAMES_MAX: usize = 256;
+
+/// What arrives on an input topic.
+pub(super) enum Input {
+    Vehicle(Sample<vehicle::VehicleState>),
+    Objects(Sample<PerceivedObjects>),
+    Event(Sample<EventRequest>),
+}
+
+impl Input {
+    pub(super) fn meta(&self) -> &Meta {
+        match self {
+            Self::Vehicle(sample) => sample.meta(),
+            Self::Objects(sample) => sample.meta(),
+            Self::Event(sample) => sample.meta(),
+        }
+    }
+}
+
+/// The services with their topics and counters.
+pub(super) struct Services {
+    facilities: Facilities,
+    vehicle: Option<Subscriber<vehicle::VehicleState>>,
+    objects: Option<Subscriber<PerceivedObjects>>,
+    events: Option<Subscriber<EventRequest>>,
+    notices: Option<Publisher<EventNotice>>,
+    map: Option<MapTopic>,
+    /// Where the station is.
+    here: Option<Position>,
+    /// Events of applications by the name that they gave them, at most [`EVENT_NAMES_MAX`].
+    names: BTreeMap<String, ActionId>,
+    counts: Counts,
+}
+
+/// Where the local dynamic map goes.
+struct MapTopic {
+    publisher: Publisher<LocalDynamicMap>,
+    period: Duration,
+    due: Mono,
+    radius: Option<Metres>,
+}
+
+struct Counts {
+    /// Messages on input topics that were not taken, by reason.
+    refused: BTreeMap<InputError, Counter>,
+    /// DENMs that told nothing, by reason.
+    denms: BTreeMap<&'static str, Counter>,
+}
+
+/// What the services read and publish.
+pub(super) fn edges(settings: &ServicesSettings, mut edges: Edges) -> Edges {
+    if let Some(topic) = &settings.vehicle {
+        edges = edges.reads::<vehicle::VehicleState>("services.vehicle", topic, OFFERED);
+    }
+    if let Some(topic) = &settings.objects {
+        edges = edges.reads::<PerceivedObjects>("services.objects", topic, OFFERED);
+    }
+    if let Some(topic) = &settings.events {
+        edges = edges.reads::<EventRequest>("services.events", topic, OFFERED);
+    }
+    if settings.den.is_some() {
+        edges = edges.publishes::<EventNotice>("services.notices", &settings.notices.0, OFFERED);
+    }
+    if let Some(ldm) = &settings.ldm {
+        edges = edges.publishes::<LocalDynamicMap>("services.ldm.topic", &ldm.topic, OFFERED);
+    }
+    edges
+}
+
+/// What arrives next; never, where there are no services.
+pub(super) async fn next_input(services: Option<&Services>) -> Input {
+    let Some(Services { vehicle, objects, events, .. }) = services else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        sample = next(vehicle.as_ref()) => Input::Vehicle(sample),
+        sample = next(objects.as_ref()) => Input::Objects(sample),
+        sample = next(events.as_ref()) => Input::Event(sample),
+    }
+}
+
+async fn next<M: viaduct_messages::Message>(subscriber: Option<&Subscriber<M>>) -> Sample<M> {
+    if let Some(subscriber) = subscriber
+        && let Some(sample) = subscriber.recv().await
+    {
+        return sample;
+    }
+    std::future::pending().await
+}
+
+impl Services {
+    pub(super) fn new(
+        settings: &ServicesSettings,
+        station: &ItsStationSettings,
+        now: Now,
+        context: &Context<ItsStation>,
+    ) -> Result<Self, StartError> {
+        let map = |ldm: &LdmSettings| -> Result<MapTopic, StartError> {
+            let period = Duration::from_millis(ldm.period_ms);
+            let publisher = context.publisher(&ldm.topic, OFFERED)?;
+            let radius = ldm.radius_m.map(|radius| Metres(radius.into()));
+            Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius })
+        };
+        let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices.0, OFFERED));
+        Ok(Self {
+            facilities: Facilities::new(settings.facilities(station.station_id, station.station_type), context.seed()),
+            vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
+            objects: settings.objects.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
+            events: settings.events.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
+            notices: notices.transpose()?,
+            map: settings.ldm.as_ref().map(map).transpose()?,
+            here: None,
+            names: BTreeMap::new(),
+            counts: Counts::new(context),
+        })
+    }
+
+    /// Whether the station's movement comes from a topic.
+    pub(super) const fn is_told_where(&self) -> bool {
+        self.vehicle.is_some()
+    }
+
+    /// Takes what has arrived; where the station is, if that was it.
+    pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Option<Ego> {
+        let taken = match input {
+            Input::Vehicle(sample) => inputs::vehicle_state(sample, sample.meta().origin).map(|state| {
+                self.set_vehicle(now, &state);
+                inputs::ego(&state)
+            }),
+            Input::Objects(sample) => inputs::objects(sample, sample.meta().origin).map(|objects| {
+                self.facilities.set_objects(objects);
+                None
+            }),
+            Input::Event(sample) => self.handle_event(now, sample).map(|()| None),
+        };
+        taken.unwrap_or_else(|error| {
+            self.counts.refuse(error);
+            None
+        })
+    }
+
+    /// A station that stands is at its place still.
+    pub(super) fn stand_at(&mut self, now: Now, position: Position) {
+        let state = VehicleState {
+            time: now.tai,
+            position: Some(position),
+            speed: Some(MetresPerSecond(0.0)),
+            ..VehicleState::default()
+        };
+        self.set_vehicle(now, &state);
+    }
+
+    pub(super) fn handle_received(&mut self, now: Now, packet: &Received) {
+        self.facilities.handle_received(now, packet);
+    }
+
+    /// Does what is due.
+    pub(super) fn handle_timeout(&mut self, now: Now) {
+        if self.facilities.poll_timeout().is_some_and(|due| due <= now.mono) {
+            self.facilities.handle_timeout(now);
+        }
+        self.publish_map(now);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Mono> {
+        let map = self.map.as_ref().map(|map| map.due);
+        self.facilities.poll_timeout().into_iter().chain(map).min()
+    }
+
+    /// The next message to send.
+    pub(super) fn poll_transmit(&mut self) -> Option<SendRequest> {
+        self.facilities.poll_transmit()
+    }
+
+    /// Tells what was learnt. Changes of the map are in its next message.
+    pub(super) fn publish_events(&mut self, cause: &Meta) {
+        while let Some(event) = self.facilities.poll_event() {
+            match event {
+                FacilitiesEvent::Denm(indication, head) => {
+                    if let Some(notices) = &self.notices {
+                        // A subscriber without room has counted the drop.
+                        let _ = notices.try_publish_from(cause, outputs::notice(indication, &head));
+                    }
+                }
+                FacilitiesEvent::DenmDropped(reason, _) => self.counts.denm(reason),
+                FacilitiesEvent::Map(_) => {}
+            }
+        }
+    }
+
+    fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
+        self.here = state.position;
+        self.facilities.set_vehicle(now, state);
+        let radius = self.map.as_ref().and_then(|map| map.radius);
+        if let Some((centre, radius)) = state.position.zip(radius) {
+            self.facilities.ldm_mut().set_area(Area { centre, shape: Shape::Circle { radius } });
+        }
+    }
+
+    fn handle_event(&mut self, now: Now, request: &EventRequest) -> Result<(), InputError> {
+        if request.name.is_empty() || request.name.len() > EVENT_NAME_OCTETS_MAX {
+            return Err(InputError::EventName);
+        }
+        match request.action.as_ref().ok_or(InputError::NoAction)? {
+            Action::Report(event) => {
+                let report = inputs::event(event, now.tai, self.here)?;
+                self.report_event(now, &request.name, report)
+            }
+            Action::End(_) => self.end_event(now, &request.name),
+        }
+    }
+
+    fn report_event(
+        &mut self,
+        now: Now,
+        name: &str,
+        report: viaduct_its::facilities::den_service::EventReport,
+    ) -> Result<(), InputError> {
+        let known = self.names.get(name).copied();
+        // An event whose validity has ended is unknown to the service: said again, it is a new one.
+        if let Some(action_id) = known
+            && self.facilities.update_event(now, action_id, report.clone()).is_ok()
+        {
+            return Ok(());
+        }
+        if known.is_none() && self.names.len() >= EVENT_NAMES_MAX {
+            self.names.pop_first();
+        }
+        let action_id = self.facilities.trigger_event(now, report).map_err(|_| InputError::Refused)?;
+        self.names.insert(name.to_owned(), action_id);
+        Ok(())
+    }
+
+    fn end_event(&mut self, now: Now, name: &str) -> Result<(), InputError> {
+        let action_id = self.names.remove(name).ok_or(InputError::UnknownEvent)?;
+        let report = inputs::end(now.tai, self.here)?;
+        self.facilities.terminate_event(now, action_id, report).map(drop).map_err(|_| InputError::UnknownEvent)
+    }
+
+    fn publish_map(&mut self, now: Now) {
+        let Some(map) = self.map.as_mut().filter(|map| map.due <= now.mono) else { return };
+        map.due = now.mono.plus(map.period);
+        // A subscriber without room has counted the drop.
+        let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(self.facilities.ldm(), now));
+    }
+}
+
+impl Counts {
+    fn new(context: &Context<ItsStation>) -> Self {
+        let refused = |error: InputError| (error, context.counter_for("inputs_refused", error.label()));
+        let denm = |reason: DenDrop| (reason.label(), context.counter_for("denms_ignored", reason.label()));
+        Self {
+            refused: InputError::ALL.into_iter().map(refused).collect(),
+            denms: DenDrop::ALL.into_iter().map(denm).collect(),
+        }
+    }
+
+    fn refuse(&self, error: InputError) {
+        if let Some(counter) = self.refused.get(&error) {
+            counter.increment();
+        }
+    }
+
+    fn denm(&self, reason: DenDrop) {
+        if let Some(counter) = self.denms.get(reason.label()) {
+            counter.increment();
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Settings of a station's services.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_its::facilities::FacilitiesSettings;
+use viaduct_its::facilities::ca_service::{CaSettings, N_GEN_CAM, T_GEN_CAM_RSU_MIN};
+use viaduct_its::facilities::cp_service::{CpSettings, T_GEN_CPM_MAX, T_GEN_CPM_MIN};
+use viaduct_its::facilities::den_service::DenSettings;
+use viaduct_its::facilities::va_service::{VaSettings, VruProfile};
+use viaduct_messages::topic;
+use viaduct_node::SettingError;
+use viaduct_units::Metres;
+
+/// Services of the facilities layer: each makes messages by its standard's rules. A service that is absent is off; `{}`
+/// is one with the standard's defaults.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServicesSettings {
+    /// Cooperative awareness (TS 103 900): CAMs, from the station's movement.
+    pub ca: Option<CaServiceSettings>,
+    /// Collective perception (TS 103 324): CPMs, from perceived objects.
+    pub cp: Option<CpServiceSettings>,
+    /// Environmental notification (TS 103 831): DENMs, from events; keeps what others said about events.
+    pub den: Option<DenServiceSettings>,
+    /// Vulnerable road user awareness (TS 103 300-3): VAMs, from the station's movement.
+    pub va: Option<VaServiceSettings>,
+    /// Local dynamic map (EN 302 895): all that is known and still valid, as one message on a topic.
+    pub ldm: Option<LdmSettings>,
+    /// Topic of the station's movement (`viaduct.vehicle.VehicleState`). Absent: it stands at `position`.
+    pub vehicle: Option<String>,
+    /// Topic of perceived objects (`viaduct.perception.PerceivedObjects`), for `cp`.
+    pub objects: Option<String>,
+    /// Topic of events (`viaduct.its.EventRequest`), for `den`.
+    pub events: Option<String>,
+    /// Topic on which `den` tells what has become of the events of others (`viaduct.its.EventNotice`).
+    pub notices: NoticesTopic,
+}
+
+/// A topic with a default name.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct NoticesTopic(pub String);
+
+impl Default for NoticesTopic {
+    fn default() -> Self {
+        Self("its/events".to_owned())
+    }
+}
+
+/// Cooperative awareness.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CaServiceSettings {
+    /// Length of the vehicle in metres, above 0 to 102.2. Absent: not said.
+    pub length_m: Option<f64>,
+    /// Width of the vehicle in metres, above 0 to 6.1. Absent: not said.
+    pub width_m: Option<f64>,
+    /// CAMs in a row after a change of movement before the interval is the longest again (`N_GenCam`), 1 to 3. Absent: 3.
+    #[schemars(range(min = 1, max = 3))]
+    pub n_gen_cam: Option<u8>,
+    /// Interval of a roadside unit (`station_type` 15) in milliseconds, 1000 to 3 600 000. Absent: 1000.
+    #[schemars(range(min = 1000, max = 3_600_000))]
+    pub roadside_interval_ms: Option<u64>,
+}
+
+/// Collective perception.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct CpServiceSettings {
+    /// Time from one generation event to the next in milliseconds (`T_GenCpm`), 100 to 1000. Absent: 100.
+    #[schemars(range(min = 100, max = 1000))]
+    pub period_ms: Option<u64>,
+}
+
+/// Environmental notification.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct DenServiceSettings {
+    /// Whether to send on what others said and no longer say (keep-alive forwarding).
+    pub keep_alive_forwarding: bool,
+}
+
+/// Vulnerable road user awareness.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct VaServiceSettings {
+    /// Who the road user is.
+    pub profile: VruProfileSetting,
+    /// Whether to make and join clusters.
+    pub clustering: bool,
+}
+
+/// A vulnerable road user.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VruProfileSetting {
+    /// Profile 1.
+    #[default]
+    Pedestrian,
+    /// Profile 2: bicycles and the like.
+    Bicyclist,
+    /// Profile 3.
+    Motorcyclist,
+    /// Profile 4.
+    Animal,
+}
+
+/// Local dynamic map.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct LdmSettings {
+    /// Topic of the map (`viaduct.its.LocalDynamicMap`).
+    pub topic: String,
+    /// Time from one message to the next in milliseconds, 100 to 60 000.
+    #[schemars(range(min = 100, max = 60_000))]
+    pub period_ms: u64,
+    /// What is further from the station than so many metres is not kept, 1 to 65 535. Absent: everything is.
+    #[schemars(range(min = 1, max = 65_535))]
+    pub radius_m: Option<u32>,
+}
+
+impl Default for LdmSettings {
+    fn default() -> Self {
+        Self { topic: "its/ldm".to_owned(), period_ms: 1000, radius_m: None }
+    }
+}
+
+impl From<VruProfileSetting> for VruProfile {
+    fn from(profile: VruProfileSetting) -> Self {
+        match profile {
+            VruProfileSetting::Pedestrian => Self::Pedestrian,
+            VruProfileSetting::Bicyclist => Self::BicyclistAndLightVruVehicle,
+            VruProfileSetting::Motorcyclist => Self::Motorcyclist,
+            VruProfileSetting::Animal => Self::Animal,
+        }
+    }
+}
+
+impl ServicesSettings {
+    pub(crate) fn check(&self, has_position: bool) -> Result<(), SettingError> {
+        if let Some(ca) = &self.ca {
+            ca.check()?;
+        }
+        if let Some(period) = self.cp.as_ref().and_then(|cp| cp.period_ms) {
+            within("services.cp.period_ms", period, millis(T_GEN_CPM_MIN), millis(T_GEN_CPM_MAX))?;
+        }
+        if let Some(ldm) = &self.ldm {
+            ldm.check()?;
+        }
+        self.check_topics()?;
+        if self.vehicle.is_none() && !has_position {
+            let problem =
+                "a station with services needs its position: `position`, or `services.vehicle` as the topic of it";
+            return Err(SettingError::new("position", problem));
+        }
+        Ok(())
+    }
+
+    /// The topics are names, and there for a service that is on.
+    fn check_topics(&self) -> Result<(), SettingError> {
+        let topics = [
+            ("services.vehicle", self.vehicle.as_ref(), None),
+            ("services.objects", self.objects.as_ref(), Some(("cp", self.cp.is_some()))),
+            ("services.events", self.events.as_ref(), Some(("den", self.den.is_some()))),
+            ("services.notices", Some(&self.notices.0), None),
+        ];
+        for (key, name, service) in topics {
+            let Some(name) = name else { continue };
+            topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
+            if let Some((service, false)) = service {
+                return Err(SettingError::new(key, format!("the service `{service}` that would read it is off")));
+            }
+        }
+        Ok(())
+    }
+
+    /// The machine's settings.
+    pub(super) fn facilities(&self, station_id: u32, station_type: u8) -> FacilitiesSettings {
+        FacilitiesSettings {
+            ca: self.ca.as_ref().map(|ca| ca.machine(station_id, station_type)),
+            cp: self.cp.as_ref().map(|cp| CpSettings {
+                station_type,
+                t_gen_cpm: cp.period_ms.map_or(T_GEN_CPM_MIN, Duration::from_millis),
+                ..CpSettings::new(station_id)
+            }),
+            den: self.den.as_ref().map(|den| DenSettings {
+                station_id,
+                station_type,
+                keep_alive_forwarding: den.keep_alive_forwarding,
+            }),
+            va: self.va.as_ref().map(|va| VaSettings {
+                profile: va.profile.into(),
+                clustering: va.clustering,
+                ..VaSettings::new(station_id)
+            }),
+        }
+    }
+}
+
+impl CaServiceSettings {
+    fn check(&self) -> Result<(), SettingError> {
+        for (key, value, max) in
+            [("services.ca.length_m", self.length_m, 102.2), ("services.ca.width_m", self.width_m, 6.1)]
+        {
+            if let Some(value) = value
+                && !(value > 0.0 && value <= max)
+            {
+                return Err(SettingError::new(key, format!("{value} is not above 0 up to {max}")));
+            }
+        }
+        if let Some(count) = self.n_gen_cam {
+            within("services.ca.n_gen_cam", count.into(), 1, N_GEN_CAM.into())?;
+        }
+        match self.roadside_interval_ms {
+            Some(interval) => {
+                within("services.ca.roadside_interval_ms", interval, millis(T_GEN_CAM_RSU_MIN), 3_600_000)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn machine(&self, station_id: u32, station_type: u8) -> CaSettings {
+        let standard = CaSettings::new(station_id);
+        CaSettings {
+            station_type,
+            length: self.length_m.map(Metres),
+            width: self.width_m.map(Metres),
+            n_gen_cam: self.n_gen_cam.unwrap_or(standard.n_gen_cam),
+            roadside_interval: self.roadside_interval_ms.map_or(standard.roadside_interval, Duration::from_millis),
+            ..standard
+        }
+    }
+}
+
+impl LdmSettings {
+    fn check(&self) -> Result<(), SettingError> {
+        topic::check_name(&self.topic).map_err(|error| SettingError::new("services.ldm.topic", error.to_string()))?;
+        within("services.ldm.period_ms", self.period_ms, 100, 60_000)?;
+        within("services.ldm.radius_m", self.radius_m.unwrap_or(1).into(), 1, 65_535)
+    }
+}
+
+fn within(key: &str, value: u64, min: u64, max: u64) -> Result<(), SettingError> {
+    if (min..=max).contains(&value) {
+        return Ok(());
+    }
+    Err(SettingError::new(key, format!("{value} is not within {min} to {max}")))
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}

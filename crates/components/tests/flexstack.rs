@@ -1,0 +1,199 @@
+//! A station of ours and one of v2xflexstack on one cable: each understands what the other sends.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
+mod network;
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use network::{in_own_network, skipped};
+use serde_json::Value;
+use viaduct_bus::{Publisher, Qos, Recv};
+use viaduct_components::KINDS;
+use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_messages::viaduct::its::{MessageType, V2xMessage, V2xSendRequest};
+use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
+
+/// Compiling its ASN.1 modules takes the peer some seconds on a fast machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+const RELIABLE: Qos = Qos::reliable(4096, Duration::ZERO);
+const OURS: u32 = 901;
+const THEIRS: u32 = 4711;
+
+/// The Python that has v2xflexstack, where scripts/setup made it.
+fn python() -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let python = std::env::var_os("VIADUCT_PYTHON_FLEXSTACK")
+        .map_or_else(|| root.join(".cache/venv-flexstack/bin/python"), PathBuf::from);
+    if python.exists() {
+        return Some(python);
+    }
+    skipped(&format!("{} is not there; `scripts/setup flexstack` makes it", python.display()));
+    None
+}
+
+/// The process of the peer, and the lines that it prints.
+struct Peer {
+    process: Child,
+    lines: Receiver<Value>,
+}
+
+impl Peer {
+    fn start(python: &Path) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers/flexstack_station.py");
+        let mut process = Command::new(python)
+            .arg(script)
+            .args(["veth1", "02:00:00:00:00:11", &THEIRS.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let printed = BufReader::new(process.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in printed.lines().map_while(Result::ok) {
+                // What the package itself prints is no JSON.
+                if let Ok(value) = serde_json::from_str(&line)
+                    && sender.send(value).is_err()
+                {
+                    return;
+                }
+            }
+        });
+        let peer = Self { process, lines };
+        peer.wait_for("that it is ready", |line| line["ready"] == true);
+        peer
+    }
+
+    fn wait_for(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let line = self.lines.recv_timeout(left).unwrap_or_else(|_| panic!("the peer did not say {what}"));
+            if wanted(&line) {
+                return line;
+            }
+        }
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Says that somebody in the node feeds the station's topic of requests: the test does.
+struct Feeder;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct FeederSettings {}
+
+impl Component for Feeder {
+    type Settings = FeederSettings;
+
+    fn edges(_: &FeederSettings) -> Edges {
+        Edges::default().publishes::<V2xSendRequest>("", "its/send", RELIABLE)
+    }
+
+    fn start(_: FeederSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
+        Ok(Self)
+    }
+}
+
+/// A station on the other end of the cable. It is a car: the peer stops reading at the address of a roadside unit, whose
+/// type (15) its table does not have.
+fn start(runtime: &tokio::runtime::Runtime) -> Node {
+    let kinds = [KINDS, &[Kind::of::<Feeder>("feeder", "Feeds the topic of requests.", "{}")]].concat();
+    let text = format!(
+        "node: edge\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: {OURS}\n      \
+         station_type: 5\n      access: {{ ethernet: {{ interface: veth0 }} }}\n      position: {{ latitude_deg: 45.5, longitude_deg: 7.25 }}\n      \
+         topics: {{ send: its/send }}\n  feeder: {{ kind: feeder, settings: {{}} }}\n"
+    );
+    Node::start(Graph::resolve("edge", &text, &kinds).unwrap(), runtime.handle()).unwrap()
+}
+
+#[test]
+fn each_station_understands_the_messages_of_the_other() {
+    let Some(python) = python() else { return };
+    in_own_network("each_station_understands_the_messages_of_the_other", || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let node = start(&runtime);
+        let peer = Peer::start(&python);
+        let requests = node.bus().publisher::<V2xSendRequest>("its/send", RELIABLE, "test").unwrap();
+        for kind in MessageKind::ALL.into_iter().filter(|kind| sent_by_the_peer(*kind)) {
+            let message = check_theirs(&node, kind);
+            check_ours(&peer, &requests, message);
+        }
+        node.stop();
+    });
+}
+
+/// The package has no messages of infrastructure and no CPM.
+fn sent_by_the_peer(kind: MessageKind) -> bool {
+    ["cam", "denm", "vam"].contains(&kind.label())
+}
+
+/// What they send is a message of theirs from where they are, and its octets are the same after decoding and encoding.
+fn check_theirs(node: &Node, kind: MessageKind) -> Message {
+    let label = kind.label();
+    let messages = node.bus().subscribe::<V2xMessage>(&format!("its/rx/{label}"), RELIABLE, "test").unwrap();
+    let message = match messages.recv_timeout(PATIENCE) {
+        Recv::Sample(sample) => (*sample).clone(),
+        other => panic!("{label}: {other:?}"),
+    };
+    assert_eq!((message.station_id, &message.link_address[..]), (THEIRS, &[2, 0, 0, 0, 0, 0x11][..]), "{label}");
+    let place = message.place().unwrap();
+    let (north, east) = (place.latitude.value(), place.longitude.value());
+    assert!((north - 45.5).abs() < 1e-6 && (east - 7.25).abs() < 1e-6, "{label}: {place:?}");
+    let decoded = Message::decode(kind, &message.payload).unwrap();
+    assert_eq!(decoded.encode().unwrap(), message.payload, "{label}");
+    decoded
+}
+
+/// What they read of a message of ours is what we put in: their own, with our station ID in it.
+fn check_ours(peer: &Peer, requests: &Publisher<V2xSendRequest>, theirs: Message) {
+    let (kind, label) = (theirs.kind(), theirs.kind().label());
+    let mut text = Vec::new();
+    theirs.write_json(&mut text);
+    let mut ours: Value = serde_json::from_slice(&text).unwrap();
+    ours["header"]["stationId"] = OURS.into();
+    // The order of the members does not matter in these messages.
+    let payload = Message::from_json(kind, ours.to_string().as_bytes()).unwrap().encode().unwrap();
+    let request = V2xSendRequest { r#type: message_type(kind).into(), payload: Bytes::from(payload) };
+    requests.publish(request).unwrap();
+    let read = peer.wait_for(&format!("a {label} of ours"), |line| line["message"] == label);
+    assert_eq!(read["decoded"]["header"]["stationId"], OURS, "{label}: {read}");
+    let numbers = |message: &Value| {
+        let mut numbers = Vec::new();
+        collect_numbers(message, &mut numbers);
+        numbers
+    };
+    assert_eq!(numbers(&read["decoded"]), numbers(&ours), "{label}: {read} {ours}");
+}
+
+fn message_type(kind: MessageKind) -> MessageType {
+    MessageType::from_topic_level(kind.label()).unwrap()
+}
+
+/// The integers of a message with their names; both write those alike, unlike choices and strings of bits.
+fn collect_numbers(value: &Value, out: &mut Vec<(String, i64)>) {
+    match value {
+        Value::Object(members) => {
+            for (name, member) in members {
+                out.extend(member.as_i64().map(|number| (name.clone(), number)));
+                collect_numbers(member, out);
+            }
+        }
+        Value::Array(elements) => elements.iter().for_each(|element| collect_numbers(element, out)),
+        _ => {}
+    }
+    out.sort();
+}

@@ -1,0 +1,83 @@
+//! Tests on a network of their own: two interfaces, `veth0` and `veth1`, joined by a cable that nobody else is on.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Set in the process that has the network.
+const INSIDE: &str = "VIADUCT_TEST_NETWORK";
+
+/// Runs `body` in a process that has a network of its own: this test once more, alone, below unshare(1). `test` is the
+/// name of the test. Where the system gives no such network, the test is skipped.
+pub(crate) fn in_own_network(test: &str, body: impl FnOnce()) {
+    if std::env::var_os(INSIDE).is_some() {
+        set_up();
+        return body();
+    }
+    let Some(rights) = rights_for_a_network() else { return };
+    let status = Command::new("unshare")
+        .args(rights)
+        .arg(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture", "--test-threads=1"])
+        .env(INSIDE, "1")
+        .status()
+        .unwrap();
+    assert!(status.success(), "{test} fails in its own network");
+}
+
+/// Arguments of unshare with which a cable can be laid: as root a network is enough, others need a user namespace too.
+fn rights_for_a_network() -> Option<&'static [&'static str]> {
+    let choices: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
+    let works = |arguments: &&&[&str]| {
+        let mut probe = Command::new("unshare");
+        probe.args(**arguments).args(["ip", "link", "add", "veth0", "type", "veth", "peer", "name", "veth1"]);
+        probe.stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    };
+    let found = choices.iter().find(works).copied();
+    if found.is_none() {
+        skipped(
+            "the system gives no network namespace with a veth pair (unshare(1) and ip(8) as root, or user namespaces)",
+        );
+    }
+    found
+}
+
+fn set_up() {
+    ip("link set lo up");
+    // No address of IPv6: its neighbour discovery would be on the cable too.
+    ip("link add veth0 address 02:00:00:00:00:10 type veth peer name veth1 address 02:00:00:00:00:11");
+    ip("link set veth0 addrgenmode none up");
+    ip("link set veth1 addrgenmode none up");
+}
+
+/// `ip ARGUMENTS`.
+pub(crate) fn ip(arguments: &str) {
+    let status = Command::new("ip").args(arguments.split(' ')).status().unwrap();
+    assert!(status.success(), "ip {arguments}");
+}
+
+/// The sample capture, where the data folder is there. It is no part of the project, so that only a folder that is named
+/// must have it.
+#[allow(dead_code, reason = "not every test file replays")]
+pub(crate) fn sample_capture() -> Option<PathBuf> {
+    let named = std::env::var_os("VIADUCT_DATA").map(PathBuf::from);
+    let data = named.clone().unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"));
+    let path = data.join("v2x/cam_cpm_r2_unsecured.pcap");
+    if path.exists() {
+        return Some(path);
+    }
+    assert!(named.is_none(), "VIADUCT_DATA names a folder without {}", path.display());
+    say_skipped(&format!("{} is not there; VIADUCT_DATA names the data folder", path.display()));
+    None
+}
+
+/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself. Where peers
+/// are required (in CI), it fails instead.
+pub(crate) fn skipped(reason: &str) {
+    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
+    say_skipped(reason);
+}
+
+fn say_skipped(reason: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr(), "skipped: {reason}");
+}

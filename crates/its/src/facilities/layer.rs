@@ -1,0 +1,388 @@
+//! The facilities layer of a station: its services and the local dynamic map behind one machine.
+//!
+//! **After each input, take every request from [`Facilities::poll_transmit`] and every event from
+//! [`Facilities::poll_event`], then read [`Facilities::poll_timeout`], before the next input.** What goes out is for
+//! [`crate::Station::send`]; what [`crate::Event::Received`] brings is for [`Facilities::handle_received`].
+
+#[cfg(test)]
+mod tests;
+
+use std::{collections::VecDeque, time::Duration};
+
+use bytes::Bytes;
+use viaduct_etsi::denm_ts103831_v231::Denm;
+use viaduct_units::{Mono, Now};
+
+use super::{
+    Message, MessageKind, VehicleState,
+    ca_service::{CaService, CaSettings},
+    cam,
+    cp_service::{CpService, CpSettings, PerceivedObject},
+    cpm,
+    den_service::{
+        DenDrop, DenError, DenIndication, DenService, DenSettings, DenTransmit, DenmHead, EventReport, OwnDenm,
+    },
+    denm::{self, ActionId, Termination},
+    ldm::{LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, objects_of},
+    va_service::{HeardVam, VaService, VaSettings},
+    vam,
+};
+use crate::{
+    Destination, Received, SendRequest,
+    geonet::{Lifetime, TrafficClass},
+    limits::{FACILITIES_EVENTS_MAX, FACILITIES_TRANSMITS_MAX},
+};
+
+/// `itsGnMaxPacketLifetime`: a packet travels no longer, however long its event is valid.
+const PACKET_LIFETIME_MAX: Duration = Duration::from_secs(600);
+
+/// Which services a station has. `None` is a service that is off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FacilitiesSettings {
+    /// Cooperative awareness.
+    pub ca: Option<CaSettings>,
+    /// Collective perception.
+    pub cp: Option<CpSettings>,
+    /// Environmental notification.
+    pub den: Option<DenSettings>,
+    /// Awareness of a vulnerable road user.
+    pub va: Option<VaSettings>,
+}
+
+/// Why an event was not said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// The station has no DEN service.
+    #[error("the station has no DEN service")]
+    ServiceOff,
+    /// The service refuses it.
+    #[error(transparent)]
+    Den(#[from] DenError),
+}
+
+/// What applications hear of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FacilitiesEvent {
+    /// The local dynamic map has changed.
+    Map(LdmEvent),
+    /// A DENM told something about an event.
+    Denm(DenIndication, Box<DenmHead>),
+    /// A DENM told nothing.
+    DenmDropped(DenDrop, ActionId),
+}
+
+/// What the layer has counted; each service counts for itself too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FacilitiesCounters {
+    /// Messages that were handed out.
+    pub sent: u64,
+    /// Messages that could not be encoded, since a container of theirs breaks a constraint.
+    pub unencodable: u64,
+    /// Messages that were due while nobody had taken those before them.
+    pub transmits_lost: u64,
+    /// Events that nobody took in time.
+    pub events_lost: u64,
+}
+
+/// The services and the map of one station.
+#[derive(Debug)]
+pub struct Facilities {
+    ca: Option<CaService>,
+    cp: Option<CpService>,
+    den: Option<DenService>,
+    va: Option<VaService>,
+    ldm: LocalDynamicMap,
+    /// At most [`FACILITIES_TRANSMITS_MAX`].
+    transmits: VecDeque<SendRequest>,
+    /// At most [`FACILITIES_EVENTS_MAX`]; the oldest is lost first. Changes of the map wait in the map.
+    events: VecDeque<FacilitiesEvent>,
+    counters: FacilitiesCounters,
+}
+
+impl Facilities {
+    /// A layer that does not know where the station is. The seed decides what is random in its services.
+    #[must_use]
+    pub fn new(settings: FacilitiesSettings, seed: u64) -> Self {
+        Self {
+            ca: settings.ca.map(CaService::new),
+            cp: settings.cp.map(CpService::new),
+            den: settings.den.map(|den| DenService::new(den, seed)),
+            va: settings.va.map(|va| VaService::new(va, seed)),
+            ldm: LocalDynamicMap::new(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            counters: FacilitiesCounters::default(),
+        }
+    }
+
+    /// What the layer has counted.
+    #[must_use]
+    pub const fn counters(&self) -> FacilitiesCounters {
+        self.counters
+    }
+
+    /// The map, to be asked.
+    #[must_use]
+    pub const fn ldm(&self) -> &LocalDynamicMap {
+        &self.ldm
+    }
+
+    /// The map, to set its area.
+    pub const fn ldm_mut(&mut self) -> &mut LocalDynamicMap {
+        &mut self.ldm
+    }
+
+    /// The CA service, to set what its messages carry.
+    pub const fn ca_mut(&mut self) -> Option<&mut CaService> {
+        self.ca.as_mut()
+    }
+
+    /// The CP service, to set sensors and regions.
+    pub const fn cp_mut(&mut self) -> Option<&mut CpService> {
+        self.cp.as_mut()
+    }
+
+    /// The DEN service, to read its counters.
+    #[must_use]
+    pub const fn den(&self) -> Option<&DenService> {
+        self.den.as_ref()
+    }
+
+    /// The VA service, to set its role.
+    pub const fn va_mut(&mut self) -> Option<&mut VaService> {
+        self.va.as_mut()
+    }
+
+    /// Tells where the station is.
+    pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
+        if let Some(ca) = &mut self.ca {
+            ca.set_vehicle(now, state);
+        }
+        if let Some(cp) = &mut self.cp {
+            cp.set_vehicle(now, state);
+        }
+        if let Some(va) = &mut self.va {
+            va.set_vehicle(now, state);
+        }
+        if let Some((den, position)) = self.den.as_mut().zip(state.position) {
+            den.set_position(position);
+        }
+    }
+
+    /// Tells all objects that the station perceives now; nothing happens without CP service.
+    pub fn set_objects(&mut self, objects: Vec<PerceivedObject>) {
+        if let Some(cp) = &mut self.cp {
+            cp.set_objects(objects);
+        }
+    }
+
+    /// Tells the shortest interval of messages that the channel allows (`T_GenCam_DCC` and its like).
+    pub fn set_t_gen_dcc(&mut self, interval: Duration) {
+        if let Some(ca) = &mut self.ca {
+            ca.set_t_gen_cam_dcc(interval);
+        }
+        if let Some(cp) = &mut self.cp {
+            cp.set_t_gen_cpm(interval);
+        }
+        if let Some(va) = &mut self.va {
+            va.set_t_gen_vam(interval);
+        }
+    }
+
+    /// Says a new event.
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn trigger_event(&mut self, now: Now, report: EventReport) -> Result<ActionId, EventError> {
+        let action_id = self.den.as_mut().ok_or(EventError::ServiceOff)?.trigger(now, report)?;
+        self.send_denms(now);
+        Ok(action_id)
+    }
+
+    /// Says that an event of this station has changed.
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn update_event(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), EventError> {
+        self.den.as_mut().ok_or(EventError::ServiceOff)?.update(now, action_id, report)?;
+        self.send_denms(now);
+        Ok(())
+    }
+
+    /// Says that an event has ended.
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn terminate_event(
+        &mut self,
+        now: Now,
+        action_id: ActionId,
+        report: EventReport,
+    ) -> Result<Termination, EventError> {
+        let termination = self.den.as_mut().ok_or(EventError::ServiceOff)?.terminate(now, action_id, report)?;
+        self.send_denms(now);
+        Ok(termination)
+    }
+
+    /// Takes in a message that the station received.
+    pub fn handle_received(&mut self, now: Now, received: &Received) {
+        match &received.message {
+            Message::Denm(denm) => self.handle_denm(now, denm, received),
+            Message::Vam(vam) => {
+                if let Some(va) = &mut self.va {
+                    va.handle_received(now, &HeardVam::from(&**vam));
+                }
+                self.remember(now, &received.message, &received.payload, false);
+            }
+            message => self.remember(now, message, &received.payload, false),
+        }
+    }
+
+    /// Does what is due in the services and in the map.
+    pub fn handle_timeout(&mut self, now: Now) {
+        if let Some((input, _)) = self.ca.as_mut().and_then(|ca| ca.handle_timeout(now)) {
+            self.broadcast(now, &Message::Cam(Box::new(cam::build(&input))));
+        }
+        if let Some((content, _)) = self.va.as_mut().and_then(|va| va.handle_timeout(now)) {
+            self.broadcast(now, &Message::Vam(Box::new(vam::build(&content.input()))));
+        }
+        for input in self.cp.as_mut().map(|cp| cp.handle_timeout(now)).unwrap_or_default() {
+            self.broadcast(now, &Message::Cpm(Box::new(cpm::build(&input))));
+        }
+        if let Some(den) = &mut self.den {
+            den.handle_timeout(now);
+        }
+        self.send_denms(now);
+        self.ldm.handle_timeout(now);
+    }
+
+    /// The next message for the station to send.
+    pub fn poll_transmit(&mut self) -> Option<SendRequest> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<FacilitiesEvent> {
+        self.events.pop_front().or_else(|| self.ldm.poll_event().map(FacilitiesEvent::Map))
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Mono> {
+        let services = [
+            self.ca.as_ref().and_then(CaService::poll_timeout),
+            self.cp.as_ref().and_then(CpService::poll_timeout),
+            self.den.as_ref().and_then(DenService::poll_timeout),
+            self.va.as_ref().and_then(VaService::poll_timeout),
+            self.ldm.poll_timeout(),
+        ];
+        services.into_iter().flatten().min()
+    }
+
+    /// A DENM goes into the map as long as its event lasts; its end takes the event out.
+    fn handle_denm(&mut self, now: Now, denm: &Denm, received: &Received) {
+        let head = DenmHead::from(denm);
+        let Some(den) = &mut self.den else {
+            self.remember_event(now, &head, received);
+            return;
+        };
+        let area = match received.destination {
+            Destination::Area(area) => Some(area),
+            _ => None,
+        };
+        match den.handle_received(now, &head, &received.payload, area) {
+            Ok(indication) => {
+                self.remember_event(now, &head, received);
+                self.tell(FacilitiesEvent::Denm(indication, Box::new(head)));
+            }
+            Err(reason) => self.tell(FacilitiesEvent::DenmDropped(reason, head.action_id)),
+        }
+    }
+
+    fn remember_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
+        if head.termination.is_none() {
+            self.remember(now, &received.message, &received.payload, false);
+        } else {
+            self.ldm.withdraw(event_key(head.action_id));
+        }
+    }
+
+    fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
+        for object in objects_of(now, message, payload, own) {
+            self.ldm.insert(now, object);
+        }
+    }
+
+    /// Sends to everybody in reach.
+    fn broadcast(&mut self, now: Now, message: &Message) {
+        if let Some(payload) = self.encode(message) {
+            self.remember(now, message, &payload, true);
+            self.transmit(SendRequest::single_hop(message.kind(), payload));
+        }
+    }
+
+    fn send_denms(&mut self, now: Now) {
+        while let Some(transmit) = self.den.as_mut().and_then(DenService::poll_transmit) {
+            match transmit {
+                DenTransmit::Own(own) => self.send_own_denm(now, &own),
+                DenTransmit::Forwarded(denm) => {
+                    let left = denm.head.valid_until().since(now.tai);
+                    self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
+                }
+            }
+        }
+    }
+
+    fn send_own_denm(&mut self, now: Now, own: &OwnDenm) {
+        let message = Message::Denm(Box::new(denm::build(&own.input)));
+        let Some(payload) = self.encode(&message) else {
+            return;
+        };
+        if own.input.termination.is_none() {
+            self.remember(now, &message, &payload, true);
+        } else {
+            self.ldm.withdraw(event_key(own.input.action_id));
+        }
+        let left = own.valid_until().since(now.tai);
+        let request = denm_request(Destination::Area(own.destination), payload, left);
+        // The first DENM of an event goes before everything else (TS 103 175).
+        let traffic_class = if own.repeated { TrafficClass::DP1 } else { TrafficClass::DP0 };
+        self.transmit(SendRequest { traffic_class, ..request });
+    }
+
+    fn encode(&mut self, message: &Message) -> Option<Bytes> {
+        let encoded = message.encode().ok().map(Bytes::from);
+        if encoded.is_none() {
+            self.counters.unencodable += 1;
+        }
+        encoded
+    }
+
+    fn transmit(&mut self, request: SendRequest) {
+        if self.transmits.len() >= FACILITIES_TRANSMITS_MAX {
+            self.counters.transmits_lost += 1;
+            return;
+        }
+        self.counters.sent += 1;
+        self.transmits.push_back(request);
+    }
+
+    fn tell(&mut self, event: FacilitiesEvent) {
+        if self.events.len() >= FACILITIES_EVENTS_MAX {
+            self.events.pop_front();
+            self.counters.events_lost += 1;
+        }
+        self.events.push_back(event);
+    }
+}
+
+/// A DENM's packet travels no longer than its event is valid.
+fn denm_request(destination: Destination, payload: Bytes, left: Duration) -> SendRequest {
+    let lifetime = Lifetime::from_duration(left.min(PACKET_LIFETIME_MAX));
+    SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Denm, payload) }
+}
+
+const fn event_key(action_id: ActionId) -> LdmKey {
+    let subject = LdmSubject::Event(action_id.sequence_number);
+    LdmKey { kind: MessageKind::Denm, station_id: action_id.originating_station, subject }
+}

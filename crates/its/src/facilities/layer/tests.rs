@@ -1,0 +1,307 @@
+//! The layer together with the station below it: what one says, the other knows.
+
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, TimestampIts};
+
+use super::*;
+use crate::{
+    Ego, Event, Station, StationSettings,
+    access::MacAddress,
+    dcc::{DccMode, DccProfile, DccSettings, GateKeeper},
+    facilities::{
+        Offset,
+        cpm::Object,
+        denm::Cause,
+        ldm::{LdmRemoval, Query},
+        va_service::VruProfile,
+    },
+    geonet::Shape,
+};
+
+fn start() -> Now {
+    Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() }
+}
+
+fn place() -> Position {
+    Position::new(45.0, 7.6)
+}
+
+fn all_services(station_id: u32) -> FacilitiesSettings {
+    FacilitiesSettings {
+        ca: Some(CaSettings::new(station_id)),
+        cp: Some(CpSettings::new(station_id)),
+        den: Some(DenSettings { station_id, station_type: 5, keep_alive_forwarding: true }),
+        va: None,
+    }
+}
+
+/// A station with its facilities.
+struct Node {
+    station: Station,
+    facilities: Facilities,
+    position: Position,
+}
+
+impl Node {
+    fn new(number: u8, settings: FacilitiesSettings) -> Self {
+        let link_address = MacAddress([2, 0, 0, 0, 0, number]);
+        let station = StationSettings { link_address, station_type: 5, mobile: true, beacons: false };
+        Self {
+            station: Station::new(station, number.into()),
+            facilities: Facilities::new(settings, number.into()),
+            position: place().displaced(Metres(10.0 * f64::from(number)), Metres(0.0)),
+        }
+    }
+
+    fn step(&mut self, now: Now) -> Vec<Bytes> {
+        let state = VehicleState {
+            time: now.tai,
+            position: Some(self.position),
+            speed: Some(MetresPerSecond(10.0)),
+            heading: Some(Degrees(90.0)),
+            ..VehicleState::default()
+        };
+        self.station.set_ego(
+            now,
+            Ego {
+                time: now.tai,
+                position: self.position,
+                position_accurate: true,
+                speed: MetresPerSecond(10.0),
+                heading: Some(Degrees(90.0)),
+            },
+        );
+        self.facilities.set_vehicle(now, &state);
+        self.facilities.handle_timeout(now);
+        self.station.handle_timeout(now);
+        self.sent(now)
+    }
+
+    /// Frames for the link.
+    fn sent(&mut self, now: Now) -> Vec<Bytes> {
+        while let Some(request) = self.facilities.poll_transmit() {
+            self.station.send(now, &request).unwrap();
+        }
+        std::iter::from_fn(|| self.station.poll_transmit()).map(Bytes::from).collect()
+    }
+
+    fn hear(&mut self, now: Now, frame: &Bytes) {
+        self.station.handle_frame(now, frame);
+        while let Some(event) = self.station.poll_event() {
+            if let Event::Received(received) = event {
+                self.facilities.handle_received(now, &received);
+            }
+        }
+    }
+
+    fn events(&mut self) -> Vec<FacilitiesEvent> {
+        std::iter::from_fn(|| self.facilities.poll_event()).collect()
+    }
+
+    fn knows(&self, kind: MessageKind) -> Vec<LdmKey> {
+        let query = Query { kinds: vec![kind], only_others: true, ..Query::default() };
+        self.facilities.ldm().query(&query).map(|object| object.key).collect()
+    }
+}
+
+/// Steps both from one time to another; each hears the other.
+fn run(nodes: &mut [Node; 2], from: u64, end: u64) {
+    for millis in (from..end).step_by(50) {
+        let now = start().plus(Duration::from_millis(millis));
+        let [first, second] = nodes;
+        for frame in first.step(now) {
+            second.hear(now, &frame);
+        }
+        for frame in second.step(now) {
+            first.hear(now, &frame);
+        }
+    }
+}
+
+fn pair() -> [Node; 2] {
+    [Node::new(1, all_services(1)), Node::new(2, all_services(2))]
+}
+
+#[test]
+fn who_is_near_is_in_the_map_until_it_is_silent() {
+    let mut nodes = pair();
+    run(&mut nodes, 0, 500);
+    assert_eq!(nodes[0].knows(MessageKind::Cam).len(), 1);
+    let own = Query { station_id: Some(1), ..Query::default() };
+    assert!(nodes[0].facilities.ldm().query(&own).all(|object| object.own));
+    let [first, _] = &mut nodes;
+    let late = start().plus(Duration::from_secs(10));
+    first.facilities.handle_timeout(late);
+    assert_eq!(nodes[0].knows(MessageKind::Cam), []);
+    let expired = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Map(LdmEvent::Removed(key, LdmRemoval::Expired)) if key.station_id == 2);
+    assert!(nodes[0].events().iter().any(expired));
+}
+
+#[test]
+fn what_one_perceives_the_other_knows() {
+    let mut nodes = pair();
+    let mut object = Object::new(17, start().tai, Offset::default());
+    object.velocity = Some([MetresPerSecond(3.0), MetresPerSecond(4.0)]);
+    let seen = place().displaced(Metres(100.0), Metres(30.0));
+    nodes[0].facilities.set_objects(vec![PerceivedObject { position: seen, object }]);
+    run(&mut nodes, 0, 500);
+    let key = LdmKey { kind: MessageKind::Cpm, station_id: 1, subject: LdmSubject::Object(17) };
+    let known = nodes[1].facilities.ldm().get(&key).unwrap();
+    assert!(known.position.unwrap().distance(seen) < Metres(0.1), "{known:?}");
+    assert!((known.speed.unwrap().value() - 5.0).abs() < 0.01);
+    assert!((known.heading.unwrap().value() - 36.87).abs() < 0.01);
+}
+
+#[test]
+fn an_event_is_said_in_its_area_and_taken_back() {
+    let mut nodes = pair();
+    run(&mut nodes, 0, 100);
+    let now = start().plus(Duration::from_millis(100));
+    let report = EventReport {
+        awareness_distance: Some(Metres(500.0)),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, now.tai, place())
+    };
+    let action_id = nodes[0].facilities.trigger_event(now, report.clone()).unwrap();
+    run(&mut nodes, 100, 200);
+    assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)]);
+    let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
+    assert_eq!(nodes[1].events().iter().filter(|event| new(event)).count(), 1);
+
+    let later = start().plus(Duration::from_millis(200));
+    assert_eq!(nodes[0].facilities.terminate_event(later, action_id, report), Ok(Termination::IsCancellation));
+    run(&mut nodes, 200, 300);
+    assert_eq!(nodes[1].knows(MessageKind::Denm), []);
+    let ended = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::Cancelled, _));
+    assert!(nodes[1].events().iter().any(ended));
+}
+
+/// TS 103 175: the first DENM of an event has the highest priority, a repetition the next. EN 302 637-3, 5.4: its packet is for
+/// the area, and travels no longer than the event is valid.
+#[test]
+fn a_denm_goes_to_its_area_with_its_priority() {
+    let mut facilities = Facilities::new(all_services(1), 1);
+    let report = EventReport {
+        validity: Duration::from_secs(30),
+        awareness_distance: Some(Metres(300.0)),
+        repetition: Some(crate::Repetition { interval: Duration::from_secs(1), duration: Duration::from_secs(5) }),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place())
+    };
+    facilities.trigger_event(start(), report).unwrap();
+    facilities.handle_timeout(start().plus(Duration::from_secs(1)));
+    let requests: Vec<SendRequest> = std::iter::from_fn(|| facilities.poll_transmit()).collect();
+    let area = crate::geonet::Area { centre: place(), shape: Shape::Circle { radius: Metres(300.0) } };
+    assert!(requests.iter().all(|request| request.destination == Destination::Area(area)));
+    let classes: Vec<TrafficClass> = requests.iter().map(|request| request.traffic_class).collect();
+    assert_eq!(classes, [TrafficClass::DP0, TrafficClass::DP1]);
+    let lifetimes: Vec<Duration> = requests.iter().map(|request| request.lifetime.duration()).collect();
+    assert_eq!(lifetimes, [Duration::from_secs(30), Duration::from_secs(29)]);
+    assert_eq!(requests[0].payload, requests[1].payload);
+}
+
+#[test]
+fn a_pedestrian_is_known_to_a_vehicle() {
+    let pedestrian = VaSettings { profile: VruProfile::Pedestrian, ..VaSettings::new(2) };
+    let settings = FacilitiesSettings { va: Some(pedestrian), ..FacilitiesSettings::default() };
+    let mut nodes = [Node::new(1, all_services(1)), Node::new(2, settings)];
+    run(&mut nodes, 0, 200);
+    let known = nodes[0].knows(MessageKind::Vam);
+    assert_eq!(known, [LdmKey { kind: MessageKind::Vam, station_id: 2, subject: LdmSubject::Station }]);
+    assert_eq!(nodes[0].facilities.ldm().get(&known[0]).and_then(|object| object.station_type), Some(1));
+}
+
+/// What the VA services say to each other survives the way through octets: a group becomes a cluster.
+#[test]
+fn a_cluster_forms_over_the_air() {
+    let settings = |station_id| FacilitiesSettings {
+        va: Some(VaSettings { clustering: true, num_skip_vams: None, ..VaSettings::new(station_id) }),
+        ..FacilitiesSettings::default()
+    };
+    let mut nodes: Vec<Node> = (1..=4).map(|number| Node::new(number, settings(number.into()))).collect();
+    for (number, node) in (0_u32..).zip(&mut nodes) {
+        node.position = place().displaced(Metres(f64::from(number)), Metres(0.0));
+    }
+    for millis in (0..10_000).step_by(100) {
+        let now = start().plus(Duration::from_millis(millis));
+        let frames: Vec<Vec<Bytes>> = nodes.iter_mut().map(|node| node.step(now)).collect();
+        for (sender, frame) in
+            frames.iter().enumerate().flat_map(|(sender, sent)| sent.iter().map(move |frame| (sender, frame)))
+        {
+            let others = nodes.iter_mut().enumerate().filter(|(number, _)| *number != sender);
+            others.for_each(|(_, node)| node.hear(now, frame));
+        }
+    }
+    let states: Vec<_> = nodes.iter_mut().filter_map(|node| node.facilities.va_mut().map(|va| va.state())).collect();
+    use crate::facilities::va_service::VruState::{ActiveClusterLeader, Passive};
+    assert_eq!(states, [ActiveClusterLeader, Passive, Passive, Passive]);
+}
+
+#[test]
+fn a_service_that_is_off_says_nothing() {
+    let mut facilities = Facilities::new(FacilitiesSettings::default(), 1);
+    let state = VehicleState { time: start().tai, position: Some(place()), ..VehicleState::default() };
+    facilities.set_vehicle(start(), &state);
+    facilities.handle_timeout(start());
+    assert_eq!((facilities.poll_transmit(), facilities.poll_timeout()), (None, None));
+    let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
+    assert_eq!(facilities.trigger_event(start(), report), Err(EventError::ServiceOff));
+}
+
+/// A busy channel slows every service down.
+#[test]
+fn the_channel_holds_back_each_service() {
+    let mut free = pair();
+    let mut busy = pair();
+    for node in &mut busy {
+        node.facilities.set_t_gen_dcc(Duration::from_millis(1000));
+    }
+    let sent = |nodes: &mut [Node; 2]| {
+        for millis in (0..3_000).step_by(50) {
+            nodes[0].position = nodes[0].position.displaced(Metres(5.0), Metres(0.0));
+            run(nodes, millis, millis + 50);
+        }
+        nodes[0].facilities.counters().sent
+    };
+    assert_eq!((sent(&mut free), sent(&mut busy)), (30, 3));
+}
+
+/// EN 302 637-2, 6.1.3 with TS 102 687: what the gate keeper allows becomes `T_GenCam_DCC`, so that CAMs are generated as they can
+/// be sent, and none waits until it is too old.
+#[test]
+fn the_gate_keeper_slows_the_generation() {
+    let gate = DccSettings { mode: DccMode::Adaptive, ..DccSettings::default() };
+    let mut gate = GateKeeper::new(gate);
+    let settings = FacilitiesSettings { ca: Some(CaSettings::new(1)), ..FacilitiesSettings::default() };
+    let mut node = Node::new(1, settings);
+    let mut sent_in = |seconds: std::ops::Range<u64>, busy: f64| {
+        let before = gate.counters().sent;
+        for millis in (seconds.start * 1000..seconds.end * 1000).step_by(50) {
+            let now = start().plus(Duration::from_millis(millis));
+            node.position = node.position.displaced(Metres(3.0), Metres(0.0));
+            gate.set_channel_busy_ratio(now.mono, busy);
+            gate.handle_timeout(now.mono);
+            for frame in node.step(now) {
+                gate.push(now.mono, frame.to_vec(), DccProfile::Dp2, Duration::from_secs(1));
+            }
+            while gate.poll_transmit(now.mono).is_some() {}
+            node.facilities.set_t_gen_dcc(gate.t_gen_cam_dcc());
+        }
+        gate.counters().sent - before
+    };
+    assert_eq!(sent_in(0..10, 0.3), 100);
+    sent_in(10..70, 1.0);
+    let busy = sent_in(70..80, 1.0);
+    assert!((10..=25).contains(&busy), "{busy}");
+    let counters = gate.counters();
+    assert_eq!((counters.expired, counters.overflowed), (0, 0));
+}
+
+/// What nobody takes is bounded and counted.
+#[test]
+fn requests_that_nobody_takes_are_counted() {
+    let mut facilities = Facilities::new(all_services(1), 1);
+    let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
+    let triggered =
+        (0..FACILITIES_TRANSMITS_MAX + 5).filter(|_| facilities.trigger_event(start(), report.clone()).is_ok()).count();
+    let counters = facilities.counters();
+    assert_eq!(counters.sent + counters.transmits_lost, u64::try_from(triggered).unwrap());
+    assert!(counters.transmits_lost > 0);
+}
