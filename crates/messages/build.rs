@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 12] = [
+const FILES: [&str; 13] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
@@ -14,6 +14,7 @@ const FILES: [&str; 12] = [
     "viaduct/its/event_request.proto",
     "viaduct/its/local_dynamic_map.proto",
     "viaduct/its/v2x_message.proto",
+    "viaduct/its/v2x_send_request.proto",
     "viaduct/observe/echo.proto",
     "viaduct/perception/perceived_objects.proto",
     "viaduct/vehicle/vehicle_state.proto",

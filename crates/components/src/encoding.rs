@@ -12,8 +12,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use viaduct_bus::UntypedSample;
+use viaduct_bus::clock;
+use viaduct_its::access::MacAddress;
+use viaduct_its::dialect::vanetza_nap::Envelope;
+use viaduct_its::dialect::{Dialect, NewInfo};
 use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_messages::viaduct::its::V2xMessage;
+use viaduct_messages::viaduct::its::{V2xError, V2xMessage};
 
 /// How a message is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -46,6 +50,12 @@ pub(crate) enum EncodeError {
         /// The type.
         full_name: String,
     },
+    /// The dialect has only what can be decoded.
+    #[error("a `{label}` is not decoded")]
+    NoDecoder {
+        /// The message's type.
+        label: &'static str,
+    },
     /// The octets are not a message of the topic's type, or the ETSI message in it is malformed.
     #[error("the octets are not a message of `{full_name}`")]
     Malformed {
@@ -59,16 +69,44 @@ pub(crate) enum EncodeError {
 pub(crate) struct Encoder {
     /// The type of each topic that was asked for, `None` where its schema does not have it.
     schemas: HashMap<String, Option<MessageDescriptor>>,
+    /// What vanetza-nap's `newInfo` is told by.
+    new_info: NewInfo,
 }
 
 impl Encoder {
-    /// Writes a sample.
-    pub(crate) fn encode(&mut self, encoding: Encoding, sample: &UntypedSample) -> Result<Bytes, EncodeError> {
-        match encoding {
-            Encoding::Protobuf => Ok(sample.encoded().to_bytes()),
-            Encoding::Json if sample.type_info().full_name() == V2X_MESSAGE => v2x_json(sample).map(Bytes::from),
-            Encoding::Json => self.schema_json(sample).map(Bytes::from),
-        }
+    /// Writes a sample. The dialect is for V2X messages in JSON.
+    pub(crate) fn encode(&mut self, form: (Encoding, Dialect), sample: &UntypedSample) -> Result<Bytes, EncodeError> {
+        let (Encoding::Json, dialect) = form else {
+            return Ok(sample.encoded().to_bytes());
+        };
+        let text = match (sample.type_info().full_name(), dialect) {
+            (V2X_MESSAGE, Dialect::Viaduct) => v2x_json(sample),
+            (V2X_MESSAGE, Dialect::VanetzaNap) => self.nap_json(sample),
+            (V2X_ERROR, _) => error_json(sample),
+            _ => self.schema_json(sample),
+        };
+        text.map(Bytes::from)
+    }
+
+    fn nap_json(&mut self, sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
+        let message = sample.typed::<V2xMessage>().map_err(|_| malformed(sample))?;
+        let label = message.r#type().topic_level();
+        let kind = MessageKind::from_label(label).ok_or(EncodeError::NoDecoder { label })?;
+        let decoded = Message::decode(kind, &message.payload).map_err(|_| malformed(sample))?;
+        let reception = message.reception().unwrap_or_else(clock::tai);
+        let new_info = tells_where(kind).then(|| self.new_info.tells(&decoded.summary(reception), reception));
+        let envelope = Envelope {
+            reception,
+            new_info,
+            station_id: message.station_id,
+            link_address: message.link_address[..].try_into().ok().map(MacAddress),
+            receiver_id: message.receiver_station_id,
+            receiver_type: message.receiver_station_type,
+            packet_octets: message.frame_octets,
+        };
+        let mut out = Vec::with_capacity(4096);
+        envelope.write(&decoded, &mut out);
+        Ok(out)
     }
 
     fn schema_json(&mut self, sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
@@ -92,6 +130,19 @@ impl Encoder {
 }
 
 const V2X_MESSAGE: &str = "viaduct.its.V2xMessage";
+const V2X_ERROR: &str = "viaduct.its.V2xError";
+
+/// Whether a message is about where its station is.
+const fn tells_where(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Cam | MessageKind::Vam)
+}
+
+fn error_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
+    let mut out = Vec::with_capacity(256);
+    let error = sample.typed::<V2xError>().map_err(|_| malformed(sample))?;
+    error.write_json(&mut out).map_err(|_| malformed(sample))?;
+    Ok(out)
+}
 
 /// The one JSON shape of a V2X message, with the decoded ETSI message where there is a decoder for its type.
 fn v2x_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
@@ -138,7 +189,7 @@ mod tests {
     }
 
     fn json(sample: &UntypedSample) -> Result<String, EncodeError> {
-        let octets = Encoder::default().encode(Encoding::Json, sample)?;
+        let octets = Encoder::default().encode((Encoding::Json, Dialect::Viaduct), sample)?;
         Ok(String::from_utf8(octets.to_vec()).unwrap())
     }
 
@@ -148,7 +199,7 @@ mod tests {
         let sample = foreign("foxglove.Log", schema(), b"\x1a\x02hi");
         assert_eq!(json(&sample).unwrap(), "{\"message\":\"hi\"}");
         assert_eq!(sample.typed::<Log>().unwrap().message, "hi");
-        let octets = Encoder::default().encode(Encoding::Protobuf, &sample).unwrap();
+        let octets = Encoder::default().encode((Encoding::Protobuf, Dialect::Viaduct), &sample).unwrap();
         assert_eq!(&octets[..], b"\x1a\x02hi");
     }
 

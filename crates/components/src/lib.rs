@@ -3,6 +3,7 @@
 //! Only here do the bus and the protocols meet: a component owns sockets, reads the clock, and drives a pure machine.
 //! A new kind is a new file and a row in [`KINDS`].
 
+mod allowance;
 pub mod capture;
 pub mod capture_writer;
 mod encoding;

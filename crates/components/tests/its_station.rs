@@ -184,7 +184,7 @@ impl Asker {
         let cam = build(&CamInput { position: Some(Position::new(45.5, 7.25)), ..CamInput::new(4711, out.now.tai) });
         let payload = bytes::Bytes::from(cam_ts103900_v231::encode(&cam).unwrap());
         for kind in [MessageType::Cam, MessageType::Cpm, MessageType::Vam] {
-            let request = V2xSendRequest { r#type: kind.into(), payload: payload.clone() };
+            let request = V2xSendRequest { r#type: kind.into(), payload: payload.clone(), ..Default::default() };
             self.0.publish(request).unwrap();
         }
     }

@@ -51,6 +51,24 @@ pub struct JsonError {
     pub problem: JsonProblem,
 }
 
+impl JsonError {
+    /// The same error in a text whose member `member` holds the text that it is about.
+    #[must_use]
+    pub fn inside(self, member: &str) -> Self {
+        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
+        Self { path: format!("{member}{dot}{}", self.path), ..self }
+    }
+
+    /// The same error with a path that starts below a member instead of at the root.
+    pub(crate) fn below(self, member: &str) -> Self {
+        let path = match self.path.strip_prefix(member) {
+            Some(rest) => rest.trim_start_matches('.').to_owned(),
+            None => self.path,
+        };
+        Self { path, ..self }
+    }
+}
+
 /// What is wrong with a value of a JSON text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonProblem {
@@ -71,6 +89,19 @@ pub enum JsonProblem {
         /// The value, shortened.
         got: String,
     },
+}
+
+impl JsonProblem {
+    /// The kind of problem as counters have it.
+    #[must_use]
+    pub const fn label(&self) -> &'static str {
+        match self {
+            Self::Syntax(_) => "syntax",
+            Self::Missing => "missing",
+            Self::Unknown => "unknown_member",
+            Self::Mismatch { .. } => "wrong_value",
+        }
+    }
 }
 
 fn location(path: &str) -> String {

@@ -16,7 +16,7 @@ use self::types::{
     ActionIdList, ItsPduHeader, IviContainers, IviIdentificationNumber, IviIdentificationNumbers, IviStatus, Provider,
     TimestampIts,
 };
-use crate::{JsonError, UperError, json, uper};
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// An IVIM.
 #[derive(AsnType, Clone, Debug, Decode, Encode, PartialEq, Eq)]
@@ -79,6 +79,9 @@ pub const MESSAGE_ID: u8 = 6;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
 
+/// The member of the message that is its body.
+pub const BODY: &str = "ivi";
+
 const MESSAGE: &str = "IVIM (TS 103 301 V2.2.1)";
 
 /// Decodes an IVIM from UPER.
@@ -110,4 +113,17 @@ pub fn write_json(ivim: &Ivim, out: &mut Vec<u8>) {
 /// The first thing in which the text is not an IVIM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Ivim, JsonError> {
     json::read(text)
+}
+
+/// Appends the IVIM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, ivim: &Ivim, out: &mut Vec<u8>) {
+    json::write_in(style, ivim, out);
+}
+
+/// Reads an IVIM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not an IVIM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Ivim, JsonError> {
+    json::read_in(form, text)
 }

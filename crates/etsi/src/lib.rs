@@ -14,6 +14,11 @@
 //! text; CHOICE as an object with one member; an absent OPTIONAL is absent. It is the form of X.697 (JER), with one
 //! difference: a CPM's open types are shown as what they hold.
 //!
+//! There is a second style, [`JsonStyle::Scaled`], which is that of vanetza-nap: INTEGERs of the types in `json/scaled`
+//! are numbers in metres, degrees, seconds and what is made of them, `null` where the value is not available; ENUMERATED is
+//! its number; BIT STRING is an object of named truth values. Reading rounds to the nearest integer, and takes also the
+//! integer that stands for "not available" (`900000001` for a latitude), since others write it.
+//!
 //! Reading takes members in any order. It refuses a member that the type does not have, one that occurs twice, a value out
 //! of range, and text that is too deep, too long or has too many values; the error names the member.
 
@@ -37,3 +42,4 @@ pub mod vam_ts103300_3_v231;
 
 pub use error::{JsonError, JsonProblem, UperError};
 pub use header::{PduHeader, pdu_header};
+pub use json::{HeaderDefaults, JsonForm, JsonStyle};

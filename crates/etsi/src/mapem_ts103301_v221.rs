@@ -11,7 +11,7 @@ pub mod types {
     };
 }
 
-use crate::{JsonError, UperError, json, uper};
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// The standard's name and version.
 pub const EDITION: &str = "TS 103 301 V2.2.1";
@@ -19,6 +19,9 @@ pub const EDITION: &str = "TS 103 301 V2.2.1";
 pub const MESSAGE_ID: u8 = 5;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "map";
 
 const MESSAGE: &str = "MAPEM (TS 103 301 V2.2.1)";
 
@@ -51,4 +54,17 @@ pub fn write_json(mapem: &Mapem, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a MAPEM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Mapem, JsonError> {
     json::read(text)
+}
+
+/// Appends the MAPEM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, mapem: &Mapem, out: &mut Vec<u8>) {
+    json::write_in(style, mapem, out);
+}
+
+/// Reads a MAPEM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a MAPEM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Mapem, JsonError> {
+    json::read_in(form, text)
 }

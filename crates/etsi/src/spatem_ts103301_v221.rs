@@ -11,7 +11,7 @@ pub mod types {
     };
 }
 
-use crate::{JsonError, UperError, json, uper};
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// The standard's name and version.
 pub const EDITION: &str = "TS 103 301 V2.2.1";
@@ -19,6 +19,9 @@ pub const EDITION: &str = "TS 103 301 V2.2.1";
 pub const MESSAGE_ID: u8 = 4;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "spat";
 
 const MESSAGE: &str = "SPATEM (TS 103 301 V2.2.1)";
 
@@ -51,4 +54,17 @@ pub fn write_json(spatem: &Spatem, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a SPATEM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Spatem, JsonError> {
     json::read(text)
+}
+
+/// Appends the SPATEM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, spatem: &Spatem, out: &mut Vec<u8>) {
+    json::write_in(style, spatem, out);
+}
+
+/// Reads a SPATEM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a SPATEM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Spatem, JsonError> {
+    json::read_in(form, text)
 }

@@ -7,6 +7,7 @@
 //! | [`btp`] | EN 302 636-5-1 V2.2.1, ports of TS 103 248 |
 //! | [`dcc`] | TS 102 687 V1.2.1 |
 //! | [`facilities`] | TS 103 900 (CAM), TS 103 831 (DENM), TS 103 324 (CPM), TS 103 300-3 (VAM), EN 302 895 (local dynamic map) |
+//! | [`dialect`] | none: the JSON of applications |
 //!
 //! [`Station`] is the machine of a station: frames, commands and time go in; frames, events and a deadline come out.
 //! [`decode_frame`] is its receiving half alone, for one frame without a station.
@@ -18,6 +19,7 @@ pub mod access;
 pub mod btp;
 mod counters;
 pub mod dcc;
+pub mod dialect;
 mod drop_explanation;
 mod drop_reason;
 pub mod facilities;

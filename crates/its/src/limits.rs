@@ -46,6 +46,8 @@ pub const VA_NEIGHBOURS_MAX: usize = 128;
 pub const LDM_OBJECTS_MAX: usize = 4096;
 /// Changes of the map that wait to be taken.
 pub const LDM_EVENTS_MAX: usize = 1024;
+/// Stations whose last message is kept to tell whether the next one is new.
+pub const NEW_INFO_STATIONS_MAX: usize = 4096;
 
 const _: () = assert!(
     access::HEADER_OCTETS + geonet::mib::ITS_GN_MAX_GEO_NETWORKING_HEADER_SIZE + geonet::mib::ITS_GN_MAX_SDU_SIZE

@@ -2,6 +2,7 @@
 
 use viaduct_units::Tai;
 
+use crate::viaduct::its::v2x_error::Subject;
 use crate::viaduct::its::{AccessLayer, Direction, Edition, MessageType, SecurityState, V2xMessage};
 
 impl MessageType {
@@ -41,6 +42,18 @@ impl Direction {
             Self::Unspecified => "unspecified",
             Self::Received => "received",
             Self::Sent => "sent",
+        }
+    }
+}
+
+impl Subject {
+    /// The name as JSON has it.
+    #[must_use]
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Request => "request",
+            Self::Frame => "frame",
         }
     }
 }

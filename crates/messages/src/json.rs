@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use viaduct_units::Tai;
 
-use crate::viaduct::its::V2xMessage;
+use crate::viaduct::its::{MessageType, V2xError, V2xMessage};
 
 /// The members in their order.
 #[derive(Serialize)]
@@ -93,6 +93,49 @@ impl V2xMessage {
     }
 }
 
+/// The members of an error in their order.
+#[derive(Serialize)]
+struct ErrorText<'a> {
+    subject: &'static str,
+    reason: &'a str,
+    error: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    station: &'a str,
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<&'static str>,
+    octets: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_address: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    topic: Option<&'a str>,
+}
+
+impl V2xError {
+    /// Appends the JSON form to `out`: `topic` is where the request came from.
+    ///
+    /// # Errors
+    /// None that a message can cause; serialisation is fallible by its type.
+    pub fn write_json(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
+        let kind = self.r#type();
+        let topic = self.reply_to.as_ref().map(|reply| &*reply.request_topic);
+        let text = ErrorText {
+            subject: self.subject().label(),
+            reason: &self.reason,
+            error: &self.error,
+            time: self.time.as_ref().map(|time| rfc3339(crate::its::tai_of(time))),
+            station: &self.station,
+            count: self.count,
+            r#type: (kind != MessageType::Unknown).then(|| kind.topic_level()),
+            octets: self.octets,
+            link_address: address(&self.link_address),
+            topic: topic.filter(|topic| !topic.is_empty()),
+        };
+        serde_json::to_writer(out, &text)
+    }
+}
+
 /// Octets as `48:a9:8a:90:82:7f`; `None` where there are none.
 fn address(octets: &[u8]) -> Option<String> {
     if octets.is_empty() {
@@ -138,7 +181,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::viaduct::its::{Direction, MessageType, Position};
+    use crate::viaduct::its::{Direction, Position, ReplyTo, v2x_error::Subject};
 
     #[test]
     fn timestamps_are_written_in_utc() {
@@ -168,6 +211,28 @@ mod tests {
             "{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"unknown\",\"station_id\":100,\
              \"receiver\":\"\",\"access\":\"unknown\",\"security\":\"unknown\",\
              \"position\":{\"latitude_deg\":45.5,\"longitude_deg\":7.25}}"
+        );
+    }
+
+    #[test]
+    fn an_error_says_what_it_concerns() {
+        let error = V2xError {
+            subject: Subject::Request.into(),
+            reason: "no_position".into(),
+            error: "the station has no position yet".into(),
+            station: "edge/station".into(),
+            count: 1,
+            r#type: MessageType::Denm.into(),
+            octets: 90,
+            reply_to: Some(ReplyTo { request_topic: "v/in/denm".into(), ..Default::default() }),
+            ..Default::default()
+        };
+        let mut out = Vec::new();
+        error.write_json(&mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "{\"subject\":\"request\",\"reason\":\"no_position\",\"error\":\"the station has no position yet\",\
+             \"station\":\"edge/station\",\"count\":1,\"type\":\"denm\",\"octets\":90,\"topic\":\"v/in/denm\"}"
         );
     }
 }

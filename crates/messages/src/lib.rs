@@ -38,6 +38,7 @@ messages!(
     foxglove::LocationFix,
     foxglove::Log,
     foxglove::PointCloud,
+    viaduct::its::V2xError,
     viaduct::its::V2xMessage,
     viaduct::its::V2xSendRequest,
     viaduct::its::EventNotice,

@@ -7,6 +7,8 @@
 pub const ITS_RX: &str = "its/rx";
 /// What stations of the node sent: `its/tx/cam`.
 pub const ITS_TX: &str = "its/tx";
+/// What stations of the node could not do: `viaduct.its.V2xError`.
+pub const ITS_ERRORS: &str = "its/errors";
 
 /// Levels that a name may have.
 const LEVELS_MAX: usize = 16;

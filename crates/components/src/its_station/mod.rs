@@ -1,12 +1,14 @@
 //! Kind `its_station`: an ETSI ITS station. Frames come from an access layer, messages go to the bus; messages to send
 //! come from the bus, frames go to the access layer.
 
+mod errors;
 mod ethernet;
 mod filter;
 mod frame_socket;
 mod link;
 mod message;
 mod replay;
+pub(crate) mod request;
 mod runner;
 mod services;
 mod settings;
@@ -14,7 +16,7 @@ mod sys;
 pub(crate) mod udp;
 
 use viaduct_bus::Qos;
-use viaduct_messages::viaduct::its::{V2xMessage, V2xSendRequest};
+use viaduct_messages::viaduct::its::{V2xError, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError};
 
 pub use frame_socket::{FrameSocket, SocketFrame};
@@ -62,6 +64,7 @@ impl Component for ItsStation {
     fn edges(settings: &ItsStationSettings) -> Edges {
         let mut edges =
             Edges::default().publishes::<V2xMessage>("topics.rx", &format!("{}/*", settings.topics.rx), OFFERED);
+        edges = edges.publishes::<V2xError>("topics.errors", &settings.topics.errors, errors::OFFERED);
         if let Some(capture) = &settings.capture {
             edges = edges.takes(Resource::File { path: capture.file.clone(), setting: "capture.file".to_owned() });
         }

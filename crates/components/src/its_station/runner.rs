@@ -11,9 +11,11 @@ use viaduct_messages::viaduct::its::{AccessLayer, Direction, V2xMessage, V2xSend
 use viaduct_node::{Context, StartError, Stop};
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
 
+use super::errors::{Errors, Refusal};
 use super::filter::{Filter, Filtered};
 use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
-use super::message::{self, message_kind};
+use super::message;
+use super::request;
 use super::services::{self, Input, Services};
 use super::settings::{CaptureSettings, ItsStationSettings, mac_of_station};
 use super::{ItsStation, OFFERED};
@@ -43,6 +45,9 @@ pub(crate) struct Runner {
     /// What makes messages by itself, where it is asked for.
     services: Option<Services>,
     counts: Counts,
+    errors: Errors,
+    station_id: u32,
+    station_type: u8,
     /// When the station next says where it is and asks the kernel what it dropped.
     upkeep_due: Mono,
     stop: Stop,
@@ -112,6 +117,9 @@ impl Runner {
             requests,
             services: services.map(|it| Services::new(it, settings, clock::now(), context)).transpose()?,
             counts: Counts::new(context),
+            errors: Errors::new(&topics.errors, context)?,
+            station_id: settings.station_id,
+            station_type: settings.station_type,
             upkeep_due: clock::mono(),
             stop: context.stop(),
         })
@@ -200,6 +208,7 @@ impl Runner {
             match event {
                 Event::Received(packet) => {
                     let message = message::received_message(&packet, &self.receiver, self.access, shift_ns);
+                    let message = self.with_receiver(message, octets.len());
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                     if let Some(services) = &mut self.services {
@@ -209,7 +218,10 @@ impl Runner {
                 Event::Relayed => self.counts.relayed.increment(),
                 Event::LocationService => self.counts.location_service.increment(),
                 Event::Beacon(_) => self.counts.beacons.increment(),
-                Event::Dropped(reason) => self.counts.drop(reason),
+                Event::Dropped(reason) => {
+                    self.counts.drop(reason);
+                    self.errors.dropped(now, reason, octets, &meta);
+                }
             }
         }
     }
@@ -272,6 +284,7 @@ impl Runner {
         let (summary, payload) = (message.summary(now.tai), request.payload.clone());
         let sent = message::sent_or_received(Direction::Sent, request.kind, &summary, payload, (now.tai, 0));
         let sent = V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..sent };
+        let sent = self.with_receiver(sent, 0);
         if let Some(publishers) = &self.sent {
             publish(publishers, request.kind, cause, sent);
         }
@@ -287,23 +300,37 @@ impl Runner {
         let now = clock::now();
         self.say_where(now);
         match self.send(now, request) {
-            Some((kind, message)) => {
+            Ok((kind, message)) => {
                 if let Some(sent) = &self.sent {
                     publish(sent, kind, request.meta(), message);
                 }
             }
-            None => self.counts.refused.increment(),
+            Err(refusal) => {
+                self.counts.refused.increment();
+                self.errors.refused(now, &refusal, request, request.meta());
+            }
         }
     }
 
-    /// Hands a request to the machine; what was sent, or `None` where the octets are no such message.
-    fn send(&mut self, now: Now, request: &Sample<V2xSendRequest>) -> Option<(MessageKind, V2xMessage)> {
-        let kind = message_kind(request.r#type())?;
-        let payload = request.payload.clone();
-        let summary = Message::decode(kind, &payload).ok()?.summary(now.tai);
-        self.machine.send(now, &SendRequest::single_hop(kind, payload.clone())).ok()?;
+    /// Hands a request to the machine; what was sent.
+    fn send(&mut self, now: Now, request: &V2xSendRequest) -> Result<(MessageKind, V2xMessage), Refusal> {
+        let request = request::from_bus(request, self.station_id)?;
+        let (kind, payload) = (request.kind, request.payload.clone());
+        let summary = Message::decode(kind, &payload)?.summary(now.tai);
+        self.machine.send(now, &request)?;
         let message = message::sent_or_received(Direction::Sent, kind, &summary, payload, (now.tai, 0));
-        Some((kind, V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..message }))
+        let message = V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..message };
+        Ok((kind, self.with_receiver(message, 0)))
+    }
+
+    /// The message with what the station says about itself, and the length of its frame.
+    fn with_receiver(&self, message: V2xMessage, frame_octets: usize) -> V2xMessage {
+        V2xMessage {
+            receiver_station_id: self.station_id,
+            receiver_station_type: self.station_type.into(),
+            frame_octets: frame_octets.try_into().unwrap_or(0),
+            ..message
+        }
     }
 
     fn say_where(&mut self, now: Now) {

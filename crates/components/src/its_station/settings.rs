@@ -166,11 +166,19 @@ pub struct Topics {
     pub tx: String,
     /// Messages to send (`viaduct.its.V2xSendRequest`) are read here. Absent: the station only receives.
     pub send: Option<String>,
+    /// What the station could not do comes out here (`viaduct.its.V2xError`): each refused request, and of dropped frames
+    /// two a second for each reason, with the number of those that it stands for.
+    pub errors: String,
 }
 
 impl Default for Topics {
     fn default() -> Self {
-        Self { rx: topic::ITS_RX.to_owned(), tx: topic::ITS_TX.to_owned(), send: None }
+        Self {
+            rx: topic::ITS_RX.to_owned(),
+            tx: topic::ITS_TX.to_owned(),
+            send: None,
+            errors: topic::ITS_ERRORS.to_owned(),
+        }
     }
 }
 

@@ -1,10 +1,13 @@
-//! What the kinds that speak MQTT share: where a broker is (`address`), [`route`]s from bus topics to MQTT topics, and the
-//! user property that carries a message's way ([`hops`]).
+//! What the kinds that speak MQTT share: where a broker is (`address`), [`route`]s from bus topics to MQTT topics,
+//! [`inbound`] routes the other way with their answers (`answer`), the [`dialect`] of JSON, and the user property that carries a message's way ([`hops`]).
 //!
 //! MQTT itself is the crate `mqtt5`: its broker, its packets and their codec.
 
 pub(crate) mod address;
+pub(crate) mod answer;
+pub mod dialect;
 pub mod hops;
+pub mod inbound;
 pub mod route;
 
 use std::path::Path;

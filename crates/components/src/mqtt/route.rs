@@ -13,10 +13,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{HopName, Meta, Qos, UntypedSample, UntypedSubscriber};
 use viaduct_messages::topic;
+use viaduct_messages::viaduct::its::V2xError;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::Tai;
 
-use super::hops;
+use super::dialect::DialectSetting;
+use super::{answer, hops};
 use crate::encoding::{EncodeError, Encoder, Encoding};
 
 /// Routes of one component at most.
@@ -27,14 +29,17 @@ const TEMPLATE_OCTETS_MAX: usize = 512;
 /// What a route reads with: a queue that is emptied at once, so that the limits that matter are those of the settings.
 const INPUT: Qos = Qos::keep_last(1024);
 
+/// Refusals of stations, which may have a topic of their own.
+const V2X_ERROR: &str = "viaduct.its.V2xError";
+
 /// One route from topics of the bus to topics of MQTT.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Topic of the bus, or pattern: `*` stands for one level, `**` as the last level for all that follow.
     pub from: String,
-    /// MQTT topic: text in which `{node}` is the node's name, `{component}` this component's and `{topic}` the topic of
-    /// the bus. At most 512 octets; no `+`, `#` or NUL, and no `$` at the beginning.
+    /// MQTT topic: text in which `{node}` is the node's name, `{component}` this component's, `{topic}` the topic of
+    /// the bus and `{leaf}` its last level. At most 512 octets; no `+`, `#` or NUL, and no `$` at the beginning.
     #[serde(default = "default_to")]
     pub to: String,
     /// Quality of service: 0 (at most once) or 1 (at least once).
@@ -44,6 +49,9 @@ pub struct Route {
     /// How messages are written.
     #[serde(default)]
     pub encoding: Encoding,
+    /// In which JSON a V2X message is written.
+    #[serde(default)]
+    pub dialect: DialectSetting,
     /// Whether the broker keeps the last message of each MQTT topic for those who subscribe later.
     #[serde(default)]
     pub retain: bool,
@@ -71,7 +79,9 @@ pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
 
 fn check_target(route: &Route) -> Result<(), String> {
     let template = Template::parse(&route.to)?;
-    let many = !topic::is_name(&route.from);
+    // What comes before the last level is the same for all topics where only that one is a wildcard.
+    let leaves = route.from.strip_suffix("/*").is_some_and(topic::is_name) && template.pieces.contains(&Piece::Leaf);
+    let many = !topic::is_name(&route.from) && !leaves;
     if many && !template.pieces.contains(&Piece::Topic) {
         return Err(format!("`{}` stands for several topics, so `{{topic}}` must tell them apart", route.from));
     }
@@ -95,7 +105,7 @@ pub(crate) fn edges(routes: &[Route], edges: Edges) -> Edges {
 
 /// Text with placeholders.
 #[derive(Clone, Debug)]
-struct Template {
+pub(crate) struct Template {
     pieces: Vec<Piece>,
 }
 
@@ -105,9 +115,23 @@ enum Piece {
     Node,
     Component,
     Topic,
+    Leaf,
 }
 
 impl Template {
+    /// For what does not come from a topic of the bus.
+    pub(crate) fn parse_without_topic(text: &str) -> Result<Self, String> {
+        let template = Self::parse(text)?;
+        match template.pieces.iter().find_map(|piece| match piece {
+            Piece::Topic => Some("topic"),
+            Piece::Leaf => Some("leaf"),
+            _ => None,
+        }) {
+            Some(name) => Err(format!("there is no `{{{name}}}`; there are `{{node}}`, `{{component}}`")),
+            None => Ok(template),
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         if text.len() > TEMPLATE_OCTETS_MAX {
             return Err(format!("it has {} octets, more than {TEMPLATE_OCTETS_MAX}", text.len()));
@@ -121,9 +145,10 @@ impl Template {
                 "node" => Piece::Node,
                 "component" => Piece::Component,
                 "topic" => Piece::Topic,
+                "leaf" => Piece::Leaf,
                 _ => {
                     return Err(format!(
-                        "there is no `{{{name}}}`; there are `{{node}}`, `{{component}}`, `{{topic}}`"
+                        "there is no `{{{name}}}`; there are `{{node}}`, `{{component}}`, `{{topic}}`, `{{leaf}}`"
                     ));
                 }
             });
@@ -133,11 +158,12 @@ impl Template {
         Ok(Self { pieces })
     }
 
-    fn expand(&self, node: &str, component: &str, topic: &str) -> String {
+    pub(crate) fn expand(&self, node: &str, component: &str, topic: &str) -> String {
         let text = |piece| match piece {
             &Piece::Node => node,
             &Piece::Component => component,
             &Piece::Topic => topic,
+            &Piece::Leaf => topic.rsplit('/').next().unwrap_or(topic),
             Piece::Text(text) => text,
         };
         self.pieces.iter().map(text).collect()
@@ -163,12 +189,21 @@ pub(crate) struct Target {
     content_type: String,
 }
 
+impl Target {
+    /// A topic for JSON that nobody keeps.
+    pub(crate) fn json(topic: String, qos: QoS) -> Self {
+        Self { topic, qos, retain: false, encoding: Encoding::Json, content_type: Encoding::Json.content_type("") }
+    }
+}
+
 /// A message as it leaves.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) target: Arc<Target>,
     pub(crate) payload: Bytes,
     pub(crate) meta: Meta,
+    /// What an answer carries for who asked; empty where there is nothing.
+    pub(crate) correlation: Bytes,
 }
 
 impl Message {
@@ -177,11 +212,12 @@ impl Message {
         let Target { topic, qos, retain, encoding, content_type } = &*self.target;
         let mut meta = self.meta;
         meta.stamp(hop, now);
-        PublishPacket::new(topic.as_str(), self.payload.clone(), *qos)
+        let packet = PublishPacket::new(topic.as_str(), self.payload.clone(), *qos)
             .with_retain(*retain)
             .with_payload_format_indicator(*encoding == Encoding::Json)
             .with_content_type(content_type.clone())
-            .with_user_property(hops::PROPERTY.to_owned(), hops::write(&meta))
+            .with_user_property(hops::PROPERTY.to_owned(), hops::write(&meta));
+        if self.correlation.is_empty() { packet } else { packet.with_correlation_data(self.correlation.to_vec()) }
     }
 }
 
@@ -273,7 +309,11 @@ impl Inputs {
         let Self { node, component, inputs, .. } = self;
         let Input { route, template, encoder, targets, .. } = &mut inputs[taken.index];
         let sample = &taken.sample;
-        let payload = encoder.encode(route.encoding, sample)?;
+        let payload = encoder.encode((route.encoding, route.dialect.dialect()), sample)?;
+        if let Some((topic, correlation)) = answer_of(sample, node, component) {
+            let target = Arc::new(Target::json(topic, route.qos()));
+            return Ok(Message { target, payload, meta: *sample.meta(), correlation });
+        }
         let target = match targets.get(sample.topic()) {
             Some(target) => Arc::clone(target),
             None => {
@@ -288,8 +328,18 @@ impl Inputs {
                 target
             }
         };
-        Ok(Message { target, payload, meta: *sample.meta() })
+        Ok(Message { target, payload, meta: *sample.meta(), correlation: Bytes::new() })
     }
+}
+
+/// Where a station's refusal goes, and with what: the request came in by this component and asked for an answer.
+fn answer_of(sample: &UntypedSample, node: &str, component: &str) -> Option<(String, Bytes)> {
+    if sample.type_info().full_name() != V2X_ERROR {
+        return None;
+    }
+    let reply = sample.typed::<V2xError>().ok()?.reply_to.clone()?;
+    let ours = reply.component.split_once('/') == Some((node, component));
+    (ours && answer::is_topic(&reply.topic)).then_some((reply.topic, reply.correlation))
 }
 
 impl Route {
@@ -305,7 +355,7 @@ impl Message {
         let (encoding, content_type) = (Encoding::Json, "application/json".to_owned());
         let target = Target { topic: "t".to_owned(), qos, retain: false, encoding, content_type };
         let meta = Meta::from_origin(Tai::from_nanos(7));
-        Self { target: Arc::new(target), payload: vec![b'x'; octets].into(), meta }
+        Self { target: Arc::new(target), payload: vec![b'x'; octets].into(), meta, correlation: Bytes::new() }
     }
 }
 
@@ -314,13 +364,15 @@ mod tests {
     use super::*;
 
     fn route(from: &str, to: &str) -> Route {
-        Route { from: from.into(), to: to.into(), qos: 0, encoding: Encoding::Json, retain: false }
+        let (encoding, dialect) = (Encoding::Json, DialectSetting::Viaduct);
+        Route { from: from.into(), to: to.into(), qos: 0, encoding, dialect, retain: false }
     }
 
     #[test]
     fn a_template_is_expanded() {
         let template = Template::parse("v/{node}/{component}/{topic}/x").unwrap();
         assert_eq!(template.expand("car", "uplink", "its/rx/cam"), "v/car/uplink/its/rx/cam/x");
+        assert_eq!(Template::parse("vanetza/out/{leaf}").unwrap().expand("a", "b", "its/rx/cam"), "vanetza/out/cam");
         assert_eq!(Template::parse("fixed").unwrap().expand("a", "b", "c"), "fixed");
     }
 
@@ -337,6 +389,7 @@ mod tests {
             ("a", "v\0", "`routes.0.to`: `v\0` is not a topic to publish on"),
             ("a", "", "`routes.0.to`: `` is not a topic to publish on"),
             ("a", "$SYS/x", "`routes.0.to`: topics that begin with `$` belong to the broker"),
+            ("its/**", "{leaf}", "`routes.0.to`: `its/**` stands for several topics"),
             ("its/*", "v", "`routes.0.to`: `its/*` stands for several topics"),
             ("a", &long, "`routes.0.to`: it has 513 octets, more than 512"),
         ] {
@@ -345,7 +398,7 @@ mod tests {
         }
         let qos = Route { qos: 2, ..route("a", "b") };
         assert_eq!(check(&[route("a", "b"), qos]).unwrap_err().to_string(), "`routes.1.qos`: 2 is not 0 or 1");
-        assert!(check(&[route("its/rx/*", "v/{node}/{topic}")]).is_ok());
+        assert!(check(&[route("its/rx/*", "v/{node}/{topic}"), route("its/rx/*", "vanetza/out/{leaf}")]).is_ok());
         let many = vec![route("a", "b"); 65];
         assert_eq!(check(&many).unwrap_err().to_string(), "`routes`: 65 routes, more than 64");
     }

@@ -8,7 +8,10 @@ use mqtt5::Packet;
 use mqtt5::packet::connack::ConnAckPacket;
 use mqtt5::packet::connect::ConnectPacket;
 use mqtt5::packet::disconnect::DisconnectPacket;
+use mqtt5::packet::puback::PubAckPacket;
 use mqtt5::packet::publish::PublishPacket;
+use mqtt5::packet::suback::SubAckReasonCode;
+use mqtt5::packet::subscribe::SubscribePacket;
 use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer, read_packet_from_stream};
 use mqtt5::types::ReasonCode;
 use mqtt5::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue};
@@ -19,12 +22,13 @@ use tokio::time::Instant;
 use viaduct_bus::{Hop, clock};
 
 use super::outbox::{DropReason, Next, Outbox, Peer};
+use crate::mqtt::inbound::Inbound;
 
 /// Time for the TCP connection, and again for the broker's CONNACK.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
 /// Octets that are put on the wire before the socket is asked to take them: several messages become one write.
 const WIRE_OCTETS: usize = 64 * 1024;
-/// Octets of a packet that the broker may send; it has only acknowledgements to say.
+/// Octets of a packet that the broker may send: acknowledgements, and requests of applications.
 const PACKET_OCTETS_MAX: u32 = 64 * 1024;
 /// Rounds of filling and writing before acknowledgements are looked at again.
 const ROUNDS_MAX: usize = 16;
@@ -32,6 +36,9 @@ const ROUNDS_MAX: usize = 16;
 const SETTLED_AFTER: Duration = Duration::from_secs(5);
 /// MQTT 5.
 const PROTOCOL_VERSION: u8 = 5;
+/// Packet identifier of the one SUBSCRIBE of a connection. It is sent before any PUBLISH, and no broker answers it late
+/// enough to be mixed up: an identifier of a PUBLISH is acknowledged by another packet.
+pub(crate) const SUBSCRIBE_ID: u16 = 1;
 
 /// Where the broker is and who we are.
 #[derive(Clone, Debug)]
@@ -56,6 +63,8 @@ pub(crate) enum ConnectionError {
     Refused(ReasonCode),
     #[error("the broker ends the connection: {0:?}")]
     Ended(ReasonCode),
+    #[error("the broker refuses a subscription: {0:?}")]
+    Unsubscribed(SubAckReasonCode),
     #[error("the broker sent a packet that does not belong there")]
     Unexpected,
 }
@@ -80,7 +89,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     /// Connects with a fresh session: what is unfinished is in the outbox, not in the broker.
-    pub(crate) async fn open(login: &Login) -> Result<Self, ConnectionError> {
+    pub(crate) async fn open(login: &Login, inbound: Option<SubscribePacket>) -> Result<Self, ConnectionError> {
         let connecting = tokio::time::timeout(OPEN_TIME_MAX, TcpStream::connect(&login.address));
         let stream = connecting.await.map_err(|_| ConnectionError::Timeout)??;
         // Without this the kernel holds a short message back until the one before it is acknowledged: 40 ms.
@@ -97,6 +106,9 @@ impl Connection {
         };
         if answer.reason_code.is_error() {
             return Err(ConnectionError::Refused(answer.reason_code));
+        }
+        if let Some(subscribe) = inbound {
+            encode_packet_to_buffer(&Packet::Subscribe(subscribe), &mut wire)?;
         }
         let (peer, keep_alive) = (peer(&answer), keep_alive(&answer).unwrap_or(login.keep_alive));
         let (opened, acknowledged) = (Instant::now(), false);
@@ -159,9 +171,9 @@ impl Connection {
         }
     }
 
-    /// Waits until acknowledgements came, which the outbox gets, or until the socket takes more of what is on the wire.
-    /// Cancelling the wait loses nothing.
-    pub(crate) async fn wait(&mut self, outbox: &mut Outbox) -> Result<(), ConnectionError> {
+    /// Waits until packets came, acknowledgements for the outbox or messages for the inbound routes, or until the socket
+    /// takes more of what is on the wire. Cancelling the wait loses nothing.
+    pub(crate) async fn wait(&mut self, outbox: &mut Outbox, inbound: &mut Inbound) -> Result<(), ConnectionError> {
         let limit = PACKET_OCTETS_MAX as usize;
         let incoming = read_packet_from_stream(&mut self.reader, PROTOCOL_VERSION, &mut self.incoming, limit);
         let first = tokio::select! {
@@ -170,9 +182,9 @@ impl Connection {
             ready = self.writer.writable(), if !self.wire.is_empty() => return Ok(ready?),
         };
         self.heard = true;
-        self.handle(first, outbox)?;
+        self.handle(first, outbox, inbound)?;
         while let Some(packet) = decode_buffered_packet(&mut self.incoming, PROTOCOL_VERSION, limit)? {
-            self.handle(packet, outbox)?;
+            self.handle(packet, outbox, inbound)?;
         }
         Ok(())
     }
@@ -192,8 +204,13 @@ impl Connection {
         Ok(self.writer.shutdown().await?)
     }
 
-    fn handle(&mut self, packet: Packet, outbox: &mut Outbox) -> Result<(), ConnectionError> {
+    fn handle(&mut self, packet: Packet, outbox: &mut Outbox, inbound: &mut Inbound) -> Result<(), ConnectionError> {
         match packet {
+            Packet::Publish(packet) => self.take_in(&packet, outbox, inbound)?,
+            Packet::SubAck(ack) => {
+                refused(&ack.reason_codes)?;
+                inbound.subscribed();
+            }
             Packet::PubAck(ack) => {
                 self.acknowledged = true;
                 outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error());
@@ -203,6 +220,31 @@ impl Connection {
             _ => return Err(ConnectionError::Unexpected),
         }
         Ok(())
+    }
+
+    /// Hands a message in, puts its answer into the outbox, and acknowledges it: it is taken whatever is wrong with it.
+    fn take_in(
+        &mut self,
+        packet: &PublishPacket,
+        outbox: &mut Outbox,
+        inbound: &mut Inbound,
+    ) -> Result<(), ConnectionError> {
+        if let Some(answer) = inbound.take(packet, clock::now()) {
+            outbox.counts().taken.increment();
+            outbox.accept(answer);
+        }
+        if let Some(id) = packet.packet_id {
+            encode_packet_to_buffer(&Packet::PubAck(PubAckPacket::new(id)), &mut self.wire)?;
+        }
+        Ok(())
+    }
+}
+
+/// The first refusal of a SUBACK, as an error: without its subscription a route is deaf.
+fn refused(codes: &[SubAckReasonCode]) -> Result<(), ConnectionError> {
+    match codes.iter().find(|code| !code.is_success()) {
+        Some(code) => Err(ConnectionError::Unsubscribed(*code)),
+        None => Ok(()),
     }
 }
 
@@ -289,7 +331,7 @@ mod tests {
             stream.write_all(&answer).await.unwrap();
             stream
         };
-        let (connection, stream) = tokio::join!(Connection::open(&login), accept);
+        let (connection, stream) = tokio::join!(Connection::open(&login, None), accept);
         (connection.unwrap(), stream)
     }
 

@@ -1,4 +1,4 @@
-//! `mqtt_bridge`: topics of the bus go out to an MQTT 5 broker.
+//! `mqtt_bridge`: topics of the bus go out to an MQTT 5 broker, and requests of applications come in from it.
 //!
 //! One task takes samples, writes them in their route's encoding and puts them into the [`outbox`]; the same task sends
 //! what is in there over the [`connection`], as one write for several messages, and takes acknowledgements. Nothing waits
@@ -10,7 +10,12 @@
 //! - QoS 0: a message is for whoever is there now. It is published when the socket has taken it, and dropped
 //!   (`disconnected`) while there is no connection, so that nobody gets old data in a burst.
 //!
-//! Counters: `taken` (from the bus), `published` (QoS 1: acknowledged; QoS 0: written), `dropped` by reason;
+//! Inbound routes: what an application publishes becomes a request to send on the bus, or an answer that says what is wrong
+//! with it and where. A message of QoS 1 is acknowledged when it is on the bus; who publishes it twice has it sent twice.
+//! Counters: `received = requested + refused` (by reason) `+ unrouted`; `unanswered`, refusals that were told with a later
+//! one because there were many; `subscribed`, connections on which the broker took the subscription.
+//!
+//! Counters: `taken` (from the bus, and answers), `published` (QoS 1: acknowledged; QoS 0: written), `dropped` by reason;
 //! `outbox_added` and `outbox_removed`, counted where a message enters the outbox and leaves it for whatever reason, so
 //! that `outbox_added - outbox_removed` messages wait; `resent`, `connected` and `lost`, what the connection cost.
 //!
@@ -26,6 +31,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use mqtt5::QoS;
+use mqtt5::packet::subscribe::SubscribePacket;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
@@ -34,6 +40,7 @@ use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 
 use crate::mqtt::address::BrokerAddress;
 use crate::mqtt::check_readable;
+use crate::mqtt::inbound::{self, Inbound, InboundRoute};
 use crate::mqtt::route::{self, Inputs, Route, Taken};
 use connection::{Connection, ConnectionError, Login};
 use outbox::{Counts, DropReason, Limits, Outbox};
@@ -67,8 +74,12 @@ pub struct Settings {
     #[serde(default = "default_keep_alive_s")]
     #[schemars(range(min = 1, max = 3600))]
     pub keep_alive_s: u16,
-    /// What goes where; 1 to 64 routes.
+    /// What goes where; at most 64 routes.
+    #[serde(default)]
     pub routes: Vec<Route>,
+    /// What comes in: messages that applications want sent; at most 16 routes.
+    #[serde(default)]
+    pub inbound: Vec<InboundRoute>,
     /// What is held for the broker.
     #[serde(default)]
     pub outbox: OutboxSettings,
@@ -144,7 +155,7 @@ impl Component for MqttBridge {
         if let Some(path) = &settings.password_file {
             check_readable("password_file", path)?;
         }
-        if settings.routes.is_empty() {
+        if settings.routes.is_empty() && settings.inbound.is_empty() {
             return Err(SettingError::new("routes", "a bridge without a route has nothing to do"));
         }
         check_range("keep_alive_s", settings.keep_alive_s.into(), 1, 3600)?;
@@ -155,11 +166,12 @@ impl Component for MqttBridge {
         let ReconnectSettings { min_ms, max_ms } = settings.reconnect;
         check_range("reconnect.min_ms", min_ms.into(), 1, 60_000)?;
         check_range("reconnect.max_ms", max_ms.into(), min_ms.into(), 3_600_000)?;
-        route::check(&settings.routes)
+        route::check(&settings.routes)?;
+        inbound::check(&settings.inbound)
     }
 
     fn edges(settings: &Settings) -> Edges {
-        let edges = route::edges(&settings.routes, Edges::default());
+        let edges = inbound::edges(&settings.inbound, route::edges(&settings.routes, Edges::default()));
         match BrokerAddress::parse(&settings.broker).ok().and_then(|broker| broker.socket_address()) {
             Some(address) => edges.connects(address),
             None => edges,
@@ -192,6 +204,7 @@ fn check_client_id(client_id: Option<&str>) -> Result<(), SettingError> {
 struct Task {
     login: Login,
     inputs: Inputs,
+    inbound: Inbound,
     outbox: Outbox,
     backoff: Backoff,
     hop: Hop,
@@ -233,6 +246,7 @@ impl Task {
         });
         Ok(Self {
             login,
+            inbound: Inbound::open(&settings.inbound, context)?,
             inputs: Inputs::open(settings.routes, context)?,
             outbox: Outbox::new(limits, counts),
             backoff: Backoff::new(settings.reconnect, context.seed()),
@@ -282,7 +296,8 @@ impl Task {
     /// Waits and then connects, and takes samples meanwhile.
     async fn open(&mut self, wait: Duration) -> Ended<Result<Connection, ConnectionError>> {
         let login = self.login.clone();
-        let mut attempt = pin!(connect_after(wait, &login));
+        let subscription = self.inbound.subscription(connection::SUBSCRIBE_ID);
+        let mut attempt = pin!(connect_after(wait, &login, subscription.clone()));
         loop {
             if self.deadline.is_some() && self.outbox.len() == 0 {
                 return Ended::Stopped;
@@ -295,7 +310,7 @@ impl Task {
                 () = self.stop.asked(), if deadline.is_none() => {
                     self.begin_stop();
                     // There is no time to wait, only for one more attempt.
-                    attempt.set(connect_after(Duration::ZERO, &login));
+                    attempt.set(connect_after(Duration::ZERO, &login, subscription.clone()));
                 }
                 taken = self.inputs.next(), if deadline.is_none() => self.take_or_stop(taken.as_ref()),
             }
@@ -326,7 +341,7 @@ impl Task {
                 () = at(deadline) => return Ended::Stopped,
                 () = tick(&mut ping) => connection.ping(),
                 () = self.stop.asked(), if deadline.is_none() => { self.begin_stop(); Ok(()) }
-                moved = connection.wait(&mut self.outbox) => moved,
+                moved = connection.wait(&mut self.outbox, &mut self.inbound) => moved,
                 taken = self.inputs.next(), if deadline.is_none() => { self.take_or_stop(taken.as_ref()); Ok(()) }
             };
             if let Err(error) = step {
@@ -393,9 +408,13 @@ fn credentials(settings: &Settings) -> Result<Option<(String, Vec<u8>)>, StartEr
     Ok(Some((username, password)))
 }
 
-async fn connect_after(wait: Duration, login: &Login) -> Result<Connection, ConnectionError> {
+async fn connect_after(
+    wait: Duration,
+    login: &Login,
+    subscription: Option<SubscribePacket>,
+) -> Result<Connection, ConnectionError> {
     tokio::time::sleep(wait).await;
-    Connection::open(login).await
+    Connection::open(login, subscription).await
 }
 
 fn interval(period: Duration) -> Interval {

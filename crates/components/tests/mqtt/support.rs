@@ -1,6 +1,6 @@
 //! What the MQTT tests share: a node with a feed, a scripted broker, a subscriber, Mosquitto, and a gate.
 
-#![allow(dead_code, reason = "each of the two tests that share it uses a part")]
+#![allow(dead_code, reason = "each of the tests that share it uses a part")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -443,7 +443,10 @@ fn subscribe(port: u16, filter: &str, seen: &Seen, sessions: &AtomicUsize) -> Op
 /// A connection that has subscribed.
 fn subscribed(port: u16, filter: &str) -> Option<Wire> {
     let mut wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).ok()?);
-    let options = ConnectOptions::new("subscriber").with_keep_alive(Duration::ZERO);
+    // Two with one name would take each other's place.
+    static NUMBER: AtomicUsize = AtomicUsize::new(0);
+    let name = format!("subscriber-{}", NUMBER.fetch_add(1, Ordering::SeqCst));
+    let options = ConnectOptions::new(name).with_keep_alive(Duration::ZERO);
     wire.write(&Packet::Connect(Box::new(ConnectPacket::new(options.protocol_options))))?;
     let Packet::ConnAck(_) = wire.read()? else { panic!("no CONNACK") };
     let options = SubscriptionOptions { qos: QoS::AtMostOnce, ..SubscriptionOptions::default() };

@@ -10,7 +10,7 @@ pub mod types;
 
 pub use types::Cam;
 
-use crate::{JsonError, UperError, json, uper};
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// The standard's name and version.
 pub const EDITION: &str = "TS 103 900 V2.3.1";
@@ -18,6 +18,9 @@ pub const EDITION: &str = "TS 103 900 V2.3.1";
 pub const MESSAGE_ID: u8 = 2;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "cam";
 
 const MESSAGE: &str = "CAM (TS 103 900 V2.3.1)";
 
@@ -50,4 +53,17 @@ pub fn write_json(cam: &Cam, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a CAM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Cam, JsonError> {
     json::read(text)
+}
+
+/// Appends the CAM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, cam: &Cam, out: &mut Vec<u8>) {
+    json::write_in(style, cam, out);
+}
+
+/// Reads a CAM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a CAM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Cam, JsonError> {
+    json::read_in(form, text)
 }

@@ -18,7 +18,7 @@ use self::types::{
     SensorInformationContainer, WrappedCpmContainer, WrappedCpmContainers,
 };
 use crate::{
-    JsonError, UperError,
+    JsonError, JsonForm, JsonStyle, UperError,
     json::{JsonReader, JsonWriter},
     uper,
 };
@@ -29,6 +29,9 @@ pub const EDITION: &str = "TS 103 324 V2.1.1";
 pub const MESSAGE_ID: u8 = 14;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "payload";
 
 const MESSAGE: &str = "CPM (TS 103 324 V2.1.1)";
 
@@ -113,7 +116,7 @@ pub fn encode(cpm: &Cpm) -> Result<Vec<u8>, UperError> {
 
 /// Appends the CPM's JSON form to `out`.
 pub fn write_json(cpm: &Cpm, out: &mut Vec<u8>) {
-    JsonWriter::write(out, |writer| write_message(cpm, writer));
+    write_json_in(JsonStyle::Raw, cpm, out);
 }
 
 /// Reads a CPM from its JSON form.
@@ -121,7 +124,20 @@ pub fn write_json(cpm: &Cpm, out: &mut Vec<u8>) {
 /// # Errors
 /// The first thing in which the text is not a CPM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Cpm, JsonError> {
-    JsonReader::read(text, read_message)
+    from_json_in(JsonForm::default(), text)
+}
+
+/// Appends the CPM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, cpm: &Cpm, out: &mut Vec<u8>) {
+    JsonWriter::write(style, out, |writer| write_message(cpm, writer));
+}
+
+/// Reads a CPM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a CPM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Cpm, JsonError> {
+    JsonReader::read(form, text, read_message)
 }
 
 fn unwrap(wrapped: WrappedCpmContainer) -> Result<CpmContainer, UperError> {

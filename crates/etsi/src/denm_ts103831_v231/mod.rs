@@ -11,7 +11,7 @@ pub mod types;
 
 pub use types::Denm;
 
-use crate::{JsonError, UperError, json, uper};
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// The standard's name and version.
 pub const EDITION: &str = "TS 103 831 V2.3.1";
@@ -19,6 +19,9 @@ pub const EDITION: &str = "TS 103 831 V2.3.1";
 pub const MESSAGE_ID: u8 = 1;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "denm";
 
 const MESSAGE: &str = "DENM (TS 103 831 V2.3.1)";
 
@@ -68,6 +71,19 @@ pub fn write_json(denm: &Denm, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a DENM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Denm, JsonError> {
     json::read(text)
+}
+
+/// Appends the DENM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, denm: &Denm, out: &mut Vec<u8>) {
+    json::write_in(style, denm, out);
+}
+
+/// Reads a DENM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a DENM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Denm, JsonError> {
+    json::read_in(form, text)
 }
 
 #[cfg(test)]

@@ -10,7 +10,12 @@ use rasn::{
     },
 };
 
-use super::tree::{Members, Node, parse};
+use super::{
+    header::{self, Completed, other_spelling},
+    scaled::{Meaning, Meanings, Quantity, nearest, place_of_bit},
+    style::{JsonForm, JsonStyle},
+    tree::{Members, Node, parse},
+};
 use crate::error::{JsonError, JsonProblem, detail};
 
 type Read<T> = Result<T, DecodeError>;
@@ -29,6 +34,11 @@ pub(crate) struct JsonReader<'a> {
     path: Vec<Step>,
     /// The value that is being read.
     here: Step,
+    /// In the scaled style: what it is beyond its base type.
+    meaning: Option<Meaning>,
+    form: JsonForm,
+    /// The member that the text is the body of, where it is a body alone: it is no part of a path.
+    bare: Option<&'static str>,
     /// What went wrong first. rasn's errors cannot carry it.
     failure: Option<JsonError>,
 }
@@ -36,6 +46,7 @@ pub(crate) struct JsonReader<'a> {
 struct Pending<'a> {
     step: Step,
     node: Option<Node<'a>>,
+    meaning: Option<Meaning>,
 }
 
 /// One step of a path.
@@ -48,14 +59,25 @@ enum Step {
 
 impl<'a> JsonReader<'a> {
     /// Reads what `body` asks for from a whole text.
-    pub(crate) fn read<T>(text: &'a [u8], body: impl FnOnce(&mut Self) -> Read<T>) -> Result<T, JsonError> {
-        let root = Pending { step: Step::Root, node: Some(parse(text)?) };
+    pub(crate) fn read<T>(
+        form: JsonForm,
+        text: &'a [u8],
+        body: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Result<T, JsonError> {
+        let root = parse(text)?;
+        let Completed { root, bare } = match &form.header {
+            Some(defaults) => header::complete(root, defaults)?,
+            None => Completed { root, bare: false },
+        };
         let mut reader = Self {
-            pending: vec![root],
+            pending: vec![Pending { step: Step::Root, node: Some(root), meaning: None }],
             open: Vec::new(),
             group: false,
             path: Vec::new(),
             here: Step::Root,
+            meaning: None,
+            form,
+            bare: form.header.filter(|_| bare).map(|defaults| defaults.body),
             failure: None,
         };
         body(&mut reader).map_err(|cause| reader.into_error(&cause))
@@ -67,10 +89,19 @@ impl<'a> JsonReader<'a> {
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
     ) -> Read<T> {
+        self.object_with(Meanings::default(), names, body)
+    }
+
+    fn object_with<T>(
+        &mut self,
+        meanings: Meanings,
+        names: impl Iterator<Item = &'static str>,
+        body: impl FnOnce(&mut Self) -> Read<T>,
+    ) -> Read<T> {
         let mut members = self.take_object()?;
         self.path.push(self.here);
         let bottom = self.pending.len();
-        self.expect(names, &mut members);
+        self.expect(meanings, names, &mut members);
         self.refuse_left_over(&members)?;
         let value = body(self)?;
         self.pending.truncate(bottom);
@@ -81,13 +112,14 @@ impl<'a> JsonReader<'a> {
     /// Like [`Self::object`], for a type that may have groups of extension additions.
     fn extended_object<T>(
         &mut self,
+        meanings: Meanings,
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
     ) -> Read<T> {
         let mut members = self.take_object()?;
         self.path.push(self.here);
         let bottom = self.pending.len();
-        self.expect(names, &mut members);
+        self.expect(meanings, names, &mut members);
         self.open.push(members);
         let value = body(self)?;
         if let Some(members) = self.open.pop() {
@@ -99,9 +131,16 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Makes the members of these names pending, absent ones included; the first one is the next.
-    fn expect(&mut self, names: impl Iterator<Item = &'static str>, members: &mut Members<'a>) {
+    fn expect(&mut self, meanings: Meanings, names: impl Iterator<Item = &'static str>, members: &mut Members<'a>) {
         let bottom = self.pending.len();
-        self.pending.extend(names.map(|name| Pending { step: Step::Member(name), node: members.take(name) }));
+        let lenient = self.form != JsonForm::default();
+        let mut pending = |name| {
+            let shown = meanings.shown(name);
+            let other = || other_spelling(shown).filter(|_| lenient);
+            let node = members.take(shown).or_else(|| members.take(other()?));
+            Pending { step: Step::Member(shown), node, meaning: meanings.get(name) }
+        };
+        self.pending.extend(names.map(&mut pending));
         if let Some(ours) = self.pending.get_mut(bottom..) {
             ours.reverse();
         }
@@ -114,6 +153,7 @@ impl<'a> JsonReader<'a> {
     /// Reads a group of extension additions: `None` where the object has none of its members.
     fn addition_group<T>(
         &mut self,
+        meanings: Meanings,
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
     ) -> Read<Option<T>> {
@@ -121,7 +161,7 @@ impl<'a> JsonReader<'a> {
         self.pending.pop();
         let bottom = self.pending.len();
         if let Some(mut members) = self.open.pop() {
-            self.expect(names, &mut members);
+            self.expect(meanings, names, &mut members);
             self.open.push(members);
         }
         let present = self.pending.iter().skip(bottom).any(|next| next.node.is_some());
@@ -141,7 +181,7 @@ impl<'a> JsonReader<'a> {
         // No capacity by the count: an element may be large, and the first one may be wrong.
         let mut values = Vec::new();
         for (at, node) in elements.into_iter().enumerate() {
-            self.pending.push(Pending { step: Step::Element(at), node: Some(node) });
+            self.pending.push(Pending { step: Step::Element(at), node: Some(node), meaning: None });
             values.push(body(self)?);
         }
         if let Some(step) = self.path.pop() {
@@ -161,6 +201,7 @@ impl<'a> JsonReader<'a> {
         let next = self.pending.pop();
         if let Some(next) = &next {
             self.here = next.step;
+            self.meaning = next.meaning;
         }
         match next.and_then(|next| next.node) {
             Some(node) => Ok(node),
@@ -235,9 +276,73 @@ impl<'a> JsonReader<'a> {
     fn into_error(self, cause: &DecodeError) -> JsonError {
         let path = path_text(self.path.iter().copied().chain([self.here]));
         // Only what rasn's own code refuses is not in `failure`.
-        self.failure.unwrap_or_else(|| JsonError { path, problem: JsonProblem::Syntax(detail(&cause.kind)) })
+        let invalid = || JsonError { path, problem: JsonProblem::Syntax(detail(&cause.kind)) };
+        let error = self.failure.unwrap_or_else(invalid);
+        match self.bare {
+            Some(body) => error.below(body),
+            None => error,
+        }
+    }
+
+    fn meanings_of<T>(&self, place: Option<Meaning>) -> Meanings {
+        match self.form.style {
+            JsonStyle::Raw => Meanings::default(),
+            JsonStyle::Scaled => Meanings::of::<T>(place),
+        }
+    }
+
+    /// What the next value means.
+    fn place(&self) -> Option<Meaning> {
+        self.pending.last().and_then(|next| next.meaning)
+    }
+
+    /// In the scaled style: the integer that a value of the text stands for, where there is one.
+    fn unscaled(&self, node: &Node<'_>) -> Option<i64> {
+        let Some(Meaning::Quantity(quantity)) = self.meaning else {
+            return match node {
+                Node::Integer(value) => Some(*value),
+                Node::Number(value) => nearest(*value),
+                _ => None,
+            };
+        };
+        match node {
+            Node::Null => quantity.unavailable(),
+            #[expect(clippy::cast_precision_loss, reason = "a quantity in its unit has fewer digits than a double")]
+            Node::Integer(value) => quantity.read(*value as f64),
+            Node::Number(value) => quantity.read(*value),
+            _ => None,
+        }
+    }
+
+    /// In the scaled style: a BIT STRING from an object of named bits. A bit that is not named is not set.
+    fn named_bits(&mut self, members: Members<'a>, constraints: &Constraints) -> Read<types::BitString> {
+        let names: &[&str] = match self.meaning {
+            Some(Meaning::Bits(names)) => names,
+            _ => &[],
+        };
+        self.path.push(self.here);
+        let size = constraints.size().filter(|size| size.extensible.is_none());
+        let (min, max) = size.map_or((None, None), |size| size.constraint.start_and_end());
+        let max = max.copied().unwrap_or(NAMED_BITS_MAX).min(NAMED_BITS_MAX);
+        let mut bits = types::BitString::repeat(false, min.copied().unwrap_or(0).min(max));
+        for (name, node) in members.into_iter() {
+            let Some(at) = place_of_bit(names, &name).filter(|at| *at < max) else {
+                return Err(self.fail_at(&name, JsonProblem::Unknown));
+            };
+            let Node::Boolean(bit) = node else {
+                let (expected, got) = ("true or false".to_owned(), node.excerpt());
+                return Err(self.fail_at(&name, JsonProblem::Mismatch { expected, got }));
+            };
+            bits.resize(bits.len().max(at + 1), false);
+            bits.set(at, bit);
+        }
+        self.path.pop();
+        Ok(bits)
     }
 }
+
+/// Bits of a BIT STRING that is read from an object. The longest of the messages has 20.
+const NAMED_BITS_MAX: usize = 64;
 
 fn path_text(steps: impl Iterator<Item = Step>) -> String {
     let mut path = String::new();
@@ -265,6 +370,17 @@ fn range<T: Copy + std::fmt::Display>(bound: &Bounded<T>) -> String {
         (None, Some(end)) => format!("at most {end}"),
         (None, None) => "any".to_owned(),
     }
+}
+
+/// The quantities that a range of integers stands for.
+fn quantity_range(quantity: &Quantity, bound: &Bounded<i128>) -> String {
+    let show = |raw: Option<&i128>| raw.and_then(|raw| i64::try_from(*raw).ok()).and_then(|raw| quantity.show_end(raw));
+    let (start, end) = bound.start_and_end();
+    let (Some(start), Some(end)) = (show(start), show(end)) else {
+        return "a number".to_owned();
+    };
+    let or_null = if quantity.unavailable().is_some() { ", or null" } else { "" };
+    format!("a number from {start} to {end}{or_null}")
 }
 
 /// The octets of hexadecimal text; `None` where it is none.
@@ -330,8 +446,9 @@ impl Decoder for JsonReader<'_> {
         let root = D::FIELDS;
         let extended = D::EXTENDED_FIELDS;
         let extended = extended.iter().flat_map(types::fields::Fields::iter);
-        let names = root.iter().chain(extended).map(|field| field.name);
-        if E == 0 { self.object(names, members) } else { self.extended_object(names, members) }
+        let (meanings, names) =
+            (self.meanings_of::<D>(self.place()), root.iter().chain(extended).map(|field| field.name));
+        if E == 0 { self.object_with(meanings, names, members) } else { self.extended_object(meanings, names, members) }
     }
 
     fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
@@ -349,7 +466,8 @@ impl Decoder for JsonReader<'_> {
         let Some((name, tag)) = variant::<D>(&name) else {
             return Err(self.fail_at(&name, JsonProblem::Unknown));
         };
-        self.pending.push(Pending { step: Step::Member(name), node: Some(node) });
+        let meaning = self.meanings_of::<D>(None).get(name);
+        self.pending.push(Pending { step: Step::Member(name), node: Some(node), meaning });
         let value = D::from_tag(self, tag)?;
         self.path.pop();
         Ok(value)
@@ -358,14 +476,22 @@ impl Decoder for JsonReader<'_> {
     fn decode_integer<I: IntegerType>(&mut self, _: Tag, constraints: Constraints) -> Read<I> {
         let bound = constraints.value();
         let node = self.take()?;
-        if let Node::Integer(value) = node
+        let value = match (&node, self.form.style) {
+            (Node::Integer(value), JsonStyle::Raw) => Some(*value),
+            (_, JsonStyle::Raw) => None,
+            (node, JsonStyle::Scaled) => self.unscaled(node),
+        };
+        if let Some(value) = value
             && bound.is_none_or(|bound| bound.extensible.is_some() || bound.constraint.in_bound(&value))
             && let Ok(integer) = I::try_from(value)
         {
             return Ok(integer);
         }
-        let expected = bound
-            .map_or_else(|| "an integer".to_owned(), |bound| format!("an integer from {}", range(&bound.constraint)));
+        let expected = match (bound, self.meaning) {
+            (Some(bound), Some(Meaning::Quantity(quantity))) => quantity_range(quantity, &bound.constraint),
+            (Some(bound), _) => format!("an integer from {}", range(&bound.constraint)),
+            (None, _) => "an integer".to_owned(),
+        };
         Err(self.mismatch(&expected, &node))
     }
 
@@ -373,6 +499,11 @@ impl Decoder for JsonReader<'_> {
         let node = self.take()?;
         if let Node::Text(name) = &node
             && let Some(value) = T::from_identifier(name)
+        {
+            return Ok(value);
+        }
+        if let (JsonStyle::Scaled, Node::Integer(number)) = (self.form.style, &node)
+            && let Some(value) = isize::try_from(*number).ok().and_then(T::from_discriminant)
         {
             return Ok(value);
         }
@@ -395,6 +526,12 @@ impl Decoder for JsonReader<'_> {
     }
 
     fn decode_bit_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::BitString> {
+        if self.form.style == JsonStyle::Scaled
+            && matches!(self.pending.last(), Some(Pending { node: Some(Node::Object(_)), .. }))
+        {
+            let members = self.take_object()?;
+            return self.named_bits(members, &constraints);
+        }
         if super::has_fixed_size(&constraints) {
             let length = constraints.size().and_then(|size| size.constraint.as_start()).copied().unwrap_or(0);
             let text = self.take_text("hexadecimal text")?;
@@ -543,7 +680,7 @@ impl Decoder for JsonReader<'_> {
         &mut self,
     ) -> Read<Option<D>> {
         let members = D::FIELDS;
-        self.addition_group(members.iter().map(|field| field.name), D::decode)
+        self.addition_group(self.meanings_of::<D>(None), members.iter().map(|field| field.name), D::decode)
     }
 }
 

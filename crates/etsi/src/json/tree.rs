@@ -27,7 +27,7 @@ pub(super) enum Node<'a> {
 /// The members of an object, each taken out once by its reader.
 #[derive(Debug, Default)]
 pub(super) struct Members<'a> {
-    entries: Vec<(Cow<'a, str>, Option<Node<'a>>)>,
+    pub(super) entries: Vec<(Cow<'a, str>, Option<Node<'a>>)>,
     /// Where the next member is looked for first: a text of ours has them in the order of reading.
     next: usize,
 }
@@ -46,6 +46,11 @@ impl<'a> Members<'a> {
     /// The first member that nobody has taken.
     pub(super) fn left_over(&self) -> Option<&str> {
         self.entries.iter().find(|(_, node)| node.is_some()).map(|(name, _)| &**name)
+    }
+
+    /// The members that nobody has taken, with their values.
+    pub(super) fn into_iter(self) -> impl Iterator<Item = (Cow<'a, str>, Node<'a>)> {
+        self.entries.into_iter().filter_map(|(name, node)| Some((name, node?)))
     }
 
     /// The only member, where there is exactly one.

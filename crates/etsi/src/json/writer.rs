@@ -7,8 +7,21 @@ use rasn::{
     types::{self, Choice, Constraints, Constructed, Enumerated, Identifier, IntegerType, Tag, TagTree},
 };
 
-/// The name of what has none: an array's element, the text's root.
-const UNNAMED: &str = "";
+use super::{
+    scaled::{Meaning, Meanings, unnamed_bit},
+    style::JsonStyle,
+};
+
+/// How a value is called, and what it means.
+#[derive(Clone, Copy)]
+struct Label {
+    name: &'static str,
+    /// In the scaled style: what the member is beyond its base type.
+    meaning: Option<Meaning>,
+}
+
+/// What has no name: an array's element, the text's root.
+const UNNAMED: Label = Label { name: "", meaning: None };
 const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
 type Written = Result<(), EncodeError>;
@@ -20,7 +33,8 @@ pub(crate) struct JsonWriter<'o> {
     start: usize,
     /// Names of the members that are still to come, the next one last. rasn calls back once a member, in the order of
     /// declaration and for absent ones too, but without the name: so a SEQUENCE puts all its names here at its beginning.
-    names: Vec<&'static str>,
+    names: Vec<Label>,
+    style: JsonStyle,
     /// Whether the next SEQUENCE is a group of extension additions, whose members stand in the object around it.
     group: bool,
 }
@@ -29,9 +43,9 @@ impl<'o> JsonWriter<'o> {
     /// Appends what `body` writes to `out`.
     ///
     /// Writing fails for types that no message has (REAL, times). Then nothing but `null` is appended.
-    pub(crate) fn write(out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
+    pub(crate) fn write(style: JsonStyle, out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
         let start = out.len();
-        let mut writer = Self { out, start, names: Vec::with_capacity(64), group: false };
+        let mut writer = Self { out, start, names: Vec::with_capacity(64), style, group: false };
         let written = body(&mut writer);
         debug_assert!(written.is_ok(), "{written:?}");
         if written.is_err() {
@@ -42,7 +56,7 @@ impl<'o> JsonWriter<'o> {
 
     /// Says how the next value is called.
     pub(crate) fn name(&mut self, name: &'static str) {
-        self.names.push(name);
+        self.names.push(Label { name, meaning: None });
     }
 
     /// Begins an object; [`Self::close`] with `b'}'` ends it.
@@ -84,11 +98,8 @@ impl<'o> JsonWriter<'o> {
     /// What stands before a value: the comma to the one before it, and its name.
     #[inline]
     fn begin_value(&mut self) {
-        let first = self.out.len() == self.start || matches!(self.out.last(), Some(b'{' | b'[' | b':'));
-        if !first {
-            self.out.push(b',');
-        }
-        if let Some(name) = self.names.pop()
+        self.comma();
+        if let Some(Label { name, .. }) = self.names.pop()
             && !name.is_empty()
         {
             self.out.push(b'"');
@@ -97,18 +108,29 @@ impl<'o> JsonWriter<'o> {
         }
     }
 
+    #[inline]
+    fn comma(&mut self) {
+        let first = self.out.len() == self.start || matches!(self.out.last(), Some(b'{' | b'[' | b':'));
+        if !first {
+            self.out.push(b',');
+        }
+    }
+
     fn sequence<const R: usize, const E: usize, C: Constructed<R, E>>(
         &mut self,
         members: impl FnOnce(&mut Self) -> Written,
     ) -> Written {
         let group = std::mem::take(&mut self.group);
+        let place = if group { None } else { self.meaning() };
         if !group {
             self.open_object();
         }
         let bottom = self.names.len();
-        self.names.extend(C::FIELDS.iter().map(|field| field.name));
+        let meanings = self.meanings_of::<C>(place);
+        let label = |name| Label { name: meanings.shown(name), meaning: meanings.get(name) };
+        self.names.extend(C::FIELDS.iter().map(|field| label(field.name)));
         if let Some(extended) = &C::EXTENDED_FIELDS {
-            self.names.extend(extended.iter().map(|field| field.name));
+            self.names.extend(extended.iter().map(|field| label(field.name)));
         }
         if let Some(ours) = self.names.get_mut(bottom..) {
             ours.reverse();
@@ -140,6 +162,53 @@ impl<'o> JsonWriter<'o> {
     fn absent(&mut self) -> Written {
         self.names.pop();
         Ok(())
+    }
+
+    fn meanings_of<T>(&self, place: Option<Meaning>) -> Meanings {
+        match self.style {
+            JsonStyle::Raw => Meanings::default(),
+            JsonStyle::Scaled => Meanings::of::<T>(place),
+        }
+    }
+
+    /// What the next value means.
+    fn meaning(&self) -> Option<Meaning> {
+        self.names.last().and_then(|label| label.meaning)
+    }
+
+    /// Writes a quantity in its unit, or `null`.
+    fn quantity(&mut self, value: Option<f64>) {
+        self.begin_value();
+        match value {
+            Some(value) => self.out.extend_from_slice(value.to_string().as_bytes()),
+            None => self.out.extend_from_slice(b"null"),
+        }
+    }
+
+    /// Writes the bits that have a name, and of the others those that are set; where the size is not fixed, all of them,
+    /// so that it can be told.
+    fn named_bits(&mut self, value: &types::BitStr, fixed: bool) {
+        let names: &[&str] = match self.meaning() {
+            Some(Meaning::Bits(names)) => names,
+            _ => &[],
+        };
+        self.open_object();
+        for (at, bit) in value.iter().by_vals().enumerate() {
+            match names.get(at) {
+                Some(name) => self.flag(name, bit),
+                None if bit || !fixed => self.flag(&unnamed_bit(at), bit),
+                None => {}
+            }
+        }
+        self.close(b'}');
+    }
+
+    /// Writes a member of an object that is true or false.
+    fn flag(&mut self, name: &str, value: bool) {
+        self.comma();
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(if value { b"\":true" } else { b"\":false" });
     }
 }
 
@@ -236,18 +305,20 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         _: Identifier,
     ) -> Written {
         let name = variant_name::<T>(tag).ok_or_else(|| EncodeError::variant_not_in_choice(Codec::Jer))?;
+        let meaning = self.meanings_of::<T>(None).get(name);
         self.open_object();
-        self.name(name);
+        self.names.push(Label { name, meaning });
         variant(self)?;
         self.close(b'}');
         Ok(())
     }
 
     fn encode_integer<I: IntegerType>(&mut self, _: Tag, _: Constraints, value: &I, _: Identifier) -> Written {
-        match value.to_i64() {
-            Some(value) => self.integer(value),
+        match (value.to_i64(), self.meaning()) {
+            (Some(value), Some(Meaning::Quantity(quantity))) => self.quantity(quantity.show(value)),
+            (Some(value), _) => self.integer(value),
             // An unbounded INTEGER: PathDeltaTime is extensible. Readers with 64 bits refuse it, and so do we.
-            None => {
+            (None, _) => {
                 self.begin_value();
                 self.out.extend_from_slice(value.to_string().as_bytes());
             }
@@ -256,6 +327,10 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
     }
 
     fn encode_enumerated<T: Enumerated>(&mut self, _: Tag, value: &T, _: Identifier) -> Written {
+        if self.style == JsonStyle::Scaled {
+            self.integer(i64::try_from(value.discriminant()).unwrap_or(i64::MAX));
+            return Ok(());
+        }
         self.begin_value();
         self.out.push(b'"');
         self.out.extend_from_slice(value.identifier().as_bytes());
@@ -276,11 +351,15 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
     }
 
     fn encode_bit_string(&mut self, _: Tag, constraints: Constraints, value: &types::BitStr, _: Identifier) -> Written {
+        let fixed = super::has_fixed_size(&constraints);
+        if self.style == JsonStyle::Scaled {
+            self.named_bits(value, fixed);
+            return Ok(());
+        }
         let octets = value.chunks(8).map(|bits| {
             let octet = bits.iter().by_vals().fold(0_u8, |octet, bit| octet << 1 | u8::from(bit));
             octet << (8 - bits.len())
         });
-        let fixed = super::has_fixed_size(&constraints);
         if !fixed {
             self.open_object();
             self.name("value");
@@ -469,7 +548,7 @@ mod tests {
     #[test]
     fn a_text_is_appended_to_what_stands_before_it() {
         let mut out = b"{}".to_vec();
-        JsonWriter::write(&mut out, |writer| {
+        JsonWriter::write(JsonStyle::Raw, &mut out, |writer| {
             writer.open_array();
             writer.element();
             writer.octets(&[0x0A, 0xFF]);

@@ -8,7 +8,7 @@ pub mod types;
 
 pub use types::{MotorcyclistSpecialContainer, Vam};
 
-use crate::{JsonError, UperError, json, uper};
+use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
 /// The standard's name and version.
 pub const EDITION: &str = "TS 103 300-3 V2.3.1";
@@ -16,6 +16,9 @@ pub const EDITION: &str = "TS 103 300-3 V2.3.1";
 pub const MESSAGE_ID: u8 = 16;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 3;
+
+/// The member of the message that is its body.
+pub const BODY: &str = "vam";
 
 const MESSAGE: &str = "VAM (TS 103 300-3 V2.3.1)";
 
@@ -48,6 +51,19 @@ pub fn write_json(vam: &Vam, out: &mut Vec<u8>) {
 /// The first thing in which the text is not a VAM, and where it is.
 pub fn from_json(text: &[u8]) -> Result<Vam, JsonError> {
     json::read(text)
+}
+
+/// Appends the VAM's JSON form in a style to `out`.
+pub fn write_json_in(style: JsonStyle, vam: &Vam, out: &mut Vec<u8>) {
+    json::write_in(style, vam, out);
+}
+
+/// Reads a VAM from its JSON form in a style, or from a part of it.
+///
+/// # Errors
+/// The first thing in which the text is not a VAM, and where it is.
+pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Vam, JsonError> {
+    json::read_in(form, text)
 }
 
 const MOTORCYCLIST: &str = "motorcyclist special container (TS 103 300-3 V2.3.1)";

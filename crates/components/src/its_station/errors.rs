@@ -1,0 +1,133 @@
+//! What a station could not do, as messages on the bus: refused requests, and samples of dropped frames.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use viaduct_bus::{Meta, Publisher, Qos};
+use viaduct_its::{DropReason, SendError};
+use viaduct_messages::its::timestamp;
+use viaduct_messages::viaduct::its::v2x_error::Subject;
+use viaduct_messages::viaduct::its::{V2xError, V2xSendRequest};
+use viaduct_node::{Context, StartError};
+use viaduct_units::Now;
+
+use super::ItsStation;
+use super::request::RequestError;
+use crate::allowance::Allowance;
+
+/// What the topic offers: nobody waits for it, and a reader that is slow gets the newest.
+pub(super) const OFFERED: Qos = Qos::keep_last(256);
+/// Dropped frames of one reason that are told each second; the others are counted in the next one that is told.
+const FRAMES_PER_SECOND_MAX: u32 = 2;
+/// Refused requests of one reason that are told each second.
+const REQUESTS_PER_SECOND_MAX: u32 = 50;
+
+/// Why a request was not sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Refusal {
+    #[error("{0}")]
+    Request(#[from] RequestError),
+    #[error("{0}")]
+    Message(#[from] viaduct_etsi::UperError),
+    #[error("{0}")]
+    Station(#[from] SendError),
+}
+
+impl Refusal {
+    /// The reason as counters have it.
+    pub(super) const fn label(&self) -> &'static str {
+        match self {
+            Self::Request(_) => "request_invalid",
+            Self::Message(_) => "message_invalid",
+            Self::Station(error) => send_error_label(error),
+        }
+    }
+}
+
+const fn send_error_label(error: &SendError) -> &'static str {
+    match error {
+        SendError::NoPosition => "no_position",
+        SendError::WrongMessage { .. } => "wrong_message",
+        SendError::TooLong { .. } => "too_long",
+        SendError::Lifetime { .. } => "lifetime",
+        SendError::NoHops => "no_hops",
+        SendError::Area => "area",
+        SendError::AreaTooLarge { .. } => "area_too_large",
+        SendError::RepetitionInterval { .. } => "repetition_interval",
+        SendError::RepetitionsFull => "repetitions_full",
+        SendError::NotSent(reason) => reason.label(),
+        SendError::QueueFull => "queue_full",
+    }
+}
+
+/// Publishes errors, not more often than somebody can read them.
+pub(super) struct Errors {
+    publisher: Publisher<V2xError>,
+    /// The node and the component.
+    station: String,
+    frames: BTreeMap<DropReason, Allowance>,
+    /// By label, of which there are as many as [`Refusal::label`] knows.
+    requests: BTreeMap<&'static str, Allowance>,
+}
+
+impl Errors {
+    pub(super) fn new(topic: &str, context: &Context<ItsStation>) -> Result<Self, StartError> {
+        Ok(Self {
+            publisher: context.publisher(topic, OFFERED)?,
+            station: format!("{}/{}", context.node(), context.name()),
+            frames: BTreeMap::new(),
+            requests: BTreeMap::new(),
+        })
+    }
+
+    /// A frame was dropped.
+    pub(super) fn dropped(&mut self, now: Now, reason: DropReason, frame: &[u8], cause: &Meta) {
+        let allowance = self.frames.entry(reason).or_insert_with(|| Allowance::new(FRAMES_PER_SECOND_MAX));
+        let Some(count) = allowance.one(now.mono) else {
+            return;
+        };
+        // The source is the second address of an Ethernet header.
+        let link_address = frame.get(6..12).map(Bytes::copy_from_slice).unwrap_or_default();
+        self.publish(
+            cause,
+            V2xError {
+                subject: Subject::Frame.into(),
+                reason: reason.label().to_owned(),
+                error: format!("a received frame was dropped: {}", reason.label()),
+                time: Some(timestamp(now.tai)),
+                count,
+                octets: frame.len().try_into().unwrap_or(u32::MAX),
+                link_address,
+                ..V2xError::default()
+            },
+        );
+    }
+
+    /// A request was refused.
+    pub(super) fn refused(&mut self, now: Now, refusal: &Refusal, request: &V2xSendRequest, cause: &Meta) {
+        let label = refusal.label();
+        let allowance = self.requests.entry(label).or_insert_with(|| Allowance::new(REQUESTS_PER_SECOND_MAX));
+        let Some(count) = allowance.one(now.mono) else {
+            return;
+        };
+        self.publish(
+            cause,
+            V2xError {
+                subject: Subject::Request.into(),
+                reason: label.to_owned(),
+                error: refusal.to_string(),
+                time: Some(timestamp(now.tai)),
+                count,
+                r#type: request.r#type,
+                octets: request.payload.len().try_into().unwrap_or(u32::MAX),
+                reply_to: request.reply_to.clone(),
+                ..V2xError::default()
+            },
+        );
+    }
+
+    fn publish(&self, cause: &Meta, error: V2xError) {
+        // A subscriber without room has counted the drop.
+        let _ = self.publisher.try_publish_from(cause, V2xError { station: self.station.clone(), ..error });
+    }
+}

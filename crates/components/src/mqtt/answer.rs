@@ -1,0 +1,118 @@
+//! Answers to requests that came by MQTT and cannot be carried out.
+
+use bytes::Bytes;
+use mqtt5::packet::publish::PublishPacket;
+use mqtt5::{PropertyId, PropertyValue};
+use serde::Serialize;
+use viaduct_etsi::{JsonError, JsonProblem};
+use viaduct_messages::write_timestamp;
+use viaduct_units::Tai;
+
+/// Octets of a request's topic, and of the topic that it wants its answer on.
+const TOPIC_OCTETS_MAX: usize = 512;
+/// Octets of what an answer must carry.
+const CORRELATION_OCTETS_MAX: usize = 1024;
+
+/// Where a request wants its answer (MQTT 5, 4.10): a topic, and octets that tell requests apart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// Empty where the request does not say.
+    pub(crate) topic: String,
+    pub(crate) correlation: Bytes,
+}
+
+impl Wanted {
+    /// What a request says. A topic that nobody can publish on, or that is too long, is not taken.
+    pub(crate) fn of(request: &PublishPacket) -> Self {
+        let topic = match request.properties.get(PropertyId::ResponseTopic) {
+            Some(PropertyValue::Utf8String(topic)) if is_topic(topic) => topic.clone(),
+            _ => String::new(),
+        };
+        let correlation = match request.properties.get(PropertyId::CorrelationData) {
+            Some(PropertyValue::BinaryData(octets)) if octets.len() <= CORRELATION_OCTETS_MAX => octets.clone(),
+            _ => Bytes::new(),
+        };
+        Self { topic, correlation }
+    }
+}
+
+/// Whether an answer may go there.
+pub(crate) fn is_topic(topic: &str) -> bool {
+    topic.len() <= TOPIC_OCTETS_MAX && !topic.starts_with('$') && mqtt5::validate_topic_name(topic).is_ok()
+}
+
+/// The members of an answer in their order.
+#[derive(Serialize)]
+struct Answer<'a> {
+    topic: &'a str,
+    time: String,
+    reason: &'static str,
+    error: String,
+    path: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    got: Option<&'a str>,
+    count: u64,
+}
+
+/// What is wrong with a request, as JSON. `count` is how many were refused since the last one that was answered.
+pub(crate) fn write(error: &JsonError, topic: &str, now: Tai, count: u64) -> Bytes {
+    let (expected, got) = match &error.problem {
+        JsonProblem::Mismatch { expected, got } => (Some(&**expected), Some(&**got)),
+        _ => (None, None),
+    };
+    let mut time = String::new();
+    write_timestamp(now, &mut time);
+    let cut = topic.char_indices().map(|(at, _)| at).find(|at| *at >= TOPIC_OCTETS_MAX).unwrap_or(topic.len());
+    let answer = Answer {
+        topic: &topic[..cut],
+        time,
+        reason: error.problem.label(),
+        error: error.to_string(),
+        path: &error.path,
+        expected,
+        got,
+        count,
+    };
+    // Text and numbers are always JSON.
+    serde_json::to_vec(&answer).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mqtt5::QoS;
+
+    #[test]
+    fn an_answer_says_where_and_what() {
+        let problem = JsonProblem::Mismatch { expected: "an integer from 0 to 255".into(), got: "256".into() };
+        let error = JsonError { path: "cam.generationDeltaTime".into(), problem };
+        let text = write(&error, "v/in/cam", Tai::from_unix_nanos(0), 3);
+        assert_eq!(
+            std::str::from_utf8(&text).unwrap(),
+            "{\"topic\":\"v/in/cam\",\"time\":\"1970-01-01T00:00:00.000000Z\",\"reason\":\"wrong_value\",\
+             \"error\":\"cam.generationDeltaTime: expected an integer from 0 to 255, got 256\",\
+             \"path\":\"cam.generationDeltaTime\",\"expected\":\"an integer from 0 to 255\",\"got\":\"256\",\"count\":3}"
+        );
+        let long = write(&error, &"ä".repeat(2000), Tai::from_unix_nanos(0), 1);
+        assert!(long.len() < 1024);
+    }
+
+    #[test]
+    fn only_a_topic_that_can_be_published_on_is_taken() {
+        let wanted = |topic: &str| {
+            let request = PublishPacket::new("t", Bytes::new(), QoS::AtMostOnce)
+                .with_response_topic(topic.to_owned())
+                .with_correlation_data(vec![7]);
+            Wanted::of(&request)
+        };
+        assert_eq!(
+            wanted("app/1/answer"),
+            Wanted { topic: "app/1/answer".into(), correlation: Bytes::from_static(&[7]) }
+        );
+        for bad in ["", "a/+", "#", "$SYS/x", &"x".repeat(513)] {
+            assert_eq!(wanted(bad).topic, "", "{bad}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Whether a message tells something new about its station.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
+
+use crate::{facilities::Summary, limits::NEW_INFO_STATIONS_MAX};
+
+/// The differences that a new CAM is generated for (EN 302 637-2, 6.1.3), which vanetza-nap asks for too.
+const DISTANCE: Metres = Metres(4.0);
+const SPEED: MetresPerSecond = MetresPerSecond(0.5);
+const HEADING: Degrees = Degrees(4.0);
+const AGE: Duration = Duration::from_secs(1);
+
+/// What was last told about each station.
+#[derive(Debug, Default)]
+pub struct NewInfo {
+    /// By station ID, at most [`NEW_INFO_STATIONS_MAX`].
+    stations: BTreeMap<u32, State>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    at: Tai,
+    position: Position,
+    speed: MetresPerSecond,
+    heading: Degrees,
+}
+
+impl NewInfo {
+    /// Whether the message tells something new; it is then what the next one is compared with. A message that does not say
+    /// position, speed and heading always does.
+    pub fn tells(&mut self, message: &Summary, at: Tai) -> bool {
+        let (Some(position), Some(speed), Some(heading)) = (message.position, message.speed, message.heading) else {
+            return true;
+        };
+        let state = State { at, position, speed, heading };
+        let is_new = self.stations.get(&message.station_id).is_none_or(|last| last.differs_from(&state));
+        if is_new {
+            self.keep(message.station_id, state);
+        }
+        is_new
+    }
+
+    fn keep(&mut self, station_id: u32, state: State) {
+        if self.stations.len() >= NEW_INFO_STATIONS_MAX {
+            // What is older than this is new in any case.
+            self.stations.retain(|_, last| state.at.since(last.at) < AGE);
+        }
+        if self.stations.len() < NEW_INFO_STATIONS_MAX {
+            self.stations.insert(station_id, state);
+        } else {
+            // It is not kept: its next one is told as new.
+            self.stations.remove(&station_id);
+        }
+    }
+}
+
+impl State {
+    fn differs_from(&self, next: &Self) -> bool {
+        let turn = (next.heading.value() - self.heading.value()).abs() % 360.0;
+        self.position.distance(next.position) >= DISTANCE
+            || (next.speed.value() - self.speed.value()).abs() >= SPEED.value()
+            || turn.min(360.0 - turn) >= HEADING.value()
+            || next.at.since(self.at) >= AGE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn summary(station_id: u32, heading_deg: f64) -> Summary {
+        Summary {
+            station_id,
+            station_type: None,
+            generation: None,
+            position: Some(Position::new(48.0, 11.0)),
+            altitude: None,
+            speed: Some(MetresPerSecond(10.0)),
+            heading: Some(Degrees(heading_deg)),
+        }
+    }
+
+    fn millis(count: i64) -> Tai {
+        Tai::from_nanos(count * 1_000_000)
+    }
+
+    #[test]
+    fn a_station_that_moved_turned_or_waited_tells_something_new() {
+        let mut info = NewInfo::default();
+        assert!(info.tells(&summary(1, 359.0), millis(0)), "the first one");
+        assert!(!info.tells(&summary(1, 359.0), millis(100)));
+        assert!(!info.tells(&summary(1, 2.0), millis(200)), "3 degrees, over north");
+        assert!(info.tells(&summary(1, 3.0), millis(300)), "4 degrees");
+        let moved = Summary { position: Some(Position::new(48.000_04, 11.0)), ..summary(1, 3.0) };
+        assert!(info.tells(&moved, millis(400)), "4.4 m");
+        let faster = Summary { speed: Some(MetresPerSecond(9.5)), ..moved };
+        assert!(info.tells(&faster, millis(500)));
+        assert!(!info.tells(&faster, millis(1499)));
+        assert!(info.tells(&faster, millis(1500)), "a second");
+        assert!(info.tells(&Summary { speed: None, ..faster }, millis(1501)), "it does not say");
+    }
+
+    #[test]
+    fn the_memory_has_a_bound_and_forgets_the_old() {
+        let mut info = NewInfo::default();
+        for station in 0..NEW_INFO_STATIONS_MAX as u32 + 10 {
+            assert!(info.tells(&summary(station, 0.0), millis(0)));
+        }
+        assert_eq!(info.stations.len(), NEW_INFO_STATIONS_MAX);
+        assert!(info.tells(&summary(1_000_000, 0.0), millis(2000)));
+        assert_eq!(info.stations.len(), 1);
+    }
+}

@@ -1,0 +1,337 @@
+//! Our own dialect towards a station.
+//!
+//! ```json
+//! {"type":"cam","message":{"camParameters":{}},
+//!  "destination":{"area":{"latitude_deg":48.1,"longitude_deg":11.5,"circle":{"radius_m":500}}},
+//!  "traffic_class":2,"lifetime_s":60,"repetition":{"interval_s":1,"duration_s":60}}
+//! ```
+//!
+//! Only `message` must be there; a text without it is the message itself. `destination` is one of `hops` (1 to 255), `area`
+//! and `any_in` (with one of `circle`, `rectangle`, `ellipse`) and `station` (eight octets as `94:00:02:00:00:00:03:f8`).
+//! What is absent is as the message's facility has it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use viaduct_etsi::{JsonError, JsonProblem, JsonStyle};
+use viaduct_units::{Degrees, Metres, Position};
+
+use super::{Outline, kind_of, mismatch, parse, payload_of};
+use crate::{
+    Destination, Repetition, SendRequest,
+    facilities::MessageKind,
+    geonet::{Area, GnAddress, Lifetime, Shape, TrafficClass},
+};
+
+/// Largest distance of an area (EN 302 636-4-1, 9.8.5.2: 16 bits).
+const DISTANCE_M_MAX: f64 = 65_535.0;
+/// Longest lifetime (EN 302 636-4-1, 9.6.4: 63 times 100 s).
+const LIFETIME_S_MAX: f64 = 6300.0;
+/// Longest repetition that is taken.
+const REPETITION_S_MAX: f64 = 86_400.0;
+
+/// Reads what an application wants sent.
+///
+/// # Errors
+/// What is wrong with the text, and where.
+pub fn read_request(hint: Option<MessageKind>, text: &[u8]) -> Result<SendRequest, JsonError> {
+    let outline: Outline<'_> = parse(text)?;
+    if outline.message.is_none() || outline.header.is_some() {
+        let kind = kind_of(hint, text)?;
+        return Ok(SendRequest::single_hop(kind, payload_of(kind, JsonStyle::Raw, text)?.into()));
+    }
+    parse::<Envelope<'_>>(text)?.into_request(hint)
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Envelope<'a> {
+    #[serde(default)]
+    r#type: Option<String>,
+    #[serde(borrow)]
+    message: &'a RawValue,
+    #[serde(default)]
+    destination: Option<DestinationText>,
+    #[serde(default)]
+    traffic_class: Option<u8>,
+    #[serde(default)]
+    lifetime_s: Option<f64>,
+    #[serde(default)]
+    repetition: Option<RepetitionText>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum DestinationText {
+    Hops(u8),
+    Area(AreaText),
+    AnyIn(AreaText),
+    Station(String),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AreaText {
+    latitude_deg: f64,
+    longitude_deg: f64,
+    #[serde(default)]
+    circle: Option<CircleText>,
+    #[serde(default)]
+    rectangle: Option<OblongText>,
+    #[serde(default)]
+    ellipse: Option<OblongText>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CircleText {
+    radius_m: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OblongText {
+    a_m: f64,
+    b_m: f64,
+    #[serde(default)]
+    azimuth_deg: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RepetitionText {
+    interval_s: f64,
+    duration_s: f64,
+}
+
+impl Envelope<'_> {
+    fn into_request(self, hint: Option<MessageKind>) -> Result<SendRequest, JsonError> {
+        let named = self.r#type.as_deref().map(kind_named).transpose()?;
+        if let (Some(named), Some(hint)) = (named, hint)
+            && named != hint
+        {
+            return Err(mismatch("type", format!("`{}`, as the topic says", hint.label()), named.label()));
+        }
+        let text = self.message.get().as_bytes();
+        let inside = |error: JsonError| error.inside("message");
+        let kind = kind_of(named.or(hint), text).map_err(inside)?;
+        let payload = payload_of(kind, JsonStyle::Raw, text).map_err(inside)?;
+        let mut request = SendRequest::single_hop(kind, payload.into());
+        if let Some(destination) = self.destination {
+            request.destination = destination.resolve()?;
+        }
+        if let Some(class) = self.traffic_class {
+            request.traffic_class = TrafficClass(class);
+        }
+        if let Some(seconds) = self.lifetime_s {
+            request.lifetime = Lifetime::from_duration(seconds_of("lifetime_s", seconds, LIFETIME_S_MAX)?);
+        }
+        request.repetition = self.repetition.map(|repetition| repetition.resolve()).transpose()?;
+        Ok(request)
+    }
+}
+
+fn kind_named(label: &str) -> Result<MessageKind, JsonError> {
+    MessageKind::from_label(label).ok_or_else(|| {
+        let known: Vec<&str> = MessageKind::ALL.iter().map(|kind| kind.label()).collect();
+        mismatch("type", format!("one of {}", known.join(", ")), super::shortened(label))
+    })
+}
+
+impl DestinationText {
+    fn resolve(self) -> Result<Destination, JsonError> {
+        match self {
+            Self::Hops(0) => Err(mismatch("destination.hops", "1 to 255", "0")),
+            Self::Hops(hops) => Ok(Destination::Hops(hops)),
+            Self::Area(area) => Ok(Destination::Area(area.resolve("destination.area")?)),
+            Self::AnyIn(area) => Ok(Destination::AnyIn(area.resolve("destination.any_in")?)),
+            Self::Station(text) => {
+                let address = address_of(&text).ok_or_else(|| {
+                    mismatch(
+                        "destination.station",
+                        "eight octets as `94:00:02:00:00:00:03:f8`",
+                        super::shortened(&text),
+                    )
+                })?;
+                Ok(Destination::Station(address))
+            }
+        }
+    }
+}
+
+impl AreaText {
+    fn resolve(self, path: &str) -> Result<Area, JsonError> {
+        let centre = Position::new(
+            within(path, "latitude_deg", self.latitude_deg, -90.0, 90.0)?,
+            within(path, "longitude_deg", self.longitude_deg, -180.0, 180.0)?,
+        );
+        let shape = match (self.circle, self.rectangle, self.ellipse) {
+            (Some(circle), None, None) => {
+                let radius = distance(&format!("{path}.circle"), "radius_m", circle.radius_m)?;
+                Shape::Circle { radius }
+            }
+            (None, Some(oblong), None) => {
+                let (a, b, azimuth) = oblong.resolve(&format!("{path}.rectangle"))?;
+                Shape::Rectangle { a, b, azimuth }
+            }
+            (None, None, Some(oblong)) => {
+                let (a, b, azimuth) = oblong.resolve(&format!("{path}.ellipse"))?;
+                Shape::Ellipse { a, b, azimuth }
+            }
+            _ => return Err(mismatch(path, "one of `circle`, `rectangle`, `ellipse`", "none or several")),
+        };
+        Ok(Area { centre, shape })
+    }
+}
+
+impl OblongText {
+    fn resolve(&self, path: &str) -> Result<(Metres, Metres, Degrees), JsonError> {
+        let azimuth = within(path, "azimuth_deg", self.azimuth_deg, 0.0, 360.0)?;
+        Ok((distance(path, "a_m", self.a_m)?, distance(path, "b_m", self.b_m)?, Degrees(azimuth)))
+    }
+}
+
+impl RepetitionText {
+    fn resolve(&self) -> Result<Repetition, JsonError> {
+        Ok(Repetition {
+            interval: seconds_of("repetition.interval_s", self.interval_s, REPETITION_S_MAX)?,
+            duration: seconds_of("repetition.duration_s", self.duration_s, REPETITION_S_MAX)?,
+        })
+    }
+}
+
+fn distance(path: &str, member: &str, metres: f64) -> Result<Metres, JsonError> {
+    within(path, member, metres, 0.0, DISTANCE_M_MAX).map(Metres)
+}
+
+fn within(path: &str, member: &str, value: f64, min: f64, max: f64) -> Result<f64, JsonError> {
+    if (min..=max).contains(&value) {
+        return Ok(value);
+    }
+    Err(mismatch(&format!("{path}.{member}"), format!("a number from {min} to {max}"), value.to_string()))
+}
+
+/// A time above nothing, to the millisecond.
+fn seconds_of(path: &str, seconds: f64, max: f64) -> Result<Duration, JsonError> {
+    const SECONDS_MIN: f64 = 0.001;
+    if !(SECONDS_MIN..=max).contains(&seconds) {
+        let expected = format!("seconds from {SECONDS_MIN} to {max}");
+        return Err(mismatch(path, expected, seconds.to_string()));
+    }
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|cause| JsonError { path: path.to_owned(), problem: JsonProblem::Syntax(cause.to_string()) })
+}
+
+/// Eight octets as `94:00:02:00:00:00:03:f8`.
+fn address_of(text: &str) -> Option<GnAddress> {
+    let mut octets = [0; 8];
+    let mut parts = text.split(':');
+    for octet in &mut octets {
+        let part =
+            parts.next().filter(|part| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
+        *octet = u8::from_str_radix(part, 16).ok()?;
+    }
+    parts.next().is_none().then_some(GnAddress(octets))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facilities::cam::{CamInput, build};
+    use viaduct_etsi::cam_ts103900_v231;
+
+    /// The body of a CAM as JSON.
+    fn cam_body() -> String {
+        let mut out = Vec::new();
+        cam_ts103900_v231::write_json(&build(&CamInput::new(175, viaduct_units::Tai::from_nanos(0))), &mut out);
+        let whole: serde_json::Value = serde_json::from_slice(&out).unwrap();
+        whole["cam"].to_string()
+    }
+
+    fn refusal(text: &str) -> String {
+        read_request(None, text.as_bytes()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_body_alone_is_sent_as_its_topic_says() {
+        let request = read_request(Some(MessageKind::Cam), cam_body().as_bytes()).unwrap();
+        assert_eq!((request.kind, request.destination), (MessageKind::Cam, Destination::SingleHop));
+        assert_eq!(&request.payload[..6], [2, 2, 0, 0, 0, 0], "the station fills its ID in");
+    }
+
+    #[test]
+    fn an_envelope_says_who_it_is_for() {
+        let body = cam_body();
+        for (text, expected) in [
+            (r#"{"hops":3}"#, Destination::Hops(3)),
+            (
+                r#"{"station":"94:00:02:00:00:00:03:F8"}"#,
+                Destination::Station(GnAddress([0x94, 0, 2, 0, 0, 0, 3, 0xF8])),
+            ),
+            (
+                r#"{"area":{"latitude_deg":48,"longitude_deg":11,"circle":{"radius_m":500}}}"#,
+                Destination::Area(Area {
+                    centre: Position::new(48.0, 11.0),
+                    shape: Shape::Circle { radius: Metres(500.0) },
+                }),
+            ),
+            (
+                r#"{"any_in":{"latitude_deg":48,"longitude_deg":11,"rectangle":{"a_m":5,"b_m":4,"azimuth_deg":90}}}"#,
+                Destination::AnyIn(Area {
+                    centre: Position::new(48.0, 11.0),
+                    shape: Shape::Rectangle { a: Metres(5.0), b: Metres(4.0), azimuth: Degrees(90.0) },
+                }),
+            ),
+        ] {
+            let text = format!(
+                "{{\"type\":\"cam\",\"message\":{body},\"destination\":{text},\"traffic_class\":3,\"lifetime_s\":10,\
+                 \"repetition\":{{\"interval_s\":0.5,\"duration_s\":10}}}}"
+            );
+            let request = read_request(None, text.as_bytes()).unwrap();
+            assert_eq!(request.destination, expected);
+            assert_eq!(
+                (request.traffic_class, request.lifetime.duration()),
+                (TrafficClass(3), Duration::from_secs(10))
+            );
+            let repetition = request.repetition.unwrap();
+            assert_eq!((repetition.interval.as_millis(), repetition.duration.as_secs()), (500, 10));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_path() {
+        let body = cam_body();
+        let with = |more: &str| format!("{{\"type\":\"cam\",\"message\":{body},{more}}}");
+        let area = |more: &str| with(&format!("\"destination\":{{\"area\":{{\"longitude_deg\":11,{more}}}}}"));
+        for (text, expected) in [
+            ("{".to_owned(), "EOF while parsing an object"),
+            ("{}".to_owned(), "header.messageId: this member is missing"),
+            (r#"{"header":{"messageId":99}}"#.to_owned(), "header.messageId: expected one of "),
+            (r#"{"message":{},"type":"cat"}"#.to_owned(), "type: expected one of cam"),
+            (
+                r#"{"message":{"camParameters":{}},"type":"cam"}"#.to_owned(),
+                "message.generationDeltaTime: this member is missing",
+            ),
+            (with("\"to\":1"), "to: unknown field `to`"),
+            (with("\"traffic_class\":256"), "traffic_class: invalid value: integer `256`, expected u8"),
+            (with("\"lifetime_s\":0"), "lifetime_s: expected seconds from 0.001 to 6300, got 0"),
+            (with("\"destination\":{\"hops\":0}"), "destination.hops: expected 1 to 255, got 0"),
+            (with("\"destination\":{\"station\":\"94:00\"}"), "destination.station: expected eight octets"),
+            (
+                area("\"latitude_deg\":91,\"circle\":{\"radius_m\":1}"),
+                "destination.area.latitude_deg: expected a number from -90",
+            ),
+            (
+                area("\"latitude_deg\":9,\"circle\":{\"radius_m\":-1}"),
+                "destination.area.circle.radius_m: expected a number from 0",
+            ),
+            (area("\"latitude_deg\":9"), "destination.area: expected one of `circle`"),
+        ] {
+            let error = refusal(&text);
+            assert!(error.starts_with(expected), "{error}\n{expected}");
+        }
+        let error = read_request(Some(MessageKind::Cpm), with("\"lifetime_s\":1").as_bytes()).unwrap_err().to_string();
+        assert_eq!(error, "type: expected `cpm`, as the topic says, got cam");
+    }
+}
