@@ -21,7 +21,7 @@ pub(crate) enum Command {
     /// Decode the packets of a capture (pcap or pcapng), or one frame given in hexadecimal.
     Decode(Arguments),
     /// Send one message from JSON, for trying things.
-    Send(send::Arguments),
+    Send(Box<send::Arguments>),
 }
 
 /// Which capture, and how much of it to print.

@@ -16,7 +16,7 @@ use super::stdout_gone;
 /// between octets.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':').collect();
-    if digits.is_empty() || digits.len() % 2 != 0 {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
     let octet = |pair: &[char]| match pair {

@@ -78,7 +78,7 @@ impl Members {
                 format!("it does not say which message it is; header.messageId does, or --type ({labels})")
             });
         };
-        let found = MessageKind::ALL.into_iter().find(|kind| *id == Value::from(kind.message_id()));
+        let found = MessageKind::ALL.into_iter().find(|kind| id.as_u64() == Some(kind.message_id().into()));
         found.ok_or_else(|| format!("header.messageId: {id} is none of the messages that are sent ({labels})"))
     }
 
