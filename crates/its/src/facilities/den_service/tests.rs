@@ -476,6 +476,7 @@ fn a_receiver_reads_what_was_said() {
         awareness_distance: Some(Metres(200.0)),
         validity: Duration::from_secs(30),
         transmission_interval: Some(Duration::from_millis(500)),
+        cause: Some(report(0).situation.cause),
         ..head(0)
     };
     assert_eq!(taken(&mut service), [expected]);
