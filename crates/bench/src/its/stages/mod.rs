@@ -97,7 +97,7 @@ struct Measured {
     lost: u64,
 }
 
-/// The rows of both access layers, and a note for each that this machine or this user has not got.
+/// The rows of both access layers, and a note where this user cannot have raw Ethernet.
 pub(super) fn rows(
     cam: &NumberedCam,
     floors: &Floors,
@@ -121,7 +121,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Inside an error, the problem of a machine or a user that cannot have such sockets.
+    /// The inner error says why this machine or this user cannot have a cable.
     fn open(access: Access, runtime: &Runtime) -> Result<Result<Self, String>, BenchError> {
         let senders = sender::runtime()?;
         let sockets = match access {
@@ -243,8 +243,11 @@ impl Line<'_> {
         let text = self.cam.text(number);
         let departure = self.sender.send(&text)?;
         let arrived = self.wait(number);
+        // The kernel has stamped it before it came, or does not stamp at all.
         let left = self.sender.last_departure();
-        Ok(arrived.zip(left).map(|((arrival, read), left)| way(departure, left, arrival, read)))
+        let Some((arrival, read)) = arrived else { return Ok(None) };
+        let unstamped = || BenchError::broken("stages", "the kernel does not stamp packets that are sent");
+        Ok(Some(way(departure, left.ok_or_else(unstamped)?, arrival, read)))
     }
 
     /// Waits until both signs of that packet are there; those of an earlier one that was given up are thrown away.
