@@ -16,7 +16,8 @@ use serde_json::Value;
 use viaduct_bus::{Publisher, Qos, Recv};
 use viaduct_components::KINDS;
 use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_messages::viaduct::its::{MessageType, V2xMessage, V2xSendRequest};
+use viaduct_messages::viaduct::its::event_request::Action;
+use viaduct_messages::viaduct::its::{Event, EventNotice, EventRequest, MessageType, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
 
 /// Compiling its ASN.1 modules takes the peer some seconds on a fast machine.
@@ -90,7 +91,7 @@ impl Drop for Peer {
     }
 }
 
-/// Says that somebody in the node feeds the station's topic of requests: the test does.
+/// Says that somebody in the node feeds the station's topics of requests and events: the test does.
 struct Feeder;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -100,7 +101,9 @@ impl Component for Feeder {
     type Settings = FeederSettings;
 
     fn edges(_: &FeederSettings) -> Edges {
-        Edges::default().publishes::<V2xSendRequest>("", "its/send", RELIABLE)
+        Edges::default()
+            .publishes::<V2xSendRequest>("", "its/send", RELIABLE)
+            .publishes::<EventRequest>("", "events", RELIABLE)
     }
 
     fn start(_: FeederSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
@@ -110,12 +113,12 @@ impl Component for Feeder {
 
 /// A station on the other end of the cable. It is a car: the peer stops reading at the address of a roadside unit, whose
 /// type (15) its table does not have.
-fn start(runtime: &tokio::runtime::Runtime) -> Node {
-    let kinds = [KINDS, &[Kind::of::<Feeder>("feeder", "Feeds the topic of requests.", "{}")]].concat();
+fn start(runtime: &tokio::runtime::Runtime, more: &str) -> Node {
+    let kinds = [KINDS, &[Kind::of::<Feeder>("feeder", "Feeds the station.", "{}")]].concat();
     let text = format!(
         "node: edge\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: {OURS}\n      \
          station_type: 5\n      access: {{ ethernet: {{ interface: veth0 }} }}\n      position: {{ latitude_deg: 45.5, longitude_deg: 7.25 }}\n      \
-         topics: {{ send: its/send }}\n  feeder: {{ kind: feeder, settings: {{}} }}\n"
+         {more}\n  feeder: {{ kind: feeder, settings: {{}} }}\n"
     );
     Node::start(Graph::resolve("edge", &text, &kinds).unwrap(), runtime.handle()).unwrap()
 }
@@ -125,7 +128,7 @@ fn each_station_understands_the_messages_of_the_other() {
     let Some(python) = python() else { return };
     in_own_network("each_station_understands_the_messages_of_the_other", || {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let node = start(&runtime);
+        let node = start(&runtime, "topics: { send: its/send }");
         let peer = Peer::start(&python);
         let requests = node.bus().publisher::<V2xSendRequest>("its/send", RELIABLE, "test").unwrap();
         for kind in MessageKind::ALL.into_iter().filter(|kind| sent_by_the_peer(*kind)) {
@@ -134,6 +137,44 @@ fn each_station_understands_the_messages_of_the_other() {
         }
         node.stop();
     });
+}
+
+/// Messages that our services make by themselves: a CAM and a VAM by their rules, a DENM for the area of an event.
+#[test]
+fn the_other_station_understands_what_our_services_make() {
+    let Some(python) = python() else { return };
+    in_own_network("the_other_station_understands_what_our_services_make", || {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let peer = Peer::start(&python);
+        let node = start(&runtime, "services: { ca: { length_m: 4.5 }, va: {}, den: {}, events: events }");
+        let events = node.bus().publisher::<EventRequest>("events", RELIABLE, "test").unwrap();
+        let event = Event { cause: 94, sub_cause: 2, validity_s: Some(60), ..Event::default() };
+        let request = EventRequest { name: "car".to_owned(), action: Some(Action::Report(event)) };
+        let notices = node.bus().subscribe::<EventNotice>("its/events", RELIABLE, "test").unwrap();
+        for (label, place) in [("cam", "referencePosition"), ("vam", "referencePosition"), ("denm", "eventPosition")] {
+            if label == "denm" {
+                events.publish(request.clone()).unwrap();
+            }
+            let read = peer.wait_for(&format!("a {label} of ours"), |line| {
+                line["message"] == label && line["decoded"]["header"]["stationId"] == OURS
+            });
+            let found = member(&read, place).unwrap();
+            assert_eq!((&found["latitude"], &found["longitude"]), (&455_000_000.into(), &72_500_000.into()), "{read}");
+        }
+        // Their DENM, by GBC and by way of our DEN service.
+        let Recv::Sample(notice) = notices.recv_timeout(PATIENCE) else { panic!("no event of theirs") };
+        assert_eq!((notice.originating_station_id, notice.cause), (THEIRS, Some(97)));
+        node.stop();
+    });
+}
+
+/// The first member of that name, wherever it is.
+fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(members) => members.get(name).or_else(|| members.values().find_map(|value| member(value, name))),
+        Value::Array(values) => values.iter().find_map(|value| member(value, name)),
+        _ => None,
+    }
 }
 
 /// The package has no messages of infrastructure and no CPM.
@@ -167,8 +208,8 @@ fn check_ours(peer: &Peer, requests: &Publisher<V2xSendRequest>, theirs: Message
     ours["header"]["stationId"] = OURS.into();
     // The order of the members does not matter in these messages.
     let payload = Message::from_json(kind, ours.to_string().as_bytes()).unwrap().encode().unwrap();
-    let request = V2xSendRequest { r#type: message_type(kind).into(), payload: Bytes::from(payload) };
-    requests.publish(request).unwrap();
+    let (r#type, payload) = (message_type(kind).into(), Bytes::from(payload));
+    requests.publish(V2xSendRequest { r#type, payload, ..V2xSendRequest::default() }).unwrap();
     let read = peer.wait_for(&format!("a {label} of ours"), |line| line["message"] == label);
     assert_eq!(read["decoded"]["header"]["stationId"], OURS, "{label}: {read}");
     let numbers = |message: &Value| {

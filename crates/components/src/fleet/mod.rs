@@ -3,6 +3,7 @@
 //! It exists so that a node has input without a radio. What it sends is what a real vehicle would: UPER octets in BTP and
 //! GeoNetworking headers in Ethernet frames, by UDP multicast.
 
+mod awareness;
 mod rng;
 mod road;
 mod vehicle;
@@ -19,27 +20,22 @@ use serde::Deserialize;
 use socket2::Socket;
 use viaduct_bus::{Counter, clock};
 use viaduct_etsi::cam_ts103900_v231 as cam;
-use viaduct_its::facilities::ConfidenceEllipse;
 use viaduct_its::facilities::MessageKind;
-use viaduct_its::facilities::cam::{CamInput, LowFrequency, PathPoint, build};
+use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};
 use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
 use viaduct_units::{Metres, Mono, Now};
 
 use crate::its_station::UdpMulticastSettings;
 use crate::its_station::udp::{interface_address, sending_socket};
+use awareness::Awareness;
+pub use awareness::CamGeneration;
 use rng::Rng;
 use road::RoadNetwork;
 use vehicle::Vehicle;
 
 /// Type of a passenger car (StationType, TS 102 894-2).
 const PASSENGER_CAR: u8 = 5;
-
-/// The low-frequency container is sent when this has passed since the last one (EN 302 637-2, 6.1.3).
-const LOW_FREQUENCY_PERIOD: Duration = Duration::from_millis(500);
-
-/// Points of a path history that are sent at most (EN 302 637-2 allows 40; field recordings have 5 to 23).
-const PATH_POINTS_MAX: usize = 10;
 
 /// Simulated vehicles that send CAMs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -49,7 +45,10 @@ pub struct FleetSettings {
     #[serde(default = "default_vehicles")]
     #[schemars(range(min = 1, max = 2000))]
     pub vehicles: u32,
-    /// CAMs a second that each vehicle sends, 0.1 to 50. The standard allows 1 to 10.
+    /// When the vehicles send.
+    #[serde(default)]
+    pub cam: CamGeneration,
+    /// CAMs a second that each vehicle sends with `cam: fixed`, 0.1 to 50. The standard allows 1 to 10.
     #[serde(default = "default_rate")]
     #[schemars(range(min = 0.1, max = 50.0))]
     pub rate_hz: f64,
@@ -101,7 +100,7 @@ struct OnBoardUnit {
     /// When it sends next.
     due: Mono,
     moved: Mono,
-    low_frequency_due: Mono,
+    awareness: Awareness,
 }
 
 /// Sent = generated - refused - not sent.
@@ -140,13 +139,13 @@ impl Component for Fleet {
         let roads = Arc::new(RoadNetwork::load(settings.roads.as_deref())?);
         let interface = interface_address(&settings.udp_multicast.interface)?;
         let socket = sending_socket(interface).map_err(|cause| StartError::io("cannot open a UDP socket", cause))?;
-        let period = Duration::from_secs_f64(1.0 / settings.rate_hz);
+        let period = settings.cam.period(settings.rate_hz);
         let (start, mut rng) = (clock::now(), Rng::new(settings.seed));
         let vehicles: Vec<OnBoardUnit> = (0..settings.vehicles)
             .map(|index| {
                 // Their turns are spread over the period, so that the channel sees a steady stream.
                 let phase = period.mul_f64(f64::from(index) / f64::from(settings.vehicles));
-                OnBoardUnit::new(settings.first_station_id + index, &roads, &mut rng, start, phase)
+                OnBoardUnit::new(settings.first_station_id + index, settings.cam, &roads, &mut rng, (start, phase))
             })
             .collect();
         let turn = period / settings.vehicles.clamp(1, 100);
@@ -173,9 +172,11 @@ impl Fleet {
         let skipped = u32::try_from(late).unwrap_or(u32::MAX - 1);
         self.counts.skipped.add(u64::from(skipped));
         unit.due = unit.due.plus(self.period.saturating_mul(skipped + 1));
-        self.counts.generated.increment();
-        if !unit.hand_cam_to_station(now) {
-            self.counts.refused.increment();
+        if let Some(cam) = unit.awareness.cam(now, unit.station_id, &unit.vehicle) {
+            self.counts.generated.increment();
+            if !unit.hand_to_station(now, &cam) {
+                self.counts.refused.increment();
+            }
         }
         while let Some(frame) = unit.station.poll_transmit() {
             self.counts.count_send(self.socket.send_to(&frame, &self.group.into()).map(drop));
@@ -191,7 +192,14 @@ impl Fleet {
 }
 
 impl OnBoardUnit {
-    fn new(station_id: u32, roads: &Arc<RoadNetwork>, rng: &mut Rng, start: Now, phase: Duration) -> Self {
+    fn new(
+        station_id: u32,
+        cam: CamGeneration,
+        roads: &Arc<RoadNetwork>,
+        rng: &mut Rng,
+        (start, phase): (Now, Duration),
+    ) -> Self {
+        let vehicle = Vehicle::new(Arc::clone(roads), rng);
         let settings = StationSettings {
             link_address: crate::its_station::mac_of_station(station_id),
             station_type: PASSENGER_CAR,
@@ -200,11 +208,11 @@ impl OnBoardUnit {
         };
         Self {
             station_id,
-            vehicle: Vehicle::new(Arc::clone(roads), rng),
+            awareness: Awareness::new(cam, station_id, &vehicle, start),
+            vehicle,
             station: Station::new(settings, u64::from(station_id)),
             due: start.mono.plus(phase),
             moved: start.mono,
-            low_frequency_due: start.mono,
         }
     }
 
@@ -225,47 +233,12 @@ impl OnBoardUnit {
     }
 
     /// Encodes a CAM and gives it to the station; whether the station took it.
-    fn hand_cam_to_station(&mut self, now: Now) -> bool {
-        let with_low_frequency = now.mono >= self.low_frequency_due;
-        if with_low_frequency {
-            self.low_frequency_due = now.mono.plus(LOW_FREQUENCY_PERIOD);
-        }
-        let message = build(&self.cam_input(now, with_low_frequency));
-        let Ok(payload) = cam::encode(&message) else {
+    fn hand_to_station(&mut self, now: Now, input: &CamInput) -> bool {
+        let Ok(payload) = cam::encode(&build(input)) else {
             return false;
         };
         let request = SendRequest::single_hop(MessageKind::Cam, Bytes::from(payload));
         self.station.send(now, &request).is_ok()
-    }
-
-    fn cam_input(&self, now: Now, with_low_frequency: bool) -> CamInput {
-        let state = self.vehicle.state();
-        let history = || LowFrequency {
-            exterior_lights: 0,
-            path_history: self
-                .vehicle
-                .path(PATH_POINTS_MAX)
-                .map(|(position, travel_time)| PathPoint {
-                    position,
-                    altitude: Some(state.altitude),
-                    travel_time: Some(travel_time),
-                })
-                .collect(),
-        };
-        CamInput {
-            station_type: PASSENGER_CAR,
-            position: Some(state.position),
-            position_confidence: Some(ConfidenceEllipse::circle(Metres(1.0))),
-            altitude: Some(state.altitude),
-            speed: Some(state.speed),
-            heading: Some(state.heading),
-            longitudinal_acceleration: Some(state.acceleration),
-            yaw_rate: Some(state.yaw_rate),
-            length: Some(state.length),
-            width: Some(state.width),
-            low_frequency: with_low_frequency.then(history),
-            ..CamInput::new(self.station_id, now.tai)
-        }
     }
 }
 

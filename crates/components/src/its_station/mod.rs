@@ -1,10 +1,12 @@
 //! Kind `its_station`: an ETSI ITS station. Frames come from an access layer, messages go to the bus; messages to send
 //! come from the bus, frames go to the access layer.
 
+mod channel;
 mod errors;
 mod ethernet;
 mod filter;
 mod frame_socket;
+mod geonet;
 mod link;
 mod message;
 mod replay;
@@ -19,7 +21,9 @@ use viaduct_bus::Qos;
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError};
 
+pub use channel::{AdaptiveSettings, Dcc};
 pub use frame_socket::{FrameSocket, SocketFrame};
+pub use geonet::{AreaForwarding, GeonetSettings, NonAreaForwarding};
 use link::Link;
 pub use message::{received_message, sent_or_received};
 use runner::Runner;

@@ -11,6 +11,7 @@ use viaduct_messages::viaduct::its::{AccessLayer, Direction, V2xMessage, V2xSend
 use viaduct_node::{Context, StartError, Stop};
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
 
+use super::channel::{Channel, DccCounts};
 use super::errors::{Errors, Refusal};
 use super::filter::{Filter, Filtered};
 use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
@@ -38,6 +39,8 @@ pub(crate) struct Runner {
     filter: Filter,
     /// The file that keeps the frames, where one is asked for.
     capture: Option<CaptureWriter>,
+    /// The radio channel, where the station shares one.
+    channel: Option<Channel>,
     place: Option<Position>,
     received: Publishers,
     sent: Option<Publishers>,
@@ -69,6 +72,7 @@ struct Counts {
     /// Dropped before the station saw them.
     kernel_drops: Counter,
     kernel_drops_seen: u32,
+    dcc: DccCounts,
     sent: Counter,
     send_failed: Counter,
     requests: Counter,
@@ -87,13 +91,14 @@ impl Runner {
             .configured_address()?
             .or_else(|| link.hardware_address())
             .unwrap_or_else(|| mac_of_station(settings.station_id));
-        let machine = Station::new(
+        let machine = Station::with_mib(
             StationSettings {
                 link_address,
                 station_type: settings.station_type,
                 mobile: settings.station_type != 15,
-                beacons: settings.beacons && settings.position.is_some(),
+                beacons: settings.beacons,
             },
+            settings.geonet.mib(),
             context.seed(),
         );
         let publishers = |below: &str| -> Result<Publishers, StartError> {
@@ -111,6 +116,7 @@ impl Runner {
             access: access_layer(&settings.access),
             filter: Filter::new(&settings.filter)?,
             capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
+            channel: settings.dcc.map(|dcc| Channel::new(dcc, link_address, clock::mono())),
             place: settings.position.map(|place| place.position()),
             received: publishers(&topics.rx)?,
             sent: settings.sends().then(|| publishers(&topics.tx)).transpose()?,
@@ -130,6 +136,7 @@ impl Runner {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {
             self.upkeep(&mut link)?;
+            self.transmit(&mut link).await;
             let deadline = self.sleep_until_timeout();
             tokio::select! {
                 frame = link.receive() => self.take_frames(&frame?, &mut link).await?,
@@ -178,6 +185,9 @@ impl Runner {
     }
 
     fn take_frame(&mut self, frame: &LinkFrame) {
+        if let Some(channel) = &mut self.channel {
+            channel.heard(&frame.octets);
+        }
         if let Some(reason) = self.filter.refuses(&frame.octets) {
             self.counts.filter(reason);
             return;
@@ -224,6 +234,7 @@ impl Runner {
                 }
             }
         }
+        self.serve(clock::now(), &meta);
     }
 
     /// What is due at times of its own, however busy the channel is.
@@ -239,6 +250,12 @@ impl Runner {
         if let Some(capture) = &mut self.capture {
             capture.flush();
         }
+        if let Some(services) = &mut self.services {
+            services.follow_counters();
+        }
+        if let Some(channel) = &self.channel {
+            self.counts.dcc.follow(&channel.counters());
+        }
         // A timeout that is due is not put off by traffic either.
         if self.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.handle_timeout(now);
@@ -246,8 +263,12 @@ impl Runner {
         Ok(())
     }
 
-    /// Does what is due in the machine and the services.
+    /// Does what is due in the channel, the machine and the services.
     fn handle_timeout(&mut self, now: Now) {
+        let apart = self.channel.as_mut().and_then(|channel| channel.handle_timeout(now.mono));
+        if let Some((services, apart)) = self.services.as_mut().zip(apart) {
+            services.set_t_gen_dcc(apart);
+        }
         if self.machine.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.machine.handle_timeout(now);
         }
@@ -276,23 +297,25 @@ impl Runner {
     }
 
     fn send_own(&mut self, now: Now, request: &SendRequest, cause: &Meta) {
-        let decoded = Message::decode(request.kind, &request.payload);
-        let (Ok(message), Ok(())) = (decoded, self.machine.send(now, request)) else {
-            self.counts.unsent.increment();
-            return;
-        };
-        let (summary, payload) = (message.summary(now.tai), request.payload.clone());
-        let sent = message::sent_or_received(Direction::Sent, request.kind, &summary, payload, (now.tai, 0));
-        let sent = V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..sent };
-        let sent = self.with_receiver(sent, 0);
-        if let Some(publishers) = &self.sent {
-            publish(publishers, request.kind, cause, sent);
+        match self.send_to_machine(now, request) {
+            Ok(message) => {
+                if let Some(publishers) = &self.sent {
+                    publish(publishers, request.kind, cause, message);
+                }
+            }
+            Err(refusal) => {
+                self.counts.unsent.increment();
+                let (r#type, payload) = (message::message_type(request.kind).into(), request.payload.clone());
+                let request = V2xSendRequest { r#type, payload, ..V2xSendRequest::default() };
+                self.errors.refused(now, &refusal, &request, cause);
+            }
         }
     }
 
     fn poll_timeout(&self) -> Option<Mono> {
         let services = self.services.as_ref().and_then(Services::poll_timeout);
-        self.machine.poll_timeout().into_iter().chain(services).min()
+        let channel = self.channel.as_ref().map(Channel::poll_timeout);
+        self.machine.poll_timeout().into_iter().chain(services).chain(channel).min()
     }
 
     fn handle_request(&mut self, request: &Sample<V2xSendRequest>) {
@@ -315,12 +338,16 @@ impl Runner {
     /// Hands a request to the machine; what was sent.
     fn send(&mut self, now: Now, request: &V2xSendRequest) -> Result<(MessageKind, V2xMessage), Refusal> {
         let request = request::from_bus(request, self.station_id)?;
+        Ok((request.kind, self.send_to_machine(now, &request)?))
+    }
+
+    fn send_to_machine(&mut self, now: Now, request: &SendRequest) -> Result<V2xMessage, Refusal> {
         let (kind, payload) = (request.kind, request.payload.clone());
         let summary = Message::decode(kind, &payload)?.summary(now.tai);
-        self.machine.send(now, &request)?;
+        self.machine.send(now, request)?;
         let message = message::sent_or_received(Direction::Sent, kind, &summary, payload, (now.tai, 0));
         let message = V2xMessage { receiver: self.receiver.clone(), access: self.access.into(), ..message };
-        Ok((kind, self.with_receiver(message, 0)))
+        Ok(self.with_receiver(message, 0))
     }
 
     /// The message with what the station says about itself, and the length of its frame.
@@ -343,15 +370,26 @@ impl Runner {
         }
     }
 
+    /// Sends what is to be sent, where there is a channel as far as its gate allows.
     async fn transmit(&mut self, link: &mut Link) {
         while let Some(frame) = self.machine.poll_transmit() {
-            match link.send(&frame).await {
-                Ok(()) => {
-                    self.counts.sent.increment();
-                    self.keep(clock::tai(), &frame);
-                }
-                Err(_) => self.counts.send_failed.increment(),
+            match &mut self.channel {
+                Some(channel) => channel.push(clock::mono(), frame),
+                None => self.send_frame(link, &frame).await,
             }
+        }
+        while let Some(frame) = self.channel.as_mut().and_then(|channel| channel.poll_transmit(clock::mono())) {
+            self.send_frame(link, &frame).await;
+        }
+    }
+
+    async fn send_frame(&mut self, link: &mut Link, frame: &[u8]) {
+        match link.send(frame).await {
+            Ok(()) => {
+                self.counts.sent.increment();
+                self.keep(clock::tai(), frame);
+            }
+            Err(_) => self.counts.send_failed.increment(),
         }
     }
 
@@ -382,6 +420,7 @@ impl Counts {
             dropped: DropReason::ALL.into_iter().map(dropped).collect(),
             kernel_drops: context.counter_for("missed", "kernel_queue_full"),
             kernel_drops_seen: 0,
+            dcc: DccCounts::new(context),
             sent: context.counter("sent"),
             send_failed: context.counter("send_failed"),
             requests: context.counter("requests"),

@@ -10,8 +10,10 @@ use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::Position;
 
+use super::channel::Dcc;
 use super::ethernet::check_interface;
 use super::filter::Filter;
+use super::geonet::GeonetSettings;
 use super::services::ServicesSettings;
 
 /// An ETSI ITS station: GeoNetworking, BTP, cooperative awareness and collective perception messages.
@@ -43,6 +45,12 @@ pub struct ItsStationSettings {
     /// Writes the frames that the station receives and sends to a file. Absent: no file.
     #[serde(default)]
     pub capture: Option<CaptureSettings>,
+    /// GeoNetworking's constants.
+    #[serde(default)]
+    pub geonet: GeonetSettings,
+    /// Congestion control. Absent: frames go out at once, as on a wire or where the radio has its own.
+    #[serde(default)]
+    pub dcc: Option<Dcc>,
     /// Services that make messages by themselves. Absent: messages only come from `topics.send`.
     #[serde(default)]
     pub services: Option<ServicesSettings>,
@@ -224,11 +232,15 @@ impl ItsStationSettings {
         }
         self.configured_address()?;
         Filter::new(&self.filter)?;
+        self.geonet.check()?;
+        if let Some(dcc) = self.dcc {
+            dcc.check()?;
+        }
         for (key, name) in [("topics.rx", &self.topics.rx), ("topics.tx", &self.topics.tx)] {
             topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
         }
         if let Some(services) = &self.services {
-            services.check(self.position.is_some())?;
+            services.check(self.station_type, self.position.is_some())?;
         } else if self.topics.send.is_some() && self.position.is_none() {
             return range("position", "a station that sends needs a position".to_owned());
         }

@@ -12,7 +12,8 @@ const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
 const LINK_OCTETS: u64 = 26 + 4 + 8;
 
 /// Time on air of a frame whose GeoNetworking packet has that many octets, with `bits_per_symbol` (48 at 6 Mbit/s).
-pub(super) fn air_time(packet_octets: usize, bits_per_symbol: u32) -> Duration {
+#[must_use]
+pub fn air_time(packet_octets: usize, bits_per_symbol: u32) -> Duration {
     let octets = u64::try_from(packet_octets).unwrap_or(u64::MAX / 16).min(u64::MAX / 16) + LINK_OCTETS;
     let symbols = (octets * 8 + SERVICE_AND_TAIL_BITS).div_ceil(u64::from(bits_per_symbol.max(1)));
     Duration::from_micros(symbols.saturating_mul(SYMBOL_US).saturating_add(PREAMBLE_US))

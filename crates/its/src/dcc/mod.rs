@@ -18,8 +18,8 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-pub use self::queue::DccProfile;
-use self::{air_time::air_time, limeric::Limeric, queue::Queue};
+pub use self::{air_time::air_time, queue::DccProfile};
+use self::{limeric::Limeric, queue::Queue};
 use crate::limits::DCC_QUEUE_OCTETS_MAX;
 
 /// Shortest time for which the gate is closed (TS 102 687, annex B).

@@ -21,16 +21,20 @@ use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPe
 
 /// `itsGnPaiInterval`: a position is accurate where its confidence is within so much.
 const POSITION_ACCURATE_WITHIN: Metres = Metres(80.0);
+/// How far the clock of a sensor may be ahead of that of this node.
+const AHEAD_MAX: Duration = Duration::from_secs(2);
 /// An event is valid for a day at most (`ValidityDuration`).
 const VALIDITY_S_MAX: u32 = 86_400;
-/// `EventRequest.relevance_distance_m`.
-const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 5000);
+/// `EventRequest.relevance_distance_m`; a greater circle is larger than `itsGnMaxGeoAreaSize`.
+const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 
 /// Why a message on an input topic is not taken. Who published it is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::its_station) enum InputError {
     /// A vehicle state or an object has no position, or one that is not on the earth.
     NoPosition,
+    /// Its time lies more than [`AHEAD_MAX`] ahead of when it was published: what is made of it would never be too old.
+    InFuture,
     /// A number is none, or outside the range that its message documents.
     OutOfRange,
     /// An event has no name, or one of more than 64 octets.
@@ -44,12 +48,20 @@ pub(in crate::its_station) enum InputError {
 }
 
 impl InputError {
-    pub(in crate::its_station) const ALL: [Self; 6] =
-        [Self::NoPosition, Self::OutOfRange, Self::EventName, Self::NoAction, Self::UnknownEvent, Self::Refused];
+    pub(in crate::its_station) const ALL: [Self; 7] = [
+        Self::NoPosition,
+        Self::InFuture,
+        Self::OutOfRange,
+        Self::EventName,
+        Self::NoAction,
+        Self::UnknownEvent,
+        Self::Refused,
+    ];
 
     pub(in crate::its_station) const fn label(self) -> &'static str {
         match self {
             Self::NoPosition => "no_position",
+            Self::InFuture => "in_future",
             Self::OutOfRange => "out_of_range",
             Self::EventName => "event_name",
             Self::NoAction => "no_action",
@@ -67,7 +79,7 @@ pub(super) fn vehicle_state(
     let place = message.position.as_ref().ok_or(InputError::NoPosition)?;
     let confidence = optional(message.position_confidence_m, 0.0, f64::MAX)?;
     Ok(facilities::VehicleState {
-        time: message.time.as_ref().map_or(published, tai_of),
+        time: moment(message.time.as_ref().map(tai_of), published)?,
         position: Some(position(place)?),
         position_confidence: confidence.map(|radius| ConfidenceEllipse::circle(Metres(radius))),
         altitude: finite(place.altitude_m)?.map(Metres),
@@ -110,7 +122,7 @@ fn lights(lights: &vehicle::ExteriorLights) -> u8 {
 
 /// All perceived objects. One that is wrong makes all of them wrong: a list without it would say that it is gone.
 pub(super) fn objects(message: &PerceivedObjects, published: Tai) -> Result<Vec<PerceivedObject>, InputError> {
-    let measured = message.time.as_ref().map_or(published, tai_of);
+    let measured = moment(message.time.as_ref().map(tai_of), published)?;
     message.objects.iter().map(|object| perceived_object(object, measured)).collect()
 }
 
@@ -121,6 +133,7 @@ fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Res
     let heading = optional(message.heading_deg, 0.0, 360.0)?;
     let speed = optional(message.speed_mps, 0.0, f64::MAX)?;
     let existence = optional(message.existence_confidence, 0.0, 1.0)?;
+    let class_confidence = optional(message.class_confidence, 0.0, 1.0)?;
     let object = Object {
         offset_confidence: length(message.position_confidence_m)?,
         velocity: speed.zip(heading).map(|(speed, heading)| velocity(speed, heading)),
@@ -130,10 +143,9 @@ fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Res
         height: length(message.height_m)?,
         age: optional(message.age_s, 0.0, 1e9)?.map(Duration::from_secs_f64),
         quality: existence.map(quality),
-        classes: class(message.class()).map(|class| (class, message.class_confidence)).into_iter().collect(),
+        classes: class(message.class()).map(|class| (class, class_confidence)).into_iter().collect(),
         ..Object::new(id, measured, Offset::default())
     };
-    optional(message.class_confidence, 0.0, 1.0)?;
     Ok(PerceivedObject { position: place, object })
 }
 
@@ -188,14 +200,13 @@ const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
 /// An event; where it is not said when and where it is, it is here and now.
 pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
     let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoPosition)?;
-    let code = |value: u32, max: u8| u8::try_from(value).ok().filter(|code| *code <= max).ok_or(InputError::OutOfRange);
-    let cause = Cause { code: code(message.cause, 127)?, sub_code: code(message.sub_cause, 255)? };
-    let detection = message.detection_time.as_ref().map_or(now, tai_of);
+    let cause = Cause { code: code(message.cause, 1, 127)?, sub_code: code(message.sub_cause, 0, 255)? };
+    let detection = moment(message.detection_time.as_ref().map(tai_of), now)?;
     let standard = EventReport::new(cause, detection, place);
     Ok(EventReport {
         altitude: message.position.as_ref().map_or(Ok(None), |place| finite(place.altitude_m))?.map(Metres),
         validity: message.validity_s.map_or(Ok(standard.validity), validity)?,
-        situation: Situation { quality: code(message.information_quality, 7)?, ..standard.situation },
+        situation: Situation { quality: code(message.information_quality, 0, 7)?, ..standard.situation },
         location: location(message)?,
         destination: message.relevance_distance_m.map(|distance| circle(place, distance)).transpose()?,
         repetition: repetition(message)?,
@@ -204,10 +215,8 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
     })
 }
 
-/// The end of an event, seen from here.
-pub(super) fn end(now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
-    let here = here.ok_or(InputError::NoPosition)?;
-    Ok(EventReport::new(Cause { code: 0, sub_code: 0 }, now, here))
+fn code(value: u32, min: u8, max: u8) -> Result<u8, InputError> {
+    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::OutOfRange)
 }
 
 fn validity(seconds: u32) -> Result<Duration, InputError> {
@@ -240,6 +249,12 @@ fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
     }
 }
 
+/// When something was so; where it is not said, when it was published.
+fn moment(said: Option<Tai>, published: Tai) -> Result<Tai, InputError> {
+    let moment = said.unwrap_or(published);
+    if moment.since(published) > AHEAD_MAX { Err(InputError::InFuture) } else { Ok(moment) }
+}
+
 fn position(place: &its::Position) -> Result<Position, InputError> {
     let (latitude, longitude) = (place.latitude_deg, place.longitude_deg);
     let on_earth = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
@@ -254,5 +269,169 @@ fn optional(value: Option<f64>, min: f64, max: f64) -> Result<Option<f64>, Input
     match value {
         Some(value) if !(min..=max).contains(&value) => Err(InputError::OutOfRange),
         value => Ok(value),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use viaduct_messages::its::timestamp;
+
+    use super::*;
+
+    const PUBLISHED: Tai = Tai::from_nanos(1_800_000_000_000_000_000);
+
+    fn here() -> its::Position {
+        its::Position { latitude_deg: 45.5, longitude_deg: 7.25, altitude_m: Some(300.0) }
+    }
+
+    fn state() -> vehicle::VehicleState {
+        vehicle::VehicleState {
+            position: Some(here()),
+            position_confidence_m: Some(1.5),
+            speed_mps: Some(-2.0),
+            heading_deg: Some(90.0),
+            ..vehicle::VehicleState::default()
+        }
+    }
+
+    #[test]
+    fn what_a_vehicle_does_not_say_is_not_known() {
+        let known = vehicle_state(&state(), PUBLISHED).unwrap();
+        assert_eq!((known.time, known.position), (PUBLISHED, Some(Position::new(45.5, 7.25))));
+        assert_eq!((known.altitude, known.speed), (Some(Metres(300.0)), Some(MetresPerSecond(-2.0))));
+        assert_eq!((known.yaw_rate, known.lateral_acceleration, known.exterior_lights), (None, None, 0));
+    }
+
+    #[test]
+    fn a_state_that_is_none_is_refused() {
+        let refused = |state: &vehicle::VehicleState| vehicle_state(state, PUBLISHED).unwrap_err();
+        let beyond = its::Position { latitude_deg: 90.1, ..here() };
+        let nowhere = its::Position { longitude_deg: f64::NAN, ..here() };
+        for position in [None, Some(beyond), Some(nowhere)] {
+            assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), InputError::NoPosition);
+        }
+        let ahead = Some(timestamp(PUBLISHED.plus(Duration::from_secs(3))));
+        assert_eq!(refused(&vehicle::VehicleState { time: ahead, ..state() }), InputError::InFuture);
+        for wrong in [
+            vehicle::VehicleState { speed_mps: Some(f64::NAN), ..state() },
+            vehicle::VehicleState { yaw_rate_dps: Some(f64::INFINITY), ..state() },
+            vehicle::VehicleState { heading_deg: Some(-0.1), ..state() },
+            vehicle::VehicleState { heading_deg: Some(360.1), ..state() },
+            vehicle::VehicleState { position_confidence_m: Some(-1.0), ..state() },
+        ] {
+            assert_eq!(refused(&wrong), InputError::OutOfRange, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_position_is_accurate_within_the_interval_of_geonetworking() {
+        for (radius, accurate) in [(None, true), (Some(80.0), true), (Some(80.1), false)] {
+            let message = vehicle::VehicleState { position_confidence_m: radius, ..state() };
+            let ego = ego(&vehicle_state(&message, PUBLISHED).unwrap()).unwrap();
+            assert_eq!(ego.position_accurate, accurate, "{radius:?}");
+        }
+    }
+
+    /// The bits of `ExteriorLights` begin with the low beam.
+    #[test]
+    fn lights_are_bits_from_the_left() {
+        let off = vehicle::ExteriorLights::default();
+        assert_eq!(lights(&off), 0);
+        assert_eq!(lights(&vehicle::ExteriorLights { low_beam: true, ..off }), 0b1000_0000);
+        assert_eq!(lights(&vehicle::ExteriorLights { right_turn_signal: true, ..off }), 0b0001_0000);
+        assert_eq!(lights(&vehicle::ExteriorLights { parking: true, ..off }), 1);
+    }
+
+    fn object() -> perception::PerceivedObject {
+        perception::PerceivedObject {
+            id: 7,
+            position: Some(here()),
+            speed_mps: Some(10.0),
+            heading_deg: Some(180.0),
+            length_m: Some(4.5),
+            existence_confidence: Some(1.0),
+            ..perception::PerceivedObject::default()
+        }
+    }
+
+    fn list(object: perception::PerceivedObject) -> PerceivedObjects {
+        PerceivedObjects { time: None, objects: vec![object] }
+    }
+
+    /// South is -90 degrees from east, counter-clockwise, which is 270.
+    #[test]
+    fn an_object_turns_from_compass_to_mathematics() {
+        let known = objects(&list(object()), PUBLISHED).unwrap().remove(0);
+        assert_eq!((known.position, known.object.measurement), (Position::new(45.5, 7.25), PUBLISHED));
+        assert_eq!((known.object.yaw, known.object.quality), (Some(Degrees(270.0)), Some(15)));
+        let [east, north] = known.object.velocity.unwrap();
+        assert!(east.value().abs() < 1e-9 && (north.value() + 10.0).abs() < 1e-9, "{east:?} {north:?}");
+    }
+
+    #[test]
+    fn one_wrong_object_makes_the_list_wrong() {
+        for (wrong, error) in [
+            (perception::PerceivedObject { position: None, ..object() }, InputError::NoPosition),
+            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::OutOfRange),
+            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::OutOfRange),
+            (perception::PerceivedObject { class_confidence: Some(1.1), ..object() }, InputError::OutOfRange),
+            (perception::PerceivedObject { existence_confidence: Some(-0.1), ..object() }, InputError::OutOfRange),
+            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::OutOfRange),
+        ] {
+            assert_eq!(objects(&list(wrong), PUBLISHED).unwrap_err(), error);
+        }
+    }
+
+    #[test]
+    fn each_class_is_one_of_the_standard() {
+        assert_eq!(class(ObjectClass::Unknown), None);
+        assert_eq!(class(ObjectClass::PassengerCar), Some(ClassChoice::VehicleSubClass(VehicleSubClass(5))));
+        assert_eq!(class(ObjectClass::Tram), Some(ClassChoice::VehicleSubClass(VehicleSubClass(11))));
+        assert_eq!(class(ObjectClass::Other), Some(ClassChoice::OtherSubClass(OtherSubClass::SINGLE_OBJECT)));
+        let pedestrian = VruProfileAndSubprofile::Pedestrian(VruSubProfilePedestrian::UNAVAILABLE);
+        assert_eq!(class(ObjectClass::Pedestrian), Some(ClassChoice::VruSubClass(pedestrian)));
+    }
+
+    fn accident() -> Event {
+        Event { cause: 2, sub_cause: 1, information_quality: 3, ..Event::default() }
+    }
+
+    #[test]
+    fn an_event_is_here_and_now_where_it_is_not_said() {
+        let report = event(&accident(), PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap();
+        assert_eq!((report.detection, report.position), (PUBLISHED, Position::new(45.5, 7.25)));
+        assert_eq!((report.validity, report.repetition, report.destination), (Duration::from_secs(600), None, None));
+        assert_eq!(event(&accident(), PUBLISHED, None).unwrap_err(), InputError::NoPosition);
+    }
+
+    #[test]
+    fn an_event_within_its_ranges_is_taken_and_no_other() {
+        let most = Event {
+            cause: 127,
+            sub_cause: 255,
+            information_quality: 7,
+            validity_s: Some(86_400),
+            relevance_distance_m: Some(1784),
+            repetition_interval_ms: Some(1),
+            repetition_duration_ms: Some(0),
+            ..accident()
+        };
+        let taken = |event_: &Event| event(event_, PUBLISHED, Some(Position::new(45.5, 7.25)));
+        assert!(taken(&most).is_ok());
+        for wrong in [
+            Event { cause: 0, ..accident() },
+            Event { cause: 128, ..accident() },
+            Event { sub_cause: 256, ..accident() },
+            Event { information_quality: 8, ..accident() },
+            Event { validity_s: Some(86_401), ..accident() },
+            Event { relevance_distance_m: Some(0), ..accident() },
+            Event { relevance_distance_m: Some(1785), ..accident() },
+            Event { repetition_interval_ms: Some(100), ..accident() },
+            Event { repetition_duration_ms: Some(100), ..accident() },
+            Event { repetition_interval_ms: Some(0), repetition_duration_ms: Some(100), ..accident() },
+            Event { speed_mps: Some(-1.0), ..accident() },
+        ] {
+            assert_eq!(taken(&wrong).unwrap_err(), InputError::OutOfRange, "{wrong:?}");
+        }
     }
 }

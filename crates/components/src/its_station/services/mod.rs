@@ -1,16 +1,15 @@
 //! The services of a station: what they are told comes from the bus, what they make goes to the machine, what they learn
 //! goes to the bus.
 
+mod counts;
+mod events;
 mod inputs;
 mod outputs;
 mod settings;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use viaduct_bus::{Counter, Meta, Publisher, Sample, Subscriber};
-use viaduct_its::facilities::den_service::DenDrop;
-use viaduct_its::facilities::denm::ActionId;
+use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
 use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
@@ -20,6 +19,8 @@ use viaduct_messages::viaduct::vehicle;
 use viaduct_node::{Context, Edges, StartError};
 use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position};
 
+use self::counts::Counts;
+use self::events::NamedEvents;
 use self::inputs::InputError;
 pub use self::settings::{
     CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, NoticesTopic, ServicesSettings,
@@ -27,11 +28,6 @@ pub use self::settings::{
 };
 use super::settings::ItsStationSettings;
 use super::{ItsStation, OFFERED};
-
-/// Octets of the name that an application gives an event.
-const EVENT_NAME_OCTETS_MAX: usize = 64;
-/// Names of events that are remembered. The DEN service has fewer events.
-const EVENT_NAMES_MAX: usize = 256;
 
 /// What arrives on an input topic.
 pub(super) enum Input {
@@ -60,8 +56,8 @@ pub(super) struct Services {
     map: Option<MapTopic>,
     /// Where the station is.
     here: Option<Position>,
-    /// Events of applications by the name that they gave them, at most [`EVENT_NAMES_MAX`].
-    names: BTreeMap<String, ActionId>,
+    /// What applications have reported.
+    named: NamedEvents,
     counts: Counts,
 }
 
@@ -71,13 +67,6 @@ struct MapTopic {
     period: Duration,
     due: Mono,
     radius: Option<Metres>,
-}
-
-struct Counts {
-    /// Messages on input topics that were not taken, by reason.
-    refused: BTreeMap<InputError, Counter>,
-    /// DENMs that told nothing, by reason.
-    denms: BTreeMap<&'static str, Counter>,
 }
 
 /// What the services read and publish.
@@ -143,7 +132,7 @@ impl Services {
             notices: notices.transpose()?,
             map: settings.ldm.as_ref().map(map).transpose()?,
             here: None,
-            names: BTreeMap::new(),
+            named: NamedEvents::default(),
             counts: Counts::new(context),
         })
     }
@@ -183,8 +172,18 @@ impl Services {
         self.set_vehicle(now, &state);
     }
 
+    /// Takes how far apart messages are to be on a busy channel.
+    pub(super) fn set_t_gen_dcc(&mut self, apart: Duration) {
+        self.facilities.set_t_gen_dcc(apart);
+    }
+
     pub(super) fn handle_received(&mut self, now: Now, packet: &Received) {
         self.facilities.handle_received(now, packet);
+    }
+
+    /// Takes over what the machines have counted.
+    pub(super) fn follow_counters(&mut self) {
+        self.counts.follow(&mut self.facilities);
     }
 
     /// Does what is due.
@@ -231,43 +230,13 @@ impl Services {
     }
 
     fn handle_event(&mut self, now: Now, request: &EventRequest) -> Result<(), InputError> {
-        if request.name.is_empty() || request.name.len() > EVENT_NAME_OCTETS_MAX {
-            return Err(InputError::EventName);
-        }
+        let layer = &mut self.facilities;
         match request.action.as_ref().ok_or(InputError::NoAction)? {
             Action::Report(event) => {
-                let report = inputs::event(event, now.tai, self.here)?;
-                self.report_event(now, &request.name, report)
+                self.named.report(layer, now, &request.name, inputs::event(event, now.tai, self.here)?)
             }
-            Action::End(_) => self.end_event(now, &request.name),
+            Action::End(_) => self.named.end(layer, now, &request.name),
         }
-    }
-
-    fn report_event(
-        &mut self,
-        now: Now,
-        name: &str,
-        report: viaduct_its::facilities::den_service::EventReport,
-    ) -> Result<(), InputError> {
-        let known = self.names.get(name).copied();
-        // An event whose validity has ended is unknown to the service: said again, it is a new one.
-        if let Some(action_id) = known
-            && self.facilities.update_event(now, action_id, report.clone()).is_ok()
-        {
-            return Ok(());
-        }
-        if known.is_none() && self.names.len() >= EVENT_NAMES_MAX {
-            self.names.pop_first();
-        }
-        let action_id = self.facilities.trigger_event(now, report).map_err(|_| InputError::Refused)?;
-        self.names.insert(name.to_owned(), action_id);
-        Ok(())
-    }
-
-    fn end_event(&mut self, now: Now, name: &str) -> Result<(), InputError> {
-        let action_id = self.names.remove(name).ok_or(InputError::UnknownEvent)?;
-        let report = inputs::end(now.tai, self.here)?;
-        self.facilities.terminate_event(now, action_id, report).map(drop).map_err(|_| InputError::UnknownEvent)
     }
 
     fn publish_map(&mut self, now: Now) {
@@ -275,28 +244,5 @@ impl Services {
         map.due = now.mono.plus(map.period);
         // A subscriber without room has counted the drop.
         let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(self.facilities.ldm(), now));
-    }
-}
-
-impl Counts {
-    fn new(context: &Context<ItsStation>) -> Self {
-        let refused = |error: InputError| (error, context.counter_for("inputs_refused", error.label()));
-        let denm = |reason: DenDrop| (reason.label(), context.counter_for("denms_ignored", reason.label()));
-        Self {
-            refused: InputError::ALL.into_iter().map(refused).collect(),
-            denms: DenDrop::ALL.into_iter().map(denm).collect(),
-        }
-    }
-
-    fn refuse(&self, error: InputError) {
-        if let Some(counter) = self.refused.get(&error) {
-            counter.increment();
-        }
-    }
-
-    fn denm(&self, reason: DenDrop) {
-        if let Some(counter) = self.denms.get(reason.label()) {
-            counter.increment();
-        }
     }
 }

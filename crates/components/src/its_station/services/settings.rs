@@ -13,6 +13,9 @@ use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::Metres;
 
+/// `StationType` of a roadside unit (TS 102 894-2).
+const ROADSIDE_UNIT: u8 = 15;
+
 /// Services of the facilities layer: each makes messages by its standard's rules. A service that is absent is off; `{}`
 /// is one with the standard's defaults.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -139,7 +142,8 @@ impl From<VruProfileSetting> for VruProfile {
 }
 
 impl ServicesSettings {
-    pub(crate) fn check(&self, has_position: bool) -> Result<(), SettingError> {
+    /// The settings of the services of a station of that type, which knows its place by its settings or does not.
+    pub(crate) fn check(&self, station_type: u8, has_position: bool) -> Result<(), SettingError> {
         if let Some(ca) = &self.ca {
             ca.check()?;
         }
@@ -150,10 +154,19 @@ impl ServicesSettings {
             ldm.check()?;
         }
         self.check_topics()?;
+        if self.vehicle.is_some() && station_type == ROADSIDE_UNIT {
+            let problem = "15, a roadside unit, stands at its `position`; one that moves by `services.vehicle` is of \
+                           another type: 5 is a passenger car";
+            return Err(SettingError::new("station_type", problem));
+        }
         if self.vehicle.is_none() && !has_position {
             let problem =
                 "a station with services needs its position: `position`, or `services.vehicle` as the topic of it";
             return Err(SettingError::new("position", problem));
+        }
+        if self.cp.is_some() && self.objects.is_none() {
+            let problem = "the service `cp` tells what comes on this topic, and none is given";
+            return Err(SettingError::new("services.objects", problem));
         }
         Ok(())
     }

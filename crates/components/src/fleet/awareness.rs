@@ -1,0 +1,164 @@
+//! When a simulated vehicle sends a CAM, and what is in it.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_its::facilities::ca_service::{CaService, CaSettings, T_GEN_CAM_MIN};
+use viaduct_its::facilities::cam::{CamInput, LowFrequency, PathPoint};
+use viaduct_its::facilities::{ConfidenceEllipse, VehicleState};
+use viaduct_units::{Metres, Mono, Now};
+
+use super::PASSENGER_CAR;
+use super::vehicle::Vehicle;
+
+/// The low-frequency container is sent when this has passed since the last one (EN 302 637-2, 6.1.3).
+const LOW_FREQUENCY_PERIOD: Duration = Duration::from_millis(500);
+
+/// Points of a path history that are sent at most (EN 302 637-2 allows 40; field recordings have 5 to 23).
+const PATH_POINTS_MAX: usize = 10;
+
+/// When the vehicles send.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CamGeneration {
+    /// At `rate_hz`, however they move: an even load.
+    #[default]
+    Fixed,
+    /// By the rules of the CA service (EN 302 637-2, 6.1.3): one to ten a second, as each vehicle moves.
+    Rules,
+}
+
+impl CamGeneration {
+    /// Time from one turn of a vehicle to the next; with rules, a turn is a look at the conditions (`T_CheckCamGen`).
+    pub(super) fn period(self, rate_hz: f64) -> Duration {
+        match self {
+            Self::Fixed => Duration::from_secs_f64(1.0 / rate_hz),
+            Self::Rules => T_GEN_CAM_MIN,
+        }
+    }
+}
+
+/// What decides about the CAMs of one vehicle.
+pub(super) enum Awareness {
+    /// Each turn has one.
+    Fixed { low_frequency_due: Mono },
+    /// The service knows.
+    Rules(Box<CaService>),
+}
+
+impl Awareness {
+    pub(super) fn new(generation: CamGeneration, station_id: u32, vehicle: &Vehicle, now: Now) -> Self {
+        match generation {
+            CamGeneration::Fixed => Self::Fixed { low_frequency_due: now.mono },
+            CamGeneration::Rules => Self::Rules(Box::new(CaService::new(CaSettings {
+                station_type: PASSENGER_CAR,
+                length: Some(vehicle.state().length),
+                width: Some(vehicle.state().width),
+                ..CaSettings::new(station_id)
+            }))),
+        }
+    }
+
+    /// The CAM of this turn, where it has one.
+    pub(super) fn cam(&mut self, now: Now, station_id: u32, vehicle: &Vehicle) -> Option<CamInput> {
+        match self {
+            Self::Fixed { low_frequency_due } => {
+                let due = now.mono >= *low_frequency_due;
+                if due {
+                    *low_frequency_due = now.mono.plus(LOW_FREQUENCY_PERIOD);
+                }
+                Some(CamInput { low_frequency: due.then(|| low_frequency(vehicle)), ..cam(now, station_id, vehicle) })
+            }
+            Self::Rules(service) => {
+                service.set_vehicle(now, &state(now, vehicle));
+                service.handle_timeout(now).map(|(cam, _)| cam)
+            }
+        }
+    }
+}
+
+/// How the vehicle moves, as its positioning and its vehicle bus would say it.
+fn state(now: Now, vehicle: &Vehicle) -> VehicleState {
+    let state = vehicle.state();
+    VehicleState {
+        time: now.tai,
+        position: Some(state.position),
+        position_confidence: Some(ConfidenceEllipse::circle(Metres(1.0))),
+        altitude: Some(state.altitude),
+        speed: Some(state.speed),
+        heading: Some(state.heading),
+        longitudinal_acceleration: Some(state.acceleration),
+        yaw_rate: Some(state.yaw_rate),
+        ..VehicleState::default()
+    }
+}
+
+fn cam(now: Now, station_id: u32, vehicle: &Vehicle) -> CamInput {
+    let (state, size) = (state(now, vehicle), vehicle.state());
+    CamInput {
+        station_type: PASSENGER_CAR,
+        position: state.position,
+        position_confidence: state.position_confidence,
+        altitude: state.altitude,
+        speed: state.speed,
+        heading: state.heading,
+        longitudinal_acceleration: state.longitudinal_acceleration,
+        yaw_rate: state.yaw_rate,
+        length: Some(size.length),
+        width: Some(size.width),
+        ..CamInput::new(station_id, now.tai)
+    }
+}
+
+fn low_frequency(vehicle: &Vehicle) -> LowFrequency {
+    let altitude = Some(vehicle.state().altitude);
+    let point = |(position, travel_time)| PathPoint { position, altitude, travel_time: Some(travel_time) };
+    LowFrequency { exterior_lights: 0, path_history: vehicle.path(PATH_POINTS_MAX).map(point).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use viaduct_units::Tai;
+
+    use super::super::rng::Rng;
+    use super::super::road::RoadNetwork;
+    use super::*;
+
+    /// The moments of the CAMs of one vehicle that drives alone for two minutes.
+    fn drive(generation: CamGeneration, rate_hz: f64) -> Vec<Mono> {
+        let roads = Arc::new(RoadNetwork::load(None).unwrap());
+        let mut vehicle = Vehicle::new(roads, &mut Rng::new(7));
+        let mut now = Now { mono: Mono(Duration::ZERO), tai: Tai::from_nanos(1_800_000_000_000_000_000) };
+        let mut awareness = Awareness::new(generation, 1, &vehicle, now);
+        let (period, mut sent) = (generation.period(rate_hz), Vec::new());
+        while now.mono < Mono(Duration::from_secs(120)) {
+            vehicle.step(period, None);
+            now = now.plus(period);
+            sent.extend(awareness.cam(now, 1, &vehicle).map(|_| now.mono));
+        }
+        sent
+    }
+
+    fn distances(sent: &[Mono]) -> Vec<Duration> {
+        sent.windows(2).map(|pair| pair[1].since(pair[0])).collect()
+    }
+
+    #[test]
+    fn a_fixed_rate_is_kept_however_a_vehicle_moves() {
+        let sent = drive(CamGeneration::Fixed, 5.0);
+        assert_eq!(sent.len(), 600);
+        assert!(distances(&sent).iter().all(|distance| *distance == Duration::from_millis(200)));
+    }
+
+    /// EN 302 637-2, 6.1.3: between 1 and 10 Hz, and it follows the movement.
+    #[test]
+    fn by_the_rules_the_rate_follows_the_movement() {
+        let distances = distances(&drive(CamGeneration::Rules, 10.0));
+        let (least, most) = (distances.iter().min().unwrap(), distances.iter().max().unwrap());
+        assert!(*least >= Duration::from_millis(100) && *most <= Duration::from_millis(1000), "{least:?} {most:?}");
+        assert!(*most > 2 * *least, "{least:?} {most:?}");
+    }
+}

@@ -1,0 +1,88 @@
+//! What the services count, and what of it the machines count for themselves.
+
+use std::collections::BTreeMap;
+
+use viaduct_bus::Counter;
+use viaduct_its::facilities::Facilities;
+use viaduct_its::facilities::den_service::DenDrop;
+use viaduct_node::Context;
+
+use super::inputs::InputError;
+use crate::its_station::ItsStation;
+
+/// What a machine has counted since it began.
+type Read = fn(&mut Facilities) -> u64;
+
+/// Name and reason of a counter, and where its machine has it.
+const TOTALS: &[(&str, &str, Read)] = &[
+    ("services_lost", "unencodable", |layer| layer.counters().unencodable),
+    ("services_lost", "transmits_lost", |layer| layer.counters().transmits_lost),
+    ("services_lost", "events_lost", |layer| layer.counters().events_lost),
+    ("services_lost", "denm_transmits_lost", |layer| layer.den().map_or(0, |den| den.counters().transmits_lost)),
+    ("services_lost", "cam_state_too_old", |layer| layer.ca_mut().map_or(0, |ca| ca.counters().state_too_old)),
+    ("services_lost", "cpm_state_too_old", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().state_too_old)),
+    ("services_lost", "vam_state_too_old", |layer| layer.va_mut().map_or(0, |va| va.counters().state_too_old)),
+    ("objects_lost", "beyond_limit", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_beyond_limit)),
+    ("objects_lost", "too_old", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_too_old)),
+    ("objects_lost", "left_out", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_left_out)),
+    ("ldm_dropped", "evicted", |layer| layer.ldm().counters().evicted),
+    ("ldm_dropped", "outside_area", |layer| layer.ldm().counters().outside_area),
+    ("ldm_dropped", "outdated", |layer| layer.ldm().counters().outdated),
+    ("ldm_dropped", "too_late", |layer| layer.ldm().counters().too_late),
+];
+
+/// The counters of the services.
+pub(super) struct Counts {
+    /// Messages on input topics that were not taken, by reason.
+    refused: BTreeMap<InputError, Counter>,
+    /// DENMs that told nothing, by reason.
+    denms: BTreeMap<&'static str, Counter>,
+    /// What the machines count, in the order of [`TOTALS`].
+    totals: Vec<Total>,
+}
+
+/// A counter that follows one of a machine.
+struct Total {
+    counter: Counter,
+    read: Read,
+    /// What was there when the counter last followed.
+    seen: u64,
+}
+
+impl Counts {
+    pub(super) fn new(context: &Context<ItsStation>) -> Self {
+        let refused = |error: InputError| (error, context.counter_for("inputs_refused", error.label()));
+        let denm = |reason: DenDrop| (reason.label(), context.counter_for("denms_ignored", reason.label()));
+        let total = |(name, reason, read): &(&str, &str, Read)| Total {
+            counter: context.counter_for(name, reason),
+            read: *read,
+            seen: 0,
+        };
+        Self {
+            refused: InputError::ALL.into_iter().map(refused).collect(),
+            denms: DenDrop::ALL.into_iter().map(denm).collect(),
+            totals: TOTALS.iter().map(total).collect(),
+        }
+    }
+
+    pub(super) fn refuse(&self, error: InputError) {
+        if let Some(counter) = self.refused.get(&error) {
+            counter.increment();
+        }
+    }
+
+    pub(super) fn denm(&self, reason: DenDrop) {
+        if let Some(counter) = self.denms.get(reason.label()) {
+            counter.increment();
+        }
+    }
+
+    /// Takes over what the machines have counted.
+    pub(super) fn follow(&mut self, layer: &mut Facilities) {
+        for total in &mut self.totals {
+            let now = (total.read)(layer);
+            total.counter.add(now.saturating_sub(total.seen));
+            total.seen = now;
+        }
+    }
+}

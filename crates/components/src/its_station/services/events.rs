@@ -1,0 +1,151 @@
+//! Events that applications of this station have reported, by the names that they gave them.
+
+use std::collections::BTreeMap;
+
+use viaduct_its::facilities::Facilities;
+use viaduct_its::facilities::den_service::EventReport;
+use viaduct_its::facilities::denm::ActionId;
+use viaduct_its::limits::DEN_ORIGINATED_MAX;
+use viaduct_units::{Now, Tai};
+
+use super::inputs::InputError;
+
+/// Octets of a name.
+const NAME_OCTETS_MAX: usize = 64;
+
+/// The events that last, at most [`DEN_ORIGINATED_MAX`]: the DEN service has no room for more.
+#[derive(Debug, Default)]
+pub(super) struct NamedEvents(BTreeMap<String, NamedEvent>);
+
+#[derive(Debug)]
+struct NamedEvent {
+    action_id: ActionId,
+    /// What was said last.
+    report: EventReport,
+}
+
+impl NamedEvent {
+    fn valid_until(&self) -> Tai {
+        self.report.detection.plus(self.report.validity)
+    }
+}
+
+impl NamedEvents {
+    /// Says an event that is new, or how one that is known by that name has changed.
+    pub(super) fn report(
+        &mut self,
+        layer: &mut Facilities,
+        now: Now,
+        name: &str,
+        report: EventReport,
+    ) -> Result<(), InputError> {
+        check(name)?;
+        self.forget_ended(now.tai);
+        let action_id = match self.0.get(name) {
+            Some(known) => {
+                let updated = layer.update_event(now, known.action_id, report.clone());
+                updated.map(|()| known.action_id)
+            }
+            None if self.0.len() >= DEN_ORIGINATED_MAX => return Err(InputError::Refused),
+            None => layer.trigger_event(now, report.clone()),
+        };
+        let action_id = action_id.map_err(|_| InputError::Refused)?;
+        self.0.insert(name.to_owned(), NamedEvent { action_id, report });
+        Ok(())
+    }
+
+    /// Says that the event of that name has ended, to those to whom it was said, where it was said, and as often.
+    pub(super) fn end(&mut self, layer: &mut Facilities, now: Now, name: &str) -> Result<(), InputError> {
+        check(name)?;
+        self.forget_ended(now.tai);
+        let known = self.0.remove(name).ok_or(InputError::UnknownEvent)?;
+        let end = EventReport { detection: now.tai, ..known.report };
+        layer.terminate_event(now, known.action_id, end).map(drop).map_err(|_| InputError::Refused)
+    }
+
+    /// An event whose validity has ended is unknown to the service: said again, it is a new one.
+    fn forget_ended(&mut self, now: Tai) {
+        self.0.retain(|_, event| event.valid_until() > now);
+    }
+}
+
+fn check(name: &str) -> Result<(), InputError> {
+    if name.is_empty() || name.len() > NAME_OCTETS_MAX { Err(InputError::EventName) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use viaduct_its::facilities::den_service::DenSettings;
+    use viaduct_its::facilities::denm::Cause;
+    use viaduct_its::facilities::{FacilitiesSettings, Message};
+    use viaduct_its::{Destination, SendRequest};
+    use viaduct_units::{Mono, Position};
+
+    use super::*;
+
+    fn layer() -> Facilities {
+        let den = DenSettings { station_id: 7, station_type: 5, keep_alive_forwarding: false };
+        Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1)
+    }
+
+    fn at(seconds: u64) -> Now {
+        let start = Tai::from_nanos(700_000_000_000_000_000);
+        let passed = Duration::from_secs(seconds);
+        Now { mono: Mono(Duration::from_secs(1)).plus(passed), tai: start.plus(passed) }
+    }
+
+    fn report(seconds: u64) -> EventReport {
+        let cause = Cause { code: 94, sub_code: 0 };
+        let report = EventReport::new(cause, at(seconds).tai, Position::new(45.5, 7.25));
+        EventReport { validity: Duration::from_secs(60), ..report }
+    }
+
+    /// Sequence number, termination and destination of the next DENM.
+    fn next(layer: &mut Facilities) -> (u16, bool, Destination) {
+        let SendRequest { kind, payload, destination, .. } = layer.poll_transmit().unwrap();
+        let Message::Denm(denm) = Message::decode(kind, &payload).unwrap() else { panic!("{kind:?}") };
+        let management = &denm.denm.management;
+        (management.action_id.sequence_number.0, management.termination.is_some(), destination)
+    }
+
+    #[test]
+    fn a_name_stands_for_one_event_until_it_ends() {
+        let (mut layer, mut events) = (layer(), NamedEvents::default());
+        events.report(&mut layer, at(0), "jam", report(0)).unwrap();
+        let (number, ends, area) = next(&mut layer);
+        assert!(!ends);
+        events.report(&mut layer, at(5), "jam", report(5)).unwrap();
+        assert_eq!(next(&mut layer), (number, false, area));
+        events.end(&mut layer, at(9), "jam").unwrap();
+        assert_eq!(next(&mut layer), (number, true, area));
+        assert_eq!(events.end(&mut layer, at(9), "jam"), Err(InputError::UnknownEvent));
+        events.report(&mut layer, at(10), "jam", report(10)).unwrap();
+        assert_ne!(next(&mut layer).0, number);
+    }
+
+    #[test]
+    fn an_event_that_was_not_ended_ends_with_its_validity() {
+        let (mut layer, mut events) = (layer(), NamedEvents::default());
+        events.report(&mut layer, at(0), "jam", report(0)).unwrap();
+        let number = next(&mut layer).0;
+        layer.handle_timeout(at(60));
+        assert_eq!(events.end(&mut layer, at(60), "jam"), Err(InputError::UnknownEvent));
+        events.report(&mut layer, at(61), "jam", report(61)).unwrap();
+        assert_ne!(next(&mut layer).0, number);
+    }
+
+    #[test]
+    fn names_are_as_many_as_the_service_has_room_for() {
+        let (mut layer, mut events) = (layer(), NamedEvents::default());
+        for number in 0..DEN_ORIGINATED_MAX {
+            events.report(&mut layer, at(0), &number.to_string(), report(0)).unwrap();
+        }
+        assert_eq!(events.report(&mut layer, at(0), "one more", report(0)), Err(InputError::Refused));
+        // The others are still known by their names.
+        events.end(&mut layer, at(1), "0").unwrap();
+        assert_eq!(events.report(&mut layer, at(0), "", report(0)), Err(InputError::EventName));
+        assert_eq!(events.end(&mut layer, at(0), &"x".repeat(65)), Err(InputError::EventName));
+    }
+}

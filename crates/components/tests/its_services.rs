@@ -1,0 +1,478 @@
+//! The services of a station, from the topics of one node over the network to the topics of another.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use viaduct_bus::{Publisher, Qos, Recv, Subscriber, clock};
+use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_messages::its::timestamp;
+use viaduct_messages::viaduct::its::event_notice::Change;
+use viaduct_messages::viaduct::its::event_request::Action;
+use viaduct_messages::viaduct::its::map_object::Subject;
+use viaduct_messages::viaduct::its::{
+    EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, V2xMessage,
+};
+use viaduct_messages::viaduct::perception::{ObjectClass, PerceivedObject, PerceivedObjects};
+use viaduct_messages::viaduct::vehicle::VehicleState;
+use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often a vehicle says how it moves.
+const STEP: Duration = Duration::from_millis(50);
+const RELIABLE: Qos = Qos::reliable(4096, Duration::ZERO);
+const NORTH: f64 = 45.5;
+const EAST: f64 = 7.25;
+/// Degrees of latitude in a metre.
+const METRE_NORTH: f64 = 1.0 / 111_319.49;
+
+const CAR: &str = "services: { ca: { length_m: 4.5, width_m: 1.8 }, vehicle: vehicle/state }";
+const LISTENER: &str =
+    "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { den: {}, ldm: { period_ms: 100 } }";
+
+/// Says that somebody in the node feeds the topics of the services: the test does.
+struct Feeder;
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct FeederSettings {}
+
+impl Component for Feeder {
+    type Settings = FeederSettings;
+
+    fn edges(_: &FeederSettings) -> Edges {
+        Edges::default()
+            .publishes::<VehicleState>("", "vehicle/state", RELIABLE)
+            .publishes::<PerceivedObjects>("", "objects", RELIABLE)
+            .publishes::<EventRequest>("", "events", RELIABLE)
+    }
+
+    fn start(_: FeederSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
+        Ok(Self)
+    }
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// A multicast group of this test alone.
+fn group() -> SocketAddr {
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    SocketAddr::from((Ipv4Addr::new(239, 118, 122, 98), port))
+}
+
+/// A node with one station of that number and type.
+fn start(runtime: &Runtime, group: SocketAddr, station: (u32, u8), more: &str) -> Node {
+    let kinds = [viaduct_components::KINDS, &[Kind::of::<Feeder>("feeder", "Feeds the services.", "{}")]].concat();
+    let (id, kind) = station;
+    let text = format!(
+        "node: node{id}\ncomponents:\n  feeder: {{ kind: feeder, settings: {{}} }}\n  station:\n    kind: its_station\n    \
+         settings:\n      station_id: {id}\n      station_type: {kind}\n      \
+         access: {{ udp_multicast: {{ group: \"{group}\" }} }}\n      {more}\n"
+    );
+    Node::start(Graph::resolve("node.yaml", &text, &kinds).unwrap(), runtime.handle()).unwrap()
+}
+
+fn subscribe<M: viaduct_messages::Message>(node: &Node, topic: &str) -> Subscriber<M> {
+    node.bus().subscribe(topic, RELIABLE, "reader").unwrap()
+}
+
+fn publisher<M: viaduct_messages::Message>(node: &Node, topic: &str) -> Publisher<M> {
+    node.bus().publisher(topic, RELIABLE, "feeder").unwrap()
+}
+
+/// The first message that fits, while `feed` is called again and again.
+fn until<M: viaduct_messages::Message + Clone + std::fmt::Debug>(
+    messages: &Subscriber<M>,
+    mut feed: impl FnMut(),
+    fits: impl Fn(&M) -> bool,
+) -> M {
+    let deadline = Instant::now() + PATIENCE;
+    let mut last = None;
+    while Instant::now() < deadline {
+        feed();
+        match messages.recv_timeout(STEP) {
+            Recv::Sample(sample) if fits(&sample) => return (*sample).clone(),
+            Recv::Sample(sample) => last = Some((*sample).clone()),
+            Recv::TimedOut => {}
+            Recv::Closed => panic!("the node has ended"),
+        }
+    }
+    panic!("no message that fits; the last one was {last:?}")
+}
+
+fn any<M>(_: &M) -> bool {
+    true
+}
+
+fn nothing() {}
+
+fn count(node: &Node, name: &str, reason: Option<&str>) -> u64 {
+    let snapshot = node.bus().snapshot();
+    let rows = snapshot.counters.iter().filter(|row| row.name == name);
+    rows.filter(|row| reason.is_none() || row.reason.as_deref() == reason).map(|row| row.value).sum()
+}
+
+fn wait_for(node: &Node, name: &str, reason: Option<&str>, value: u64) {
+    let deadline = Instant::now() + PATIENCE;
+    while count(node, name, reason) < value {
+        let found = count(node, name, reason);
+        assert!(Instant::now() < deadline, "{name} {reason:?} is {found} and not {value}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn place(north_m: f64) -> Option<Position> {
+    let latitude_deg = NORTH + north_m * METRE_NORTH;
+    Some(Position { latitude_deg, longitude_deg: EAST, altitude_m: Some(300.0) })
+}
+
+fn standing() -> VehicleState {
+    VehicleState { position: place(0.0), speed_mps: Some(0.0), heading_deg: Some(90.0), ..VehicleState::default() }
+}
+
+/// The message as JSON.
+fn decoded(message: &V2xMessage) -> Value {
+    let kind = MessageKind::ALL.into_iter().find(|kind| kind.label() == message.r#type().topic_level()).unwrap();
+    let mut text = Vec::new();
+    Message::decode(kind, &message.payload).unwrap().write_json(&mut text);
+    serde_json::from_slice(&text).unwrap()
+}
+
+/// The first member of that name, wherever it is.
+fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
+    match value {
+        Value::Object(members) => members.get(name).or_else(|| members.values().find_map(|value| member(value, name))),
+        Value::Array(values) => values.iter().find_map(|value| member(value, name)),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_car_that_is_told_how_it_moves_tells_others() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), "");
+    let car = start(&runtime, group, (5, 5), CAR);
+    let (cams, sent) = (subscribe::<V2xMessage>(&listener, "its/rx/cam"), subscribe::<V2xMessage>(&car, "its/tx/cam"));
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let state = VehicleState { speed_mps: Some(13.5), heading_deg: Some(271.0), ..standing() };
+    let cam = until(&cams, || states.publish(state.clone()).unwrap(), any);
+    assert_eq!((cam.station_id, cam.station_type), (5, 5));
+    let found = cam.place().unwrap();
+    assert!((found.latitude.value() - NORTH).abs() < 1e-6 && (found.longitude.value() - EAST).abs() < 1e-6);
+    assert_eq!((cam.speed_mps, cam.heading_deg), (Some(13.5), Some(271.0)));
+    let content = decoded(&cam);
+    assert_eq!(member(&content, "vehicleLengthValue"), Some(&45.into()), "{content}");
+    assert_eq!(member(&content, "vehicleWidth"), Some(&18.into()), "{content}");
+    assert_eq!(until(&sent, nothing, any).payload, cam.payload);
+    // A state that is too old makes no CAM, and its age is a reason.
+    wait_for(&car, "services_lost", Some("cam_state_too_old"), 1);
+    assert_eq!(count(&car, "services_refused", None), 0);
+    car.stop();
+    listener.stop();
+}
+
+#[test]
+fn a_car_that_does_not_know_where_it_is_is_silent() {
+    let (runtime, group) = (runtime(), group());
+    let services = "services: { ca: {}, ldm: { period_ms: 100 }, vehicle: vehicle/state }";
+    let car = start(&runtime, group, (5, 5), services);
+    let maps = subscribe::<LocalDynamicMap>(&car, "its/ldm");
+    // A CAM would come within a second: the map of the last of twelve tells that more than that has passed.
+    for _ in 0..12 {
+        assert_eq!(until(&maps, nothing, any).objects, []);
+    }
+    assert_eq!((count(&car, "sent", None), count(&car, "services_refused", None)), (0, 0));
+    car.stop();
+}
+
+#[test]
+fn objects_that_a_car_perceives_are_on_the_map_of_another() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), LISTENER);
+    let car = start(&runtime, group, (5, 5), "services: { cp: {}, vehicle: vehicle/state, objects: objects }");
+    let cpms = subscribe::<V2xMessage>(&listener, "its/rx/cpm");
+    let maps = subscribe::<LocalDynamicMap>(&listener, "its/ldm");
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let lists = publisher::<PerceivedObjects>(&car, "objects");
+    let object = |id: u32, north_m: f64, class: ObjectClass| PerceivedObject {
+        id,
+        position: place(north_m),
+        speed_mps: Some(5.0),
+        heading_deg: Some(180.0),
+        class: class.into(),
+        existence_confidence: Some(1.0),
+        ..PerceivedObject::default()
+    };
+    let feed = || {
+        states.publish(standing()).unwrap();
+        let objects = vec![object(1, 20.0, ObjectClass::PassengerCar), object(2, -35.0, ObjectClass::Pedestrian)];
+        lists.publish(PerceivedObjects { time: None, objects }).unwrap();
+    };
+    let cpm = until(&cpms, feed, |cpm| member(&decoded(cpm), "objectId").is_some());
+    assert_eq!((cpm.station_id, cpm.r#type()), (5, MessageType::Cpm));
+    let perceived = |map: &LocalDynamicMap| -> Vec<MapObject> {
+        map.objects.iter().filter(|object| matches!(object.subject, Some(Subject::Object(_)))).cloned().collect()
+    };
+    let map = until(&maps, feed, |map| perceived(map).len() == 2);
+    for (object, north_m) in perceived(&map).iter().zip([20.0, -35.0]) {
+        let found = object.position.unwrap();
+        assert!((found.latitude_deg - (NORTH + north_m * METRE_NORTH)).abs() < 0.1 * METRE_NORTH, "{object:?}");
+        assert!((object.speed_mps.unwrap() - 5.0).abs() < 0.02 && !object.own, "{object:?}");
+        assert!((object.heading_deg.unwrap() - 180.0).abs() < 0.2, "{object:?}");
+    }
+    car.stop();
+    listener.stop();
+}
+
+fn report(name: &str, cause: u32) -> EventRequest {
+    let event = Event {
+        cause,
+        validity_s: Some(60),
+        relevance_distance_m: Some(500),
+        repetition_interval_ms: Some(100),
+        repetition_duration_ms: Some(30_000),
+        ..Event::default()
+    };
+    EventRequest { name: name.to_owned(), action: Some(Action::Report(event)) }
+}
+
+fn end(name: &str) -> EventRequest {
+    EventRequest { name: name.to_owned(), action: Some(Action::End(EndOfEvent {})) }
+}
+
+const WARNER: &str =
+    "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { den: {}, events: events }";
+
+#[test]
+fn an_event_is_told_once_when_it_begins_changes_and_ends() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), LISTENER);
+    let warner = start(&runtime, group, (5, 5), WARNER);
+    let notices = subscribe::<EventNotice>(&listener, "its/events");
+    let maps = subscribe::<LocalDynamicMap>(&listener, "its/ldm");
+    let events = publisher::<EventRequest>(&warner, "events");
+
+    events.publish(report("jam", 1)).unwrap();
+    let new = until(&notices, nothing, any);
+    assert_eq!((new.change(), new.originating_station_id, new.cause), (Change::New, 5, Some(1)));
+    assert!((new.position.unwrap().latitude_deg - NORTH).abs() < 1e-6);
+    let known =
+        |map: &LocalDynamicMap| map.objects.iter().any(|it| it.subject == Some(Subject::Event(new.sequence_number)));
+    until(&maps, nothing, known);
+    // It is repeated, and repetitions tell nothing.
+    wait_for(&listener, "denms_ignored", Some("denm_repeated"), 3);
+
+    events.publish(report("jam", 27)).unwrap();
+    let updated = until(&notices, nothing, any);
+    assert_eq!((updated.change(), updated.sequence_number), (Change::Updated, new.sequence_number));
+    assert_eq!(updated.cause, Some(27));
+
+    events.publish(end("jam")).unwrap();
+    let ended = until(&notices, nothing, any);
+    assert_eq!((ended.change(), ended.sequence_number), (Change::Cancelled, new.sequence_number));
+    until(&maps, nothing, |map| !known(map));
+    assert_eq!(count(&warner, "inputs_refused", None), 0);
+    warner.stop();
+    listener.stop();
+}
+
+#[test]
+fn a_warning_is_for_those_around_the_event() {
+    let (runtime, group) = (runtime(), group());
+    let near = start(&runtime, group, (15, 15), LISTENER);
+    let far = start(
+        &runtime,
+        group,
+        (16, 15),
+        "position: { latitude_deg: 45.51, longitude_deg: 7.25 }\n      services: { den: {} }",
+    );
+    let warner = start(&runtime, group, (5, 5), WARNER);
+    let (here, there) = (subscribe::<V2xMessage>(&near, "its/rx/denm"), subscribe::<V2xMessage>(&far, "its/rx/denm"));
+    let events = publisher::<EventRequest>(&warner, "events");
+    events.publish(report("jam", 1)).unwrap();
+    // The far one is 1.1 km away, and the warning is for 500 m: it hears the packets, and passes them on at most.
+    assert_eq!(until(&here, nothing, any).station_id, 5);
+    wait_for(&far, "received", None, 3);
+    assert!(matches!(there.recv_timeout(Duration::ZERO), Recv::TimedOut));
+    assert_eq!(count(&far, "delivered", None), 0);
+    near.stop();
+    far.stop();
+    warner.stop();
+}
+
+#[test]
+fn what_an_application_says_wrong_is_counted_by_reason() {
+    let (runtime, group) = (runtime(), group());
+    let services = "services: { ca: {}, cp: {}, den: {}, vehicle: vehicle/state, objects: objects, events: events }";
+    let car = start(&runtime, group, (5, 5), services);
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let lists = publisher::<PerceivedObjects>(&car, "objects");
+    let events = publisher::<EventRequest>(&car, "events");
+    states.publish(VehicleState { position: None, ..standing() }).unwrap();
+    let ahead = timestamp(clock::tai().plus(Duration::from_secs(60)));
+    states.publish(VehicleState { time: Some(ahead), ..standing() }).unwrap();
+    lists.publish(PerceivedObjects { time: None, objects: vec![PerceivedObject::default()] }).unwrap();
+    // It is said nowhere where the event is, and the car does not know where it is.
+    events.publish(report("here", 1)).unwrap();
+    wait_for(&car, "inputs_refused", Some("no_position"), 3);
+    wait_for(&car, "inputs_refused", Some("in_future"), 1);
+
+    states.publish(standing()).unwrap();
+    wait_for(&car, "sent", None, 1);
+    events.publish(report("", 1)).unwrap();
+    events.publish(EventRequest { name: "jam".to_owned(), action: None }).unwrap();
+    events.publish(end("jam")).unwrap();
+    events.publish(report("jam", 128)).unwrap();
+    let over = Event { cause: 1, validity_s: Some(0), ..Event::default() };
+    events.publish(EventRequest { name: "jam".to_owned(), action: Some(Action::Report(over)) }).unwrap();
+    for reason in ["event_name", "no_action", "unknown_event", "out_of_range", "refused"] {
+        wait_for(&car, "inputs_refused", Some(reason), 1);
+    }
+    assert_eq!(count(&car, "inputs_refused", None), 9);
+    car.stop();
+}
+
+#[test]
+fn a_cyclist_tells_others_as_a_cyclist() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), LISTENER);
+    let cyclist = start(&runtime, group, (2, 2), "services: { va: { profile: bicyclist }, vehicle: vehicle/state }");
+    let vams = subscribe::<V2xMessage>(&listener, "its/rx/vam");
+    let states = publisher::<VehicleState>(&cyclist, "vehicle/state");
+    let state = VehicleState { speed_mps: Some(5.0), ..standing() };
+    let vam = until(&vams, || states.publish(state.clone()).unwrap(), any);
+    assert_eq!((vam.station_id, vam.station_type, vam.speed_mps), (2, 2, Some(5.0)));
+    assert!((vam.place().unwrap().latitude.value() - NORTH).abs() < 1e-6);
+    assert!(member(&decoded(&vam), "bicyclistAndLightVruVehicle").is_some());
+    cyclist.stop();
+    listener.stop();
+}
+
+#[test]
+fn a_map_holds_what_is_near_and_forgets_what_is_no_longer_said() {
+    let (runtime, group) = (runtime(), group());
+    let near = "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { ldm: { period_ms: 100, radius_m: 1000 } }";
+    let listener = start(&runtime, group, (15, 15), near);
+    let car = start(&runtime, group, (5, 5), CAR);
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let maps = subscribe::<LocalDynamicMap>(&listener, "its/ldm");
+    let at = |north_m: f64| VehicleState { position: place(north_m), ..standing() };
+    let knows =
+        |map: &LocalDynamicMap| map.objects.iter().any(|it| it.station_id == 5 && it.r#type() == MessageType::Cam);
+
+    let map = until(&maps, || states.publish(at(0.0)).unwrap(), knows);
+    let known = map.objects.iter().find(|object| object.station_id == 5).unwrap();
+    assert!(known.valid_for_s > 0.0 && known.valid_for_s <= 2.0 && known.subject.is_none(), "{known:?}");
+    // Far away it is heard, and not kept.
+    let before = count(&listener, "delivered", None);
+    until(
+        &maps,
+        || states.publish(at(5000.0)).unwrap(),
+        |map| !knows(map) && count(&listener, "delivered", None) > before + 2,
+    );
+    wait_for(&listener, "ldm_dropped", Some("outside_area"), 1);
+    // Near again it is known, and forgotten when it says nothing more.
+    until(&maps, || states.publish(at(10.0)).unwrap(), knows);
+    until(&maps, nothing, |map| !knows(map));
+    car.stop();
+    listener.stop();
+}
+
+#[test]
+fn a_roadside_unit_tells_each_second_that_it_is_there() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (16, 15), "");
+    let roadside = "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { ca: {} }";
+    let unit = start(&runtime, group, (15, 15), roadside);
+    let cams = subscribe::<V2xMessage>(&listener, "its/rx/cam");
+    let received: Vec<V2xMessage> = (0..3).map(|_| until(&cams, nothing, any)).collect();
+    for pair in received.windows(2) {
+        let apart = pair[1].reception().unwrap().since(pair[0].reception().unwrap());
+        // As the timer wakes: not sooner than the standard allows, and not much later.
+        assert!(apart >= Duration::from_millis(900) && apart < Duration::from_millis(1900), "{apart:?}");
+    }
+    let content = decoded(&received[0]);
+    assert!(member(&content, "rsuContainerHighFrequency").is_some(), "{content}");
+    assert!(member(&content, "basicVehicleContainerHighFrequency").is_none(), "{content}");
+    assert!((received[0].place().unwrap().latitude.value() - NORTH).abs() < 1e-6);
+    unit.stop();
+    listener.stop();
+}
+
+/// The services keep to their rules, and the gate lets their messages through one after the other.
+#[test]
+fn a_station_with_congestion_control_sends_what_the_channel_takes() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), "");
+    let services = "services: { ca: {}, den: {}, vehicle: vehicle/state, events: events }\n      dcc: { adaptive: {} }";
+    let car = start(&runtime, group, (5, 5), services);
+    let (cams, denms) =
+        (subscribe::<V2xMessage>(&listener, "its/rx/cam"), subscribe::<V2xMessage>(&listener, "its/rx/denm"));
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let events = publisher::<EventRequest>(&car, "events");
+    until(&cams, || states.publish(standing()).unwrap(), any);
+    events.publish(report("jam", 1)).unwrap();
+    events.publish(report("accident", 2)).unwrap();
+    let received: Vec<V2xMessage> = (0..4).map(|_| until(&denms, nothing, any)).collect();
+    // T_off is 25 ms at least (TS 102 687, annex B): the two that were asked for at once came one after the other.
+    let apart = received[1].reception().unwrap().since(received[0].reception().unwrap());
+    assert!(apart >= Duration::from_millis(20), "{apart:?}");
+    assert_eq!(count(&car, "dcc_dropped", None), 0);
+    car.stop();
+    listener.stop();
+}
+
+/// The problem with the settings of a station, and its key.
+fn problem(station_type: u8, more: &str) -> String {
+    let text = format!(
+        "node: node\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 1\n      \
+         station_type: {station_type}\n      access: {{ udp_multicast: {{}} }}\n      {more}\n"
+    );
+    match Graph::resolve("node.yaml", &text, viaduct_components::KINDS) {
+        Ok(_) => panic!("{more} is taken"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[test]
+fn wrong_settings_are_refused_with_the_key() {
+    let place = "position: { latitude_deg: 1, longitude_deg: 1 }";
+    for (station_type, more, words) in [
+        (5, "services: { ca: {} }", "position: a station with services needs its position"),
+        (15, "services: { ca: {}, vehicle: state }", "station_type: 15, a roadside unit, stands at its `position`"),
+        (5, "services: { ca: { length_m: 0 } }", "services.ca.length_m: 0 is not above 0 up to 102.2"),
+        (5, "services: { ca: { n_gen_cam: 4 } }", "services.ca.n_gen_cam: 4 is not within 1 to 3"),
+        (
+            5,
+            "services: { ca: { roadside_interval_ms: 999 } }",
+            "services.ca.roadside_interval_ms: 999 is not within 1000",
+        ),
+        (5, "services: { cp: { period_ms: 99 } }", "services.cp.period_ms: 99 is not within 100 to 1000"),
+        (
+            5,
+            "services: { cp: {}, vehicle: state }",
+            "services.objects: the service `cp` tells what comes on this topic",
+        ),
+        (5, "services: { objects: objects }", "services.objects: the service `cp` that would read it is off"),
+        (5, "services: { events: events }", "services.events: the service `den` that would read it is off"),
+        (5, "services: { vehicle: \"a//b\" }", "services.vehicle: "),
+        (5, "services: { ldm: { period_ms: 99 } }", "services.ldm.period_ms: 99 is not within 100 to 60000"),
+        (5, "services: { ldm: { radius_m: 0 } }", "services.ldm.radius_m: 0 is not within 1 to 65535"),
+        (5, "services: { ldm: { topic: \"*\" } }", "services.ldm.topic: "),
+        (5, "services: { va: { profile: driver } }", "services.va.profile: "),
+        (5, "services: { cam: {} }", "services.cam: unknown field `cam`, expected one of ca, cp, den, va, ldm"),
+        (5, "dcc: { adaptive: { data_rate_kbps: 5000 } }", "dcc.adaptive.data_rate_kbps: 5000 is none of [3000, 4500"),
+        (5, "geonet: { hop_limit: 0 }", "geonet.hop_limit: 0 is not within 1 to 255"),
+        (5, "geonet: { area_forwarding: greedy }", "geonet.area_forwarding: "),
+    ] {
+        let found = problem(station_type, more);
+        assert!(found.contains(&format!("settings.{words}")), "{more}: {found}");
+    }
+    // A topic that nobody feeds is as wrong as one with a bad name.
+    let unfed = problem(5, &format!("{place}\n      services: {{ den: {{}}, events: events }}"));
+    assert!(unfed.contains("events"), "{unfed}");
+}
