@@ -29,7 +29,7 @@ fuzz:  ## A million inputs for each decoder (RUNS=1000000)
 
 bench: bench-its bench-bus  ## Both benches
 
-bench-its: build  ## C-ITS: codecs, packets to MQTT and API (writes bench-its.json)
+bench-its: build  ## C-ITS: codecs, packets to MQTT and API, station to station (writes bench-its.json)
 	$(VIADUCT) bench its --json bench-its.json
 
 bench-bus: build rivals  ## The bus: latency beside rivals and floors of one run (writes bench-bus.json and .html)

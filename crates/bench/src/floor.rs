@@ -3,9 +3,13 @@
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+use socket2::{Domain, Protocol, Socket, Type};
+use viaduct_its::access::ETHERTYPE_GEONETWORKING;
 
 use crate::error::BenchError;
 use crate::sys::{self, Placement};
@@ -15,6 +19,9 @@ const COLD_OCTETS: usize = 64 << 20;
 
 /// Octets of a time at the start of a message.
 const STAMP_OCTETS: usize = 8;
+
+/// Octets of the addresses and the ethertype before a frame's payload.
+const ETHERNET_OCTETS: usize = 14;
 
 /// A receiver that got nothing for this long ends.
 const SILENCE: Duration = Duration::from_millis(500);
@@ -189,6 +196,53 @@ pub(crate) fn tcp_one_way(octets: usize, samples: usize, period: Duration) -> Re
     let (mut receiver, _) = listener.accept().map_err(&refused)?;
     receiver.set_read_timeout(Some(SILENCE)).map_err(&refused)?;
     one_way(octets, samples, period, move |text| sender.write_all(text), move |text| receiver.read_exact(text))
+}
+
+/// Two packet sockets (packet(7)) for frames of GeoNetworking: one that sends by an interface, one that receives by another.
+pub(crate) fn packet_sockets(from: &str, to: &str) -> Result<(Socket, Socket), BenchError> {
+    let refused = BenchError::system("cannot open a packet socket");
+    let sender = packet_socket(from, None).map_err(&refused)?;
+    Ok((sender, packet_socket(to, Some(ETHERTYPE_GEONETWORKING)).map_err(&refused)?))
+}
+
+/// A socket of that interface; it receives frames of that ethertype, or none.
+fn packet_socket(interface: &str, ethertype: Option<u16>) -> std::io::Result<Socket> {
+    let protocol = ethertype.map(|ethertype| Protocol::from(i32::from(ethertype.to_be())));
+    let socket = Socket::new(Domain::PACKET, Type::RAW.cloexec(), protocol)?;
+    let mut found = nix::ifaddrs::getifaddrs()?.filter(|entry| entry.interface_name == interface);
+    let address = found.find_map(|entry| entry.address?.as_link_addr().copied());
+    let address = address.ok_or(std::io::ErrorKind::NotFound)?;
+    nix::sys::socket::bind(socket.as_raw_fd(), &address)?;
+    Ok(socket)
+}
+
+/// The same through packet sockets, from one interface to the other, in a broadcast.
+pub(crate) fn packet_one_way(
+    (sender, mut receiver): (Socket, Socket),
+    octets: usize,
+    samples: usize,
+    period: Duration,
+) -> Result<Vec<f64>, BenchError> {
+    let refused = BenchError::system("cannot use a packet socket");
+    receiver.set_read_timeout(Some(SILENCE)).map_err(refused)?;
+    let payload = octets.saturating_sub(ETHERNET_OCTETS).max(STAMP_OCTETS);
+    let header = [[0xFF; 6], [2, 0, 0, 0, 0, 3]].concat();
+    let mut out = [header.as_slice(), &ETHERTYPE_GEONETWORKING.to_be_bytes(), &vec![0; payload]].concat();
+    let mut back = out.clone();
+    one_way(
+        payload,
+        samples,
+        period,
+        move |message| {
+            out[ETHERNET_OCTETS..].copy_from_slice(message);
+            sender.send(&out).map(drop)
+        },
+        move |message| {
+            receiver.read_exact(&mut back)?;
+            message.copy_from_slice(&back[ETHERNET_OCTETS..]);
+            Ok(())
+        },
+    )
 }
 
 /// Sends messages that carry their time, one each period; what does not come gives no sample.

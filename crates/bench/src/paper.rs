@@ -109,12 +109,18 @@ pub(crate) fn packet_to_bus_us() -> f64 {
     stages_us(&["access_in", "network_in", "facility_in"])
 }
 
+/// Mean time from one unit's facilities to the MQTT subscriber of the other, in microseconds.
+pub(crate) fn total_us() -> f64 {
+    stages_us(&["total"])
+}
+
 /// Mean time that a received packet takes through the network and facilities layers, in microseconds.
 pub(crate) fn decode_us() -> f64 {
     stages_us(&["network_in", "facility_in"])
 }
 
-fn stages_us(names: &[&str]) -> f64 {
+/// Mean time of these stages of Table 2, added, in microseconds.
+pub(crate) fn stages_us(names: &[&str]) -> f64 {
     C_ITS_STAGES.iter().filter(|(stage, ..)| names.contains(stage)).map(|(_, mean, ..)| mean * 1000.0).sum()
 }
 

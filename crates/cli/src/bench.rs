@@ -40,7 +40,8 @@ struct BusArguments {
 /// The benches.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Bench {
-    /// C-ITS: codecs, throughput of one core to JSON and MQTT, live packets to MQTT and to the API.
+    /// C-ITS: codecs, throughput of one core to JSON and MQTT, live packets to MQTT and to the API, station to station by
+    /// stage.
     Its,
     /// The bus: latency by size, executor and fill, as FastCycle measures it, beside rivals and floors of the same run.
     Bus,

@@ -59,7 +59,9 @@ fn messages_with_every_container_have_the_same_values() {
         let message = Message::from_json(kind, &text).unwrap();
         (json_of(&message), message.encode().unwrap())
     };
-    let full = MessageKind::ALL.map(|kind| (kind, read(kind, &format!("{}_full.json", kind.label()))));
+    // The modules of the others are not at hand; random_messages.rs has them from pycrate.
+    let kinds = [MessageKind::Cam, MessageKind::Denm, MessageKind::Cpm, MessageKind::Vam];
+    let full = kinds.map(|kind| (kind, read(kind, &format!("{}_full.json", kind.label()))));
     let questions: Vec<(&str, &[u8])> = full.iter().map(|(kind, ours)| (kind.label(), &ours.1[..])).collect();
     let Some(answers) = ask(&questions) else { return };
     for ((kind, ours), theirs) in full.into_iter().zip(answers) {

@@ -67,8 +67,8 @@ impl Case<'_> {
     }
 }
 
-fn codec_cases<'a>(corpus: &Corpus, set: &'a Set) -> [Case<'a>; 6] {
-    let mut out = Vec::new();
+fn codec_cases<'a>(corpus: &Corpus, set: &'a Set) -> [Case<'a>; 7] {
+    let (mut out, mut whole) = (Vec::new(), Vec::new());
     let kind = set.kind;
     [
         copy_case(corpus, set, |one| &one.uper),
@@ -104,6 +104,20 @@ fn codec_cases<'a>(corpus: &Corpus, set: &'a Set) -> [Case<'a>; 6] {
             set,
             |one| &one.json,
             move |one| Message::from_json(kind, black_box(&one.json)).map(black_box).is_ok(),
+        ),
+        case(
+            "viaduct.uper_to_json",
+            corpus,
+            set,
+            |one| &one.json,
+            move |one| {
+                whole.clear();
+                let decoded = Message::decode(kind, black_box(&one.uper));
+                decoded.is_ok_and(|message| {
+                    message.write_json(&mut whole);
+                    !black_box(&whole).is_empty()
+                })
+            },
         ),
     ]
 }

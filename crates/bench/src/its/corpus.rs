@@ -21,6 +21,14 @@ pub(super) struct Corpus {
     pub(super) sets: Vec<Set>,
 }
 
+impl Corpus {
+    /// The first CAM.
+    pub(super) fn cam(&self) -> Result<&Encoded, BenchError> {
+        let cams = self.sets.iter().filter(|set| set.kind == MessageKind::Cam);
+        cams.flat_map(|set| &set.messages).next().ok_or_else(|| damaged("cam"))
+    }
+}
+
 /// One received frame.
 pub(super) struct Packet {
     pub(super) reception: Tai,
@@ -48,12 +56,13 @@ const FRAMES: [(&str, &str); 3] = [
     ("cpm_sensors", include_str!("../../../../testdata/its/cpm_sensors.hex")),
 ];
 
-/// Messages with every container and every optional field.
-const FULL: [(&str, MessageKind, &str); 4] = [
+/// Messages with every container and every optional field, and the traffic lights of a crossing with eight groups.
+const TEXTS: [(&str, MessageKind, &str); 5] = [
     ("cam_full", MessageKind::Cam, include_str!("../../../../testdata/its/cam_full.json")),
     ("denm_full", MessageKind::Denm, include_str!("../../../../testdata/its/denm_full.json")),
     ("vam_full", MessageKind::Vam, include_str!("../../../../testdata/its/vam_full.json")),
     ("cpm_full", MessageKind::Cpm, include_str!("../../../../testdata/its/cpm_full.json")),
+    ("spatem", MessageKind::Spatem, include_str!("../../../../testdata/its/spatem.json")),
 ];
 
 /// The packets and messages of `testdata/its`.
@@ -65,7 +74,7 @@ pub(super) fn vectors() -> Result<Corpus, BenchError> {
         corpus.sets.push(Set { label, kind: message.kind(), messages: vec![encoded(message)?] });
         corpus.packets.push(packet);
     }
-    for (label, kind, text) in FULL {
+    for (label, kind, text) in TEXTS {
         let message = Message::from_json(kind, text.as_bytes()).map_err(BenchError::part(label))?;
         corpus.sets.push(Set { label, kind, messages: vec![encoded(message)?] });
     }

@@ -10,7 +10,7 @@
 //! The time starts at the kernel's stamp of the packet and ends when the reader has the message in its hands. What MQTT
 //! carries says when it left each component, so that its way is there hop by hop too, as the paper has it.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use viaduct_bus::{HopName, HopStamp, Meta, clock};
 use viaduct_components::mqtt::hops;
+use viaduct_its::access::UDP_MULTICAST_GROUP;
 use viaduct_node::{Graph, Kind, Node};
 
 use super::Options;
@@ -49,11 +50,7 @@ const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
 /// `lengths` are those of a frame and of its message as JSON, for the floors.
 pub(super) fn rows(lengths: (usize, usize), options: &Options) -> Result<Vec<Row>, BenchError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(BenchError::system("cannot start the runtime"))?;
+    let runtime = runtime()?;
     let mut floors = Floors { lengths, udp: Vec::new(), tcp: Vec::new() };
     let mut rows = Vec::new();
     for way in Way::ALL {
@@ -243,6 +240,12 @@ fn rows_of(way: Way, options: &Options, seen: Seen, sent: u64) -> Vec<Row> {
     std::iter::once(whole).chain(seen.hops.into_iter().map(hop)).collect()
 }
 
+/// The runtime of nodes that are measured.
+pub(super) fn runtime() -> Result<Runtime, BenchError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    runtime.map_err(BenchError::system("cannot start the runtime"))
+}
+
 pub(super) fn start(file: &str, text: &str, runtime: &Runtime) -> Result<Node, BenchError> {
     let kinds: Vec<Kind> = [viaduct_components::KINDS, viaduct_backend::KINDS].concat();
     let graph = Graph::resolve(file, text, &kinds).map_err(BenchError::part("cannot resolve a node"))?;
@@ -294,17 +297,23 @@ pub(super) async fn subscribe_mqtt(
     address: SocketAddr,
     take: impl Fn(mqtt5::types::Message) + Send + Sync + 'static,
 ) -> Result<MqttClient, BenchError> {
+    let client = connect_mqtt("bench-reader", address).await?;
     let failed = BenchError::part("cannot subscribe by MQTT");
-    let client = MqttClient::new("bench-reader");
+    client.subscribe("its/rx/+", take).await.map_err(failed)?;
+    Ok(client)
+}
+
+/// A client of the broker.
+pub(super) async fn connect_mqtt(name: &str, address: SocketAddr) -> Result<MqttClient, BenchError> {
+    let client = MqttClient::new(name);
     let mut tries = 0;
     while let Err(error) = client.connect(&format!("mqtt://{address}")).await {
         tries += 1;
         if tries >= CONNECT_TRIES {
-            return Err(failed(error.to_string()));
+            return Err(BenchError::part("cannot connect by MQTT")(error));
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    client.subscribe("its/rx/+", take).await.map_err(|error| failed(error.to_string()))?;
     Ok(client)
 }
 
@@ -381,9 +390,14 @@ pub(super) fn free_tcp_address() -> Result<SocketAddr, BenchError> {
 
 /// Settings of a multicast group on this machine that nobody uses.
 pub(super) fn free_group() -> Result<String, BenchError> {
+    Ok(format!("{{ group: \"{}\", interface: 127.0.0.1 }}", free_group_address()?))
+}
+
+/// The group of stations at a port that nobody uses.
+pub(super) fn free_group_address() -> Result<SocketAddrV4, BenchError> {
     let address = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.local_addr());
     let port = address.map_err(BenchError::system("cannot find a free UDP port"))?.port();
-    Ok(format!("{{ group: \"239.118.122.97:{port}\", interface: 127.0.0.1 }}"))
+    Ok(SocketAddrV4::new(Ipv4Addr::from(UDP_MULTICAST_GROUP), port))
 }
 
 #[cfg(test)]

@@ -4,11 +4,18 @@
 //!   there, over a capture of 929 frames;
 //! - how many frames a second become JSON, and JSON in an MQTT subscriber;
 //! - the way of live packets through real nodes in this process: a fleet sends by UDP multicast, a station receives, an
-//!   MQTT subscriber and an HTTP client each measure the time since the reception.
+//!   MQTT subscriber and an HTTP client each measure the time since the reception;
+//! - the way of a packet from one station to another by stage, as the paper's Table 2 has it, over raw Ethernet and UDP;
+//! - the way of a message from one application to another by MQTT, over two real nodes and UDP.
 
+mod bounds;
 mod codecs;
 mod corpus;
 mod end_to_end;
+mod numbered;
+mod paced;
+mod stages;
+mod station_to_station;
 mod throughput;
 
 use std::path::PathBuf;
@@ -40,12 +47,16 @@ pub struct Options {
     pub vehicles: u32,
     /// CAMs a second of each vehicle.
     pub rate_hz: u32,
+    /// Packets that go from one station to another, for each access layer, and for each dialect.
+    pub paced_packets: usize,
+    /// So many of them a second.
+    pub paced_hz: u32,
     /// Data folder with the capture; without one, its rows are left out.
     pub data: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// About a minute, without a data folder.
+    /// Less than two minutes, without a data folder.
     fn default() -> Self {
         Self {
             samples: 300,
@@ -55,6 +66,8 @@ impl Default for Options {
             end_to_end: Duration::from_secs(5),
             vehicles: 50,
             rate_hz: 10,
+            paced_packets: 1000,
+            paced_hz: 100,
             data: None,
         }
     }
@@ -66,7 +79,7 @@ impl Options {
         self.vehicles.saturating_mul(self.rate_hz)
     }
 
-    /// More samples and longer runs: about three minutes.
+    /// More samples and longer runs: about five minutes.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -99,6 +112,8 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         "the floor of decode_to_mqtt is one bare TCP connection on the same cores (a bridge goes through two), and its \
          paper figure the 682 vehicles at 10 Hz that the paper's on-board unit keeps up with, to MQTT"
             .to_owned(),
+        stages::NOTE.to_owned(),
+        station_to_station::NOTE.to_owned(),
         "ours/paper: means and rates; the paper's on-board unit is a Cohda MK5 (i.MX6, 600 MHz)".to_owned(),
     ];
     let vectors = corpus::vectors()?;
@@ -118,10 +133,19 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     rows.extend(throughput::rows(capture.as_ref().unwrap_or(&vectors), options)?);
     say("its: nodes");
     rows.extend(end_to_end::rows(lengths(&vectors), options)?);
+    say("its: stages from station to station");
+    let floors = stages::Floors::measure(lengths(&vectors), options)?;
+    let cam = vectors.cam()?;
+    let (staged, left_out) = stages::rows(&numbered::NumberedCam::of(&cam.json)?, &floors, options)?;
+    rows.extend(staged);
+    notes.extend(left_out);
+    say("its: stations with applications");
+    rows.extend(station_to_station::rows(&cam.message, &floors, options)?);
+    rows.extend(floors.rows());
     // Ours first, then floors, then the paper's.
     rows.sort_by_key(Row::is_floor);
     rows.extend(paper::c_its());
-    Ok(Report::new("its", watch, rows, notes))
+    Ok(Report::new("its", watch, rows, notes).with_bounds())
 }
 
 /// Octets of the first frame, which is a CAM as vehicles send it, and of its message as JSON.
@@ -144,6 +168,7 @@ mod tests {
             throughput_rounds: 1,
             end_to_end: Duration::from_millis(500),
             vehicles: 2,
+            paced_packets: 3,
             data: Some(PathBuf::from("nowhere")),
             ..Options::default()
         };
@@ -159,6 +184,9 @@ mod tests {
             "viaduct.packet_to_mqtt",
             "viaduct.packet_to_api",
             "viaduct.hop",
+            "viaduct.stage",
+            "viaduct.station_to_station",
+            "viaduct.uper_to_json",
             "floor.tcp_send",
             "floor.memcpy",
             "floor.udp_one_way",
@@ -170,8 +198,15 @@ mod tests {
         }
         let memory = ["viaduct.decode_to_json", "viaduct.hop"];
         for row in report.rows.iter().filter(|row| row.name.starts_with("viaduct.")) {
-            assert_eq!(row.beside.floor.is_some(), !memory.contains(&row.name.as_str()), "{row:?}");
+            let bare =
+                row.params.get("stage").is_none_or(|stage| ["mqtt", "link", "total"].iter().any(|of| stage == of));
+            assert_eq!(row.beside.floor.is_some(), bare && !memory.contains(&row.name.as_str()), "{row:?}");
         }
+        // Who may lay a cable has the rows of raw Ethernet; who may not is told so.
+        let on_ethernet = report.rows.iter().any(|row| row.params.get("access").is_some_and(|of| of == "ethernet"));
+        let without = report.notes.iter().any(|note| note.contains("raw Ethernet are left out"));
+        assert_ne!(on_ethernet, without, "{:?}", report.notes);
+        assert_eq!(report.sections.first().map(|section| section.rows.len()), Some(5), "each bound is judged");
         assert!(report.notes.iter().any(|note| note.contains("left out")));
         assert!(!std::path::Path::new("mqtt_storage").exists(), "the brokers store nothing");
     }

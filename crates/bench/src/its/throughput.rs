@@ -191,13 +191,18 @@ impl Decoder {
     /// The JSON of a V2X message, with the decoded message inside.
     fn json(&mut self, packet: &Packet) -> Option<Vec<u8>> {
         let (packet, message) = self.bus_message(packet)?;
-        let mut decoded = Vec::new();
-        packet.message.write_json(&mut decoded);
-        let decoded = RawValue::from_string(String::from_utf8(decoded).ok()?).ok()?;
-        let mut out = Vec::with_capacity(512 + decoded.get().len());
-        message.write_json(Some(&decoded), &mut out).ok()?;
-        Some(out)
+        json_text(&packet, &message)
     }
+}
+
+/// The JSON of a V2X message, with the decoded message of its packet inside.
+pub(super) fn json_text(packet: &ReceivedPacket, message: &V2xMessage) -> Option<Vec<u8>> {
+    let mut decoded = Vec::new();
+    packet.message.write_json(&mut decoded);
+    let decoded = RawValue::from_string(String::from_utf8(decoded).ok()?).ok()?;
+    let mut out = Vec::with_capacity(512 + decoded.get().len());
+    message.write_json(Some(&decoded), &mut out).ok()?;
+    Some(out)
 }
 
 /// Lengths of the packets' messages as JSON.
@@ -286,7 +291,7 @@ impl Line {
         };
         let reader = runtime.block_on(end_to_end::subscribe_mqtt(listen, count))?;
         if way == Way::Bridge {
-            wait_until_connected(&node)?;
+            wait_until_counted(&node, "uplink", "connected")?;
         }
         Ok(Self { decoder: Decoder::new(), publishers, sent: 0, given_up: 0, got, reader, node, runtime })
     }
@@ -339,13 +344,13 @@ impl Line {
     }
 }
 
-/// Waits until the bridge has its broker: before that it drops messages of QoS 0.
-fn wait_until_connected(node: &Node) -> Result<(), BenchError> {
-    let connected = node.bus().counter("uplink", "connected", None);
+/// Waits until a bridge has counted that it is connected, or subscribed: before that, messages of QoS 0 are dropped.
+pub(super) fn wait_until_counted(node: &Node, bridge: &str, counter: &str) -> Result<(), BenchError> {
+    let counted = node.bus().counter(bridge, counter, None);
     let start = Instant::now();
-    while connected.value() == 0 {
+    while counted.value() == 0 {
         if start.elapsed() > Duration::from_secs(5) {
-            return Err(BenchError::broken("the bridge", "it does not reach its broker"));
+            return Err(BenchError::broken(bridge, &format!("it is not {counter} to its broker")));
         }
         std::thread::sleep(Duration::from_millis(5));
     }

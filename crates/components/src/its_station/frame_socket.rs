@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use bytes::{Bytes, BytesMut};
 use socket2::{SockAddr, Socket};
@@ -173,5 +174,12 @@ impl FrameSocket {
             None => socket.send(frame),
         }
         .map(drop)
+    }
+}
+
+/// For what else the system can tell about the socket; its frames are taken by [`FrameSocket::receive`] alone.
+impl AsFd for FrameSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.get_ref().as_fd()
     }
 }

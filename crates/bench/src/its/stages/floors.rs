@@ -1,0 +1,83 @@
+//! Bare sockets at the pace of the packets: what the kernel takes without us.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{Access, cable};
+use crate::error::BenchError;
+use crate::floor;
+use crate::its::Options;
+use crate::report::Row;
+use crate::statistics::Summary;
+
+/// Samples of each at most: two seconds at the pace of the packets.
+const SAMPLES_MAX: usize = 200;
+
+/// One-way latencies through bare sockets, in microseconds.
+#[derive(Clone, Debug, Default)]
+pub(in crate::its) struct Floors {
+    /// Octets of a frame and of its message as JSON.
+    lengths: (usize, usize),
+    rate_hz: u32,
+    udp: Vec<f64>,
+    tcp: Vec<f64>,
+    /// Empty where this user gets no raw socket.
+    packet: Vec<f64>,
+}
+
+impl Floors {
+    /// `lengths` are those of a frame and of its message as JSON.
+    pub(in crate::its) fn measure(lengths: (usize, usize), options: &Options) -> Result<Self, BenchError> {
+        let samples = options.paced_packets.clamp(1, SAMPLES_MAX);
+        let period = Duration::from_secs(1) / options.paced_hz.max(1);
+        let [left, right] = cable::ENDS;
+        let ends = cable::on_cable(|| floor::packet_sockets(left, right));
+        Ok(Self {
+            lengths,
+            rate_hz: options.paced_hz,
+            udp: floor::udp_one_way(lengths.0, samples, period)?,
+            tcp: floor::tcp_one_way(lengths.1, samples, period)?,
+            // Without the right to it there is nothing to compare with, which a note of the stages says.
+            packet: match ends {
+                Ok(ends) => floor::packet_one_way(ends, lengths.0, samples, period)?,
+                Err(_) => Vec::new(),
+            },
+        })
+    }
+
+    /// A frame from one end to the other.
+    pub(super) fn link(&self, access: Access) -> Option<f64> {
+        median(match access {
+            Access::Ethernet => &self.packet,
+            Access::UdpMulticast => &self.udp,
+        })
+    }
+
+    /// The text through so many TCP connections.
+    pub(super) fn tcp(&self, connections: u32) -> Option<f64> {
+        Some(f64::from(connections) * median(&self.tcp)?)
+    }
+
+    /// A frame, and its text through so many TCP connections: the sum of the medians.
+    pub(in crate::its) fn way(&self, access: Access, connections: u32) -> Option<f64> {
+        Some(self.link(access)? + self.tcp(connections)?)
+    }
+
+    pub(in crate::its) fn rows(self) -> Vec<Row> {
+        let Self { lengths: (frame, text), rate_hz, .. } = self;
+        let row = |name, octets: usize, samples: Vec<f64>| {
+            Row::latencies(name, &json!({ "octets": octets, "rate_hz": rate_hz }), samples, 0)
+        };
+        let rows = [
+            row("floor.udp_one_way", frame, self.udp),
+            row("floor.packet_one_way", frame, self.packet),
+            row("floor.tcp_one_way", text, self.tcp),
+        ];
+        rows.into_iter().filter(|row| row.n > 0).collect()
+    }
+}
+
+fn median(samples: &[f64]) -> Option<f64> {
+    Summary::of(samples).map(|summary| summary.p50)
+}

@@ -1,0 +1,83 @@
+//! The station that receives: socket, frame, packet, message, JSON, MQTT.
+
+use std::sync::mpsc::Sender;
+
+use mqtt5::MqttClient;
+use viaduct_bus::clock;
+use viaduct_components::its_station::{FrameSocket, SocketFrame, received_message};
+use viaduct_its::access::MacAddress;
+use viaduct_its::facilities::Message;
+use viaduct_its::{Event, Received, Station, StationSettings};
+use viaduct_messages::viaduct::its::AccessLayer;
+use viaduct_units::{Now, Tai};
+
+use super::Sign;
+use crate::its::throughput::json_text;
+
+/// Where the messages are published.
+pub(super) const TOPIC: &str = "its/rx/cam";
+
+/// A station with its socket and its connection to the broker.
+pub(super) struct Receiver {
+    pub(super) socket: FrameSocket,
+    pub(super) station: Station,
+    pub(super) access: AccessLayer,
+    pub(super) client: MqttClient,
+    /// Who is told when a packet was where.
+    pub(super) signs: Sender<Sign>,
+}
+
+/// When a packet was where, from the kernel on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    /// Number of the CAM.
+    pub(super) number: u16,
+    /// The kernel has it.
+    pub(super) received: Tai,
+    /// The station has it.
+    pub(super) taken: Tai,
+    /// It is a decoded message.
+    pub(super) decoded: Tai,
+    /// It is JSON.
+    pub(super) written: Tai,
+}
+
+/// The machine of the receiving station.
+pub(super) fn station() -> Station {
+    let link_address = MacAddress([2, 0, 0, 0, 0, 1]);
+    Station::new(StationSettings { link_address, station_type: 15, mobile: false, beacons: false }, 1)
+}
+
+impl Receiver {
+    /// Receives until the socket fails or nobody listens. What is no CAM of ours gives no sign, and so is lost.
+    pub(super) async fn run(mut self) {
+        while let Ok(frame) = self.socket.receive().await {
+            let taken = clock::tai();
+            let Some((arrival, text)) = self.take(&frame, taken) else { continue };
+            if self.client.publish_qos0(TOPIC, text).await.is_err() || self.signs.send(Sign::Arrived(arrival)).is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    fn take(&mut self, frame: &SocketFrame, taken: Tai) -> Option<(Arrival, Vec<u8>)> {
+        let received = frame.received?;
+        let packet = self.decode(frame, received)?;
+        let decoded = clock::tai();
+        let message = received_message(&packet, "bench/station", self.access, 0);
+        let text = json_text(&packet, &message)?;
+        let written = clock::tai();
+        let Message::Cam(cam) = &packet.message else { return None };
+        let number = cam.cam.generation_delta_time.0;
+        Some((Arrival { number, received, taken, decoded, written }, text))
+    }
+
+    fn decode(&mut self, frame: &SocketFrame, received: Tai) -> Option<Box<Received>> {
+        self.station.handle_frame(Now { tai: received, ..clock::now() }, &frame.octets);
+        match self.station.poll_event()? {
+            Event::Received(packet) => Some(packet),
+            Event::Relayed | Event::Beacon(_) | Event::LocationService | Event::Dropped(_) => None,
+        }
+    }
+}
