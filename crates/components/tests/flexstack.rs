@@ -133,7 +133,7 @@ fn each_station_understands_the_messages_of_the_other() {
         let requests = node.bus().publisher::<V2xSendRequest>("its/send", RELIABLE, "test").unwrap();
         for kind in MessageKind::ALL.into_iter().filter(|kind| sent_by_the_peer(*kind)) {
             let message = check_theirs(&node, kind);
-            check_ours(&peer, &requests, message);
+            check_ours(&peer, &requests, &message);
         }
         node.stop();
     });
@@ -213,7 +213,7 @@ fn check_theirs(node: &Node, kind: MessageKind) -> Message {
 }
 
 /// What they read of a message of ours is what we put in: their own, with our station ID in it.
-fn check_ours(peer: &Peer, requests: &Publisher<V2xSendRequest>, theirs: Message) {
+fn check_ours(peer: &Peer, requests: &Publisher<V2xSendRequest>, theirs: &Message) {
     let (kind, label) = (theirs.kind(), theirs.kind().label());
     let mut text = Vec::new();
     theirs.write_json(&mut text);
@@ -246,12 +246,17 @@ fn collect_numbers(value: &Value, out: &mut Vec<(String, i64)>) {
                 collect_numbers(member, out);
             }
         }
-        // A choice: they write it as a list of its name and its value.
-        Value::Array(choice) if choice.len() == 2 && choice[0].is_string() && choice[1].is_i64() => {
-            out.extend(choice[0].as_str().map(str::to_owned).zip(choice[1].as_i64()));
+        Value::Array(pair) if is_choice(pair) => {
+            out.extend(pair[0].as_str().map(str::to_owned).zip(pair[1].as_i64()));
         }
         Value::Array(elements) => elements.iter().for_each(|element| collect_numbers(element, out)),
         _ => {}
     }
     out.sort();
+}
+
+/// They write a choice as a list of its name and its value, and a string of bits as its hexadecimal digits and its length.
+fn is_choice(pair: &[Value]) -> bool {
+    let name = pair.first().and_then(Value::as_str).unwrap_or_default();
+    pair.len() == 2 && pair[1].is_i64() && name.chars().any(|letter| !letter.is_ascii_hexdigit())
 }

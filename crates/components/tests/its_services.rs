@@ -159,7 +159,7 @@ fn a_car_that_is_told_how_it_moves_tells_others() {
     let (cams, sent) = (subscribe::<V2xMessage>(&listener, "its/rx/cam"), subscribe::<V2xMessage>(&car, "its/tx/cam"));
     let states = publisher::<VehicleState>(&car, "vehicle/state");
     let state = VehicleState { speed_mps: Some(13.5), heading_deg: Some(271.0), ..standing() };
-    let cam = until(&cams, || states.publish(state.clone()).unwrap(), any);
+    let cam = until(&cams, || states.publish(state).unwrap(), any);
     assert_eq!((cam.station_id, cam.station_type), (5, 5));
     let found = cam.place().unwrap();
     assert!((found.latitude.value() - NORTH).abs() < 1e-6 && (found.longitude.value() - EAST).abs() < 1e-6);
@@ -215,7 +215,7 @@ fn objects_that_a_car_perceives_are_on_the_map_of_another() {
     let cpm = until(&cpms, feed, |cpm| member(&decoded(cpm), "objectId").is_some());
     assert_eq!((cpm.station_id, cpm.r#type()), (5, MessageType::Cpm));
     let perceived = |map: &LocalDynamicMap| -> Vec<MapObject> {
-        map.objects.iter().filter(|object| matches!(object.subject, Some(Subject::Object(_)))).cloned().collect()
+        map.objects.iter().filter(|object| matches!(object.subject, Some(Subject::Object(_)))).copied().collect()
     };
     let map = until(&maps, feed, |map| perceived(map).len() == 2);
     for (object, north_m) in perceived(&map).iter().zip([20.0, -35.0]) {
@@ -344,7 +344,7 @@ fn a_cyclist_tells_others_as_a_cyclist() {
     let vams = subscribe::<V2xMessage>(&listener, "its/rx/vam");
     let states = publisher::<VehicleState>(&cyclist, "vehicle/state");
     let state = VehicleState { speed_mps: Some(5.0), ..standing() };
-    let vam = until(&vams, || states.publish(state.clone()).unwrap(), any);
+    let vam = until(&vams, || states.publish(state).unwrap(), any);
     assert_eq!((vam.station_id, vam.station_type, vam.speed_mps), (2, 2, Some(5.0)));
     assert!((vam.place().unwrap().latitude.value() - NORTH).abs() < 1e-6);
     assert!(member(&decoded(&vam), "bicyclistAndLightVruVehicle").is_some());
