@@ -281,6 +281,21 @@ fn an_event_is_told_once_when_it_begins_changes_and_ends() {
 }
 
 #[test]
+fn what_a_service_was_told_before_the_stop_it_still_tells() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), LISTENER);
+    let warner = start(&runtime, group, (5, 5), WARNER);
+    let notices = subscribe::<EventNotice>(&listener, "its/events");
+    let events = publisher::<EventRequest>(&warner, "events");
+    events.publish(report("jam", 1)).unwrap();
+    until(&notices, nothing, any);
+    events.publish(end("jam")).unwrap();
+    warner.stop();
+    assert_eq!(until(&notices, nothing, any).change(), Change::Cancelled);
+    listener.stop();
+}
+
+#[test]
 fn a_warning_is_for_those_around_the_event() {
     let (runtime, group) = (runtime(), group());
     let near = start(&runtime, group, (15, 15), LISTENER);
@@ -444,6 +459,11 @@ fn wrong_settings_are_refused_with_the_key() {
     for (station_type, more, words) in [
         (5, "services: { ca: {} }", "position: a station with services needs its position"),
         (15, "services: { ca: {}, vehicle: state }", "station_type: 15, a roadside unit, stands at its `position`"),
+        (
+            5,
+            "position: { latitude_deg: 1, longitude_deg: 1 }\n      services: { vehicle: state }",
+            "position: the station's place",
+        ),
         (5, "services: { ca: { length_m: 0 } }", "services.ca.length_m: 0 is not above 0 up to 102.2"),
         (5, "services: { ca: { n_gen_cam: 4 } }", "services.ca.n_gen_cam: 4 is not within 1 to 3"),
         (

@@ -148,13 +148,27 @@ impl Runner {
             self.transmit(&mut link).await;
         }
         self.drain_requests(&mut link).await;
-        self.drain_link(&mut link).await
+        self.drain_inputs(&mut link).await;
+        let drained = self.drain_link(&mut link).await;
+        self.follow_counters();
+        if let Some(channel) = &self.channel {
+            self.counts.dcc.stopped(&channel.counters());
+        }
+        drained
     }
 
     /// What was asked for before the stop is still sent.
     async fn drain_requests(&mut self, link: &mut Link) {
         while let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv) {
             self.handle_request(&request);
+            self.transmit(link).await;
+        }
+    }
+
+    /// What the services were told before the stop, they still tell: that an event has ended, for one.
+    async fn drain_inputs(&mut self, link: &mut Link) {
+        while let Some(input) = self.services.as_ref().and_then(Services::try_next_input) {
+            self.handle_input(&input);
             self.transmit(link).await;
         }
     }
@@ -234,7 +248,9 @@ impl Runner {
                 }
             }
         }
-        self.serve(clock::now(), &meta);
+        if self.services.is_some() {
+            self.serve(clock::now(), &meta);
+        }
     }
 
     /// What is due at times of its own, however busy the channel is.
@@ -250,17 +266,22 @@ impl Runner {
         if let Some(capture) = &mut self.capture {
             capture.flush();
         }
+        self.follow_counters();
+        // A timeout that is due is not put off by traffic either.
+        if self.poll_timeout().is_some_and(|due| due <= now.mono) {
+            self.handle_timeout(now);
+        }
+        Ok(())
+    }
+
+    /// Takes over what the services and the gate before the channel have counted.
+    fn follow_counters(&mut self) {
         if let Some(services) = &mut self.services {
             services.follow_counters();
         }
         if let Some(channel) = &self.channel {
             self.counts.dcc.follow(&channel.counters());
         }
-        // A timeout that is due is not put off by traffic either.
-        if self.poll_timeout().is_some_and(|due| due <= now.mono) {
-            self.handle_timeout(now);
-        }
-        Ok(())
     }
 
     /// Does what is due in the channel, the machine and the services.
