@@ -35,6 +35,8 @@ use crate::{
 
 /// `itsGnMaxPacketLifetime`: a packet travels no longer, however long its event is valid.
 const PACKET_LIFETIME_MAX: Duration = Duration::from_secs(600);
+/// Shortest lifetime above none (EN 302 636-4-1, 9.6.4): a packet without any is not sent on.
+const PACKET_LIFETIME_MIN: Duration = Duration::from_millis(50);
 
 /// Which services a station has. `None` is a service that is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -96,6 +98,8 @@ pub struct Facilities {
     transmits: VecDeque<SendRequest>,
     /// At most [`FACILITIES_EVENTS_MAX`]; the oldest is lost first. Changes of the map wait in the map.
     events: VecDeque<FacilitiesEvent>,
+    /// Since when DENMs have waited in their service for room in `transmits`; `None` where none does.
+    denms_wait_since: Option<Mono>,
     counters: FacilitiesCounters,
 }
 
@@ -111,6 +115,7 @@ impl Facilities {
             ldm: LocalDynamicMap::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
+            denms_wait_since: None,
             counters: FacilitiesCounters::default(),
         }
     }
@@ -189,7 +194,7 @@ impl Facilities {
         }
     }
 
-    /// Says a new event.
+    /// Says a new event. Where there is no room for its DENM now, it is said after the requests before it have been taken.
     ///
     /// # Errors
     /// Why it is not said.
@@ -275,6 +280,7 @@ impl Facilities {
             self.den.as_ref().and_then(DenService::poll_timeout),
             self.va.as_ref().and_then(VaService::poll_timeout),
             self.ldm.poll_timeout(),
+            self.denms_wait_since,
         ];
         services.into_iter().flatten().min()
     }
@@ -302,9 +308,14 @@ impl Facilities {
     fn remember_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
         if head.termination.is_none() {
             self.remember(now, &received.message, &received.payload, false);
-        } else {
+        } else if !self.is_own(event_key(head.action_id)) {
+            // What others say against an own event, its application decides about.
             self.ldm.withdraw(event_key(head.action_id));
         }
+    }
+
+    fn is_own(&self, key: LdmKey) -> bool {
+        self.ldm.get(&key).is_some_and(|known| known.own)
     }
 
     fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
@@ -321,14 +332,23 @@ impl Facilities {
         }
     }
 
+    /// Hands DENMs out while there is room; the others wait in their service, so that no event loses each repetition.
     fn send_denms(&mut self, now: Now) {
-        while let Some(transmit) = self.den.as_mut().and_then(DenService::poll_transmit) {
-            match transmit {
-                DenTransmit::Own(own) => self.send_own_denm(now, &own),
-                DenTransmit::Forwarded(denm) => {
-                    let left = denm.head.valid_until().since(now.tai);
-                    self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
-                }
+        while self.transmits.len() < FACILITIES_TRANSMITS_MAX {
+            let Some(transmit) = self.den.as_mut().and_then(DenService::poll_transmit) else {
+                break;
+            };
+            self.send_denm(now, transmit);
+        }
+        self.denms_wait_since = self.den.as_ref().filter(|den| den.has_transmits()).map(|_| now.mono);
+    }
+
+    fn send_denm(&mut self, now: Now, transmit: DenTransmit) {
+        match transmit {
+            DenTransmit::Own(own) => self.send_own_denm(now, &own),
+            DenTransmit::Forwarded(denm) => {
+                let left = denm.head.valid_until().since(now.tai);
+                self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
             }
         }
     }
@@ -376,9 +396,9 @@ impl Facilities {
     }
 }
 
-/// A DENM's packet travels no longer than its event is valid.
+/// A DENM's packet travels no longer than its event is valid, but for the shortest lifetime that a packet can have.
 fn denm_request(destination: Destination, payload: Bytes, left: Duration) -> SendRequest {
-    let lifetime = Lifetime::from_duration(left.min(PACKET_LIFETIME_MAX));
+    let lifetime = Lifetime::from_duration(left.clamp(PACKET_LIFETIME_MIN, PACKET_LIFETIME_MAX));
     SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Denm, payload) }
 }
 
