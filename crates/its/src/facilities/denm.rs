@@ -92,7 +92,8 @@ pub struct DenmInput {
     pub awareness_distance: Option<Metres>,
     /// Traffic of which direction is concerned.
     pub traffic_direction: Option<TrafficDirection>,
-    /// How long the event is valid from its detection on, rounded up to whole seconds, up to a day; `None` is [`DEFAULT_VALIDITY`].
+    /// How long the event is valid from its detection on, rounded up to whole seconds, up to a day; `None` is
+    /// [`DEFAULT_VALIDITY`].
     pub validity: Option<Duration>,
     /// Time between two messages of the originator, 1 ms to 10 s.
     pub transmission_interval: Option<Duration>,

@@ -102,6 +102,7 @@ impl EventReport {
             position_confidence: self.position_confidence.filter(|_| !known),
             altitude: self.altitude.filter(|_| !known),
             awareness_distance: head.awareness_distance,
+            traffic_direction: None,
             validity: head.valid_until().since(self.detection),
             destination: destination.or_else(|| head.awareness_area()),
             ..self

@@ -23,7 +23,7 @@ use self::{
 use crate::{
     facilities::denm::{self, ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
     geonet::Area,
-    limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX},
+    limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
     random::Random,
 };
 
@@ -56,8 +56,8 @@ pub enum DenError {
     /// Too many events at once.
     #[error("{DEN_ORIGINATED_MAX} events are being said")]
     TableFull,
-    /// A container of the report breaks a constraint of the message, so that nobody could be told.
-    #[error("the event cannot be encoded as a DENM")]
+    /// A container of the report breaks a constraint of the message, or the message is too large for a packet.
+    #[error("no packet can say the event")]
     Unencodable,
 }
 
@@ -80,14 +80,8 @@ pub enum DenDrop {
 
 impl DenDrop {
     /// Every reason.
-    pub const ALL: [Self; 6] = [
-        Self::Expired,
-        Self::InFuture,
-        Self::Outdated,
-        Self::Repeated,
-        Self::UnknownTerminated,
-        Self::OwnEvent,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Expired, Self::InFuture, Self::Outdated, Self::Repeated, Self::UnknownTerminated, Self::OwnEvent];
 
     /// The reason as metrics and JSON have it.
     #[must_use]
@@ -341,7 +335,9 @@ impl DenService {
             return Err(DenError::Expired);
         }
         // What cannot be said must not count as said.
-        encode(&denm::build(&denm.input)).map_err(|_| DenError::Unencodable)?;
+        if !encode(&denm::build(&denm.input)).is_ok_and(|octets| octets.len() <= PAYLOAD_OCTETS_MAX) {
+            return Err(DenError::Unencodable);
+        }
         self.originating.put(now, denm.clone(), repetition)?;
         self.transmit(DenTransmit::Own(Box::new(denm)));
         Ok(())
