@@ -23,7 +23,7 @@ use super::{
         DenDrop, DenError, DenIndication, DenService, DenSettings, DenTransmit, DenmHead, EventReport, OwnDenm,
     },
     denm::{self, ActionId, Termination},
-    ldm::{LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, objects_of},
+    ldm::{LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, is_withdrawal, objects_of},
     va_service::{HeardVam, VaService, VaSettings},
     vam,
 };
@@ -320,7 +320,11 @@ impl Facilities {
 
     fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
         for object in objects_of(now, message, payload, own) {
-            self.ldm.insert(now, object);
+            if is_withdrawal(message) {
+                self.ldm.withdraw(object.key);
+            } else {
+                self.ldm.insert(now, object);
+            }
         }
     }
 
