@@ -347,17 +347,22 @@ impl Facilities {
         self.denms_wait_since = self.den.as_ref().filter(|den| den.has_transmits()).map(|_| now.mono);
     }
 
+    /// One whose event has ended while it waited is lost.
     fn send_denm(&mut self, now: Now, transmit: DenTransmit) {
+        let left = transmit.valid_until().since(now.tai);
+        if left.is_zero() {
+            self.counters.transmits_lost += 1;
+            return;
+        }
         match transmit {
-            DenTransmit::Own(own) => self.send_own_denm(now, &own),
+            DenTransmit::Own(own) => self.send_own_denm(now, &own, left),
             DenTransmit::Forwarded(denm) => {
-                let left = denm.head.valid_until().since(now.tai);
                 self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
             }
         }
     }
 
-    fn send_own_denm(&mut self, now: Now, own: &OwnDenm) {
+    fn send_own_denm(&mut self, now: Now, own: &OwnDenm, left: Duration) {
         let message = Message::Denm(Box::new(denm::build(&own.input)));
         let Some(payload) = self.encode(&message) else {
             return;
@@ -367,7 +372,6 @@ impl Facilities {
         } else {
             self.ldm.withdraw(event_key(own.input.action_id));
         }
-        let left = own.valid_until().since(now.tai);
         let request = denm_request(Destination::Area(own.destination), payload, left);
         // The first DENM of an event goes before everything else (TS 103 175).
         let traffic_class = if own.repeated { TrafficClass::DP1 } else { TrafficClass::DP0 };

@@ -149,6 +149,17 @@ pub enum DenTransmit {
     Forwarded(Box<ForwardedDenm>),
 }
 
+impl DenTransmit {
+    /// When the validity of its event ends.
+    #[must_use]
+    pub fn valid_until(&self) -> Tai {
+        match self {
+            Self::Own(own) => own.valid_until(),
+            Self::Forwarded(denm) => denm.head.valid_until(),
+        }
+    }
+}
+
 /// What the service has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DenCounters {

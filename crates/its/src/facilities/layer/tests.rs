@@ -316,6 +316,23 @@ fn requests_that_nobody_takes_are_bounded() {
     assert_eq!(drain(&mut facilities, start()), FACILITIES_TRANSMITS_MAX + 5);
 }
 
+/// An event that has ended before there was room for it is not said any more.
+#[test]
+fn an_event_that_waited_too_long_is_not_said() {
+    let mut facilities = Facilities::new(all_services(1), 1);
+    let report = EventReport {
+        validity: Duration::from_secs(1),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place())
+    };
+    for _ in 0..=FACILITIES_TRANSMITS_MAX {
+        facilities.trigger_event(start(), report.clone()).unwrap();
+    }
+    let taken = std::iter::from_fn(|| facilities.poll_transmit()).count();
+    assert_eq!(taken, FACILITIES_TRANSMITS_MAX);
+    facilities.handle_timeout(start().plus(Duration::from_secs(1)));
+    assert_eq!((facilities.poll_transmit(), facilities.counters().transmits_lost), (None, 1));
+}
+
 /// All events that a station may say are repeated at the same time, and none of them goes short.
 #[test]
 fn each_of_many_events_is_repeated() {
