@@ -377,13 +377,17 @@ fn a_cluster_operation_is_said_at_once() {
     let (lead, _) = vams.iter().find(|(_, vam)| vam.cluster.is_some()).unwrap();
     assert_eq!(at_join, lead + 100, "the check after the leader's VAM");
 
-    walkers.iter_mut().for_each(|walker| walker.service.break_up_cluster(at(10_050)));
-    let vams = run_together(&mut walkers, 10_100, 11_000);
+    // In the middle between two VAMs of the leader, which come each second.
+    let (last, _) = vams.iter().rfind(|(_, vam)| vam.cluster.is_some()).unwrap();
+    let begin = last + 1_500;
+    run_together(&mut walkers, 10_000, begin);
+    walkers.iter_mut().for_each(|walker| walker.service.break_up_cluster(at(begin - 50)));
+    let vams = run_together(&mut walkers, begin, begin + 500);
     let (warned, warning) = first(&vams, |operation| matches!(operation, ClusterOperation::Breakup { .. })).unwrap();
-    assert_eq!(warned, 10_100);
+    assert_eq!(warned, begin);
     assert_eq!(warning.operation, Some(ClusterOperation::Breakup { left: Duration::from_millis(2_950) }));
     let left = first(&vams, |operation| matches!(operation, ClusterOperation::Leave { .. })).map(|(millis, _)| millis);
-    assert_eq!(left, Some(10_200), "the members hear it and leave");
+    assert_eq!(left, Some(begin + 100), "the members hear it and leave");
 }
 
 /// TS 103 300-3, 5.4.2.2 (`timeClusterJoinSuccess`): who is not counted in within 0.5 s leaves again.
