@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{access, btp, geonet};
+use crate::{access, btp, facilities::cpm::OBJECTS_MAX, geonet};
 
 /// Octets of a frame that is looked at: an 802.11 MSDU. Vanetza's UDP link reads 2560.
 pub const FRAME_OCTETS_MAX: usize = 2304;
@@ -38,12 +38,16 @@ pub const FACILITIES_EVENTS_MAX: usize = 256;
 pub const DEN_ORIGINATED_MAX: usize = 64;
 /// Events of others that a station remembers.
 pub const DEN_RECEIVED_MAX: usize = 1024;
+/// Events of one station among them.
+pub const DEN_RECEIVED_OF_STATION_MAX: usize = DEN_RECEIVED_MAX / 8;
 /// DENMs that wait to be taken from the service.
 pub const DEN_TRANSMITS_MAX: usize = 128;
 /// Vulnerable road users around that one of them remembers.
 pub const VA_NEIGHBOURS_MAX: usize = 128;
 /// Objects that the local dynamic map knows.
 pub const LDM_OBJECTS_MAX: usize = 4096;
+/// Objects among them that one station said in one kind of message: twice those that one CPM tells.
+pub const LDM_OBJECTS_OF_STATION_MAX: usize = LDM_OBJECTS_MAX / 8;
 /// Changes of the map that wait to be taken.
 pub const LDM_EVENTS_MAX: usize = 1024;
 /// Stations whose last message is kept to tell whether the next one is new.
@@ -56,3 +60,7 @@ const _: () = assert!(
 );
 const _: () = assert!(FRAME_OCTETS_MAX <= DCC_QUEUE_OCTETS_MAX, "what a station sends can wait for the channel");
 const _: () = assert!(geonet::mib::ITS_GN_DPL_LENGTH <= DPL_LENGTH_MAX, "the standard's default is allowed");
+const _: () = assert!(DEN_ORIGINATED_MAX <= DEN_TRANSMITS_MAX, "all own events can be repeated at the same time");
+const _: () =
+    assert!(2 * OBJECTS_MAX <= LDM_OBJECTS_OF_STATION_MAX, "all objects of a CPM and of the one before are known");
+const _: () = assert!(DEN_ORIGINATED_MAX <= LDM_OBJECTS_OF_STATION_MAX, "all own events are known");

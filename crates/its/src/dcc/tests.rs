@@ -117,6 +117,29 @@ fn a_step_moves_the_opening() {
     assert!(gate.gate.unwrap().until < before);
 }
 
+/// TS 102 687, annex B (B.2): the part of the wait that is left is worth `T_on / delta` anew, sooner or later, within 25 ms and
+/// 1 s after the frame.
+#[test]
+fn the_opening_is_rescaled_by_the_new_delta() {
+    let mut gate = adaptive();
+    let on_air = Duration::from_micros(1000);
+    let delta = after_busy().delta();
+    for (until, now, expected_ms) in [(200, 100, 100.0 + 0.5 / delta), (40, 10, 10.0 + 0.75 / delta)] {
+        gate.limeric = after_busy();
+        gate.gate = Some(ClosedGate { since: at(0), until: at(until), on_air });
+        gate.reschedule(at(now));
+        let opening = gate.gate.unwrap().until.since(at(0)).as_secs_f64() * 1000.0;
+        assert!((opening - f64::clamp(expected_ms, 25.0, 1000.0)).abs() < 0.001, "{opening} {expected_ms}");
+    }
+    gate.limeric = Limeric::new();
+    gate.gate = Some(ClosedGate { since: at(0), until: at(1000), on_air });
+    gate.reschedule(at(5));
+    assert_eq!(gate.gate.unwrap().until.since(at(0)).as_millis(), 38, "5 ms and 99.5 % of 1 ms / 0.03");
+    gate.gate = Some(ClosedGate { since: at(0), until: at(30), on_air: Duration::from_micros(10) });
+    gate.reschedule(at(5));
+    assert_eq!(gate.gate.unwrap().until, at(25), "not sooner");
+}
+
 fn after_busy() -> Limeric {
     let mut limeric = Limeric::new();
     for _ in 0..1000 {

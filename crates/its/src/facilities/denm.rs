@@ -92,7 +92,8 @@ pub struct DenmInput {
     pub awareness_distance: Option<Metres>,
     /// Traffic of which direction is concerned.
     pub traffic_direction: Option<TrafficDirection>,
-    /// How long the event is valid from its detection on, whole seconds up to a day; `None` is [`DEFAULT_VALIDITY`].
+    /// How long the event is valid from its detection on, rounded up to whole seconds, up to a day; `None` is
+    /// [`DEFAULT_VALIDITY`].
     pub validity: Option<Duration>,
     /// Time between two messages of the originator, 1 ms to 10 s.
     pub transmission_interval: Option<Duration>,
@@ -254,10 +255,15 @@ fn awareness_distance(distance: Metres) -> types::StandardLength3b {
     scale::class(distance.value(), &CLASSES, L::Over10km)
 }
 
-/// Whole seconds.
+/// A validity as a DENM says it: whole seconds, rounded up, up to a day.
+#[must_use]
+pub fn whole_seconds(validity: Duration) -> Duration {
+    let begun = u64::from(validity.subsec_nanos() > 0);
+    Duration::from_secs(validity.as_secs().saturating_add(begun)).min(VALIDITY_MAX)
+}
+
 fn validity_duration(validity: Duration) -> types::DeltaTimeSecond {
-    let seconds = validity.min(VALIDITY_MAX).as_secs();
-    types::DeltaTimeSecond(u32::try_from(seconds).unwrap_or_default())
+    types::DeltaTimeSecond(u32::try_from(whole_seconds(validity).as_secs()).unwrap_or_default())
 }
 
 /// Milliseconds.

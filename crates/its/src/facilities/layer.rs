@@ -23,7 +23,7 @@ use super::{
         DenDrop, DenError, DenIndication, DenService, DenSettings, DenTransmit, DenmHead, EventReport, OwnDenm,
     },
     denm::{self, ActionId, Termination},
-    ldm::{LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, objects_of},
+    ldm::{LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, is_withdrawal, objects_of},
     va_service::{HeardVam, VaService, VaSettings},
     vam,
 };
@@ -35,6 +35,8 @@ use crate::{
 
 /// `itsGnMaxPacketLifetime`: a packet travels no longer, however long its event is valid.
 const PACKET_LIFETIME_MAX: Duration = Duration::from_secs(600);
+/// Shortest lifetime above none (EN 302 636-4-1, 9.6.4): a packet without any is not sent on.
+const PACKET_LIFETIME_MIN: Duration = Duration::from_millis(50);
 
 /// Which services a station has. `None` is a service that is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -96,6 +98,8 @@ pub struct Facilities {
     transmits: VecDeque<SendRequest>,
     /// At most [`FACILITIES_EVENTS_MAX`]; the oldest is lost first. Changes of the map wait in the map.
     events: VecDeque<FacilitiesEvent>,
+    /// Since when DENMs have waited in their service for room in `transmits`; `None` where none does.
+    denms_wait_since: Option<Mono>,
     counters: FacilitiesCounters,
 }
 
@@ -111,6 +115,7 @@ impl Facilities {
             ldm: LocalDynamicMap::new(),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
+            denms_wait_since: None,
             counters: FacilitiesCounters::default(),
         }
     }
@@ -189,7 +194,7 @@ impl Facilities {
         }
     }
 
-    /// Says a new event.
+    /// Says a new event. Where there is no room for its DENM now, it is said after the requests before it have been taken.
     ///
     /// # Errors
     /// Why it is not said.
@@ -275,6 +280,7 @@ impl Facilities {
             self.den.as_ref().and_then(DenService::poll_timeout),
             self.va.as_ref().and_then(VaService::poll_timeout),
             self.ldm.poll_timeout(),
+            self.denms_wait_since,
         ];
         services.into_iter().flatten().min()
     }
@@ -302,14 +308,23 @@ impl Facilities {
     fn remember_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
         if head.termination.is_none() {
             self.remember(now, &received.message, &received.payload, false);
-        } else {
+        } else if !self.is_own(event_key(head.action_id)) {
+            // What others say against an own event, its application decides about.
             self.ldm.withdraw(event_key(head.action_id));
         }
     }
 
+    fn is_own(&self, key: LdmKey) -> bool {
+        self.ldm.get(&key).is_some_and(|known| known.own)
+    }
+
     fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
         for object in objects_of(now, message, payload, own) {
-            self.ldm.insert(now, object);
+            if is_withdrawal(message) {
+                self.ldm.withdraw(object.key);
+            } else {
+                self.ldm.insert(now, object);
+            }
         }
     }
 
@@ -321,19 +336,33 @@ impl Facilities {
         }
     }
 
+    /// Hands DENMs out while there is room; the others wait in their service, so that no event loses each repetition.
     fn send_denms(&mut self, now: Now) {
-        while let Some(transmit) = self.den.as_mut().and_then(DenService::poll_transmit) {
-            match transmit {
-                DenTransmit::Own(own) => self.send_own_denm(now, &own),
-                DenTransmit::Forwarded(denm) => {
-                    let left = denm.head.valid_until().since(now.tai);
-                    self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
-                }
+        while self.transmits.len() < FACILITIES_TRANSMITS_MAX {
+            let Some(transmit) = self.den.as_mut().and_then(DenService::poll_transmit) else {
+                break;
+            };
+            self.send_denm(now, transmit);
+        }
+        self.denms_wait_since = self.den.as_ref().filter(|den| den.has_transmits()).map(|_| now.mono);
+    }
+
+    /// One whose event has ended while it waited is lost.
+    fn send_denm(&mut self, now: Now, transmit: DenTransmit) {
+        let left = transmit.valid_until().since(now.tai);
+        if left.is_zero() {
+            self.counters.transmits_lost += 1;
+            return;
+        }
+        match transmit {
+            DenTransmit::Own(own) => self.send_own_denm(now, &own, left),
+            DenTransmit::Forwarded(denm) => {
+                self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
             }
         }
     }
 
-    fn send_own_denm(&mut self, now: Now, own: &OwnDenm) {
+    fn send_own_denm(&mut self, now: Now, own: &OwnDenm, left: Duration) {
         let message = Message::Denm(Box::new(denm::build(&own.input)));
         let Some(payload) = self.encode(&message) else {
             return;
@@ -343,7 +372,6 @@ impl Facilities {
         } else {
             self.ldm.withdraw(event_key(own.input.action_id));
         }
-        let left = own.valid_until().since(now.tai);
         let request = denm_request(Destination::Area(own.destination), payload, left);
         // The first DENM of an event goes before everything else (TS 103 175).
         let traffic_class = if own.repeated { TrafficClass::DP1 } else { TrafficClass::DP0 };
@@ -376,9 +404,9 @@ impl Facilities {
     }
 }
 
-/// A DENM's packet travels no longer than its event is valid.
+/// A DENM's packet travels no longer than its event is valid, but for the shortest lifetime that a packet can have.
 fn denm_request(destination: Destination, payload: Bytes, left: Duration) -> SendRequest {
-    let lifetime = Lifetime::from_duration(left.min(PACKET_LIFETIME_MAX));
+    let lifetime = Lifetime::from_duration(left.clamp(PACKET_LIFETIME_MIN, PACKET_LIFETIME_MAX));
     SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Denm, payload) }
 }
 

@@ -43,6 +43,8 @@ fn map_object(object: &LdmObject, now: Now) -> MapObject {
             LdmSubject::Station => None,
             LdmSubject::Event(number) => Some(Subject::Event(number.into())),
             LdmSubject::Object(id) => Some(Subject::Object(id.into())),
+            LdmSubject::Intersection(number) => Some(Subject::Intersection(number.into())),
+            LdmSubject::Information(number) => Some(Subject::Information(number.into())),
         },
         own: object.own,
         time: Some(timestamp(object.time)),

@@ -55,6 +55,8 @@ pub(super) struct Generation {
     in_a_row: u8,
     /// When the last CAM was generated, and what it said.
     last: Option<(Mono, Motion)>,
+    /// Whether the next CAM is a first one.
+    anew: bool,
 }
 
 impl Generation {
@@ -66,6 +68,7 @@ impl Generation {
             t_gen_cam: T_GEN_CAM_MAX,
             in_a_row: 0,
             last: None,
+            anew: true,
         }
     }
 
@@ -74,11 +77,11 @@ impl Generation {
         self.t_gen_cam_dcc = interval.clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
     }
 
-    /// Forgets what was sent: the next check starts anew.
+    /// Starts anew, with a first CAM; it keeps its distance from the last one all the same.
     pub(super) fn restart(&mut self) {
         self.t_gen_cam = T_GEN_CAM_MAX;
         self.in_a_row = 0;
-        self.last = None;
+        self.anew = true;
     }
 
     /// Why a CAM is due now, if one is.
@@ -87,11 +90,14 @@ impl Generation {
             return Some(Trigger::First);
         };
         let elapsed = now.since(*sent);
-        if elapsed < self.t_gen_cam_dcc {
+        if elapsed < self.t_gen_cam_dcc.max(self.roadside_interval.unwrap_or_default()) {
             return None;
         }
-        if let Some(interval) = self.roadside_interval {
-            return (elapsed >= interval).then_some(Trigger::Period);
+        if self.anew {
+            return Some(Trigger::First);
+        }
+        if self.roadside_interval.is_some() {
+            return Some(Trigger::Period);
         }
         let period = || (elapsed >= self.t_gen_cam).then_some(Trigger::Period);
         motion.change_since(before).map(Trigger::from).or_else(period)
@@ -105,6 +111,7 @@ impl Generation {
             Trigger::Heading | Trigger::Position | Trigger::Speed => self.follow(now),
         }
         self.last = Some((now, motion));
+        self.anew = false;
     }
 
     /// Condition 1: `T_GenCam` becomes the time since the last CAM.

@@ -99,7 +99,7 @@ fn a_deactivated_service_is_silent() {
     drive.service.deactivate();
     assert_eq!(drive.service.poll_timeout(), None);
     assert_eq!(drive.service.handle_timeout(drive.now.plus(Duration::from_secs(5))), None);
-    drive.stand(10);
+    drive.stand(200);
     assert_eq!(drive.triggers(), [Trigger::First, Trigger::First]);
 }
 
@@ -338,6 +338,20 @@ fn a_roadside_unit_sends_each_second_at_most() {
         drive.run(3_010, |state| turn(state, 10.0));
         assert_eq!(drive.times(), expected);
         assert!(drive.sent.iter().all(|(.., cam)| cam.low_frequency.is_none() && cam.roadside_unit.is_some()));
+    }
+}
+
+/// EN 302 637-2, 6.1.3: `T_GenCam_DCC` holds back the first CAM after a pause too, and the interval of a roadside unit does.
+#[test]
+fn a_pause_does_not_shorten_the_interval() {
+    for (station_type, expected) in [(5, [0, 400]), (15, [0, 1000])] {
+        let mut drive = Drive::new(CaSettings { station_type, ..CaSettings::new(7) });
+        drive.service.set_t_gen_cam_dcc(Duration::from_millis(400));
+        drive.stand(100);
+        drive.service.deactivate();
+        drive.stand(1_010);
+        assert_eq!(drive.times(), expected);
+        assert_eq!(drive.triggers(), [Trigger::First, Trigger::First]);
     }
 }
 

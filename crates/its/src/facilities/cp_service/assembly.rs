@@ -11,42 +11,75 @@ pub(super) struct Assembly {
     pub(super) messages: Vec<CpmInput>,
     /// Objects that did not fit beside the others; they were the least useful.
     pub(super) left_out: usize,
+    /// Objects that no message can tell: a class of theirs breaks a constraint, or there is no room even for one.
+    pub(super) untellable: usize,
+    /// Whether sensors or regions were left out, likewise.
+    pub(super) sensing_left_out: bool,
 }
 
 /// Puts objects, the most useful first, into as few messages as hold them. `first` has what only the first message carries;
-/// each message can be understood alone.
+/// each message can be understood alone. What cannot be told does not keep anything else from being told.
 pub(super) fn assemble(first: &CpmInput, objects: &[Object], octets_max: usize) -> Assembly {
-    let mut assembly = Assembly::default();
-    let mut rest = objects;
-    let mut frame = first.clone();
-    loop {
+    let mut frame = tellable_frame(first, octets_max);
+    let tellable = tellable_objects(&frame, objects, octets_max);
+    let mut assembly = Assembly {
+        untellable: objects.len() - tellable.len(),
+        sensing_left_out: frame.sensors.len() + frame.regions.len() < first.sensors.len() + first.regions.len(),
+        ..Assembly::default()
+    };
+    let mut rest = tellable.as_slice();
+    while !(rest.is_empty() && is_bare(&frame)) && assembly.messages.len() < usize::from(SEGMENTS_MAX) {
         let (taken, remaining) = rest.split_at(fitting(&frame, rest, octets_max));
-        if taken.is_empty() && !rest.is_empty() && frame.sensors.is_empty() && frame.regions.is_empty() {
+        if taken.is_empty() && is_bare(&frame) {
             break;
         }
+        assembly.messages.push(CpmInput { objects: taken.to_vec(), ..frame.clone() });
+        frame = bare(&frame);
         rest = remaining;
-        let mut message = frame.clone();
-        message.objects = taken.to_vec();
-        assembly.messages.push(message);
-        frame.sensors.clear();
-        frame.regions.clear();
-        if rest.is_empty() || assembly.messages.len() >= usize::from(SEGMENTS_MAX) {
-            break;
-        }
     }
     assembly.left_out = rest.len();
     number(&mut assembly.messages);
     assembly
 }
 
+/// The first message with as much of sensors and regions as can be told: without the regions where they are at fault, without
+/// both where the sensors are.
+fn tellable_frame(first: &CpmInput, octets_max: usize) -> CpmInput {
+    let without_regions = CpmInput { regions: Vec::new(), ..first.clone() };
+    let candidates = [first.clone(), without_regions];
+    candidates.into_iter().find(|frame| fits(frame, &[], octets_max)).unwrap_or_else(|| bare(first))
+}
+
+/// The objects that a message could tell if it told nothing else. They are looked at one by one only where they do not all go
+/// into one message.
+fn tellable_objects(frame: &CpmInput, objects: &[Object], octets_max: usize) -> Vec<Object> {
+    if fits(frame, objects, octets_max) {
+        return objects.to_vec();
+    }
+    let bare = bare(frame);
+    let is_tellable = |object: &&Object| fits(&bare, std::slice::from_ref(*object), octets_max);
+    objects.iter().filter(is_tellable).cloned().collect()
+}
+
+/// The message without what only the first one carries.
+fn bare(frame: &CpmInput) -> CpmInput {
+    CpmInput { sensors: Vec::new(), regions: Vec::new(), ..frame.clone() }
+}
+
+const fn is_bare(frame: &CpmInput) -> bool {
+    frame.sensors.is_empty() && frame.regions.is_empty()
+}
+
+/// Whether a message with these objects can be encoded and is small enough, as one of several.
+fn fits(frame: &CpmInput, objects: &[Object], octets_max: usize) -> bool {
+    let segment = Some((SEGMENTS_MAX, SEGMENTS_MAX));
+    let message = CpmInput { segment, objects: objects.to_vec(), ..frame.clone() };
+    encode(&build(&message)).is_ok_and(|octets| octets.len() <= octets_max)
+}
+
 /// How many of the objects fit one message, from the first on.
 fn fitting(frame: &CpmInput, objects: &[Object], octets_max: usize) -> usize {
-    let fits = |count: usize| {
-        let segment = Some((SEGMENTS_MAX, SEGMENTS_MAX));
-        let objects = objects.get(..count).unwrap_or_default().to_vec();
-        let message = CpmInput { segment, objects, ..frame.clone() };
-        encode(&build(&message)).is_ok_and(|octets| octets.len() <= octets_max)
-    };
+    let fits = |count: usize| fits(frame, objects.get(..count).unwrap_or_default(), octets_max);
     // The size grows with the count: a search by halves.
     let (mut fitting, mut too_many) = (0, objects.len() + 1);
     while too_many - fitting > 1 {

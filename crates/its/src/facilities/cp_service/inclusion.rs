@@ -118,7 +118,7 @@ impl Inclusion {
 }
 
 /// What is not rated is told.
-fn is_good_enough(object: &PerceivedObject) -> bool {
+pub(super) fn is_good_enough(object: &PerceivedObject) -> bool {
     object.object.quality.is_none_or(|quality| quality > OBJECT_PERCEPTION_QUALITY_THRESHOLD)
 }
 

@@ -10,12 +10,15 @@ mod inclusion;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use viaduct_units::{Mono, Now, Position};
 
 pub use self::inclusion::{OBJECT_PERCEPTION_QUALITY_THRESHOLD, T_GEN_CPM_MAX};
-use self::{assembly::assemble, inclusion::Inclusion};
+use self::{
+    assembly::{Assembly, assemble},
+    inclusion::{Inclusion, is_good_enough},
+};
 use super::{
     Offset, VehicleState,
     cpm::{CpmInput, OBJECTS_MAX, Object, Origin, PerceptionRegion, Sensor},
@@ -77,6 +80,12 @@ pub struct CpCounters {
     pub objects_too_old: u64,
     /// Objects that were to be told and did not fit, once an event; they are due at the next one.
     pub objects_left_out: u64,
+    /// Objects that no message can tell, once an event: a class of theirs breaks a constraint, or they are larger than a message.
+    pub objects_untellable: u64,
+    /// Objects of a quality of [`OBJECT_PERCEPTION_QUALITY_THRESHOLD`] or less, once an event.
+    pub objects_below_quality: u64,
+    /// Events whose message had to leave out sensors or regions, which no message can tell.
+    pub sensing_left_out: u64,
     /// Events without a CPM, because the own state was older than [`super::STATE_AGE_MAX`].
     pub state_too_old: u64,
 }
@@ -181,6 +190,8 @@ impl CpService {
 
     fn generate(&mut self, now: Now, state: &VehicleState, position: Position) -> Vec<CpmInput> {
         let fresh = self.fresh_objects(state);
+        let below_quality = fresh.iter().filter(|object| !is_good_enough(object)).count();
+        self.counters.objects_below_quality += u64::try_from(below_quality).unwrap_or(u64::MAX);
         let selected = self.inclusion.select(now.mono, &fresh);
         let first = self.first_message(now.mono, state, fresh.len());
         if selected.is_empty() && first.sensors.is_empty() {
@@ -188,15 +199,20 @@ impl CpService {
         }
         let relative: Vec<Object> = selected.iter().map(|object| told(object, position)).collect();
         let assembly = assemble(&first, &relative, self.settings.octets_max);
-        let told_count = selected.len() - assembly.left_out;
-        for object in selected.iter().take(told_count) {
-            self.inclusion.tell(now.mono, object);
-        }
-        if !first.sensors.is_empty() && !assembly.messages.is_empty() {
+        self.tell(now.mono, &selected, &assembly);
+        if !first.sensors.is_empty() {
             self.sensors_told = Some(now.mono);
         }
-        self.count(&assembly.messages, assembly.left_out);
+        self.count(&assembly);
         assembly.messages
+    }
+
+    /// Remembers which objects the messages tell.
+    fn tell(&mut self, now: Mono, selected: &[&PerceivedObject], assembly: &Assembly) {
+        let ids: BTreeSet<u16> = assembly.messages.iter().flat_map(|it| &it.objects).map(|object| object.id).collect();
+        for object in selected.iter().filter(|object| ids.contains(&object.object.id)) {
+            self.inclusion.tell(now, object);
+        }
     }
 
     /// Objects whose time can be told beside that of the own state.
@@ -231,11 +247,14 @@ impl CpService {
         }
     }
 
-    fn count(&mut self, messages: &[CpmInput], left_out: usize) {
-        let told: usize = messages.iter().map(|message| message.objects.len()).sum();
-        self.counters.generated += u64::try_from(messages.len()).unwrap_or(u64::MAX);
-        self.counters.objects_told += u64::try_from(told).unwrap_or(u64::MAX);
-        self.counters.objects_left_out += u64::try_from(left_out).unwrap_or(u64::MAX);
+    fn count(&mut self, assembly: &Assembly) {
+        let counted = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+        let told = assembly.messages.iter().map(|message| message.objects.len()).sum();
+        self.counters.generated += counted(assembly.messages.len());
+        self.counters.objects_told += counted(told);
+        self.counters.objects_left_out += counted(assembly.left_out);
+        self.counters.objects_untellable += counted(assembly.untellable);
+        self.counters.sensing_left_out += u64::from(assembly.sensing_left_out);
     }
 }
 

@@ -185,6 +185,7 @@ fn a_badly_perceived_object_is_not_told() {
         scene.objects[0].object.quality = quality;
         scene.run(0, 500);
         assert_eq!(scene.told(1).len(), told, "{quality:?}");
+        assert_eq!(scene.service.counters().objects_below_quality, if told == 0 { 5 } else { 0 });
     }
 }
 
@@ -321,7 +322,62 @@ fn an_object_that_fits_nowhere_is_left_out() {
     scene.objects = vec![object(1, vehicle())];
     scene.run(0, 200);
     assert!(scene.sent.is_empty());
-    assert_eq!(scene.service.counters().objects_left_out, 2);
+    assert_eq!(scene.service.counters().objects_untellable, 2);
+}
+
+/// Something whose class breaks a constraint: no message can tell it.
+fn untellable(id: u16) -> PerceivedObject {
+    object(id, ObjectClass::VruSubClass(VruProfileAndSubprofile::Pedestrian(VruSubProfilePedestrian(200))))
+}
+
+/// One object that cannot be encoded is skipped and counted; all others are told, in one message or in several.
+#[test]
+fn an_object_that_cannot_be_encoded_is_skipped() {
+    for octets_max in [PAYLOAD_OCTETS_MAX, 300] {
+        let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(7) });
+        scene.service.set_sensors(vec![sensor()]);
+        scene.objects = (0..20).map(|id| if id % 7 == 3 { untellable(id) } else { object(id, vehicle()) }).collect();
+        scene.run(0, 100);
+        assert!((0..20).all(|id| scene.told(id).is_empty() == (id % 7 == 3)), "{octets_max}");
+        let counters = scene.service.counters();
+        assert_eq!((counters.objects_untellable, counters.objects_told, counters.objects_left_out), (3, 17, 0));
+        assert!(scene.sent.iter().all(|(_, cpm)| encode(&build(cpm)).unwrap().len() <= octets_max));
+    }
+}
+
+/// Where nothing else is there to tell, an object that cannot be encoded makes no message.
+#[test]
+fn nothing_but_untellable_objects_is_no_message() {
+    let mut scene = Scene::of(vec![untellable(1)]);
+    scene.run(0, 500);
+    assert!(scene.sent.is_empty());
+    assert_eq!(scene.service.counters().objects_untellable, 5);
+}
+
+/// Regions that do not fit are left out and counted; sensors and objects are told all the same.
+#[test]
+fn regions_that_do_not_fit_are_left_out() {
+    let area = crate::facilities::Shape {
+        centre: None,
+        outline: crate::facilities::Outline::Circle { radius: Metres(50.0) },
+        height: None,
+    };
+    let region = PerceptionRegion {
+        measurement: start().tai,
+        confidence: None,
+        area,
+        shadowing: true,
+        sensors: (0..100).collect(),
+        objects: Vec::new(),
+    };
+    let mut scene = Scene::new(CpSettings { octets_max: 200, ..CpSettings::new(7) });
+    scene.objects = vec![object(1, vehicle())];
+    scene.service.set_sensors(vec![sensor()]);
+    scene.service.set_regions(vec![region; 8]);
+    scene.run(0, 500);
+    assert_eq!(scene.told(1), [0]);
+    assert_eq!((scene.sent[0].1.sensors.len(), scene.sent[0].1.regions.len()), (1, 0));
+    assert_eq!(scene.service.counters().sensing_left_out, 1);
 }
 
 /// TS 103 324, 7.1.8: places are relative to the reference position, x east and y north.

@@ -5,12 +5,13 @@ use std::time::Duration;
 use viaduct_etsi::denm_ts103831_v231::{Denm, types::StandardLength3b};
 use viaduct_units::{Metres, Position, Tai, TimestampIts};
 
+use super::OwnDenm;
 use crate::{
     Repetition,
     facilities::{
         ConfidenceEllipse,
         denm::{
-            ActionId, AlacarteContainer, Cause, DEFAULT_VALIDITY, DenmInput, Location, Situation, Termination,
+            self, ActionId, AlacarteContainer, Cause, DEFAULT_VALIDITY, DenmInput, Location, Situation, Termination,
             TrafficDirection,
         },
         scale,
@@ -36,7 +37,7 @@ pub struct EventReport {
     pub awareness_distance: Option<Metres>,
     /// Traffic of which direction is concerned.
     pub traffic_direction: Option<TrafficDirection>,
-    /// How long it is valid from its detection on, whole seconds up to a day.
+    /// How long it is valid from its detection on: rounded up to whole seconds, up to a day.
     pub validity: Duration,
     /// Time between two messages, which a forwarder needs (keep-alive forwarding).
     pub transmission_interval: Option<Duration>,
@@ -78,6 +79,36 @@ impl EventReport {
         self.destination.unwrap_or_else(|| circle(self.position, self.awareness_distance))
     }
 
+    /// The end of an event of this station: where it is, and for those to whom it was said, as long as it was valid.
+    pub(super) fn ending_own(self, event: &OwnDenm) -> Self {
+        let said = &event.input;
+        Self {
+            position: said.position.unwrap_or(self.position),
+            position_confidence: said.position_confidence,
+            altitude: said.altitude,
+            awareness_distance: said.awareness_distance,
+            traffic_direction: said.traffic_direction,
+            validity: event.valid_until().since(self.detection),
+            destination: Some(event.destination),
+            ..self
+        }
+    }
+
+    /// The end of an event that somebody else said, likewise.
+    pub(super) fn ending_heard(self, head: &DenmHead, destination: Option<Area>) -> Self {
+        let known = head.position.is_some();
+        Self {
+            position: head.position.unwrap_or(self.position),
+            position_confidence: self.position_confidence.filter(|_| !known),
+            altitude: self.altitude.filter(|_| !known),
+            awareness_distance: head.awareness_distance,
+            traffic_direction: None,
+            validity: head.valid_until().since(self.detection),
+            destination: destination.or_else(|| head.awareness_area()),
+            ..self
+        }
+    }
+
     /// The DENM that says it. One that ends the event says nothing more of it.
     pub(super) fn denm(
         self,
@@ -97,7 +128,7 @@ impl EventReport {
             altitude: self.altitude,
             awareness_distance: self.awareness_distance,
             traffic_direction: self.traffic_direction,
-            validity: Some(self.validity),
+            validity: Some(denm::whole_seconds(self.validity)),
             transmission_interval: self.transmission_interval,
             situation: lasts.then_some(self.situation),
             location: self.location.filter(|_| lasts).or_else(|| lasts.then(Location::default)),

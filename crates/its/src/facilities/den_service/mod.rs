@@ -12,6 +12,7 @@ mod tests;
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
+use viaduct_etsi::denm_ts103831_v231::encode;
 use viaduct_units::{Mono, Now, Position, Tai};
 
 pub use self::event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport};
@@ -20,9 +21,9 @@ use self::{
     receiving::{ReceivedDenm, ReceivingTable},
 };
 use crate::{
-    facilities::denm::{ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
+    facilities::denm::{self, ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
     geonet::Area,
-    limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX},
+    limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
     random::Random,
 };
 
@@ -55,6 +56,9 @@ pub enum DenError {
     /// Too many events at once.
     #[error("{DEN_ORIGINATED_MAX} events are being said")]
     TableFull,
+    /// A container of the report breaks a constraint of the message, or the message is too large for a packet.
+    #[error("no packet can say the event")]
+    Unencodable,
 }
 
 /// Why a received DENM goes no further.
@@ -72,21 +76,12 @@ pub enum DenDrop {
     UnknownTerminated,
     /// It says what this station said itself.
     OwnEvent,
-    /// Too many events are known.
-    TableFull,
 }
 
 impl DenDrop {
     /// Every reason.
-    pub const ALL: [Self; 7] = [
-        Self::Expired,
-        Self::InFuture,
-        Self::Outdated,
-        Self::Repeated,
-        Self::UnknownTerminated,
-        Self::OwnEvent,
-        Self::TableFull,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Expired, Self::InFuture, Self::Outdated, Self::Repeated, Self::UnknownTerminated, Self::OwnEvent];
 
     /// The reason as metrics and JSON have it.
     #[must_use]
@@ -98,7 +93,6 @@ impl DenDrop {
             Self::Repeated => "denm_repeated",
             Self::UnknownTerminated => "denm_unknown_terminated",
             Self::OwnEvent => "denm_own_event",
-            Self::TableFull => "denm_table_full",
         }
     }
 }
@@ -155,6 +149,17 @@ pub enum DenTransmit {
     Forwarded(Box<ForwardedDenm>),
 }
 
+impl DenTransmit {
+    /// When the validity of its event ends.
+    #[must_use]
+    pub fn valid_until(&self) -> Tai {
+        match self {
+            Self::Own(own) => own.valid_until(),
+            Self::Forwarded(denm) => denm.head.valid_until(),
+        }
+    }
+}
+
 /// What the service has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DenCounters {
@@ -166,6 +171,8 @@ pub struct DenCounters {
     pub transmits_lost: u64,
     /// Received DENMs that told something.
     pub indicated: u64,
+    /// Events of others that were forgotten to make room for those of somebody else.
+    pub evicted: u64,
     dropped: [u64; DenDrop::ALL.len()],
 }
 
@@ -214,7 +221,13 @@ impl DenService {
     /// What the service has counted.
     #[must_use]
     pub const fn counters(&self) -> DenCounters {
-        self.counters
+        DenCounters { evicted: self.receiving.evicted(), ..self.counters }
+    }
+
+    /// Whether DENMs wait to be taken.
+    #[must_use]
+    pub fn has_transmits(&self) -> bool {
+        !self.transmits.is_empty()
     }
 
     /// Tells where the station is.
@@ -242,20 +255,17 @@ impl DenService {
     }
 
     /// `AppDENM_termination`: says that an event has ended. One of this station is cancelled, one of another station negated
-    /// (8.2.1.3). Of the report, place, time, validity, destination and repetition count.
+    /// (8.2.1.3). Of the report, time and repetition count; who knows of the event hears of its end, as long as it was valid.
     ///
     /// # Errors
     /// Why it is not said.
     pub fn terminate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<Termination, DenError> {
-        let (termination, reference) = if action_id.originating_station == self.settings.station_id {
-            let before = self.originating.active(action_id)?.input.reference;
-            (Termination::IsCancellation, later(now.tai, before))
-        } else {
-            // A negation keeps the reference time of what it negates.
-            (Termination::IsNegation, self.receiving.active(action_id).ok_or(DenError::UnknownAction)?)
-        };
-        self.say(now, action_id, Some(termination), reference, report)?;
-        Ok(termination)
+        if action_id.originating_station == self.settings.station_id {
+            self.cancel(now, action_id, report)?;
+            return Ok(Termination::IsCancellation);
+        }
+        self.negate(now, action_id, report)?;
+        Ok(Termination::IsNegation)
     }
 
     /// Takes in a DENM that was received: its management container, its octets, and the area that its packet was for (8.4.1).
@@ -272,7 +282,7 @@ impl DenService {
         let indication = if head.action_id.originating_station != self.settings.station_id {
             self.receiving.receive(now, &ReceivedDenm { head, payload, destination }, &mut self.random)
         } else if head.termination == Some(Termination::IsNegation) {
-            self.own_event_negated(head)
+            self.own_event_negated(now, head)
         } else {
             Err(DenDrop::OwnEvent)
         };
@@ -306,6 +316,21 @@ impl DenService {
         [self.originating.poll_timeout(), self.receiving.poll_timeout()].into_iter().flatten().min()
     }
 
+    fn cancel(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
+        let event = self.originating.active(action_id)?;
+        let (report, reference) = (report.ending_own(event), later(now.tai, event.input.reference));
+        self.say(now, action_id, Some(Termination::IsCancellation), reference, report)
+    }
+
+    /// A negation keeps the reference time of what it negates.
+    fn negate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
+        let (head, destination) = self.receiving.active(action_id)?;
+        let report = report.ending_heard(&head, destination);
+        self.say(now, action_id, Some(Termination::IsNegation), head.reference, report)?;
+        self.receiving.end(action_id);
+        Ok(())
+    }
+
     fn say(
         &mut self,
         now: Now,
@@ -320,17 +345,20 @@ impl DenService {
         if denm.valid_until() <= now.tai {
             return Err(DenError::Expired);
         }
+        // What cannot be said must not count as said.
+        if !encode(&denm::build(&denm.input)).is_ok_and(|octets| octets.len() <= PAYLOAD_OCTETS_MAX) {
+            return Err(DenError::Unencodable);
+        }
         self.originating.put(now, denm.clone(), repetition)?;
         self.transmit(DenTransmit::Own(Box::new(denm)));
         Ok(())
     }
 
     /// Others may say that an event of this station is not there; the application decides what it makes of that.
-    fn own_event_negated(&self, head: &DenmHead) -> Result<DenIndication, DenDrop> {
-        match self.originating.active(head.action_id) {
-            Ok(_) => Ok(DenIndication::Negated),
-            Err(_) => Err(DenDrop::UnknownTerminated),
-        }
+    fn own_event_negated(&mut self, now: Now, head: &DenmHead) -> Result<DenIndication, DenDrop> {
+        receiving::check_times(now, head)?;
+        self.originating.negated(head)?;
+        Ok(DenIndication::Negated)
     }
 
     /// An action id that no event of this station has (6.1.2.1); the table is far smaller than the range of the number.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use viaduct_units::{Mono, Now, Tai};
 
-use super::{DenError, OwnDenm};
+use super::{DenDrop, DenError, DenmHead, OwnDenm};
 use crate::{Repetition, facilities::denm::ActionId, limits::DEN_ORIGINATED_MAX};
 
 /// Shortest repetition interval that is kept to; a shorter one counts as this. Ours: it bounds what one event can send.
@@ -26,6 +26,8 @@ struct Originated {
     /// `T_O_Validity`.
     expires: Mono,
     repeating: Option<Repeating>,
+    /// Whether somebody has said that it is not there.
+    negated: bool,
 }
 
 /// Events that this station says, at most [`DEN_ORIGINATED_MAX`].
@@ -48,6 +50,21 @@ impl OriginatingTable {
         Ok(&event.denm)
     }
 
+    /// Somebody says that an event of this station is not there: news once, until the event is said anew.
+    pub(super) fn negated(&mut self, head: &DenmHead) -> Result<(), DenDrop> {
+        let lasting = |event: &&mut Originated| event.denm.input.termination.is_none();
+        let event = self.events.get_mut(&head.action_id).filter(lasting).ok_or(DenDrop::UnknownTerminated)?;
+        // A negation carries the reference time of what it negates, in whole milliseconds.
+        if head.reference.timestamp_its() < event.denm.input.reference.timestamp_its() {
+            return Err(DenDrop::Outdated);
+        }
+        if event.negated {
+            return Err(DenDrop::Repeated);
+        }
+        event.negated = true;
+        Ok(())
+    }
+
     /// Puts an event in, or its newer state.
     pub(super) fn put(&mut self, now: Now, denm: OwnDenm, repetition: Option<Repetition>) -> Result<(), DenError> {
         let action_id = denm.input.action_id;
@@ -56,7 +73,7 @@ impl OriginatingTable {
         }
         let expires = mono_of(now, denm.valid_until());
         let repeating = repetition.and_then(|repetition| repeating(now.mono, repetition, expires));
-        self.events.insert(action_id, Originated { denm, expires, repeating });
+        self.events.insert(action_id, Originated { denm, expires, repeating, negated: false });
         Ok(())
     }
 

@@ -1,16 +1,16 @@
 //! Receiving message table: events that others say, and keep-alive forwarding of them (EN 302 637-3, 8.3 and 8.4;
 //! TS 103 831, 8.3 and 8.4).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
-use viaduct_units::{Mono, Now, Position, Tai};
+use viaduct_units::{Mono, Now, Position};
 
-use super::{CLOCK_TOLERANCE, DenDrop, DenIndication, DenmHead, ForwardedDenm, originating::mono_of};
+use super::{CLOCK_TOLERANCE, DenDrop, DenError, DenIndication, DenmHead, ForwardedDenm, originating::mono_of};
 use crate::{
     facilities::denm::{ActionId, Termination},
     geonet::Area,
-    limits::DEN_RECEIVED_MAX,
+    limits::{DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
     random::Random,
 };
 
@@ -37,8 +37,14 @@ struct Forwarding {
 /// One event.
 #[derive(Debug)]
 struct ReceivedEvent {
-    reference: Tai,
-    termination: Option<Termination>,
+    /// What was heard of it last.
+    head: DenmHead,
+    /// Area of the packet, where it was for one.
+    destination: Option<Area>,
+    /// Whether it has ended: its originator or another station says so, or this one does.
+    ended: bool,
+    /// When it was heard of last.
+    heard: Mono,
     /// `T_R_Validity`, and `T_F_Validity` which ends together with it.
     expires: Mono,
     forwarding: Option<Forwarding>,
@@ -50,16 +56,32 @@ pub(super) struct ReceivingTable {
     events: BTreeMap<ActionId, ReceivedEvent>,
     /// Whether to forward (the keep-alive forwarding function is optional).
     forwarding: bool,
+    /// Events that made room for others.
+    evicted: u64,
 }
 
 impl ReceivingTable {
     pub(super) const fn new(forwarding: bool) -> Self {
-        Self { events: BTreeMap::new(), forwarding }
+        Self { events: BTreeMap::new(), forwarding, evicted: 0 }
     }
 
-    /// When the information that is known about an event was generated, if the event lasts.
-    pub(super) fn active(&self, action_id: ActionId) -> Option<Tai> {
-        self.events.get(&action_id).filter(|event| event.termination.is_none()).map(|event| event.reference)
+    /// Events that made room for others.
+    pub(super) const fn evicted(&self) -> u64 {
+        self.evicted
+    }
+
+    /// What was heard last of an event, and the area of its packet, if the event lasts.
+    pub(super) fn active(&self, action_id: ActionId) -> Result<(DenmHead, Option<Area>), DenError> {
+        let event = self.events.get(&action_id).ok_or(DenError::UnknownAction)?;
+        if event.ended { Err(DenError::Terminated) } else { Ok((event.head, event.destination)) }
+    }
+
+    /// This station says that the event is not there: it no longer says the contrary on behalf of others (6.1.4.2).
+    pub(super) fn end(&mut self, action_id: ActionId) {
+        if let Some(event) = self.events.get_mut(&action_id) {
+            event.ended = true;
+            event.forwarding = None;
+        }
     }
 
     /// Takes a DENM in (8.4.1).
@@ -70,24 +92,61 @@ impl ReceivingTable {
         random: &mut Random,
     ) -> Result<DenIndication, DenDrop> {
         let head = received.head;
-        if head.valid_until() <= now.tai {
-            return Err(DenDrop::Expired);
-        }
-        if head.detection.max(head.reference) > now.tai.plus(CLOCK_TOLERANCE) {
-            return Err(DenDrop::InFuture);
-        }
+        check_times(now, head)?;
         let indication = self.assess(head, now, random)?;
-        if self.events.len() >= DEN_RECEIVED_MAX && !self.events.contains_key(&head.action_id) {
-            return Err(DenDrop::TableFull);
+        if !self.events.contains_key(&head.action_id) {
+            self.make_room(head.action_id.originating_station);
         }
         let event = ReceivedEvent {
-            reference: head.reference,
-            termination: head.termination,
-            expires: mono_of(now, head.valid_until()),
+            head: *head,
+            destination: received.destination,
+            ended: head.termination.is_some(),
+            heard: now.mono,
+            expires: self.expires(now, head),
             forwarding: self.forwarding(now, received, random),
         };
         self.events.insert(head.action_id, event);
         Ok(indication)
+    }
+
+    /// `T_R_Validity`. That an event has ended is remembered as long as any DENM that said it is valid: a late one does not
+    /// revive it.
+    fn expires(&self, now: Now, head: &DenmHead) -> Mono {
+        let expires = mono_of(now, head.valid_until());
+        let known = self.events.get(&head.action_id).filter(|_| head.termination.is_some());
+        known.map_or(expires, |known| known.expires.max(expires))
+    }
+
+    /// One station's events, or those of many forged ones, must not keep those of others out: who has its share gives its own,
+    /// and a full table one of whoever has the most. What was heard of longest ago goes.
+    fn make_room(&mut self, station: u32) {
+        let full = self.events.len() >= DEN_RECEIVED_MAX;
+        if !full && self.of_station(station).count() < DEN_RECEIVED_OF_STATION_MAX {
+            return;
+        }
+        let from = if full { self.busiest().unwrap_or(station) } else { station };
+        let oldest = self.of_station(from).min_by_key(|(_, event)| event.heard).map(|(action_id, _)| *action_id);
+        if let Some(oldest) = oldest {
+            self.events.remove(&oldest);
+            self.evicted += 1;
+        }
+    }
+
+    fn of_station(&self, station: u32) -> impl Iterator<Item = (&ActionId, &ReceivedEvent)> {
+        let id = |sequence_number| ActionId { originating_station: station, sequence_number };
+        self.events.range(id(0)..=id(u16::MAX))
+    }
+
+    /// The station with the most events; of several, the one that was silent longest.
+    fn busiest(&self) -> Option<u32> {
+        let mut stations: BTreeMap<u32, (usize, Reverse<Mono>)> = BTreeMap::new();
+        for (action_id, event) in &self.events {
+            let (count, Reverse(heard)) =
+                stations.entry(action_id.originating_station).or_insert((0, Reverse(event.heard)));
+            *count += 1;
+            *heard = event.heard.max(*heard);
+        }
+        stations.into_iter().max_by_key(|(_, weight)| *weight).map(|(station, _)| station)
     }
 
     /// What a DENM means beside what is known about its event.
@@ -95,12 +154,13 @@ impl ReceivingTable {
         let Some(known) = self.events.get_mut(&head.action_id) else {
             return first_indication(head);
         };
-        let terminates = head.termination.is_some() && known.termination.is_none();
-        if head.reference < known.reference {
+        let terminates = head.termination.is_some() && !known.ended;
+        if head.reference < known.head.reference {
             return Err(DenDrop::Outdated);
         }
         // A negation carries the reference time of what it negates.
-        if head.reference == known.reference && !terminates {
+        if head.reference == known.head.reference && !terminates {
+            known.heard = now.mono;
             if let Some(forwarding) = &mut known.forwarding {
                 forwarding.restart(now.mono, random);
             }
@@ -155,6 +215,17 @@ impl Forwarding {
     fn restart(&mut self, now: Mono, random: &mut Random) {
         self.due = now.plus(self.interval.saturating_mul(2)).plus(random.up_to(FORWARDING_JITTER_MAX));
     }
+}
+
+/// What is over, or lies further ahead than clocks are apart, is not believed.
+pub(super) fn check_times(now: Now, head: &DenmHead) -> Result<(), DenDrop> {
+    if head.valid_until() <= now.tai {
+        return Err(DenDrop::Expired);
+    }
+    if head.detection.max(head.reference) > now.tai.plus(CLOCK_TOLERANCE) {
+        return Err(DenDrop::InFuture);
+    }
+    Ok(())
 }
 
 /// The end of an event that was not known tells nothing.

@@ -1,5 +1,6 @@
 //! The service in virtual time, one rule a test.
 
+use viaduct_etsi::denm_ts103831_v231::types::Temperature;
 use viaduct_units::{Metres, TimestampIts};
 
 use super::*;
@@ -7,7 +8,7 @@ use crate::{
     Repetition,
     facilities::denm::{self, Cause},
     geonet::Shape,
-    limits::DEN_RECEIVED_MAX,
+    limits::{DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
 };
 
 const OWN: u32 = 7;
@@ -195,6 +196,31 @@ fn an_event_ends_after_600_seconds() {
     assert_eq!(service.update(after(600_000), action_id, report(600_000)), Err(DenError::UnknownAction));
 }
 
+/// TS 103 831, annex A (`validityDuration`): whole seconds; the table knows an event as long as its message says, not longer.
+#[test]
+fn the_validity_is_what_the_message_says() {
+    for (asked, said) in [(900, 1), (1000, 1), (1001, 2), (1_000_000_000, 86_400)] {
+        let mut service = service(false);
+        service.trigger(after(0), EventReport { validity: Duration::from_millis(asked), ..report(0) }).unwrap();
+        assert_eq!(taken(&mut service)[0].validity, Duration::from_secs(said));
+        assert_eq!(service.poll_timeout(), Some(after(said * 1000).mono));
+    }
+}
+
+/// An event of which nobody could be told is refused, and not known afterwards.
+#[test]
+fn an_event_that_cannot_be_encoded_is_refused() {
+    let mut service = service(false);
+    let mut alacarte = denm::AlacarteContainer::new();
+    alacarte.external_temperature = Some(Temperature(127));
+    let unspeakable = EventReport { alacarte: Some(Box::new(alacarte)), ..report(0) };
+    assert_eq!(service.trigger(after(0), unspeakable.clone()), Err(DenError::Unencodable));
+    assert_eq!((service.poll_transmit(), service.poll_timeout()), (None, None));
+    let action_id = service.trigger(after(0), report(0)).unwrap();
+    assert_eq!(service.update(after(10), action_id, unspeakable), Err(DenError::Unencodable));
+    assert_eq!(taken(&mut service).len(), 1, "what was said before stays said");
+}
+
 /// EN 302 637-3, 8.2.1.1: an event that is over is not said.
 #[test]
 fn an_event_that_is_over_is_refused() {
@@ -236,6 +262,61 @@ fn a_receiver_negates_an_event() {
     let negation = taken(&mut service)[0];
     assert_eq!((negation.action_id, negation.reference), (action_id, after(5).tai));
     assert_eq!(negation.termination, Some(Termination::IsNegation));
+}
+
+/// EN 302 637-3, 6.1.2.4: who negated an event does not send it on for others, and does not negate it twice; an update of its
+/// originator is news again.
+#[test]
+fn a_negated_event_is_not_forwarded() {
+    let mut service = service(true);
+    receive(&mut service, 0, &head(0)).unwrap();
+    let action_id = head(0).action_id;
+    service.terminate(after(100), action_id, report(100)).unwrap();
+    assert_eq!(receive(&mut service, 1000, &head(0)), Err(DenDrop::Repeated));
+    assert_eq!(run(&mut service, 50_000), [0], "the negation itself");
+    assert_eq!(service.terminate(after(50_000), action_id, report(50_000)), Err(DenError::Terminated));
+    assert_eq!(receive(&mut service, 50_100, &head(50_050)), Ok(DenIndication::Updated));
+    assert_eq!(service.terminate(after(50_200), action_id, report(50_200)), Ok(Termination::IsNegation));
+}
+
+/// EN 302 637-3, 6.1.3: who was told of an event hears of its end: the end has its place, area and remaining validity, wherever
+/// the station is by then.
+#[test]
+fn a_termination_goes_where_the_event_was() {
+    let mut service = service(false);
+    let said = EventReport {
+        awareness_distance: Some(Metres(200.0)),
+        validity: Duration::from_secs(90),
+        altitude: Some(Metres(12.0)),
+        ..report(0)
+    };
+    let action_id = service.trigger(after(0), said.clone()).unwrap();
+    let elsewhere = EventReport { position: Position::new(46.0, 8.0), ..report(30_500) };
+    service.terminate(after(30_500), action_id, elsewhere).unwrap();
+    let own: Vec<OwnDenm> = std::iter::from_fn(|| service.poll_transmit())
+        .filter_map(|transmit| match transmit {
+            DenTransmit::Own(own) => Some(*own),
+            DenTransmit::Forwarded(_) => None,
+        })
+        .collect();
+    assert_eq!(own[1].destination, own[0].destination);
+    assert_eq!((own[1].input.position, own[1].input.altitude), (Some(place()), said.altitude));
+    assert_eq!(own[1].input.awareness_distance, said.awareness_distance);
+    assert_eq!(own[1].input.validity, Some(Duration::from_secs(60)), "59.5 s, in whole seconds");
+}
+
+/// EN 302 637-3, 6.1.3: a negation likewise, to the area of the packet that said the event.
+#[test]
+fn a_negation_goes_where_the_event_was() {
+    let mut service = service(false);
+    let area = Area { centre: place(), shape: Shape::Circle { radius: Metres(77.0) } };
+    service.handle_received(after(0), &head(0), &Bytes::from_static(b"denm"), Some(area)).unwrap();
+    let elsewhere = EventReport { position: Position::new(46.0, 8.0), ..report(10_000) };
+    service.terminate(after(10_000), head(0).action_id, elsewhere).unwrap();
+    let Some(DenTransmit::Own(own)) = service.poll_transmit() else { panic!() };
+    assert_eq!((own.destination, own.input.position), (area, Some(place())));
+    assert_eq!(own.input.validity, Some(Duration::from_secs(50)));
+    assert_eq!(own.input.awareness_distance, Some(Metres(500.0)));
 }
 
 /// EN 302 637-3, 8.2.1.3: what is not known cannot be ended or updated.
@@ -318,7 +399,23 @@ fn a_received_cancellation_ends_the_event() {
     assert_eq!(receive(&mut service, 200, &ended(90, Termination::IsCancellation)), Err(DenDrop::Repeated));
     assert_eq!(receive(&mut service, 300, &head(0)), Err(DenDrop::Outdated), "a late repetition does not revive it");
     let negate = service.terminate(after(400), head(0).action_id, report(400));
-    assert_eq!(negate, Err(DenError::UnknownAction), "it has ended");
+    assert_eq!(negate, Err(DenError::Terminated));
+}
+
+/// EN 302 637-3, 8.4.1: that an event has ended is known as long as a late DENM of it could be taken for a new one.
+#[test]
+fn a_cancelled_event_stays_cancelled() {
+    let mut service = service(true);
+    receive(&mut service, 0, &head(0)).unwrap();
+    let short = DenmHead {
+        detection: after(1000).tai,
+        validity: Duration::from_secs(5),
+        ..ended(1000, Termination::IsCancellation)
+    };
+    assert_eq!(receive(&mut service, 1000, &short), Ok(DenIndication::Cancelled));
+    assert_eq!(run(&mut service, 30_000), [0_u64; 0]);
+    assert_eq!(receive(&mut service, 30_000, &head(0)), Err(DenDrop::Outdated));
+    assert_eq!(service.poll_timeout(), Some(after(60_000).mono));
 }
 
 /// EN 302 637-3, 8.4.1: a negation has the reference time of what it negates.
@@ -348,6 +445,29 @@ fn an_own_event_that_comes_back_is_dropped_but_for_a_negation() {
     assert_eq!(receive(&mut service, 10, &own), Err(DenDrop::OwnEvent));
     let negated = DenmHead { termination: Some(Termination::IsNegation), ..own };
     assert_eq!(receive(&mut service, 20, &negated), Ok(DenIndication::Negated));
+}
+
+/// EN 302 637-3, 8.4.1: a negation of an own event is checked as any DENM is, and told once for each state of the event.
+#[test]
+fn a_negation_of_an_own_event_is_checked() {
+    let mut service = service(false);
+    let action_id = service.trigger(after(100), report(0)).unwrap();
+    let negation = DenmHead { action_id, ..ended(100, Termination::IsNegation) };
+    let refused = [
+        (DenmHead { validity: Duration::ZERO, ..negation }, DenDrop::Expired),
+        (DenmHead { detection: after(90_000).tai, ..negation }, DenDrop::InFuture),
+        (DenmHead { reference: after(99).tai, ..negation }, DenDrop::Outdated),
+        (DenmHead { termination: Some(Termination::IsCancellation), ..negation }, DenDrop::OwnEvent),
+    ];
+    for (head, reason) in refused {
+        assert_eq!(receive(&mut service, 200, &head), Err(reason));
+    }
+    assert_eq!(receive(&mut service, 200, &negation), Ok(DenIndication::Negated));
+    assert_eq!(receive(&mut service, 300, &negation), Err(DenDrop::Repeated));
+    service.update(after(400), action_id, report(400)).unwrap();
+    assert_eq!(receive(&mut service, 500, &negation), Err(DenDrop::Outdated));
+    let anew = DenmHead { reference: after(400).tai, ..negation };
+    assert_eq!(receive(&mut service, 500, &anew), Ok(DenIndication::Negated));
 }
 
 /// EN 302 637-3, 8.3.2.5: an event that fell silent is sent on after twice its interval and up to 150 ms, again and again.
@@ -414,7 +534,7 @@ fn forwarding_ends_with_the_validity() {
     assert_eq!(service.poll_timeout(), None);
 }
 
-/// Each table is bounded, and what does not fit is refused or counted.
+/// The table of own events is bounded; what does not fit is refused.
 #[test]
 fn the_tables_are_bounded() {
     let mut service = service(false);
@@ -422,12 +542,44 @@ fn the_tables_are_bounded() {
         service.trigger(after(0), report(0)).unwrap();
     }
     assert_eq!(service.trigger(after(0), report(0)), Err(DenError::TableFull));
-    for number in 0..u16::try_from(DEN_RECEIVED_MAX).unwrap() {
-        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
-        receive(&mut service, 0, &DenmHead { action_id, ..head(0) }).unwrap();
+    hear_forged(&mut service, 0, DEN_RECEIVED_MAX + 10);
+    assert_eq!(service.counters().evicted, 10);
+}
+
+/// One station has its share of the table; beyond it, its own oldest event goes, and nobody else's.
+#[test]
+fn one_station_cannot_fill_the_table() {
+    let mut service = service(false);
+    receive(&mut service, 0, &head(0)).unwrap();
+    for number in 0..1000 {
+        let action_id = ActionId { originating_station: OTHER + 1, sequence_number: number };
+        assert_eq!(receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }), Ok(DenIndication::New));
     }
-    let one_more = ActionId { originating_station: OTHER + 1, sequence_number: 0 };
-    assert_eq!(receive(&mut service, 0, &DenmHead { action_id: one_more, ..head(0) }), Err(DenDrop::TableFull));
+    assert_eq!(service.counters().evicted, 1000 - u64::try_from(DEN_RECEIVED_OF_STATION_MAX).unwrap());
+    assert_eq!(receive(&mut service, 1000, &head(0)), Err(DenDrop::Repeated), "it is still known");
+}
+
+/// Many stations that do not exist, with an event of a day each, neither keep a new event out nor drive out one that is heard.
+#[test]
+fn forged_stations_do_not_keep_events_out() {
+    let mut service = service(false);
+    receive(&mut service, 0, &head(0)).unwrap();
+    for second in 1..20 {
+        hear_forged(&mut service, second * 1000, DEN_RECEIVED_MAX / 2);
+        assert_eq!(receive(&mut service, second * 1000 + 999, &head(0)), Err(DenDrop::Repeated));
+    }
+    let action_id = ActionId { originating_station: OTHER + 1, sequence_number: 0 };
+    assert_eq!(receive(&mut service, 20_000, &DenmHead { action_id, ..head(0) }), Ok(DenIndication::New));
+}
+
+/// That many stations, which were never heard before, say an event each.
+fn hear_forged(service: &mut DenService, millis: u64, count: usize) {
+    let first = 1_000_000 + u32::try_from(millis).unwrap() * 1000;
+    for station in (first..).take(count) {
+        let action_id = ActionId { originating_station: station, sequence_number: 0 };
+        let forged = DenmHead { action_id, validity: denm::VALIDITY_MAX, ..head(0) };
+        assert_eq!(receive(service, millis, &forged), Ok(DenIndication::New));
+    }
 }
 
 /// What nobody takes is bounded and counted.

@@ -1,11 +1,13 @@
 //! The layer together with the station below it: what one says, the other knows.
 
+use viaduct_etsi::denm_ts103831_v231::types::Temperature;
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, TimestampIts};
 
 use super::*;
 use crate::{
     Ego, Event, Station, StationSettings,
     access::MacAddress,
+    btp::BtpKind,
     dcc::{DccMode, DccProfile, DccSettings, GateKeeper},
     facilities::{
         Offset,
@@ -15,6 +17,7 @@ use crate::{
         va_service::VruProfile,
     },
     geonet::Shape,
+    limits::DEN_ORIGINATED_MAX,
 };
 
 fn start() -> Now {
@@ -195,6 +198,7 @@ fn a_denm_goes_to_its_area_with_its_priority() {
     let lifetimes: Vec<Duration> = requests.iter().map(|request| request.lifetime.duration()).collect();
     assert_eq!(lifetimes, [Duration::from_secs(30), Duration::from_secs(29)]);
     assert_eq!(requests[0].payload, requests[1].payload);
+    assert!(requests.iter().all(|request| request.kind.btp_port() == 2002 && matches!(request.btp, BtpKind::B { .. })));
 }
 
 #[test]
@@ -294,14 +298,132 @@ fn the_gate_keeper_slows_the_generation() {
     assert_eq!((counters.expired, counters.overflowed), (0, 0));
 }
 
-/// What nobody takes is bounded and counted.
+/// What nobody takes is bounded; events wait in their service for room and are not lost.
 #[test]
-fn requests_that_nobody_takes_are_counted() {
+fn requests_that_nobody_takes_are_bounded() {
     let mut facilities = Facilities::new(all_services(1), 1);
     let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
-    let triggered =
-        (0..FACILITIES_TRANSMITS_MAX + 5).filter(|_| facilities.trigger_event(start(), report.clone()).is_ok()).count();
+    for _ in 0..FACILITIES_TRANSMITS_MAX + 5 {
+        facilities.trigger_event(start(), report.clone()).unwrap();
+    }
+    let state = VehicleState { time: start().tai, position: Some(place()), ..VehicleState::default() };
+    facilities.set_vehicle(start(), &state);
+    facilities.handle_timeout(start());
     let counters = facilities.counters();
-    assert_eq!(counters.sent + counters.transmits_lost, u64::try_from(triggered).unwrap());
-    assert!(counters.transmits_lost > 0);
+    assert_eq!(counters.transmits_lost, 1, "the CAM");
+    assert_eq!(counters.sent, u64::try_from(FACILITIES_TRANSMITS_MAX).unwrap());
+    assert_eq!(facilities.poll_timeout(), Some(start().mono), "the rest is due at once");
+    assert_eq!(drain(&mut facilities, start()), FACILITIES_TRANSMITS_MAX + 5);
+}
+
+/// An event that has ended before there was room for it is not said any more.
+#[test]
+fn an_event_that_waited_too_long_is_not_said() {
+    let mut facilities = Facilities::new(all_services(1), 1);
+    let report = EventReport {
+        validity: Duration::from_secs(1),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place())
+    };
+    for _ in 0..=FACILITIES_TRANSMITS_MAX {
+        facilities.trigger_event(start(), report.clone()).unwrap();
+    }
+    let taken = std::iter::from_fn(|| facilities.poll_transmit()).count();
+    assert_eq!(taken, FACILITIES_TRANSMITS_MAX);
+    facilities.handle_timeout(start().plus(Duration::from_secs(1)));
+    assert_eq!((facilities.poll_transmit(), facilities.counters().transmits_lost), (None, 1));
+}
+
+/// All events that a station may say are repeated at the same time, and none of them goes short.
+#[test]
+fn each_of_many_events_is_repeated() {
+    let mut facilities = Facilities::new(all_services(1), 1);
+    let report = EventReport {
+        repetition: Some(crate::Repetition { interval: Duration::from_secs(1), duration: Duration::from_secs(60) }),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place())
+    };
+    for _ in 0..DEN_ORIGINATED_MAX {
+        facilities.trigger_event(start(), report.clone()).unwrap();
+    }
+    assert_eq!(drain(&mut facilities, start()), DEN_ORIGINATED_MAX);
+    for second in 1..=3 {
+        let now = start().plus(Duration::from_secs(second));
+        facilities.handle_timeout(now);
+        assert_eq!(drain(&mut facilities, now), DEN_ORIGINATED_MAX);
+    }
+    assert_eq!(facilities.counters().transmits_lost, 0);
+    assert_eq!(facilities.den().map(|den| den.counters().transmits_lost), Some(0));
+}
+
+/// Takes what there is until nothing more is due now; how much that was.
+fn drain(facilities: &mut Facilities, now: Now) -> usize {
+    let mut taken = 0;
+    loop {
+        taken += std::iter::from_fn(|| facilities.poll_transmit()).count();
+        if facilities.poll_timeout().is_none_or(|due| due > now.mono) {
+            return taken;
+        }
+        facilities.handle_timeout(now);
+    }
+}
+
+/// An event that nobody could be told of is refused.
+#[test]
+fn an_event_that_cannot_be_encoded_is_refused() {
+    let mut facilities = Facilities::new(all_services(1), 1);
+    let mut alacarte = denm::AlacarteContainer::new();
+    alacarte.external_temperature = Some(Temperature(127));
+    let report = EventReport {
+        alacarte: Some(Box::new(alacarte)),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place())
+    };
+    assert_eq!(facilities.trigger_event(start(), report), Err(EventError::Den(DenError::Unencodable)));
+    assert_eq!((facilities.counters().unencodable, facilities.poll_transmit()), (0, None));
+}
+
+/// EN 302 636-4-1, 9.6.4: a DENM in the last moments of its event has the shortest lifetime, not none.
+#[test]
+fn a_lifetime_is_never_none() {
+    let left = |millis| {
+        let destination = Destination::SingleHop;
+        denm_request(destination, Bytes::new(), Duration::from_millis(millis)).lifetime.duration()
+    };
+    assert_eq!([1, 20, 60, 1_000].map(left), [50, 50, 50, 1_000].map(Duration::from_millis));
+}
+
+/// EN 302 637-3, 8.4.1: an own event that somebody negates stays in the own map while it is said.
+#[test]
+fn an_own_event_that_somebody_negates_stays_in_the_map() {
+    let mut nodes = pair();
+    run(&mut nodes, 0, 100);
+    let now = start().plus(Duration::from_millis(100));
+    let report = EventReport::new(Cause { code: 94, sub_code: 0 }, now.tai, place());
+    let action_id = nodes[0].facilities.trigger_event(now, report.clone()).unwrap();
+    run(&mut nodes, 100, 200);
+    let later = start().plus(Duration::from_millis(200));
+    assert_eq!(nodes[1].facilities.terminate_event(later, action_id, report), Ok(Termination::IsNegation));
+    run(&mut nodes, 200, 300);
+    let negated = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::Negated, _));
+    assert_eq!(nodes[0].events().iter().filter(|event| negated(event)).count(), 1);
+    assert!(nodes[0].facilities.ldm().get(&event_key(action_id)).is_some_and(|known| known.own));
+    assert!(nodes[1].facilities.ldm().get(&event_key(action_id)).is_none());
+}
+
+/// EN 302 637-2, 5.3.4.1; TS 103 900, 5.3.4.1; TS 103 324, 5.3.3: CAMs and CPMs go to BTP-B with their port, to everybody in one
+/// hop, for a second at most.
+#[test]
+fn awareness_goes_one_hop_for_a_second() {
+    let mut facilities = Facilities::new(all_services(1), 1);
+    let state = VehicleState { time: start().tai, position: Some(place()), ..VehicleState::default() };
+    facilities.set_vehicle(start(), &state);
+    let object = Object::new(17, start().tai, Offset::default());
+    facilities.set_objects(vec![PerceivedObject { position: place(), object }]);
+    facilities.handle_timeout(start());
+    let requests: Vec<SendRequest> = std::iter::from_fn(|| facilities.poll_transmit()).collect();
+    let ports: Vec<u16> = requests.iter().map(|request| request.kind.btp_port()).collect();
+    assert_eq!(ports, [2001, 2009]);
+    for request in requests {
+        assert_eq!(request.destination, Destination::SingleHop);
+        assert!(matches!(request.btp, BtpKind::B { .. }));
+        assert!(request.lifetime.duration() <= Duration::from_secs(1));
+    }
 }

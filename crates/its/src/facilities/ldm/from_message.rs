@@ -6,8 +6,10 @@ use bytes::Bytes;
 use viaduct_etsi::{
     cdd::{PerceivedObject, Velocity3dWithConfidence, VelocityComponentValue},
     cpm_ts103324_v211::{Cpm, CpmContainer},
+    mapem_ts103301_v221::{Mapem, types as dsrc},
+    spatem_ts103301_v221::Spatem,
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Tai};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, Tai, TimestampIts};
 
 use super::{LdmKey, LdmObject, LdmSubject};
 use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, scale};
@@ -16,6 +18,11 @@ use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALID
 pub const AWARENESS_VALIDITY: Duration = Duration::from_secs(2);
 /// How long what a VAM said is kept, likewise.
 pub const VAM_VALIDITY: Duration = Duration::from_secs(10);
+/// How long a map of an intersection is kept, and an information of a road operator that does not say until when it holds:
+/// roads and signs stay, and who sends them says them again as long as they are in reach. Ours.
+pub const INFRASTRUCTURE_VALIDITY: Duration = Duration::from_secs(60);
+/// `IviStatus`: cancellation and negation.
+const IVI_TAKEN_BACK: [u8; 2] = [2, 3];
 /// Centimetres in a metre, for places and speeds of a CPM.
 const CM_PER_M: f64 = 100.0;
 
@@ -28,8 +35,39 @@ pub(crate) fn objects_of(now: Now, message: &Message, payload: &Bytes, own: bool
             objects.push(whole);
             objects
         }
+        Message::Mapem(mapem) => each_of(intersections(mapem), whole),
+        Message::Spatem(spatem) => each_of(lights(spatem), whole),
         _ => vec![whole],
     }
+}
+
+/// Whether the message takes back what its station said before.
+pub(crate) fn is_withdrawal(message: &Message) -> bool {
+    matches!(message, Message::Ivim(ivim) if IVI_TAKEN_BACK.contains(&ivim.ivi.mandatory.ivi_status.0))
+}
+
+/// What the message says of each of its intersections, where it names some.
+fn each_of(intersections: Vec<(u16, Option<Position>)>, whole: LdmObject) -> Vec<LdmObject> {
+    if intersections.is_empty() {
+        return vec![whole];
+    }
+    let one = |(number, position)| {
+        let key = LdmKey { subject: LdmSubject::Intersection(number), ..whole.key };
+        LdmObject { key, position, ..whole.clone() }
+    };
+    intersections.into_iter().map(one).collect()
+}
+
+/// Number and reference point of each intersection.
+fn intersections(mapem: &Mapem) -> Vec<(u16, Option<Position>)> {
+    let list = mapem.map.intersections.as_ref().map_or(&[][..], |list| &list.0);
+    let one = |it: &dsrc::IntersectionGeometry| (it.id.id.0, scale::position(it.ref_point.lat.0, it.ref_point.long.0));
+    list.iter().map(one).collect()
+}
+
+/// Number of each intersection; where it is, only a MAPEM knows.
+fn lights(spatem: &Spatem) -> Vec<(u16, Option<Position>)> {
+    spatem.spat.intersections.0.iter().map(|state| (state.id.id.0, None)).collect()
 }
 
 /// The message as one object of the map.
@@ -41,7 +79,7 @@ fn whole(now: Now, message: &Message, payload: &Bytes, own: bool) -> LdmObject {
         key: key(message, summary.station_id),
         own,
         time,
-        expires: now.mono.plus(valid_until(message, time).since(now.tai).min(VALIDITY_MAX)),
+        expires: now.mono.plus(valid_until(now, message, time).since(now.tai).min(VALIDITY_MAX)),
         position: summary.position,
         speed: summary.speed,
         heading: summary.heading,
@@ -50,7 +88,7 @@ fn whole(now: Now, message: &Message, payload: &Bytes, own: bool) -> LdmObject {
     }
 }
 
-/// An event is known under its action id, whoever says it.
+/// An event is known under its action id, whoever says it; an information under its number.
 fn key(message: &Message, station_id: u32) -> LdmKey {
     let kind = message.kind();
     match message {
@@ -59,14 +97,28 @@ fn key(message: &Message, station_id: u32) -> LdmKey {
             let subject = LdmSubject::Event(action_id.sequence_number);
             LdmKey { kind, station_id: action_id.originating_station, subject }
         }
+        Message::Ivim(ivim) => {
+            let number = u16::try_from(&ivim.ivi.mandatory.ivi_identification_number.0);
+            // A number beyond those of the standard's first version names nothing here.
+            let subject = number.map_or(LdmSubject::Station, LdmSubject::Information);
+            LdmKey { kind, station_id, subject }
+        }
         _ => LdmKey { kind, station_id, subject: LdmSubject::Station },
     }
 }
 
-fn valid_until(message: &Message, time: Tai) -> Tai {
+fn valid_until(now: Now, message: &Message, time: Tai) -> Tai {
     match message {
         Message::Denm(denm) => DenmHead::from(&**denm).valid_until(),
         Message::Vam(_) => time.plus(VAM_VALIDITY),
+        // Its time is that of its making, which may be long ago.
+        Message::Ivim(ivim) => ivim
+            .ivi
+            .mandatory
+            .valid_to
+            .as_ref()
+            .map_or(now.tai.plus(INFRASTRUCTURE_VALIDITY), |end| TimestampIts(end.0).tai()),
+        Message::Mapem(_) => now.tai.plus(INFRASTRUCTURE_VALIDITY),
         _ => time.plus(AWARENESS_VALIDITY),
     }
 }

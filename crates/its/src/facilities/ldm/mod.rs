@@ -3,6 +3,9 @@
 //! Messages and the objects that they describe are kept under who said them and about what; a newer one takes the place of an
 //! older one. Everything ends: by its validity, by leaving the area of maintenance, or by making room. Each change is an event.
 //!
+//! Others cannot fill the map: each has a share of it, and a full map forgets what was said longest ago, however long that calls
+//! itself valid. So what is said again and again stays, and what the own station says stays in any case.
+//!
 //! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.4.3 and 5.4.4), which a node's config
 //! decides; several maps.
 
@@ -16,15 +19,15 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use viaduct_units::{Mono, Now};
 
-pub(super) use self::from_message::objects_of;
+pub(super) use self::from_message::{is_withdrawal, objects_of};
 pub use self::{
-    from_message::{AWARENESS_VALIDITY, VAM_VALIDITY},
+    from_message::{AWARENESS_VALIDITY, INFRASTRUCTURE_VALIDITY, VAM_VALIDITY},
     object::{LdmKey, LdmObject, LdmSubject},
     query::Query,
 };
 use crate::{
     geonet::Area,
-    limits::{LDM_EVENTS_MAX, LDM_OBJECTS_MAX},
+    limits::{LDM_EVENTS_MAX, LDM_OBJECTS_MAX, LDM_OBJECTS_OF_STATION_MAX},
 };
 
 /// How the map changed: a consumer that is told all of them has the map's content.
@@ -43,7 +46,7 @@ pub enum LdmEvent {
 pub enum LdmRemoval {
     /// Its validity has ended.
     Expired,
-    /// It made room: of all it would have ended first.
+    /// It made room: of all that others said, or of all that its station said, it was said longest ago.
     Evicted,
     /// Its source has withdrawn it.
     Withdrawn,
@@ -74,13 +77,24 @@ pub struct LdmCounters {
     pub events_lost: u64,
 }
 
+/// One thing that the map knows, and when it was said among all others.
+#[derive(Debug)]
+struct Known {
+    object: LdmObject,
+    turn: u64,
+}
+
 /// The map of one station.
 #[derive(Debug, Default)]
 pub struct LocalDynamicMap {
     /// At most [`LDM_OBJECTS_MAX`].
-    objects: BTreeMap<LdmKey, LdmObject>,
+    objects: BTreeMap<LdmKey, Known>,
     /// The same keys, by the end of their validity.
     by_expiry: BTreeSet<(Mono, LdmKey)>,
+    /// Keys of what others said, in the order in which they said it last.
+    by_turn: BTreeMap<u64, LdmKey>,
+    /// Number of the next thing that is said.
+    turn: u64,
     /// Area of maintenance; `None` is everywhere.
     area: Option<Area>,
     /// At most [`LDM_EVENTS_MAX`]; the oldest is lost first.
@@ -117,7 +131,7 @@ impl LocalDynamicMap {
     pub fn set_area(&mut self, area: Area) {
         self.area = Some(area);
         let outside: Vec<LdmKey> =
-            self.objects.values().filter(|object| self.is_outside(object)).map(|object| object.key).collect();
+            self.values().filter(|object| self.is_outside(object)).map(|object| object.key).collect();
         for key in outside {
             self.counters.outside_area += 1;
             self.remove(key, LdmRemoval::OutsideArea);
@@ -130,7 +144,7 @@ impl LocalDynamicMap {
             self.counters.too_late += 1;
         } else if self.is_outside(&object) {
             self.counters.outside_area += 1;
-        } else if self.objects.get(&object.key).is_some_and(|known| known.time > object.time) {
+        } else if self.get(&object.key).is_some_and(|known| known.time > object.time) {
             self.counters.outdated += 1;
         } else {
             self.put(object);
@@ -148,12 +162,12 @@ impl LocalDynamicMap {
     /// What is known under the key.
     #[must_use]
     pub fn get(&self, key: &LdmKey) -> Option<&LdmObject> {
-        self.objects.get(key)
+        self.objects.get(key).map(|known| &known.object)
     }
 
     /// What is known and fits the query, in the order of the keys. Looks at each of at most [`LDM_OBJECTS_MAX`] objects.
     pub fn query<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a LdmObject> {
-        self.objects.values().filter(|object| query.accepts(object))
+        self.values().filter(|object| query.accepts(object))
     }
 
     /// Forgets what is no longer valid.
@@ -178,12 +192,19 @@ impl LocalDynamicMap {
         self.events.pop_front()
     }
 
+    fn values(&self) -> impl Iterator<Item = &LdmObject> {
+        self.objects.values().map(|known| &known.object)
+    }
+
     fn put(&mut self, object: LdmObject) {
-        self.by_expiry.insert((object.expires, object.key));
-        if let Some(known) = self.objects.insert(object.key, object.clone()) {
-            if known.expires != object.expires {
-                self.by_expiry.remove(&(known.expires, known.key));
-            }
+        if !self.objects.contains_key(&object.key) {
+            self.keep_share(&object);
+        }
+        let known = Known { object: object.clone(), turn: self.turn };
+        self.turn += 1;
+        self.index(&known);
+        if let Some(before) = self.objects.insert(object.key, known) {
+            self.unindex(&before, Some(object.expires));
             self.counters.updated += 1;
             self.tell(LdmEvent::Updated(object));
         } else {
@@ -193,20 +214,56 @@ impl LocalDynamicMap {
         }
     }
 
-    /// Who would end first goes first: it has the least left to say.
-    fn make_room(&mut self) {
-        while self.objects.len() > LDM_OBJECTS_MAX {
-            let Some((_, key)) = self.by_expiry.first().copied() else {
-                return;
-            };
-            self.counters.evicted += 1;
-            self.remove(key, LdmRemoval::Evicted);
+    fn index(&mut self, known: &Known) {
+        let object = &known.object;
+        self.by_expiry.insert((object.expires, object.key));
+        if !object.own {
+            self.by_turn.insert(known.turn, object.key);
         }
     }
 
+    /// Takes out what was known; the key stays under the expiry of what took its place.
+    fn unindex(&mut self, known: &Known, replaced_until: Option<Mono>) {
+        let object = &known.object;
+        if replaced_until != Some(object.expires) {
+            self.by_expiry.remove(&(object.expires, object.key));
+        }
+        self.by_turn.remove(&known.turn);
+    }
+
+    /// Somebody who says more than its share loses of it what it said longest ago.
+    fn keep_share(&mut self, new: &LdmObject) {
+        let LdmKey { kind, station_id, .. } = new.key;
+        let first = LdmKey { kind, station_id, subject: LdmSubject::Station };
+        let is_its = |key: &LdmKey| (key.kind, key.station_id) == (kind, station_id);
+        let its = || self.objects.range(first..).take_while(|(key, _)| is_its(key));
+        if new.own || its().count() < LDM_OBJECTS_OF_STATION_MAX {
+            return;
+        }
+        if let Some(oldest) = its().min_by_key(|(_, known)| known.turn).map(|(key, _)| *key) {
+            self.evict(oldest);
+        }
+    }
+
+    /// What others said longest ago goes; where there is nothing but the own, what would end first.
+    fn make_room(&mut self) {
+        while self.objects.len() > LDM_OBJECTS_MAX {
+            let of_others = self.by_turn.first_key_value().map(|(_, key)| *key);
+            let Some(key) = of_others.or_else(|| self.by_expiry.first().map(|(_, key)| *key)) else {
+                return;
+            };
+            self.evict(key);
+        }
+    }
+
+    fn evict(&mut self, key: LdmKey) {
+        self.counters.evicted += 1;
+        self.remove(key, LdmRemoval::Evicted);
+    }
+
     fn remove(&mut self, key: LdmKey, reason: LdmRemoval) {
-        if let Some(object) = self.objects.remove(&key) {
-            self.by_expiry.remove(&(object.expires, key));
+        if let Some(known) = self.objects.remove(&key) {
+            self.unindex(&known, None);
             self.tell(LdmEvent::Removed(key, reason));
         }
     }

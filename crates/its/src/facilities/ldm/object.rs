@@ -14,6 +14,10 @@ pub enum LdmSubject {
     Event(u16),
     /// An object that the station perceived, by its object id (CPM).
     Object(u16),
+    /// An intersection, by its number within the region of its road regulator (MAPEM, SPATEM).
+    Intersection(u16),
+    /// An information of a road operator, by its identification number (IVIM).
+    Information(u16),
 }
 
 /// Who said something, in which kind of message, and what about.

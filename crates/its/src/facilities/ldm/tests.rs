@@ -143,21 +143,126 @@ fn what_is_withdrawn_is_forgotten() {
     assert_eq!(removals(&mut ldm), [(1, LdmRemoval::Withdrawn)]);
 }
 
-/// The map and its events are bounded; who would end first makes room.
+/// The map and its events are bounded; what was said longest ago makes room, however long it calls itself valid.
 #[test]
-fn a_full_map_forgets_what_would_end_first() {
+fn a_full_map_forgets_what_was_said_longest_ago() {
     let mut ldm = LocalDynamicMap::new();
     let count = u32::try_from(LDM_OBJECTS_MAX).unwrap();
     for station_id in 0..count + 10 {
-        // The later the number, the sooner the end.
-        ldm.insert(
-            after(0),
-            LdmObject { expires: after(1_000_000 - u64::from(station_id)).mono, ..object(station_id, 0, 0.0) },
-        );
+        // The earlier the number, the later the end.
+        let expires = after(1_000_000 - u64::from(station_id)).mono;
+        ldm.insert(after(0), LdmObject { expires, ..object(station_id, 0, 0.0) });
+        // Somebody who speaks all the time.
+        ldm.insert(after(0), object(0, 0, 0.0));
     }
     assert_eq!((ldm.len(), ldm.counters().evicted), (LDM_OBJECTS_MAX, 10));
-    assert!(ldm.get(&key(count - 2)).is_some() && ldm.get(&key(count + 9)).is_none());
+    assert!(ldm.get(&key(0)).is_some() && ldm.get(&key(count + 9)).is_some());
+    assert!((1..=10).all(|station_id| ldm.get(&key(station_id)).is_none()) && ldm.get(&key(11)).is_some());
     let taken = std::iter::from_fn(|| ldm.poll_event()).count();
     assert_eq!(taken, LDM_EVENTS_MAX);
     assert!(ldm.counters().events_lost > 0);
+}
+
+/// An event of a station that says too many of them: valid for a day.
+fn event(station_id: u32, number: u16) -> LdmObject {
+    let key = LdmKey { kind: MessageKind::Denm, station_id, subject: LdmSubject::Event(number) };
+    LdmObject { key, expires: after(86_400_000).mono, ..object(station_id, 0, 0.0) }
+}
+
+/// One station that says too much takes room from itself alone.
+#[test]
+fn one_station_has_its_share() {
+    let mut ldm = LocalDynamicMap::new();
+    ldm.insert(after(0), object(1, 0, 0.0));
+    ldm.insert(after(0), object(2, 0, 0.0));
+    let share = u16::try_from(LDM_OBJECTS_OF_STATION_MAX).unwrap();
+    (0..share + 7).for_each(|number| ldm.insert(after(0), event(2, number)));
+    assert_eq!((ldm.len(), ldm.counters().evicted), (usize::from(share) + 2, 7));
+    assert!((0..7).all(|number| ldm.get(&event(2, number).key).is_none()));
+    assert!(ldm.get(&key(1)).is_some() && ldm.get(&key(2)).is_some());
+}
+
+/// Events of a day, of many stations that do not exist: neither those who speak nor what the own station said are forgotten.
+#[test]
+fn forged_events_do_not_drive_out_what_is_said() {
+    let mut ldm = LocalDynamicMap::new();
+    let own = LdmObject { own: true, ..event(7, 1) };
+    ldm.insert(after(0), own.clone());
+    for second in 0..10 {
+        ldm.insert(after(second * 100), object(1, second * 100, 0.0));
+        let first = 1000 + u32::try_from(second).unwrap() * 4000;
+        (first..first + 4000).for_each(|station_id| ldm.insert(after(0), event(station_id, 0)));
+        assert_eq!(found(&ldm, &Query { kinds: vec![MessageKind::Cam], ..Query::default() }), [1]);
+    }
+    assert_eq!((ldm.len(), ldm.get(&own.key)), (LDM_OBJECTS_MAX, Some(&own)));
+}
+
+fn message(kind: MessageKind, json: &str) -> Vec<LdmObject> {
+    let message = crate::facilities::Message::from_json(kind, json.as_bytes()).unwrap();
+    objects_of(start(), &message, &Bytes::new(), false)
+}
+
+fn ivim(number: u16, times: &str, status: u8) -> String {
+    format!(
+        r#"{{"header":{{"protocolVersion":2,"messageId":6,"stationId":77}},"ivi":{{"mandatory":{{
+        "serviceProviderId":{{"countryCode":"B480","providerIdentifier":5}},
+        "iviIdentificationNumber":{number},{times}"iviStatus":{status}}}}}}}"#
+    )
+}
+
+/// An information of a road operator is known under its number, until it says that it no longer holds.
+#[test]
+fn informations_are_known_by_their_number() {
+    let found: Vec<LdmObject> = [
+        ivim(4, "", 0),
+        ivim(5, r#""timeStamp":649990000000,"validTo":650000030000,"#, 0),
+        ivim(6, r#""validTo":649999999000,"#, 0),
+    ]
+    .iter()
+    .flat_map(|json| message(MessageKind::Ivim, json))
+    .collect();
+    let subjects: Vec<LdmSubject> = found.iter().map(|object| object.key.subject).collect();
+    assert_eq!(subjects, [4, 5, 6].map(LdmSubject::Information));
+    let valid: Vec<Duration> = found.iter().map(|object| object.expires.since(start().mono)).collect();
+    assert_eq!(valid, [INFRASTRUCTURE_VALIDITY, Duration::from_secs(30), Duration::ZERO]);
+}
+
+/// One that is cancelled or negated is taken back.
+#[test]
+fn an_information_can_be_taken_back() {
+    for (status, taken_back) in [(0, false), (1, false), (2, true), (3, true)] {
+        let json = ivim(4, "", status);
+        let message = crate::facilities::Message::from_json(MessageKind::Ivim, json.as_bytes()).unwrap();
+        assert_eq!(is_withdrawal(&message), taken_back, "{status}");
+    }
+}
+
+/// Each intersection of a MAPEM is known for itself, where it is; the same number is in the SPATEM.
+#[test]
+fn intersections_are_known_by_their_number() {
+    let intersection = |id: u16, lat: i32| {
+        format!(
+            r#"{{"id":{{"id":{id}}},"revision":1,"refPoint":{{"lat":{lat},"long":75000000}},
+            "laneSet":[{{"laneID":1,"laneAttributes":{{"directionalUse":"80","sharedWith":"0000",
+            "laneType":{{"vehicle":{{"value":"00","length":8}}}}}},"nodeList":{{"nodes":[
+            {{"delta":{{"node-XY1":{{"x":1,"y":-1}}}}}},{{"delta":{{"node-XY1":{{"x":0,"y":5}}}}}}]}}}}]}}"#
+        )
+    };
+    let mapem = format!(
+        r#"{{"header":{{"protocolVersion":2,"messageId":5,"stationId":78}},"map":{{"msgIssueRevision":0,
+        "intersections":[{},{}]}}}}"#,
+        intersection(3, 450_000_000),
+        intersection(9, 451_000_000)
+    );
+    let found = message(MessageKind::Mapem, &mapem);
+    let known: Vec<_> = found.iter().map(|object| (object.key.subject, object.position)).collect();
+    let at = |number, latitude| (LdmSubject::Intersection(number), Some(Position::new(latitude, 7.5)));
+    assert_eq!(known, [at(3, 45.0), at(9, 45.1)]);
+    assert!(found.iter().all(|object| object.expires == start().mono.plus(INFRASTRUCTURE_VALIDITY)));
+    let spatem = r#"{"header":{"protocolVersion":2,"messageId":4,"stationId":79},"spat":{"intersections":[
+        {"id":{"id":3},"revision":1,"status":"0000","states":[{"signalGroup":1,"state-time-speed":[
+        {"eventState":"stop-And-Remain","timing":{"minEndTime":10}}]}]}]}}"#;
+    let found = message(MessageKind::Spatem, spatem);
+    assert_eq!(found.iter().map(|object| object.key.subject).collect::<Vec<_>>(), [LdmSubject::Intersection(3)]);
+    assert_eq!(found[0].expires, start().mono.plus(AWARENESS_VALIDITY), "lights change");
 }

@@ -215,8 +215,8 @@ impl Cluster {
         }
     }
 
-    /// One check: whether to change the role. Returns whether it has changed.
-    pub(super) fn check(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Random) -> bool {
+    /// One check: changes the role where it is time to.
+    pub(super) fn check(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Random) {
         let next = match &self.role {
             Role::Idle => None,
             Role::Standalone => self.standalone(now, motion, neighbours, random),
@@ -225,11 +225,9 @@ impl Cluster {
             Role::Leader { .. } => self.lead(now, motion, neighbours),
             Role::Passive { joined, confirm_until } => stay_passive(now, *joined, *confirm_until, motion, neighbours),
         };
-        let changed = next.is_some();
         if let Some(next) = next {
             self.role = next;
         }
-        changed
     }
 
     /// Joins a cluster that fits, or makes one where enough are around (5.4.2.2, 5.4.2.4).

@@ -45,22 +45,24 @@ pub(super) struct Generation {
     t_gen_vam: Duration,
     /// When the last VAM was generated, and what it said.
     last: Option<(Mono, Motion)>,
+    /// Whether the next VAM is a first one.
+    anew: bool,
     /// When the last one with a low frequency container was generated.
     low_frequency_sent: Option<Mono>,
 }
 
 impl Generation {
     pub(super) const fn new() -> Self {
-        Self { t_gen_vam: T_GEN_VAM_MIN, last: None, low_frequency_sent: None }
+        Self { t_gen_vam: T_GEN_VAM_MIN, last: None, anew: true, low_frequency_sent: None }
     }
 
     pub(super) fn set_t_gen_vam(&mut self, interval: Duration) {
         self.t_gen_vam = interval.clamp(T_GEN_VAM_MIN, T_GEN_VAM_MAX);
     }
 
-    /// Starts anew, with a first VAM.
+    /// Starts anew, with a first VAM; it keeps its distance from the last one all the same (6.2).
     pub(super) const fn restart(&mut self) {
-        self.last = None;
+        self.anew = true;
     }
 
     /// Why a VAM is due now, if one is; `longest` is the time after which one is.
@@ -71,6 +73,9 @@ impl Generation {
         let elapsed = now.since(*sent);
         if elapsed < self.t_gen_vam {
             return None;
+        }
+        if self.anew {
+            return Some(VamTrigger::First);
         }
         let period = || (elapsed >= longest).then_some(VamTrigger::Period);
         motion.change_since(before).map(VamTrigger::from).or_else(period)
@@ -85,6 +90,7 @@ impl Generation {
     /// with a cluster operation).
     pub(super) fn generated(&mut self, now: Mono, motion: Motion, with_operation: bool) -> bool {
         self.last = Some((now, motion));
+        self.anew = false;
         let recent = self.low_frequency_sent.is_some_and(|sent| now.since(sent) < T_GEN_VAM_LF_MIN);
         if recent && !with_operation {
             return false;

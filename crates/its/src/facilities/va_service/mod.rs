@@ -12,7 +12,10 @@ mod neighbours;
 #[cfg(test)]
 mod tests;
 
-use std::time::Duration;
+use std::{
+    mem::{Discriminant, discriminant},
+    time::Duration,
+};
 
 use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position};
 
@@ -140,6 +143,8 @@ pub struct VaService {
     generation: Generation,
     cluster: Cluster,
     neighbours: Neighbours,
+    /// State and operation about a cluster at the last check.
+    noticed: (VruState, Option<Discriminant<ClusterOperation>>),
     /// Where the road user is; `None` until it is told.
     state: Option<VehicleState>,
     /// When the conditions are looked at next (`T_CheckVamGen`).
@@ -158,6 +163,7 @@ impl VaService {
             generation: Generation::new(),
             cluster: Cluster::new(settings.station_id, settings.clustering && may_cluster),
             neighbours: Neighbours::default(),
+            noticed: (VruState::ActiveStandalone, None),
             state: None,
             check: Schedule::new(settings.t_check_vam_gen.min(T_GEN_VAM_MIN)),
             random: Random::new(seed),
@@ -179,11 +185,7 @@ impl VaService {
 
     /// Whether the user is a vulnerable road user now (`VRU_ROLE_ON`, `VRU_ROLE_OFF`; not in a bus, for example).
     pub fn set_role_on(&mut self, on: bool) {
-        let before = self.state();
         self.cluster.set_role_on(on);
-        if self.state() != before {
-            self.generation.restart();
-        }
     }
 
     /// Tells where the road user is. The first time starts the checks.
@@ -223,12 +225,8 @@ impl VaService {
             return None;
         }
         let motion = Motion::from(&state);
-        let before = self.state();
-        let changed = self.cluster.check(now.mono, &motion, &self.neighbours, &mut self.random);
-        if changed && (self.state() != before || self.cluster.operation(now.mono).is_some()) {
-            // A new role is said at once.
-            self.generation.restart();
-        }
+        self.cluster.check(now.mono, &motion, &self.neighbours, &mut self.random);
+        self.notice_new_role(now.mono);
         let trigger = self.due(now.mono, &motion)?;
         Some((self.vam(now.mono, &state, motion), trigger))
     }
@@ -239,6 +237,16 @@ impl VaService {
         self.check.due()
     }
 
+    /// A new role, and each operation about a cluster, is said at once (6.4.1).
+    fn notice_new_role(&mut self, now: Mono) {
+        let operation = self.cluster.operation(now).map(|operation| discriminant(&operation));
+        let (state_before, operation_before) = self.noticed;
+        self.noticed = (self.state(), operation);
+        if self.state() != state_before || (operation.is_some() && operation != operation_before) {
+            self.generation.restart();
+        }
+    }
+
     fn due(&mut self, now: Mono, motion: &Motion) -> Option<VamTrigger> {
         let longest = match self.state() {
             VruState::Idle | VruState::Passive => return None,
@@ -246,7 +254,7 @@ impl VaService {
             VruState::ActiveClusterLeader => LEADER_PERIOD,
         };
         let trigger = self.generation.check(now, motion, longest)?;
-        if self.is_redundant(now, motion) {
+        if trigger != VamTrigger::First && self.is_redundant(now, motion) {
             self.counters.redundant += 1;
             return None;
         }

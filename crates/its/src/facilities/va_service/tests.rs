@@ -242,6 +242,20 @@ fn who_is_in_a_bus_is_idle() {
     assert_eq!(walker.triggers(), [VamTrigger::First, VamTrigger::First]);
 }
 
+/// TS 103 300-3, 6.2: `T_GenVam` of the channel holds back the first VAM of a new state too.
+#[test]
+fn a_change_of_role_does_not_shorten_the_interval() {
+    let mut walker = Walker::alone();
+    walker.service.set_t_gen_vam(Duration::from_millis(700));
+    walker.run(0, 100, |_| {});
+    walker.service.set_role_on(false);
+    walker.run(100, 200, |_| {});
+    walker.service.set_role_on(true);
+    walker.run(200, 1_000, |_| {});
+    assert_eq!(walker.times(), [0, 700]);
+    assert_eq!(walker.triggers(), [VamTrigger::First, VamTrigger::First]);
+}
+
 /// TS 103 300-3, 5.4.1: without clustering a group stays single.
 #[test]
 fn clusters_are_optional() {
@@ -349,6 +363,31 @@ fn a_leader_ends_its_cluster() {
     assert!(warned);
     run_together(&mut walkers, 12_000, 13_100);
     assert!(!states(&walkers).contains(&VruState::Passive));
+}
+
+/// TS 103 300-3, 6.4.1: joining, leaving and breaking up are each said at the check at which they begin.
+#[test]
+fn a_cluster_operation_is_said_at_once() {
+    let first = |vams: &[(u64, VamContent)], wanted: fn(&ClusterOperation) -> bool| {
+        vams.iter().find(|(_, vam)| vam.operation.as_ref().is_some_and(wanted)).map(|(millis, vam)| (*millis, *vam))
+    };
+    let mut walkers = group();
+    let vams = run_together(&mut walkers, 0, 10_000);
+    let (at_join, _) = first(&vams, |operation| matches!(operation, ClusterOperation::Join { .. })).unwrap();
+    let (lead, _) = vams.iter().find(|(_, vam)| vam.cluster.is_some()).unwrap();
+    assert_eq!(at_join, lead + 100, "the check after the leader's VAM");
+
+    // In the middle between two VAMs of the leader, which come each second.
+    let (last, _) = vams.iter().rfind(|(_, vam)| vam.cluster.is_some()).unwrap();
+    let begin = last + 1_500;
+    run_together(&mut walkers, 10_000, begin);
+    walkers.iter_mut().for_each(|walker| walker.service.break_up_cluster(at(begin - 50)));
+    let vams = run_together(&mut walkers, begin, begin + 500);
+    let (warned, warning) = first(&vams, |operation| matches!(operation, ClusterOperation::Breakup { .. })).unwrap();
+    assert_eq!(warned, begin);
+    assert_eq!(warning.operation, Some(ClusterOperation::Breakup { left: Duration::from_millis(2_950) }));
+    let left = first(&vams, |operation| matches!(operation, ClusterOperation::Leave { .. })).map(|(millis, _)| millis);
+    assert_eq!(left, Some(begin + 100), "the members hear it and leave");
 }
 
 /// TS 103 300-3, 5.4.2.2 (`timeClusterJoinSuccess`): who is not counted in within 0.5 s leaves again.
