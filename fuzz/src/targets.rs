@@ -119,7 +119,7 @@ pub fn cam(octets: &[u8]) {
     etsi_cam::write_json(&cam, &mut text);
     match etsi_cam::from_json(&text) {
         Ok(read) => assert_eq!(read, cam),
-        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+        Err(error) => assert!(is_beyond_64_bits(&error) || is_beyond_a_size(&error), "{error}"),
     }
 }
 
@@ -134,7 +134,7 @@ pub fn denm(octets: &[u8]) {
     etsi_denm::write_json(&denm, &mut text);
     match etsi_denm::from_json(&text) {
         Ok(read) => assert_eq!(read, denm),
-        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+        Err(error) => assert!(is_beyond_64_bits(&error) || is_beyond_a_size(&error), "{error}"),
     }
 }
 
@@ -149,7 +149,7 @@ pub fn cpm(octets: &[u8]) {
     etsi_cpm::write_json(&cpm, &mut text);
     match etsi_cpm::from_json(&text) {
         Ok(read) => assert_eq!(read, cpm),
-        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+        Err(error) => assert!(is_beyond_64_bits(&error) || is_beyond_a_size(&error), "{error}"),
     }
 }
 
@@ -164,7 +164,7 @@ pub fn vam(octets: &[u8]) {
     etsi_vam::write_json(&vam, &mut text);
     match etsi_vam::from_json(&text) {
         Ok(read) => assert_eq!(read, vam),
-        Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+        Err(error) => assert!(is_beyond_64_bits(&error) || is_beyond_a_size(&error), "{error}"),
     }
 }
 
@@ -269,6 +269,11 @@ fn is_of_a_later_edition(error: &viaduct_etsi::UperError) -> bool {
 fn is_beyond_64_bits(error: &viaduct_etsi::JsonError) -> bool {
     matches!(&error.problem, viaduct_etsi::JsonProblem::Mismatch { expected, .. } if expected.contains("integer"))
         || matches!(&error.problem, viaduct_etsi::JsonProblem::Syntax(cause) if cause.contains("number out of range"))
+}
+
+/// A list that is not encoded is not read from JSON either.
+fn is_beyond_a_size(error: &viaduct_etsi::JsonError) -> bool {
+    matches!(&error.problem, viaduct_etsi::JsonProblem::Mismatch { expected, .. } if expected.ends_with(" elements"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use rasn::{
     error::DecodeError,
     types::{
         self, Constraints, Constructed, DecodeChoice, Enumerated, IntegerType, RealType, Tag, TagTree,
-        constraints::Bounded,
+        constraints::{Bounded, Extensible, Size},
     },
 };
 
@@ -239,13 +239,16 @@ impl<'a> JsonReader<'a> {
         body(self).map(Some)
     }
 
+    /// Refuses another size than the constraint has, unless it is extensible.
     fn check_size(&mut self, constraints: &Constraints, size: usize, what: &str) -> Read<()> {
-        let Some(bound) = constraints.size().filter(|bound| bound.extensible.is_none()) else {
+        self.check_bound(constraints.size().filter(|bound| bound.extensible.is_none()), size, what)
+    }
+
+    /// Refuses another size than the root of a constraint has.
+    fn check_bound(&mut self, bound: Option<&Extensible<Size>>, size: usize, what: &str) -> Read<()> {
+        let Some(bound) = bound.filter(|bound| !bound.constraint.contains(&size)) else {
             return Ok(());
         };
-        if bound.constraint.contains(&size) {
-            return Ok(());
-        }
         let expected = format!("{} {what}", range(&bound.constraint));
         Err(self.fail(JsonProblem::Mismatch { expected, got: size.to_string() }))
     }
@@ -453,7 +456,8 @@ impl Decoder for JsonReader<'_> {
 
     fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
         let values = self.array(D::decode)?;
-        self.check_size(&constraints, values.len(), "elements")?;
+        // Beyond the root of an extensible size too: the encoder would refuse the list (see `sizes`), and could not say where.
+        self.check_bound(constraints.size(), values.len(), "elements")?;
         Ok(values)
     }
 
