@@ -159,7 +159,7 @@ fn a_car_that_is_told_how_it_moves_tells_others() {
     let (cams, sent) = (subscribe::<V2xMessage>(&listener, "its/rx/cam"), subscribe::<V2xMessage>(&car, "its/tx/cam"));
     let states = publisher::<VehicleState>(&car, "vehicle/state");
     let state = VehicleState { speed_mps: Some(13.5), heading_deg: Some(271.0), ..standing() };
-    let cam = until(&cams, || states.publish(state.clone()).unwrap(), any);
+    let cam = until(&cams, || states.publish(state).unwrap(), any);
     assert_eq!((cam.station_id, cam.station_type), (5, 5));
     let found = cam.place().unwrap();
     assert!((found.latitude.value() - NORTH).abs() < 1e-6 && (found.longitude.value() - EAST).abs() < 1e-6);
@@ -215,7 +215,7 @@ fn objects_that_a_car_perceives_are_on_the_map_of_another() {
     let cpm = until(&cpms, feed, |cpm| member(&decoded(cpm), "objectId").is_some());
     assert_eq!((cpm.station_id, cpm.r#type()), (5, MessageType::Cpm));
     let perceived = |map: &LocalDynamicMap| -> Vec<MapObject> {
-        map.objects.iter().filter(|object| matches!(object.subject, Some(Subject::Object(_)))).cloned().collect()
+        map.objects.iter().filter(|object| matches!(object.subject, Some(Subject::Object(_)))).copied().collect()
     };
     let map = until(&maps, feed, |map| perceived(map).len() == 2);
     for (object, north_m) in perceived(&map).iter().zip([20.0, -35.0]) {
@@ -277,6 +277,21 @@ fn an_event_is_told_once_when_it_begins_changes_and_ends() {
     until(&maps, nothing, |map| !known(map));
     assert_eq!(count(&warner, "inputs_refused", None), 0);
     warner.stop();
+    listener.stop();
+}
+
+#[test]
+fn what_a_service_was_told_before_the_stop_it_still_tells() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), LISTENER);
+    let warner = start(&runtime, group, (5, 5), WARNER);
+    let notices = subscribe::<EventNotice>(&listener, "its/events");
+    let events = publisher::<EventRequest>(&warner, "events");
+    events.publish(report("jam", 1)).unwrap();
+    until(&notices, nothing, any);
+    events.publish(end("jam")).unwrap();
+    warner.stop();
+    assert_eq!(until(&notices, nothing, any).change(), Change::Cancelled);
     listener.stop();
 }
 
@@ -344,7 +359,7 @@ fn a_cyclist_tells_others_as_a_cyclist() {
     let vams = subscribe::<V2xMessage>(&listener, "its/rx/vam");
     let states = publisher::<VehicleState>(&cyclist, "vehicle/state");
     let state = VehicleState { speed_mps: Some(5.0), ..standing() };
-    let vam = until(&vams, || states.publish(state.clone()).unwrap(), any);
+    let vam = until(&vams, || states.publish(state).unwrap(), any);
     assert_eq!((vam.station_id, vam.station_type, vam.speed_mps), (2, 2, Some(5.0)));
     assert!((vam.place().unwrap().latitude.value() - NORTH).abs() < 1e-6);
     assert!(member(&decoded(&vam), "bicyclistAndLightVruVehicle").is_some());
@@ -444,6 +459,11 @@ fn wrong_settings_are_refused_with_the_key() {
     for (station_type, more, words) in [
         (5, "services: { ca: {} }", "position: a station with services needs its position"),
         (15, "services: { ca: {}, vehicle: state }", "station_type: 15, a roadside unit, stands at its `position`"),
+        (
+            5,
+            "position: { latitude_deg: 1, longitude_deg: 1 }\n      services: { vehicle: state }",
+            "position: the station's place",
+        ),
         (5, "services: { ca: { length_m: 0 } }", "services.ca.length_m: 0 is not above 0 up to 102.2"),
         (5, "services: { ca: { n_gen_cam: 4 } }", "services.ca.n_gen_cam: 4 is not within 1 to 3"),
         (

@@ -229,3 +229,43 @@ fn the_dialect_of_vanetza_nap_goes_from_end_to_end() {
     assert_eq!(answer["expected"], json!("a number from -90 to 90, or null"));
     road.stop();
 }
+
+/// `configs/its-vehicle.yaml` on a broker and a group of this test: what its comments publish is what a vehicle says and warns of.
+#[test]
+fn the_config_of_a_vehicle_is_fed_by_mqtt() {
+    if !has("mosquitto") || !has("mosquitto_pub") {
+        return;
+    }
+    let port = free_port();
+    let _broker = Mosquitto::start(port);
+    let group = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/its-vehicle.yaml");
+    let text = std::fs::read_to_string(config).unwrap();
+    let text = text.replace("127.0.0.1:1886", &format!("127.0.0.1:{port}"));
+    let car = TestNode::start(&text.replace("239.118.122.97:8947", &format!("239.118.122.97:{group}")));
+    let bus = car.bus();
+    eventually("the broker has taken the subscription", || count(&bus, "applications", "subscribed") == 1);
+    let publish = |topic: &str, message: &Value| {
+        let (port, message) = (port.to_string(), message.to_string());
+        let arguments = ["-h", "127.0.0.1", "-p", &port, "-V", "mqttv5", "-q", "1", "-t", topic, "-m", &message];
+        assert!(Command::new("mosquitto_pub").args(arguments).status().unwrap().success());
+    };
+
+    let sent = Subscriber::start(port, "obu/its/tx/+");
+    let place = json!({ "latitude_deg": 49.0, "longitude_deg": 8.4 });
+    publish("vehicle/state", &json!({ "position": place, "speed_mps": 13.5, "heading_deg": 90 }));
+    let cam = text_of(&sent.wait_for(1)[0]);
+    assert_eq!((&cam["type"], &cam["station_id"], &cam["speed_mps"]), (&json!("cam"), &json!(903), &json!(13.5)));
+    publish("vehicle/event", &json!({ "name": "jam", "report": { "cause": 1, "validity_s": 120 } }));
+    let is_denm = |packet: &PublishPacket| packet.topic_name == "obu/its/tx/denm";
+    sent.eventually("the warning goes out", |seen| seen.iter().any(is_denm));
+    publish("vehicle/event", &json!({ "name": "jam", "end": {} }));
+    sent.eventually("its end goes out", |seen| seen.iter().filter(|packet| is_denm(packet)).count() >= 2);
+
+    let answers = Subscriber::start(port, "vehicle/error");
+    publish("vehicle/state", &json!({ "velocity": 3 }));
+    let answer = text_of(&answers.wait_for(1)[0]);
+    assert_eq!((&answer["topic"], &answer["reason"]), (&json!("vehicle/state"), &json!("syntax")));
+    assert!(answer["error"].as_str().unwrap().contains("velocity"), "{answer}");
+    assert!(car.stop());
+}

@@ -130,6 +130,8 @@ pub(super) struct DccCounts {
     expired: Counter,
     overflowed: Counter,
     too_long: Counter,
+    /// Frames that waited when the station was stopped.
+    stopped: Counter,
     /// What was counted when the counters last followed.
     seen: DccCounters,
 }
@@ -141,6 +143,7 @@ impl DccCounts {
             expired: dropped("expired"),
             overflowed: dropped("overflowed"),
             too_long: dropped("too_long"),
+            stopped: dropped("stopped"),
             seen: DccCounters::default(),
         }
     }
@@ -151,6 +154,12 @@ impl DccCounts {
         self.overflowed.add(now.overflowed.saturating_sub(self.seen.overflowed));
         self.too_long.add(now.too_long.saturating_sub(self.seen.too_long));
         self.seen = *now;
+    }
+
+    /// The station has stopped: what waits is not sent any more.
+    pub(super) fn stopped(&self, now: &DccCounters) {
+        let gone = now.sent + now.expired + now.overflowed + now.too_long;
+        self.stopped.add(now.pushed.saturating_sub(gone));
     }
 }
 

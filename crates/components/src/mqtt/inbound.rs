@@ -20,6 +20,7 @@ use super::answer::{self, Wanted};
 use super::dialect::DialectSetting;
 use super::hops;
 use super::route::{Message, Target, Template};
+use super::typed::{InboundType, Sink};
 use crate::allowance::Allowance;
 use crate::its_station::request;
 
@@ -37,8 +38,11 @@ pub struct InboundRoute {
     /// MQTT topic filter (`+` and `#` are wildcards), in which `{node}` is the node's name and `{component}` this
     /// component's. What it matches is the JSON of a message that is to be sent.
     pub from: String,
-    /// Topic of the bus, of type `viaduct.its.V2xSendRequest`: where a station reads what it is asked to send.
+    /// Topic of the bus: where a station reads what it is asked to send, or what its services are told.
     pub to: String,
+    /// What the text is. All but V2X messages are in protobuf's JSON mapping.
+    #[serde(default)]
+    pub r#type: InboundType,
     /// Quality of service that is asked of the broker: 0 (at most once) or 1 (at least once).
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
@@ -117,7 +121,7 @@ fn default_errors(filter: &str) -> String {
 /// Adds what the routes publish.
 pub(crate) fn edges(routes: &[InboundRoute], edges: Edges) -> Edges {
     routes.iter().enumerate().fold(edges, |edges, (index, route)| {
-        edges.publishes::<V2xSendRequest>(&format!("inbound.{index}.to"), &route.to, OFFERED)
+        route.r#type.publishes(edges, &format!("inbound.{index}.to"), &route.to, OFFERED)
     })
 }
 
@@ -134,9 +138,17 @@ struct Entrance {
     qos: QoS,
     dialect: Dialect,
     kind: Option<MessageKind>,
-    publisher: Publisher<V2xSendRequest>,
+    output: Output,
     errors: Arc<Target>,
     answers: Allowance,
+}
+
+/// Where a route leads.
+enum Output {
+    /// To a station, to be sent.
+    Requests(Publisher<V2xSendRequest>),
+    /// To services.
+    Services(Sink),
 }
 
 struct Counts {
@@ -199,18 +211,15 @@ impl Inbound {
         };
         let way = packet.properties.get_user_property_value(hops::PROPERTY).and_then(|text| hops::parse(text).ok());
         let meta = way.unwrap_or_else(|| Meta::from_origin(now.tai));
-        match route.read(packet) {
-            Ok(request) => {
-                let reply_to = ReplyTo {
-                    component: self.component.clone(),
-                    request_topic: packet.topic_name.clone(),
-                    topic: wanted.topic,
-                    correlation: wanted.correlation,
-                };
+        let reply_to = ReplyTo {
+            component: self.component.clone(),
+            request_topic: packet.topic_name.clone(),
+            topic: wanted.topic.clone(),
+            correlation: wanted.correlation.clone(),
+        };
+        match route.take(packet, &meta, reply_to) {
+            Ok(()) => {
                 self.counts.requested.increment();
-                // A subscriber without room has counted the drop.
-                let request = V2xSendRequest { reply_to: Some(reply_to), ..request };
-                let _ = route.publisher.try_publish_from(&meta, request);
                 None
             }
             Err(error) => {
@@ -244,10 +253,25 @@ impl Entrance {
             qos,
             dialect: route.dialect.dialect(),
             kind: kind(route).map_err(|problem| wrong("message", problem))?,
-            publisher: context.publisher(&route.to, OFFERED)?,
+            output: match route.r#type.open(&route.to, OFFERED, context)? {
+                Some(sink) => Output::Services(sink),
+                None => Output::Requests(context.publisher(&route.to, OFFERED)?),
+            },
             errors: Arc::new(Target::json(errors, qos)),
             answers: Allowance::new(ANSWERS_PER_SECOND_MAX),
         })
+    }
+
+    fn take(&self, packet: &PublishPacket, meta: &Meta, reply_to: ReplyTo) -> Result<(), JsonError> {
+        match &self.output {
+            Output::Services(sink) => sink(&packet.payload, meta),
+            Output::Requests(publisher) => {
+                let request = V2xSendRequest { reply_to: Some(reply_to), ..self.read(packet)? };
+                // A subscriber without room has counted the drop.
+                let _ = publisher.try_publish_from(meta, request);
+                Ok(())
+            }
+        }
     }
 
     fn read(&self, packet: &PublishPacket) -> Result<V2xSendRequest, JsonError> {
@@ -282,6 +306,7 @@ mod tests {
         InboundRoute {
             from: from.into(),
             to: "its/send".into(),
+            r#type: InboundType::V2xMessage,
             qos: 1,
             dialect: DialectSetting::Viaduct,
             message: None,

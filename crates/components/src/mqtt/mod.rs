@@ -1,5 +1,5 @@
 //! What the kinds that speak MQTT share: where a broker is (`address`), [`route`]s from bus topics to MQTT topics,
-//! [`inbound`] routes the other way with their answers (`answer`), the [`dialect`] of JSON, and the user property that carries a message's way ([`hops`]).
+//! [`inbound`] routes the other way with their answers (`answer`), what they tell services ([`typed`]), the [`dialect`] of JSON, and the user property that carries a message's way ([`hops`]).
 //!
 //! MQTT itself is the crate `mqtt5`: its broker, its packets and their codec.
 
@@ -9,6 +9,7 @@ pub mod dialect;
 pub mod hops;
 pub mod inbound;
 pub mod route;
+pub mod typed;
 
 use std::path::Path;
 

@@ -137,6 +137,14 @@ impl Services {
         })
     }
 
+    /// What has arrived and was not taken yet.
+    pub(super) fn try_next_input(&self) -> Option<Input> {
+        let vehicle = || self.vehicle.as_ref()?.try_recv().map(Input::Vehicle);
+        let objects = || self.objects.as_ref()?.try_recv().map(Input::Objects);
+        let event = || self.events.as_ref()?.try_recv().map(Input::Event);
+        vehicle().or_else(objects).or_else(event)
+    }
+
     /// Whether the station's movement comes from a topic.
     pub(super) const fn is_told_where(&self) -> bool {
         self.vehicle.is_some()

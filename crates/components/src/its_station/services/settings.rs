@@ -159,6 +159,10 @@ impl ServicesSettings {
                            another type: 5 is a passenger car";
             return Err(SettingError::new("station_type", problem));
         }
+        if self.vehicle.is_some() && has_position {
+            let problem = "the station's place comes by `services.vehicle`, so that it has no other";
+            return Err(SettingError::new("position", problem));
+        }
         if self.vehicle.is_none() && !has_position {
             let problem =
                 "a station with services needs its position: `position`, or `services.vehicle` as the topic of it";

@@ -1,0 +1,132 @@
+//! What applications tell the services of a station by MQTT: messages of the bus in protobuf's JSON mapping.
+
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use viaduct_bus::{Meta, Qos};
+use viaduct_etsi::{JsonError, JsonProblem};
+use viaduct_messages::Message;
+use viaduct_messages::viaduct::its::{EventRequest, V2xSendRequest};
+use viaduct_messages::viaduct::perception::PerceivedObjects;
+use viaduct_messages::viaduct::vehicle::VehicleState;
+use viaduct_node::{Component, Context, Edges, SettingError, StartError};
+
+/// What the text of an inbound route is, and so the type of its topic of the bus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum InboundType {
+    /// A V2X message that is to be sent (`viaduct.its.V2xSendRequest`).
+    #[default]
+    V2xMessage,
+    /// How the station moves (`viaduct.vehicle.VehicleState`).
+    VehicleState,
+    /// What it perceives (`viaduct.perception.PerceivedObjects`).
+    PerceivedObjects,
+    /// An event, or its end (`viaduct.its.EventRequest`).
+    EventRequest,
+}
+
+/// Publishes what a text says, or tells what is wrong with the text.
+pub(super) type Sink = Box<dyn Fn(&[u8], &Meta) -> Result<(), JsonError> + Send + Sync>;
+
+impl InboundType {
+    /// Adds the topic with its type.
+    pub(super) fn publishes(self, edges: Edges, setting: &str, topic: &str, qos: Qos) -> Edges {
+        match self {
+            Self::V2xMessage => edges.publishes::<V2xSendRequest>(setting, topic, qos),
+            Self::VehicleState => edges.publishes::<VehicleState>(setting, topic, qos),
+            Self::PerceivedObjects => edges.publishes::<PerceivedObjects>(setting, topic, qos),
+            Self::EventRequest => edges.publishes::<EventRequest>(setting, topic, qos),
+        }
+    }
+
+    /// Where texts of the type go; `None` for V2X messages, which have readers of their own.
+    pub(super) fn open<C: Component>(
+        self,
+        topic: &str,
+        qos: Qos,
+        context: &Context<C>,
+    ) -> Result<Option<Sink>, StartError> {
+        match self {
+            Self::V2xMessage => Ok(None),
+            Self::VehicleState => sink::<VehicleState, C>(topic, qos, context).map(Some),
+            Self::PerceivedObjects => sink::<PerceivedObjects, C>(topic, qos, context).map(Some),
+            Self::EventRequest => sink::<EventRequest, C>(topic, qos, context).map(Some),
+        }
+    }
+}
+
+fn sink<M: Message, C: Component>(topic: &str, qos: Qos, context: &Context<C>) -> Result<Sink, StartError> {
+    let publisher = context.publisher::<M>(topic, qos)?;
+    let schema =
+        schema::<M>().ok_or_else(|| SettingError::new("inbound", format!("{} has no schema", M::full_name())))?;
+    Ok(Box::new(move |text, meta| {
+        let message = read::<M>(&schema, text)?;
+        // A subscriber without room has counted the drop.
+        let _ = publisher.try_publish_from(meta, message);
+        Ok(())
+    }))
+}
+
+fn schema<M: Message>() -> Option<MessageDescriptor> {
+    DescriptorPool::decode(M::DESCRIPTOR_SET).ok()?.get_message_by_name(&M::full_name())
+}
+
+/// Members may be named as in the schema (`latitude_deg`) or in lowerCamelCase; one that the type does not have is an error.
+fn read<M: Message>(schema: &MessageDescriptor, text: &[u8]) -> Result<M, JsonError> {
+    let wrong = |problem: String| JsonError { path: String::new(), problem: JsonProblem::Syntax(problem) };
+    let mut reader = serde_json::Deserializer::from_slice(text);
+    let message = DynamicMessage::deserialize(schema.clone(), &mut reader).map_err(|error| wrong(error.to_string()))?;
+    reader.end().map_err(|error| wrong(error.to_string()))?;
+    message.transcode_to().map_err(|error| wrong(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use viaduct_messages::viaduct::its::event_request::Action;
+    use viaduct_messages::viaduct::perception::ObjectClass;
+
+    use super::*;
+
+    fn parse<M: Message>(text: &str) -> Result<M, String> {
+        read(&schema::<M>().unwrap(), text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_text_names_members_as_the_schema_or_as_json_does() {
+        for text in [
+            r#"{"position":{"latitude_deg":45.5,"longitude_deg":7.25},"speed_mps":3}"#,
+            r#"{"position":{"latitudeDeg":45.5,"longitudeDeg":7.25},"speedMps":3.0}"#,
+        ] {
+            let state: VehicleState = parse(text).unwrap();
+            let place = state.position.unwrap();
+            assert_eq!((place.latitude_deg, place.longitude_deg, state.speed_mps), (45.5, 7.25, Some(3.0)));
+        }
+    }
+
+    #[test]
+    fn objects_and_events_are_read() {
+        let text = r#"{"time":"2026-11-22T08:00:00Z","objects":[{"id":7,"class":"PEDESTRIAN"}]}"#;
+        let objects: PerceivedObjects = parse(text).unwrap();
+        assert_eq!((objects.time.is_some(), objects.objects[0].class()), (true, ObjectClass::Pedestrian));
+        let event: EventRequest = parse(r#"{"name":"jam","report":{"cause":1}}"#).unwrap();
+        assert!(matches!(event.action, Some(Action::Report(event)) if event.cause == 1));
+        let end: EventRequest = parse(r#"{"name":"jam","end":{}}"#).unwrap();
+        assert!(matches!(end.action, Some(Action::End(_))));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_text_is_said() {
+        for (text, words) in [
+            ("", "EOF"),
+            ("{", "EOF"),
+            ("{} {}", "trailing"),
+            (r#"{"speed":3}"#, "speed"),
+            (r#"{"speed_mps":"fast"}"#, "invalid float"),
+            (r#"{"time":"yesterday"}"#, "line 1"),
+        ] {
+            let error = parse::<VehicleState>(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+}
