@@ -89,6 +89,7 @@ impl SendRequest {
             repetition: None,
         }
     }
+
     /// The request with the station's own ID in its message, where the message says 0.
     #[must_use]
     pub fn from_station(mut self, station_id: u32) -> Self {
@@ -105,7 +106,10 @@ impl SendRequest {
 
 #[cfg(test)]
 mod tests {
+    use viaduct_units::{Metres, Position};
+
     use super::*;
+    use crate::{access::MacAddress, geonet::Shape};
 
     #[test]
     fn a_message_without_a_station_gets_the_stations_own() {
@@ -116,14 +120,6 @@ mod tests {
         assert_eq!(&of(&[2, 2, 0, 0, 0, 9, 7])[..], [2, 2, 0, 0, 0, 9, 7]);
         assert_eq!(&of(&[2, 2, 0])[..], [2, 2, 0]);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use viaduct_units::{Metres, Position};
-
-    use super::*;
-    use crate::{access::MacAddress, geonet::Shape};
 
     #[test]
     fn a_person_reads_who_a_message_is_for() {
