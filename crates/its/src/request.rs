@@ -128,8 +128,8 @@ mod tests {
         for (destination, text) in [
             (Destination::SingleHop, "everybody in reach".to_owned()),
             (Destination::Hops(3), "everybody within 3 hops".to_owned()),
-            (Destination::Area(area), "every station in a circle of 300 m around 48.5, -1.25".to_owned()),
-            (Destination::AnyIn(area), "any station in a circle of 300 m around 48.5, -1.25".to_owned()),
+            (Destination::Area(area), "every station in a circle of radius 300 m around 48.5, -1.25".to_owned()),
+            (Destination::AnyIn(area), "any station in a circle of radius 300 m around 48.5, -1.25".to_owned()),
             (Destination::Station(address), format!("station {address}")),
         ] {
             assert_eq!(destination.to_string(), text);

@@ -371,6 +371,30 @@ fn what_is_carried_has_a_limit_in_octets() {
     assert_eq!(refused, Err(SendError::NotSent(DropReason::BufferOverflow)));
 }
 
+/// Where 9 is, is known from a packet that 8 brought, who is no neighbour.
+#[test]
+fn what_is_carried_for_one_station_has_a_limit_in_octets() {
+    let one = carried(Destination::Station(address(9)));
+    let octets = 4 + 8 + 48 + 4 + one.payload.len();
+    let mib = Mib { uc_forwarding_packet_buffer_size: octets * 3 + 1, ..Mib::default() };
+    let mut world = World::new(500.0, mib, &road(1));
+    let mut far = Station::new(settings(9), 9);
+    far.set_ego(start(), ego(start(), at(3000.0, 0.0)));
+    far.send(start(), &request(Destination::Hops(3))).unwrap();
+    let mut brought = far.poll_transmit().unwrap();
+    brought[6..12].copy_from_slice(&link_address(8).0);
+    world.nodes[0].station.handle_frame(start(), &brought.into());
+    let held = world.nodes[0].station.held_packets();
+    for number in 0..5 {
+        world.send(0, &numbered(&one, number));
+    }
+    assert_eq!(world.nodes[0].station.held_packets() - held, 3);
+    assert_eq!(world.nodes[0].station.counters().lost(DropReason::BufferOverflow), 2);
+    world.add(far, at(300.0, 0.0));
+    world.run(5 * SECOND);
+    assert_eq!(numbers_of(&world, 1), [2, 3, 4], "the first made room, and the others kept their order");
+}
+
 /// ```text
 ///   ( 0     1 )     2        2 hears it from within the area, where it has spread already
 /// ```

@@ -127,8 +127,8 @@ impl GateKeeper {
         self.limeric.smoothed()
     }
 
-    /// Puts a frame in, Ethernet header included, which is worth sending for `lifetime`. Where its queue is full, the oldest frames make room: a newer
-    /// one of the same profile says more.
+    /// Puts a frame in, Ethernet header included, which is worth sending for `lifetime`. Where its queue is full, the oldest
+    /// frames make room: a newer one of the same profile says more.
     pub fn push(&mut self, now: Mono, frame: Vec<u8>, profile: DccProfile, lifetime: Duration) {
         self.counters.pushed += 1;
         if frame.len() > DCC_QUEUE_OCTETS_MAX {
