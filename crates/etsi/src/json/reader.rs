@@ -171,8 +171,21 @@ impl<'a> JsonReader<'a> {
         value
     }
 
-    /// Reads an array: `body` reads one element.
-    pub(crate) fn array<T>(&mut self, mut body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+    /// Reads an array whose size has a constraint: `body` reads one element.
+    ///
+    /// It may not be beyond the root of an extensible size either: the encoder would refuse the list (see
+    /// [`crate::sizes`]), and could not say where it is.
+    pub(crate) fn list<T>(
+        &mut self,
+        constraints: &Constraints,
+        body: impl FnMut(&mut Self) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        let values = self.array(body)?;
+        self.check_bound(constraints.size(), values.len(), "elements")?;
+        Ok(values)
+    }
+
+    fn array<T>(&mut self, mut body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let elements = match self.take()? {
             Node::List(elements) => elements,
             other => return Err(self.mismatch("an array", &other)),
@@ -455,10 +468,7 @@ impl Decoder for JsonReader<'_> {
     }
 
     fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
-        let values = self.array(D::decode)?;
-        // Beyond the root of an extensible size too: the encoder would refuse the list (see `sizes`), and could not say where.
-        self.check_bound(constraints.size(), values.len(), "elements")?;
-        Ok(values)
+        self.list(&constraints, D::decode)
     }
 
     fn decode_choice<D: DecodeChoice>(&mut self, _: Constraints) -> Read<D> {
