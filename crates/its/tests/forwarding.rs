@@ -44,6 +44,7 @@ fn a_gbc_is_brought_to_its_area_and_delivered_once_by_each() {
     let received = &world.nodes[4].received[0];
     assert_eq!(received.hops_before, 3);
     assert_eq!((received.source.address, received.source.position_accurate), (address_of(&world, 0), true));
+    assert_eq!(received.source.position, Some(as_sent(at(0.0, 0.0))));
     assert_eq!(received.destination, Destination::Area(area));
     assert_eq!(received.traffic_class, TrafficClass(0x05));
     let left = received.remaining_lifetime;
@@ -51,11 +52,16 @@ fn a_gbc_is_brought_to_its_area_and_delivered_once_by_each() {
     assert_eq!(world.nodes[1].station.counters().forwarded, 1, "1 lies outside and brings it there");
 }
 
-/// A circle on the road whose centre is a whole number of tenths of a microdegree, as a packet has it.
+/// A circle on the road, as a packet has it.
 fn circle_as_sent(east_m: f64, radius_m: f64) -> Area {
-    let tenths = |degrees: Degrees| Degrees((degrees.value() * 1e7).round() / 1e7);
     let Area { centre, shape } = circle(east_m, 0.0, radius_m);
-    Area { centre: Position { latitude: tenths(centre.latitude), longitude: tenths(centre.longitude) }, shape }
+    Area { centre: as_sent(centre), shape }
+}
+
+/// A position in whole tenths of a microdegree, as a packet has it.
+fn as_sent(position: Position) -> Position {
+    let tenths = |degrees: Degrees| Degrees((degrees.value() * 1e7).round() / 1e7);
+    Position { latitude: tenths(position.latitude), longitude: tenths(position.longitude) }
 }
 
 fn address_of(world: &World, index: usize) -> viaduct_its::geonet::GnAddress {
