@@ -17,7 +17,7 @@ macro_rules! targets {
             write_json(&message, &mut text);
             match from_json(&text) {
                 Ok(read) => assert_eq!(read, message),
-                Err(error) => assert!(is_beyond_64_bits(&error), "{error}"),
+                Err(error) => assert!(is_beyond_64_bits(&error) || is_beyond_a_size(&error), "{error}"),
             }
         }
 
@@ -57,4 +57,9 @@ fn is_beyond_64_bits(error: &JsonError) -> bool {
         JsonProblem::Syntax(cause) => cause.contains("number out of range"),
         _ => false,
     }
+}
+
+/// A list that is not encoded is not read from JSON either.
+fn is_beyond_a_size(error: &JsonError) -> bool {
+    matches!(&error.problem, JsonProblem::Mismatch { expected, .. } if expected.ends_with(" elements"))
 }

@@ -21,6 +21,11 @@
 //!
 //! Reading takes members in any order. It refuses a member that the type does not have, one that occurs twice, a value out
 //! of range, and text that is too deep, too long or has too many values; the error names the member.
+//!
+//! # Limits
+//!
+//! A list with fewer or more elements than the root of its extensible size (`SIZE(1..8,...)`) is decoded and written as
+//! JSON, but neither read from JSON nor encoded: rasn would encode it wrongly.
 
 pub mod cam_ts103900_v231;
 pub mod cdd;

@@ -235,10 +235,22 @@ fn a_list_of_a_size_that_no_edition_has_is_not_encoded() {
     }
     cpm.containers = vec![container; 8];
     assert_eq!(cpm::decode(&cpm::encode(&cpm).unwrap()), Ok(cpm));
+}
 
+/// What could not be encoded is refused where it is read, which can say where it is.
+#[test]
+fn a_list_of_a_size_that_no_edition_has_is_not_read_from_json() {
     let mut text = cpm_json("cpm_objects.hex");
     let object = text.pointer_mut("/payload/cpmContainers/1/containerData/perceivedObjects/0").unwrap();
     object["sensorIdList"] = json!([]);
-    let cpm = cpm::from_json(text.to_string().as_bytes()).unwrap();
-    assert!(matches!(cpm::encode(&cpm), Err(UperError::Unencodable { .. })));
+    let error = cpm::from_json(text.to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.path, "payload.cpmContainers[1].containerData.perceivedObjects[0].sensorIdList");
+    assert!(matches!(&error.problem, JsonProblem::Mismatch { got, .. } if got == "0"), "{error}");
+    assert!(error.to_string().contains(" elements, got 0"), "{error}");
+    let mut text = cpm_json("cpm_objects.hex");
+    let containers = text.pointer_mut("/payload/cpmContainers").unwrap();
+    *containers = vec![containers[0].clone(); 9].into();
+    let error = cpm::from_json(text.to_string().as_bytes()).unwrap_err();
+    assert_eq!(error.path, "payload.cpmContainers");
+    assert!(error.to_string().contains("1 to 8 elements, got 9"), "{error}");
 }

@@ -43,6 +43,7 @@ pub struct Counters {
     dropped: ByReason,
     lost: ByReason,
     not_forwarded: ByReason,
+    not_repeated: ByReason,
 }
 
 impl Counters {
@@ -76,6 +77,12 @@ impl Counters {
         self.not_forwarded.get(reason)
     }
 
+    /// Times that a message was due to be sent again and was not, for that reason.
+    #[must_use]
+    pub fn not_repeated(&self, reason: DropReason) -> u64 {
+        self.not_repeated.get(reason)
+    }
+
     pub(crate) fn count_drop(&mut self, reason: DropReason) {
         self.dropped.count(reason);
     }
@@ -86,6 +93,10 @@ impl Counters {
 
     pub(crate) fn count_not_forwarded(&mut self, reason: DropReason) {
         self.not_forwarded.count(reason);
+    }
+
+    pub(crate) fn count_not_repeated(&mut self, reason: DropReason) {
+        self.not_repeated.count(reason);
     }
 }
 

@@ -1,6 +1,6 @@
 //! One frame, from the link up to the facilities.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use bytes::Bytes;
 use viaduct_units::Tai;
@@ -93,6 +93,38 @@ pub struct LocationServiceReceived {
     pub reply: bool,
 }
 
+impl fmt::Display for BeaconReceived {
+    /// For people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a beacon of station {}, {}, from {}", self.source.address, Place(&self.source), self.link_source)
+    }
+}
+
+impl fmt::Display for LocationServiceReceived {
+    /// For people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (source, about) = (self.source.address, self.about);
+        if self.reply {
+            write!(f, "station {source} answers station {about} that it is {}", Place(&self.source))?;
+        } else {
+            write!(f, "station {source}, {}, asks where station {about} is", Place(&self.source))?;
+        }
+        write!(f, ", from {}", self.link_source)
+    }
+}
+
+/// Where a station was, for people.
+struct Place<'a>(&'a LongPositionVector);
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.position {
+            Some(position) => write!(f, "at {}, {}", position.latitude.value(), position.longitude.value()),
+            None => f.write_str("at no valid position"),
+        }
+    }
+}
+
 /// Decodes one Ethernet frame without a station; a message's payload shares the frame's buffer.
 ///
 /// # Errors
@@ -171,5 +203,36 @@ impl<'a> LinkPacket<'a> {
             message,
             summary,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use viaduct_units::{Degrees, MetresPerSecond, Position};
+
+    use super::*;
+
+    #[test]
+    fn a_person_reads_who_is_where() {
+        let address = |number| GnAddress::new(5, MacAddress([2, 0, 0, 0, 0, number]));
+        let (reception, link_source) = (Tai::from_nanos(0), MacAddress([2, 0, 0, 0, 0, 9]));
+        let source = LongPositionVector {
+            address: address(1),
+            timestamp: reception,
+            position: Some(Position::new(48.5, -1.25)),
+            position_accurate: true,
+            speed: MetresPerSecond(0.0),
+            heading: Some(Degrees(0.0)),
+        };
+        let (one, two) = (address(1), address(2));
+        let beacon = BeaconReceived { reception, link_source, source };
+        assert_eq!(beacon.to_string(), format!("a beacon of station {one}, at 48.5, -1.25, from {link_source}"));
+        let service = |reply| LocationServiceReceived { reception, link_source, source, about: two, reply }.to_string();
+        let asks = format!("station {one}, at 48.5, -1.25, asks where station {two} is, from {link_source}");
+        assert_eq!(service(false), asks);
+        let answers = format!("station {one} answers station {two} that it is at 48.5, -1.25, from {link_source}");
+        assert_eq!(service(true), answers);
+        let lost = BeaconReceived { source: LongPositionVector { position: None, ..source }, ..beacon };
+        assert!(lost.to_string().contains("at no valid position"));
     }
 }

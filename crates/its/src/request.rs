@@ -47,6 +47,19 @@ pub enum Destination {
     Station(GnAddress),
 }
 
+impl std::fmt::Display for Destination {
+    /// For people.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::SingleHop => f.write_str("everybody in reach"),
+            Self::Hops(hops) => write!(f, "everybody within {hops} hops"),
+            Self::Area(area) => write!(f, "every station in {area}"),
+            Self::AnyIn(area) => write!(f, "any station in {area}"),
+            Self::Station(address) => write!(f, "station {address}"),
+        }
+    }
+}
+
 /// Repetition of a packet (EN 302 636-4-1, annex J.2: repetition interval, maximum repetition time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
@@ -76,6 +89,7 @@ impl SendRequest {
             repetition: None,
         }
     }
+
     /// The request with the station's own ID in its message, where the message says 0.
     #[must_use]
     pub fn from_station(mut self, station_id: u32) -> Self {
@@ -92,7 +106,10 @@ impl SendRequest {
 
 #[cfg(test)]
 mod tests {
+    use viaduct_units::{Metres, Position};
+
     use super::*;
+    use crate::{access::MacAddress, geonet::Shape};
 
     #[test]
     fn a_message_without_a_station_gets_the_stations_own() {
@@ -102,5 +119,20 @@ mod tests {
         assert_eq!(&of(&[2, 2, 0, 0, 0, 0, 7])[..], [2, 2, 1, 2, 3, 4, 7]);
         assert_eq!(&of(&[2, 2, 0, 0, 0, 9, 7])[..], [2, 2, 0, 0, 0, 9, 7]);
         assert_eq!(&of(&[2, 2, 0])[..], [2, 2, 0]);
+    }
+
+    #[test]
+    fn a_person_reads_who_a_message_is_for() {
+        let area = Area { centre: Position::new(48.5, -1.25), shape: Shape::Circle { radius: Metres(300.0) } };
+        let address = GnAddress::new(5, MacAddress([2, 0, 0, 0, 0, 1]));
+        for (destination, text) in [
+            (Destination::SingleHop, "everybody in reach".to_owned()),
+            (Destination::Hops(3), "everybody within 3 hops".to_owned()),
+            (Destination::Area(area), "every station in a circle of radius 300 m around 48.5, -1.25".to_owned()),
+            (Destination::AnyIn(area), "any station in a circle of radius 300 m around 48.5, -1.25".to_owned()),
+            (Destination::Station(address), format!("station {address}")),
+        ] {
+            assert_eq!(destination.to_string(), text);
+        }
     }
 }

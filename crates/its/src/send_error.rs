@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::{
     DropReason,
+    facilities::MessageKind,
     geonet::mib::ITS_GN_MAX_SDU_SIZE,
     limits::{PAYLOAD_OCTETS_MAX, REPETITIONS_MAX, TRANSMITS_MAX},
 };
@@ -15,7 +16,7 @@ pub enum SendError {
     #[error("the station has no position yet")]
     NoPosition,
     /// The payload does not begin with the header of the message that it is sent as.
-    #[error("the payload is not a {expected}: its message id is {found:?}")]
+    #[error("the payload is not a {expected}: {}", identity(*found))]
     WrongMessage {
         /// The message it is sent as.
         expected: &'static str,
@@ -69,4 +70,24 @@ pub enum SendError {
     /// The packet was made, and the router had no way and no place for it.
     #[error("the packet could not be sent: {0}")]
     NotSent(DropReason),
+}
+
+/// What a payload is by its header.
+fn identity(message_id: Option<u8>) -> String {
+    let Some(id) = message_id else { return "it is too short for the header of a message".to_owned() };
+    let kind = MessageKind::ALL.into_iter().find(|kind| kind.message_id() == id);
+    format!("its message id is {id} ({})", kind.map_or("no known message", MessageKind::label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_message_is_named() {
+        let text = |found| SendError::WrongMessage { expected: "cam", found }.to_string();
+        assert_eq!(text(Some(1)), "the payload is not a cam: its message id is 1 (denm)");
+        assert_eq!(text(Some(200)), "the payload is not a cam: its message id is 200 (no known message)");
+        assert_eq!(text(None), "the payload is not a cam: it is too short for the header of a message");
+    }
 }

@@ -56,6 +56,7 @@ fn our_cam_is_dissected_with_the_values_that_we_set() {
     let path = folder.path().join("cam.pcap");
     let cam = build(&input());
     let payload = viaduct_etsi::cam_ts103900_v231::encode(&cam).unwrap();
+    let payload_octets = payload.len();
     std::fs::write(&path, pcap(&[framed(MessageKind::Cam, payload)])).unwrap();
     let Some(packets) = dissect(&path) else { return };
     let [packet] = packets.as_slice() else { panic!("{} packets", packets.len()) };
@@ -76,6 +77,15 @@ fn our_cam_is_dissected_with_the_values_that_we_set() {
         ("geonw.ch.mhl", "1"),
         ("geonw.bh.rhl", "1"),
         ("geonw.ch.flags.mob", "1"),
+        ("geonw.bh.version", "1"),
+        ("geonw.bh.nh", "1"),
+        // A CAM lives for one second: multiplier 1, base 1.
+        ("geonw.bh.lt", "5"),
+        ("geonw.ch.nh", "2"),
+        ("geonw.ch.htype", "0x50"),
+        ("geonw.ch.tc.buffer", "0"),
+        ("geonw.ch.tc.id", "2"),
+        ("geonw.ch.plength", &(payload_octets + 4).to_string()),
     ] {
         assert_eq!(find(gnw, name), Some(expected), "{name}");
     }
@@ -201,7 +211,83 @@ fn each_header_type_has_the_fields_that_we_read() {
     assert!(different.is_empty(), "{different:#?}");
     println!("{compared} fields of {} frames equal: {types:?}", frames.len());
     assert!(types.len() >= 9, "{types:?}");
+    for packet in &packets {
+        assert_source_is_where_it_was_put(layer(packet, "gnw"));
+    }
+    for (header_type, values) in ASKED {
+        let packet = packets.iter().find(|packet| find(layer(packet, "gnw"), "geonw.ch.htype") == Some(header_type));
+        for (layer_name, name, expected) in *values {
+            let found = find(layer(packet.unwrap(), layer_name), name);
+            assert_eq!(found, Some(*expected), "{name} of {header_type}");
+        }
+    }
 }
+
+/// The ego position vector of station n, which stands n times 400 m down the road, is in each packet of its own.
+fn assert_source_is_where_it_was_put(gnw: &Map<String, Value>) {
+    let number: u8 = find(gnw, "geonw.src_pos.addr.mid").unwrap().rsplit(':').next().unwrap().parse().unwrap();
+    let place = world::at(f64::from(number) * 400.0, 0.0);
+    for (name, degrees) in [("geonw.src_pos.lat", place.latitude), ("geonw.src_pos.long", place.longitude)] {
+        assert_eq!(find(gnw, name), Some(format!("{:.0}", degrees.value() * 1e7).as_str()), "{name} of {number}");
+    }
+}
+
+type Asked = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
+
+/// What [`multi_hop_frames`] asks for, by header type, in the first packet of the type: how its source sends it. Each lives
+/// for a minute (multiplier 6, base 2) and may take the hops of its request, or 10.
+const ASKED: &[Asked] = &[
+    (
+        "0x51",
+        &[
+            ("gnw", "geonw.bh.version", "1"),
+            ("gnw", "geonw.bh.nh", "1"),
+            ("gnw", "geonw.bh.lt", "26"),
+            ("gnw", "geonw.bh.rhl", "7"),
+            ("gnw", "geonw.ch.nh", "2"),
+            ("gnw", "geonw.ch.mhl", "7"),
+            ("gnw", "geonw.ch.tc.buffer", "1"),
+            ("gnw", "geonw.ch.tc.offload", "1"),
+            ("gnw", "geonw.ch.tc.id", "5"),
+        ],
+    ),
+    (
+        "0x50",
+        &[
+            ("gnw", "geonw.ch.nh", "1"),
+            ("gnw", "geonw.bh.rhl", "1"),
+            ("gnw", "geonw.ch.mhl", "1"),
+            ("btpa", "btpa.srcport", "60123"),
+        ],
+    ),
+    (
+        "0x40",
+        &[
+            ("gnw", "geonw.gxc.radius", "900"),
+            ("gnw", "geonw.bh.rhl", "10"),
+            ("gnw", "geonw.ch.mhl", "10"),
+            ("btpb", "btpb.dstportinf", "0x0201"),
+        ],
+    ),
+    (
+        "0x41",
+        &[
+            ("gnw", "geonw.gxc.distancea", "600"),
+            ("gnw", "geonw.gxc.distanceb", "250"),
+            ("gnw", "geonw.gxc.angle", "77"),
+        ],
+    ),
+    (
+        "0x32",
+        &[
+            ("gnw", "geonw.gxc.distancea", "600"),
+            ("gnw", "geonw.gxc.distanceb", "250"),
+            ("gnw", "geonw.gxc.angle", "77"),
+        ],
+    ),
+    ("0x20", &[("gnw", "geonw.dst_pos.addr.mid", "02:00:00:00:00:02")]),
+    ("0x60", &[("gnw", "geonw.ls_req.addr.mid", "02:00:00:00:00:02")]),
+];
 
 type Field = (&'static str, &'static str, String);
 

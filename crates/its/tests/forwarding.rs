@@ -7,14 +7,16 @@ mod world;
 use std::time::Duration;
 
 use viaduct_its::{
-    Destination, DropReason, Repetition, SendError, SendRequest, Station,
+    Destination, DropReason, Repetition, SendError, SendRequest, Station, StationSettings,
+    access::MacAddress,
+    btp::{BtpHeader, BtpKind},
     geonet::{
-        Lifetime, Mib,
+        Area, Lifetime, Mib, TrafficClass,
         mib::{AreaForwardingAlgorithm, NonAreaForwardingAlgorithm},
     },
     limits::REPETITIONS_MAX,
 };
-use viaduct_units::Position;
+use viaduct_units::{Degrees, Position};
 use world::{World, address, at, carried, circle, ego, link_address, request, settings, start};
 
 const TSB: u8 = 0x51;
@@ -35,14 +37,31 @@ fn road(count: u8) -> Vec<Position> {
 fn a_gbc_is_brought_to_its_area_and_delivered_once_by_each() {
     let mut world = World::new(500.0, Mib::default(), &road(6));
     world.meet();
-    world.send(0, &request(Destination::Area(circle(1200.0, 0.0, 450.0))));
+    let area = circle_as_sent(1200.0, 450.0);
+    world.send(0, &SendRequest { traffic_class: TrafficClass(0x05), ..request(Destination::Area(area)) });
     world.run(SECOND);
     assert_eq!(world.deliveries(), [0, 0, 1, 1, 1, 0]);
     let received = &world.nodes[4].received[0];
     assert_eq!(received.hops_before, 3);
-    assert_eq!(received.source.address, address_of(&world, 0));
-    assert!(matches!(received.destination, Destination::Area(_)));
+    assert_eq!((received.source.address, received.source.position_accurate), (address_of(&world, 0), true));
+    assert_eq!(received.source.position, Some(as_sent(at(0.0, 0.0))));
+    assert_eq!(received.destination, Destination::Area(area));
+    assert_eq!(received.traffic_class, TrafficClass(0x05));
+    let left = received.remaining_lifetime;
+    assert!(left <= 60 * SECOND && left > 58 * SECOND, "{left:?} of a minute is left");
     assert_eq!(world.nodes[1].station.counters().forwarded, 1, "1 lies outside and brings it there");
+}
+
+/// A circle on the road, as a packet has it.
+fn circle_as_sent(east_m: f64, radius_m: f64) -> Area {
+    let Area { centre, shape } = circle(east_m, 0.0, radius_m);
+    Area { centre: as_sent(centre), shape }
+}
+
+/// A position in whole tenths of a microdegree, as a packet has it.
+fn as_sent(position: Position) -> Position {
+    let tenths = |degrees: Degrees| Degrees((degrees.value() * 1e7).round() / 1e7);
+    Position { latitude: tenths(position.latitude), longitude: tenths(position.longitude) }
 }
 
 fn address_of(world: &World, index: usize) -> viaduct_its::geonet::GnAddress {
@@ -168,6 +187,31 @@ fn at_a_local_maximum_a_packet_is_carried_until_a_neighbour_is_nearer() {
 }
 
 /// ```text
+///   0     1     2     ( 3 )        0 hears 1 and 2, of which 2 is nearer
+/// ```
+#[test]
+fn greedy_forwarding_takes_the_neighbour_that_is_nearest() {
+    let mut world = World::new(900.0, Mib::default(), &road(4));
+    world.meet();
+    world.send(0, &request(Destination::Area(circle(1200.0, 0.0, 100.0))));
+    world.run(SECOND);
+    assert_eq!((world.senders_of(GBC)[..2].to_vec(), world.deliveries()), (vec![0, 2], vec![0, 0, 0, 1]));
+    assert_eq!(world.sent.iter().find(|(_, frame)| frame[19] == GBC).unwrap().1[..6], link_address(2).0);
+}
+
+/// ```text
+///   1     0                        ( area )       1 is farther from it than 0
+/// ```
+#[test]
+fn at_a_local_maximum_a_packet_without_the_bit_is_for_everybody() {
+    let mut world = World::new(500.0, Mib::default(), &[at(0.0, 0.0), at(-300.0, 0.0)]);
+    world.meet();
+    world.send(0, &request(Destination::Area(circle(3000.0, 0.0, 200.0))));
+    assert_eq!((world.nodes[0].station.held_packets(), world.senders_of(GBC)), (0, vec![0]));
+    assert_eq!(world.sent.last().unwrap().1[..6], MacAddress::BROADCAST.0);
+}
+
+/// ```text
 ///   0     1     ( 2     3 )
 /// ```
 #[test]
@@ -268,12 +312,49 @@ fn what_waits_for_a_location_has_a_limit_in_octets() {
     let mut world = World::new(500.0, Mib::default(), &road(1));
     let one = request(Destination::Station(address(99)));
     let fit = 1024 / (one.payload.len() + 4);
-    for _ in 0..fit + 3 {
-        world.send(0, &one);
+    for number in 0..fit + 3 {
+        world.send(0, &numbered(&one, number));
     }
     assert_eq!(world.nodes[0].station.held_packets(), fit);
     assert_eq!(world.nodes[0].station.counters().lost(DropReason::BufferOverflow), 3);
     world.check();
+    world.add(Station::new(settings(99), 99), at(300.0, 0.0));
+    world.run(5 * SECOND);
+    assert_eq!(
+        numbers_of(&world, 1),
+        (3..fit + 3).collect::<Vec<_>>(),
+        "the first made room, and the others kept their order"
+    );
+    assert_eq!(world.nodes[0].station.held_packets(), 0);
+}
+
+/// A message that can be told from others.
+fn numbered(request: &SendRequest, number: usize) -> SendRequest {
+    let destination_port_info = u16::try_from(number).unwrap();
+    SendRequest { btp: BtpKind::B { destination_port_info }, ..request.clone() }
+}
+
+/// Numbers of the messages that a station has delivered.
+fn numbers_of(world: &World, index: usize) -> Vec<usize> {
+    let number = |btp| match btp {
+        BtpHeader::B { destination_port_info, .. } => usize::from(destination_port_info),
+        BtpHeader::A { .. } => panic!("sent in BTP-B"),
+    };
+    world.nodes[index].received.iter().map(|received| number(received.btp)).collect()
+}
+
+#[test]
+fn what_waits_for_a_location_is_given_up_when_its_lifetime_ends() {
+    let mut world = World::new(500.0, Mib::default(), &[]);
+    let quiet = StationSettings { beacons: false, ..settings(0) };
+    world.add(Station::new(quiet, 0), at(0.0, 0.0));
+    let lifetime = Lifetime::from_parts(10, 0);
+    world.send(0, &SendRequest { lifetime, ..request(Destination::Station(address(99))) });
+    let station = &world.nodes[0].station;
+    assert_eq!(station.poll_timeout(), Some(world.now.mono.plus(SECOND / 2)), "before it is asked again");
+    world.run(SECOND / 2);
+    let station = &world.nodes[0].station;
+    assert_eq!((station.held_packets(), station.counters().lost(DropReason::LifetimeExpired)), (0, 1));
 }
 
 #[test]
@@ -282,15 +363,42 @@ fn what_is_carried_has_a_limit_in_octets() {
     let octets = 4 + 8 + 44 + 4 + one.payload.len();
     let mib = Mib { bc_forwarding_packet_buffer_size: octets * 3 + 1, ..Mib::default() };
     let mut world = World::new(500.0, mib, &road(1));
-    for _ in 0..5 {
-        world.send(0, &one);
+    for number in 0..5 {
+        world.send(0, &numbered(&one, number));
     }
     assert_eq!(world.nodes[0].station.held_packets(), 3);
     assert_eq!(world.nodes[0].station.counters().lost(DropReason::BufferOverflow), 2);
+    world.add(Station::new(settings(9), 9), at(300.0, 0.0));
+    world.run(5 * SECOND);
+    assert_eq!(numbers_of(&world, 1), [2, 3, 4], "the first made room, and the others kept their order");
     let none = Mib { bc_forwarding_packet_buffer_size: octets - 1, ..Mib::default() };
     let mut world = World::new(500.0, none, &road(1));
     let refused = world.nodes[0].station.send(start(), &one);
     assert_eq!(refused, Err(SendError::NotSent(DropReason::BufferOverflow)));
+}
+
+/// Where 9 is, is known from a packet that 8 brought, who is no neighbour.
+#[test]
+fn what_is_carried_for_one_station_has_a_limit_in_octets() {
+    let one = carried(Destination::Station(address(9)));
+    let octets = 4 + 8 + 48 + 4 + one.payload.len();
+    let mib = Mib { uc_forwarding_packet_buffer_size: octets * 3 + 1, ..Mib::default() };
+    let mut world = World::new(500.0, mib, &road(1));
+    let mut far = Station::new(settings(9), 9);
+    far.set_ego(start(), ego(start(), at(3000.0, 0.0)));
+    far.send(start(), &request(Destination::Hops(3))).unwrap();
+    let mut brought = far.poll_transmit().unwrap();
+    brought[6..12].copy_from_slice(&link_address(8).0);
+    world.nodes[0].station.handle_frame(start(), &brought.into());
+    let held = world.nodes[0].station.held_packets();
+    for number in 0..5 {
+        world.send(0, &numbered(&one, number));
+    }
+    assert_eq!(world.nodes[0].station.held_packets() - held, 3);
+    assert_eq!(world.nodes[0].station.counters().lost(DropReason::BufferOverflow), 2);
+    world.add(far, at(300.0, 0.0));
+    world.run(5 * SECOND);
+    assert_eq!(numbers_of(&world, 1), [2, 3, 4], "the first made room, and the others kept their order");
 }
 
 /// ```text
@@ -403,6 +511,22 @@ fn a_repeated_single_hop_broadcast_is_new_each_time() {
     assert_eq!(world.deliveries(), [0, 3]);
     let times: Vec<_> = world.nodes[1].received.iter().map(|received| received.source.timestamp).collect();
     assert!(times.is_sorted() && times[0] < times[2], "it says where the station is now");
+}
+
+/// The destination is forgotten after 20 s, and what is for an unknown station does not fit the location service's buffer.
+#[test]
+fn a_repetition_that_fails_is_counted() {
+    let mib = Mib { location_service_packet_buffer_size: 10, ..Mib::default() };
+    let mut world = World::new(500.0, mib, &road(2));
+    world.meet();
+    let repetition = Some(Repetition { interval: 10 * SECOND, duration: 35 * SECOND });
+    let to = address_of(&world, 1);
+    world.send(0, &SendRequest { repetition, ..request(Destination::Station(to)) });
+    world.place(1, at(9000.0, 0.0));
+    world.run(40 * SECOND);
+    let counters = world.nodes[0].station.counters();
+    assert_eq!((counters.repetitions, counters.not_repeated(DropReason::BufferOverflow)), (1, 2));
+    assert_eq!(counters.not_forwarded(DropReason::BufferOverflow), 0);
 }
 
 #[test]

@@ -27,7 +27,8 @@ use viaduct_its::facilities::{Message, MessageKind};
 
 /// Messages of each kind, and a tenth of it of each kind of infrastructure; `VIADUCT_RANDOM_MESSAGES` asks for another number.
 const MESSAGES: usize = 10_000;
-/// Of how many messages in a thousand at most a list may be beyond the root of its size: we refuse to encode these.
+/// Of how many messages in a thousand at most a list may be beyond the root of its size: we refuse to read these from JSON
+/// and to encode them.
 const BEYOND_PER_MILLE_MAX: usize = 60;
 /// Seed of the oracle's random numbers: the same messages in each run.
 const SEED: &str = "20231";
@@ -64,7 +65,7 @@ struct Drawn {
     /// A list has more or fewer elements than the root of its extensible size.
     beyond: bool,
     octets: Vec<u8>,
-    json: Value,
+    json: String,
 }
 
 /// What a kind of messages came to.
@@ -92,7 +93,7 @@ fn compare(kind: MessageKind, count: usize, oracle: Option<Child>) {
         tally.octets += drawn.octets.len();
     }
     assert!(oracle.wait().unwrap().success(), "the oracle failed");
-    println!("{}: {tally:?} agree; those beyond a size's root are decoded, and not encoded", kind.label());
+    println!("{}: {tally:?} agree; those beyond a size's root are decoded only", kind.label());
     assert_eq!(tally.messages, count);
     assert!(tally.beyond * 1000 <= tally.messages * BEYOND_PER_MILLE_MAX, "{tally:?}");
 }
@@ -131,7 +132,7 @@ fn parse(line: &str) -> Drawn {
     let [size, octets, json] = line.split('\t').collect::<Vec<_>>()[..] else { panic!("{line}") };
     let (pairs, []) = octets.as_bytes().as_chunks::<2>() else { panic!("{octets}") };
     let octets = pairs.iter().map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap());
-    Drawn { beyond: size == "beyond", octets: octets.collect(), json: serde_json::from_str(json).unwrap() }
+    Drawn { beyond: size == "beyond", octets: octets.collect(), json: json.to_owned() }
 }
 
 /// Says where we and the oracle differ.
@@ -140,13 +141,15 @@ fn check(kind: MessageKind, drawn: &Drawn) -> Result<(), String> {
     let mut json = Vec::new();
     read.write_json(&mut json);
     let ours: Value = serde_json::from_slice(&json).map_err(|error| format!("our JSON: {error}"))?;
-    if let Some(difference) = first_difference(&ours, &drawn.json, "") {
+    let theirs: Value = serde_json::from_str(&drawn.json).map_err(|error| format!("the oracle's JSON: {error}"))?;
+    if let Some(difference) = first_difference(&ours, &theirs, "") {
         return Err(difference);
     }
-    let text = drawn.json.to_string();
-    let made = Message::from_json(kind, text.as_bytes()).map_err(|refusal| format!("JSON not read: {refusal}"))?;
-    if made != read {
-        return Err(format!("from JSON comes another value: {made:?} instead of {read:?}"));
+    match (Message::from_json(kind, drawn.json.as_bytes()), drawn.beyond) {
+        (Ok(made), false) if made == read => {}
+        (Err(refusal), true) if !refusal.path.is_empty() && refusal.to_string().contains(" elements, got ") => {}
+        (Ok(made), _) => return Err(format!("from JSON comes another value: {made:?} instead of {read:?}")),
+        (Err(refusal), _) => return Err(format!("JSON not read: {refusal}")),
     }
     match (read.encode(), drawn.beyond) {
         (Ok(octets), false) if octets == drawn.octets => Ok(()),

@@ -38,7 +38,8 @@ pub(super) fn print(frame: &[u8]) -> anyhow::Result<()> {
 pub(super) fn reading(frame: &[u8]) -> anyhow::Result<Vec<u8>> {
     match decode_frame(clock::tai(), &Bytes::copy_from_slice(frame)) {
         Ok(Frame::Message(packet)) => json_line(&packet),
-        Ok(other) => Ok(format!("{other:?}\n").into_bytes()),
+        Ok(Frame::Beacon(beacon)) => Ok(format!("{beacon}\n").into_bytes()),
+        Ok(Frame::LocationService(packet)) => Ok(format!("{packet}\n").into_bytes()),
         Err(reason) => Ok(format!("dropped: {reason}. {}\n", reason.explain()).into_bytes()),
     }
 }

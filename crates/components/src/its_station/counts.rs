@@ -42,9 +42,12 @@ const TOTALS: &[(&str, Read)] = &[
 /// Reads the count of one reason.
 type ReadReason = fn(&Counters, DropReason) -> u64;
 
-/// Why packets go no further after they were taken: given up, or delivered and not forwarded.
-const REASONS: [(&str, ReadReason); 2] =
-    [("packets_lost", Counters::lost), ("packets_not_forwarded", Counters::not_forwarded)];
+/// Why packets go no further: given up after they were taken, delivered and not forwarded, due again and not sent again.
+const REASONS: [(&str, ReadReason); 3] = [
+    ("packets_lost", Counters::lost),
+    ("packets_not_forwarded", Counters::not_forwarded),
+    ("packets_not_repeated", Counters::not_repeated),
+];
 
 /// What the station counts. Frames received = delivered + relayed + beacons + location service + dropped by reason; those
 /// that the filter leaves unread are not among them.

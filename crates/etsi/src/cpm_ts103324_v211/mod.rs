@@ -6,7 +6,7 @@
 //! its JSON form shows them so. A container that this edition does not know keeps its octets.
 
 use rasn::{
-    Decode, Encode,
+    AsnType, Decode, Encode,
     error::{DecodeError, EncodeError},
 };
 
@@ -220,9 +220,10 @@ fn write_container(container: &CpmContainer, writer: &mut JsonWriter<'_>) -> Res
 fn read_message(reader: &mut JsonReader<'_>) -> Result<Cpm, DecodeError> {
     reader.object(["header", "payload"].into_iter(), |reader| {
         let header = ItsPduHeader::decode(reader)?;
-        let (management_container, containers) = reader
-            .object(["managementContainer", "cpmContainers"].into_iter(), |reader| {
-                Ok((ManagementContainer::decode(reader)?, reader.array(read_container)?))
+        let (management_container, containers) =
+            reader.object(["managementContainer", "cpmContainers"].into_iter(), |reader| {
+                let management_container = ManagementContainer::decode(reader)?;
+                Ok((management_container, reader.list(&WrappedCpmContainers::CONSTRAINTS, read_container)?))
             })?;
         Ok(Cpm { header, management_container, containers })
     })

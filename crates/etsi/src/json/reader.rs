@@ -6,7 +6,7 @@ use rasn::{
     error::DecodeError,
     types::{
         self, Constraints, Constructed, DecodeChoice, Enumerated, IntegerType, RealType, Tag, TagTree,
-        constraints::Bounded,
+        constraints::{Bounded, Extensible, Size},
     },
 };
 
@@ -171,8 +171,21 @@ impl<'a> JsonReader<'a> {
         value
     }
 
-    /// Reads an array: `body` reads one element.
-    pub(crate) fn array<T>(&mut self, mut body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
+    /// Reads an array whose size has a constraint: `body` reads one element.
+    ///
+    /// It may not be beyond the root of an extensible size either: the encoder would refuse the list (see
+    /// [`crate::sizes`]), and could not say where it is.
+    pub(crate) fn list<T>(
+        &mut self,
+        constraints: &Constraints,
+        body: impl FnMut(&mut Self) -> Read<T>,
+    ) -> Read<Vec<T>> {
+        let values = self.array(body)?;
+        self.check_bound(constraints.size(), values.len(), "elements")?;
+        Ok(values)
+    }
+
+    fn array<T>(&mut self, mut body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let elements = match self.take()? {
             Node::List(elements) => elements,
             other => return Err(self.mismatch("an array", &other)),
@@ -239,13 +252,16 @@ impl<'a> JsonReader<'a> {
         body(self).map(Some)
     }
 
+    /// Refuses another size than the constraint has, unless it is extensible.
     fn check_size(&mut self, constraints: &Constraints, size: usize, what: &str) -> Read<()> {
-        let Some(bound) = constraints.size().filter(|bound| bound.extensible.is_none()) else {
+        self.check_bound(constraints.size().filter(|bound| bound.extensible.is_none()), size, what)
+    }
+
+    /// Refuses another size than the root of a constraint has.
+    fn check_bound(&mut self, bound: Option<&Extensible<Size>>, size: usize, what: &str) -> Read<()> {
+        let Some(bound) = bound.filter(|bound| !bound.constraint.contains(&size)) else {
             return Ok(());
         };
-        if bound.constraint.contains(&size) {
-            return Ok(());
-        }
         let expected = format!("{} {what}", range(&bound.constraint));
         Err(self.fail(JsonProblem::Mismatch { expected, got: size.to_string() }))
     }
@@ -452,9 +468,7 @@ impl Decoder for JsonReader<'_> {
     }
 
     fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
-        let values = self.array(D::decode)?;
-        self.check_size(&constraints, values.len(), "elements")?;
-        Ok(values)
+        self.list(&constraints, D::decode)
     }
 
     fn decode_choice<D: DecodeChoice>(&mut self, _: Constraints) -> Read<D> {

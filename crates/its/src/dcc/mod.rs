@@ -20,7 +20,7 @@ use viaduct_units::Mono;
 
 pub use self::{air_time::air_time, queue::DccProfile};
 use self::{limeric::Limeric, queue::Queue};
-use crate::limits::DCC_QUEUE_OCTETS_MAX;
+use crate::{access::HEADER_OCTETS, limits::DCC_QUEUE_OCTETS_MAX};
 
 /// Shortest time for which the gate is closed (TS 102 687, annex B).
 pub const T_OFF_MIN: Duration = Duration::from_millis(25);
@@ -127,8 +127,8 @@ impl GateKeeper {
         self.limeric.smoothed()
     }
 
-    /// Puts a frame in, which is worth sending for `lifetime`. Where its queue is full, the oldest frames make room: a newer
-    /// one of the same profile says more.
+    /// Puts a frame in, Ethernet header included, which is worth sending for `lifetime`. Where its queue is full, the oldest
+    /// frames make room: a newer one of the same profile says more.
     pub fn push(&mut self, now: Mono, frame: Vec<u8>, profile: DccProfile, lifetime: Duration) {
         self.counters.pushed += 1;
         if frame.len() > DCC_QUEUE_OCTETS_MAX {
@@ -195,11 +195,13 @@ impl GateKeeper {
         queue.pop().map(|waiting| waiting.frame)
     }
 
+    /// Closes the gate after a frame of that many octets.
     fn close(&mut self, now: Mono, octets: usize, profile: DccProfile) {
         if self.settings.mode == DccMode::PassThrough {
             return;
         }
-        let on_air = air_time(octets, self.settings.bits_per_symbol);
+        // A frame begins with the Ethernet header, which `air_time` counts in its own terms.
+        let on_air = air_time(octets.saturating_sub(HEADER_OCTETS), self.settings.bits_per_symbol);
         if profile == DccProfile::Dp2 {
             self.cam_on_air = Some(on_air);
         }

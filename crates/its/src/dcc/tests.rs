@@ -64,10 +64,22 @@ fn the_gate_closes_after_a_frame() {
         gate.push(at(0), frame(7, 300), DccProfile::Dp2, LIFETIME);
     }
     assert!(gate.poll_transmit(at(0)).is_some());
-    // 504 us on air, of which delta_max (0.03) makes 16.8 ms.
+    // 480 us on air, of which delta_max (0.03) makes 16 ms.
     assert_eq!(gate.poll_timeout(), Some(at(25)));
     assert!(gate.poll_transmit(at(24)).is_none());
     assert!(gate.poll_transmit(at(25)).is_some());
+}
+
+/// TS 102 687, annex B: `T_on` is that of the packet on a radio, where the Ethernet header is none.
+#[test]
+fn the_ethernet_header_is_not_on_air() {
+    let mut gate = adaptive();
+    gate.limeric = after_busy();
+    (0..2).for_each(|_| gate.push(at(0), frame(7, 100 + HEADER_OCTETS), DccProfile::Dp2, LIFETIME));
+    assert!(gate.poll_transmit(at(0)).is_some());
+    let closed = air_time(100, 48).div_f64(gate.delta());
+    assert!(closed > T_OFF_MIN && closed < T_OFF_MAX, "{closed:?}");
+    assert_eq!((gate.poll_timeout(), gate.t_gen_cam_dcc()), (Some(Mono(closed)), closed));
 }
 
 /// TS 102 687, annex B: the gate is closed for one second at most.

@@ -304,6 +304,14 @@ mod tests {
         assert!(refusal(&text("cam", "{}")).starts_with("message.generationDeltaTime"));
     }
 
+    /// The list's size is an extension of another edition, which is decoded and cannot be encoded.
+    #[test]
+    fn a_list_that_cannot_be_encoded_is_named() {
+        let body = cam_body().replacen(r#""camParameters":{"#, r#""camParameters":{"extensionContainers":[],"#, 1);
+        let said = refusal(&format!("{{\"cam\":{body}}}"));
+        assert_eq!(said, "cam.camParameters.extensionContainers: expected 1 to 8 elements, got 0");
+    }
+
     #[test]
     fn an_envelope_says_who_it_is_for() {
         let body = cam_body();

@@ -170,6 +170,20 @@ impl Area {
     }
 }
 
+impl std::fmt::Display for Area {
+    /// For people: whole sides and axes in metres, and where the middle is.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (a, b, azimuth) = self.shape.parts();
+        let (long, wide, towards) = (2.0 * a.value(), 2.0 * b.value(), azimuth.value());
+        match self.shape {
+            Shape::Circle { radius } => write!(f, "a circle of radius {} m", radius.value())?,
+            Shape::Rectangle { .. } => write!(f, "a rectangle of {long} m by {wide} m towards {towards} degrees")?,
+            Shape::Ellipse { .. } => write!(f, "an ellipse of {long} m by {wide} m towards {towards} degrees")?,
+        }
+        write!(f, " around {}, {}", self.centre.latitude.value(), self.centre.longitude.value())
+    }
+}
+
 /// The fields of an area contradict themselves: a centre that is not on earth, or an angle above 360 degrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidArea;
@@ -261,6 +275,16 @@ mod tests {
             assert_eq!(Area::parse(shape.kind(), &octets), Some((Ok(area(shape)), &[][..])));
             assert_eq!(Area::parse(shape.kind(), &octets[..OCTETS - 1]), None);
         }
+    }
+
+    #[test]
+    fn a_person_reads_sizes_and_the_middle() {
+        let (a, b, azimuth) = (Metres(400.0), Metres(100.5), Degrees(77.0));
+        let circle = area(Shape::Circle { radius: a }).to_string();
+        assert_eq!(circle, "a circle of radius 400 m around 48.2625, 11.6675");
+        let rectangle = area(Shape::Rectangle { a, b, azimuth }).to_string();
+        assert_eq!(rectangle, "a rectangle of 800 m by 201 m towards 77 degrees around 48.2625, 11.6675");
+        assert!(area(Shape::Ellipse { a, b, azimuth }).to_string().starts_with("an ellipse of 800 m by 201 m"));
     }
 
     #[test]

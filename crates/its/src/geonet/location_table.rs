@@ -243,6 +243,20 @@ mod tests {
         assert_eq!(table.neighbours(now).count(), 1, "a multi-hop packet does not take it back");
     }
 
+    /// A beacon counts for the data rate of its source as every other packet does.
+    #[test]
+    fn what_is_heard_counts_for_the_data_rate() {
+        let (mut table, mut now, mib) = (LocationTable::default(), Mono::default(), Mib::default());
+        let source = vector(1, 0);
+        for _ in 0..100 {
+            see(&mut table, now, &source, None);
+            now = now.plus(Duration::from_millis(100));
+        }
+        let is_above = |limit| table.is_too_fast(now, source.address, &Mib { max_packet_data_rate: limit, ..mib });
+        // 100 octets each 100 ms.
+        assert!(is_above(900.0) && !is_above(1100.0));
+    }
+
     #[test]
     fn the_table_has_an_end() {
         let (mut table, mut now) = (LocationTable::default(), Mono::default());

@@ -7,6 +7,9 @@ use viaduct_units::Mono;
 use super::LinkSettingsError;
 use crate::{Probability, random::Random};
 
+/// Longest mean of outages, and of the times between them: a day.
+const OUTAGE_MAX: Duration = Duration::from_secs(24 * 3600);
+
 /// A model of loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
@@ -19,7 +22,8 @@ pub enum Loss {
     GilbertElliott(GilbertElliott),
     /// In bursts that are counted in time: everything that is sent during an outage is lost.
     ///
-    /// Outages and the times between them are exponentially distributed; a link begins between two.
+    /// Outages and the times between them are exponentially distributed; a link begins between two. Both means are above
+    /// 0 and at most a day.
     Outages {
         /// Mean length of an outage.
         outage: Duration,
@@ -51,6 +55,9 @@ impl Loss {
             Self::GilbertElliott(_) => Ok(()),
             Self::Outages { outage, between } if outage.is_zero() || between.is_zero() => {
                 Err(LinkSettingsError::OutageWithoutTime)
+            }
+            Self::Outages { outage, between } if *outage > OUTAGE_MAX || *between > OUTAGE_MAX => {
+                Err(LinkSettingsError::OutageTooLong)
             }
             Self::Outages { .. } => Ok(()),
         }
@@ -179,6 +186,17 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_outages_are_no_panic() {
+        let longest = Loss::Outages { outage: OUTAGE_MAX, between: OUTAGE_MAX };
+        assert_eq!(longest.check(), Ok(()));
+        let (mut state, mut random) = (LossState::default(), Random::new(1));
+        for sent in [Duration::ZERO, Duration::from_secs(1 << 40), Duration::MAX - Duration::from_nanos(1)] {
+            state.loses(&longest, Mono(sent), &mut random);
+            assert!(state.until.unwrap() > Mono(sent));
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_refused() {
         assert_eq!(Loss::bursts(probability(0.1), 0.5), Err(LinkSettingsError::BurstLength(0.5)));
         assert_eq!(
@@ -187,6 +205,9 @@ mod tests {
         );
         assert!(Loss::bursts(Probability::ONE, 2.0).is_err());
         assert!(Loss::Outages { outage: Duration::ZERO, between: Duration::ZERO }.check().is_err());
+        for (outage, between) in [(Duration::MAX, OUTAGE_MAX), (OUTAGE_MAX, OUTAGE_MAX + Duration::from_nanos(1))] {
+            assert_eq!(Loss::Outages { outage, between }.check(), Err(LinkSettingsError::OutageTooLong));
+        }
         let stuck = GilbertElliott {
             good_to_bad: Probability::ONE,
             bad_to_good: Probability::ZERO,

@@ -36,6 +36,9 @@ pub enum LinkSettingsError {
     /// An outage or a time between outages that takes no time.
     #[error("outages and the time between them must last longer than nothing")]
     OutageWithoutTime,
+    /// Outages, or times between them, that are beyond what a link is for.
+    #[error("outages and the time between them must last a day at most")]
+    OutageTooLong,
     /// A delay that is beyond what a link is for.
     #[error("a delay, and a jitter, must be below one hour")]
     DelayTooLong,

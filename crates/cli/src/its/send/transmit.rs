@@ -120,18 +120,8 @@ fn hear(station: &mut Station, frame: &SocketFrame) {
 #[expect(clippy::print_stdout, reason = "the answer to the command")]
 fn tell(frame: &[u8], carries_it: bool, request: &SendRequest, network: &str) {
     let what = if carries_it { request.kind.label() } else { "packet of the station itself" };
-    let whom = if carries_it { whom(&request.destination) } else { "its neighbours".to_owned() };
+    let whom = if carries_it { request.destination.to_string() } else { "its neighbours".to_owned() };
     println!("sent {what} to {whom}: {} octets, {network}", frame.len());
-}
-
-fn whom(destination: &Destination) -> String {
-    match destination {
-        Destination::SingleHop => "everybody in reach".to_owned(),
-        Destination::Hops(hops) => format!("everybody within {hops} hops"),
-        Destination::Area(area) => format!("every station within {:?} of {:?}", area.shape, area.centre),
-        Destination::AnyIn(area) => format!("any station within {:?} of {:?}", area.shape, area.centre),
-        Destination::Station(address) => format!("station {address}"),
-    }
 }
 
 const fn why_kept(request: &SendRequest) -> &'static str {

@@ -55,9 +55,10 @@ impl LocationService {
         self.waiting.len()
     }
 
-    /// When the first question is to be asked again. What waits is looked at then too.
+    /// When the first question is to be asked again, or the lifetime of the first packet that waits is over.
     pub(super) fn next_due(&self) -> Option<Mono> {
-        self.searches.values().map(|search| search.due).min()
+        let questions = self.searches.values().map(|search| search.due);
+        questions.chain(self.waiting.iter().map(Waiting::expires)).min()
     }
 
     fn first_due(&self, now: Mono) -> Option<GnAddress> {

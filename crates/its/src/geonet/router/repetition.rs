@@ -11,7 +11,7 @@ use super::{
     source::GnRequest,
 };
 use crate::{
-    Destination, Repetition,
+    Destination, DropReason, Repetition,
     limits::{REPETITIONS_MAX, TRANSMITS_MAX},
     send_error::SendError,
 };
@@ -90,9 +90,9 @@ impl Router {
         };
         match sent {
             Ok(()) => self.counters.repetitions += 1,
-            Err(SendError::NotSent(reason)) => self.counters.count_not_forwarded(reason),
-            // What was sent once has a position and a valid area.
-            Err(_) => {}
+            Err(SendError::NotSent(reason)) => self.counters.count_not_repeated(reason),
+            // What was sent once is refused for nothing else.
+            Err(_) => self.counters.count_not_repeated(DropReason::OwnPositionUnknown),
         }
     }
 }
