@@ -93,7 +93,7 @@ impl Errors {
             V2xError {
                 subject: Subject::Frame.into(),
                 reason: reason.label().to_owned(),
-                error: format!("a received frame was dropped: {}", reason.label()),
+                error: format!("a received frame was dropped: {}", reason.explain()),
                 time: Some(timestamp(now.tai)),
                 count,
                 octets: frame.len().try_into().unwrap_or(u32::MAX),
