@@ -3,7 +3,12 @@
 //! The binary of this crate drives them with mutated vectors on stable Rust; `libfuzzer/` drives the same functions with
 //! coverage.
 
+pub mod dcc;
+pub mod dialect;
+pub mod facilities;
+pub mod ldm;
 pub mod link;
+pub mod messages;
 mod mutator;
 mod seeds;
 pub mod station;

@@ -1,9 +1,6 @@
 //! Inputs that the decoders accept, made from `testdata/its`.
 
-use viaduct_etsi::{
-    cam_ts103900_v231 as etsi_cam, cpm_ts103324_v211 as etsi_cpm, denm_ts103831_v231 as etsi_denm,
-    vam_ts103300_3_v231 as etsi_vam,
-};
+use viaduct_its::facilities::{Message, MessageKind};
 
 /// Frames with a CAM, with CPMs, and with a secured packet.
 const CAM: &str = include_str!("../../testdata/its/cam.hex");
@@ -24,6 +21,8 @@ const DENM_FULL: &str = include_str!("../../testdata/its/denm_full.json");
 const VAM_FULL: &str = include_str!("../../testdata/its/vam_full.json");
 /// A CPM with containers of every kind, one unknown.
 const CPM_FULL: &str = include_str!("../../testdata/its/cpm_full.json");
+/// Messages of infrastructure services, one a line.
+const INFRASTRUCTURE: &str = include_str!("../../testdata/its/infrastructure.jsonl");
 
 pub(crate) fn frames() -> Vec<Vec<u8>> {
     let captured = [CAM, CPMS[0], CPMS[1], SECURED].into_iter().map(octets);
@@ -38,53 +37,62 @@ pub(crate) fn btp_packets() -> Vec<Vec<u8>> {
     behind([CAM, CPMS[0], CPMS[1]].into_iter().map(octets).collect(), GEONET)
 }
 
-pub(crate) fn cams() -> Vec<Vec<u8>> {
-    let full = etsi_cam::from_json(CAM_FULL.as_bytes()).map(|cam| etsi_cam::encode(&cam));
-    let full = full.expect("the seed is a CAM").expect("the seed can be encoded");
-    behind(vec![octets(CAM)], BTP).into_iter().chain([full]).collect()
+/// Messages of every kind, a CAM first.
+pub(crate) fn messages() -> Vec<(MessageKind, Vec<u8>)> {
+    MessageKind::ALL.into_iter().flat_map(|kind| of(kind).into_iter().map(move |octets| (kind, octets))).collect()
 }
 
-pub(crate) fn cpms() -> Vec<Vec<u8>> {
-    let full = etsi_cpm::from_json(CPM_FULL.as_bytes()).map(|cpm| etsi_cpm::encode(&cpm));
-    let full = full.expect("the seed is a CPM").expect("the seed can be encoded");
-    behind(CPMS.into_iter().map(octets).collect(), BTP).into_iter().chain([full]).collect()
+/// The captured ones of a kind, and those that have everything.
+fn of(kind: MessageKind) -> Vec<Vec<u8>> {
+    match kind {
+        MessageKind::Cam => [behind(vec![octets(CAM)], BTP), encoded(kind, &[CAM_FULL])].concat(),
+        MessageKind::Cpm => [behind(CPMS.into_iter().map(octets).collect(), BTP), encoded(kind, &[CPM_FULL])].concat(),
+        MessageKind::Denm => encoded(kind, &[DENM_FULL]),
+        MessageKind::Vam => encoded(kind, &[VAM_FULL]),
+        MessageKind::Ivim | MessageKind::Mapem | MessageKind::Spatem | MessageKind::Srem | MessageKind::Ssem => {
+            let begin = format!("{{\"header\":{{\"protocolVersion\":2,\"messageId\":{},", kind.message_id());
+            let lines: Vec<&str> = INFRASTRUCTURE.lines().filter(|line| line.starts_with(&begin)).collect();
+            encoded(kind, &lines)
+        }
+    }
 }
 
-pub(crate) fn denms() -> Vec<Vec<u8>> {
-    let full = etsi_denm::from_json(DENM_FULL.as_bytes()).expect("the seed is a DENM");
-    vec![etsi_denm::encode(&full).expect("the seed can be encoded")]
+fn encoded(kind: MessageKind, texts: &[&str]) -> Vec<Vec<u8>> {
+    let message = |text: &&str| Message::from_json(kind, text.as_bytes()).expect("the seed is such a message");
+    texts.iter().map(message).map(|message| message.encode().expect("the seed can be encoded")).collect()
 }
 
-pub(crate) fn vams() -> Vec<Vec<u8>> {
-    let full = etsi_vam::from_json(VAM_FULL.as_bytes()).expect("the seed is a VAM");
-    vec![etsi_vam::encode(&full).expect("the seed can be encoded")]
-}
-
-pub(crate) fn json_denms() -> Vec<Vec<u8>> {
-    vec![DENM_FULL.as_bytes().to_vec()]
-}
-
-pub(crate) fn json_vams() -> Vec<Vec<u8>> {
-    vec![VAM_FULL.as_bytes().to_vec()]
-}
-
-pub(crate) fn json_cams() -> Vec<Vec<u8>> {
-    let texts = cams().into_iter().filter_map(|octets| etsi_cam::decode(&octets).ok()).map(|cam| {
+fn json(kind: MessageKind) -> Vec<Vec<u8>> {
+    let written = |octets: Vec<u8>| {
         let mut text = Vec::new();
-        etsi_cam::write_json(&cam, &mut text);
+        Message::decode(kind, &octets).expect("the seed decodes").write_json(&mut text);
         text
-    });
-    texts.collect()
+    };
+    of(kind).into_iter().map(written).collect()
 }
 
-pub(crate) fn json_cpms() -> Vec<Vec<u8>> {
-    let texts = cpms().into_iter().filter_map(|octets| etsi_cpm::decode(&octets).ok()).map(|cpm| {
-        let mut text = Vec::new();
-        etsi_cpm::write_json(&cpm, &mut text);
-        text
-    });
-    texts.collect()
+/// The seeds of both targets of a kind.
+macro_rules! message_seeds {
+    ($kind:ident, $uper:ident, $json:ident) => {
+        pub(crate) fn $uper() -> Vec<Vec<u8>> {
+            of(MessageKind::$kind)
+        }
+
+        pub(crate) fn $json() -> Vec<Vec<u8>> {
+            json(MessageKind::$kind)
+        }
+    };
 }
+
+message_seeds!(Cam, cams, json_cams);
+message_seeds!(Denm, denms, json_denms);
+message_seeds!(Cpm, cpms, json_cpms);
+message_seeds!(Vam, vams, json_vams);
+message_seeds!(Ivim, ivims, json_ivims);
+message_seeds!(Mapem, mapems, json_mapems);
+message_seeds!(Spatem, spatems, json_spatems);
+message_seeds!(Srem, srems, json_srems);
+message_seeds!(Ssem, ssems, json_ssems);
 
 /// Classic pcap and pcapng of one frame each.
 pub(crate) fn captures() -> Vec<Vec<u8>> {

@@ -64,7 +64,7 @@ fn tai_before(now: Now, before: Duration) -> Tai {
 }
 
 /// Takes the frames that the station sends: each can be read again.
-fn take_frames(station: &mut Station, now: Now) {
+pub(crate) fn take_frames(station: &mut Station, now: Now) {
     let mut frames = 0;
     while let Some(frame) = station.poll_transmit() {
         let packet = frame.get(HEADER_OCTETS..).unwrap_or_default();
@@ -76,7 +76,7 @@ fn take_frames(station: &mut Station, now: Now) {
 }
 
 /// The counts add up, and what the station holds is bounded.
-fn check(station: &Station) {
+pub(crate) fn check(station: &Station) {
     let counters: &Counters = station.counters();
     let events = counters.delivered + counters.relayed + counters.beacons + counters.location_service;
     assert_eq!(counters.received, events + counters.dropped_total(), "{counters:?}");
@@ -86,7 +86,7 @@ fn check(station: &Station) {
 }
 
 /// The frames of an input, and how long after the one before each came.
-struct Records<'a>(&'a [u8]);
+pub(crate) struct Records<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Records<'a> {
     type Item = (Duration, &'a [u8]);
@@ -99,18 +99,18 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-fn write_record(after: u8, frame: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_record(after: u8, frame: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&u16::try_from(frame.len()).expect("a frame is short").to_be_bytes());
     out.push(after);
     out.extend_from_slice(frame);
 }
 
-fn start() -> Now {
+pub(crate) fn start() -> Now {
     Now { mono: Mono::default(), tai: TimestampIts(650_000_012_345).tai() }
 }
 
 /// Somewhere on a line to the north, that many metres along.
-fn ego(now: Now, north_m: f64) -> Ego {
+pub(crate) fn ego(now: Now, north_m: f64) -> Ego {
     Ego {
         time: now.tai,
         position: Position::new(45.0 + north_m / 111_195.0, 7.5),
@@ -120,7 +120,7 @@ fn ego(now: Now, north_m: f64) -> Ego {
     }
 }
 
-fn make_station(number: u8, algorithms: u8) -> Station {
+pub(crate) fn make_station(number: u8, algorithms: u8) -> Station {
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0, number]),
         station_type: 5,

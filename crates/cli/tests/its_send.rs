@@ -8,7 +8,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use bytes::Bytes;
+use serde_json::{Value, json};
+use viaduct_bus::clock;
+use viaduct_etsi::JsonStyle;
+use viaduct_its::access::MacAddress;
+use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_its::{Destination, Ego, Event, Received, Station, StationSettings, dialect};
+use viaduct_units::{MetresPerSecond, Position};
 
 fn viaduct(arguments: &[&str], input: &str) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_viaduct"))
@@ -41,6 +48,81 @@ fn decoded(name: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
+/// The first frame that `--dry-run` prints, and what it says of it.
+fn dry_run(arguments: &[&str], input: &str) -> (Vec<u8>, String) {
+    let output = send(&[&["--dry-run"], arguments].concat(), input);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let (frame, read) = printed.split_once('\n').unwrap();
+    let octet = |at: usize| u8::from_str_radix(&frame[at..at + 2], 16).unwrap();
+    ((0..frame.len()).step_by(2).map(octet).collect(), read.to_owned())
+}
+
+/// `HT` and `HST` of the common header, behind link and basic header (EN 302 636-4-1, 9.7.4).
+fn header_type(frame: &[u8]) -> u8 {
+    frame[14 + 4 + 1]
+}
+
+/// A socket that hears what is sent to a group, and the group.
+fn listen(group: Ipv4Addr) -> (UdpSocket, String) {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+    // The command listens on the same port.
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into()).unwrap();
+    socket.join_multicast_v4(&group, &Ipv4Addr::LOCALHOST).unwrap();
+    socket.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+    let socket = UdpSocket::from(socket);
+    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let group = format!("{group}:{}", socket.local_addr().unwrap().port());
+    (socket, group)
+}
+
+fn receive(socket: &UdpSocket) -> Vec<u8> {
+    let mut octets = vec![0; 2304];
+    let length = socket.recv(&mut octets).unwrap();
+    octets.truncate(length);
+    octets
+}
+
+/// Lines of stdout of a command that succeeds.
+fn lines(output: &Output) -> Vec<String> {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+/// A station near to the one of the vector.
+fn other_station() -> Station {
+    let link_address = MacAddress([2, 0, 0, 0, 0, 9]);
+    let settings = StationSettings { link_address, station_type: 5, mobile: true, beacons: false };
+    let mut station = Station::new(settings, 9);
+    let now = clock::now();
+    let position = Position::new(45.015, 7.5685);
+    let speed = MetresPerSecond(0.0);
+    station.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: None });
+    station
+}
+
+/// Lets the station take part until it has received so many messages. Its own frames come back to it, as by radio they do not.
+fn take_part(mut station: Station, socket: &UdpSocket, group: &str, messages: usize) -> Vec<Received> {
+    let own = MacAddress([2, 0, 0, 0, 0, 9]).0;
+    let mut received = Vec::new();
+    while received.len() < messages {
+        let frame = receive(socket);
+        if frame[6..12] == own {
+            continue;
+        }
+        station.handle_frame(clock::now(), &Bytes::from(frame));
+        received.extend(std::iter::from_fn(|| station.poll_event()).filter_map(|event| match event {
+            Event::Received(received) => Some(*received),
+            _ => None,
+        }));
+        while let Some(frame) = station.poll_transmit() {
+            socket.send_to(&frame, group).unwrap();
+        }
+    }
+    received
+}
+
 /// Exit code and stderr.
 fn refused(arguments: &[&str], input: &str) -> (i32, String) {
     let output = send(arguments, input);
@@ -64,38 +146,135 @@ fn what_decode_prints_is_sent_again_with_the_same_octets() {
 }
 
 #[test]
+fn a_line_of_a_capture_is_sent_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("drive.pcap");
+    let cam = vector("cam.hex");
+    let frame: Vec<u8> =
+        (0..cam.len()).step_by(2).map(|at| u8::from_str_radix(&cam[at..at + 2], 16).unwrap()).collect();
+    let length = u32::try_from(frame.len()).unwrap();
+    let words = [0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 1, 1_726_061_434, 92_870, length, length];
+    std::fs::write(&path, [words.map(u32::to_le_bytes).concat(), frame.clone()].concat()).unwrap();
+    let decoded = viaduct(&["its", "decode", path.to_str().unwrap(), "--json-lines"], "");
+    let line = &lines(&decoded)[0];
+    let (again, _) = dry_run(&[], line);
+    assert_eq!(again[14 + 40 + 4..], frame[14 + 40 + 4..]);
+}
+
+#[test]
 fn a_header_may_be_left_out() {
     let mut cam = decoded("cam.hex")["message"].take();
     cam.as_object_mut().unwrap().remove("header");
-    let output = send(&["--dry-run", "--station-id", "4711"], &cam.to_string());
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let read: Value = serde_json::from_str(printed.split_once('\n').unwrap().1).unwrap();
+    let (_, read) = dry_run(&["--station-id", "4711"], &cam.to_string());
+    let read: Value = serde_json::from_str(&read).unwrap();
     assert_eq!((&read["station_id"], &read["type"]), (&4711.into(), &"cam".into()));
 }
 
 #[test]
-fn messages_go_out_by_udp_as_often_as_asked() {
-    let receiver = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
-    // The command listens on the same port.
-    receiver.set_reuse_address(true).unwrap();
-    receiver.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0).into()).unwrap();
-    let receiver = UdpSocket::from(receiver);
-    receiver.join_multicast_v4(&Ipv4Addr::new(239, 118, 122, 97), &Ipv4Addr::LOCALHOST).unwrap();
-    receiver.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    let group = format!("239.118.122.97:{}", receiver.local_addr().unwrap().port());
-    let arguments = ["--udp", "127.0.0.1", "--group", &group, "--repeat", "50hz", "--count", "3"];
-    let output = send(&arguments, &decoded("cam.hex").to_string());
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8(output.stdout).unwrap();
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(lines.len(), 3, "{said}");
-    assert!(lines[0].starts_with("sent cam to everybody in reach: ") && lines[0].contains(&group), "{said}");
-    for _ in 0..3 {
-        let mut octets = [0; 2304];
-        let length = receiver.recv(&mut octets).unwrap();
-        assert!(lines[0].contains(&format!(" {length} octets")), "{said}");
-        assert_eq!(octets[12..14], [0x89, 0x47]);
+fn the_dialect_of_vanetza_nap_says_the_same() {
+    let raw = decoded("cam.hex")["message"].take().to_string();
+    let message = Message::from_json(MessageKind::Cam, raw.as_bytes()).unwrap();
+    let mut scaled = Vec::new();
+    dialect::write_message(JsonStyle::Scaled, &message, &mut scaled);
+    let scaled = format!("{{\"fields\":{}}}", String::from_utf8(scaled).unwrap());
+    let (frame, _) = dry_run(&["--dialect", "vanetza-nap"], &scaled);
+    assert_eq!(frame[14 + 40 + 4..], dry_run(&[], &raw).0[14 + 40 + 4..]);
+    let (code, said) = refused(&["--dry-run"], &scaled);
+    assert!(code == 2 && said.contains("--type"), "{said}");
+}
+
+#[test]
+fn each_destination_has_its_packet() {
+    let cam = decoded("cam.hex").to_string();
+    for (arguments, expected) in [
+        (&[][..], 0x50),
+        (&["--hops", "1"], 0x51),
+        (&["--hops", "3"], 0x51),
+        (&["--to", "gbc:45.015,7.568,r=500"], 0x40),
+        (&["--to", "gbc:45.015,7.568,rectangle=200x50,azimuth=45"], 0x41),
+        (&["--to", "gac:45.015,7.568,ellipse=200x50"], 0x32),
+        // Where the station is has to be asked first.
+        (&["--station", "94:00:02:00:00:00:03:f8"], 0x60),
+    ] {
+        assert_eq!(header_type(&dry_run(arguments, &cam).0), expected, "{arguments:?}");
     }
+}
+
+#[test]
+fn a_message_is_sent_to_whom_it_says_or_to_whom_the_arguments_say() {
+    let cam = decoded("cam.hex")["message"].take();
+    let text = json!({ "type": "cam", "message": cam, "destination": { "hops": 2 } }).to_string();
+    // The remaining hop limit is the basic header's last octet.
+    let (frame, _) = dry_run(&[], &text);
+    assert_eq!((header_type(&frame), frame[14 + 3]), (0x51, 2));
+    let (frame, _) = dry_run(&["--hops", "5"], &text);
+    assert_eq!((header_type(&frame), frame[14 + 3]), (0x51, 5));
+    let (frame, _) = dry_run(&["--to", "gbc:45.015,7.568,r=500"], &text);
+    assert_eq!(header_type(&frame), 0x40);
+}
+
+#[test]
+fn messages_go_out_by_udp_as_often_as_asked() {
+    let (receiver, group) = listen(Ipv4Addr::new(239, 118, 122, 97));
+    let arguments = ["--udp", "127.0.0.1", "--group", &group, "--repeat", "50hz", "--count", "3"];
+    let said = lines(&send(&arguments, &decoded("cam.hex").to_string()));
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said[0].starts_with("sent cam to everybody in reach: ") && said[0].contains(&group), "{said:?}");
+    for _ in 0..3 {
+        let frame = receive(&receiver);
+        assert!(said[0].contains(&format!(" {} octets", frame.len())), "{said:?}");
+        assert_eq!(frame[12..14], [0x89, 0x47]);
+    }
+}
+
+#[test]
+fn a_message_is_repeated_as_it_says() {
+    let (receiver, group) = listen(Ipv4Addr::new(239, 118, 122, 98));
+    let text = json!({
+        "type": "cam",
+        "message": decoded("cam.hex")["message"].take(),
+        "destination": { "hops": 2 },
+        "repetition": { "interval_s": 0.02, "duration_s": 0.05 },
+    });
+    let said = lines(&send(&["--udp", "127.0.0.1", "--group", &group], &text.to_string()));
+    assert_eq!(said.len(), 3, "{said:?}");
+    assert!(said.iter().all(|line| line.starts_with("sent cam to everybody within 2 hops: ")), "{said:?}");
+    for frame in [receive(&receiver), receive(&receiver), receive(&receiver)] {
+        assert_eq!(header_type(&frame), 0x51);
+    }
+}
+
+#[test]
+fn another_station_receives_what_is_sent_to_an_area_and_within_hops() {
+    let cam = decoded("cam.hex").to_string();
+    let (socket, group) = listen(Ipv4Addr::new(239, 118, 122, 99));
+    let by_udp = ["--udp", "127.0.0.1", "--group", &group];
+    lines(&send(&[&by_udp[..], &["--to", "gbc:45.015,7.568,r=500"]].concat(), &cam));
+    let received = take_part(other_station(), &socket, &group, 1);
+    assert!(matches!(received[0].destination, Destination::Area(_)), "{:?}", received[0].destination);
+    lines(&send(&[&by_udp[..], &["--hops", "3"]].concat(), &cam));
+    let received = take_part(other_station(), &socket, &group, 1);
+    assert_eq!(received[0].destination, Destination::Hops(3));
+    assert_eq!(received[0].kind, MessageKind::Cam);
+}
+
+#[test]
+fn a_station_is_asked_where_it_is_and_then_gets_the_messages() {
+    let (socket, group) = listen(Ipv4Addr::new(239, 118, 122, 100));
+    let station = other_station();
+    let address = station.address();
+    let addressed = address.0.map(|octet| format!("{octet:02x}")).join(":");
+    let arguments =
+        ["--udp", "127.0.0.1", "--group", &group, "--station", &addressed, "--repeat", "20hz", "--count", "3"];
+    let (said, received) = std::thread::scope(|scope| {
+        let other = scope.spawn(|| take_part(station, &socket, &group, 3));
+        let said = lines(&send(&arguments, &decoded("cam.hex").to_string()));
+        (said, other.join().unwrap())
+    });
+    let sent = format!("sent cam to station {address}: ");
+    assert!(said[0].starts_with("sent packet of the station itself to its neighbours: "), "{said:?}");
+    assert_eq!(said.iter().filter(|line| line.starts_with(&sent)).count(), 3, "{said:?}");
+    assert!(received.iter().all(|received| received.destination == Destination::Station(address)));
 }
 
 #[test]
@@ -104,13 +283,15 @@ fn a_wrong_message_is_named_by_its_field() {
     cam["cam"]["camParameters"]["basicContainer"]["stationType"] = 4711.into();
     let (code, said) = refused(&["--dry-run"], &cam.to_string());
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("stdin: cam (") && said.contains("cam.camParameters.basicContainer.stationType: "), "{said}");
+    assert!(said.contains("stdin: cam.camParameters.basicContainer.stationType: "), "{said}");
     for (input, expected) in [
         ("{", "stdin: EOF while parsing"),
-        ("[]", "stdin: invalid type: sequence, expected a message as an object"),
+        ("[]", "stdin: expected an object, got an array"),
         ("{}", "it does not say which message it is"),
-        (r#"{"header":{"messageId":250}}"#, "header.messageId: 250 is none of the messages"),
-        (r#"{"type":"xyz","message":{}}"#, "type: there is no message `xyz`"),
+        (r#"{"header":{"messageId":250}}"#, "stdin: header.messageId: expected one of "),
+        (r#"{"type":"xyz","message":{}}"#, "stdin: type: expected one of cam, "),
+        (r#"{"type":"cam","message":{"cam":{}}}"#, "stdin: message.cam.generationDeltaTime: this member is missing"),
+        (r#"{"cam":{},"message":{},"destination":{"hops":0}}"#, "stdin: cam: unknown field"),
     ] {
         let (code, said) = refused(&["--dry-run"], input);
         assert!(code == 2 && said.contains(expected) && said.lines().count() == 1, "{input}: {code} {said}");

@@ -75,7 +75,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("bad MAC", one("its_station", "{ station_id: 1, link_address: \"02:00\", access: { udp_multicast: {} } }"),
             "components.it.settings.link_address: `02:00` is not six octets"),
         ("no such interface", one("its_station", "{ station_id: 1, access: { ethernet: { interface: no_such0 } } }"),
-            "node.yaml:5:60: components.it.settings.access.ethernet.interface: there is no network interface `no_such0`; there is "),
+            "node.yaml:5:54: components.it.settings.access.ethernet.interface: there is no network interface `no_such0`; there is "),
         ("bad MAC of a filter", one("its_station", "{ station_id: 1, access: { udp_multicast: {} }, filter: { ignore_from: [ \"02:00\" ] } }"),
             "components.it.settings.filter.ignore_from.0: `02:00` is not six octets"),
         ("a capture too small", one("its_station", "{ station_id: 1, access: { udp_multicast: {} }, capture: { file: out.pcap, max_octets: 9 } }"),

@@ -10,6 +10,9 @@ use crate::{
     geonet::{Area, GnAddress, Lifetime, TrafficClass},
 };
 
+/// Where the station ID lies in every message (`ItsPduHeader`, TS 102 894-2).
+const STATION_ID: std::ops::Range<usize> = 2..6;
+
 /// A message to send (BTP-Data.request and GN-DATA.request in one; EN 302 636-5-1, annex A, and EN 302 636-4-1, annex J).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendRequest {
@@ -72,5 +75,32 @@ impl SendRequest {
             lifetime: kind.lifetime(),
             repetition: None,
         }
+    }
+    /// The request with the station's own ID in its message, where the message says 0.
+    #[must_use]
+    pub fn from_station(mut self, station_id: u32) -> Self {
+        if self.payload.get(STATION_ID) == Some(&[0; 4]) {
+            let mut whole = self.payload.to_vec();
+            if let Some(octets) = whole.get_mut(STATION_ID) {
+                octets.copy_from_slice(&station_id.to_be_bytes());
+            }
+            self.payload = whole.into();
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_without_a_station_gets_the_stations_own() {
+        let of = |payload: &'static [u8]| {
+            SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(payload)).from_station(0x0102_0304).payload
+        };
+        assert_eq!(&of(&[2, 2, 0, 0, 0, 0, 7])[..], [2, 2, 1, 2, 3, 4, 7]);
+        assert_eq!(&of(&[2, 2, 0, 0, 0, 9, 7])[..], [2, 2, 0, 0, 0, 9, 7]);
+        assert_eq!(&of(&[2, 2, 0])[..], [2, 2, 0]);
     }
 }

@@ -2,4 +2,4 @@
 
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|octets: &[u8]| viaduct_fuzz::targets::cam(octets));
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| viaduct_fuzz::messages::cam(octets));

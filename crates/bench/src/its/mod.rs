@@ -56,7 +56,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Less than two minutes, without a data folder.
+    /// About two minutes, without a data folder.
     fn default() -> Self {
         Self {
             samples: 300,
@@ -79,7 +79,7 @@ impl Options {
         self.vehicles.saturating_mul(self.rate_hz)
     }
 
-    /// More samples and longer runs: about five minutes.
+    /// More samples and longer runs: about four minutes.
     #[must_use]
     pub fn full() -> Self {
         Self {

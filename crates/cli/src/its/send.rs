@@ -13,13 +13,14 @@ use anyhow::Context as _;
 use viaduct_bus::clock;
 use viaduct_components::its_station::{EthernetSettings, UdpMulticastSettings, mac_of_station};
 use viaduct_its::access::MacAddress;
+use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;
 use viaduct_its::{Destination, Ego, SendRequest, Station, StationSettings};
 use viaduct_units::{MetresPerSecond, Position};
 
 use super::frame;
 use crate::files::Refused;
-use message::OutgoingMessage;
+use message::{OutgoingMessage, Reading};
 use transmit::{Network, Repeat};
 
 /// `StationType` of a passenger car, for a message that does not say its own.
@@ -30,9 +31,12 @@ const ROADSIDE_UNIT: u8 = 15;
 /// Which message, to whom, by what.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The message: a file of JSON (ASN.1 names, raw integers, as `its decode --json-lines` prints it), or `-` for stdin.
-    /// Its header may be left out, whole or in parts.
+    /// The message: a file of JSON, or `-` for stdin. It is a message, its body alone, what an application would publish (with
+    /// `destination`, `repetition`, ...), or a line of `its decode --json-lines`.
     message: PathBuf,
+    /// How the JSON shows values: `viaduct` (ASN.1 names, raw integers) or `vanetza-nap` (scaled units).
+    #[arg(long, value_name = "DIALECT", default_value = "viaduct", value_parser = parse_dialect)]
+    dialect: Dialect,
     /// Which message it is; otherwise its header or the name of its body says so.
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
     kind: Option<MessageKind>,
@@ -82,7 +86,7 @@ struct DestinationArguments {
     #[arg(long, value_name = "ADDRESS:PORT", requires = "udp")]
     group: Option<SocketAddrV4>,
     /// Every station (gbc) or any one station (gac) in an area: `gbc:49.0,8.4,r=500`, `gac:49.0,8.4,rectangle=200x50,azimuth=45`,
-    /// `gbc:49.0,8.4,ellipse=200x50`; metres and degrees. Without it, everybody in reach (single hop).
+    /// `gbc:49.0,8.4,ellipse=200x50`; metres and degrees. Without it, whom the JSON says, or everybody in reach (single hop).
     #[arg(long, value_name = "AREA", value_parser = destination::parse_area, conflicts_with_all = ["hops", "station"])]
     to: Option<Destination>,
     /// Everybody within so many hops, 1 to 255.
@@ -94,14 +98,15 @@ struct DestinationArguments {
 }
 
 impl DestinationArguments {
-    fn destination(&self) -> Destination {
-        let hops = self.hops.map(Destination::Hops);
-        self.to.or(self.station).or(hops).unwrap_or(Destination::SingleHop)
+    /// `None`: who the message says it is for, or everybody in reach.
+    fn destination(&self) -> Option<Destination> {
+        self.to.or(self.station).or(self.hops.map(Destination::Hops))
     }
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let message = OutgoingMessage::read(&arguments.message, arguments.kind, arguments.station_id)?;
+    let Arguments { dialect, kind, station_id, .. } = *arguments;
+    let message = OutgoingMessage::read(&arguments.message, Reading { dialect, kind, station_id })?;
     if arguments.link.dry_run {
         return dry_run(arguments, &message);
     }
@@ -113,9 +118,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 async fn send(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<()> {
     let mut network = open(&arguments.link, &arguments.destination)?;
     let mut station = station(arguments, message, network.hardware_address())?;
-    let repeat = Repeat { period: arguments.repeat, count: arguments.count };
     let wait = Duration::from_secs_f64(arguments.wait);
-    transmit::run(&mut station, &mut network, &request(arguments, message), repeat, wait).await
+    transmit::run(&mut station, &mut network, &request(arguments, message), repeat(arguments, message), wait).await
 }
 
 fn open(link: &LinkArguments, destination: &DestinationArguments) -> anyhow::Result<Network> {
@@ -155,9 +159,19 @@ fn station(
     Ok(station)
 }
 
+/// What one packet is made of: the command itself repeats it.
 fn request(arguments: &Arguments, message: &OutgoingMessage) -> SendRequest {
-    let destination = arguments.destination.destination();
-    SendRequest { destination, ..SendRequest::single_hop(message.kind(), message.payload.clone()) }
+    let request = message.request.clone();
+    let destination = arguments.destination.destination().unwrap_or(request.destination);
+    SendRequest { destination, repetition: None, ..request }
+}
+
+/// As the arguments say, or else the message.
+fn repeat(arguments: &Arguments, message: &OutgoingMessage) -> Repeat {
+    match message.request.repetition {
+        Some(repetition) if arguments.repeat.is_none() => Repeat::within(repetition),
+        _ => Repeat { period: arguments.repeat, count: arguments.count },
+    }
 }
 
 /// Prints the frames that the station would send at once.
@@ -184,6 +198,14 @@ fn parse_kind(text: &str) -> Result<MessageKind, String> {
         let labels = MessageKind::ALL.map(MessageKind::label).join(", ");
         format!("it is one of {labels}")
     })
+}
+
+fn parse_dialect(text: &str) -> Result<Dialect, String> {
+    match text {
+        "viaduct" => Ok(Dialect::Viaduct),
+        "vanetza-nap" => Ok(Dialect::VanetzaNap),
+        _ => Err("it is viaduct or vanetza-nap".to_owned()),
+    }
 }
 
 fn parse_wait(text: &str) -> Result<f64, String> {

@@ -2,6 +2,7 @@
 //! come from the bus, frames go to the access layer.
 
 mod channel;
+mod counts;
 mod errors;
 mod ethernet;
 mod filter;

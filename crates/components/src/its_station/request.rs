@@ -12,9 +12,6 @@ use viaduct_units::{Degrees, Metres, Position};
 
 use super::message::{message_kind, message_type};
 
-/// Where the station ID lies in every message (`ItsPduHeader`, TS 102 894-2).
-const STATION_ID: std::ops::Range<usize> = 2..6;
-
 /// Why a request on the bus is none that a station could try. Who made it is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RequestError {
@@ -82,7 +79,7 @@ fn area_to_bus(area: &Area) -> bus::Area {
 /// message becomes the station's own.
 pub(crate) fn from_bus(request: &V2xSendRequest, station_id: u32) -> Result<SendRequest, RequestError> {
     let kind = message_kind(request.r#type()).ok_or(RequestError::Type(request.r#type().topic_level()))?;
-    let defaults = SendRequest::single_hop(kind, with_station_id(&request.payload, station_id));
+    let defaults = SendRequest::single_hop(kind, request.payload.clone()).from_station(station_id);
     let traffic_class = request.traffic_class.map(u8::try_from).transpose().map_err(|_| RequestError::TrafficClass)?;
     let lifetime = request.lifetime_s.map(|seconds| duration("lifetime_s", seconds)).transpose()?;
     let destination = request.destination.as_ref().map(destination_from_bus).transpose()?;
@@ -152,18 +149,6 @@ fn duration(what: &'static str, seconds: f64) -> Result<Duration, RequestError> 
     }
 }
 
-/// The message with the station's own ID where it has none.
-fn with_station_id(payload: &Bytes, station_id: u32) -> Bytes {
-    match payload.get(STATION_ID) {
-        Some([0, 0, 0, 0]) => {
-            let mut whole = payload.to_vec();
-            whole[STATION_ID].copy_from_slice(&station_id.to_be_bytes());
-            whole.into()
-        }
-        _ => payload.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,17 +182,6 @@ mod tests {
         }
         let plain = SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(b"......"));
         assert_eq!(from_bus(&to_bus(&plain), 5), Ok(plain));
-    }
-
-    #[test]
-    fn a_message_without_a_station_gets_the_stations_own() {
-        let of = |payload: &'static [u8]| {
-            let request = SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(payload));
-            from_bus(&to_bus(&request), 0x0102_0304).unwrap().payload
-        };
-        assert_eq!(&of(&[2, 2, 0, 0, 0, 0, 7])[..], [2, 2, 1, 2, 3, 4, 7]);
-        assert_eq!(&of(&[2, 2, 0, 0, 0, 9, 7])[..], [2, 2, 0, 0, 0, 9, 7]);
-        assert_eq!(&of(&[2, 2, 0])[..], [2, 2, 0]);
     }
 
     #[test]

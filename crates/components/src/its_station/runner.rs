@@ -4,16 +4,17 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::Bytes;
-use viaduct_bus::{Counter, Meta, Publisher, Sample, Subscriber, clock};
+use viaduct_bus::{Meta, Publisher, Sample, Subscriber, clock};
 use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_its::{DropReason, Ego, Event, SendRequest, Station, StationSettings};
+use viaduct_its::{Ego, Event, SendRequest, Station, StationSettings};
 use viaduct_messages::viaduct::its::{AccessLayer, Direction, V2xMessage, V2xSendRequest};
 use viaduct_node::{Context, StartError, Stop};
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
 
-use super::channel::{Channel, DccCounts};
+use super::channel::Channel;
+use super::counts::Counts;
 use super::errors::{Errors, Refusal};
-use super::filter::{Filter, Filtered};
+use super::filter::Filter;
 use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
 use super::message;
 use super::request;
@@ -58,28 +59,6 @@ pub(crate) struct Runner {
 
 /// One publisher a message type.
 type Publishers = BTreeMap<MessageKind, Publisher<V2xMessage>>;
-
-/// What the station counts. Frames received = delivered + relayed + beacons + location service + dropped by reason; those
-/// that the filter leaves unread are not among them.
-struct Counts {
-    filtered: BTreeMap<Filtered, Counter>,
-    received: Counter,
-    delivered: Counter,
-    relayed: Counter,
-    beacons: Counter,
-    location_service: Counter,
-    dropped: BTreeMap<DropReason, Counter>,
-    /// Dropped before the station saw them.
-    kernel_drops: Counter,
-    kernel_drops_seen: u32,
-    dcc: DccCounts,
-    sent: Counter,
-    send_failed: Counter,
-    requests: Counter,
-    refused: Counter,
-    /// Messages of the services that the machine refused.
-    unsent: Counter,
-}
 
 impl Runner {
     pub(super) fn new(
@@ -274,8 +253,9 @@ impl Runner {
         Ok(())
     }
 
-    /// Takes over what the services and the gate before the channel have counted.
+    /// Takes over what the router, the services and the gate before the channel have counted.
     fn follow_counters(&mut self) {
+        self.counts.router.follow(&self.machine);
         if let Some(services) = &mut self.services {
             services.follow_counters();
         }
@@ -410,7 +390,7 @@ impl Runner {
                 self.counts.sent.increment();
                 self.keep(clock::tai(), frame);
             }
-            Err(_) => self.counts.send_failed.increment(),
+            Err(cause) => self.counts.send_failed(&cause),
         }
     }
 
@@ -424,48 +404,6 @@ impl Runner {
     /// Sleeps until the machine wants to be called or the upkeep is due.
     fn sleep_until_timeout(&self) -> impl Future<Output = ()> + use<> {
         sleep_until(self.poll_timeout().into_iter().chain([self.upkeep_due]).min())
-    }
-}
-
-impl Counts {
-    fn new(context: &Context<ItsStation>) -> Self {
-        let dropped = |reason: DropReason| (reason, context.counter_for("dropped", reason.label()));
-        let filtered = |reason: Filtered| (reason, context.counter_for("filtered", reason.label()));
-        Self {
-            filtered: Filtered::ALL.into_iter().map(filtered).collect(),
-            received: context.counter("received"),
-            delivered: context.counter("delivered"),
-            relayed: context.counter("relayed"),
-            beacons: context.counter("beacons"),
-            location_service: context.counter("location_service"),
-            dropped: DropReason::ALL.into_iter().map(dropped).collect(),
-            kernel_drops: context.counter_for("missed", "kernel_queue_full"),
-            kernel_drops_seen: 0,
-            dcc: DccCounts::new(context),
-            sent: context.counter("sent"),
-            send_failed: context.counter("send_failed"),
-            requests: context.counter("requests"),
-            refused: context.counter("requests_refused"),
-            unsent: context.counter("services_refused"),
-        }
-    }
-
-    /// Takes the socket's total over.
-    fn count_kernel_drops(&mut self, total: u32) {
-        self.kernel_drops.add(u64::from(total.wrapping_sub(self.kernel_drops_seen)));
-        self.kernel_drops_seen = total;
-    }
-
-    fn filter(&self, reason: Filtered) {
-        if let Some(counter) = self.filtered.get(&reason) {
-            counter.increment();
-        }
-    }
-
-    fn drop(&self, reason: DropReason) {
-        if let Some(counter) = self.dropped.get(&reason) {
-            counter.increment();
-        }
     }
 }
 

@@ -2,17 +2,19 @@
 //!
 //! | dialect | a message | around it, towards a station |
 //! |---|---|---|
-//! | [`Dialect::Viaduct`] | ASN.1 names, raw integers ([`viaduct_etsi`]) | nothing, or `type`, `destination`, ... ([`own`]) |
+//! | [`Dialect::Viaduct`] | ASN.1 names, raw integers ([`viaduct_etsi`]) | nothing, or `type`, `destination`, ..., or what it gives ([`own`]) |
 //! | [`Dialect::VanetzaNap`] | scaled units ([`viaduct_etsi::JsonStyle::Scaled`]) | nothing, or what it gives ([`vanetza_nap`]) |
 //!
-//! In both a text may be the message, the message without its header, or its body alone. What is wrong with a text is a
-//! [`JsonError`] with the path in that text.
+//! In both a text may be the message, the message without its header, or its body alone. Which message it is, the topic says,
+//! or else its header or the name of its body. What is wrong with a text is a [`JsonError`] with the path in that text.
 
 mod new_info;
 pub mod own;
 pub mod vanetza_nap;
 
-use serde::Deserialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
 use viaduct_etsi::{
     HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, cam_ts103900_v231, cpm_ts103324_v211,
@@ -55,6 +57,10 @@ impl Dialect {
         if text.len() > JSON_OCTETS_MAX {
             let problem = format!("the text has {} octets, at most {JSON_OCTETS_MAX} are read", text.len());
             return Err(syntax(problem));
+        }
+        // Serde would take the values of an array for the members in their order.
+        if text.trim_ascii_start().first() == Some(&b'[') {
+            return Err(mismatch("", "an object", "an array"));
         }
         match self {
             Self::Viaduct => own::read_request(hint, text),
@@ -119,7 +125,7 @@ fn payload_of(kind: MessageKind, style: JsonStyle, text: &[u8]) -> Result<Vec<u8
     message.encode().map_err(|cause| syntax(cause.to_string()))
 }
 
-/// The kind that the topic says, or else the message's own header.
+/// The kind that the topic says, or else the message's own header, or else the name of its body.
 fn kind_of(hint: Option<MessageKind>, message: &[u8]) -> Result<MessageKind, JsonError> {
     if let Some(kind) = hint {
         return Ok(kind);
@@ -127,12 +133,18 @@ fn kind_of(hint: Option<MessageKind>, message: &[u8]) -> Result<MessageKind, Jso
     let outline: Outline<'_> = parse(message)?;
     let id = outline.header.and_then(|header| serde_json::from_str::<HeaderOutline>(header.get()).ok()?.message_id);
     let Some(id) = id else {
-        return Err(JsonError { path: "header.messageId".to_owned(), problem: JsonProblem::Missing });
+        return kind_by_body(message);
     };
     MessageKind::ALL.into_iter().find(|kind| u64::from(kind.message_id()) == id).ok_or_else(|| {
         let known: Vec<String> = MessageKind::ALL.iter().map(|kind| kind.message_id().to_string()).collect();
         mismatch("header.messageId", format!("one of {}", known.join(", ")), id.to_string())
     })
+}
+
+fn kind_by_body(message: &[u8]) -> Result<MessageKind, JsonError> {
+    let members: BTreeMap<String, IgnoredAny> = parse(message)?;
+    let found = MessageKind::ALL.into_iter().find(|kind| members.contains_key(header_defaults(*kind).body));
+    found.ok_or_else(|| JsonError { path: "header.messageId".to_owned(), problem: JsonProblem::Missing })
 }
 
 /// The members by which the forms of a text are told apart.
@@ -144,6 +156,8 @@ struct Outline<'a> {
     message: Option<&'a RawValue>,
     #[serde(borrow, default)]
     fields: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    direction: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]

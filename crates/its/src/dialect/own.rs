@@ -9,6 +9,9 @@
 //! Only `message` must be there; a text without it is the message itself. `destination` is one of `hops` (1 to 255), `area`
 //! and `any_in` (with one of `circle`, `rectangle`, `ellipse`) and `station` (eight octets as `94:00:02:00:00:00:03:f8`).
 //! What is absent is as the message's facility has it.
+//!
+//! What a station gives of a message that it received (`V2xMessage`, a line of `viaduct its decode --json-lines`) is told by its
+//! member `direction`: its message is sent as a new one, to everybody in reach.
 
 use std::time::Duration;
 
@@ -43,7 +46,9 @@ pub fn read_request(hint: Option<MessageKind>, text: &[u8]) -> Result<SendReques
         let kind = kind_of(hint, text)?;
         return Ok(SendRequest::single_hop(kind, payload_of(kind, JsonStyle::Raw, text)?.into()));
     }
-    parse::<Envelope<'_>>(text)?.into_request(hint)
+    let envelope =
+        if outline.direction.is_some() { parse::<Given<'_>>(text)?.into() } else { parse::<Envelope<'_>>(text)? };
+    envelope.into_request(hint)
 }
 
 #[derive(Deserialize)]
@@ -61,6 +66,28 @@ struct Envelope<'a> {
     lifetime_s: Option<f64>,
     #[serde(default)]
     repetition: Option<RepetitionText>,
+}
+
+/// What is asked of a text that a station gave.
+#[derive(Deserialize)]
+struct Given<'a> {
+    r#type: String,
+    #[serde(borrow)]
+    message: &'a RawValue,
+}
+
+impl<'a> From<Given<'a>> for Envelope<'a> {
+    fn from(given: Given<'a>) -> Self {
+        let Given { r#type, message } = given;
+        Self {
+            r#type: Some(r#type),
+            message,
+            destination: None,
+            traffic_class: None,
+            lifetime_s: None,
+            repetition: None,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -113,7 +140,7 @@ impl Envelope<'_> {
         if let (Some(named), Some(hint)) = (named, hint)
             && named != hint
         {
-            return Err(mismatch("type", format!("`{}`, as the topic says", hint.label()), named.label()));
+            return Err(mismatch("type", format!("`{}`, as was said beside it", hint.label()), named.label()));
         }
         let text = self.message.get().as_bytes();
         let inside = |error: JsonError| error.inside("message");
@@ -252,7 +279,7 @@ mod tests {
     }
 
     fn refusal(text: &str) -> String {
-        read_request(None, text.as_bytes()).unwrap_err().to_string()
+        crate::dialect::Dialect::Viaduct.read_request(None, text.as_bytes()).unwrap_err().to_string()
     }
 
     #[test]
@@ -260,6 +287,23 @@ mod tests {
         let request = read_request(Some(MessageKind::Cam), cam_body().as_bytes()).unwrap();
         assert_eq!((request.kind, request.destination), (MessageKind::Cam, Destination::SingleHop));
         assert_eq!(&request.payload[..6], [2, 2, 0, 0, 0, 0], "the station fills its ID in");
+    }
+
+    #[test]
+    fn a_message_is_known_by_the_name_of_its_body() {
+        let request = read_request(None, format!("{{\"cam\":{}}}", cam_body()).as_bytes()).unwrap();
+        assert_eq!(request, read_request(Some(MessageKind::Cam), cam_body().as_bytes()).unwrap());
+    }
+
+    #[test]
+    fn what_a_station_gave_is_sent_anew() {
+        let text = |kind: &str, body: &str| {
+            format!("{{\"direction\":\"received\",\"type\":\"{kind}\",\"station_id\":9,\"message\":{body}}}")
+        };
+        let request = read_request(None, text("cam", &cam_body()).as_bytes()).unwrap();
+        assert_eq!((request.kind, request.destination), (MessageKind::Cam, Destination::SingleHop));
+        assert!(refusal(&text("poim", "{}")).starts_with("type: expected one of cam"));
+        assert!(refusal(&text("cam", "{}")).starts_with("message.generationDeltaTime"));
     }
 
     #[test]
@@ -309,6 +353,7 @@ mod tests {
         for (text, expected) in [
             ("{".to_owned(), "EOF while parsing an object"),
             ("{}".to_owned(), "header.messageId: this member is missing"),
+            ("[]".to_owned(), "expected an object, got an array"),
             (r#"{"header":{"messageId":99}}"#.to_owned(), "header.messageId: expected one of "),
             (r#"{"message":{},"type":"cat"}"#.to_owned(), "type: expected one of cam"),
             (
@@ -335,6 +380,6 @@ mod tests {
             assert!(error.starts_with(expected), "{error}\n{expected}");
         }
         let error = read_request(Some(MessageKind::Cpm), with("\"lifetime_s\":1").as_bytes()).unwrap_err().to_string();
-        assert_eq!(error, "type: expected `cpm`, as the topic says, got cam");
+        assert_eq!(error, "type: expected `cpm`, as was said beside it, got cam");
     }
 }

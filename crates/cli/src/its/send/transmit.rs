@@ -8,7 +8,7 @@ use viaduct_components::its_station::{
     EthernetSettings, FrameSocket, SocketFrame, UdpMulticastSettings, open_ethernet, open_udp_multicast,
 };
 use viaduct_its::access::MacAddress;
-use viaduct_its::{Destination, SendRequest, Station};
+use viaduct_its::{Destination, Repetition, SendRequest, Station};
 use viaduct_units::{Mono, Now};
 
 /// A socket, and how a person is told about it.
@@ -39,6 +39,15 @@ pub(super) struct Repeat {
     pub(super) period: Option<Duration>,
     /// How many; absent: without end.
     pub(super) count: Option<u64>,
+}
+
+impl Repeat {
+    /// At once, and after each interval that begins and ends within the duration.
+    pub(super) fn within(repetition: Repetition) -> Self {
+        let intervals = repetition.duration.as_millis().checked_div(repetition.interval.as_millis()).unwrap_or(0);
+        let count = u64::try_from(intervals).unwrap_or(u64::MAX).saturating_add(1);
+        Self { period: Some(repetition.interval), count: Some(count) }
+    }
 }
 
 /// Sends a message as often as it is asked for. `wait` is how long one may stay in the station.
@@ -144,6 +153,18 @@ pub(super) fn parse_rate(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_repetition_has_a_number() {
+        let of = |interval, duration| {
+            let [interval, duration] = [interval, duration].map(Duration::from_millis);
+            let repeat = Repeat::within(Repetition { interval, duration });
+            (repeat.period, repeat.count)
+        };
+        assert_eq!(of(500, 2000), (Some(Duration::from_millis(500)), Some(5)));
+        assert_eq!(of(300, 1000), (Some(Duration::from_millis(300)), Some(4)));
+        assert_eq!(of(300, 100), (Some(Duration::from_millis(300)), Some(1)));
+    }
 
     #[test]
     fn a_rate_is_a_number_a_second() {

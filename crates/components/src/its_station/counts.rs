@@ -1,0 +1,166 @@
+//! What a station counts, and what of it its machine counts for itself.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use viaduct_bus::Counter;
+use viaduct_its::{Counters, DropReason, Station};
+use viaduct_node::Context;
+
+use super::ItsStation;
+use super::channel::DccCounts;
+use super::filter::Filtered;
+
+/// Why the link refuses a frame, as the system says it; the last one is any other reason.
+const SEND_FAILURES: [(Option<io::ErrorKind>, &str); 6] = [
+    (Some(io::ErrorKind::NetworkDown), "network_down"),
+    (Some(io::ErrorKind::NetworkUnreachable), "network_unreachable"),
+    (Some(io::ErrorKind::WouldBlock), "queue_full"),
+    (Some(io::ErrorKind::PermissionDenied), "permission_denied"),
+    (Some(io::ErrorKind::Unsupported), "capture_takes_no_frames"),
+    (None, "other"),
+];
+
+/// What the router has counted since it began.
+type Read = fn(&Station) -> u64;
+
+/// Name of a counter, and where the router has it. Packets taken = transmitted + suppressed + lost by reason + held.
+const TOTALS: &[(&str, Read)] = &[
+    ("packets_taken", |station| station.counters().taken),
+    ("packets_transmitted", |station| station.counters().transmitted),
+    ("packets_forwarded", |station| station.counters().forwarded),
+    ("packets_suppressed", |station| station.counters().suppressed),
+    ("repetitions", |station| station.counters().repetitions),
+    ("beacons_sent", |station| station.counters().beacons_sent),
+    ("beacons_skipped", |station| station.counters().beacons_skipped),
+    ("location_requests_sent", |station| station.counters().location_requests_sent),
+    ("location_replies_sent", |station| station.counters().location_replies_sent),
+    ("address_changes", |station| station.counters().address_changes),
+    ("stations_evicted", Station::evicted_stations),
+];
+
+/// Why packets go no further after they were taken: given up, or delivered and not forwarded.
+const REASONS: [(&str, fn(&Counters, DropReason) -> u64); 2] =
+    [("packets_lost", Counters::lost), ("packets_not_forwarded", Counters::not_forwarded)];
+
+/// What the station counts. Frames received = delivered + relayed + beacons + location service + dropped by reason; those
+/// that the filter leaves unread are not among them.
+pub(super) struct Counts {
+    filtered: BTreeMap<Filtered, Counter>,
+    pub(super) received: Counter,
+    pub(super) delivered: Counter,
+    pub(super) relayed: Counter,
+    pub(super) beacons: Counter,
+    pub(super) location_service: Counter,
+    dropped: BTreeMap<DropReason, Counter>,
+    /// Dropped before the station saw them.
+    kernel_drops: Counter,
+    kernel_drops_seen: u32,
+    pub(super) dcc: DccCounts,
+    pub(super) sent: Counter,
+    /// Frames that the link refused, by reason; the last one is any other.
+    send_failed: [(Option<io::ErrorKind>, Counter); SEND_FAILURES.len()],
+    /// Packets after they were taken to be sent.
+    pub(super) router: RouterCounts,
+    pub(super) requests: Counter,
+    pub(super) refused: Counter,
+    /// Messages of the services that the machine refused.
+    pub(super) unsent: Counter,
+}
+
+impl Counts {
+    pub(super) fn new(context: &Context<ItsStation>) -> Self {
+        let dropped = |reason: DropReason| (reason, context.counter_for("dropped", reason.label()));
+        let filtered = |reason: Filtered| (reason, context.counter_for("filtered", reason.label()));
+        Self {
+            filtered: Filtered::ALL.into_iter().map(filtered).collect(),
+            received: context.counter("received"),
+            delivered: context.counter("delivered"),
+            relayed: context.counter("relayed"),
+            beacons: context.counter("beacons"),
+            location_service: context.counter("location_service"),
+            dropped: DropReason::ALL.into_iter().map(dropped).collect(),
+            kernel_drops: context.counter_for("missed", "kernel_queue_full"),
+            kernel_drops_seen: 0,
+            dcc: DccCounts::new(context),
+            sent: context.counter("sent"),
+            send_failed: SEND_FAILURES.map(|(kind, label)| (kind, context.counter_for("send_failed", label))),
+            router: RouterCounts::new(context),
+            requests: context.counter("requests"),
+            refused: context.counter("requests_refused"),
+            unsent: context.counter("services_refused"),
+        }
+    }
+
+    /// Takes the socket's total over.
+    pub(super) fn count_kernel_drops(&mut self, total: u32) {
+        self.kernel_drops.add(u64::from(total.wrapping_sub(self.kernel_drops_seen)));
+        self.kernel_drops_seen = total;
+    }
+
+    pub(super) fn filter(&self, reason: Filtered) {
+        if let Some(counter) = self.filtered.get(&reason) {
+            counter.increment();
+        }
+    }
+
+    pub(super) fn drop(&self, reason: DropReason) {
+        if let Some(counter) = self.dropped.get(&reason) {
+            counter.increment();
+        }
+    }
+
+    pub(super) fn send_failed(&self, cause: &io::Error) {
+        let known = self.send_failed.iter().find(|(kind, _)| kind.is_none_or(|kind| kind == cause.kind()));
+        if let Some((_, counter)) = known {
+            counter.increment();
+        }
+    }
+}
+
+/// Counters that follow the router's.
+pub(super) struct RouterCounts {
+    /// In the order of [`TOTALS`].
+    totals: Vec<(Read, Follower)>,
+    /// For each of [`REASONS`] each reason.
+    by_reason: Vec<(fn(&Counters, DropReason) -> u64, DropReason, Follower)>,
+}
+
+/// A counter that follows one of a machine.
+struct Follower {
+    counter: Counter,
+    /// What was there when the counter last followed.
+    seen: u64,
+}
+
+impl RouterCounts {
+    fn new(context: &Context<ItsStation>) -> Self {
+        let totals = TOTALS.iter().map(|(name, read)| (*read, Follower::new(context.counter(name))));
+        let reasons = REASONS.iter().flat_map(|(name, read)| {
+            let follower = |reason: DropReason| Follower::new(context.counter_for(name, reason.label()));
+            DropReason::ALL.into_iter().map(move |reason| (*read, reason, follower(reason)))
+        });
+        Self { totals: totals.collect(), by_reason: reasons.collect() }
+    }
+
+    /// Takes over what the router has counted.
+    pub(super) fn follow(&mut self, station: &Station) {
+        for (read, follower) in &mut self.totals {
+            follower.follow(read(station));
+        }
+        for (read, reason, follower) in &mut self.by_reason {
+            follower.follow(read(station.counters(), *reason));
+        }
+    }
+}
+
+impl Follower {
+    const fn new(counter: Counter) -> Self {
+        Self { counter, seen: 0 }
+    }
+
+    fn follow(&mut self, now: u64) {
+        self.counter.add(now.saturating_sub(self.seen));
+        self.seen = now;
+    }
+}

@@ -1,0 +1,269 @@
+//! A station with all services of the facilities layer, that hears others and is told things by its own applications.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use viaduct_its::{
+    Event, Repetition, Station,
+    facilities::{
+        Facilities, FacilitiesSettings, Message, Offset, VehicleState,
+        ca_service::CaSettings,
+        cp_service::{CpSettings, PerceivedObject},
+        cpm::Object,
+        den_service::{DenSettings, EventReport},
+        denm::{ActionId, Cause},
+        va_service::VaSettings,
+    },
+    limits::LDM_OBJECTS_MAX,
+};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position};
+
+use crate::{
+    seeds,
+    station::{self, Records, ego, make_station, start, write_record},
+};
+
+/// Station ID of the one that lives through the input.
+const STATION_ID: u32 = 7;
+/// Longer than any event is valid.
+const ALL_PASSED: Duration = Duration::from_secs(200_000);
+
+/// Frames of others, and what the own applications say, one after the other. What the services send can be decoded and is
+/// sent by the station, no deadline lies behind, and after the end of everything the map is empty.
+///
+/// A record is as that of [`station::station`]; its first octet says what it is: a frame or something that is told.
+pub fn facilities(octets: &[u8]) {
+    let mut world = World::new();
+    for (after, record) in Records(octets) {
+        world.wait(after);
+        if let Some((which, values)) = record.split_first() {
+            world.apply(*which, values);
+        }
+        world.drain();
+    }
+    world.now = world.now.plus(ALL_PASSED);
+    world.facilities.handle_timeout(world.now);
+    world.drain();
+    assert!(world.facilities.ldm().is_empty(), "nothing is valid that long");
+    assert_eq!(world.facilities.counters().unencodable, 0, "a service makes what its message cannot say");
+}
+
+struct World {
+    now: Now,
+    station: Station,
+    facilities: Facilities,
+    events: Vec<ActionId>,
+}
+
+impl World {
+    fn new() -> Self {
+        let settings = FacilitiesSettings {
+            ca: Some(CaSettings::new(STATION_ID)),
+            cp: Some(CpSettings::new(STATION_ID)),
+            den: Some(DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: true }),
+            va: Some(VaSettings { clustering: true, ..VaSettings::new(STATION_ID) }),
+        };
+        let mut station = make_station(1, 0);
+        station.set_ego(start(), ego(start(), 0.0));
+        Self { now: start(), station, facilities: Facilities::new(settings, 1), events: Vec::new() }
+    }
+
+    fn apply(&mut self, which: u8, values: &[u8]) {
+        let mut numbers = Numbers(values);
+        match which % 7 {
+            0 => self.hear(values),
+            1 => self.move_to(&mut numbers),
+            2 => self.perceive(&mut numbers),
+            3 => self.trigger(&mut numbers),
+            4 => self.update(&mut numbers),
+            5 => self.terminate(&mut numbers),
+            _ => self.facilities.set_t_gen_dcc(numbers.time(Duration::from_millis(1))),
+        }
+    }
+
+    fn hear(&mut self, frame: &[u8]) {
+        self.station.handle_frame(self.now, &Bytes::copy_from_slice(frame));
+        while let Some(event) = self.station.poll_event() {
+            if let Event::Received(received) = event {
+                self.facilities.handle_received(self.now, &received);
+            }
+        }
+    }
+
+    fn move_to(&mut self, numbers: &mut Numbers<'_>) {
+        let state = VehicleState {
+            time: self.now.tai,
+            position: Some(numbers.position()),
+            speed: Some(MetresPerSecond(numbers.next())),
+            heading: Some(Degrees(numbers.next())),
+            ..VehicleState::default()
+        };
+        self.facilities.set_vehicle(self.now, &state);
+    }
+
+    fn perceive(&mut self, numbers: &mut Numbers<'_>) {
+        let object = |id: u16| {
+            let mut object = Object::new(id, self.now.tai, Offset::default());
+            object.velocity = Some([MetresPerSecond(numbers.next()), MetresPerSecond(numbers.next())]);
+            PerceivedObject { position: numbers.position(), object }
+        };
+        self.facilities.set_objects((0..20).map(object).collect());
+    }
+
+    fn trigger(&mut self, numbers: &mut Numbers<'_>) {
+        let report = self.report(numbers);
+        self.events.extend(self.facilities.trigger_event(self.now, report));
+    }
+
+    fn update(&mut self, numbers: &mut Numbers<'_>) {
+        let report = self.report(numbers);
+        if let Some(event) = self.events.last() {
+            // Refused where the event is over.
+            let _ = self.facilities.update_event(self.now, *event, report);
+        }
+    }
+
+    fn terminate(&mut self, numbers: &mut Numbers<'_>) {
+        let report = self.report(numbers);
+        if let Some(event) = self.events.pop() {
+            // Refused where the event is over.
+            let _ = self.facilities.terminate_event(self.now, event, report);
+        }
+    }
+
+    fn report(&self, numbers: &mut Numbers<'_>) -> EventReport {
+        let cause = Cause { code: numbers.octet(), sub_code: numbers.octet() };
+        EventReport {
+            validity: numbers.time(Duration::from_secs(1)),
+            awareness_distance: Some(Metres(numbers.next())),
+            repetition: Some(Repetition {
+                interval: numbers.time(Duration::from_millis(10)),
+                duration: numbers.time(Duration::from_secs(1)),
+            }),
+            ..EventReport::new(cause, self.now.tai, numbers.position())
+        }
+    }
+
+    /// Goes from deadline to deadline, which never lies behind.
+    fn wait(&mut self, time: Duration) {
+        let end = self.now.plus(time);
+        while let Some(due) = self.facilities.poll_timeout().filter(|due| *due <= end.mono) {
+            self.now = self.now.plus(due.since(self.now.mono));
+            self.facilities.handle_timeout(self.now);
+            self.drain();
+            assert!(self.facilities.poll_timeout().is_none_or(|next| next > self.now.mono), "a deadline that is over");
+        }
+        self.now = end;
+        self.station.handle_timeout(self.now);
+    }
+
+    fn drain(&mut self) {
+        while let Some(request) = self.facilities.poll_transmit() {
+            let message = Message::decode(request.kind, &request.payload).expect("what a service sends is a message");
+            assert_eq!(message.kind(), request.kind);
+            // Refused where it is longer than a packet.
+            let _ = self.station.send(self.now, &request);
+            station::take_frames(&mut self.station, self.now);
+        }
+        while self.facilities.poll_event().is_some() {}
+        assert!(self.facilities.ldm().len() <= LDM_OBJECTS_MAX);
+    }
+}
+
+/// Values from octets; zeros behind their end.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn octet(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    fn pair(&mut self) -> u16 {
+        u16::from_be_bytes([self.octet(), self.octet()])
+    }
+
+    fn time(&mut self, unit: Duration) -> Duration {
+        unit * u32::from(self.pair())
+    }
+
+    /// Near to what roads have, or nothing that a number could be.
+    fn next(&mut self) -> f64 {
+        match self.pair() {
+            u16::MAX => f64::NAN,
+            0xFFFE => f64::INFINITY,
+            0xFFFD => f64::MIN,
+            number => f64::from(number) / 50.0 - 400.0,
+        }
+    }
+
+    /// Around the station, or nowhere.
+    fn position(&mut self) -> Position {
+        Position::new(45.0 + self.next() / 10_000.0, 7.5 + self.next() / 10_000.0)
+    }
+}
+
+/// Frames of every packet type and message; a drive with objects and events; both together.
+pub(crate) fn sequences() -> Vec<Vec<u8>> {
+    let mut heard = Vec::new();
+    for frame in station::frames().iter().chain(&seeds::frames()).chain(&messages()) {
+        write_record(20, &[&[0], frame.as_slice()].concat(), &mut heard);
+    }
+    let mut driven = Vec::new();
+    for number in 0..24_u8 {
+        let place = [78, 32 + number, 78, 32];
+        let event = [94, 0, 0, 60, 80, 0, 0, 50, 0, 30];
+        let told: [&[u8]; 7] = [
+            &[&[1][..], &place, &[82, number], &[90, 0]].concat(),
+            &[&[2][..], &place, &place, &place].concat(),
+            &[&[3][..], &event, &place].concat(),
+            &[&[1][..], &place, &[82, number], &[90, number]].concat(),
+            &[&[4][..], &event, &place].concat(),
+            &[&[5][..], &event, &place].concat(),
+            &[6, 0, number],
+        ];
+        write_record(10, told.get(usize::from(number) % 7).copied().unwrap_or_default(), &mut driven);
+    }
+    let both = [&driven[..], &heard].concat();
+    let warned = messages().into_iter().map(|frame| {
+        let mut sequence = driven.get(..80).map(<[u8]>::to_vec).unwrap_or_default();
+        (0..3).for_each(|_| write_record(50, &[&[0], frame.as_slice()].concat(), &mut sequence));
+        sequence
+    });
+    [heard, driven.clone(), both].into_iter().chain(warned).collect()
+}
+
+/// A frame with each message that fits into one, as another station sends it.
+fn messages() -> Vec<Vec<u8>> {
+    let mut sender = make_station(2, 0);
+    sender.set_ego(start(), ego(start(), 10.0));
+    let mut frames = Vec::new();
+    for (kind, octets) in seeds::messages() {
+        let request = viaduct_its::SendRequest::single_hop(kind, octets.into());
+        if sender.send(start(), &request).is_ok() {
+            frames.extend(std::iter::from_fn(|| sender.poll_transmit()));
+        }
+    }
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_seeds_are_heard_and_said() {
+        let mut world = World::new();
+        for sequence in sequences().iter().take(3) {
+            for (after, record) in Records(sequence) {
+                world.wait(after);
+                world.apply(record[0], &record[1..]);
+                world.drain();
+            }
+        }
+        assert!(world.facilities.ldm().counters().added > 5, "{:?}", world.facilities.ldm().counters());
+        assert!(world.facilities.counters().sent > 20, "{:?}", world.facilities.counters());
+        assert!(world.facilities.den().is_some_and(|den| den.counters().sent > 2));
+    }
+}

@@ -1,0 +1,152 @@
+//! The local dynamic map, with anything that anybody says at any time.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use bytes::Bytes;
+use viaduct_its::{
+    facilities::{
+        MessageKind,
+        ldm::{LdmEvent, LdmKey, LdmObject, LdmSubject, LocalDynamicMap, Query},
+    },
+    geonet::{Area, Shape},
+    limits::LDM_OBJECTS_MAX,
+};
+use viaduct_units::{Degrees, Metres, Now, Position};
+
+use crate::station::start;
+
+/// Octets of one thing that happens: which, whom it is about, and two of values.
+const STEP: usize = 5;
+/// Longer than anything of an input is valid.
+const ALL_PASSED: Duration = Duration::from_secs(600);
+/// Objects that one step puts in at once.
+const BURST: u16 = 256;
+
+/// What is in the map is what its events say, it never has too much, and after the end of all validity it is empty.
+pub fn ldm(octets: &[u8]) {
+    let mut world = World { now: start(), map: LocalDynamicMap::new(), told: BTreeMap::new(), lost: 0 };
+    for step in octets.chunks_exact(STEP) {
+        let &[which, subject, station, a, b] = step else { return };
+        world.apply(which, key(subject, station), a, b);
+        world.take_events();
+    }
+    world.map.handle_timeout(world.now.plus(ALL_PASSED));
+    world.take_events();
+    assert!(world.map.is_empty() && world.told.is_empty());
+    assert_eq!(world.map.poll_timeout(), None);
+}
+
+struct World {
+    now: Now,
+    map: LocalDynamicMap,
+    /// What the events have said.
+    told: BTreeMap<LdmKey, LdmObject>,
+    /// How many events had been lost when the map was last read.
+    lost: u64,
+}
+
+impl World {
+    fn apply(&mut self, which: u8, key: LdmKey, a: u8, b: u8) {
+        match which % 8 {
+            0..3 => self.map.insert(self.now, object(self.now, key, a, b)),
+            3 => self.map.withdraw(key),
+            4 => self.map.set_area(area(a, b)),
+            5 => self.wait(a),
+            6 => self.ask(key, a, b),
+            _ => self.burst(key, a, b),
+        }
+    }
+
+    fn wait(&mut self, after: u8) {
+        let end = self.now.plus(Duration::from_millis(20 * u64::from(after)));
+        while let Some(due) = self.map.poll_timeout().filter(|due| *due <= end.mono) {
+            assert!(due > self.now.mono, "something is valid no longer and is still there");
+            self.now = self.now.plus(due.since(self.now.mono));
+            self.map.handle_timeout(self.now);
+        }
+        self.now = end;
+    }
+
+    fn ask(&self, key: LdmKey, a: u8, b: u8) {
+        let query = Query {
+            kinds: vec![key.kind],
+            station_id: (a & 1 == 0).then_some(key.station_id),
+            area: (a & 2 == 0).then(|| area(a, b)),
+            since: (a & 4 == 0).then_some(self.now.tai),
+            only_others: a & 8 == 0,
+        };
+        let found: Vec<&LdmObject> = self.map.query(&query).collect();
+        assert!(found.iter().all(|object| object.key.kind == key.kind && self.map.get(&object.key) == Some(*object)));
+    }
+
+    /// Many objects of one station: a map that is full makes room.
+    fn burst(&mut self, key: LdmKey, a: u8, b: u8) {
+        for number in 0..BURST {
+            let subject = LdmSubject::Object(number);
+            self.map.insert(self.now, object(self.now, LdmKey { subject, ..key }, a.max(30), b));
+            self.take_events();
+        }
+    }
+
+    /// A consumer that has missed events reads the map anew.
+    fn take_events(&mut self) {
+        if self.map.counters().events_lost != self.lost {
+            self.lost = self.map.counters().events_lost;
+            while self.map.poll_event().is_some() {}
+            self.told = self.map.query(&Query::default()).map(|object| (object.key, object.clone())).collect();
+        }
+        while let Some(event) = self.map.poll_event() {
+            match event {
+                LdmEvent::Added(object) => assert_eq!(self.told.insert(object.key, object), None),
+                LdmEvent::Updated(object) => assert!(self.told.insert(object.key, object).is_some()),
+                LdmEvent::Removed(key, _) => assert!(self.told.remove(&key).is_some()),
+            }
+        }
+        assert_eq!(self.map.len(), self.told.len());
+        assert!(self.map.len() <= LDM_OBJECTS_MAX);
+    }
+}
+
+fn key(subject: u8, station: u8) -> LdmKey {
+    let number = u16::from(subject / 3);
+    let (kind, subject) = match subject % 3 {
+        0 => (MessageKind::Cam, LdmSubject::Station),
+        1 => (MessageKind::Denm, LdmSubject::Event(number)),
+        _ => (MessageKind::Cpm, LdmSubject::Object(number)),
+    };
+    LdmKey { kind, station_id: station.into(), subject }
+}
+
+fn object(now: Now, key: LdmKey, validity: u8, b: u8) -> LdmObject {
+    LdmObject {
+        key,
+        own: b & 1 == 0,
+        time: now.tai,
+        expires: now.mono.plus(Duration::from_millis(20 * u64::from(validity))),
+        position: (b & 2 == 0).then(|| Position::new(45.0 + f64::from(b) / 100.0, 7.5)),
+        speed: None,
+        heading: None,
+        station_type: None,
+        payload: Bytes::from_static(&[0; 64]),
+    }
+}
+
+fn area(a: u8, b: u8) -> Area {
+    let centre = Position::new(45.0 + f64::from(a) / 100.0, 7.5);
+    let size = Metres(f64::from(b) * 1000.0);
+    let shape = match b % 3 {
+        0 => Shape::Circle { radius: size },
+        1 => Shape::Rectangle { a: size, b: size, azimuth: Degrees(f64::from(a)) },
+        _ => Shape::Ellipse { a: size, b: Metres(f64::from(a) * 1000.0), azimuth: Degrees(f64::from(a)) },
+    };
+    Area { centre, shape }
+}
+
+/// Stations that come and go, an area that moves, and a flood of objects.
+pub(crate) fn sequences() -> Vec<Vec<u8>> {
+    let some: Vec<u8> = (0..60).flat_map(|number| [number, number, number % 7, 40 + number, 3 * number]).collect();
+    let short = some.get(..20 * STEP).map(<[u8]>::to_vec).unwrap_or_default();
+    let moved: Vec<u8> = (0..20).flat_map(|number| [number % 3, number, 1, 90, number, 4, 0, 0, number, 9]).collect();
+    let flood: Vec<u8> = (0..20).flat_map(|station| [7, 2, station, 250, station]).collect();
+    vec![some, short.clone(), moved.clone(), short, moved, flood]
+}
