@@ -148,8 +148,9 @@ fn every_named_test_exists() {
     assert!(missing.is_empty(), "no such test:\n{}", missing.join("\n"));
 }
 
-/// `conformance/gaps.txt` lists what is a gap, is met partly or is said not to apply. A new one is a failure: it is closed, or the list is edited
-/// by hand, with a reason in the commit. One that is closed leaves the list, and cannot come back unseen.
+/// `conformance/gaps.txt` lists what is a gap, is met partly or is said not to apply. A new one is a failure: it is
+/// closed, or the list is edited by hand, with a reason in the commit. One that is closed leaves the list, and cannot
+/// come back unseen.
 #[test]
 fn the_gaps_are_those_of_the_list() {
     let found: BTreeSet<String> = tables()

@@ -15,9 +15,8 @@ use super::stdout_gone;
 /// Octets of an Ethernet header: what is shorter is no frame.
 const FRAME_OCTETS_MIN: usize = 14;
 
-/// The octets of a frame that a text says in hexadecimal digits; `None` where it says anything else, such as the mistyped
-/// name of a file (`dead`). Spaces and colons may stand
-/// between octets.
+/// The octets of a frame that a text says in hexadecimal digits; `None` where it says anything else, such as the
+/// mistyped name of a file (`dead`). Spaces and colons may stand between octets.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':').collect();
     if digits.len() < 2 * FRAME_OCTETS_MIN || !digits.len().is_multiple_of(2) {

@@ -89,7 +89,9 @@ struct Answer<'a> {
 /// Why a request is refused, as JSON. `count` is how many were refused since the last one that was answered.
 pub(crate) fn write(refusal: &Refusal, topic: &str, now: Tai, count: u64) -> Bytes {
     let (expected, got) = match refusal {
-        Refusal::Text(JsonError { problem: JsonProblem::Mismatch { expected, got }, .. }) => (Some(&**expected), Some(&**got)),
+        Refusal::Text(JsonError { problem: JsonProblem::Mismatch { expected, got }, .. }) => {
+            (Some(&**expected), Some(&**got))
+        }
         _ => (None, None),
     };
     let mut time = String::new();

@@ -52,13 +52,13 @@ pub struct InboundRoute {
     /// In which JSON V2X messages are written.
     #[serde(default)]
     pub dialect: DialectSetting,
-    /// Which V2X message it is: `cam`, `cpm`, and so on. Absent: what the last level of the topic says, where it is one of
-    /// these, or else the message itself.
+    /// Which V2X message it is: `cam`, `cpm`, and so on. Absent: what the last level of the topic says, where it is one
+    /// of these, or else the message itself.
     #[serde(default)]
     pub message: Option<String>,
-    /// MQTT topic for the answers to what cannot be read or is not taken, with the same placeholders as `from`. An answer goes there unless
-    /// the request has a response topic (MQTT 5). Absent: `from` up to its first wildcard, its last level replaced by
-    /// `error`: `v/error` for `v/in/+`.
+    /// MQTT topic for the answers to what cannot be read or is not taken, with the same placeholders as `from`. An answer
+    /// goes there unless the request has a response topic (MQTT 5). Absent: `from` up to its first wildcard, its last
+    /// level replaced by `error`: `v/error` for `v/in/+`.
     #[serde(default)]
     pub errors: Option<String>,
 }
@@ -308,7 +308,7 @@ impl Entrance {
 
     fn take(&self, packet: &PublishPacket, meta: &Meta, reply_to: ReplyTo) -> Result<(), Refusal> {
         match &self.output {
-            Output::Services(sink) => sink(&packet.payload, meta),
+            Output::Services(sink) => sink(&packet.payload, meta, reply_to),
             Output::Requests(publisher) => {
                 let request = V2xSendRequest { reply_to: Some(reply_to), ..self.read(packet)? };
                 Ok(publisher.try_publish_from(meta, request)?)
@@ -416,7 +416,8 @@ mod tests {
         ];
         let text = |problem| Refusal::Text(JsonError { path: String::new(), problem });
         let full = PublishError::QueueFull { topic: "its/send".into(), subscribers: Vec::new() };
-        let labels: Vec<_> = problems.map(text).into_iter().chain([full.into()]).map(|refusal| refusal.label()).collect();
+        let labels: Vec<_> =
+            problems.map(text).into_iter().chain([full.into()]).map(|refusal| refusal.label()).collect();
         assert_eq!(labels, REASONS);
     }
 }

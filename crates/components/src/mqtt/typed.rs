@@ -6,7 +6,7 @@ use serde::Deserialize;
 use viaduct_bus::{Meta, Qos};
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_messages::Message;
-use viaduct_messages::viaduct::its::{EventRequest, V2xSendRequest};
+use viaduct_messages::viaduct::its::{EventRequest, ReplyTo, V2xSendRequest};
 use viaduct_messages::viaduct::perception::PerceivedObjects;
 use viaduct_messages::viaduct::vehicle::VehicleState;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
@@ -31,8 +31,8 @@ pub enum InboundType {
     EventRequest,
 }
 
-/// Publishes what a text says, or tells why not.
-pub(super) type Sink = Box<dyn Fn(&[u8], &Meta) -> Result<(), Refusal> + Send + Sync>;
+/// Publishes what a text says, or tells why not. Where a refusal of the services goes, is said beside the text.
+pub(super) type Sink = Box<dyn Fn(&[u8], &Meta, ReplyTo) -> Result<(), Refusal> + Send + Sync>;
 
 impl InboundType {
     /// Adds the topic with its type.
@@ -54,19 +54,29 @@ impl InboundType {
     ) -> Result<Option<Sink>, StartError> {
         match self {
             Self::V2xMessage => Ok(None),
-            Self::VehicleState => sink::<VehicleState, C>(topic, qos, context).map(Some),
-            Self::PerceivedObjects => sink::<PerceivedObjects, C>(topic, qos, context).map(Some),
-            Self::EventRequest => sink::<EventRequest, C>(topic, qos, context).map(Some),
+            Self::VehicleState => sink(topic, qos, context, |state: VehicleState, _| state).map(Some),
+            Self::PerceivedObjects => sink(topic, qos, context, |objects: PerceivedObjects, _| objects).map(Some),
+            Self::EventRequest => sink(topic, qos, context, with_reply).map(Some),
         }
     }
 }
 
-fn sink<M: Message, C: Component>(topic: &str, qos: Qos, context: &Context<C>) -> Result<Sink, StartError> {
+/// What the text says about its answer does not count: the broker knows who asked.
+fn with_reply(request: EventRequest, reply_to: ReplyTo) -> EventRequest {
+    EventRequest { reply_to: Some(reply_to), ..request }
+}
+
+fn sink<M: Message, C: Component>(
+    topic: &str,
+    qos: Qos,
+    context: &Context<C>,
+    complete: fn(M, ReplyTo) -> M,
+) -> Result<Sink, StartError> {
     let publisher = context.publisher::<M>(topic, qos)?;
     let schema =
         schema::<M>().ok_or_else(|| SettingError::new("inbound", format!("{} has no schema", M::full_name())))?;
-    Ok(Box::new(move |text, meta| {
-        Ok(publisher.try_publish_from(meta, read::<M>(&schema, text)?)?)
+    Ok(Box::new(move |text, meta, reply_to| {
+        Ok(publisher.try_publish_from(meta, complete(read(&schema, text)?, reply_to))?)
     }))
 }
 
@@ -158,6 +168,7 @@ mod tests {
             assert!(error.contains(words), "{text}: {error}");
         }
     }
+
     #[test]
     fn no_text_makes_an_error_long() {
         let member = "x".repeat(60_000);

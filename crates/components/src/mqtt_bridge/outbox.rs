@@ -481,6 +481,23 @@ mod tests {
         assert_eq!((outbox.len(), count(&bus, "dropped", Some("refused"))), (0, 2));
     }
 
+    #[test]
+    fn the_identifier_of_the_subscription_is_no_messages() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 8, WhenFull::DropNewest);
+        outbox.connected(PEER);
+        for number in 0..2 * PACKET_IDS {
+            outbox.accept(message(QoS::AtLeastOnce, 1));
+            let id = outbox.next().unwrap().packet_id.unwrap();
+            outbox.sent(number);
+            outbox.acknowledged(u16::MAX, true);
+            outbox.acknowledged(0, true);
+            assert!(outbox.len() == 1 && (1..u16::MAX).contains(&id), "{id}");
+            outbox.acknowledged(id, true);
+        }
+        assert_eq!(outbox.len(), 0);
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Accept { at_least_once: bool, octets: usize },
