@@ -79,14 +79,16 @@ impl Rejected {
 
 /// A set of message types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TypeSet(u8);
+pub struct TypeSet(u16);
 
 /// Message types and the unknown one: the length of an array of one element a type.
 pub(crate) const TYPES: usize = MessageType::ALL.len() + 1;
 
+const _: () = assert!(TYPES <= u16::BITS as usize, "each type has a bit of a set");
+
 impl TypeSet {
     /// Every type, the unknown one too.
-    pub const ALL: Self = Self(u8::MAX);
+    pub const ALL: Self = Self(u16::MAX);
     /// No type.
     pub const NONE: Self = Self(0);
 

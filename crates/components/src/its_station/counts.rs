@@ -39,8 +39,11 @@ const TOTALS: &[(&str, Read)] = &[
     ("stations_evicted", Station::evicted_stations),
 ];
 
+/// Reads the count of one reason.
+type ReadReason = fn(&Counters, DropReason) -> u64;
+
 /// Why packets go no further after they were taken: given up, or delivered and not forwarded.
-const REASONS: [(&str, fn(&Counters, DropReason) -> u64); 2] =
+const REASONS: [(&str, ReadReason); 2] =
     [("packets_lost", Counters::lost), ("packets_not_forwarded", Counters::not_forwarded)];
 
 /// What the station counts. Frames received = delivered + relayed + beacons + location service + dropped by reason; those
@@ -123,7 +126,7 @@ pub(super) struct RouterCounts {
     /// In the order of [`TOTALS`].
     totals: Vec<(Read, Follower)>,
     /// For each of [`REASONS`] each reason.
-    by_reason: Vec<(fn(&Counters, DropReason) -> u64, DropReason, Follower)>,
+    by_reason: Vec<(ReadReason, DropReason, Follower)>,
 }
 
 /// A counter that follows one of a machine.
