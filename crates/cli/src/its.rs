@@ -57,7 +57,8 @@ struct Drops {
 }
 
 pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let hexadecimal = arguments.capture.to_str().filter(|_| !arguments.capture.exists()).and_then(frame::from_hex);
+    let hexadecimal =
+        arguments.capture.to_str().filter(|_| !arguments.capture.exists()).and_then(frame::frame_from_hex);
     if let Some(octets) = hexadecimal {
         let reading = frame::reading(&octets)?;
         std::io::stdout().write_all(&reading.line).or_else(stdout_gone)?;

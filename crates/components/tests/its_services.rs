@@ -328,7 +328,7 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     let states = publisher::<VehicleState>(&car, "vehicle/state");
     let lists = publisher::<PerceivedObjects>(&car, "objects");
     let events = publisher::<EventRequest>(&car, "events");
-    let errors = subscribe::<V2xError>(&car, "its/errors");
+    let errors = car.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
     states.publish(VehicleState { position: None, ..standing() }).unwrap();
     let ahead = timestamp(clock::tai().plus(Duration::from_secs(60)));
     states.publish(VehicleState { time: Some(ahead), ..standing() }).unwrap();

@@ -17,9 +17,14 @@ const FRAME_OCTETS_MIN: usize = 14;
 
 /// The octets of a frame that a text says in hexadecimal digits; `None` where it says anything else, such as the
 /// mistyped name of a file (`dead`). Spaces and colons may stand between octets.
+pub(super) fn frame_from_hex(text: &str) -> Option<Vec<u8>> {
+    from_hex(text).filter(|octets| octets.len() >= FRAME_OCTETS_MIN)
+}
+
+/// The octets that a text says in hexadecimal digits, with spaces and colons between octets or without.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':').collect();
-    if digits.len() < 2 * FRAME_OCTETS_MIN || !digits.len().is_multiple_of(2) {
+    if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }
     let octet = |pair: &[char]| match pair {
@@ -74,10 +79,10 @@ mod tests {
     #[test]
     fn hexadecimal_text_is_pairs_of_digits() {
         let octets = [&[0xFF, 0xFF, 0x0A, 0x1B][..], &[0; 10]].concat();
-        assert_eq!(from_hex("ffFF 0a:1b 00000000000000000000"), Some(octets));
+        assert_eq!(frame_from_hex("ffFF 0a:1b 00000000000000000000"), Some(octets));
         let (odd, short) = ("f".repeat(29), "dead".repeat(6));
         for other in ["", "dead", "out.pcap", "0x1200000000000000000000000000", &odd, &short] {
-            assert_eq!(from_hex(other), None, "{other}");
+            assert_eq!(frame_from_hex(other), None, "{other}");
         }
     }
 }

@@ -401,7 +401,8 @@ mod tests {
             let error = check(&[wrong]).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
-        let error = check(&[route("v/in/cam", None), route("v/in/+", None)]).unwrap_err().to_string();
+        let answered = |from| route(from, Some("v/error"));
+        let error = check(&[answered("v/in/cam"), answered("v/in/+")]).unwrap_err().to_string();
         assert!(error.starts_with("`inbound.1.from`: `v/in/+` and the `from` of `inbound.0` match"), "{error}");
         assert!(check(&[route("v/{node}/in/+", None), route("w/denm", Some("v/{node}/errors"))]).is_ok());
     }
