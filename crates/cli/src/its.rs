@@ -27,7 +27,8 @@ pub(crate) enum Command {
 /// Which capture, and how much of it to print.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The capture: Ethernet frames with GeoNetworking packets. Or one such frame as hexadecimal digits.
+    /// The capture: Ethernet frames with GeoNetworking packets. Or one such frame as hexadecimal digits, of 14 octets or
+    /// more; the exit code is 1 where it is dropped.
     #[arg(value_name = "CAPTURE|HEX")]
     capture: PathBuf,
     /// Print each message as one line of JSON on stdout.
@@ -56,10 +57,12 @@ struct Drops {
 }
 
 pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let hexadecimal = arguments.capture.to_str().filter(|_| !arguments.capture.exists()).and_then(frame::from_hex);
+    let hexadecimal =
+        arguments.capture.to_str().filter(|_| !arguments.capture.exists()).and_then(frame::frame_from_hex);
     if let Some(octets) = hexadecimal {
-        std::io::stdout().write_all(&frame::reading(&octets)?).or_else(stdout_gone)?;
-        return Ok(ExitCode::SUCCESS);
+        let reading = frame::reading(&octets)?;
+        std::io::stdout().write_all(&reading.line).or_else(stdout_gone)?;
+        return Ok(if reading.is_dropped { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut summary = Summary::default();
@@ -129,10 +132,11 @@ impl Summary {
     fn print(&self) {
         let messages: u64 = self.messages.values().sum();
         let dropped: u64 = self.dropped.values().map(|drops| drops.count).sum();
-        eprintln!("{} frames: {messages} messages, {} beacons, {dropped} dropped", self.frames, self.beacons);
-        if self.location_service > 0 {
-            eprintln!("  {:<24} {:>8}", "location service", self.location_service);
-        }
+        let Self { frames, beacons, location_service, .. } = self;
+        eprintln!(
+            "{frames} frames: {messages} messages, {beacons} beacons, {location_service} location service, \
+             {dropped} dropped"
+        );
         for (kind, count) in &self.messages {
             eprintln!("  {kind:<24} {count:>8}");
         }

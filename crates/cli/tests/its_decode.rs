@@ -69,7 +69,7 @@ fn the_sample_capture_gives_929_messages_and_no_drop() {
     let output = decode(&path, &["--json-lines"]);
     assert!(output.status.success());
     let summary = String::from_utf8(output.stderr).unwrap();
-    assert!(summary.starts_with("929 frames: 929 messages, 0 beacons, 0 dropped\n"), "{summary}");
+    assert!(summary.starts_with("929 frames: 929 messages, 0 beacons, 0 location service, 0 dropped\n"), "{summary}");
     let lines: Vec<Value> = output
         .stdout
         .split(|octet| *octet == b'\n')
@@ -109,7 +109,17 @@ fn a_frame_is_given_in_hexadecimal_too() {
     let zeros = "00 ".repeat(60);
     let output = decode(Path::new(zeros.trim()), &[]);
     let said = String::from_utf8(output.stdout).unwrap();
-    assert!(output.status.success() && said.starts_with("dropped: not_geonetworking. The frame is of"), "{said}");
+    assert_eq!(output.status.code(), Some(1), "a dropped frame is no success");
+    assert!(said.starts_with("dropped: not_geonetworking. The frame is of"), "{said}");
+}
+
+/// Even digits alone do not make a frame of a mistyped name.
+#[test]
+fn a_name_of_hexadecimal_digits_is_a_file_that_is_not_there() {
+    let output = decode(Path::new("dead"), &[]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty() && said.contains("dead") && said.contains("No such file"), "{said}");
 }
 
 #[test]

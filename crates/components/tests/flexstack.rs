@@ -149,7 +149,8 @@ fn the_other_station_understands_what_our_services_make() {
         let node = start(&runtime, "services: { ca: { length_m: 4.5 }, va: {}, den: {}, events: events }");
         let events = node.bus().publisher::<EventRequest>("events", RELIABLE, "test").unwrap();
         let event = Event { cause: 94, sub_cause: 2, validity_s: Some(60), ..Event::default() };
-        let request = EventRequest { name: "car".to_owned(), action: Some(Action::Report(event)) };
+        let request =
+            EventRequest { name: "car".to_owned(), action: Some(Action::Report(event)), ..EventRequest::default() };
         for (label, place) in [("cam", "referencePosition"), ("vam", "referencePosition"), ("denm", "eventPosition")] {
             if label == "denm" {
                 events.publish(request.clone()).unwrap();

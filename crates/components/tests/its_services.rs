@@ -14,7 +14,8 @@ use viaduct_messages::viaduct::its::event_notice::Change;
 use viaduct_messages::viaduct::its::event_request::Action;
 use viaduct_messages::viaduct::its::map_object::Subject;
 use viaduct_messages::viaduct::its::{
-    EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, V2xMessage,
+    EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, V2xError,
+    V2xMessage,
 };
 use viaduct_messages::viaduct::perception::{ObjectClass, PerceivedObject, PerceivedObjects};
 use viaduct_messages::viaduct::vehicle::VehicleState;
@@ -237,11 +238,11 @@ fn report(name: &str, cause: u32) -> EventRequest {
         repetition_duration_ms: Some(30_000),
         ..Event::default()
     };
-    EventRequest { name: name.to_owned(), action: Some(Action::Report(event)) }
+    EventRequest { name: name.to_owned(), action: Some(Action::Report(event)), ..EventRequest::default() }
 }
 
 fn end(name: &str) -> EventRequest {
-    EventRequest { name: name.to_owned(), action: Some(Action::End(EndOfEvent {})) }
+    EventRequest { name: name.to_owned(), action: Some(Action::End(EndOfEvent {})), ..EventRequest::default() }
 }
 
 const WARNER: &str =
@@ -320,13 +321,14 @@ fn a_warning_is_for_those_around_the_event() {
 }
 
 #[test]
-fn what_an_application_says_wrong_is_counted_by_reason() {
+fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     let (runtime, group) = (runtime(), group());
     let services = "services: { ca: {}, cp: {}, den: {}, vehicle: vehicle/state, objects: objects, events: events }";
     let car = start(&runtime, group, (5, 5), services);
     let states = publisher::<VehicleState>(&car, "vehicle/state");
     let lists = publisher::<PerceivedObjects>(&car, "objects");
     let events = publisher::<EventRequest>(&car, "events");
+    let errors = car.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
     states.publish(VehicleState { position: None, ..standing() }).unwrap();
     let ahead = timestamp(clock::tai().plus(Duration::from_secs(60)));
     states.publish(VehicleState { time: Some(ahead), ..standing() }).unwrap();
@@ -339,15 +341,30 @@ fn what_an_application_says_wrong_is_counted_by_reason() {
     states.publish(standing()).unwrap();
     wait_for(&car, "sent", None, 1);
     events.publish(report("", 1)).unwrap();
-    events.publish(EventRequest { name: "jam".to_owned(), action: None }).unwrap();
+    events.publish(EventRequest { name: "jam".to_owned(), action: None, ..EventRequest::default() }).unwrap();
     events.publish(end("jam")).unwrap();
     events.publish(report("jam", 128)).unwrap();
     let over = Event { cause: 1, validity_s: Some(0), ..Event::default() };
-    events.publish(EventRequest { name: "jam".to_owned(), action: Some(Action::Report(over)) }).unwrap();
+    events
+        .publish(EventRequest { name: "jam".to_owned(), action: Some(Action::Report(over)), ..EventRequest::default() })
+        .unwrap();
     for reason in ["event_name", "no_action", "unknown_event", "out_of_range", "refused"] {
         wait_for(&car, "inputs_refused", Some(reason), 1);
     }
     assert_eq!(count(&car, "inputs_refused", None), 9);
+    for (event, reason, text) in [
+        ("here", "no_position", "it has no position on the earth, and the station does not know its own"),
+        ("", "event_name", "name: expected 1 to 64 octets"),
+        ("jam", "no_action", "expected `report` or `end`"),
+        ("jam", "unknown_event", "no event of that name lasts"),
+        ("jam", "out_of_range", "cause: this is no number within its range"),
+        ("jam", "refused", "the event's validity has ended"),
+    ] {
+        // Dropped echoes of its own frames are told there too, and have no type.
+        let error = until(&errors, nothing, |error| error.r#type() == MessageType::Denm);
+        assert_eq!((&*error.event, &*error.reason, &*error.error), (event, reason, text));
+        assert_eq!(error.station, "node5/station");
+    }
     car.stop();
 }
 

@@ -9,6 +9,7 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mqtt5::packet::suback::SubAckReasonCode;
 use mqtt5::types::ReasonCode;
 use mqtt5::{PropertyId, PropertyValue, QoS};
 use support::*;
@@ -440,4 +441,19 @@ fn wrong_settings_are_refused_with_their_key() {
         let error = TestNode::refused(&text);
         assert!(error.contains(&format!("components.x.settings.{expected}")), "{error}\n{expected}");
     }
+}
+
+/// What the broker does not let us hear is no reason to stop speaking.
+#[test]
+fn a_subscription_that_the_broker_refuses_leaves_the_connection() {
+    let subscriptions = &[SubAckReasonCode::NotAuthorized, SubAckReasonCode::GrantedQoS1];
+    let broker = ScriptedBroker::start(Script { subscriptions, ..Script::default() });
+    let inbound = "inbound: [ { from: a/in, to: a/send }, { from: b/in, to: b/send, qos: 1 } ]";
+    let node = bridge(broker.port, "qos: 1", inbound);
+    let bus = node.bus();
+    eventually("the refusal is counted", || count(&bus, "uplink", "subscriptions_refused") == 1);
+    node.log("log/a", "hello");
+    broker.eventually("a message arrives", |seen| seen.len() == 1);
+    assert_eq!((count(&bus, "uplink", "connected"), count(&bus, "uplink", "subscribed")), (1, 0));
+    assert!(node.stop());
 }

@@ -7,11 +7,14 @@ mod support;
 
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
+use std::time::Duration;
 
 use mqtt5::packet::publish::PublishPacket;
 use mqtt5::{PropertyId, PropertyValue};
 use serde_json::{Value, json};
 use support::*;
+use viaduct_bus::Qos;
+use viaduct_messages::viaduct::its::V2xSendRequest;
 
 /// Two nodes on a multicast group of their own and on one broker: `car` sends what applications ask for, `edge` receives.
 struct Road {
@@ -230,42 +233,159 @@ fn the_dialect_of_vanetza_nap_goes_from_end_to_end() {
     road.stop();
 }
 
-/// `configs/its-vehicle.yaml` on a broker and a group of this test: what its comments publish is what a vehicle says and warns of.
+/// A message of each kind with every member that it can have, as an application would write it.
+const FULL: [(&str, &str); 4] = [
+    ("cam", include_str!("../../../testdata/its/cam_full.json")),
+    ("cpm", include_str!("../../../testdata/its/cpm_full.json")),
+    ("denm", include_str!("../../../testdata/its/denm_full.json")),
+    ("vam", include_str!("../../../testdata/its/vam_full.json")),
+];
+
 #[test]
-fn the_config_of_a_vehicle_is_fed_by_mqtt() {
-    if !has("mosquitto") || !has("mosquitto_pub") {
-        return;
+fn a_message_of_each_kind_comes_out_as_it_went_in() {
+    let Some(road) = Road::open() else { return };
+    for (label, text) in FULL {
+        let received = road.subscriber(&format!("v/edge/{label}"));
+        let mut message: Value = serde_json::from_str(text).unwrap();
+        // The station fills its own number in.
+        message["header"]["stationId"] = json!(0);
+        road.publish(&format!("v/car/send/{label}"), &message, &[]);
+        let decoded = text_of(&received.wait_for(1)[0]);
+        message["header"]["stationId"] = json!(911);
+        assert_eq!((&decoded["type"], &decoded["station_id"]), (&json!(label), &json!(911)));
+        assert_eq!(decoded["message"], message, "{label}");
     }
-    let port = free_port();
-    let _broker = Mosquitto::start(port);
-    let group = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/its-vehicle.yaml");
-    let text = std::fs::read_to_string(config).unwrap();
-    let text = text.replace("127.0.0.1:1886", &format!("127.0.0.1:{port}"));
-    let car = TestNode::start(&text.replace("239.118.122.97:8947", &format!("239.118.122.97:{group}")));
-    let bus = car.bus();
-    eventually("the broker has taken the subscription", || count(&bus, "applications", "subscribed") == 1);
-    let publish = |topic: &str, message: &Value| {
-        let (port, message) = (port.to_string(), message.to_string());
-        let arguments = ["-h", "127.0.0.1", "-p", &port, "-V", "mqttv5", "-q", "1", "-t", topic, "-m", &message];
-        assert!(Command::new("mosquitto_pub").args(arguments).status().unwrap().success());
-    };
+    road.stop();
+}
 
-    let sent = Subscriber::start(port, "obu/its/tx/+");
-    let place = json!({ "latitude_deg": 49.0, "longitude_deg": 8.4 });
-    publish("vehicle/state", &json!({ "position": place, "speed_mps": 13.5, "heading_deg": 90 }));
-    let cam = text_of(&sent.wait_for(1)[0]);
-    assert_eq!((&cam["type"], &cam["station_id"], &cam["speed_mps"]), (&json!("cam"), &json!(903), &json!(13.5)));
-    publish("vehicle/event", &json!({ "name": "jam", "report": { "cause": 1, "validity_s": 120 } }));
-    let is_denm = |packet: &PublishPacket| packet.topic_name == "obu/its/tx/denm";
-    sent.eventually("the warning goes out", |seen| seen.iter().any(is_denm));
-    publish("vehicle/event", &json!({ "name": "jam", "end": {} }));
-    sent.eventually("its end goes out", |seen| seen.iter().filter(|packet| is_denm(packet)).count() >= 2);
-
-    let answers = Subscriber::start(port, "vehicle/error");
-    publish("vehicle/state", &json!({ "velocity": 3 }));
+/// Somebody who should read the requests and does not.
+#[test]
+fn an_application_hears_that_the_station_is_busy() {
+    let Some(road) = Road::open() else { return };
+    let bus = road.car.bus();
+    let reliable = Qos::reliable(1, Duration::ZERO);
+    let _stalled = bus.subscribe::<V2xSendRequest>("its/send", reliable, "stalled").unwrap();
+    let answers = road.subscriber("v/car/error");
+    road.publish("v/car/send/denm", &denm(), &[]);
+    road.publish("v/car/send/denm", &denm(), &[]);
     let answer = text_of(&answers.wait_for(1)[0]);
-    assert_eq!((&answer["topic"], &answer["reason"]), (&json!("vehicle/state"), &json!("syntax")));
-    assert!(answer["error"].as_str().unwrap().contains("velocity"), "{answer}");
-    assert!(car.stop());
+    assert_eq!((&answer["reason"], &answer["path"]), (&json!("station_busy"), &json!("")));
+    assert!(answer["error"].as_str().unwrap().contains("stalled"), "{answer}");
+    assert_eq!(["received", "requested", "refused"].map(|name| count(&bus, "apps", name)), [2, 1, 1]);
+    road.stop();
+}
+
+/// `configs/its-vehicle.yaml` on a broker and a group of its own, and a station beside the road that hears it.
+struct Vehicle {
+    _broker: Mosquitto,
+    port: u16,
+    car: TestNode,
+    other: TestNode,
+}
+
+impl Vehicle {
+    /// `None` where Mosquitto is not installed.
+    fn open() -> Option<Self> {
+        if !has("mosquitto") || !has("mosquitto_pub") {
+            return None;
+        }
+        let port = free_port();
+        let broker = Mosquitto::start(port);
+        let group = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/its-vehicle.yaml");
+        let text = std::fs::read_to_string(config).unwrap();
+        let text = text.replace("127.0.0.1:1886", &format!("127.0.0.1:{port}"));
+        let car = TestNode::start(&text.replace("239.118.122.97:8947", &format!("239.118.122.97:{group}")));
+        let other = TestNode::start(&format!(
+            "node: other\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 904\n      \
+             position: {{ latitude_deg: 49.0, longitude_deg: 8.4 }}\n      access: {{ udp_multicast: {{ \
+             group: \"239.118.122.97:{group}\", interface: 127.0.0.1 }} }}\n  applications:\n    kind: mqtt_bridge\n    \
+             settings:\n      broker: mqtt://127.0.0.1:{port}\n      reconnect: {{ min_ms: 1, max_ms: 20 }}\n      \
+             routes: [ {{ from: its/rx/*, to: \"other/{{leaf}}\" }} ]\n"
+        ));
+        let (car_bus, other_bus) = (car.bus(), other.bus());
+        eventually("the broker has taken the subscription", || count(&car_bus, "applications", "subscribed") == 1);
+        eventually("the other bridge is connected", || count(&other_bus, "applications", "connected") == 1);
+        Some(Self { _broker: broker, port, car, other })
+    }
+
+    fn publish(&self, topic: &str, message: &Value, more: &[&str]) {
+        let (port, message) = (self.port.to_string(), message.to_string());
+        let arguments = ["-h", "127.0.0.1", "-p", &port, "-V", "mqttv5", "-q", "1", "-t", topic, "-m", &message];
+        assert!(Command::new("mosquitto_pub").args(arguments).args(more).status().unwrap().success());
+    }
+
+    fn drives(&self) {
+        let place = json!({ "latitude_deg": 49.0, "longitude_deg": 8.4 });
+        self.publish("vehicle/state", &json!({ "position": place, "speed_mps": 13.5, "heading_deg": 90 }), &[]);
+    }
+
+    fn sees(&self) {
+        let place = json!({ "latitude_deg": 49.0001, "longitude_deg": 8.4 });
+        let object = json!({ "id": 7, "position": place, "speed_mps": 1.5, "heading_deg": 90, "class": "PEDESTRIAN" });
+        self.publish("vehicle/objects", &json!({ "objects": [object] }), &[]);
+    }
+
+    /// The first message on that topic, while it drives on and sees what it saw.
+    fn until(&self, topic: &str) -> Value {
+        let heard = Subscriber::start(self.port, topic);
+        eventually(topic, || {
+            self.drives();
+            self.sees();
+            !heard.seen().is_empty()
+        });
+        text_of(&heard.seen()[0])
+    }
+
+    fn stop(self) {
+        assert!(self.car.stop());
+        assert!(self.other.stop());
+    }
+}
+
+#[test]
+fn what_programs_in_a_vehicle_say_comes_out_of_another_station() {
+    let Some(vehicle) = Vehicle::open() else { return };
+    let cam = vehicle.until("other/cam");
+    assert_eq!((&cam["type"], &cam["station_id"], &cam["speed_mps"]), (&json!("cam"), &json!(903), &json!(13.5)));
+
+    let cpm = vehicle.until("other/cpm");
+    let containers = cpm["message"]["payload"]["cpmContainers"].as_array().unwrap();
+    let perceived = containers.iter().find(|container| container["containerId"] == 5).unwrap();
+    assert_eq!(perceived["containerData"]["perceivedObjects"][0]["objectId"], json!(7), "{perceived}");
+
+    let warnings = Subscriber::start(vehicle.port, "other/denm");
+    vehicle.publish("vehicle/event", &json!({ "name": "jam", "report": { "cause": 1, "validity_s": 120 } }), &[]);
+    let warning = text_of(&warnings.wait_for(1)[0]);
+    assert_eq!(warning["message"]["denm"]["situation"]["eventType"], json!({ "ccAndScc": { "trafficCondition1": 0 } }));
+    vehicle.publish("vehicle/event", &json!({ "name": "jam", "end": {} }), &[]);
+    let end = text_of(&warnings.wait_for(2)[1]);
+    assert_eq!(end["message"]["denm"]["management"]["termination"], json!("isCancellation"));
+    vehicle.stop();
+}
+
+#[test]
+fn what_programs_in_a_vehicle_say_wrong_is_answered() {
+    let Some(vehicle) = Vehicle::open() else { return };
+    let answers = Subscriber::start(vehicle.port, "vehicle/error");
+    vehicle.publish("vehicle/state", &json!({ "velocity": 3 }), &[]);
+    let answer = text_of(&answers.wait_for(1)[0]);
+    assert_eq!((&answer["topic"], &answer["reason"]), (&json!("vehicle/state"), &json!("unknown_member")));
+    assert_eq!(answer["path"], json!("velocity"));
+
+    // What only the service can know goes to its error topic, or to the response topic of the request.
+    let errors = Subscriber::start(vehicle.port, "obu/errors");
+    let end = json!({ "name": "gone", "end": {} });
+    vehicle.publish("vehicle/event", &end, &[]);
+    let error = text_of(&errors.wait_for(1)[0]);
+    assert_eq!((&error["subject"], &error["reason"]), (&json!("request"), &json!("unknown_event")));
+    assert_eq!((&error["event"], &error["topic"]), (&json!("gone"), &json!("vehicle/event")));
+    let own = Subscriber::start(vehicle.port, "app/7/answers");
+    let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n19"];
+    vehicle.publish("vehicle/event", &end, &property);
+    let packet = &own.wait_for(1)[0];
+    assert_eq!(text_of(packet)["event"], json!("gone"));
+    let correlation = packet.properties.get(PropertyId::CorrelationData);
+    assert_eq!(correlation, Some(&PropertyValue::BinaryData(bytes::Bytes::from_static(b"n19"))));
+    vehicle.stop();
 }

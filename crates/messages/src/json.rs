@@ -110,6 +110,8 @@ struct ErrorText<'a> {
     link_address: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     topic: Option<&'a str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    event: &'a str,
 }
 
 impl V2xError {
@@ -131,6 +133,7 @@ impl V2xError {
             octets: self.octets,
             link_address: address(&self.link_address),
             topic: topic.filter(|topic| !topic.is_empty()),
+            event: &self.event,
         };
         serde_json::to_writer(out, &text)
     }
@@ -225,6 +228,7 @@ mod tests {
             r#type: MessageType::Denm.into(),
             octets: 90,
             reply_to: Some(ReplyTo { request_topic: "v/in/denm".into(), ..Default::default() }),
+            event: "jam".into(),
             ..Default::default()
         };
         let mut out = Vec::new();
@@ -232,7 +236,8 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "{\"subject\":\"request\",\"reason\":\"no_position\",\"error\":\"the station has no position yet\",\
-             \"station\":\"edge/station\",\"count\":1,\"type\":\"denm\",\"octets\":90,\"topic\":\"v/in/denm\"}"
+             \"station\":\"edge/station\",\"count\":1,\"type\":\"denm\",\"octets\":90,\"topic\":\"v/in/denm\",\
+             \"event\":\"jam\"}"
         );
     }
 }

@@ -12,8 +12,16 @@ use viaduct_messages::viaduct::its::AccessLayer;
 
 use super::stdout_gone;
 
-/// The octets that a text says in hexadecimal digits; `None` where it says anything else. Spaces and colons may stand
-/// between octets.
+/// Octets of an Ethernet header: what is shorter is no frame.
+const FRAME_OCTETS_MIN: usize = 14;
+
+/// The octets of a frame that a text says in hexadecimal digits; `None` where it says anything else, such as the
+/// mistyped name of a file (`dead`). Spaces and colons may stand between octets.
+pub(super) fn frame_from_hex(text: &str) -> Option<Vec<u8>> {
+    from_hex(text).filter(|octets| octets.len() >= FRAME_OCTETS_MIN)
+}
+
+/// The octets that a text says in hexadecimal digits, with spaces and colons between octets or without.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':').collect();
     if digits.is_empty() || !digits.len().is_multiple_of(2) {
@@ -30,18 +38,28 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
 pub(super) fn print(frame: &[u8]) -> anyhow::Result<()> {
     let digits: String = frame.iter().map(|octet| format!("{octet:02x}")).collect();
     let mut lines = format!("{digits}\n").into_bytes();
-    lines.append(&mut reading(frame)?);
+    lines.append(&mut reading(frame)?.line);
     std::io::stdout().lock().write_all(&lines).or_else(stdout_gone)
 }
 
 /// What a receiver reads, in one line.
-pub(super) fn reading(frame: &[u8]) -> anyhow::Result<Vec<u8>> {
-    match decode_frame(clock::tai(), &Bytes::copy_from_slice(frame)) {
-        Ok(Frame::Message(packet)) => json_line(&packet),
-        Ok(Frame::Beacon(beacon)) => Ok(format!("{beacon}\n").into_bytes()),
-        Ok(Frame::LocationService(packet)) => Ok(format!("{packet}\n").into_bytes()),
-        Err(reason) => Ok(format!("dropped: {reason}. {}\n", reason.explain()).into_bytes()),
-    }
+pub(super) struct Reading {
+    pub(super) line: Vec<u8>,
+    /// Whether the receiver drops the frame.
+    pub(super) is_dropped: bool,
+}
+
+/// Reads a frame as a receiver does.
+pub(super) fn reading(frame: &[u8]) -> anyhow::Result<Reading> {
+    let read = decode_frame(clock::tai(), &Bytes::copy_from_slice(frame));
+    let is_dropped = read.is_err();
+    let line = match read {
+        Ok(Frame::Message(packet)) => json_line(&packet)?,
+        Ok(Frame::Beacon(beacon)) => format!("{beacon}\n").into_bytes(),
+        Ok(Frame::LocationService(packet)) => format!("{packet}\n").into_bytes(),
+        Err(reason) => format!("dropped: {reason}. {}\n", reason.explain()).into_bytes(),
+    };
+    Ok(Reading { line, is_dropped })
 }
 
 /// A message as one line of JSON.
@@ -61,9 +79,11 @@ mod tests {
 
     #[test]
     fn hexadecimal_text_is_pairs_of_digits() {
-        assert_eq!(from_hex("ffFF 0a:1b"), Some(vec![0xFF, 0xFF, 0x0A, 0x1B]));
-        for other in ["", "f", "out.pcap", "0x12", "fff"] {
-            assert_eq!(from_hex(other), None, "{other}");
+        let octets = [&[0xFF, 0xFF, 0x0A, 0x1B][..], &[0; 10]].concat();
+        assert_eq!(frame_from_hex("ffFF 0a:1b 00000000000000000000"), Some(octets));
+        let (odd, short) = ("f".repeat(29), "dead".repeat(6));
+        for other in ["", "dead", "out.pcap", "0x1200000000000000000000000000", &odd, &short] {
+            assert_eq!(frame_from_hex(other), None, "{other}");
         }
     }
 }

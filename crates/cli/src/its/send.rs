@@ -178,10 +178,19 @@ fn repeat(arguments: &Arguments, message: &OutgoingMessage) -> Repeat {
 fn dry_run(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<ExitCode> {
     let mut station = station(arguments, message, None)?;
     station.send(clock::now(), &request(arguments, message)).context("cannot send the message")?;
+    if arguments.destination.station.is_some() {
+        say_waits();
+    }
     while let Some(octets) = station.poll_transmit() {
         frame::print(&octets)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A station that has just begun knows no other, so that it first asks where its destination is (EN 302 636-4-1, 10.3.7).
+#[expect(clippy::print_stderr, reason = "what is said about the frame goes beside it")]
+fn say_waits() {
+    eprintln!("The message itself waits until the destination has said where it is; the frame asks for that.");
 }
 
 fn parse_kind(text: &str) -> Result<MessageKind, String> {

@@ -48,10 +48,11 @@ pub struct FleetSettings {
     /// When the vehicles send.
     #[serde(default)]
     pub cam: CamGeneration,
-    /// CAMs a second that each vehicle sends with `cam: fixed`, 0.1 to 50. The standard allows 1 to 10.
-    #[serde(default = "default_rate")]
+    /// CAMs a second that each vehicle sends with `cam: fixed`, 0.1 to 50. The standard allows 1 to 10. Absent: 10. With
+    /// `cam: rules`, the movement decides.
+    #[serde(default)]
     #[schemars(range(min = 0.1, max = 50.0))]
-    pub rate_hz: f64,
+    pub rate_hz: Option<f64>,
     /// Station ID of the first vehicle; the others count on from it.
     #[serde(default = "default_first_station")]
     pub first_station_id: u32,
@@ -71,9 +72,8 @@ const fn default_vehicles() -> u32 {
     50
 }
 
-const fn default_rate() -> f64 {
-    10.0
-}
+/// CAMs a second of each vehicle, where it is not said.
+const RATE_HZ: f64 = 10.0;
 
 const fn default_first_station() -> u32 {
     1001
@@ -81,6 +81,19 @@ const fn default_first_station() -> u32 {
 
 const fn default_seed() -> u64 {
     1
+}
+
+impl FleetSettings {
+    fn check_rate(&self) -> Result<(), SettingError> {
+        let wrong = |problem: String| Err(SettingError::new("rate_hz", problem));
+        match self.rate_hz {
+            Some(rate) if !(0.1..=50.0).contains(&rate) => wrong(format!("{rate} is not within 0.1 to 50")),
+            Some(_) if self.cam == CamGeneration::Rules => {
+                wrong("with `cam: rules` the movement decides how often a vehicle sends".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The vehicles with what they need to send.
@@ -120,9 +133,7 @@ impl Component for Fleet {
         if !(1..=2000).contains(&settings.vehicles) {
             return Err(SettingError::new("vehicles", format!("{} is not within 1 to 2000", settings.vehicles)));
         }
-        if !(0.1..=50.0).contains(&settings.rate_hz) {
-            return Err(SettingError::new("rate_hz", format!("{} is not within 0.1 to 50", settings.rate_hz)));
-        }
+        settings.check_rate()?;
         if settings.first_station_id.checked_add(settings.vehicles).is_none() {
             let problem = format!("{} and {} vehicles exceed 4294967295", settings.first_station_id, settings.vehicles);
             return Err(SettingError::new("first_station_id", problem));
@@ -139,7 +150,7 @@ impl Component for Fleet {
         let roads = Arc::new(RoadNetwork::load(settings.roads.as_deref())?);
         let interface = interface_address(&settings.udp_multicast.interface)?;
         let socket = sending_socket(interface).map_err(|cause| StartError::io("cannot open a UDP socket", cause))?;
-        let period = settings.cam.period(settings.rate_hz);
+        let period = settings.cam.period(settings.rate_hz.unwrap_or(RATE_HZ));
         let (start, mut rng) = (clock::now(), Rng::new(settings.seed));
         let vehicles: Vec<OnBoardUnit> = (0..settings.vehicles)
             .map(|index| {

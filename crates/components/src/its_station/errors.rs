@@ -7,12 +7,13 @@ use viaduct_bus::{Meta, Publisher, Qos};
 use viaduct_its::{DropReason, SendError};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::v2x_error::Subject;
-use viaduct_messages::viaduct::its::{V2xError, V2xSendRequest};
+use viaduct_messages::viaduct::its::{EventRequest, MessageType, V2xError, V2xSendRequest};
 use viaduct_node::{Context, StartError};
 use viaduct_units::Now;
 
 use super::ItsStation;
 use super::request::RequestError;
+use super::services::InputError;
 use crate::allowance::Allowance;
 
 /// What the topic offers: nobody waits for it, and a reader that is slow gets the newest.
@@ -21,6 +22,8 @@ pub(super) const OFFERED: Qos = Qos::keep_last(256);
 const FRAMES_PER_SECOND_MAX: u32 = 2;
 /// Refused requests of one reason that are told each second.
 const REQUESTS_PER_SECOND_MAX: u32 = 50;
+/// Characters of an event's name that are told.
+const EVENT_CHARACTERS_MAX: usize = 64;
 
 /// Why a request was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +69,7 @@ pub(super) struct Errors {
     /// The node and the component.
     station: String,
     frames: BTreeMap<DropReason, Allowance>,
-    /// By label, of which there are as many as [`Refusal::label`] knows.
+    /// By label, of which there are as many as [`Refusal::label`] and [`InputError::label`] know.
     requests: BTreeMap<&'static str, Allowance>,
 }
 
@@ -93,7 +96,7 @@ impl Errors {
             V2xError {
                 subject: Subject::Frame.into(),
                 reason: reason.label().to_owned(),
-                error: format!("a received frame was dropped: {}", reason.label()),
+                error: format!("a received frame was dropped: {}", reason.explain()),
                 time: Some(timestamp(now.tai)),
                 count,
                 octets: frame.len().try_into().unwrap_or(u32::MAX),
@@ -103,27 +106,39 @@ impl Errors {
         );
     }
 
-    /// A request was refused.
+    /// A request to send was refused.
     pub(super) fn refused(&mut self, now: Now, refusal: &Refusal, request: &V2xSendRequest, cause: &Meta) {
-        let label = refusal.label();
+        let error = V2xError {
+            reason: refusal.label().to_owned(),
+            error: refusal.to_string(),
+            r#type: request.r#type,
+            octets: request.payload.len().try_into().unwrap_or(u32::MAX),
+            reply_to: request.reply_to.clone(),
+            ..V2xError::default()
+        };
+        self.request_refused(now, refusal.label(), error, cause);
+    }
+
+    /// What an application says of an event was refused.
+    pub(super) fn event_refused(&mut self, now: Now, refusal: InputError, request: &EventRequest, cause: &Meta) {
+        let error = V2xError {
+            reason: refusal.label().to_owned(),
+            error: refusal.to_string(),
+            r#type: MessageType::Denm.into(),
+            event: request.name.chars().take(EVENT_CHARACTERS_MAX).collect(),
+            reply_to: request.reply_to.clone(),
+            ..V2xError::default()
+        };
+        self.request_refused(now, refusal.label(), error, cause);
+    }
+
+    fn request_refused(&mut self, now: Now, label: &'static str, error: V2xError, cause: &Meta) {
         let allowance = self.requests.entry(label).or_insert_with(|| Allowance::new(REQUESTS_PER_SECOND_MAX));
         let Some(count) = allowance.one(now.mono) else {
             return;
         };
-        self.publish(
-            cause,
-            V2xError {
-                subject: Subject::Request.into(),
-                reason: label.to_owned(),
-                error: refusal.to_string(),
-                time: Some(timestamp(now.tai)),
-                count,
-                r#type: request.r#type,
-                octets: request.payload.len().try_into().unwrap_or(u32::MAX),
-                reply_to: request.reply_to.clone(),
-                ..V2xError::default()
-            },
-        );
+        let (subject, time) = (Subject::Request.into(), Some(timestamp(now.tai)));
+        self.publish(cause, V2xError { subject, time, count, ..error });
     }
 
     fn publish(&self, cause: &Meta, error: V2xError) {

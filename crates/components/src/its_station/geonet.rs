@@ -1,7 +1,7 @@
 //! What of the router's management information base a config may set (EN 302 636-4-1, annex H).
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use viaduct_its::geonet::Mib;
 use viaduct_its::geonet::mib::{
     AreaForwardingAlgorithm, ITS_GN_DEFAULT_HOP_LIMIT, LocalGnAddrConfMethod, NonAreaForwardingAlgorithm,
@@ -22,7 +22,7 @@ pub struct GeonetSettings {
 }
 
 /// How a packet spreads within its area.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AreaForwarding {
     /// Everybody sends it once (annex F.2).
@@ -33,7 +33,7 @@ pub enum AreaForwarding {
 }
 
 /// How a packet gets to its area or station.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonAreaForwarding {
     /// To the neighbour that is nearest to the destination (annex E.2).

@@ -282,8 +282,10 @@ impl Runner {
     fn handle_input(&mut self, input: &Input) {
         let now = clock::now();
         let Some(services) = &mut self.services else { return };
-        if let Some(ego) = services.handle_input(now, input) {
-            self.machine.set_ego(now, ego);
+        match (services.handle_input(now, input), input) {
+            (Ok(Some(ego)), _) => self.machine.set_ego(now, ego),
+            (Err(error), Input::Event(request)) => self.errors.event_refused(now, error, request, request.meta()),
+            _ => {}
         }
         self.serve(now, input.meta());
     }

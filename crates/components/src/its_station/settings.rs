@@ -236,9 +236,7 @@ impl ItsStationSettings {
         if let Some(dcc) = self.dcc {
             dcc.check()?;
         }
-        for (key, name) in [("topics.rx", &self.topics.rx), ("topics.tx", &self.topics.tx)] {
-            topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
-        }
+        self.topics.check()?;
         if let Some(services) = &self.services {
             services.check(self.station_type, self.position.is_some())?;
         } else if self.topics.send.is_some() && self.position.is_none() {
@@ -280,6 +278,16 @@ pub(super) fn parse_mac(key: &str, text: &str) -> Result<MacAddress, SettingErro
 fn hex_pair(pair: &str) -> Option<u8> {
     let digits = pair.len() == 2 && pair.bytes().all(|digit| digit.is_ascii_hexdigit());
     u8::from_str_radix(pair, 16).ok().filter(|_| digits)
+}
+
+impl Topics {
+    fn check(&self) -> Result<(), SettingError> {
+        let always = [("topics.rx", &self.rx), ("topics.tx", &self.tx), ("topics.errors", &self.errors)];
+        for (key, name) in always.into_iter().chain(self.send.iter().map(|name| ("topics.send", name))) {
+            topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
+        }
+        Ok(())
+    }
 }
 
 impl PlaceSettings {
@@ -387,6 +395,17 @@ mod tests {
         let detour = file.path().parent().unwrap().join(".").join(file.path().file_name().unwrap());
         assert_eq!(capture(&detour).check(&access).unwrap_err().key, "capture.file");
         assert_eq!(capture(Path::new("other.pcap")).check(&access), Ok(()));
+    }
+
+    #[test]
+    fn each_topic_is_a_name() {
+        let pattern = || "its/*".to_owned();
+        let wrong = |topics: Topics| topics.check().unwrap_err().key;
+        assert_eq!(wrong(Topics { rx: pattern(), ..Topics::default() }), "topics.rx");
+        assert_eq!(wrong(Topics { tx: pattern(), ..Topics::default() }), "topics.tx");
+        assert_eq!(wrong(Topics { errors: pattern(), ..Topics::default() }), "topics.errors");
+        assert_eq!(wrong(Topics { send: Some(pattern()), ..Topics::default() }), "topics.send");
+        assert_eq!(Topics::default().check(), Ok(()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use mqtt5::packet::publish::PublishPacket;
 use mqtt5::{PropertyId, PropertyValue};
 use serde::Serialize;
+use viaduct_bus::PublishError;
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_messages::write_timestamp;
 use viaduct_units::Tai;
@@ -12,6 +13,35 @@ use viaduct_units::Tai;
 const TOPIC_OCTETS_MAX: usize = 512;
 /// Octets of what an answer must carry.
 const CORRELATION_OCTETS_MAX: usize = 1024;
+
+/// Why a request did not reach the bus.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Refusal {
+    /// The application is at fault.
+    #[error("{0}")]
+    Text(#[from] JsonError),
+    /// A station has not taken those before it yet; the same request may be taken later.
+    #[error("{0}")]
+    Busy(#[from] PublishError),
+}
+
+impl Refusal {
+    /// The kind of refusal as counters and answers have it.
+    pub(crate) const fn label(&self) -> &'static str {
+        match self {
+            Self::Text(error) => error.problem.label(),
+            Self::Busy(_) => "station_busy",
+        }
+    }
+
+    /// The member of the text that is wrong; empty where none is.
+    fn path(&self) -> &str {
+        match self {
+            Self::Text(error) => &error.path,
+            Self::Busy(_) => "",
+        }
+    }
+}
 
 /// Where a request wants its answer (MQTT 5, 4.10): a topic, and octets that tell requests apart.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,10 +86,12 @@ struct Answer<'a> {
     count: u64,
 }
 
-/// What is wrong with a request, as JSON. `count` is how many were refused since the last one that was answered.
-pub(crate) fn write(error: &JsonError, topic: &str, now: Tai, count: u64) -> Bytes {
-    let (expected, got) = match &error.problem {
-        JsonProblem::Mismatch { expected, got } => (Some(&**expected), Some(&**got)),
+/// Why a request is refused, as JSON. `count` is how many were refused since the last one that was answered.
+pub(crate) fn write(refusal: &Refusal, topic: &str, now: Tai, count: u64) -> Bytes {
+    let (expected, got) = match refusal {
+        Refusal::Text(JsonError { problem: JsonProblem::Mismatch { expected, got }, .. }) => {
+            (Some(&**expected), Some(&**got))
+        }
         _ => (None, None),
     };
     let mut time = String::new();
@@ -68,9 +100,9 @@ pub(crate) fn write(error: &JsonError, topic: &str, now: Tai, count: u64) -> Byt
     let answer = Answer {
         topic: &topic[..cut],
         time,
-        reason: error.problem.label(),
-        error: error.to_string(),
-        path: &error.path,
+        reason: refusal.label(),
+        error: refusal.to_string(),
+        path: refusal.path(),
         expected,
         got,
         count,
@@ -87,7 +119,7 @@ mod tests {
     #[test]
     fn an_answer_says_where_and_what() {
         let problem = JsonProblem::Mismatch { expected: "an integer from 0 to 255".into(), got: "256".into() };
-        let error = JsonError { path: "cam.generationDeltaTime".into(), problem };
+        let error = Refusal::Text(JsonError { path: "cam.generationDeltaTime".into(), problem });
         let text = write(&error, "v/in/cam", Tai::from_unix_nanos(0), 3);
         assert_eq!(
             std::str::from_utf8(&text).unwrap(),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use mqtt5::QoS;
 use mqtt5::packet::publish::PublishPacket;
+use mqtt5::packet::suback::SubAckReasonCode;
 use mqtt5::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta, Publisher, Qos};
-use viaduct_etsi::{JsonError, JsonProblem};
+use viaduct_etsi::JsonError;
 use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;
 use viaduct_messages::topic;
@@ -16,10 +17,11 @@ use viaduct_messages::viaduct::its::{ReplyTo, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::Now;
 
-use super::answer::{self, Wanted};
+use super::answer::{self, Refusal, Wanted};
 use super::dialect::DialectSetting;
 use super::hops;
 use super::route::{Message, Target, Template};
+use super::subscription;
 use super::typed::{InboundType, Sink};
 use crate::allowance::Allowance;
 use crate::its_station::request;
@@ -36,7 +38,7 @@ const OFFERED: Qos = Qos::reliable(1024, std::time::Duration::ZERO);
 #[serde(deny_unknown_fields)]
 pub struct InboundRoute {
     /// MQTT topic filter (`+` and `#` are wildcards), in which `{node}` is the node's name and `{component}` this
-    /// component's. What it matches is the JSON of a message that is to be sent.
+    /// component's. What it matches is JSON of what `type` says. No topic may match the filters of two routes.
     pub from: String,
     /// Topic of the bus: where a station reads what it is asked to send, or what its services are told.
     pub to: String,
@@ -47,16 +49,16 @@ pub struct InboundRoute {
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub qos: u8,
-    /// In which JSON messages are written.
+    /// In which JSON V2X messages are written.
     #[serde(default)]
     pub dialect: DialectSetting,
-    /// Which message it is: `cam`, `cpm`, and so on. Absent: what the last level of the topic says, where it is one of
-    /// these, or else the message itself.
+    /// Which V2X message it is: `cam`, `cpm`, and so on. Absent: what the last level of the topic says, where it is one
+    /// of these, or else the message itself.
     #[serde(default)]
     pub message: Option<String>,
-    /// MQTT topic for the answers to what cannot be read, with the same placeholders as `from`. An answer goes there unless
-    /// the request has a response topic (MQTT 5). Absent: `from` up to its first wildcard, its last level replaced by
-    /// `error`: `v/error` for `v/in/+`.
+    /// MQTT topic for the answers to what cannot be read or is not taken, with the same placeholders as `from`. An answer
+    /// goes there unless the request has a response topic (MQTT 5). Absent: `from` up to its first wildcard, its last
+    /// level replaced by `error`: `v/error` for `v/in/+`.
     #[serde(default)]
     pub errors: Option<String>,
 }
@@ -73,6 +75,7 @@ pub(crate) fn check(routes: &[InboundRoute]) -> Result<(), SettingError> {
             return Err(wrong("qos", format!("{} is not 0 or 1", route.qos)));
         }
         kind(route).map_err(|problem| wrong("message", problem))?;
+        check_dialect(route).map_err(|(key, problem)| wrong(key, problem))?;
         let filter = filter(route, "node", "component").map_err(|problem| wrong("from", problem))?;
         let errors = errors(route, &filter, "node", "component").map_err(|problem| wrong("errors", problem))?;
         let filters = routes.iter().filter_map(|other| self::filter(other, "node", "component").ok());
@@ -81,6 +84,30 @@ pub(crate) fn check(routes: &[InboundRoute]) -> Result<(), SettingError> {
                 "errors",
                 format!("`{errors}` is one of the topics `{own}`, so answers would come in again"),
             ));
+        }
+    }
+    check_overlaps(&routes.iter().filter_map(|route| filter(route, "node", "component").ok()).collect::<Vec<_>>())
+}
+
+/// What only V2X messages have is not said of another type, where nobody would read it.
+fn check_dialect(route: &InboundRoute) -> Result<(), (&'static str, String)> {
+    let problem = || "only a V2X message has it (`type: v2x_message`)".to_owned();
+    if route.r#type == InboundType::V2xMessage {
+        return Ok(());
+    }
+    if route.message.is_some() {
+        return Err(("message", problem()));
+    }
+    if route.dialect == DialectSetting::Viaduct { Ok(()) } else { Err(("dialect", problem())) }
+}
+
+/// No topic comes in by two routes.
+fn check_overlaps(filters: &[String]) -> Result<(), SettingError> {
+    for (index, filter) in filters.iter().enumerate() {
+        let before = filters.iter().take(index).position(|before| subscription::overlap(before, filter));
+        if let Some(before) = before {
+            let problem = format!("`{filter}` and the `from` of `inbound.{before}` match the same topics");
+            return Err(SettingError::new(format!("inbound.{index}.from"), problem));
         }
     }
     Ok(())
@@ -152,8 +179,10 @@ enum Output {
 }
 
 struct Counts {
-    /// Connections on which the broker took the subscription.
+    /// Connections on which the broker took every subscription.
     subscribed: Counter,
+    /// Subscriptions that the broker did not take: those routes are deaf until the next connection.
+    subscriptions_refused: Counter,
     received: Counter,
     requested: Counter,
     /// Messages that no route asked for.
@@ -162,17 +191,21 @@ struct Counts {
     refused: [(&'static str, Counter); REASONS.len()],
 }
 
-/// The kinds of [`JsonProblem`].
-const REASONS: [&str; 4] = ["syntax", "missing", "unknown_member", "wrong_value"];
+/// The labels of [`Refusal`].
+const REASONS: [&str; 5] = ["syntax", "missing", "unknown_member", "wrong_value", "station_busy"];
 
 impl Inbound {
     pub(crate) fn open<C: Component>(routes: &[InboundRoute], context: &Context<C>) -> Result<Self, StartError> {
         let routes = routes.iter().enumerate().map(|(index, route)| Entrance::open(index, route, context));
+        let routes = routes.collect::<Result<Vec<_>, _>>()?;
+        // Once more, with the names of the node and the component in the filters.
+        check_overlaps(&routes.iter().map(|route| route.filter.clone()).collect::<Vec<_>>())?;
         Ok(Self {
-            routes: routes.collect::<Result<_, _>>()?,
+            routes,
             component: format!("{}/{}", context.node(), context.name()),
             counts: Counts {
                 subscribed: context.counter("subscribed"),
+                subscriptions_refused: context.counter("subscriptions_refused"),
                 received: context.counter("received"),
                 requested: context.counter("requested"),
                 unrouted: context.counter("unrouted"),
@@ -195,9 +228,20 @@ impl Inbound {
         (!self.routes.is_empty()).then_some(packet)
     }
 
-    /// The broker has taken the subscription.
-    pub(crate) fn subscribed(&self) {
-        self.counts.subscribed.increment();
+    /// What the broker said to each filter of the subscription, in their order. A route without its subscription is deaf;
+    /// the connection is still good for the others, and asking again would not change the broker's mind.
+    pub(crate) fn subscribed(&self, codes: &[SubAckReasonCode]) {
+        let refused = codes.iter().enumerate().filter_map(|(index, code)| Some((index, subscription::refusal(*code)?)));
+        let mut count = 0;
+        for (index, reason) in refused {
+            count += 1;
+            let (key, filter) = (format!("inbound.{index}.from"), self.routes.get(index).map(|route| &*route.filter));
+            tracing::warn!(component = self.component, key, filter, reason, "the broker refuses a subscription");
+        }
+        self.counts.subscriptions_refused.add(count);
+        if count == 0 {
+            self.counts.subscribed.increment();
+        }
     }
 
     /// Takes a message in: it becomes a request on the bus, or an answer to who published it.
@@ -222,9 +266,9 @@ impl Inbound {
                 self.counts.requested.increment();
                 None
             }
-            Err(error) => {
-                self.counts.refuse(&error.problem);
-                let answer = route.answer(&error, &packet.topic_name, wanted, now);
+            Err(refusal) => {
+                self.counts.refuse(&refusal);
+                let answer = route.answer(&refusal, &packet.topic_name, wanted, now);
                 if answer.is_none() {
                     self.counts.unanswered.increment();
                 }
@@ -262,14 +306,12 @@ impl Entrance {
         })
     }
 
-    fn take(&self, packet: &PublishPacket, meta: &Meta, reply_to: ReplyTo) -> Result<(), JsonError> {
+    fn take(&self, packet: &PublishPacket, meta: &Meta, reply_to: ReplyTo) -> Result<(), Refusal> {
         match &self.output {
-            Output::Services(sink) => sink(&packet.payload, meta),
+            Output::Services(sink) => sink(&packet.payload, meta, reply_to),
             Output::Requests(publisher) => {
                 let request = V2xSendRequest { reply_to: Some(reply_to), ..self.read(packet)? };
-                // A subscriber without room has counted the drop.
-                let _ = publisher.try_publish_from(meta, request);
-                Ok(())
+                Ok(publisher.try_publish_from(meta, request)?)
             }
         }
     }
@@ -280,26 +322,29 @@ impl Entrance {
         Ok(request::to_bus(&request))
     }
 
-    fn answer(&mut self, error: &JsonError, topic: &str, wanted: Wanted, now: Now) -> Option<Message> {
+    fn answer(&mut self, refusal: &Refusal, topic: &str, wanted: Wanted, now: Now) -> Option<Message> {
         let count = self.answers.one(now.mono)?;
         let target = match wanted.topic.is_empty() {
             true => Arc::clone(&self.errors),
             false => Arc::new(Target::json(wanted.topic, self.qos)),
         };
-        let payload = answer::write(error, topic, now.tai, count);
+        let payload = answer::write(refusal, topic, now.tai, count);
         Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation: wanted.correlation })
     }
 }
 
 impl Counts {
-    fn refuse(&self, problem: &JsonProblem) {
-        let counter = self.refused.iter().find(|(reason, _)| *reason == problem.label());
+    fn refuse(&self, refusal: &Refusal) {
+        let counter = self.refused.iter().find(|(reason, _)| *reason == refusal.label());
         counter.into_iter().for_each(|(_, counter)| counter.increment());
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use viaduct_bus::PublishError;
+    use viaduct_etsi::JsonProblem;
+
     use super::*;
 
     fn route(from: &str, errors: Option<&str>) -> InboundRoute {
@@ -340,10 +385,25 @@ mod tests {
                 InboundRoute { message: Some("cat".into()), ..route("v/in/+", None) },
                 "`inbound.0.message`: there is no `cat`",
             ),
+            (
+                InboundRoute { r#type: InboundType::VehicleState, message: Some("cam".into()), ..route("v/in", None) },
+                "`inbound.0.message`: only a V2X message has it",
+            ),
+            (
+                InboundRoute {
+                    r#type: InboundType::EventRequest,
+                    dialect: DialectSetting::VanetzaNap,
+                    ..route("v/in", None)
+                },
+                "`inbound.0.dialect`: only a V2X message has it",
+            ),
         ] {
             let error = check(&[wrong]).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
+        let answered = |from| route(from, Some("v/error"));
+        let error = check(&[answered("v/in/cam"), answered("v/in/+")]).unwrap_err().to_string();
+        assert!(error.starts_with("`inbound.1.from`: `v/in/+` and the `from` of `inbound.0` match"), "{error}");
         assert!(check(&[route("v/{node}/in/+", None), route("w/denm", Some("v/{node}/errors"))]).is_ok());
     }
 
@@ -355,6 +415,10 @@ mod tests {
             JsonProblem::Unknown,
             JsonProblem::Mismatch { expected: String::new(), got: String::new() },
         ];
-        assert_eq!(problems.map(|problem| problem.label()), REASONS);
+        let text = |problem| Refusal::Text(JsonError { path: String::new(), problem });
+        let full = PublishError::QueueFull { topic: "its/send".into(), subscribers: Vec::new() };
+        let labels: Vec<_> =
+            problems.map(text).into_iter().chain([full.into()]).map(|refusal| refusal.label()).collect();
+        assert_eq!(labels, REASONS);
     }
 }

@@ -9,6 +9,7 @@ pub mod dialect;
 pub mod hops;
 pub mod inbound;
 pub mod route;
+pub(crate) mod subscription;
 pub mod typed;
 
 use std::path::Path;

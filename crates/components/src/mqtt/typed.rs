@@ -6,10 +6,15 @@ use serde::Deserialize;
 use viaduct_bus::{Meta, Qos};
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_messages::Message;
-use viaduct_messages::viaduct::its::{EventRequest, V2xSendRequest};
+use viaduct_messages::viaduct::its::{EventRequest, ReplyTo, V2xSendRequest};
 use viaduct_messages::viaduct::perception::PerceivedObjects;
 use viaduct_messages::viaduct::vehicle::VehicleState;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
+
+use super::answer::Refusal;
+
+/// Characters of an error's text, and of a member's name in it.
+const CHARACTERS_MAX: usize = 240;
 
 /// What the text of an inbound route is, and so the type of its topic of the bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -26,8 +31,8 @@ pub enum InboundType {
     EventRequest,
 }
 
-/// Publishes what a text says, or tells what is wrong with the text.
-pub(super) type Sink = Box<dyn Fn(&[u8], &Meta) -> Result<(), JsonError> + Send + Sync>;
+/// Publishes what a text says, or tells why not. Where a refusal of the services goes, is said beside the text.
+pub(super) type Sink = Box<dyn Fn(&[u8], &Meta, ReplyTo) -> Result<(), Refusal> + Send + Sync>;
 
 impl InboundType {
     /// Adds the topic with its type.
@@ -49,22 +54,29 @@ impl InboundType {
     ) -> Result<Option<Sink>, StartError> {
         match self {
             Self::V2xMessage => Ok(None),
-            Self::VehicleState => sink::<VehicleState, C>(topic, qos, context).map(Some),
-            Self::PerceivedObjects => sink::<PerceivedObjects, C>(topic, qos, context).map(Some),
-            Self::EventRequest => sink::<EventRequest, C>(topic, qos, context).map(Some),
+            Self::VehicleState => sink(topic, qos, context, |state: VehicleState, _| state).map(Some),
+            Self::PerceivedObjects => sink(topic, qos, context, |objects: PerceivedObjects, _| objects).map(Some),
+            Self::EventRequest => sink(topic, qos, context, with_reply).map(Some),
         }
     }
 }
 
-fn sink<M: Message, C: Component>(topic: &str, qos: Qos, context: &Context<C>) -> Result<Sink, StartError> {
+/// What the text says about its answer does not count: the broker knows who asked.
+fn with_reply(request: EventRequest, reply_to: ReplyTo) -> EventRequest {
+    EventRequest { reply_to: Some(reply_to), ..request }
+}
+
+fn sink<M: Message, C: Component>(
+    topic: &str,
+    qos: Qos,
+    context: &Context<C>,
+    complete: fn(M, ReplyTo) -> M,
+) -> Result<Sink, StartError> {
     let publisher = context.publisher::<M>(topic, qos)?;
     let schema =
         schema::<M>().ok_or_else(|| SettingError::new("inbound", format!("{} has no schema", M::full_name())))?;
-    Ok(Box::new(move |text, meta| {
-        let message = read::<M>(&schema, text)?;
-        // A subscriber without room has counted the drop.
-        let _ = publisher.try_publish_from(meta, message);
-        Ok(())
+    Ok(Box::new(move |text, meta, reply_to| {
+        Ok(publisher.try_publish_from(meta, complete(read(&schema, text)?, reply_to))?)
     }))
 }
 
@@ -74,11 +86,36 @@ fn schema<M: Message>() -> Option<MessageDescriptor> {
 
 /// Members may be named as in the schema (`latitude_deg`) or in lowerCamelCase; one that the type does not have is an error.
 fn read<M: Message>(schema: &MessageDescriptor, text: &[u8]) -> Result<M, JsonError> {
-    let wrong = |problem: String| JsonError { path: String::new(), problem: JsonProblem::Syntax(problem) };
+    let wrong = |problem: String| JsonError { path: String::new(), problem: JsonProblem::Syntax(shortened(&problem)) };
     let mut reader = serde_json::Deserializer::from_slice(text);
-    let message = DynamicMessage::deserialize(schema.clone(), &mut reader).map_err(|error| wrong(error.to_string()))?;
+    let mut track = serde_path_to_error::Track::new();
+    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+    let message = DynamicMessage::deserialize(schema.clone(), tracked);
+    let message = message.map_err(|error| at(&track.path().to_string(), &error.to_string()))?;
     reader.end().map_err(|error| wrong(error.to_string()))?;
     message.transcode_to().map_err(|error| wrong(error.to_string()))
+}
+
+/// The error of a reader that stopped at a path.
+fn at(path: &str, words: &str) -> JsonError {
+    let path = if matches!(path, "." | "?") { "" } else { path };
+    match unknown_member(words) {
+        Some(name) => {
+            let error = JsonError { path: shortened(name), problem: JsonProblem::Unknown };
+            if path.is_empty() { error } else { error.inside(path) }
+        }
+        None => JsonError { path: shortened(path), problem: JsonProblem::Syntax(shortened(words)) },
+    }
+}
+
+/// The member that the reader says its type does not have: the path ends above it.
+fn unknown_member(words: &str) -> Option<&str> {
+    words.strip_prefix("unrecognized field name '")?.rsplit_once('\'').map(|(name, _)| name)
+}
+
+/// Cut so that no input can make an answer long.
+fn shortened(text: &str) -> String {
+    text.chars().take(CHARACTERS_MAX).collect()
 }
 
 #[cfg(test)]
@@ -121,12 +158,21 @@ mod tests {
             ("", "EOF"),
             ("{", "EOF"),
             ("{} {}", "trailing"),
-            (r#"{"speed":3}"#, "speed"),
-            (r#"{"speed_mps":"fast"}"#, "invalid float"),
-            (r#"{"time":"yesterday"}"#, "line 1"),
+            (r#"{"speed":3}"#, "speed: there is no member of this name"),
+            (r#"{"position":{"latitude":3}}"#, "position.latitude: there is no member of this name"),
+            (r#"{"speed_mps":"fast"}"#, "speed_mps: invalid float"),
+            (r#"{"lights":{"fog":3}}"#, "lights.fog: invalid type"),
+            (r#"{"time":"yesterday"}"#, "time: "),
         ] {
             let error = parse::<VehicleState>(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn no_text_makes_an_error_long() {
+        let member = "x".repeat(60_000);
+        let error = parse::<VehicleState>(&format!("{{\"{member}\":1}}")).unwrap_err();
+        assert!(error.len() < 2 * CHARACTERS_MAX, "{}", error.len());
     }
 }

@@ -10,7 +10,6 @@ use mqtt5::packet::connect::ConnectPacket;
 use mqtt5::packet::disconnect::DisconnectPacket;
 use mqtt5::packet::puback::PubAckPacket;
 use mqtt5::packet::publish::PublishPacket;
-use mqtt5::packet::suback::SubAckReasonCode;
 use mqtt5::packet::subscribe::SubscribePacket;
 use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer, read_packet_from_stream};
 use mqtt5::types::ReasonCode;
@@ -21,7 +20,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
 use viaduct_bus::{Hop, clock};
 
-use super::outbox::{DropReason, Next, Outbox, Peer};
+use super::outbox::{self, DropReason, Next, Outbox, Peer};
 use crate::mqtt::inbound::Inbound;
 
 /// Time for the TCP connection, and again for the broker's CONNACK.
@@ -36,9 +35,10 @@ const ROUNDS_MAX: usize = 16;
 const SETTLED_AFTER: Duration = Duration::from_secs(5);
 /// MQTT 5.
 const PROTOCOL_VERSION: u8 = 5;
-/// Packet identifier of the one SUBSCRIBE of a connection. It is sent before any PUBLISH, and no broker answers it late
-/// enough to be mixed up: an identifier of a PUBLISH is acknowledged by another packet.
-pub(crate) const SUBSCRIBE_ID: u16 = 1;
+/// Packet identifier of the one SUBSCRIBE of a connection. No PUBLISH has it ([`outbox::PACKET_IDS`]): the SUBACK may
+/// come late, and an identifier that is in use is for no other packet (MQTT 5, 2.2.1).
+pub(crate) const SUBSCRIBE_ID: u16 = u16::MAX;
+const _: () = assert!(outbox::PACKET_IDS < SUBSCRIBE_ID as u64);
 
 /// Where the broker is and who we are.
 #[derive(Clone, Debug)]
@@ -63,8 +63,6 @@ pub(crate) enum ConnectionError {
     Refused(ReasonCode),
     #[error("the broker ends the connection: {0:?}")]
     Ended(ReasonCode),
-    #[error("the broker refuses a subscription: {0:?}")]
-    Unsubscribed(SubAckReasonCode),
     #[error("the broker sent a packet that does not belong there")]
     Unexpected,
 }
@@ -207,10 +205,7 @@ impl Connection {
     fn handle(&mut self, packet: Packet, outbox: &mut Outbox, inbound: &mut Inbound) -> Result<(), ConnectionError> {
         match packet {
             Packet::Publish(packet) => self.take_in(&packet, outbox, inbound)?,
-            Packet::SubAck(ack) => {
-                refused(&ack.reason_codes)?;
-                inbound.subscribed();
-            }
+            Packet::SubAck(ack) => inbound.subscribed(&ack.reason_codes),
             Packet::PubAck(ack) => {
                 self.acknowledged = true;
                 outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error());
@@ -237,14 +232,6 @@ impl Connection {
             encode_packet_to_buffer(&Packet::PubAck(PubAckPacket::new(id)), &mut self.wire)?;
         }
         Ok(())
-    }
-}
-
-/// The first refusal of a SUBACK, as an error: without its subscription a route is deaf.
-fn refused(codes: &[SubAckReasonCode]) -> Result<(), ConnectionError> {
-    match codes.iter().find(|code| !code.is_success()) {
-        Some(code) => Err(ConnectionError::Unsubscribed(*code)),
-        None => Ok(()),
     }
 }
 

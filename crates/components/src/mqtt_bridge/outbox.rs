@@ -161,8 +161,8 @@ pub(crate) struct Outbox {
     messages: usize,
 }
 
-/// Packet identifiers are 1 to 65535.
-const PACKET_IDS: u64 = 65_535;
+/// Packet identifiers of messages are 1 to 65534: 65535 is that of the SUBSCRIBE, which may be unanswered all the while.
+pub(super) const PACKET_IDS: u64 = 65_534;
 
 impl Outbox {
     pub(crate) fn new(limits: Limits, counts: Counts) -> Self {
@@ -313,6 +313,9 @@ impl Outbox {
 
     /// The broker has acknowledged a message, or refused it. Acknowledgements of what was not sent are ignored.
     pub(crate) fn acknowledged(&mut self, id: u16, accepted: bool) {
+        if !(1..=PACKET_IDS).contains(&id.into()) {
+            return;
+        }
         let first = u64::from(packet_id(self.unacked_first));
         let offset = (u64::from(id) + PACKET_IDS - first) % PACKET_IDS;
         let slot = usize::try_from(offset).ok().and_then(|offset| self.unacked.get_mut(offset));
@@ -476,6 +479,23 @@ mod tests {
         send_all(&mut outbox, &mut 0);
         outbox.acknowledged(1, false);
         assert_eq!((outbox.len(), count(&bus, "dropped", Some("refused"))), (0, 2));
+    }
+
+    #[test]
+    fn the_identifier_of_the_subscription_is_no_messages() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 8, WhenFull::DropNewest);
+        outbox.connected(PEER);
+        for number in 0..2 * PACKET_IDS {
+            outbox.accept(message(QoS::AtLeastOnce, 1));
+            let id = outbox.next().unwrap().packet_id.unwrap();
+            outbox.sent(number);
+            outbox.acknowledged(u16::MAX, true);
+            outbox.acknowledged(0, true);
+            assert!(outbox.len() == 1 && (1..u16::MAX).contains(&id), "{id}");
+            outbox.acknowledged(id, true);
+        }
+        assert_eq!(outbox.len(), 0);
     }
 
     #[derive(Clone, Debug)]

@@ -15,6 +15,7 @@ use mqtt5::packet::connack::ConnAckPacket;
 use mqtt5::packet::connect::ConnectPacket;
 use mqtt5::packet::puback::PubAckPacket;
 use mqtt5::packet::publish::PublishPacket;
+use mqtt5::packet::suback::{SubAckPacket, SubAckReasonCode};
 use mqtt5::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
 use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer};
 use mqtt5::types::ReasonCode;
@@ -262,6 +263,8 @@ pub(crate) struct Script {
     pub(crate) packet_octets_max: Option<u32>,
     /// What it says in its PUBACKs.
     pub(crate) answer: ReasonCode,
+    /// What it says in its SUBACK; empty: it sends none.
+    pub(crate) subscriptions: &'static [SubAckReasonCode],
 }
 
 impl Default for Script {
@@ -272,6 +275,7 @@ impl Default for Script {
             receive_maximum: None,
             packet_octets_max: None,
             answer: ReasonCode::Success,
+            subscriptions: &[],
         }
     }
 }
@@ -326,9 +330,16 @@ fn serve(script: Script, mut wire: Wire, seen: &Seen, unacknowledged_max: &Atomi
     wire.write(&Packet::ConnAck(answer))?;
     let (mut count, mut ignored, mut waiting) = (0, 0, Vec::new());
     loop {
-        let Packet::Publish(packet) = wire.read()? else {
+        let packet = match wire.read()? {
+            Packet::Publish(packet) => packet,
+            Packet::Subscribe(packet) if !script.subscriptions.is_empty() => {
+                let mut answer = SubAckPacket::new(packet.packet_id);
+                answer.reason_codes = script.subscriptions.to_vec();
+                wire.write(&Packet::SubAck(answer))?;
+                continue;
+            }
             // DISCONNECT, or a ping that gets no answer.
-            continue;
+            _ => continue,
         };
         count += 1;
         match packet.packet_id {

@@ -24,13 +24,15 @@ use super::{Outline, kind_of, mismatch, parse, payload_of};
 use crate::{
     Destination, Repetition, SendRequest,
     facilities::MessageKind,
-    geonet::{Area, GnAddress, Lifetime, Shape, TrafficClass},
+    geonet::{Area, GnAddress, Lifetime, Shape, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
 };
 
 /// Largest distance of an area (EN 302 636-4-1, 9.8.5.2: 16 bits).
 const DISTANCE_M_MAX: f64 = 65_535.0;
-/// Longest lifetime (EN 302 636-4-1, 9.6.4: 63 times 100 s).
-const LIFETIME_S_MAX: f64 = 6300.0;
+/// Shortest lifetime that the field can say (EN 302 636-4-1, 9.6.4), in seconds.
+const LIFETIME_S_MIN: f64 = 0.05;
+/// Shortest repetition that is taken, in seconds.
+const REPETITION_S_MIN: f64 = 0.001;
 /// Longest repetition that is taken.
 const REPETITION_S_MAX: f64 = 86_400.0;
 
@@ -152,7 +154,9 @@ impl Envelope<'_> {
             request.traffic_class = TrafficClass(class);
         }
         if let Some(seconds) = self.lifetime_s {
-            request.lifetime = Lifetime::from_duration(seconds_of("lifetime_s", seconds, LIFETIME_S_MAX)?);
+            // A station sends nothing that lives longer than itsGnMaxPacketLifetime.
+            let longest = ITS_GN_MAX_PACKET_LIFETIME.duration().as_secs_f64();
+            request.lifetime = Lifetime::from_duration(seconds_of("lifetime_s", seconds, (LIFETIME_S_MIN, longest))?);
         }
         request.repetition = self.repetition.map(|repetition| repetition.resolve()).transpose()?;
         Ok(request)
@@ -222,8 +226,8 @@ impl OblongText {
 impl RepetitionText {
     fn resolve(&self) -> Result<Repetition, JsonError> {
         Ok(Repetition {
-            interval: seconds_of("repetition.interval_s", self.interval_s, REPETITION_S_MAX)?,
-            duration: seconds_of("repetition.duration_s", self.duration_s, REPETITION_S_MAX)?,
+            interval: seconds_of("repetition.interval_s", self.interval_s, (REPETITION_S_MIN, REPETITION_S_MAX))?,
+            duration: seconds_of("repetition.duration_s", self.duration_s, (REPETITION_S_MIN, REPETITION_S_MAX))?,
         })
     }
 }
@@ -239,11 +243,9 @@ fn within(path: &str, member: &str, value: f64, min: f64, max: f64) -> Result<f6
     Err(mismatch(&format!("{path}.{member}"), format!("a number from {min} to {max}"), value.to_string()))
 }
 
-/// A time above nothing, to the millisecond.
-fn seconds_of(path: &str, seconds: f64, max: f64) -> Result<Duration, JsonError> {
-    const SECONDS_MIN: f64 = 0.001;
-    if !(SECONDS_MIN..=max).contains(&seconds) {
-        let expected = format!("seconds from {SECONDS_MIN} to {max}");
+fn seconds_of(path: &str, seconds: f64, (min, max): (f64, f64)) -> Result<Duration, JsonError> {
+    if !(min..=max).contains(&seconds) {
+        let expected = format!("seconds from {min} to {max}");
         return Err(mismatch(path, expected, seconds.to_string()));
     }
     Duration::try_from_secs_f64(seconds)
@@ -368,7 +370,8 @@ mod tests {
             ),
             (with("\"to\":1"), "to: unknown field `to`"),
             (with("\"traffic_class\":256"), "traffic_class: invalid value: integer `256`, expected u8"),
-            (with("\"lifetime_s\":0"), "lifetime_s: expected seconds from 0.001 to 6300, got 0"),
+            (with("\"lifetime_s\":0.049"), "lifetime_s: expected seconds from 0.05 to 600, got 0.049"),
+            (with("\"lifetime_s\":600.1"), "lifetime_s: expected seconds from 0.05 to 600, got 600.1"),
             (with("\"destination\":{\"hops\":0}"), "destination.hops: expected 1 to 255, got 0"),
             (with("\"destination\":{\"station\":\"94:00\"}"), "destination.station: expected eight octets"),
             (

@@ -38,7 +38,7 @@ const TOTALS: &[(&str, &str, Read)] = &[
 /// The counters of the services.
 pub(super) struct Counts {
     /// Messages on input topics that were not taken, by reason.
-    refused: BTreeMap<InputError, Counter>,
+    refused: BTreeMap<&'static str, Counter>,
     /// DENMs that told nothing, by reason.
     denms: BTreeMap<&'static str, Counter>,
     /// What the machines count, in the order of [`TOTALS`].
@@ -55,7 +55,7 @@ struct Total {
 
 impl Counts {
     pub(super) fn new(context: &Context<ItsStation>) -> Self {
-        let refused = |error: InputError| (error, context.counter_for("inputs_refused", error.label()));
+        let refused = |label| (label, context.counter_for("inputs_refused", label));
         let denm = |reason: DenDrop| (reason.label(), context.counter_for("denms_ignored", reason.label()));
         let total = |(name, reason, read): &(&str, &str, Read)| Total {
             counter: context.counter_for(name, reason),
@@ -63,14 +63,14 @@ impl Counts {
             seen: 0,
         };
         Self {
-            refused: InputError::ALL.into_iter().map(refused).collect(),
+            refused: InputError::LABELS.into_iter().map(refused).collect(),
             denms: DenDrop::ALL.into_iter().map(denm).collect(),
             totals: TOTALS.iter().map(total).collect(),
         }
     }
 
     pub(super) fn refuse(&self, error: InputError) {
-        if let Some(counter) = self.refused.get(&error) {
+        if let Some(counter) = self.refused.get(error.label()) {
             counter.increment();
         }
     }

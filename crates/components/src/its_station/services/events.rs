@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use viaduct_its::facilities::Facilities;
-use viaduct_its::facilities::den_service::EventReport;
+use viaduct_its::facilities::den_service::{DenError, EventReport};
 use viaduct_its::facilities::denm::ActionId;
+use viaduct_its::facilities::{EventError, Facilities};
 use viaduct_its::limits::DEN_ORIGINATED_MAX;
 use viaduct_units::{Now, Tai};
 
@@ -46,11 +46,10 @@ impl NamedEvents {
                 let updated = layer.update_event(now, known.action_id, report.clone());
                 updated.map(|()| known.action_id)
             }
-            None if self.0.len() >= DEN_ORIGINATED_MAX => return Err(InputError::Refused),
+            None if self.0.len() >= DEN_ORIGINATED_MAX => return Err(full()),
             None => layer.trigger_event(now, report.clone()),
         };
-        let action_id = action_id.map_err(|_| InputError::Refused)?;
-        self.0.insert(name.to_owned(), NamedEvent { action_id, report });
+        self.0.insert(name.to_owned(), NamedEvent { action_id: action_id?, report });
         Ok(())
     }
 
@@ -60,7 +59,7 @@ impl NamedEvents {
         self.forget_ended(now.tai);
         let known = self.0.remove(name).ok_or(InputError::UnknownEvent)?;
         let end = EventReport { detection: now.tai, ..known.report };
-        layer.terminate_event(now, known.action_id, end).map(drop).map_err(|_| InputError::Refused)
+        Ok(layer.terminate_event(now, known.action_id, end).map(drop)?)
     }
 
     /// An event whose validity has ended is unknown to the service: said again, it is a new one.
@@ -71,6 +70,10 @@ impl NamedEvents {
 
 fn check(name: &str) -> Result<(), InputError> {
     if name.is_empty() || name.len() > NAME_OCTETS_MAX { Err(InputError::EventName) } else { Ok(()) }
+}
+
+const fn full() -> InputError {
+    InputError::Refused(EventError::Den(DenError::TableFull))
 }
 
 #[cfg(test)]
@@ -142,7 +145,7 @@ mod tests {
         for number in 0..DEN_ORIGINATED_MAX {
             events.report(&mut layer, at(0), &number.to_string(), report(0)).unwrap();
         }
-        assert_eq!(events.report(&mut layer, at(0), "one more", report(0)), Err(InputError::Refused));
+        assert_eq!(events.report(&mut layer, at(0), "one more", report(0)), Err(full()));
         // The others are still known by their names.
         events.end(&mut layer, at(1), "0").unwrap();
         assert_eq!(events.report(&mut layer, at(0), "", report(0)), Err(InputError::EventName));

@@ -10,7 +10,7 @@ use viaduct_its::facilities::cp_service::PerceivedObject;
 use viaduct_its::facilities::cpm::Object;
 use viaduct_its::facilities::den_service::EventReport;
 use viaduct_its::facilities::denm::{Cause, Location, Situation};
-use viaduct_its::facilities::{self, ConfidenceEllipse, Offset};
+use viaduct_its::facilities::{self, ConfidenceEllipse, EventError, Offset};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Repetition};
 use viaduct_messages::its::tai_of;
@@ -29,44 +29,46 @@ const VALIDITY_S_MAX: u32 = 86_400;
 const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 
 /// Why a message on an input topic is not taken. Who published it is at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::its_station) enum InputError {
-    /// A vehicle state or an object has no position, or one that is not on the earth.
+    /// A vehicle state or an object has no position, or one that is not on the earth; nor does the station know its own.
+    #[error("it has no position on the earth, and the station does not know its own")]
     NoPosition,
     /// Its time lies more than [`AHEAD_MAX`] ahead of when it was published: what is made of it would never be too old.
+    #[error("its time is more than two seconds ahead of the clock")]
     InFuture,
     /// A number is none, or outside the range that its message documents.
-    OutOfRange,
+    #[error("{0}: this is no number within its range")]
+    OutOfRange(&'static str),
     /// An event has no name, or one of more than 64 octets.
+    #[error("name: expected 1 to 64 octets")]
     EventName,
     /// It is neither said what the event is nor that it ended.
+    #[error("expected `report` or `end`")]
     NoAction,
     /// The event that is to end is not known under that name.
+    #[error("no event of that name lasts")]
     UnknownEvent,
     /// The DEN service refuses it.
-    Refused,
+    #[error("{0}")]
+    Refused(#[from] EventError),
 }
 
 impl InputError {
-    pub(in crate::its_station) const ALL: [Self; 7] = [
-        Self::NoPosition,
-        Self::InFuture,
-        Self::OutOfRange,
-        Self::EventName,
-        Self::NoAction,
-        Self::UnknownEvent,
-        Self::Refused,
-    ];
+    /// What [`Self::label`] may be.
+    pub(in crate::its_station) const LABELS: [&str; 7] =
+        ["no_position", "in_future", "out_of_range", "event_name", "no_action", "unknown_event", "refused"];
 
+    /// The reason as counters have it.
     pub(in crate::its_station) const fn label(self) -> &'static str {
         match self {
             Self::NoPosition => "no_position",
             Self::InFuture => "in_future",
-            Self::OutOfRange => "out_of_range",
+            Self::OutOfRange(_) => "out_of_range",
             Self::EventName => "event_name",
             Self::NoAction => "no_action",
             Self::UnknownEvent => "unknown_event",
-            Self::Refused => "refused",
+            Self::Refused(_) => "refused",
         }
     }
 }
@@ -77,17 +79,19 @@ pub(super) fn vehicle_state(
     published: Tai,
 ) -> Result<facilities::VehicleState, InputError> {
     let place = message.position.as_ref().ok_or(InputError::NoPosition)?;
-    let confidence = optional(message.position_confidence_m, 0.0, f64::MAX)?;
+    let confidence = optional("position_confidence_m", message.position_confidence_m, 0.0, f64::MAX)?;
     Ok(facilities::VehicleState {
         time: moment(message.time.as_ref().map(tai_of), published)?,
         position: Some(position(place)?),
         position_confidence: confidence.map(|radius| ConfidenceEllipse::circle(Metres(radius))),
-        altitude: finite(place.altitude_m)?.map(Metres),
-        speed: finite(message.speed_mps)?.map(MetresPerSecond),
-        heading: optional(message.heading_deg, 0.0, 360.0)?.map(Degrees),
-        longitudinal_acceleration: finite(message.longitudinal_acceleration_mps2)?.map(MetresPerSecondSquared),
-        lateral_acceleration: finite(message.lateral_acceleration_mps2)?.map(MetresPerSecondSquared),
-        yaw_rate: finite(message.yaw_rate_dps)?.map(DegreesPerSecond),
+        altitude: finite("position.altitude_m", place.altitude_m)?.map(Metres),
+        speed: finite("speed_mps", message.speed_mps)?.map(MetresPerSecond),
+        heading: optional("heading_deg", message.heading_deg, 0.0, 360.0)?.map(Degrees),
+        longitudinal_acceleration: finite("longitudinal_acceleration_mps2", message.longitudinal_acceleration_mps2)?
+            .map(MetresPerSecondSquared),
+        lateral_acceleration: finite("lateral_acceleration_mps2", message.lateral_acceleration_mps2)?
+            .map(MetresPerSecondSquared),
+        yaw_rate: finite("yaw_rate_dps", message.yaw_rate_dps)?.map(DegreesPerSecond),
         exterior_lights: message.lights.as_ref().map_or(0, lights),
         ..facilities::VehicleState::default()
     })
@@ -128,20 +132,20 @@ pub(super) fn objects(message: &PerceivedObjects, published: Tai) -> Result<Vec<
 
 fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Result<PerceivedObject, InputError> {
     let place = position(message.position.as_ref().ok_or(InputError::NoPosition)?)?;
-    let id = u16::try_from(message.id).map_err(|_| InputError::OutOfRange)?;
-    let length = |value| Ok(optional(value, 0.0, f64::MAX)?.map(Metres));
-    let heading = optional(message.heading_deg, 0.0, 360.0)?;
-    let speed = optional(message.speed_mps, 0.0, f64::MAX)?;
-    let existence = optional(message.existence_confidence, 0.0, 1.0)?;
-    let class_confidence = optional(message.class_confidence, 0.0, 1.0)?;
+    let id = u16::try_from(message.id).map_err(|_| InputError::OutOfRange("id"))?;
+    let length = |name, value| optional(name, value, 0.0, f64::MAX).map(|length| length.map(Metres));
+    let heading = optional("heading_deg", message.heading_deg, 0.0, 360.0)?;
+    let speed = optional("speed_mps", message.speed_mps, 0.0, f64::MAX)?;
+    let existence = optional("existence_confidence", message.existence_confidence, 0.0, 1.0)?;
+    let class_confidence = optional("class_confidence", message.class_confidence, 0.0, 1.0)?;
     let object = Object {
-        offset_confidence: length(message.position_confidence_m)?,
+        offset_confidence: length("position_confidence_m", message.position_confidence_m)?,
         velocity: speed.zip(heading).map(|(speed, heading)| velocity(speed, heading)),
         yaw: heading.map(yaw),
-        length: length(message.length_m)?,
-        width: length(message.width_m)?,
-        height: length(message.height_m)?,
-        age: optional(message.age_s, 0.0, 1e9)?.map(Duration::from_secs_f64),
+        length: length("length_m", message.length_m)?,
+        width: length("width_m", message.width_m)?,
+        height: length("height_m", message.height_m)?,
+        age: optional("age_s", message.age_s, 0.0, 1e9)?.map(Duration::from_secs_f64),
         quality: existence.map(quality),
         classes: class(message.class()).map(|class| (class, class_confidence)).into_iter().collect(),
         ..Object::new(id, measured, Offset::default())
@@ -200,13 +204,21 @@ const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
 /// An event; where it is not said when and where it is, it is here and now.
 pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
     let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoPosition)?;
-    let cause = Cause { code: code(message.cause, 1, 127)?, sub_code: code(message.sub_cause, 0, 255)? };
+    let cause =
+        Cause { code: code("cause", message.cause, 1, 127)?, sub_code: code("sub_cause", message.sub_cause, 0, 255)? };
     let detection = moment(message.detection_time.as_ref().map(tai_of), now)?;
     let standard = EventReport::new(cause, detection, place);
     Ok(EventReport {
-        altitude: message.position.as_ref().map_or(Ok(None), |place| finite(place.altitude_m))?.map(Metres),
+        altitude: message
+            .position
+            .as_ref()
+            .map_or(Ok(None), |place| finite("position.altitude_m", place.altitude_m))?
+            .map(Metres),
         validity: message.validity_s.map_or(Ok(standard.validity), validity)?,
-        situation: Situation { quality: code(message.information_quality, 0, 7)?, ..standard.situation },
+        situation: Situation {
+            quality: code("information_quality", message.information_quality, 0, 7)?,
+            ..standard.situation
+        },
         location: location(message)?,
         destination: message.relevance_distance_m.map(|distance| circle(place, distance)).transpose()?,
         repetition: repetition(message)?,
@@ -215,25 +227,29 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
     })
 }
 
-fn code(value: u32, min: u8, max: u8) -> Result<u8, InputError> {
-    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::OutOfRange)
+fn code(name: &'static str, value: u32, min: u8, max: u8) -> Result<u8, InputError> {
+    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::OutOfRange(name))
 }
 
 fn validity(seconds: u32) -> Result<Duration, InputError> {
-    if seconds > VALIDITY_S_MAX { Err(InputError::OutOfRange) } else { Ok(Duration::from_secs(seconds.into())) }
+    if seconds > VALIDITY_S_MAX {
+        Err(InputError::OutOfRange("validity_s"))
+    } else {
+        Ok(Duration::from_secs(seconds.into()))
+    }
 }
 
 fn circle(centre: Position, distance: u32) -> Result<Area, InputError> {
     let (min, max) = RELEVANCE_DISTANCE_M;
     if !(min..=max).contains(&distance) {
-        return Err(InputError::OutOfRange);
+        return Err(InputError::OutOfRange("relevance_distance_m"));
     }
     Ok(Area { centre, shape: Shape::Circle { radius: Metres(distance.into()) } })
 }
 
 fn location(message: &Event) -> Result<Option<Location>, InputError> {
-    let speed = optional(message.speed_mps, 0.0, f64::MAX)?.map(MetresPerSecond);
-    let heading = optional(message.heading_deg, 0.0, 360.0)?.map(Degrees);
+    let speed = optional("speed_mps", message.speed_mps, 0.0, f64::MAX)?.map(MetresPerSecond);
+    let heading = optional("heading_deg", message.heading_deg, 0.0, 360.0)?.map(Degrees);
     let moves = speed.is_some() || heading.is_some();
     Ok(moves.then(|| Location { speed, heading, ..Location::default() }))
 }
@@ -245,7 +261,8 @@ fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
         (Some(interval), Some(duration)) if interval > 0 => {
             Ok(Some(Repetition { interval: millis(interval), duration: millis(duration) }))
         }
-        _ => Err(InputError::OutOfRange),
+        (Some(1..), None) => Err(InputError::OutOfRange("repetition_duration_ms")),
+        _ => Err(InputError::OutOfRange("repetition_interval_ms")),
     }
 }
 
@@ -261,13 +278,13 @@ fn position(place: &its::Position) -> Result<Position, InputError> {
     if on_earth { Ok(Position::new(latitude, longitude)) } else { Err(InputError::NoPosition) }
 }
 
-fn finite(value: Option<f64>) -> Result<Option<f64>, InputError> {
-    optional(value, f64::MIN, f64::MAX)
+fn finite(name: &'static str, value: Option<f64>) -> Result<Option<f64>, InputError> {
+    optional(name, value, f64::MIN, f64::MAX)
 }
 
-fn optional(value: Option<f64>, min: f64, max: f64) -> Result<Option<f64>, InputError> {
+fn optional(name: &'static str, value: Option<f64>, min: f64, max: f64) -> Result<Option<f64>, InputError> {
     match value {
-        Some(value) if !(min..=max).contains(&value) => Err(InputError::OutOfRange),
+        Some(value) if !(min..=max).contains(&value) => Err(InputError::OutOfRange(name)),
         value => Ok(value),
     }
 }
@@ -319,7 +336,7 @@ mod tests {
             vehicle::VehicleState { heading_deg: Some(360.1), ..state() },
             vehicle::VehicleState { position_confidence_m: Some(-1.0), ..state() },
         ] {
-            assert_eq!(refused(&wrong), InputError::OutOfRange, "{wrong:?}");
+            assert_eq!(refused(&wrong).label(), "out_of_range", "{wrong:?}");
         }
     }
 
@@ -372,11 +389,17 @@ mod tests {
     fn one_wrong_object_makes_the_list_wrong() {
         for (wrong, error) in [
             (perception::PerceivedObject { position: None, ..object() }, InputError::NoPosition),
-            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::OutOfRange),
-            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::OutOfRange),
-            (perception::PerceivedObject { class_confidence: Some(1.1), ..object() }, InputError::OutOfRange),
-            (perception::PerceivedObject { existence_confidence: Some(-0.1), ..object() }, InputError::OutOfRange),
-            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::OutOfRange),
+            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::OutOfRange("id")),
+            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::OutOfRange("speed_mps")),
+            (
+                perception::PerceivedObject { class_confidence: Some(1.1), ..object() },
+                InputError::OutOfRange("class_confidence"),
+            ),
+            (
+                perception::PerceivedObject { existence_confidence: Some(-0.1), ..object() },
+                InputError::OutOfRange("existence_confidence"),
+            ),
+            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::OutOfRange("age_s")),
         ] {
             assert_eq!(objects(&list(wrong), PUBLISHED).unwrap_err(), error);
         }
@@ -418,20 +441,38 @@ mod tests {
         };
         let taken = |event_: &Event| event(event_, PUBLISHED, Some(Position::new(45.5, 7.25)));
         assert!(taken(&most).is_ok());
-        for wrong in [
-            Event { cause: 0, ..accident() },
-            Event { cause: 128, ..accident() },
-            Event { sub_cause: 256, ..accident() },
-            Event { information_quality: 8, ..accident() },
-            Event { validity_s: Some(86_401), ..accident() },
-            Event { relevance_distance_m: Some(0), ..accident() },
-            Event { relevance_distance_m: Some(1785), ..accident() },
-            Event { repetition_interval_ms: Some(100), ..accident() },
-            Event { repetition_duration_ms: Some(100), ..accident() },
-            Event { repetition_interval_ms: Some(0), repetition_duration_ms: Some(100), ..accident() },
-            Event { speed_mps: Some(-1.0), ..accident() },
+        for (wrong, name) in [
+            (Event { cause: 0, ..accident() }, "cause"),
+            (Event { cause: 128, ..accident() }, "cause"),
+            (Event { sub_cause: 256, ..accident() }, "sub_cause"),
+            (Event { information_quality: 8, ..accident() }, "information_quality"),
+            (Event { validity_s: Some(86_401), ..accident() }, "validity_s"),
+            (Event { relevance_distance_m: Some(0), ..accident() }, "relevance_distance_m"),
+            (Event { relevance_distance_m: Some(1785), ..accident() }, "relevance_distance_m"),
+            (Event { repetition_interval_ms: Some(100), ..accident() }, "repetition_duration_ms"),
+            (Event { repetition_duration_ms: Some(100), ..accident() }, "repetition_interval_ms"),
+            (
+                Event { repetition_interval_ms: Some(0), repetition_duration_ms: Some(100), ..accident() },
+                "repetition_interval_ms",
+            ),
+            (Event { speed_mps: Some(-1.0), ..accident() }, "speed_mps"),
         ] {
-            assert_eq!(taken(&wrong).unwrap_err(), InputError::OutOfRange, "{wrong:?}");
+            assert_eq!(taken(&wrong).unwrap_err(), InputError::OutOfRange(name), "{wrong:?}");
         }
+    }
+
+    /// Each label has its counter.
+    #[test]
+    fn the_labels_are_those_of_the_errors() {
+        let errors = [
+            InputError::NoPosition,
+            InputError::InFuture,
+            InputError::OutOfRange("id"),
+            InputError::EventName,
+            InputError::NoAction,
+            InputError::UnknownEvent,
+            InputError::Refused(EventError::ServiceOff),
+        ];
+        assert_eq!(errors.map(InputError::label), InputError::LABELS);
     }
 }

@@ -21,10 +21,10 @@ use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position};
 
 use self::counts::Counts;
 use self::events::NamedEvents;
-use self::inputs::InputError;
+pub(super) use self::inputs::InputError;
 pub use self::settings::{
-    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, NoticesTopic, ServicesSettings,
-    VaServiceSettings, VruProfileSetting,
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, ServicesSettings, VaServiceSettings,
+    VruProfileSetting,
 };
 use super::settings::ItsStationSettings;
 use super::{ItsStation, OFFERED};
@@ -81,7 +81,7 @@ pub(super) fn edges(settings: &ServicesSettings, mut edges: Edges) -> Edges {
         edges = edges.reads::<EventRequest>("services.events", topic, OFFERED);
     }
     if settings.den.is_some() {
-        edges = edges.publishes::<EventNotice>("services.notices", &settings.notices.0, OFFERED);
+        edges = edges.publishes::<EventNotice>("services.notices", &settings.notices, OFFERED);
     }
     if let Some(ldm) = &settings.ldm {
         edges = edges.publishes::<LocalDynamicMap>("services.ldm.topic", &ldm.topic, OFFERED);
@@ -123,7 +123,7 @@ impl Services {
             let radius = ldm.radius_m.map(|radius| Metres(radius.into()));
             Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius })
         };
-        let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices.0, OFFERED));
+        let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
         Ok(Self {
             facilities: Facilities::new(settings.facilities(station.station_id, station.station_type), context.seed()),
             vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
@@ -151,7 +151,10 @@ impl Services {
     }
 
     /// Takes what has arrived; where the station is, if that was it.
-    pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Option<Ego> {
+    ///
+    /// # Errors
+    /// Why it is not taken, which is counted.
+    pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Result<Option<Ego>, InputError> {
         let taken = match input {
             Input::Vehicle(sample) => inputs::vehicle_state(sample, sample.meta().origin).map(|state| {
                 self.set_vehicle(now, &state);
@@ -163,10 +166,7 @@ impl Services {
             }),
             Input::Event(sample) => self.handle_event(now, sample).map(|()| None),
         };
-        taken.unwrap_or_else(|error| {
-            self.counts.refuse(error);
-            None
-        })
+        taken.inspect_err(|error| self.counts.refuse(*error))
     }
 
     /// A station that stands is at its place still.

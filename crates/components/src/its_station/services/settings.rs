@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use viaduct_its::facilities::FacilitiesSettings;
 use viaduct_its::facilities::ca_service::{CaSettings, N_GEN_CAM, T_GEN_CAM_RSU_MIN};
 use viaduct_its::facilities::cp_service::{CpSettings, T_GEN_CPM_MAX, T_GEN_CPM_MIN};
@@ -18,7 +18,7 @@ const ROADSIDE_UNIT: u8 = 15;
 
 /// Services of the facilities layer: each makes messages by its standard's rules. A service that is absent is off; `{}`
 /// is one with the standard's defaults.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServicesSettings {
     /// Cooperative awareness (TS 103 900): CAMs, from the station's movement.
@@ -38,17 +38,22 @@ pub struct ServicesSettings {
     /// Topic of events (`viaduct.its.EventRequest`), for `den`.
     pub events: Option<String>,
     /// Topic on which `den` tells what has become of the events of others (`viaduct.its.EventNotice`).
-    pub notices: NoticesTopic,
+    pub notices: String,
 }
 
-/// A topic with a default name.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(transparent)]
-pub struct NoticesTopic(pub String);
-
-impl Default for NoticesTopic {
+impl Default for ServicesSettings {
     fn default() -> Self {
-        Self("its/events".to_owned())
+        Self {
+            ca: None,
+            cp: None,
+            den: None,
+            va: None,
+            ldm: None,
+            vehicle: None,
+            objects: None,
+            events: None,
+            notices: "its/events".to_owned(),
+        }
     }
 }
 
@@ -96,7 +101,7 @@ pub struct VaServiceSettings {
 }
 
 /// A vulnerable road user.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VruProfileSetting {
     /// Profile 1.
@@ -181,7 +186,7 @@ impl ServicesSettings {
             ("services.vehicle", self.vehicle.as_ref(), None),
             ("services.objects", self.objects.as_ref(), Some(("cp", self.cp.is_some()))),
             ("services.events", self.events.as_ref(), Some(("den", self.den.is_some()))),
-            ("services.notices", Some(&self.notices.0), None),
+            ("services.notices", Some(&self.notices), None),
         ];
         for (key, name, service) in topics {
             let Some(name) = name else { continue };
