@@ -21,7 +21,7 @@ use crate::error::{JsonError, JsonProblem, detail};
 type Read<T> = Result<T, DecodeError>;
 
 /// Reads values one after another from a parsed text.
-pub(crate) struct JsonReader<'a> {
+pub struct JsonReader<'a> {
     /// Values that are still to be read, the next one last. rasn calls back once a member, in the order of declaration:
     /// so a SEQUENCE puts all its members here at its beginning, absent ones included.
     pending: Vec<Pending<'a>>,
@@ -59,11 +59,7 @@ enum Step {
 
 impl<'a> JsonReader<'a> {
     /// Reads what `body` asks for from a whole text.
-    pub(crate) fn read<T>(
-        form: JsonForm,
-        text: &'a [u8],
-        body: impl FnOnce(&mut Self) -> Read<T>,
-    ) -> Result<T, JsonError> {
+    pub fn read<T>(form: JsonForm, text: &'a [u8], body: impl FnOnce(&mut Self) -> Read<T>) -> Result<T, JsonError> {
         let root = parse(text)?;
         let Completed { root, bare } = match &form.header {
             Some(defaults) => header::complete(root, defaults)?,
@@ -84,7 +80,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Reads an object with these members: `body` reads their values in this order.
-    pub(crate) fn object<T>(
+    pub fn object<T>(
         &mut self,
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
@@ -175,11 +171,7 @@ impl<'a> JsonReader<'a> {
     ///
     /// It may not be beyond the root of an extensible size either: the encoder would refuse the list (see
     /// [`crate::sizes`]), and could not say where it is.
-    pub(crate) fn list<T>(
-        &mut self,
-        constraints: &Constraints,
-        body: impl FnMut(&mut Self) -> Read<T>,
-    ) -> Read<Vec<T>> {
+    pub fn list<T>(&mut self, constraints: &Constraints, body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let values = self.array(body)?;
         self.check_bound(constraints.size(), values.len(), "elements")?;
         Ok(values)
@@ -204,7 +196,7 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Reads hexadecimal text.
-    pub(crate) fn octets(&mut self) -> Read<Vec<u8>> {
+    pub fn octets(&mut self) -> Read<Vec<u8>> {
         let text = self.take_text("hexadecimal text")?;
         octets_of(&text).ok_or_else(|| self.mismatch("hexadecimal text", &Node::Text(text)))
     }

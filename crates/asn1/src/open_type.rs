@@ -10,7 +10,7 @@ use rasn::{
 use crate::uper;
 
 /// Writes a value as an open type.
-pub(crate) fn encode<'b, T: Encode, E: Encoder<'b>>(
+pub fn encode<'b, T: Encode, E: Encoder<'b>>(
     message: &'static str,
     held: &T,
     encoder: &mut E,
@@ -24,7 +24,7 @@ pub(crate) fn encode<'b, T: Encode, E: Encoder<'b>>(
 }
 
 /// Reads a value from an open type.
-pub(crate) fn decode<T: Decode, D: Decoder>(message: &'static str, decoder: &mut D, tag: Tag) -> Result<T, D::Error> {
+pub fn decode<T: Decode, D: Decoder>(message: &'static str, decoder: &mut D, tag: Tag) -> Result<T, D::Error> {
     if decoder.codec() == Codec::Jer {
         return T::decode(decoder);
     }

@@ -27,7 +27,7 @@ const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 type Written = Result<(), EncodeError>;
 
 /// Writes values one after another into a buffer that it borrows.
-pub(crate) struct JsonWriter<'o> {
+pub struct JsonWriter<'o> {
     out: &'o mut Vec<u8>,
     /// Length of `out` before this text.
     start: usize,
@@ -43,7 +43,7 @@ impl<'o> JsonWriter<'o> {
     /// Appends what `body` writes to `out`.
     ///
     /// Writing fails for types that no message has (REAL, times). Then nothing but `null` is appended.
-    pub(crate) fn write(style: JsonStyle, out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
+    pub fn write(style: JsonStyle, out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
         let start = out.len();
         let mut writer = Self { out, start, names: Vec::with_capacity(64), style, group: false };
         let written = body(&mut writer);
@@ -55,40 +55,40 @@ impl<'o> JsonWriter<'o> {
     }
 
     /// Says how the next value is called.
-    pub(crate) fn name(&mut self, name: &'static str) {
+    pub fn name(&mut self, name: &'static str) {
         self.names.push(Label { name, meaning: None });
     }
 
     /// Begins an object; [`Self::close`] with `b'}'` ends it.
-    pub(crate) fn open_object(&mut self) {
+    pub fn open_object(&mut self) {
         self.begin_value();
         self.out.push(b'{');
     }
 
     /// Begins an array; each element is announced by [`Self::element`], [`Self::close`] with `b']'` ends it.
-    pub(crate) fn open_array(&mut self) {
+    pub fn open_array(&mut self) {
         self.begin_value();
         self.out.push(b'[');
     }
 
     /// Says that the next value is an array's element.
-    pub(crate) fn element(&mut self) {
+    pub fn element(&mut self) {
         self.names.push(UNNAMED);
     }
 
     /// Ends an object or an array.
-    pub(crate) fn close(&mut self, bracket: u8) {
+    pub fn close(&mut self, bracket: u8) {
         self.out.push(bracket);
     }
 
     /// Writes an integer.
-    pub(crate) fn integer(&mut self, value: i64) {
+    pub fn integer(&mut self, value: i64) {
         self.begin_value();
         push_integer(self.out, value);
     }
 
     /// Writes octets as hexadecimal text.
-    pub(crate) fn octets(&mut self, octets: &[u8]) {
+    pub fn octets(&mut self, octets: &[u8]) {
         self.begin_value();
         self.out.push(b'"');
         self.out.extend(octets.iter().flat_map(|octet| hex(*octet)));

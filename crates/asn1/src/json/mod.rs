@@ -7,31 +7,31 @@ mod style;
 mod tree;
 mod writer;
 
-pub(crate) use reader::JsonReader;
+pub use reader::JsonReader;
 pub use style::{HeaderDefaults, JsonForm, JsonStyle};
-pub(crate) use writer::JsonWriter;
+pub use writer::JsonWriter;
 
 use rasn::{Decode, Encode};
 
 use crate::error::JsonError;
 
 /// Appends the JSON form of `value` to `out`.
-pub(crate) fn write<T: Encode>(value: &T, out: &mut Vec<u8>) {
+pub fn write<T: Encode>(value: &T, out: &mut Vec<u8>) {
     write_in(JsonStyle::Raw, value, out);
 }
 
 /// The same in a style.
-pub(crate) fn write_in<T: Encode>(style: JsonStyle, value: &T, out: &mut Vec<u8>) {
+pub fn write_in<T: Encode>(style: JsonStyle, value: &T, out: &mut Vec<u8>) {
     JsonWriter::write(style, out, |writer| value.encode(writer));
 }
 
 /// Reads one value from its JSON form.
-pub(crate) fn read<T: Decode>(text: &[u8]) -> Result<T, JsonError> {
+pub fn read<T: Decode>(text: &[u8]) -> Result<T, JsonError> {
     read_in(JsonForm::default(), text)
 }
 
 /// The same from a form of its own.
-pub(crate) fn read_in<T: Decode>(form: JsonForm, text: &[u8]) -> Result<T, JsonError> {
+pub fn read_in<T: Decode>(form: JsonForm, text: &[u8]) -> Result<T, JsonError> {
     JsonReader::read(form, text, T::decode)
 }
 

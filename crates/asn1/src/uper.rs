@@ -8,14 +8,14 @@ use crate::{
 };
 
 /// Decodes one value that fills `octets` (but for the padding of its last octet).
-pub(crate) fn decode<T: Decode>(message: &'static str, octets: &[u8]) -> Result<T, UperError> {
+pub fn decode<T: Decode>(message: &'static str, octets: &[u8]) -> Result<T, UperError> {
     let (value, rest) = rasn::uper::decode_with_remainder(octets)
         .map_err(|cause| UperError::Invalid { message, detail: detail(&cause.kind) })?;
     if rest.is_empty() { Ok(value) } else { Err(UperError::Trailing { message, octets: rest.len() }) }
 }
 
 /// Encodes one value.
-pub(crate) fn encode<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, UperError> {
+pub fn encode<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, UperError> {
     sizes::check(value)
         .and_then(|()| rasn::uper::encode(value))
         .map_err(|cause| UperError::Unencodable { message, detail: detail(&cause.kind) })

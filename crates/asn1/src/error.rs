@@ -60,7 +60,7 @@ impl JsonError {
     }
 
     /// The same error with a path that starts below a member instead of at the root.
-    pub(crate) fn below(self, member: &str) -> Self {
+    pub fn below(self, member: &str) -> Self {
         let path = match self.path.strip_prefix(member) {
             Some(rest) => rest.trim_start_matches('.').to_owned(),
             None => self.path,
