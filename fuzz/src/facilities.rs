@@ -25,6 +25,10 @@ use crate::{
 
 /// Station ID of the one that lives through the input.
 const STATION_ID: u32 = 7;
+/// Objects that are perceived at once.
+const OBJECTS: u16 = 4;
+/// Frames that are heard in one sequence.
+const HEARD: usize = 6;
 /// Longer than any event is valid.
 const ALL_PASSED: Duration = Duration::from_secs(200_000);
 
@@ -107,7 +111,7 @@ impl World {
             object.velocity = Some([MetresPerSecond(numbers.next()), MetresPerSecond(numbers.next())]);
             PerceivedObject { position: numbers.position(), object }
         };
-        self.facilities.set_objects((0..20).map(object).collect());
+        self.facilities.set_objects((0..OBJECTS).map(object).collect());
     }
 
     fn trigger(&mut self, numbers: &mut Numbers<'_>) {
@@ -206,12 +210,15 @@ impl Numbers<'_> {
 
 /// Frames of every packet type and message; a drive with objects and events; both together.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
-    let mut heard = Vec::new();
-    for frame in station::frames().iter().chain(&seeds::frames()).chain(&messages()) {
-        write_record(20, &[&[0], frame.as_slice()].concat(), &mut heard);
-    }
+    let frames = [station::frames(), seeds::frames(), messages()].concat();
+    let heard = frames.chunks(HEARD).map(|frames| {
+        let mut heard = Vec::new();
+        frames.iter().for_each(|frame| write_record(20, &[&[0], frame.as_slice()].concat(), &mut heard));
+        heard
+    });
+    let heard: Vec<Vec<u8>> = heard.collect();
     let mut driven = Vec::new();
-    for number in 0..24_u8 {
+    for number in 0..14_u8 {
         let place = [78, 32 + number, 78, 32];
         let event = [94, 0, 0, 60, 80, 0, 0, 50, 0, 30];
         let told: [&[u8]; 7] = [
@@ -225,13 +232,13 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
         ];
         write_record(10, told.get(usize::from(number) % 7).copied().unwrap_or_default(), &mut driven);
     }
-    let both = [&driven[..], &heard].concat();
+    let both: Vec<Vec<u8>> = heard.iter().map(|heard| [&driven[..], heard].concat()).collect();
     let warned = messages().into_iter().map(|frame| {
         let mut sequence = driven.get(..80).map(<[u8]>::to_vec).unwrap_or_default();
         (0..3).for_each(|_| write_record(50, &[&[0], frame.as_slice()].concat(), &mut sequence));
         sequence
     });
-    [heard, driven.clone(), both].into_iter().chain(warned).collect()
+    std::iter::once(driven.clone()).chain(both).chain(heard).chain(warned).collect()
 }
 
 /// A frame with each message that fits into one, as another station sends it.
@@ -255,8 +262,8 @@ mod tests {
     #[test]
     fn the_seeds_are_heard_and_said() {
         let mut world = World::new();
-        for sequence in sequences().iter().take(3) {
-            for (after, record) in Records(sequence) {
+        for sequence in sequences() {
+            for (after, record) in Records(&sequence) {
                 world.wait(after);
                 world.apply(record[0], &record[1..]);
                 world.drain();

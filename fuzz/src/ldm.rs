@@ -20,7 +20,7 @@ const STEP: usize = 5;
 /// Longer than anything of an input is valid.
 const ALL_PASSED: Duration = Duration::from_secs(600);
 /// Objects that one step puts in at once.
-const BURST: u16 = 256;
+const BURST: u16 = 16;
 
 /// What is in the map is what its events say, it never has too much, and after the end of all validity it is empty.
 pub fn ldm(octets: &[u8]) {
@@ -144,9 +144,9 @@ fn area(a: u8, b: u8) -> Area {
 
 /// Stations that come and go, an area that moves, and a flood of objects.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
-    let some: Vec<u8> = (0..60).flat_map(|number| [number, number, number % 7, 40 + number, 3 * number]).collect();
-    let short = some.get(..20 * STEP).map(<[u8]>::to_vec).unwrap_or_default();
-    let moved: Vec<u8> = (0..20).flat_map(|number| [number % 3, number, 1, 90, number, 4, 0, 0, number, 9]).collect();
+    let some: Vec<u8> = (0..24).flat_map(|number| [number, number, number % 7, 40 + number, 3 * number]).collect();
+    let short = some.get(..8 * STEP).map(<[u8]>::to_vec).unwrap_or_default();
+    let moved: Vec<u8> = (0..10).flat_map(|number| [number % 3, number, 1, 90, number, 4, 0, 0, number, 9]).collect();
     let flood: Vec<u8> = (0..20).flat_map(|station| [7, 2, station, 250, station]).collect();
     vec![some, short.clone(), moved.clone(), short, moved, flood]
 }

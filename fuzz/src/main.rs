@@ -1,7 +1,7 @@
 //! Runs the fuzz targets with mutated vectors: `cargo run --release -p viaduct-fuzz -- --runs 1000000`.
 //!
-//! It fails on a panic, and on an input of a few kilobytes that makes a decoder ask for more than a mebibyte at once, or
-//! makes a target hold more than its bound together.
+//! It fails on a panic, and on an input of a few kilobytes that makes a decoder ask for more at once than its target says, a
+//! mebibyte for nearly all, or hold too much together.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool reports there")]
 
@@ -18,8 +18,6 @@ use viaduct_fuzz::{Mutator, TARGETS, Target};
 #[global_allocator]
 static ALLOCATOR: sys::WatchedAllocator = sys::WatchedAllocator;
 
-/// Octets that a decoder may ask the allocator for at once.
-const ALLOCATION_MAX: usize = 1 << 20;
 /// Octets that a target may hold at one time, its input of a few kilobytes included.
 const HELD_MAX: usize = 16 << 20;
 const USAGE: &str = "usage: viaduct-fuzz [--runs N] [--target NAME] [--seed N]";
@@ -84,7 +82,7 @@ fn run(target: &Target, options: &Options) -> bool {
         largest = largest.max(allocated);
         let held = sys::peak().saturating_sub(before);
         most_held = most_held.max(held);
-        if outcome.is_err() || allocated > ALLOCATION_MAX || held > HELD_MAX {
+        if outcome.is_err() || allocated > target.allocation_max || held > HELD_MAX {
             let sizes = format!("it allocated {allocated} at once and held {held}");
             let what = if outcome.is_err() { "it panicked".to_owned() } else { sizes };
             println!("{}: run {number} of seed {}: {what}\n{}", target.name, options.seed, hex(input));

@@ -1,14 +1,15 @@
 //! The messages of the facilities layer, in UPER and as JSON.
 
 use viaduct_etsi::{JsonError, JsonProblem, UperError};
+use viaduct_its::limits::PAYLOAD_OCTETS_MAX;
 
 /// Both targets of a message. The codecs are plain functions of each message's module, so this is a macro.
 macro_rules! targets {
     ($module:ident, $uper:ident, $json:ident) => {
-        /// A message in UPER: what is decoded can be encoded and written, and is the same when it is read again.
+        /// A message in UPER, not longer than in a packet: what is decoded can be encoded and written, and is the same when it is read again.
         pub fn $uper(octets: &[u8]) {
             use viaduct_etsi::$module::{decode, encode, from_json, write_json};
-            let Ok(message) = decode(octets) else { return };
+            let Ok(message) = decode(octets.get(..PAYLOAD_OCTETS_MAX).unwrap_or(octets)) else { return };
             match encode(&message) {
                 Ok(encoded) => assert_eq!(decode(&encoded).as_ref(), Ok(&message)),
                 Err(error) => assert!(is_of_a_later_edition(&error), "{error}"),

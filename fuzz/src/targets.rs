@@ -9,6 +9,7 @@ use viaduct_its::{
     access::MacAddress,
     btp::BtpHeader,
     geonet::{self, CommonNextHeader},
+    limits::PAYLOAD_OCTETS_MAX,
 };
 use viaduct_node::Graph;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
@@ -26,42 +27,62 @@ pub struct Target {
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// It gets so many times fewer runs than the others, where one takes long.
     pub divisor: u64,
+    /// Octets that it may ask the allocator for at once.
+    pub allocation_max: usize,
 }
+
+impl Target {
+    const fn new(name: &'static str, run: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Self {
+        Self { name, run, seeds, divisor: 1, allocation_max: 1 << 20 }
+    }
+
+    /// One whose inputs are sequences or files.
+    const fn slow(self, divisor: u64) -> Self {
+        Self { divisor, ..self }
+    }
+
+    const fn allocates(self, allocation_max: usize) -> Self {
+        Self { allocation_max, ..self }
+    }
+}
+
+/// An element of an IVIM's lists is up to half a kilobyte, and rasn reserves at most one for each bit that is left.
+const IVIM_ALLOCATION_MAX: usize = 512 * 8 * PAYLOAD_OCTETS_MAX;
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    Target { name: "geonet", run: geonet, seeds: seeds::packets, divisor: 1 },
-    Target { name: "btp", run: btp, seeds: seeds::btp_packets, divisor: 1 },
-    Target { name: "cam", run: messages::cam, seeds: seeds::cams, divisor: 1 },
-    Target { name: "denm", run: messages::denm, seeds: seeds::denms, divisor: 1 },
-    Target { name: "cpm", run: messages::cpm, seeds: seeds::cpms, divisor: 1 },
-    Target { name: "vam", run: messages::vam, seeds: seeds::vams, divisor: 1 },
-    Target { name: "ivim", run: messages::ivim, seeds: seeds::ivims, divisor: 1 },
-    Target { name: "mapem", run: messages::mapem, seeds: seeds::mapems, divisor: 1 },
-    Target { name: "spatem", run: messages::spatem, seeds: seeds::spatems, divisor: 1 },
-    Target { name: "srem", run: messages::srem, seeds: seeds::srems, divisor: 1 },
-    Target { name: "ssem", run: messages::ssem, seeds: seeds::ssems, divisor: 1 },
-    Target { name: "json_cam", run: messages::json_cam, seeds: seeds::json_cams, divisor: 1 },
-    Target { name: "json_denm", run: messages::json_denm, seeds: seeds::json_denms, divisor: 1 },
-    Target { name: "json_cpm", run: messages::json_cpm, seeds: seeds::json_cpms, divisor: 1 },
-    Target { name: "json_vam", run: messages::json_vam, seeds: seeds::json_vams, divisor: 1 },
-    Target { name: "json_ivim", run: messages::json_ivim, seeds: seeds::json_ivims, divisor: 1 },
-    Target { name: "json_mapem", run: messages::json_mapem, seeds: seeds::json_mapems, divisor: 1 },
-    Target { name: "json_spatem", run: messages::json_spatem, seeds: seeds::json_spatems, divisor: 1 },
-    Target { name: "json_srem", run: messages::json_srem, seeds: seeds::json_srems, divisor: 1 },
-    Target { name: "json_ssem", run: messages::json_ssem, seeds: seeds::json_ssems, divisor: 1 },
-    Target { name: "dialect", run: dialect::viaduct, seeds: dialect::viaduct_texts, divisor: 1 },
-    Target { name: "dialect_nap", run: dialect::vanetza_nap, seeds: dialect::vanetza_nap_texts, divisor: 1 },
-    Target { name: "frame", run: frame, seeds: seeds::frames, divisor: 1 },
-    Target { name: "station", run: station::station, seeds: station::sequences, divisor: 4 },
-    Target { name: "facilities", run: facilities::facilities, seeds: facilities::sequences, divisor: 10 },
-    Target { name: "ldm", run: ldm::ldm, seeds: ldm::sequences, divisor: 4 },
-    Target { name: "dcc", run: dcc::dcc, seeds: dcc::sequences, divisor: 1 },
-    Target { name: "link", run: link::link, seeds: link::links, divisor: 4 },
-    Target { name: "trace", run: link::trace, seeds: link::traces, divisor: 1 },
-    Target { name: "capture", run: capture, seeds: seeds::captures, divisor: 10 },
-    Target { name: "hops", run: hops, seeds: seeds::hops, divisor: 1 },
-    Target { name: "config", run: config, seeds: seeds::configs, divisor: 10 },
+    Target::new("geonet", geonet, seeds::packets),
+    Target::new("btp", btp, seeds::btp_packets),
+    Target::new("cam", messages::cam, seeds::cams),
+    Target::new("denm", messages::denm, seeds::denms),
+    Target::new("cpm", messages::cpm, seeds::cpms),
+    Target::new("vam", messages::vam, seeds::vams),
+    Target::new("ivim", messages::ivim, seeds::ivims).allocates(IVIM_ALLOCATION_MAX),
+    Target::new("mapem", messages::mapem, seeds::mapems),
+    Target::new("spatem", messages::spatem, seeds::spatems),
+    Target::new("srem", messages::srem, seeds::srems),
+    Target::new("ssem", messages::ssem, seeds::ssems),
+    Target::new("json_cam", messages::json_cam, seeds::json_cams),
+    Target::new("json_denm", messages::json_denm, seeds::json_denms),
+    Target::new("json_cpm", messages::json_cpm, seeds::json_cpms),
+    Target::new("json_vam", messages::json_vam, seeds::json_vams),
+    Target::new("json_ivim", messages::json_ivim, seeds::json_ivims),
+    Target::new("json_mapem", messages::json_mapem, seeds::json_mapems),
+    Target::new("json_spatem", messages::json_spatem, seeds::json_spatems),
+    Target::new("json_srem", messages::json_srem, seeds::json_srems),
+    Target::new("json_ssem", messages::json_ssem, seeds::json_ssems),
+    Target::new("dialect", dialect::viaduct, dialect::viaduct_texts),
+    Target::new("dialect_nap", dialect::vanetza_nap, dialect::vanetza_nap_texts),
+    Target::new("frame", frame, seeds::frames),
+    Target::new("station", station::station, station::sequences).slow(4),
+    Target::new("facilities", facilities::facilities, facilities::sequences).slow(4),
+    Target::new("ldm", ldm::ldm, ldm::sequences).slow(4),
+    Target::new("dcc", dcc::dcc, dcc::sequences),
+    Target::new("link", link::link, link::links).slow(4),
+    Target::new("trace", link::trace, link::traces),
+    Target::new("capture", capture, seeds::captures).slow(10),
+    Target::new("hops", hops, seeds::hops),
+    Target::new("config", config, seeds::configs).slow(10),
 ];
 
 /// A capture file: it ends after finitely many frames, and after the first error.

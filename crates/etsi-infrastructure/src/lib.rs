@@ -1,8 +1,9 @@
 //! The messages of roads and traffic lights (ETSI TS 103 301): types from c-its-parser, with their UPER and JSON codecs.
 //!
-//! They are a crate of their own because of what the compiler does with them: the dictionary below them is as large as all
-//! other messages together, and they are sent about once a second, so they are compiled for size
-//! (`docs/decisions/0007-two-crates-of-messages.md`). Use them through the crate `etsi`, which has them under the same names.
+//! They are a crate of their own because of what the compiler does with them: the dictionary below them is larger than all
+//! other messages together, and they come about once a second, so they are compiled beside the others and with less
+//! inlining (`docs/decisions/0007-two-crates-of-messages.md`). Use them through the crate `etsi`, which has them under the
+//! same names.
 
 pub mod ivim_ts103301_v221;
 pub mod mapem_ts103301_v221;
