@@ -252,13 +252,23 @@ fn the_bus_watches_leases_by_itself() {
     let reader = bus.subscribe::<Log>("t", Qos::keep_last(1), "reader").unwrap();
     let heard = reader.events();
     let writer = bus.publisher::<Log>("t", qos, "writer").unwrap();
-    let own = writer.events();
     assert_eq!(next(&heard), changed(1, 0));
+    assert_eq!(next(&heard), changed(0, 1));
+    let own = writer.events();
     for _ in 0..3 {
+        revive(&writer, &heard);
         assert!(matches!(next(&own), QosEvent::LivelinessLost { .. }));
         assert_eq!(next(&heard), changed(0, 1));
+    }
+}
+
+/// Shows life until it is told: a lease that is over again before anybody was told changes nothing.
+fn revive(writer: &Publisher<Log>, events: &Events) {
+    loop {
         writer.assert_liveliness();
-        assert_eq!(next(&heard), changed(1, 0));
+        if events.try_next() == Some(changed(1, 0)) {
+            return;
+        }
     }
 }
 

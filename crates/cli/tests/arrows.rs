@@ -52,7 +52,7 @@ fn only_message_crates_name_rasn_and_only_components_name_mqtt() {
         };
         metadata.packages.iter().filter(uses).map(|package| package.name.to_string()).collect()
     };
-    assert_eq!(users("rasn"), ["viaduct-asn1", "viaduct-etsi", "viaduct-etsi-infrastructure"]);
+    assert_eq!(users("rasn"), ["viaduct-asn1", "viaduct-etsi-infrastructure", "viaduct-etsi"]);
     assert_eq!(users("c-its-parser"), ["viaduct-etsi-infrastructure"]);
     for pure in
         ["viaduct-its", "viaduct-asn1", "viaduct-etsi", "viaduct-etsi-infrastructure", "viaduct-netem", "viaduct-units"]
