@@ -1,4 +1,6 @@
 //! A rasn encoder that writes JSON as it goes.
+//!
+//! Short functions are inlined: codecs are compiled in the crates of the messages, and these with them.
 
 use rasn::{
     Codec,
@@ -55,39 +57,46 @@ impl<'o> JsonWriter<'o> {
     }
 
     /// Says how the next value is called.
+    #[inline]
     pub fn name(&mut self, name: &'static str) {
         self.names.push(Label { name, meaning: None });
     }
 
     /// Begins an object; [`Self::close`] with `b'}'` ends it.
+    #[inline]
     pub fn open_object(&mut self) {
         self.begin_value();
         self.out.push(b'{');
     }
 
     /// Begins an array; each element is announced by [`Self::element`], [`Self::close`] with `b']'` ends it.
+    #[inline]
     pub fn open_array(&mut self) {
         self.begin_value();
         self.out.push(b'[');
     }
 
     /// Says that the next value is an array's element.
+    #[inline]
     pub fn element(&mut self) {
         self.names.push(UNNAMED);
     }
 
     /// Ends an object or an array.
+    #[inline]
     pub fn close(&mut self, bracket: u8) {
         self.out.push(bracket);
     }
 
     /// Writes an integer.
+    #[inline]
     pub fn integer(&mut self, value: i64) {
         self.begin_value();
         push_integer(self.out, value);
     }
 
     /// Writes octets as hexadecimal text.
+    #[inline]
     pub fn octets(&mut self, octets: &[u8]) {
         self.begin_value();
         self.out.push(b'"');
@@ -96,6 +105,7 @@ impl<'o> JsonWriter<'o> {
     }
 
     /// What stands before a value: the comma to the one before it, and its name.
+    #[inline]
     #[inline]
     fn begin_value(&mut self) {
         self.comma();
@@ -108,6 +118,7 @@ impl<'o> JsonWriter<'o> {
         }
     }
 
+    #[inline]
     #[inline]
     fn comma(&mut self) {
         let first = self.out.len() == self.start || matches!(self.out.last(), Some(b'{' | b'[' | b':'));
@@ -153,12 +164,14 @@ impl<'o> JsonWriter<'o> {
         Ok(())
     }
 
+    #[inline]
     fn text(&mut self, text: &str) -> Written {
         self.begin_value();
         // Escapes; writing into a Vec cannot fail.
         serde_json::to_writer(&mut *self.out, text).map_err(|_| unsupported("text"))
     }
 
+    #[inline]
     fn absent(&mut self) -> Written {
         self.names.pop();
         Ok(())
@@ -172,11 +185,13 @@ impl<'o> JsonWriter<'o> {
     }
 
     /// What the next value means.
+    #[inline]
     fn meaning(&self) -> Option<Meaning> {
         self.names.last().and_then(|label| label.meaning)
     }
 
     /// Writes a quantity in its unit, or `null`.
+    #[inline]
     fn quantity(&mut self, value: Option<f64>) {
         self.begin_value();
         match value {
@@ -212,11 +227,13 @@ impl<'o> JsonWriter<'o> {
     }
 }
 
+#[inline]
 fn hex(octet: u8) -> [u8; 2] {
     [octet >> 4, octet & 15].map(|nibble| HEX_DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0'))
 }
 
 /// Appends the decimal digits.
+#[inline]
 fn push_integer(out: &mut Vec<u8>, value: i64) {
     if value < 0 {
         out.push(b'-');
@@ -240,6 +257,7 @@ fn unsupported(what: &'static str) -> EncodeError {
     EncodeError::opaque_conversion_failed(what.to_owned(), Codec::Jer)
 }
 
+#[inline]
 fn holds(tree: &TagTree, tag: Tag) -> bool {
     match tree {
         TagTree::Leaf(leaf) => *leaf == tag,
@@ -338,6 +356,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         Ok(())
     }
 
+    #[inline]
     fn encode_bool(&mut self, _: Tag, value: bool, _: Identifier) -> Written {
         self.begin_value();
         self.out.extend_from_slice(if value { b"true" } else { b"false" });
@@ -350,6 +369,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         Ok(())
     }
 
+    #[inline]
     fn encode_bit_string(&mut self, _: Tag, constraints: Constraints, value: &types::BitStr, _: Identifier) -> Written {
         let fixed = super::has_fixed_size(&constraints);
         if self.style == JsonStyle::Scaled {
@@ -376,6 +396,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         Ok(())
     }
 
+    #[inline]
     fn encode_octet_string(&mut self, _: Tag, _: Constraints, value: &[u8], _: Identifier) -> Written {
         self.octets(value);
         Ok(())
@@ -386,10 +407,12 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         Ok(())
     }
 
+    #[inline]
     fn encode_utf8_string(&mut self, _: Tag, _: Constraints, value: &str, _: Identifier) -> Written {
         self.text(value)
     }
 
+    #[inline]
     fn encode_ia5_string(&mut self, _: Tag, _: Constraints, value: &types::Ia5String, _: Identifier) -> Written {
         self.text(&String::from_utf8_lossy(value.as_iso646_bytes()))
     }
@@ -483,6 +506,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         self.absent()
     }
 
+    #[inline]
     fn encode_none_with_tag(&mut self, _: Tag, _: Identifier) -> Written {
         self.absent()
     }
