@@ -106,7 +106,6 @@ impl<'o> JsonWriter<'o> {
 
     /// What stands before a value: the comma to the one before it, and its name.
     #[inline]
-    #[inline]
     fn begin_value(&mut self) {
         self.comma();
         if let Some(Label { name, .. }) = self.names.pop()
@@ -118,7 +117,6 @@ impl<'o> JsonWriter<'o> {
         }
     }
 
-    #[inline]
     #[inline]
     fn comma(&mut self) {
         let first = self.out.len() == self.start || matches!(self.out.last(), Some(b'{' | b'[' | b':'));
