@@ -45,11 +45,13 @@ impl Meanings {
     }
 
     /// What the member means, where it means something.
+    #[inline]
     pub(super) fn get(self, member: &str) -> Option<Meaning> {
         self.members.iter().find(|(name, _)| *name == member).map(|(_, meaning)| *meaning)
     }
 
     /// What the member is called in a text.
+    #[inline]
     pub(super) fn shown(self, member: &'static str) -> &'static str {
         self.names.iter().find(|(now, _)| *now == member).map_or(member, |(_, shown)| shown)
     }
