@@ -25,8 +25,8 @@ use crate::{
 
 /// Station ID of the one that lives through the input.
 const STATION_ID: u32 = 7;
-/// Objects that are perceived at once.
-const OBJECTS: u16 = 4;
+/// Objects that are perceived at once, at most.
+const OBJECTS_MAX: u8 = 20;
 /// Frames that are heard in one sequence.
 const HEARD: usize = 6;
 /// Longer than any event is valid.
@@ -106,12 +106,13 @@ impl World {
     }
 
     fn perceive(&mut self, numbers: &mut Numbers<'_>) {
+        let count = u16::from(numbers.octet() % (OBJECTS_MAX + 1));
         let object = |id: u16| {
             let mut object = Object::new(id, self.now.tai, Offset::default());
             object.velocity = Some([MetresPerSecond(numbers.next()), MetresPerSecond(numbers.next())]);
             PerceivedObject { position: numbers.position(), object }
         };
-        self.facilities.set_objects((0..OBJECTS).map(object).collect());
+        self.facilities.set_objects((0..count).map(object).collect());
     }
 
     fn trigger(&mut self, numbers: &mut Numbers<'_>) {
@@ -223,7 +224,7 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
         let event = [94, 0, 0, 60, 80, 0, 0, 50, 0, 30];
         let told: [&[u8]; 7] = [
             &[&[1][..], &place, &[82, number], &[90, 0]].concat(),
-            &[&[2][..], &place, &place, &place].concat(),
+            &[&[2, if number < 7 { OBJECTS_MAX } else { 4 }][..], &place, &place, &place].concat(),
             &[&[3][..], &event, &place].concat(),
             &[&[1][..], &place, &[82, number], &[90, number]].concat(),
             &[&[4][..], &event, &place].concat(),

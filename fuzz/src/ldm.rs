@@ -19,8 +19,9 @@ use crate::station::start;
 const STEP: usize = 5;
 /// Longer than anything of an input is valid.
 const ALL_PASSED: Duration = Duration::from_secs(600);
-/// Objects that one step puts in at once.
-const BURST: u16 = 16;
+
+/// Seeds beside the flood.
+const OTHERS: usize = 24;
 
 /// What is in the map is what its events say, it never has too much, and after the end of all validity it is empty.
 pub fn ldm(octets: &[u8]) {
@@ -79,9 +80,9 @@ impl World {
         assert!(found.iter().all(|object| object.key.kind == key.kind && self.map.get(&object.key) == Some(*object)));
     }
 
-    /// Many objects of one station: a map that is full makes room.
+    /// As many objects of one station as the last octet says: a map that is full makes room.
     fn burst(&mut self, key: LdmKey, a: u8, b: u8) {
-        for number in 0..BURST {
+        for number in 0..=u16::from(b) {
             let subject = LdmSubject::Object(number);
             self.map.insert(self.now, object(self.now, LdmKey { subject, ..key }, a.max(30), b));
             self.take_events();
@@ -147,6 +148,9 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
     let some: Vec<u8> = (0..24).flat_map(|number| [number, number, number % 7, 40 + number, 3 * number]).collect();
     let short = some.get(..8 * STEP).map(<[u8]>::to_vec).unwrap_or_default();
     let moved: Vec<u8> = (0..10).flat_map(|number| [number % 3, number, 1, 90, number, 4, 0, 0, number, 9]).collect();
-    let flood: Vec<u8> = (0..20).flat_map(|station| [7, 2, station, 250, station]).collect();
-    vec![some, short.clone(), moved.clone(), short, moved, flood]
+    let flood: Vec<u8> = (0..20).flat_map(|station| [7, 2, station, 250, 255]).collect();
+    // The flood fills the map and takes long, so it is one of many.
+    let mut sequences: Vec<Vec<u8>> = [some, short, moved].into_iter().cycle().take(OTHERS).collect();
+    sequences.push(flood);
+    sequences
 }

@@ -18,7 +18,9 @@
 //! # Limits
 //!
 //! A list with fewer or more elements than the root of its extensible size (`SIZE(1..8,...)`) is decoded and written as
-//! JSON, but neither read from JSON nor encoded: rasn would encode it wrongly.
+//! JSON, but neither read from JSON nor encoded: rasn would encode it wrongly. While such a list is decoded, rasn reserves room
+//! for as many elements as it claims to have, at most one for each bit that is left: with the largest elements, those of an
+//! IVIM, a few megabytes for the octets of one packet.
 
 mod error;
 pub mod json;

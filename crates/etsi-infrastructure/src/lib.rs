@@ -1,7 +1,7 @@
 //! The messages of roads and traffic lights (ETSI TS 103 301): types from c-its-parser, with their UPER and JSON codecs.
 //!
 //! They are a crate of their own because of what the compiler does with them: the dictionary below them is larger than all
-//! other messages together, and they come about once a second, so they are compiled beside the others and with less
+//! other messages together, and few stations send them, so they are compiled beside the others and with less
 //! inlining (`docs/decisions/0007-two-crates-of-messages.md`). Use them through the crate `etsi`, which has them under the
 //! same names.
 
