@@ -13,6 +13,7 @@
 pub mod bus;
 pub mod its;
 
+mod awake;
 mod error;
 mod floor;
 mod machine;

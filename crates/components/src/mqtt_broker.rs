@@ -1,21 +1,26 @@
 //! `mqtt_broker`: an MQTT broker (3.1.1 and 5) inside the node, the crate `mqtt5`.
 //!
 //! Its routes take topics of the bus straight into the broker's router, without a socket, an acknowledgement or a second
-//! client in between.
+//! client in between; its inbound routes take what a client publishes straight to the bus, before it is acknowledged. Other
+//! subscribers get it as well. A client's will is not taken in, nor is what the routes publish.
 //!
-//! Counters: `taken` (from the bus), `published` (given to the router) and `dropped` for the routes; `clients_connected`,
+//! Counters: `taken` (from the bus, and answers), `published` (given to the router) and `dropped` for the routes;
+//! `received = requested + refused` (by reason) for the inbound routes, and `unanswered`, refusals that were told with a
+//! later one because there were many; `clients_connected`,
 //! `clients_disconnected`, `messages_in` and `messages_out` for all clients, renewed once a second from the crate's own
 //! statistics. Two drops inside the crate are not counted, because it does not tell: a QoS 0 message to a client whose
 //! queue is full, and the oldest of a session's queue when it overflows.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::pin::Pin;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use mqtt5::MqttError;
 use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
+use mqtt5::broker::events::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 use mqtt5::broker::sys_topics::BrokerStats;
 use mqtt5::broker::{MqttBroker as Engine, router::MessageRouter};
 use schemars::JsonSchema;
@@ -25,7 +30,8 @@ use viaduct_bus::{Counter, Hop, clock};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
 use crate::mqtt::check_readable;
-use crate::mqtt::route::{self, Inputs, Route, Taken};
+use crate::mqtt::inbound::{self, Inbound, InboundRoute};
+use crate::mqtt::route::{self, Inputs, Message, Route, Taken};
 
 /// Time for the clients to be told and to go when the node stops. The node as a whole has two seconds.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1000);
@@ -56,6 +62,10 @@ pub struct Settings {
     /// Topics of the bus that are published here without a socket; at most 64.
     #[serde(default)]
     pub routes: Vec<Route>,
+    /// What clients publish that comes to the bus without a socket: messages that applications want sent; at most 16
+    /// routes.
+    #[serde(default)]
+    pub inbound: Vec<InboundRoute>,
     /// What the broker may use.
     #[serde(default)]
     pub limits: LimitSettings,
@@ -150,28 +160,35 @@ impl Component for MqttBroker {
                 return Err(SettingError::new(format!("limits.{key}"), problem));
             }
         }
+        inbound::check(&settings.inbound)?;
         route::check(&settings.routes)
     }
 
     fn edges(settings: &Settings) -> Edges {
         let socket = Resource::TcpListen { address: settings.listen, setting: "listen".to_owned() };
-        route::edges(&settings.routes, Edges::default().takes(socket))
+        inbound::edges(&settings.inbound, route::edges(&settings.routes, Edges::default().takes(socket)))
     }
 
     fn start(settings: Settings, context: &mut Context<Self>) -> Result<Self, StartError> {
         if settings.anonymous == Some(true) && !settings.listen.ip().is_loopback() {
             tracing::warn!(component = context.name(), listen = %settings.listen, "everybody may use the MQTT broker");
         }
-        let engine = open(&settings)?;
+        let output =
+            Output { hop: context.hop(), taken: context.counter("taken"), published: context.counter("published") };
+        let door = (!settings.inbound.is_empty()).then(|| Door::open(&settings.inbound, context, output.clone()));
+        let door = door.transpose()?.map(Arc::new);
+        let engine = open(&settings, door.clone())?;
+        let router = engine.router();
+        if let Some(door) = door {
+            door.answers_go_to(&router);
+        }
         let totals = Totals::new(engine.stats(), context);
         context.every(COUNT_PERIOD, |broker, _| broker.totals.renew());
         let task = Task {
-            router: engine.router(),
+            router,
             inputs: Inputs::open(settings.routes, context)?,
-            hop: context.hop(),
+            output,
             stop: context.stop(),
-            taken: context.counter("taken"),
-            published: context.counter("published"),
             unencodable: context.counter_for("dropped", "unencodable"),
         };
         context.spawn_io(task.run(engine));
@@ -184,8 +201,12 @@ impl Component for MqttBroker {
 }
 
 /// Binds the socket and builds the broker around it.
-fn open(settings: &Settings) -> Result<Engine, StartError> {
-    let opened = tokio::runtime::Handle::current().block_on(Engine::with_config(config(settings)));
+fn open(settings: &Settings, door: Option<Arc<Door>>) -> Result<Engine, StartError> {
+    let config = match door {
+        Some(door) => config(settings).with_event_handler(door),
+        None => config(settings),
+    };
+    let opened = tokio::runtime::Handle::current().block_on(Engine::with_config(config));
     opened.map_err(|error| {
         let what = format!("cannot listen on {}", settings.listen);
         // The crate tells about the socket in a text of several lines; the system's own cause is shorter.
@@ -249,14 +270,74 @@ impl BrokerError {
     }
 }
 
+/// How messages get into the router.
+#[derive(Clone)]
+struct Output {
+    hop: Hop,
+    taken: Counter,
+    published: Counter,
+}
+
+impl Output {
+    async fn publish(&self, message: &Message, router: &MessageRouter) {
+        let now = clock::tai();
+        router.route_message(&message.packet(self.hop.name(), now), None).await;
+        self.hop.mark(&message.meta, now);
+        self.published.increment();
+    }
+}
+
+/// The inbound routes: the broker asks here with each message of a client, on the task that serves it, and after it has
+/// found that the client may publish it.
+struct Door {
+    inbound: Inbound,
+    output: Output,
+    /// Where answers go. The router knows this door, so the door must not keep the router.
+    router: OnceLock<Weak<MessageRouter>>,
+}
+
+impl Door {
+    fn open(routes: &[InboundRoute], context: &Context<MqttBroker>, output: Output) -> Result<Self, StartError> {
+        Ok(Self { inbound: Inbound::open(routes, context)?, output, router: OnceLock::new() })
+    }
+
+    /// Said once, before the first client is served.
+    fn answers_go_to(&self, router: &Arc<MessageRouter>) {
+        // Said a second time, the first holds.
+        let _ = self.router.set(Arc::downgrade(router));
+    }
+
+    async fn take(&self, event: &ClientPublishEvent) {
+        if !self.inbound.wants(&event.topic) {
+            return;
+        }
+        if let Some(answer) = self.inbound.take(event, clock::now())
+            && let Some(router) = self.router.get().and_then(Weak::upgrade)
+        {
+            self.output.taken.increment();
+            self.output.publish(&answer, &router).await;
+        }
+    }
+}
+
+impl BrokerEventHandler for Door {
+    fn on_client_publish<'a>(
+        &'a self,
+        event: ClientPublishEvent,
+    ) -> Pin<Box<dyn Future<Output = PublishAction> + Send + 'a>> {
+        Box::pin(async move {
+            self.take(&event).await;
+            PublishAction::Continue
+        })
+    }
+}
+
 /// The broker's task: runs it, and gives it what the routes take.
 struct Task {
     router: Arc<MessageRouter>,
     inputs: Inputs,
-    hop: Hop,
+    output: Output,
     stop: Stop,
-    taken: Counter,
-    published: Counter,
     unencodable: Counter,
 }
 
@@ -292,14 +373,9 @@ impl Task {
     }
 
     async fn route(&mut self, taken: &Taken) {
-        self.taken.increment();
+        self.output.taken.increment();
         match self.inputs.message(taken) {
-            Ok(message) => {
-                let now = clock::tai();
-                self.router.route_message(&message.packet(self.hop.name(), now), None).await;
-                self.hop.mark(&message.meta, now);
-                self.published.increment();
-            }
+            Ok(message) => self.output.publish(&message, &self.router).await,
             Err(error) => {
                 tracing::debug!(%error, "a message cannot be encoded");
                 self.unencodable.increment();

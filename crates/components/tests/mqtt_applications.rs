@@ -1,4 +1,5 @@
-//! MQTT as the interface of applications: what one publishes on Mosquitto comes out of another station, or is answered.
+//! MQTT as the interface of applications: what one publishes comes out of another station, or is answered. Each test runs
+//! with bridges to one Mosquitto, and with a broker inside each node.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 
@@ -16,69 +17,94 @@ use support::*;
 use viaduct_bus::Qos;
 use viaduct_messages::viaduct::its::V2xSendRequest;
 
-/// Two nodes on a multicast group of their own and on one broker: `car` sends what applications ask for, `edge` receives.
+/// Two nodes on a multicast group of their own: `car` sends what applications ask for, `edge` receives.
 struct Road {
-    _broker: Mosquitto,
-    port: u16,
+    _broker: Option<Mosquitto>,
+    /// Broker of the applications at `car`.
+    car_port: u16,
+    /// Broker of those at `edge`.
+    edge_port: u16,
     /// Where frames go.
     group: String,
     car: TestNode,
     edge: TestNode,
 }
 
+const EDGE_STATION: &str = "station_id: 902\n      position: { latitude_deg: 48.6, longitude_deg: 11.6 }";
+const CAR_STATION: &str =
+    "station_id: 911\n      topics: { send: its/send }\n      position: { latitude_deg: 48.6001, longitude_deg: 11.6 }";
+const EDGE_ROUTES: &str = "      routes:\n        - { from: its/rx/*, to: \"v/{node}/{leaf}\" }\n        \
+     - { from: its/rx/*, to: \"vanetza/out/{leaf}\", dialect: vanetza_nap }\n        \
+     - { from: its/errors, to: \"v/{node}/errors\" }\n";
+const CAR_ROUTES: &str = "      inbound:\n        - { from: \"v/{node}/send/+\", to: its/send, qos: 1 }\n        \
+     - { from: vanetza/in/+, to: its/send, dialect: vanetza_nap }\n      \
+     routes: [ { from: its/errors, to: \"v/{node}/errors\", qos: 1 } ]\n";
+
 impl Road {
-    /// `None` where Mosquitto is not installed.
-    fn open() -> Option<Self> {
-        if !has("mosquitto") || !has("mosquitto_pub") {
-            return None;
-        }
+    /// Nothing where Mosquitto is not installed.
+    fn all() -> impl Iterator<Item = Self> {
+        let installed = has("mosquitto") && has("mosquitto_pub");
+        [Self::with_bridges, Self::with_own_brokers].into_iter().take(if installed { 2 } else { 0 }).map(|open| open())
+    }
+
+    fn with_bridges() -> Self {
         let port = free_port();
         let broker = Mosquitto::start(port);
-        let group = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let group = format!("239.118.122.97:{group}");
-        let node = |name: &str, station: &str, bridge: &str| {
-            TestNode::start(&format!(
-                "node: {name}\ncomponents:\n  feed: {{ kind: feed }}\n  station:\n    kind: its_station\n    settings:\n      \
-                 access: {{ udp_multicast: {{ group: \"{group}\" }} }}\n      {station}\n  apps:\n    \
-                 kind: mqtt_bridge\n    settings:\n      broker: mqtt://127.0.0.1:{port}\n      \
-                 reconnect: {{ min_ms: 1, max_ms: 20 }}\n{bridge}"
-            ))
-        };
-        let edge = node(
-            "edge",
-            "station_id: 902\n      position: { latitude_deg: 48.6, longitude_deg: 11.6 }",
-            "      routes:\n        - { from: its/rx/*, to: \"v/{node}/{leaf}\" }\n        \
-             - { from: its/rx/*, to: \"vanetza/out/{leaf}\", dialect: vanetza_nap }\n        \
-             - { from: its/errors, to: \"v/{node}/errors\" }\n",
+        let apps = format!(
+            "kind: mqtt_bridge\n    settings:\n      broker: mqtt://127.0.0.1:{port}\n      \
+             reconnect: {{ min_ms: 1, max_ms: 20 }}"
         );
-        let car = node(
-            "car",
-            "station_id: 911\n      topics: { send: its/send }\n      position: { latitude_deg: 48.6001, longitude_deg: 11.6 }",
-            "      inbound:\n        - { from: \"v/{node}/send/+\", to: its/send, qos: 1 }\n        \
-             - { from: vanetza/in/+, to: its/send, dialect: vanetza_nap }\n      \
-             routes: [ { from: its/errors, to: \"v/{node}/errors\", qos: 1 } ]\n",
-        );
+        let group = free_group();
+        let edge = node("edge", &group, EDGE_STATION, &apps, EDGE_ROUTES);
+        let car = node("car", &group, CAR_STATION, &apps, CAR_ROUTES);
         let car_bus = car.bus();
         eventually("the broker has taken the subscription", || count(&car_bus, "apps", "subscribed") == 1);
         let edge_bus = edge.bus();
         eventually("the other bridge is connected", || count(&edge_bus, "apps", "connected") == 1);
-        Some(Self { _broker: broker, port, group, car, edge })
+        Self { _broker: Some(broker), car_port: port, edge_port: port, group, car, edge }
+    }
+
+    fn with_own_brokers() -> Self {
+        let (car_port, edge_port) = (free_port(), free_port());
+        let apps = |port| format!("kind: mqtt_broker\n    settings:\n      listen: \"127.0.0.1:{port}\"");
+        let group = free_group();
+        let edge = node("edge", &group, EDGE_STATION, &apps(edge_port), EDGE_ROUTES);
+        let car = node("car", &group, CAR_STATION, &apps(car_port), CAR_ROUTES);
+        Self { _broker: None, car_port, edge_port, group, car, edge }
     }
 
     fn publish(&self, topic: &str, message: &Value, more: &[&str]) {
-        let (port, message) = (self.port.to_string(), message.to_string());
+        let (port, message) = (self.car_port.to_string(), message.to_string());
         let arguments = ["-h", "127.0.0.1", "-p", &port, "-V", "mqttv5", "-q", "1", "-t", topic, "-m", &message];
         assert!(Command::new("mosquitto_pub").args(arguments).args(more).status().unwrap().success());
     }
 
-    fn subscriber(&self, filter: &str) -> Subscriber {
-        Subscriber::start(self.port, filter)
+    /// One at `car`.
+    fn application(&self, filter: &str) -> Subscriber {
+        Subscriber::start(self.car_port, filter)
+    }
+
+    /// One at `edge`.
+    fn reader(&self, filter: &str) -> Subscriber {
+        Subscriber::start(self.edge_port, filter)
     }
 
     fn stop(self) {
         assert!(self.car.stop());
         assert!(self.edge.stop());
     }
+}
+
+fn free_group() -> String {
+    let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    format!("239.118.122.97:{port}")
+}
+
+fn node(name: &str, group: &str, station: &str, apps: &str, routes: &str) -> TestNode {
+    TestNode::start(&format!(
+        "node: {name}\ncomponents:\n  feed: {{ kind: feed }}\n  station:\n    kind: its_station\n    settings:\n      \
+         access: {{ udp_multicast: {{ group: \"{group}\" }} }}\n      {station}\n  apps:\n    {apps}\n{routes}"
+    ))
 }
 
 /// The body of a DENM in our own dialect.
@@ -108,129 +134,134 @@ fn text_of(packet: &PublishPacket) -> Value {
 
 #[test]
 fn a_denm_that_an_application_publishes_comes_out_of_the_other_station() {
-    let Some(road) = Road::open() else { return };
-    let received = road.subscriber("v/edge/denm");
-    road.publish("v/car/send/denm", &denm(), &[]);
-    let first = text_of(&received.wait_for(1)[0]);
-    assert_eq!(
-        (&first["direction"], &first["type"], &first["station_id"]),
-        (&json!("received"), &json!("denm"), &json!(911))
-    );
-    assert_eq!(first["message"]["header"], json!({ "protocolVersion": 2, "messageId": 1, "stationId": 911 }));
-    assert_eq!(first["message"]["denm"]["management"], denm()["management"]);
+    for road in Road::all() {
+        let received = road.reader("v/edge/denm");
+        road.publish("v/car/send/denm", &denm(), &[]);
+        let first = text_of(&received.wait_for(1)[0]);
+        assert_eq!(
+            (&first["direction"], &first["type"], &first["station_id"]),
+            (&json!("received"), &json!("denm"), &json!(911))
+        );
+        assert_eq!(first["message"]["header"], json!({ "protocolVersion": 2, "messageId": 1, "stationId": 911 }));
+        assert_eq!(first["message"]["denm"]["management"], denm()["management"]);
 
-    let area = json!({ "latitude_deg": 48.6, "longitude_deg": 11.6, "circle": { "radius_m": 500 } });
-    let mut message = denm();
-    message["management"]["actionId"]["sequenceNumber"] = json!(4);
-    let envelope = json!({ "type": "denm", "message": message, "destination": { "area": area }, "lifetime_s": 10 });
-    road.publish("v/car/send/whatever", &envelope, &[]);
-    let second = text_of(&received.wait_for(2)[1]);
-    assert_eq!(second["message"]["denm"]["management"]["actionId"]["sequenceNumber"], json!(4));
-    let bus = road.car.bus();
-    assert_eq!((count(&bus, "apps", "received"), count(&bus, "apps", "requested")), (2, 2));
-    road.stop();
+        let area = json!({ "latitude_deg": 48.6, "longitude_deg": 11.6, "circle": { "radius_m": 500 } });
+        let mut message = denm();
+        message["management"]["actionId"]["sequenceNumber"] = json!(4);
+        let envelope = json!({ "type": "denm", "message": message, "destination": { "area": area }, "lifetime_s": 10 });
+        road.publish("v/car/send/whatever", &envelope, &[]);
+        let second = text_of(&received.wait_for(2)[1]);
+        assert_eq!(second["message"]["denm"]["management"]["actionId"]["sequenceNumber"], json!(4));
+        let bus = road.car.bus();
+        assert_eq!((count(&bus, "apps", "received"), count(&bus, "apps", "requested")), (2, 2));
+        road.stop();
+    }
 }
 
 #[test]
 fn what_cannot_be_read_is_answered_with_the_path() {
-    let Some(road) = Road::open() else { return };
-    let answers = road.subscriber("v/car/error");
-    let mut wrong = denm();
-    wrong["management"]["eventPosition"]["latitude"] = json!(48.6);
-    road.publish("v/car/send/denm", &wrong, &[]);
-    let answer = text_of(&answers.wait_for(1)[0]);
-    assert_eq!((&answer["topic"], &answer["reason"]), (&json!("v/car/send/denm"), &json!("wrong_value")));
-    assert_eq!(answer["path"], json!("management.eventPosition.latitude"));
-    assert_eq!(answer["expected"], json!("an integer from -900000000 to 900000001"));
-    assert_eq!((&answer["got"], &answer["count"]), (&json!("48.6"), &json!(1)));
+    for road in Road::all() {
+        let answers = road.application("v/car/error");
+        let mut wrong = denm();
+        wrong["management"]["eventPosition"]["latitude"] = json!(48.6);
+        road.publish("v/car/send/denm", &wrong, &[]);
+        let answer = text_of(&answers.wait_for(1)[0]);
+        assert_eq!((&answer["topic"], &answer["reason"]), (&json!("v/car/send/denm"), &json!("wrong_value")));
+        assert_eq!(answer["path"], json!("management.eventPosition.latitude"));
+        assert_eq!(answer["expected"], json!("an integer from -900000000 to 900000001"));
+        assert_eq!((&answer["got"], &answer["count"]), (&json!("48.6"), &json!(1)));
 
-    // MQTT 5: the request says where its answer goes and how it knows it again.
-    let own = road.subscriber("app/7/answers");
-    let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n17"];
-    road.publish("v/car/send/denm", &json!({ "situation": {} }), &property);
-    let packet = &own.wait_for(1)[0];
-    assert_eq!(text_of(packet)["error"], json!("management: this member is missing"));
-    let correlation = packet.properties.get(PropertyId::CorrelationData);
-    assert_eq!(correlation, Some(&PropertyValue::BinaryData(bytes::Bytes::from_static(b"n17"))));
-    let bus = road.car.bus();
-    assert_eq!((count(&bus, "apps", "received"), count(&bus, "apps", "refused")), (2, 2));
-    assert_eq!(count(&bus, "station", "requests"), 0);
-    road.stop();
+        // MQTT 5: the request says where its answer goes and how it knows it again.
+        let own = road.application("app/7/answers");
+        let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n17"];
+        road.publish("v/car/send/denm", &json!({ "situation": {} }), &property);
+        let packet = &own.wait_for(1)[0];
+        assert_eq!(text_of(packet)["error"], json!("management: this member is missing"));
+        let correlation = packet.properties.get(PropertyId::CorrelationData);
+        assert_eq!(correlation, Some(&PropertyValue::BinaryData(bytes::Bytes::from_static(b"n17"))));
+        let bus = road.car.bus();
+        assert_eq!((count(&bus, "apps", "received"), count(&bus, "apps", "refused")), (2, 2));
+        assert_eq!(count(&bus, "station", "requests"), 0);
+        road.stop();
+    }
 }
 
 #[test]
 fn what_the_station_refuses_is_answered_too() {
-    let Some(road) = Road::open() else { return };
-    // 12.6 km2, above itsGnMaxGeoAreaSize.
-    let area = json!({ "latitude_deg": 48.6, "longitude_deg": 11.6, "circle": { "radius_m": 2000 } });
-    let envelope = json!({ "message": denm(), "destination": { "area": area } });
-    let errors = road.subscriber("v/car/errors");
-    let own = road.subscriber("app/7/answers");
-    road.publish("v/car/send/denm", &envelope, &[]);
-    let error = text_of(&errors.wait_for(1)[0]);
-    assert_eq!((&error["subject"], &error["reason"]), (&json!("request"), &json!("area_too_large")));
-    assert_eq!((&error["station"], &error["topic"]), (&json!("car/station"), &json!("v/car/send/denm")));
-    let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n18"];
-    road.publish("v/car/send/denm", &envelope, &property);
-    let packet = &own.wait_for(1)[0];
-    assert_eq!(text_of(packet)["reason"], json!("area_too_large"));
-    let correlation = packet.properties.get(PropertyId::CorrelationData);
-    assert_eq!(correlation, Some(&PropertyValue::BinaryData(bytes::Bytes::from_static(b"n18"))));
-    road.stop();
+    for road in Road::all() {
+        // 12.6 km2, above itsGnMaxGeoAreaSize.
+        let area = json!({ "latitude_deg": 48.6, "longitude_deg": 11.6, "circle": { "radius_m": 2000 } });
+        let envelope = json!({ "message": denm(), "destination": { "area": area } });
+        let errors = road.application("v/car/errors");
+        let own = road.application("app/7/answers");
+        road.publish("v/car/send/denm", &envelope, &[]);
+        let error = text_of(&errors.wait_for(1)[0]);
+        assert_eq!((&error["subject"], &error["reason"]), (&json!("request"), &json!("area_too_large")));
+        assert_eq!((&error["station"], &error["topic"]), (&json!("car/station"), &json!("v/car/send/denm")));
+        let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n18"];
+        road.publish("v/car/send/denm", &envelope, &property);
+        let packet = &own.wait_for(1)[0];
+        assert_eq!(text_of(packet)["reason"], json!("area_too_large"));
+        let correlation = packet.properties.get(PropertyId::CorrelationData);
+        assert_eq!(correlation, Some(&PropertyValue::BinaryData(bytes::Bytes::from_static(b"n18"))));
+        road.stop();
+    }
 }
 
 #[test]
 fn a_dropped_frame_is_told_with_its_source() {
-    let Some(road) = Road::open() else { return };
-    let errors = road.subscriber("v/edge/errors");
-    // IPv4 instead of GeoNetworking.
-    let mut frame = vec![0xFF; 6];
-    frame.extend_from_slice(&[2, 0, 0, 0, 9, 9, 0x08, 0x00, 1, 2, 3]);
-    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
-    socket.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
-    UdpSocket::from(socket).send_to(&frame, &road.group).unwrap();
-    let error = text_of(&errors.wait_for(1)[0]);
-    assert_eq!((&error["subject"], &error["reason"]), (&json!("frame"), &json!("not_geonetworking")));
-    assert_eq!((&error["link_address"], &error["octets"]), (&json!("02:00:00:00:09:09"), &json!(17)));
-    road.stop();
+    for road in Road::all() {
+        let errors = road.reader("v/edge/errors");
+        // IPv4 instead of GeoNetworking.
+        let mut frame = vec![0xFF; 6];
+        frame.extend_from_slice(&[2, 0, 0, 0, 9, 9, 0x08, 0x00, 1, 2, 3]);
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::DGRAM, None).unwrap();
+        socket.set_multicast_if_v4(&Ipv4Addr::LOCALHOST).unwrap();
+        UdpSocket::from(socket).send_to(&frame, &road.group).unwrap();
+        let error = text_of(&errors.wait_for(1)[0]);
+        assert_eq!((&error["subject"], &error["reason"]), (&json!("frame"), &json!("not_geonetworking")));
+        assert_eq!((&error["link_address"], &error["octets"]), (&json!("02:00:00:00:09:09"), &json!(17)));
+        road.stop();
+    }
 }
 
 #[test]
 fn the_dialect_of_vanetza_nap_goes_from_end_to_end() {
-    let Some(road) = Road::open() else { return };
-    let out = road.subscriber("vanetza/out/+");
-    let mut body = denm();
-    let position = &mut body["management"]["eventPosition"];
-    position["latitude"] = json!(48.612_345_678);
-    position["longitude"] = Value::Null;
-    position["altitude"] = json!({ "altitudeValue": 800_001, "altitudeConfidence": 15 });
-    body["management"]["detectionTime"] = json!(700_000_000.25);
-    body["management"]["referenceTime"] = json!(700_000_000.25);
-    road.publish("vanetza/in/denm", &body, &[]);
-    let packet = &out.wait_for(1)[0];
-    assert_eq!(packet.topic_name, "vanetza/out/denm");
-    let text = text_of(packet);
-    assert_eq!(
-        (&text["stationID"], &text["receiverID"], &text["receiverType"]),
-        (&json!(911), &json!(902), &json!(15))
-    );
-    assert_eq!(text["stationAddr"], json!("02:00:00:00:03:8f"));
-    assert!(text["packet_size"].as_u64().unwrap() > 50 && text["timestamp"].as_f64().unwrap() > 1.7e9, "{text}");
-    let fields = &text["fields"];
-    assert_eq!(fields["header"], json!({ "protocolVersion": 2, "messageId": 1, "stationId": 911 }));
-    let management = &fields["denm"]["management"];
-    assert_eq!(management["detectionTime"], json!(700_000_000.25));
-    assert_eq!(management["eventPosition"]["latitude"], json!(48.612_345_7));
-    assert_eq!(management["eventPosition"]["longitude"], Value::Null);
-    assert_eq!(management["eventPosition"]["altitude"], json!({ "altitudeValue": null, "altitudeConfidence": 15 }));
+    for road in Road::all() {
+        let out = road.reader("vanetza/out/+");
+        let mut body = denm();
+        let position = &mut body["management"]["eventPosition"];
+        position["latitude"] = json!(48.612_345_678);
+        position["longitude"] = Value::Null;
+        position["altitude"] = json!({ "altitudeValue": 800_001, "altitudeConfidence": 15 });
+        body["management"]["detectionTime"] = json!(700_000_000.25);
+        body["management"]["referenceTime"] = json!(700_000_000.25);
+        road.publish("vanetza/in/denm", &body, &[]);
+        let packet = &out.wait_for(1)[0];
+        assert_eq!(packet.topic_name, "vanetza/out/denm");
+        let text = text_of(packet);
+        assert_eq!(
+            (&text["stationID"], &text["receiverID"], &text["receiverType"]),
+            (&json!(911), &json!(902), &json!(15))
+        );
+        assert_eq!(text["stationAddr"], json!("02:00:00:00:03:8f"));
+        assert!(text["packet_size"].as_u64().unwrap() > 50 && text["timestamp"].as_f64().unwrap() > 1.7e9, "{text}");
+        let fields = &text["fields"];
+        assert_eq!(fields["header"], json!({ "protocolVersion": 2, "messageId": 1, "stationId": 911 }));
+        let management = &fields["denm"]["management"];
+        assert_eq!(management["detectionTime"], json!(700_000_000.25));
+        assert_eq!(management["eventPosition"]["latitude"], json!(48.612_345_7));
+        assert_eq!(management["eventPosition"]["longitude"], Value::Null);
+        assert_eq!(management["eventPosition"]["altitude"], json!({ "altitudeValue": null, "altitudeConfidence": 15 }));
 
-    let errors = road.subscriber("vanetza/error");
-    body["management"]["eventPosition"]["latitude"] = json!(91);
-    road.publish("vanetza/in/denm", &body, &[]);
-    let answer = text_of(&errors.wait_for(1)[0]);
-    assert_eq!(answer["path"], json!("management.eventPosition.latitude"));
-    assert_eq!(answer["expected"], json!("a number from -90 to 90, or null"));
-    road.stop();
+        let errors = road.application("vanetza/error");
+        body["management"]["eventPosition"]["latitude"] = json!(91);
+        road.publish("vanetza/in/denm", &body, &[]);
+        let answer = text_of(&errors.wait_for(1)[0]);
+        assert_eq!(answer["path"], json!("management.eventPosition.latitude"));
+        assert_eq!(answer["expected"], json!("a number from -90 to 90, or null"));
+        road.stop();
+    }
 }
 
 /// A message of each kind with every member that it can have, as an application would write it.
@@ -243,36 +274,63 @@ const FULL: [(&str, &str); 4] = [
 
 #[test]
 fn a_message_of_each_kind_comes_out_as_it_went_in() {
-    let Some(road) = Road::open() else { return };
-    for (label, text) in FULL {
-        let received = road.subscriber(&format!("v/edge/{label}"));
-        let mut message: Value = serde_json::from_str(text).unwrap();
-        // The station fills its own number in.
-        message["header"]["stationId"] = json!(0);
-        road.publish(&format!("v/car/send/{label}"), &message, &[]);
-        let decoded = text_of(&received.wait_for(1)[0]);
-        message["header"]["stationId"] = json!(911);
-        assert_eq!((&decoded["type"], &decoded["station_id"]), (&json!(label), &json!(911)));
-        assert_eq!(decoded["message"], message, "{label}");
+    for road in Road::all() {
+        for (label, text) in FULL {
+            let received = road.reader(&format!("v/edge/{label}"));
+            let mut message: Value = serde_json::from_str(text).unwrap();
+            // The station fills its own number in.
+            message["header"]["stationId"] = json!(0);
+            road.publish(&format!("v/car/send/{label}"), &message, &[]);
+            let decoded = text_of(&received.wait_for(1)[0]);
+            message["header"]["stationId"] = json!(911);
+            assert_eq!((&decoded["type"], &decoded["station_id"]), (&json!(label), &json!(911)));
+            assert_eq!(decoded["message"], message, "{label}");
+        }
+        road.stop();
     }
-    road.stop();
 }
 
 /// Somebody who should read the requests and does not.
 #[test]
 fn an_application_hears_that_the_station_is_busy() {
-    let Some(road) = Road::open() else { return };
-    let bus = road.car.bus();
-    let reliable = Qos::reliable(1, Duration::ZERO);
-    let _stalled = bus.subscribe::<V2xSendRequest>("its/send", reliable, "stalled").unwrap();
-    let answers = road.subscriber("v/car/error");
-    road.publish("v/car/send/denm", &denm(), &[]);
-    road.publish("v/car/send/denm", &denm(), &[]);
-    let answer = text_of(&answers.wait_for(1)[0]);
-    assert_eq!((&answer["reason"], &answer["path"]), (&json!("station_busy"), &json!("")));
-    assert!(answer["error"].as_str().unwrap().contains("stalled"), "{answer}");
-    assert_eq!(["received", "requested", "refused"].map(|name| count(&bus, "apps", name)), [2, 1, 1]);
-    road.stop();
+    for road in Road::all() {
+        let bus = road.car.bus();
+        let reliable = Qos::reliable(1, Duration::ZERO);
+        let _stalled = bus.subscribe::<V2xSendRequest>("its/send", reliable, "stalled").unwrap();
+        let answers = road.application("v/car/error");
+        road.publish("v/car/send/denm", &denm(), &[]);
+        road.publish("v/car/send/denm", &denm(), &[]);
+        let answer = text_of(&answers.wait_for(1)[0]);
+        assert_eq!((&answer["reason"], &answer["path"]), (&json!("station_busy"), &json!("")));
+        assert!(answer["error"].as_str().unwrap().contains("stalled"), "{answer}");
+        assert_eq!(["received", "requested", "refused"].map(|name| count(&bus, "apps", name)), [2, 1, 1]);
+        road.stop();
+    }
+}
+
+#[test]
+fn what_comes_in_reaches_other_subscribers_too() {
+    for road in Road::all() {
+        let beside = road.application("v/car/send/#");
+        road.publish("v/car/send/denm", &denm(), &[]);
+        assert_eq!(text_of(&beside.wait_for(1)[0]), denm());
+        let bus = road.car.bus();
+        eventually("the request is taken", || count(&bus, "apps", "requested") == 1);
+        road.stop();
+    }
+}
+
+#[test]
+fn a_text_that_is_longer_than_any_message_is_not_read() {
+    // A bridge is sent no packet of this length (MQTT 5, 3.1.2.11.4).
+    for road in Road::all().skip(1) {
+        let answers = road.application("v/car/error");
+        road.publish("v/car/send/denm", &json!({ "text": "x".repeat(66_000) }), &[]);
+        let answer = text_of(&answers.wait_for(1)[0]);
+        assert_eq!(answer["reason"], json!("too_long"));
+        assert_eq!(answer["error"], json!("the text has 66011 octets, more than 65536"));
+        road.stop();
+    }
 }
 
 /// `configs/its-vehicle.yaml` on a broker and a group of its own, and a station beside the road that hears it.

@@ -1,4 +1,4 @@
-//! What else the machine does while a case is measured, and what keeps it from falling asleep.
+//! What else the machine does while a case is measured.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -8,7 +8,6 @@ use std::thread::JoinHandle;
 use super::case::Load;
 use crate::error::BenchError;
 use crate::floor;
-use crate::sys::{self, Placement};
 
 /// Threads that calculate.
 const CPU_HOGS: usize = 2;
@@ -48,32 +47,6 @@ impl Drop for Hogs {
             // It has nothing that panics.
             let _ = thread.join();
         }
-    }
-}
-
-/// Keeps the cores awake until this is dropped: a thread on each that runs only where nothing else does. A core that halts
-/// between two messages is given to others by a hypervisor, or sleeps deeply; waking it would be most of what is measured.
-/// `cyclictest` asks the kernel for the same through `/dev/cpu_dma_latency`, which a virtual machine does not have.
-pub(super) struct Awake {
-    _threads: Hogs,
-}
-
-impl Awake {
-    pub(super) fn start(cores: &[usize]) -> Result<Self, BenchError> {
-        let mut threads = Hogs { stop: Arc::default(), threads: Vec::new() };
-        for core in cores {
-            let (placement, stop) = (Placement { cores: vec![*core], fifo: None }, Arc::clone(&threads.stop));
-            let wake = move || {
-                // With another policy it would be in the way.
-                if placement.apply().is_ok() && sys::run_when_idle().is_ok() {
-                    while !stop.load(Ordering::Relaxed) {
-                        std::hint::spin_loop();
-                    }
-                }
-            };
-            threads.threads.push(floor::spawn("bench-awake", wake)?);
-        }
-        Ok(Self { _threads: threads })
     }
 }
 

@@ -42,12 +42,12 @@ use std::time::{Duration, Instant};
 
 use self::case::{Case, Fill, Measure, Mode};
 use self::filler::Filling;
-use self::load::Awake;
 use self::outcome::Outcome;
 use self::plan::{Job, Place, What};
 use self::rivals::Rival;
 use self::series::{All, Series};
 use self::state::{Measured, Run};
+use crate::awake::Awake;
 use crate::error::BenchError;
 use crate::floor::{self, Asleep};
 use crate::machine::{COMMIT, Watch};

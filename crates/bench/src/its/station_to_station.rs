@@ -1,8 +1,8 @@
 //! From one application to another through two real nodes, as their files describe them.
 //!
 //! ```text
-//!              node car                                              node edge
-//! JSON -- TCP --> mqtt_broker -- TCP --> mqtt_bridge - its_station -- UDP multicast --> its_station - mqtt_broker -- TCP --> JSON
+//!                 node car                                       node edge
+//! JSON -- TCP --> mqtt_broker - its_station -- UDP multicast --> its_station - mqtt_broker -- TCP --> JSON
 //! ```
 //!
 //! The time starts before the application gives its message to its MQTT client and ends when the other one has it in its
@@ -21,7 +21,7 @@ use viaduct_node::Node;
 
 use super::numbered::NumberedCam;
 use super::stages::{Access, Floors};
-use super::{Options, end_to_end, paced, throughput};
+use super::{Options, end_to_end, paced};
 use crate::error::BenchError;
 use crate::floor::{WARM_UP, micros};
 use crate::paper;
@@ -30,14 +30,13 @@ use crate::report::{Beside, Row};
 /// The row.
 pub(super) const ROW: &str = "viaduct.station_to_station";
 
-/// TCP connections on the way: a broker's own route needs none.
-const CONNECTIONS: u32 = 3;
+/// TCP connections on the way: a broker's own routes need none.
+const CONNECTIONS: u32 = 2;
 
 /// What a note says of it.
 pub(super) const NOTE: &str = "viaduct.station_to_station: an application publishes a CAM as JSON on the broker of one node, \
-    a bridge has its station send it by UDP multicast on loopback, and a subscriber of the other node's broker has it; the \
-    paper's figure is its total, which has MQTT on the receiving side only; the floor is a frame by UDP and the text by TCP \
-    three times";
+    its station sends it by UDP multicast on loopback, and a subscriber of the other node's broker has it; the paper's \
+    figure is its total, which has MQTT on the receiving side only; the floor is a frame by UDP and the text by TCP twice";
 
 /// A row for each dialect.
 pub(super) fn rows(cam: &Message, floors: &Floors, options: &Options) -> Result<Vec<Row>, BenchError> {
@@ -68,8 +67,12 @@ fn measure(
     let measured = road.run(&cam, options, runtime);
     road.close(runtime);
     let (latencies, lost) = measured?;
-    let params =
-        json!({ "dialect": label(dialect), "access": Access::UdpMulticast.label(), "rate_hz": options.paced_hz });
+    let params = json!({
+        "dialect": label(dialect),
+        "access": Access::UdpMulticast.label(),
+        "rate_hz": options.paced_hz,
+        "cores": floors.cores().label(),
+    });
     let beside = Beside {
         paper: Some(paper::total_us()),
         floor: floors.way(Access::UdpMulticast, CONNECTIONS),
@@ -105,7 +108,6 @@ impl Road {
         let listen = end_to_end::free_tcp_address()?;
         let car = end_to_end::start("car.yaml", &car(listen, &group, dialect), runtime)?;
         let application = runtime.block_on(end_to_end::connect_mqtt("bench-application", listen))?;
-        throughput::wait_until_counted(&car, "apps", "subscribed")?;
         Ok(Self { car, edge, application, reader, seen })
     }
 
@@ -149,8 +151,7 @@ impl Road {
 fn car(listen: SocketAddr, group: &str, dialect: Dialect) -> String {
     format!(
         "node: car\ncomponents:\n  \
-         broker: {{ kind: mqtt_broker, settings: {{ listen: \"{listen}\" }} }}\n  \
-         apps: {{ kind: mqtt_bridge, settings: {{ broker: \"mqtt://{listen}\", \
+         broker: {{ kind: mqtt_broker, settings: {{ listen: \"{listen}\", \
            inbound: [ {{ from: send/+, to: its/send, dialect: {} }} ] }} }}\n  \
          station: {{ kind: its_station, settings: {{ station_id: 911, station_type: 5, \
            position: {{ latitude_deg: 48.2625, longitude_deg: 11.6675 }}, \

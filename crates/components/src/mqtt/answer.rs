@@ -20,6 +20,9 @@ pub(crate) enum Refusal {
     /// The application is at fault.
     #[error("{0}")]
     Text(#[from] JsonError),
+    /// The application is at fault, and its text was not looked at.
+    #[error("the text has {octets} octets, more than {max}")]
+    TooLong { octets: usize, max: usize },
     /// A station has not taken those before it yet; the same request may be taken later.
     #[error("{0}")]
     Busy(#[from] PublishError),
@@ -30,6 +33,7 @@ impl Refusal {
     pub(crate) const fn label(&self) -> &'static str {
         match self {
             Self::Text(error) => error.problem.label(),
+            Self::TooLong { .. } => "too_long",
             Self::Busy(_) => "station_busy",
         }
     }
@@ -38,7 +42,7 @@ impl Refusal {
     fn path(&self) -> &str {
         match self {
             Self::Text(error) => &error.path,
-            Self::Busy(_) => "",
+            Self::TooLong { .. } | Self::Busy(_) => "",
         }
     }
 }
@@ -52,17 +56,26 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// What a request says. A topic that nobody can publish on, or that is too long, is not taken.
+    /// A topic that nobody can publish on, or that is too long, is not taken.
+    pub(crate) fn new(topic: Option<&str>, correlation: Option<&Bytes>) -> Self {
+        let fits = |octets: &&Bytes| octets.len() <= CORRELATION_OCTETS_MAX;
+        Self {
+            topic: topic.filter(|topic| is_topic(topic)).unwrap_or_default().to_owned(),
+            correlation: correlation.filter(fits).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// What a request says.
     pub(crate) fn of(request: &PublishPacket) -> Self {
         let topic = match request.properties.get(PropertyId::ResponseTopic) {
-            Some(PropertyValue::Utf8String(topic)) if is_topic(topic) => topic.clone(),
-            _ => String::new(),
+            Some(PropertyValue::Utf8String(topic)) => Some(&**topic),
+            _ => None,
         };
         let correlation = match request.properties.get(PropertyId::CorrelationData) {
-            Some(PropertyValue::BinaryData(octets)) if octets.len() <= CORRELATION_OCTETS_MAX => octets.clone(),
-            _ => Bytes::new(),
+            Some(PropertyValue::BinaryData(octets)) => Some(octets),
+            _ => None,
         };
-        Self { topic, correlation }
+        Self::new(topic, correlation)
     }
 }
 

@@ -1,11 +1,10 @@
-//! Inbound routes: what applications publish on the broker becomes requests to send on the bus.
+//! Inbound routes: what applications publish on a broker becomes requests to send on the bus.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mqtt5::QoS;
+use mqtt5::broker::events::ClientPublishEvent;
 use mqtt5::packet::publish::PublishPacket;
-use mqtt5::packet::suback::SubAckReasonCode;
-use mqtt5::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta, Publisher, Qos};
@@ -30,6 +29,8 @@ use crate::its_station::request;
 const ROUTES_MAX: usize = 16;
 /// Answers of one route each second; the refusals that are not answered are counted in the next one that is.
 const ANSWERS_PER_SECOND_MAX: u32 = 50;
+/// Octets of a text at most: many times what the longest V2X message takes, and read at once by who serves a connection.
+const TEXT_OCTETS_MAX: usize = 64 * 1024;
 /// What a route offers: a station takes them at once, and one that does not must not hold up the broker.
 const OFFERED: Qos = Qos::reliable(1024, std::time::Duration::ZERO);
 
@@ -45,7 +46,8 @@ pub struct InboundRoute {
     /// What the text is. All but V2X messages are in protobuf's JSON mapping.
     #[serde(default)]
     pub r#type: InboundType,
-    /// Quality of service that is asked of the broker: 0 (at most once) or 1 (at least once).
+    /// Quality of service of the answers, and what a bridge asks of its broker for the requests: 0 (at most once) or 1
+    /// (at least once).
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub qos: u8,
@@ -167,7 +169,32 @@ struct Entrance {
     kind: Option<MessageKind>,
     output: Output,
     errors: Arc<Target>,
-    answers: Allowance,
+    /// Held for a count only: a broker's clients are served side by side.
+    answers: Mutex<Allowance>,
+}
+
+/// What an application has published.
+pub(crate) struct Request<'a> {
+    topic: &'a str,
+    text: &'a [u8],
+    wanted: Wanted,
+    /// The way of its message before it came here, where it says so.
+    way: Option<Meta>,
+}
+
+impl<'a> From<&'a PublishPacket> for Request<'a> {
+    fn from(packet: &'a PublishPacket) -> Self {
+        let way = packet.properties.get_user_property_value(hops::PROPERTY).and_then(|text| hops::parse(text).ok());
+        Self { topic: &packet.topic_name, text: &packet.payload, wanted: Wanted::of(packet), way }
+    }
+}
+
+impl<'a> From<&'a ClientPublishEvent> for Request<'a> {
+    /// The broker does not tell the user properties, so its way begins here.
+    fn from(event: &'a ClientPublishEvent) -> Self {
+        let wanted = Wanted::new(event.response_topic.as_deref(), event.correlation_data.as_ref());
+        Self { topic: &event.topic, text: &event.payload, wanted, way: None }
+    }
 }
 
 /// Where a route leads.
@@ -179,10 +206,6 @@ enum Output {
 }
 
 struct Counts {
-    /// Connections on which the broker took every subscription.
-    subscribed: Counter,
-    /// Subscriptions that the broker did not take: those routes are deaf until the next connection.
-    subscriptions_refused: Counter,
     received: Counter,
     requested: Counter,
     /// Messages that no route asked for.
@@ -192,7 +215,7 @@ struct Counts {
 }
 
 /// The labels of [`Refusal`].
-const REASONS: [&str; 5] = ["syntax", "missing", "unknown_member", "wrong_value", "station_busy"];
+const REASONS: [&str; 6] = ["syntax", "missing", "unknown_member", "wrong_value", "too_long", "station_busy"];
 
 impl Inbound {
     pub(crate) fn open<C: Component>(routes: &[InboundRoute], context: &Context<C>) -> Result<Self, StartError> {
@@ -204,8 +227,6 @@ impl Inbound {
             routes,
             component: format!("{}/{}", context.node(), context.name()),
             counts: Counts {
-                subscribed: context.counter("subscribed"),
-                subscriptions_refused: context.counter("subscriptions_refused"),
                 received: context.counter("received"),
                 requested: context.counter("requested"),
                 unrouted: context.counter("unrouted"),
@@ -215,60 +236,37 @@ impl Inbound {
         })
     }
 
-    /// What is asked of the broker on each connection; `None` without a route.
-    ///
-    /// Retained messages are not asked for: a request is for now.
-    pub(crate) fn subscription(&self, packet_id: u16) -> Option<SubscribePacket> {
-        let subscribe = |packet: SubscribePacket, route: &Entrance| {
-            let mut options = SubscriptionOptions { qos: route.qos, no_local: true, ..SubscriptionOptions::default() };
-            options.retain_handling = mqtt5::packet::subscribe_options::RetainHandling::DoNotSend;
-            packet.add_filter_with_options(TopicFilter::with_options(route.filter.clone(), options))
-        };
-        let packet = self.routes.iter().fold(SubscribePacket::new(packet_id), subscribe);
-        (!self.routes.is_empty()).then_some(packet)
+    /// The filter of each route and its quality of service.
+    pub(crate) fn filters(&self) -> impl ExactSizeIterator<Item = (&str, QoS)> {
+        self.routes.iter().map(|route| (&*route.filter, route.qos))
     }
 
-    /// What the broker said to each filter of the subscription, in their order. A route without its subscription is deaf;
-    /// the connection is still good for the others, and asking again would not change the broker's mind.
-    pub(crate) fn subscribed(&self, codes: &[SubAckReasonCode]) {
-        let refused = codes.iter().enumerate().filter_map(|(index, code)| Some((index, subscription::refusal(*code)?)));
-        let mut count = 0;
-        for (index, reason) in refused {
-            count += 1;
-            let (key, filter) = (format!("inbound.{index}.from"), self.routes.get(index).map(|route| &*route.filter));
-            tracing::warn!(component = self.component, key, filter, reason, "the broker refuses a subscription");
-        }
-        self.counts.subscriptions_refused.add(count);
-        if count == 0 {
-            self.counts.subscribed.increment();
-        }
+    /// Whether a topic comes in.
+    pub(crate) fn wants(&self, topic: &str) -> bool {
+        self.routes.iter().any(|route| mqtt5::topic_matches_filter(topic, &route.filter))
     }
 
     /// Takes a message in: it becomes a request on the bus, or an answer to who published it.
-    pub(crate) fn take(&mut self, packet: &PublishPacket, now: Now) -> Option<Message> {
+    pub(crate) fn take<'a>(&self, request: impl Into<Request<'a>>, now: Now) -> Option<Message> {
+        let request = request.into();
         self.counts.received.increment();
-        let wanted = self.wanted(packet);
-        let matches = |route: &&mut Entrance| mqtt5::topic_matches_filter(&packet.topic_name, &route.filter);
-        let Some(route) = self.routes.iter_mut().find(matches) else {
+        let matches = |route: &&Entrance| mqtt5::topic_matches_filter(request.topic, &route.filter);
+        let Some(route) = self.routes.iter().find(matches) else {
             self.counts.unrouted.increment();
             return None;
         };
-        let way = packet.properties.get_user_property_value(hops::PROPERTY).and_then(|text| hops::parse(text).ok());
-        let meta = way.unwrap_or_else(|| Meta::from_origin(now.tai));
-        let reply_to = ReplyTo {
-            component: self.component.clone(),
-            request_topic: packet.topic_name.clone(),
-            topic: wanted.topic.clone(),
-            correlation: wanted.correlation.clone(),
-        };
-        match route.take(packet, &meta, reply_to) {
+        // An answer on a topic that comes in here would come in again.
+        let comes_in = self.wants(&request.wanted.topic);
+        let wanted = if comes_in { Wanted { topic: String::new(), ..request.wanted } } else { request.wanted };
+        let request = Request { wanted, ..request };
+        match self.take_by(route, &request, now) {
             Ok(()) => {
                 self.counts.requested.increment();
                 None
             }
             Err(refusal) => {
                 self.counts.refuse(&refusal);
-                let answer = route.answer(&refusal, &packet.topic_name, wanted, now);
+                let answer = route.answer(&refusal, request, now);
                 if answer.is_none() {
                     self.counts.unanswered.increment();
                 }
@@ -277,11 +275,17 @@ impl Inbound {
         }
     }
 
-    /// Where the request wants its answer. An answer on a topic that comes in here would come in again.
-    fn wanted(&self, packet: &PublishPacket) -> Wanted {
-        let wanted = Wanted::of(packet);
-        let comes_in = self.routes.iter().any(|route| mqtt5::topic_matches_filter(&wanted.topic, &route.filter));
-        if comes_in { Wanted { topic: String::new(), ..wanted } } else { wanted }
+    fn take_by(&self, route: &Entrance, request: &Request<'_>, now: Now) -> Result<(), Refusal> {
+        if request.text.len() > TEXT_OCTETS_MAX {
+            return Err(Refusal::TooLong { octets: request.text.len(), max: TEXT_OCTETS_MAX });
+        }
+        let reply_to = ReplyTo {
+            component: self.component.clone(),
+            request_topic: request.topic.to_owned(),
+            topic: request.wanted.topic.clone(),
+            correlation: request.wanted.correlation.clone(),
+        };
+        route.take(request, &request.way.unwrap_or_else(|| Meta::from_origin(now.tai)), reply_to)
     }
 }
 
@@ -302,34 +306,35 @@ impl Entrance {
                 None => Output::Requests(context.publisher(&route.to, OFFERED)?),
             },
             errors: Arc::new(Target::json(errors, qos)),
-            answers: Allowance::new(ANSWERS_PER_SECOND_MAX),
+            answers: Mutex::new(Allowance::new(ANSWERS_PER_SECOND_MAX)),
         })
     }
 
-    fn take(&self, packet: &PublishPacket, meta: &Meta, reply_to: ReplyTo) -> Result<(), Refusal> {
+    fn take(&self, request: &Request<'_>, meta: &Meta, reply_to: ReplyTo) -> Result<(), Refusal> {
         match &self.output {
-            Output::Services(sink) => sink(&packet.payload, meta, reply_to),
+            Output::Services(sink) => sink(request.text, meta, reply_to),
             Output::Requests(publisher) => {
-                let request = V2xSendRequest { reply_to: Some(reply_to), ..self.read(packet)? };
-                Ok(publisher.try_publish_from(meta, request)?)
+                let wanted = V2xSendRequest { reply_to: Some(reply_to), ..self.read(request)? };
+                Ok(publisher.try_publish_from(meta, wanted)?)
             }
         }
     }
 
-    fn read(&self, packet: &PublishPacket) -> Result<V2xSendRequest, JsonError> {
-        let named = || packet.topic_name.rsplit('/').next().and_then(MessageKind::from_label);
-        let request = self.dialect.read_request(self.kind.or_else(named), &packet.payload)?;
-        Ok(request::to_bus(&request))
+    fn read(&self, request: &Request<'_>) -> Result<V2xSendRequest, JsonError> {
+        let named = || request.topic.rsplit('/').next().and_then(MessageKind::from_label);
+        let wanted = self.dialect.read_request(self.kind.or_else(named), request.text)?;
+        Ok(request::to_bus(&wanted))
     }
 
-    fn answer(&mut self, refusal: &Refusal, topic: &str, wanted: Wanted, now: Now) -> Option<Message> {
-        let count = self.answers.one(now.mono)?;
-        let target = match wanted.topic.is_empty() {
+    fn answer(&self, refusal: &Refusal, request: Request<'_>, now: Now) -> Option<Message> {
+        let count = self.answers.lock().unwrap_or_else(PoisonError::into_inner).one(now.mono)?;
+        let Wanted { topic, correlation } = request.wanted;
+        let target = match topic.is_empty() {
             true => Arc::clone(&self.errors),
-            false => Arc::new(Target::json(wanted.topic, self.qos)),
+            false => Arc::new(Target::json(topic, self.qos)),
         };
-        let payload = answer::write(refusal, topic, now.tai, count);
-        Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation: wanted.correlation })
+        let payload = answer::write(refusal, request.topic, now.tai, count);
+        Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation })
     }
 }
 
@@ -417,8 +422,8 @@ mod tests {
         ];
         let text = |problem| Refusal::Text(JsonError { path: String::new(), problem });
         let full = PublishError::QueueFull { topic: "its/send".into(), subscribers: Vec::new() };
-        let labels: Vec<_> =
-            problems.map(text).into_iter().chain([full.into()]).map(|refusal| refusal.label()).collect();
+        let others = [Refusal::TooLong { octets: 2, max: 1 }, full.into()];
+        let labels: Vec<_> = problems.map(text).into_iter().chain(others).map(|refusal| refusal.label()).collect();
         assert_eq!(labels, REASONS);
     }
 }

@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use viaduct_bus::{Hop, clock};
 
 use super::outbox::{self, DropReason, Next, Outbox, Peer};
-use crate::mqtt::inbound::Inbound;
+use super::subscribed::Subscribed;
 
 /// Time for the TCP connection, and again for the broker's CONNACK.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
@@ -171,7 +171,7 @@ impl Connection {
 
     /// Waits until packets came, acknowledgements for the outbox or messages for the inbound routes, or until the socket
     /// takes more of what is on the wire. Cancelling the wait loses nothing.
-    pub(crate) async fn wait(&mut self, outbox: &mut Outbox, inbound: &mut Inbound) -> Result<(), ConnectionError> {
+    pub(crate) async fn wait(&mut self, outbox: &mut Outbox, inbound: &Subscribed) -> Result<(), ConnectionError> {
         let limit = PACKET_OCTETS_MAX as usize;
         let incoming = read_packet_from_stream(&mut self.reader, PROTOCOL_VERSION, &mut self.incoming, limit);
         let first = tokio::select! {
@@ -202,10 +202,10 @@ impl Connection {
         Ok(self.writer.shutdown().await?)
     }
 
-    fn handle(&mut self, packet: Packet, outbox: &mut Outbox, inbound: &mut Inbound) -> Result<(), ConnectionError> {
+    fn handle(&mut self, packet: Packet, outbox: &mut Outbox, inbound: &Subscribed) -> Result<(), ConnectionError> {
         match packet {
             Packet::Publish(packet) => self.take_in(&packet, outbox, inbound)?,
-            Packet::SubAck(ack) => inbound.subscribed(&ack.reason_codes),
+            Packet::SubAck(ack) => inbound.answered(&ack.reason_codes),
             Packet::PubAck(ack) => {
                 self.acknowledged = true;
                 outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error());
@@ -222,7 +222,7 @@ impl Connection {
         &mut self,
         packet: &PublishPacket,
         outbox: &mut Outbox,
-        inbound: &mut Inbound,
+        inbound: &Subscribed,
     ) -> Result<(), ConnectionError> {
         if let Some(answer) = inbound.take(packet, clock::now()) {
             outbox.counts().taken.increment();

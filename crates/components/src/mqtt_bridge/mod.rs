@@ -25,6 +25,7 @@
 
 mod connection;
 mod outbox;
+mod subscribed;
 
 use std::path::PathBuf;
 use std::pin::pin;
@@ -40,10 +41,11 @@ use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 
 use crate::mqtt::address::BrokerAddress;
 use crate::mqtt::check_readable;
-use crate::mqtt::inbound::{self, Inbound, InboundRoute};
+use crate::mqtt::inbound::{self, InboundRoute};
 use crate::mqtt::route::{self, Inputs, Route, Taken};
 use connection::{Connection, ConnectionError, Login};
 use outbox::{Counts, DropReason, Limits, Outbox};
+use subscribed::Subscribed;
 
 pub use outbox::WhenFull;
 
@@ -204,7 +206,7 @@ fn check_client_id(client_id: Option<&str>) -> Result<(), SettingError> {
 struct Task {
     login: Login,
     inputs: Inputs,
-    inbound: Inbound,
+    inbound: Subscribed,
     outbox: Outbox,
     backoff: Backoff,
     hop: Hop,
@@ -246,7 +248,7 @@ impl Task {
         });
         Ok(Self {
             login,
-            inbound: Inbound::open(&settings.inbound, context)?,
+            inbound: Subscribed::open(&settings.inbound, context)?,
             inputs: Inputs::open(settings.routes, context)?,
             outbox: Outbox::new(limits, counts),
             backoff: Backoff::new(settings.reconnect, context.seed()),
@@ -296,7 +298,7 @@ impl Task {
     /// Waits and then connects, and takes samples meanwhile.
     async fn open(&mut self, wait: Duration) -> Ended<Result<Connection, ConnectionError>> {
         let login = self.login.clone();
-        let subscription = self.inbound.subscription(connection::SUBSCRIBE_ID);
+        let subscription = self.inbound.packet(connection::SUBSCRIBE_ID);
         let mut attempt = pin!(connect_after(wait, &login, subscription.clone()));
         loop {
             if self.deadline.is_some() && self.outbox.len() == 0 {
@@ -341,7 +343,7 @@ impl Task {
                 () = at(deadline) => return Ended::Stopped,
                 () = tick(&mut ping) => connection.ping(),
                 () = self.stop.asked(), if deadline.is_none() => { self.begin_stop(); Ok(()) }
-                moved = connection.wait(&mut self.outbox, &mut self.inbound) => moved,
+                moved = connection.wait(&mut self.outbox, &self.inbound) => moved,
                 taken = self.inputs.next(), if deadline.is_none() => { self.take_or_stop(taken.as_ref()); Ok(()) }
             };
             if let Err(error) = step {

@@ -285,7 +285,7 @@ fn rows_of(access: Access, measured: &Measured, floors: &Floors, options: &Optio
         };
         let labels: Vec<&str> = of.iter().map(|stage| stage.label()).collect();
         let beside = Beside { paper: Some(paper::stages_us(&labels)), floor, ..Beside::default() };
-        let params = params(stage, access, options);
+        let params = params(stage, access, floors, options);
         Row { beside, ..Row::latencies("viaduct.stage", &params, ways.iter().map(sum).collect(), lost) }
     };
     let floor = |stage| if stage == Stage::Mqtt { floors.tcp(2) } else { None };
@@ -295,8 +295,13 @@ fn rows_of(access: Access, measured: &Measured, floors: &Floors, options: &Optio
     Ok(stages.chain([link, total]).collect())
 }
 
-fn params(stage: &str, access: Access, options: &Options) -> Value {
-    json!({ "access": access.label(), "stage": stage, "rate_hz": options.paced_hz })
+fn params(stage: &str, access: Access, floors: &Floors, options: &Options) -> Value {
+    json!({
+        "access": access.label(),
+        "stage": stage,
+        "rate_hz": options.paced_hz,
+        "cores": floors.cores().label(),
+    })
 }
 
 #[cfg(test)]
