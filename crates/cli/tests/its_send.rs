@@ -299,6 +299,27 @@ fn a_wrong_message_is_named_by_its_field() {
 }
 
 #[test]
+fn a_dry_run_says_why_the_message_would_stay() {
+    let cam = decoded("cam.hex");
+    let waits = |arguments: &[&str], traffic_class: u8| {
+        let mut asked = serde_json::json!({ "type": "cam", "message": cam["message"] });
+        asked["traffic_class"] = traffic_class.into();
+        let output = send(&[&["--dry-run"], arguments].concat(), &asked.to_string());
+        assert!(output.status.success());
+        (output.stdout.is_empty(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(waits(&[], 2), (false, String::new()));
+    // The bit of the traffic class that asks to store and carry (EN 302 636-4-1, 9.7.5).
+    let (nothing, said) = waits(&[], 130);
+    assert!(nothing && said.contains("wait for a neighbour, and none is known"), "{said}");
+    let (nothing, said) = waits(&["--to", "gbc:46.0,8.0,r=100"], 130);
+    assert!(nothing && said.contains("nearer to the destination"), "{said}");
+    // A station that is not known is asked for first.
+    let (nothing, said) = waits(&["--station", "94:00:02:00:00:00:03:f8"], 2);
+    assert!(!nothing && said.contains("nobody has said where its destination is"), "{said}");
+}
+
+#[test]
 fn a_wrong_command_line_says_what_is_wrong() {
     let cam = decoded("cam.hex").to_string();
     for (arguments, expected) in [

@@ -50,9 +50,9 @@ fn of_row(row: &Row) -> Vec<Bound> {
         }
         station_to_station::ROW => {
             let (p50, p99) = STATION_TO_STATION_US;
-            let what = |figure: &str| {
-                format!("station to station, dialect {}, cores {}: {figure}", param("dialect"), param("cores"))
-            };
+            let rate = row.params.get("rate_hz").and_then(serde_json::Value::as_u64).unwrap_or_default();
+            let (dialect, cores) = (param("dialect"), param("cores"));
+            let what = |figure: &str| format!("station to station, {dialect}, {rate} Hz, cores {cores}: {figure}");
             vec![
                 Bound { what: what("p50"), reached: row.p50, limit: p50 },
                 Bound { what: what("p99"), reached: row.p99, limit: p99 },

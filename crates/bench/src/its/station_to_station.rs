@@ -64,14 +64,14 @@ fn measure(
     write_message(dialect.style(), cam, &mut text);
     let cam = NumberedCam::of(&text)?;
     let road = Road::open(dialect, runtime)?;
-    let measured = road.run(&cam, options, runtime);
+    let measured = road.run(&cam, floors.pace().rate_hz, options, runtime);
     road.close(runtime);
     let (latencies, lost) = measured?;
     let params = json!({
         "dialect": label(dialect),
         "access": Access::UdpMulticast.label(),
-        "rate_hz": options.paced_hz,
-        "cores": floors.cores().label(),
+        "rate_hz": floors.pace().rate_hz,
+        "cores": floors.pace().cores.label(),
     });
     let beside = Beside {
         paper: Some(paper::total_us()),
@@ -112,9 +112,15 @@ impl Road {
     }
 
     /// The latencies in microseconds, and how many were lost; the first ones warm up and do not count.
-    fn run(&self, cam: &NumberedCam, options: &Options, runtime: &Runtime) -> Result<(Vec<f64>, u64), BenchError> {
+    fn run(
+        &self,
+        cam: &NumberedCam,
+        rate_hz: u32,
+        options: &Options,
+        runtime: &Runtime,
+    ) -> Result<(Vec<f64>, u64), BenchError> {
         let (mut latencies, mut lost) = (Vec::with_capacity(options.paced_packets), 0);
-        paced::each(WARM_UP + options.paced_packets, options.paced_hz, |index, number| {
+        paced::each(WARM_UP + options.paced_packets, rate_hz, |index, number| {
             match self.send(cam.text(number), number, runtime)? {
                 _ if index < WARM_UP => {}
                 Some(latency) => latencies.push(micros(latency)),

@@ -176,21 +176,22 @@ fn repeat(arguments: &Arguments, message: &OutgoingMessage) -> Repeat {
 
 /// Prints the frames that the station would send at once.
 fn dry_run(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<ExitCode> {
-    let mut station = station(arguments, message, None)?;
-    station.send(clock::now(), &request(arguments, message)).context("cannot send the message")?;
-    if arguments.destination.station.is_some() {
-        say_waits();
-    }
+    let (mut station, request) = (station(arguments, message, None)?, request(arguments, message));
+    station.send(clock::now(), &request).context("cannot send the message")?;
+    let mut gone = false;
     while let Some(octets) = station.poll_transmit() {
+        gone |= transmit::carries(&octets, &request);
         frame::print(&octets)?;
+    }
+    if !gone {
+        say_waits(&request);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A station that has just begun knows no other, so that it first asks where its destination is (EN 302 636-4-1, 10.3.7).
 #[expect(clippy::print_stderr, reason = "what is said about the frame goes beside it")]
-fn say_waits() {
-    eprintln!("The message itself waits until the destination has said where it is; the frame asks for that.");
+fn say_waits(request: &SendRequest) {
+    eprintln!("The station would keep the message: {}.", transmit::why_kept(request));
 }
 
 fn parse_kind(text: &str) -> Result<MessageKind, String> {

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{Access, cable};
 use crate::error::BenchError;
 use crate::floor;
-use crate::its::{Cores, Options};
+use crate::its::{Options, Pace};
 use crate::report::Row;
 use crate::statistics::Summary;
 
@@ -19,8 +19,7 @@ const SAMPLES_MAX: usize = 200;
 pub(in crate::its) struct Floors {
     /// Octets of a frame and of its message as JSON.
     lengths: (usize, usize),
-    rate_hz: u32,
-    cores: Cores,
+    pace: Pace,
     udp: Vec<f64>,
     tcp: Vec<f64>,
     /// Empty where this user gets no raw socket.
@@ -29,19 +28,14 @@ pub(in crate::its) struct Floors {
 
 impl Floors {
     /// `lengths` are those of a frame and of its message as JSON.
-    pub(in crate::its) fn measure(
-        lengths: (usize, usize),
-        cores: Cores,
-        options: &Options,
-    ) -> Result<Self, BenchError> {
+    pub(in crate::its) fn measure(lengths: (usize, usize), pace: Pace, options: &Options) -> Result<Self, BenchError> {
         let samples = options.paced_packets.clamp(1, SAMPLES_MAX);
-        let period = Duration::from_secs(1) / options.paced_hz.max(1);
+        let period = Duration::from_secs(1) / pace.rate_hz.max(1);
         let [left, right] = cable::ENDS;
         let ends = cable::on_cable(|| floor::packet_sockets(left, right));
         Ok(Self {
             lengths,
-            rate_hz: options.paced_hz,
-            cores,
+            pace,
             udp: floor::udp_one_way(lengths.0, samples, period)?,
             tcp: floor::tcp_one_way(lengths.1, samples, period)?,
             // Without the right to it there is nothing to compare with, which a note of the stages says.
@@ -52,9 +46,9 @@ impl Floors {
         })
     }
 
-    /// What the cores did meanwhile.
-    pub(in crate::its) const fn cores(&self) -> Cores {
-        self.cores
+    /// How the samples followed each other.
+    pub(in crate::its) const fn pace(&self) -> Pace {
+        self.pace
     }
 
     /// A frame from one end to the other.
@@ -76,9 +70,14 @@ impl Floors {
     }
 
     pub(in crate::its) fn rows(self) -> Vec<Row> {
-        let Self { lengths: (frame, text), rate_hz, cores, .. } = self;
+        let Self { lengths: (frame, text), pace, .. } = self;
         let row = |name, octets: usize, samples: Vec<f64>| {
-            Row::latencies(name, &json!({ "octets": octets, "rate_hz": rate_hz, "cores": cores.label() }), samples, 0)
+            Row::latencies(
+                name,
+                &json!({ "octets": octets, "rate_hz": pace.rate_hz, "cores": pace.cores.label() }),
+                samples,
+                0,
+            )
         };
         let rows = [
             row("floor.udp_one_way", frame, self.udp),

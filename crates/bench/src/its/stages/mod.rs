@@ -165,9 +165,9 @@ fn measure(
     let (signs, seen) = mpsc::channel();
     let mut line = Line { sender: ends.sender, seen, cam };
     let far = FarSide::start(access, ends.receiver, signs, runtime)?;
-    let measured = line.run(options);
+    let measured = line.run(floors.pace().rate_hz, options);
     far.stop(runtime);
-    rows_of(access, &measured?, floors, options)
+    rows_of(access, &measured?, floors)
 }
 
 /// What is beyond the first station's socket: the second station, the broker and the subscriber.
@@ -224,9 +224,9 @@ struct Line<'a> {
 
 impl Line<'_> {
     /// Sends the packets, one after the other; the first ones warm up and do not count.
-    fn run(&mut self, options: &Options) -> Result<Measured, BenchError> {
+    fn run(&mut self, rate_hz: u32, options: &Options) -> Result<Measured, BenchError> {
         let mut measured = Measured { ways: Vec::with_capacity(options.paced_packets), lost: 0 };
-        paced::each(WARM_UP + options.paced_packets, options.paced_hz, |index, number| {
+        paced::each(WARM_UP + options.paced_packets, rate_hz, |index, number| {
             let way = self.send(number)?;
             match way {
                 _ if index < WARM_UP => {}
@@ -274,7 +274,7 @@ fn way(departure: Departure, left: Tai, arrival: Arrival, read: Tai) -> Way {
     Way { moments: [asked, encoded, framed, left, received, taken, decoded, written, read] }
 }
 
-fn rows_of(access: Access, measured: &Measured, floors: &Floors, options: &Options) -> Result<Vec<Row>, BenchError> {
+fn rows_of(access: Access, measured: &Measured, floors: &Floors) -> Result<Vec<Row>, BenchError> {
     let was_set = || BenchError::broken("stages", "the system's clock was set while they were measured");
     let ways: Option<Vec<_>> = measured.ways.iter().map(Way::stages_ns).collect();
     let ways = ways.ok_or_else(was_set)?;
@@ -285,7 +285,7 @@ fn rows_of(access: Access, measured: &Measured, floors: &Floors, options: &Optio
         };
         let labels: Vec<&str> = of.iter().map(|stage| stage.label()).collect();
         let beside = Beside { paper: Some(paper::stages_us(&labels)), floor, ..Beside::default() };
-        let params = params(stage, access, floors, options);
+        let params = params(stage, access, floors);
         Row { beside, ..Row::latencies("viaduct.stage", &params, ways.iter().map(sum).collect(), lost) }
     };
     let floor = |stage| if stage == Stage::Mqtt { floors.tcp(2) } else { None };
@@ -295,12 +295,12 @@ fn rows_of(access: Access, measured: &Measured, floors: &Floors, options: &Optio
     Ok(stages.chain([link, total]).collect())
 }
 
-fn params(stage: &str, access: Access, floors: &Floors, options: &Options) -> Value {
+fn params(stage: &str, access: Access, floors: &Floors) -> Value {
     json!({
         "access": access.label(),
         "stage": stage,
-        "rate_hz": options.paced_hz,
-        "cores": floors.cores().label(),
+        "rate_hz": floors.pace().rate_hz,
+        "cores": floors.pace().cores.label(),
     })
 }
 
@@ -310,7 +310,7 @@ mod tests {
     use crate::its::corpus;
 
     fn options() -> Options {
-        Options { paced_packets: 5, paced_hz: 100, ..Options::default() }
+        Options { paced_packets: 5, ..Options::default() }
     }
 
     fn cam() -> NumberedCam {

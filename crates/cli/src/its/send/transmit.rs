@@ -93,7 +93,7 @@ async fn transmit(station: &mut Station, network: &Network, request: &SendReques
     let mut gone = false;
     while let Some(frame) = station.poll_transmit() {
         network.socket.send(&frame).await.with_context(|| format!("cannot send by {}", network.name))?;
-        let carries_it = frame.ends_with(&request.payload);
+        let carries_it = carries(&frame, request);
         tell(&frame, carries_it, request, &network.name);
         gone |= carries_it;
     }
@@ -124,10 +124,22 @@ fn tell(frame: &[u8], carries_it: bool, request: &SendRequest, network: &str) {
     println!("sent {what} to {whom}: {} octets, {network}", frame.len());
 }
 
-const fn why_kept(request: &SendRequest) -> &'static str {
+/// Whether a frame is the message itself, and not one of the station's own.
+pub(super) fn carries(frame: &[u8], request: &SendRequest) -> bool {
+    frame.ends_with(&request.payload)
+}
+
+/// Why a station that has just begun, and so knows no other, keeps a message (EN 302 636-4-1, 10.3.7 to 10.3.10). Without
+/// the bit of the traffic class for it (store-carry-forward) only one for a single station is kept.
+pub(super) const fn why_kept(request: &SendRequest) -> &'static str {
     match request.destination {
         Destination::Station(_) => "nobody has said where its destination is",
-        _ => "it knows no neighbour that is nearer to the destination",
+        Destination::SingleHop | Destination::Hops(_) => {
+            "its traffic class has it wait for a neighbour, and none is known"
+        }
+        Destination::Area(_) | Destination::AnyIn(_) => {
+            "its traffic class has it wait for a neighbour that is nearer to the destination, and none is known"
+        }
     }
 }
 
