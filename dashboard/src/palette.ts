@@ -55,7 +55,7 @@ export function kindBand(stationType = 0): Band {
   return BAND_OF_TYPE[stationType] ?? OTHER;
 }
 
-export const LINES = ["#56b4e9", "#e69f00", "#2fc79b", "#d88bb8", "#f0e442", "#f5793a", "#8f9bff", "#b8c4d4"] as const;
+export const LINES = ["#56b4e9", "#e69f00", "#2fc79b", "#d88bb8", "#f0e442", "#f5793a", "#8f9bff", "#b8c4d4", "#b9855a"] as const;
 
 export function line(index: number): string {
   return LINES[index % LINES.length] as string;

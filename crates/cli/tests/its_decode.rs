@@ -130,6 +130,8 @@ fn what_is_no_capture_is_said_in_one_line() {
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.ends_with("is not a pcap or pcapng file\n") && said.lines().count() == 1, "{said}");
+    let output = decode(&std::env::temp_dir(), &[]);
+    assert!(String::from_utf8_lossy(&output.stderr).ends_with(": is a directory\n"), "{output:?}");
 }
 
 /// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself.

@@ -86,7 +86,12 @@ impl Capture {
     /// # Errors
     /// The file cannot be read or is not a capture.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
-        let file = File::open(path).map_err(|cause| CaptureError::Io { path: path.to_owned(), cause })?;
+        let unread = |cause| CaptureError::Io { path: path.to_owned(), cause };
+        let file = File::open(path).map_err(unread)?;
+        // The reader of captures does not say why it cannot read.
+        if file.metadata().map_err(unread)?.is_dir() {
+            return Err(unread(io::ErrorKind::IsADirectory.into()));
+        }
         Self::from_reader(path, file)
     }
 
