@@ -29,6 +29,8 @@ const STATION_ID: u32 = 7;
 const OBJECTS_MAX: u8 = 20;
 /// Frames that are heard in one sequence.
 const HEARD: usize = 6;
+/// Short sequences for each long one.
+const SHORT_TO_LONG: usize = 20;
 /// Longer than any event is valid.
 const ALL_PASSED: Duration = Duration::from_secs(200_000);
 
@@ -209,7 +211,8 @@ impl Numbers<'_> {
     }
 }
 
-/// Frames of every packet type and message; a drive with objects and events; both together.
+/// Frames of every packet type and message, alone, after a few steps of a drive, and many together; a drive with objects and
+/// events; both together. Most are short, since the others take a hundred times as long.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
     let frames = [station::frames(), seeds::frames(), messages()].concat();
     let heard = frames.chunks(HEARD).map(|frames| {
@@ -239,7 +242,15 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
         (0..3).for_each(|_| write_record(50, &[&[0], frame.as_slice()].concat(), &mut sequence));
         sequence
     });
-    std::iter::once(driven.clone()).chain(both).chain(heard).chain(warned).collect()
+    let long = std::iter::once(driven.clone()).chain(both).chain(heard);
+    let alone = frames.iter().map(|frame| {
+        let mut sequence = Vec::new();
+        write_record(20, &[&[0], frame.as_slice()].concat(), &mut sequence);
+        sequence
+    });
+    let short: Vec<Vec<u8>> = alone.chain(warned).collect();
+    let shorts = long.clone().count() * SHORT_TO_LONG;
+    short.into_iter().cycle().take(shorts).chain(long).collect()
 }
 
 /// A frame with each message that fits into one, as another station sends it.
