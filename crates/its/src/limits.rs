@@ -34,7 +34,7 @@ pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
 pub const FACILITIES_TRANSMITS_MAX: usize = TRANSMITS_MAX;
 /// Events of the facilities that wait to be taken, beside the changes of the map.
 pub const FACILITIES_EVENTS_MAX: usize = 256;
-/// Events that a station says at the same time.
+/// Events that a station says at the same time. One that has ended makes room.
 pub const DEN_ORIGINATED_MAX: usize = 64;
 /// Events of others that a station remembers.
 pub const DEN_RECEIVED_MAX: usize = 1024;

@@ -53,7 +53,7 @@ pub enum DenError {
     /// The event has been terminated.
     #[error("the event has been terminated")]
     Terminated,
-    /// Too many events at once.
+    /// Too many events last at once.
     #[error("{DEN_ORIGINATED_MAX} events are being said")]
     TableFull,
     /// A container of the report breaks a constraint of the message, or the message is too large for a packet.
@@ -173,6 +173,8 @@ pub struct DenCounters {
     pub indicated: u64,
     /// Events of others that were forgotten to make room for those of somebody else.
     pub evicted: u64,
+    /// Ends of events that made room for a new event before they had been repeated as often as was asked.
+    pub ends_cut: u64,
     dropped: [u64; DenDrop::ALL.len()],
 }
 
@@ -221,7 +223,7 @@ impl DenService {
     /// What the service has counted.
     #[must_use]
     pub const fn counters(&self) -> DenCounters {
-        DenCounters { evicted: self.receiving.evicted(), ..self.counters }
+        DenCounters { evicted: self.receiving.evicted(), ends_cut: self.originating.ends_cut(), ..self.counters }
     }
 
     /// Whether DENMs wait to be taken.

@@ -534,6 +534,49 @@ fn forwarding_ends_with_the_validity() {
     assert_eq!(service.poll_timeout(), None);
 }
 
+/// EN 302 637-3, 8.2: events that have ended keep no new one out, be they own ones or negations of what others say.
+#[test]
+fn ended_events_make_room() {
+    let mut service = service(false);
+    for _ in 0..3 * DEN_ORIGINATED_MAX {
+        let action_id = service.trigger(after(0), report(0)).unwrap();
+        service.terminate(after(0), action_id, report(0)).unwrap();
+    }
+    for number in 0..2 * u16::try_from(DEN_ORIGINATED_MAX).unwrap() {
+        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
+        receive(&mut service, 10, &DenmHead { action_id, ..head(5) }).unwrap();
+        service.terminate(after(20), action_id, report(20)).unwrap();
+    }
+    for _ in 0..DEN_ORIGINATED_MAX {
+        service.trigger(after(30), report(30)).unwrap();
+    }
+    assert_eq!(service.trigger(after(30), report(30)), Err(DenError::TableFull), "all of them last");
+    assert_eq!(service.counters().ends_cut, 0);
+}
+
+/// The end that is no longer repeated and was said the longest ago makes room first, then the one whose repetition ends first.
+#[test]
+fn an_end_that_is_repeated_makes_room_last() {
+    let mut service = service(false);
+    let mut end = |millis: u64, repetition| {
+        let action_id = service.trigger(after(millis), report(millis)).unwrap();
+        service.terminate(after(millis), action_id, EventReport { repetition, ..report(millis) }).unwrap();
+        action_id
+    };
+    let [late, early] = [end(0, repeated(100, 9_000)), end(1, repeated(100, 8_000))];
+    let [old, new] = [end(2, None), end(3, None)];
+    for _ in 4..DEN_ORIGINATED_MAX {
+        service.trigger(after(4), report(4)).unwrap();
+    }
+    for (gone, cut) in [(old, 0), (new, 0), (early, 1), (late, 2)] {
+        assert_eq!(service.update(after(5), gone, report(5)), Err(DenError::Terminated));
+        service.trigger(after(5), report(5)).unwrap();
+        assert_eq!(service.update(after(5), gone, report(5)), Err(DenError::UnknownAction));
+        assert_eq!(service.counters().ends_cut, cut);
+    }
+    assert_eq!(service.trigger(after(5), report(5)), Err(DenError::TableFull));
+}
+
 /// The table of own events is bounded; what does not fit is refused.
 #[test]
 fn the_tables_are_bounded() {
