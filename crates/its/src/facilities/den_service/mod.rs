@@ -15,7 +15,10 @@ use bytes::Bytes;
 use viaduct_etsi::denm_ts103831_v231::encode;
 use viaduct_units::{Mono, Now, Position, Tai};
 
-pub use self::event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport};
+pub use self::{
+    event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport},
+    receiving::FORWARDING_INTERVAL_MIN,
+};
 use self::{
     originating::OriginatingTable,
     receiving::{ReceivedDenm, ReceivingTable},
@@ -23,7 +26,7 @@ use self::{
 use crate::{
     facilities::denm::{self, ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
     geonet::Area,
-    limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
+    limits::{DEN_FORWARDS_MAX, DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
     random::Random,
 };
 
@@ -167,6 +170,8 @@ pub struct DenCounters {
     pub sent: u64,
     /// DENMs of others that were handed out.
     pub forwarded: u64,
+    /// DENMs of others that were due to be sent on, beyond [`DEN_FORWARDS_MAX`] a second.
+    pub forwards_refused: u64,
     /// DENMs that were due while nobody had taken those before them.
     pub transmits_lost: u64,
     /// Received DENMs that told something.
@@ -223,7 +228,12 @@ impl DenService {
     /// What the service has counted.
     #[must_use]
     pub const fn counters(&self) -> DenCounters {
-        DenCounters { evicted: self.receiving.evicted(), ends_cut: self.originating.ends_cut(), ..self.counters }
+        DenCounters {
+            forwards_refused: self.receiving.forwards_refused(),
+            evicted: self.receiving.evicted(),
+            ends_cut: self.originating.ends_cut(),
+            ..self.counters
+        }
     }
 
     /// Whether DENMs wait to be taken.

@@ -482,6 +482,33 @@ fn a_silent_event_is_forwarded() {
     assert_eq!(service.counters().forwarded, 2);
 }
 
+/// EN 302 637-3, 8.3.2.5: whoever says a very short interval does not have others send as often.
+#[test]
+fn a_short_interval_is_not_forwarded_as_often() {
+    let mut service = service(true);
+    let hasty = DenmHead { transmission_interval: Some(Duration::from_millis(1)), ..head(0) };
+    receive(&mut service, 0, &hasty).unwrap();
+    let times = run(&mut service, 20_000);
+    assert!(times.len() == 9 && times.windows(2).all(|pair| pair[1] - pair[0] >= 2000), "{times:?}");
+}
+
+/// However many events fell silent, no more than [`DEN_FORWARDS_MAX`] DENMs are sent on in any second; the others are counted.
+#[test]
+fn forwarding_is_bounded() {
+    let mut service = service(true);
+    for number in 0..100 {
+        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
+        receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }).unwrap();
+    }
+    let times = run(&mut service, 20_000);
+    let most = times.iter().map(|from| times.iter().filter(|at| (*from..from + 999).contains(at)).count()).max();
+    assert_eq!(most, Some(DEN_FORWARDS_MAX));
+    // Nine or so of each event were due.
+    let DenCounters { forwarded, forwards_refused, .. } = service.counters();
+    assert_eq!(forwarded, u64::try_from(times.len()).unwrap());
+    assert!((80..=200).contains(&forwarded) && (800..=900).contains(&(forwarded + forwards_refused)), "{forwarded}");
+}
+
 /// EN 302 637-3, 8.3.2: hearing the event again starts `T_Forwarding` anew.
 #[test]
 fn an_event_that_is_heard_is_not_forwarded() {
