@@ -296,12 +296,26 @@ impl Facilities {
             Destination::Area(area) => Some(area),
             _ => None,
         };
-        match den.handle_received(now, &head, &received.payload, area) {
+        let indication = den.handle_received(now, &head, &received.payload, area);
+        let lasts = den.lasts(head.action_id);
+        match indication {
             Ok(indication) => {
                 self.remember_event(now, &head, received);
                 self.tell(FacilitiesEvent::Denm(indication, Box::new(head)));
             }
-            Err(reason) => self.tell(FacilitiesEvent::DenmDropped(reason, head.action_id)),
+            Err(reason) => {
+                if reason == DenDrop::Repeated && lasts {
+                    self.remember_repeated(now, &head, received);
+                }
+                self.tell(FacilitiesEvent::DenmDropped(reason, head.action_id));
+            }
+        }
+    }
+
+    /// What is said again tells nothing new, but the map keeps it before what is not; and takes it in where it has been evicted.
+    fn remember_repeated(&mut self, now: Now, head: &DenmHead, received: &Received) {
+        if !self.ldm.touch(event_key(head.action_id)) {
+            self.remember_event(now, head, received);
         }
     }
 

@@ -280,6 +280,12 @@ impl DenService {
         Ok(Termination::IsNegation)
     }
 
+    /// Whether an event of another station is known and has not ended.
+    #[must_use]
+    pub fn lasts(&self, action_id: ActionId) -> bool {
+        self.receiving.active(action_id).is_ok()
+    }
+
     /// Takes in a DENM that was received: its management container, its octets, and the area that its packet was for (8.4.1).
     ///
     /// # Errors

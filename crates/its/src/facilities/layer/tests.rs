@@ -13,11 +13,11 @@ use crate::{
         Offset,
         cpm::Object,
         denm::Cause,
-        ldm::{LdmRemoval, Query},
+        ldm::{LdmObject, LdmRemoval, Query},
         va_service::VruProfile,
     },
     geonet::Shape,
-    limits::DEN_ORIGINATED_MAX,
+    limits::{DEN_ORIGINATED_MAX, LDM_OBJECTS_MAX},
 };
 
 fn start() -> Now {
@@ -175,6 +175,61 @@ fn an_event_is_said_in_its_area_and_taken_back() {
     assert_eq!(nodes[1].knows(MessageKind::Denm), []);
     let ended = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::Cancelled, _));
     assert!(nodes[1].events().iter().any(ended));
+}
+
+/// What that many stations which were not heard before say, each for a day.
+fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
+    for station_id in (first..).take(count) {
+        let key = LdmKey { kind: MessageKind::Cam, station_id, subject: LdmSubject::Station };
+        ldm.insert(
+            now,
+            LdmObject {
+                key,
+                own: false,
+                time: now.tai,
+                expires: now.mono.plus(Duration::from_secs(86_400)),
+                position: None,
+                speed: None,
+                heading: None,
+                station_type: None,
+                payload: Bytes::new(),
+            },
+        );
+    }
+}
+
+/// EN 302 895, 5.3.2: an event that is said again and again stays in a map that others fill, and comes back where it had to go;
+/// one that has ended does not, however often it is said.
+#[test]
+fn an_event_that_is_repeated_stays_in_the_map() {
+    let mut nodes = pair();
+    run(&mut nodes, 0, 100);
+    let now = start().plus(Duration::from_millis(100));
+    let report = EventReport {
+        repetition: Some(crate::Repetition { interval: Duration::from_secs(1), duration: Duration::from_secs(60) }),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, now.tai, place())
+    };
+    let action_id = nodes[0].facilities.trigger_event(now, report.clone()).unwrap();
+    for second in 0..6 {
+        run(&mut nodes, 100 + second * 1000, 1_100 + second * 1000);
+        let now = start().plus(Duration::from_millis(1_100 + second * 1000));
+        let first = 10_000 * u32::try_from(second + 1).unwrap();
+        crowd(nodes[1].facilities.ldm_mut(), now, first, LDM_OBJECTS_MAX / 2);
+        assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)], "{second}");
+    }
+    let now = start().plus(Duration::from_millis(6_100));
+    crowd(nodes[1].facilities.ldm_mut(), now, 100_000, LDM_OBJECTS_MAX);
+    assert_eq!(nodes[1].knows(MessageKind::Denm), []);
+    run(&mut nodes, 6_100, 7_200);
+    assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)]);
+    let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
+    assert_eq!(nodes[1].events().iter().filter(|event| new(event)).count(), 1, "applications are told once");
+
+    let now = start().plus(Duration::from_millis(7_200));
+    nodes[1].facilities.terminate_event(now, action_id, EventReport { repetition: None, ..report }).unwrap();
+    run(&mut nodes, 7_200, 10_000);
+    let repeated = nodes[1].facilities.den().map(|den| den.counters().dropped(DenDrop::Repeated));
+    assert_eq!((nodes[1].knows(MessageKind::Denm), repeated >= Some(9)), (vec![], true));
 }
 
 /// TS 103 175: the first DENM of an event has the highest priority, a repetition the next. EN 302 637-3, 5.4: its packet is for

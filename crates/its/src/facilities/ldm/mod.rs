@@ -151,6 +151,20 @@ impl LocalDynamicMap {
         }
     }
 
+    /// What is known under the key has been said again: nothing has changed, but others were said longer ago. Returns whether
+    /// something is known under it.
+    pub fn touch(&mut self, key: LdmKey) -> bool {
+        let Some(known) = self.objects.get_mut(&key) else {
+            return false;
+        };
+        if self.by_turn.remove(&known.turn).is_some() {
+            known.turn = self.turn;
+            self.by_turn.insert(known.turn, key);
+            self.turn += 1;
+        }
+        true
+    }
+
     /// Forgets what its source has withdrawn (a cancelled event).
     pub fn withdraw(&mut self, key: LdmKey) {
         if self.objects.contains_key(&key) {
