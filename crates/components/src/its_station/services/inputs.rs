@@ -223,7 +223,6 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
         awareness_distance: message.relevance_distance_m.map(|distance| Metres(distance.into())),
         destination: message.relevance_distance_m.map(|distance| circle(place, distance)).transpose()?,
         repetition: repetition(message)?,
-        transmission_interval: message.repetition_interval_ms.map(|it| Duration::from_millis(it.into())),
         ..standard
     })
 }

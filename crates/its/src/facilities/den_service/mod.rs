@@ -359,9 +359,12 @@ impl DenService {
     ) -> Result<(), DenError> {
         let (destination, repetition) = (report.destination(), report.repetition);
         let from = (self.settings.station_id, self.settings.station_type);
-        let denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination, repeated: false };
+        let mut denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination, repeated: false };
         if denm.valid_until() <= now.tai {
             return Err(DenError::Expired);
+        }
+        if let Some(repetition) = repetition {
+            denm.input.transmission_interval = originating::kept_interval(now, repetition, denm.valid_until());
         }
         // What cannot be said must not count as said.
         if !encode(&denm::build(&denm.input)).is_ok_and(|octets| octets.len() <= PAYLOAD_OCTETS_MAX) {

@@ -130,6 +130,11 @@ impl Repeating {
     }
 }
 
+/// The interval at which an event that is valid until then is said again: what its DENM says of it. `None` where it is not.
+pub(super) fn kept_interval(now: Now, repetition: Repetition, valid_until: Tai) -> Option<Duration> {
+    repeating(now.mono, repetition, mono_of(now, valid_until)).map(|repeating| repeating.interval)
+}
+
 /// Neither the interval nor the duration goes beyond the validity (8.2.1.5).
 fn repeating(now: Mono, repetition: Repetition, expires: Mono) -> Option<Repeating> {
     let interval = repetition.interval.max(REPETITION_INTERVAL_MIN);

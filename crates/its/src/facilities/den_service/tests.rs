@@ -154,6 +154,25 @@ fn an_interval_beyond_the_duration_repeats_nothing() {
     assert_eq!(taken(&mut service), []);
 }
 
+/// TS 103 831, annex A (`transmissionInterval`): a DENM says the interval that is kept to, and none that it cannot say, or where it
+/// is not repeated.
+#[test]
+fn the_interval_that_is_kept_to_is_said() {
+    for (repetition, said) in [
+        (repeated(400, 1300), Some(400)),
+        (repeated(1, 1300), Some(50)),
+        (repeated(10_000, 60_000), Some(10_000)),
+        (repeated(10_001, 60_000), None),
+        (repeated(60_000, 600_000), None),
+        (repeated(2_000, 1_000), None),
+    ] {
+        let mut service = service(false);
+        service.trigger(after(0), EventReport { repetition, ..report(0) }).unwrap();
+        let interval = taken(&mut service)[0].transmission_interval;
+        assert_eq!(interval, said.map(Duration::from_millis), "{repetition:?}");
+    }
+}
+
 /// EN 302 637-3, 6.1.2.3: a repetition is the same message.
 #[test]
 fn a_repetition_says_the_same() {
