@@ -334,9 +334,10 @@ impl Facilities {
 
     fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
         for object in objects_of(now, message, payload, own) {
-            if is_withdrawal(message) {
+            if is_withdrawal(message) && (own || !self.is_own(object.key)) {
                 self.ldm.withdraw(object.key);
             } else {
+                // Where others take back what is own, the map refuses and counts it.
                 self.ldm.insert(now, object);
             }
         }

@@ -139,6 +139,39 @@ fn who_is_near_is_in_the_map_until_it_is_silent() {
     assert!(nodes[0].events().iter().any(expired));
 }
 
+/// Another station that speaks under the own station ID does not take the place of the own one in its map.
+#[test]
+fn the_own_station_stays_in_the_map() {
+    let mut nodes = [Node::new(1, all_services(1)), Node::new(2, all_services(1))];
+    run(&mut nodes, 0, 500);
+    let key = LdmKey { kind: MessageKind::Cam, station_id: 1, subject: LdmSubject::Station };
+    for node in &nodes {
+        let own = node.facilities.ldm().get(&key).unwrap();
+        assert!(own.own && own.position.unwrap().distance(node.position) < Metres(0.1), "{own:?}");
+        assert!(node.facilities.ldm().counters().own_claimed > 0);
+    }
+}
+
+/// Nor does it take back an information of the own one.
+#[test]
+fn an_own_information_is_not_taken_back_by_others() {
+    let ivim = |status: u8| {
+        let json = format!(
+            r#"{{"header":{{"protocolVersion":2,"messageId":6,"stationId":1}},"ivi":{{"mandatory":{{
+            "serviceProviderId":{{"countryCode":"B480","providerIdentifier":5}},
+            "iviIdentificationNumber":4,"iviStatus":{status}}}}}}}"#
+        );
+        Message::from_json(MessageKind::Ivim, json.as_bytes()).unwrap()
+    };
+    let key = LdmKey { kind: MessageKind::Ivim, station_id: 1, subject: LdmSubject::Information(4) };
+    let mut facilities = Facilities::new(all_services(1), 1);
+    facilities.remember(start(), &ivim(0), &Bytes::new(), true);
+    facilities.remember(start(), &ivim(2), &Bytes::new(), false);
+    assert!(facilities.ldm().get(&key).is_some() && facilities.ldm().counters().own_claimed == 1);
+    facilities.remember(start(), &ivim(2), &Bytes::new(), true);
+    assert_eq!(facilities.ldm().get(&key), None);
+}
+
 #[test]
 fn what_one_perceives_the_other_knows() {
     let mut nodes = pair();
