@@ -143,7 +143,7 @@ fn who_is_near_is_in_the_map_until_it_is_silent() {
 #[test]
 fn the_own_station_stays_in_the_map() {
     let mut nodes = [Node::new(1, all_services(1)), Node::new(2, all_services(1))];
-    run(&mut nodes, 0, 500);
+    run(&mut nodes, 0, 2_500);
     let key = LdmKey { kind: MessageKind::Cam, station_id: 1, subject: LdmSubject::Station };
     for node in &nodes {
         let own = node.facilities.ldm().get(&key).unwrap();

@@ -150,7 +150,7 @@ impl LocalDynamicMap {
             self.counters.outside_area += 1;
         } else if self.get(&object.key).is_some_and(|known| known.own && !object.own) {
             self.counters.own_claimed += 1;
-        } else if self.get(&object.key).is_some_and(|known| known.time > object.time) {
+        } else if self.get(&object.key).is_some_and(|known| known.own == object.own && known.time > object.time) {
             self.counters.outdated += 1;
         } else {
             self.put(object);

@@ -208,6 +208,10 @@ fn nobody_speaks_for_the_own_station() {
     let anew = LdmObject { own: true, ..object(7, 200, 1.0) };
     ldm.insert(after(200), anew.clone());
     assert_eq!(ldm.get(&own.key), Some(&anew));
+    let mut claimed = LocalDynamicMap::new();
+    claimed.insert(after(100), object(7, 100, 50.0));
+    claimed.insert(after(100), own.clone());
+    assert_eq!(claimed.get(&own.key), Some(&own), "however late it describes itself to be");
 }
 
 fn message(kind: MessageKind, json: &str) -> Vec<LdmObject> {
