@@ -26,7 +26,7 @@ use self::{
 use crate::{
     facilities::denm::{self, ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
     geonet::Area,
-    limits::{DEN_FORWARDS_MAX, DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
+    limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
     random::Random,
 };
 
@@ -170,7 +170,7 @@ pub struct DenCounters {
     pub sent: u64,
     /// DENMs of others that were handed out.
     pub forwarded: u64,
-    /// DENMs of others that were due to be sent on, beyond [`DEN_FORWARDS_MAX`] a second.
+    /// DENMs of others that were due to be sent on, beyond [`crate::limits::DEN_FORWARDS_MAX`] a second.
     pub forwards_refused: u64,
     /// DENMs that were due while nobody had taken those before them.
     pub transmits_lost: u64,

@@ -8,7 +8,7 @@ use crate::{
     Repetition,
     facilities::denm::{self, Cause},
     geonet::Shape,
-    limits::{DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
+    limits::{DEN_FORWARDS_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
 };
 
 const OWN: u32 = 7;
