@@ -76,7 +76,7 @@ pub struct CpCounters {
     pub objects_told: u64,
     /// Objects beyond the 255 that a message names.
     pub objects_beyond_limit: u64,
-    /// Objects that were measured too long ago, once an event.
+    /// Objects that were measured too long ago: each once, since it then counts as lost.
     pub objects_too_old: u64,
     /// Objects that were to be told and did not fit, once an event; they are due at the next one.
     pub objects_left_out: u64,
@@ -215,16 +215,20 @@ impl CpService {
         }
     }
 
-    /// Objects whose time can be told beside that of the own state.
+    /// Objects whose time can be told beside that of the own state. The others are forgotten: a sensor that fell silent sees
+    /// nothing.
     fn fresh_objects(&mut self, state: &VehicleState) -> Vec<PerceivedObject> {
         let apart = |object: &PerceivedObject| {
             let measured = object.object.measurement;
             measured.since(state.time).max(state.time.since(measured))
         };
-        let fresh: Vec<PerceivedObject> =
-            self.objects.iter().filter(|object| apart(object) <= MEASUREMENT_AGE_MAX).cloned().collect();
-        self.counters.objects_too_old += u64::try_from(self.objects.len() - fresh.len()).unwrap_or(u64::MAX);
-        fresh
+        let before = self.objects.len();
+        self.objects.retain(|object| apart(object) <= MEASUREMENT_AGE_MAX);
+        if self.objects.len() < before {
+            self.counters.objects_too_old += u64::try_from(before - self.objects.len()).unwrap_or(u64::MAX);
+            self.inclusion.keep_only(&self.objects);
+        }
+        self.objects.clone()
     }
 
     /// A message without objects; with the sensors and regions where they are due (6.1.2.2).

@@ -442,6 +442,27 @@ fn an_old_measurement_is_not_told() {
     assert_eq!(service.counters().objects_too_old, 1);
 }
 
+/// The objects of a sensor that fell silent are told for as long as their times can be, and counted once.
+#[test]
+fn the_objects_of_a_silent_sensor_are_lost_once() {
+    let mut scene = Scene::of(vec![object(1, vehicle()), object(2, pedestrian())]);
+    scene.run(0, 100);
+    for millis in (100..10_000).step_by(100) {
+        let now = after(millis);
+        let position = Some(Position::new(45.0, 7.6));
+        scene.service.set_vehicle(now, &VehicleState { time: now.tai, position, ..VehicleState::default() });
+        scene.sent.extend(scene.service.handle_timeout(now).into_iter().map(|cpm| (millis, cpm)));
+    }
+    assert_eq!((scene.told(1), scene.told(2)), (vec![0, 1000, 2000], vec![0, 500, 1000, 1500, 2000]));
+    assert_eq!((scene.service.counters().objects_too_old, scene.service.objects.len()), (2, 0));
+    scene.run(10_000, 10_100);
+    assert_eq!(
+        (scene.told(1).last(), scene.told(2).last()),
+        (Some(&10_000), Some(&10_000)),
+        "seen again, they are new"
+    );
+}
+
 /// A message names 255 objects; more are counted.
 #[test]
 fn more_than_255_objects_are_counted() {
