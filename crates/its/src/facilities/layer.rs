@@ -372,7 +372,9 @@ impl Facilities {
         match transmit {
             DenTransmit::Own(own) => self.send_own_denm(now, &own, left),
             DenTransmit::Forwarded(denm) => {
-                self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
+                let request = denm_request(Destination::Area(denm.destination), denm.payload, left);
+                // What others said goes after what this station says (TS 103 175).
+                self.transmit(SendRequest { traffic_class: TrafficClass::DP3, ..request });
             }
         }
     }

@@ -289,6 +289,29 @@ fn a_denm_goes_to_its_area_with_its_priority() {
     assert!(requests.iter().all(|request| request.kind.btp_port() == 2002 && matches!(request.btp, BtpKind::B { .. })));
 }
 
+/// TS 103 175: a DENM that is sent on for its silent originator goes after what the station says itself.
+#[test]
+fn a_forwarded_denm_has_the_lowest_priority() {
+    let mut nodes = pair();
+    run(&mut nodes, 0, 100);
+    let now = start().plus(Duration::from_millis(100));
+    let report = EventReport {
+        transmission_interval: Some(Duration::from_secs(1)),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, now.tai, place())
+    };
+    nodes[0].facilities.trigger_event(now, report).unwrap();
+    run(&mut nodes, 100, 200);
+    let [_, silent] = &mut nodes;
+    silent.facilities.handle_timeout(start().plus(Duration::from_millis(2_300)));
+    let requests: Vec<SendRequest> = std::iter::from_fn(|| silent.facilities.poll_transmit()).collect();
+    let forwarded: Vec<TrafficClass> = requests
+        .iter()
+        .filter(|request| request.kind == MessageKind::Denm)
+        .map(|request| request.traffic_class)
+        .collect();
+    assert_eq!(forwarded, [TrafficClass::DP3]);
+}
+
 #[test]
 fn a_pedestrian_is_known_to_a_vehicle() {
     let pedestrian = VaSettings { profile: VruProfile::Pedestrian, ..VaSettings::new(2) };
