@@ -34,12 +34,14 @@ pub const DCC_QUEUE_OCTETS_MAX: usize = 64 * 1024;
 pub const FACILITIES_TRANSMITS_MAX: usize = TRANSMITS_MAX;
 /// Events of the facilities that wait to be taken, beside the changes of the map.
 pub const FACILITIES_EVENTS_MAX: usize = 256;
-/// Events that a station says at the same time.
+/// Events that a station says at the same time. One that has ended makes room.
 pub const DEN_ORIGINATED_MAX: usize = 64;
 /// Events of others that a station remembers.
 pub const DEN_RECEIVED_MAX: usize = 1024;
 /// Events of one station among them.
 pub const DEN_RECEIVED_OF_STATION_MAX: usize = DEN_RECEIVED_MAX / 8;
+/// DENMs of others that a station sends on in a second (keep-alive forwarding).
+pub const DEN_FORWARDS_MAX: usize = 10;
 /// DENMs that wait to be taken from the service.
 pub const DEN_TRANSMITS_MAX: usize = 128;
 /// Vulnerable road users around that one of them remembers.

@@ -4,7 +4,10 @@ use std::{collections::VecDeque, time::Duration};
 
 use viaduct_units::Mono;
 
-use crate::limits::{DCC_QUEUE_FRAMES_MAX, DCC_QUEUE_OCTETS_MAX};
+use crate::{
+    geonet::{BasicHeader, CommonHeader, HeaderType},
+    limits::{DCC_QUEUE_FRAMES_MAX, DCC_QUEUE_OCTETS_MAX},
+};
 
 /// DCC profile: the priority of a message on the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,13 +18,27 @@ pub enum DccProfile {
     Dp1,
     /// For CAM.
     Dp2,
-    /// For everything else, forwarded packets included.
+    /// For everything else: other messages, what is forwarded, beacons and the location service.
     Dp3,
 }
 
 impl DccProfile {
     /// Every profile, the highest priority first.
     pub const ALL: [Self; 4] = [Self::Dp0, Self::Dp1, Self::Dp2, Self::Dp3];
+
+    /// The profile of a packet. What this station sends on for others does not go before its own messages, whatever traffic class
+    /// they gave it; a packet has fewer hops left than it began with where it is sent on. Beacons and packets of the location service
+    /// have `itsGnDefaultTrafficClass`, which names the highest profile: they wait here too, since no message depends on a few
+    /// milliseconds of theirs. Ours.
+    #[must_use]
+    pub const fn of_packet(basic: &BasicHeader, common: &CommonHeader) -> Self {
+        let is_forwarded = basic.remaining_hop_limit < common.maximum_hop_limit;
+        match common.header_type {
+            HeaderType::Beacon | HeaderType::LocationRequest | HeaderType::LocationReply => Self::Dp3,
+            _ if is_forwarded => Self::Dp3,
+            _ => Self::of_traffic_class(common.traffic_class.id()),
+        }
+    }
 
     /// The profile of a traffic class by its TC ID; a greater one than 3 has no profile of its own and counts as DP3.
     #[must_use]

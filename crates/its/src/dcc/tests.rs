@@ -1,7 +1,13 @@
 //! The gate keeper in virtual time.
 
 use super::*;
-use crate::limits::DCC_QUEUE_FRAMES_MAX;
+use crate::{
+    geonet::{
+        BasicHeader, BasicNextHeader, CommonHeader, CommonNextHeader, HeaderType, Lifetime, ShapeKind, TrafficClass,
+        mib::ITS_GN_DEFAULT_TRAFFIC_CLASS,
+    },
+    limits::DCC_QUEUE_FRAMES_MAX,
+};
 
 const LIFETIME: Duration = Duration::from_secs(1);
 
@@ -195,6 +201,34 @@ fn a_queue_is_bounded_in_octets() {
         gate.push(at(0), frame(7, DCC_QUEUE_OCTETS_MAX / 4), DccProfile::Dp3, LIFETIME);
     }
     assert_eq!(gate.counters().overflowed, u64::try_from(DCC_QUEUE_FRAMES_MAX - 4).unwrap());
+}
+
+/// TS 102 687: what is sent on for others, beacons and the location service do not go before own messages.
+#[test]
+fn what_serves_others_has_the_lowest_profile() {
+    let of = |header_type, hops: (u8, u8), traffic_class| {
+        let (remaining_hop_limit, maximum_hop_limit) = hops;
+        let next_header = BasicNextHeader::CommonHeader;
+        let basic =
+            BasicHeader { version: 1, next_header, lifetime: Lifetime::from_duration(LIFETIME), remaining_hop_limit };
+        let next_header = CommonNextHeader::BtpB;
+        let common = CommonHeader {
+            next_header,
+            header_type,
+            traffic_class,
+            mobile: true,
+            payload_length: 0,
+            maximum_hop_limit,
+        };
+        DccProfile::of_packet(&basic, &common)
+    };
+    let area = HeaderType::GeoBroadcast(ShapeKind::Circle);
+    assert_eq!(of(area, (10, 10), TrafficClass::DP0), DccProfile::Dp0, "an own warning");
+    assert_eq!(of(area, (9, 10), TrafficClass::DP0), DccProfile::Dp3, "one of somebody else");
+    assert_eq!(of(HeaderType::SingleHopBroadcast, (1, 1), TrafficClass::DP2), DccProfile::Dp2, "a CAM");
+    for header_type in [HeaderType::Beacon, HeaderType::LocationRequest, HeaderType::LocationReply] {
+        assert_eq!(of(header_type, (1, 1), ITS_GN_DEFAULT_TRAFFIC_CLASS), DccProfile::Dp3, "{header_type:?}");
+    }
 }
 
 /// EN 302 636-4-1, 9.7.5: the TC ID names the profile.

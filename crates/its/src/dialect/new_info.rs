@@ -42,16 +42,18 @@ impl NewInfo {
         is_new
     }
 
+    /// Where there is no room for a station, it is not kept: its next message is told as new.
     fn keep(&mut self, station_id: u32, state: State) {
+        if let Some(known) = self.stations.get_mut(&station_id) {
+            *known = state;
+            return;
+        }
         if self.stations.len() >= NEW_INFO_STATIONS_MAX {
             // What is older than this is new in any case.
-            self.stations.retain(|_, last| state.at.since(last.at) < AGE);
+            self.stations.retain(|_, last| last.apart(&state) < AGE);
         }
         if self.stations.len() < NEW_INFO_STATIONS_MAX {
             self.stations.insert(station_id, state);
-        } else {
-            // It is not kept: its next one is told as new.
-            self.stations.remove(&station_id);
         }
     }
 }
@@ -62,7 +64,12 @@ impl State {
         self.position.distance(next.position) >= DISTANCE
             || (next.speed.value() - self.speed.value()).abs() >= SPEED.value()
             || turn.min(360.0 - turn) >= HEADING.value()
-            || next.at.since(self.at) >= AGE
+            || self.apart(next) >= AGE
+    }
+
+    /// Time between them, whichever is later: the moments are those of a clock that may step back.
+    fn apart(&self, other: &Self) -> Duration {
+        self.at.since(other.at).max(other.at.since(self.at))
     }
 }
 
@@ -100,6 +107,31 @@ mod tests {
         assert!(!info.tells(&faster, millis(1499)));
         assert!(info.tells(&faster, millis(1500)), "a second");
         assert!(info.tells(&Summary { speed: None, ..faster }, millis(1501)), "it does not say");
+    }
+
+    #[test]
+    fn a_known_station_is_kept_where_there_is_no_room_for_others() {
+        let mut info = NewInfo::default();
+        for station in 0..NEW_INFO_STATIONS_MAX as u32 {
+            assert!(info.tells(&summary(station, 0.0), millis(0)));
+        }
+        assert!(info.tells(&summary(7, 10.0), millis(100)));
+        assert!(!info.tells(&summary(7, 10.0), millis(200)), "it is known where it was last");
+        assert!(info.tells(&summary(1_000_000, 0.0), millis(300)));
+        assert!(info.tells(&summary(1_000_000, 0.0), millis(400)), "it was not kept");
+        assert_eq!(info.stations.len(), NEW_INFO_STATIONS_MAX);
+    }
+
+    #[test]
+    fn a_clock_that_steps_back_silences_nobody() {
+        let mut info = NewInfo::default();
+        for station in 0..NEW_INFO_STATIONS_MAX as u32 {
+            assert!(info.tells(&summary(station, 0.0), millis(60_000)));
+        }
+        assert!(info.tells(&summary(7, 0.0), millis(0)));
+        assert!(!info.tells(&summary(7, 0.0), millis(100)));
+        assert!(info.tells(&summary(1_000_000, 0.0), millis(200)));
+        assert_eq!(info.stations.len(), 2, "what the clock said before is old");
     }
 
     #[test]

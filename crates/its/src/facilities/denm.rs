@@ -27,6 +27,8 @@ pub const LINKED_DENMS_MAX: usize = 8;
 pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(600);
 /// Longest `validityDuration`.
 pub const VALIDITY_MAX: Duration = Duration::from_secs(86_400);
+/// Longest `transmissionInterval`.
+const TRANSMISSION_INTERVAL_MAX: Duration = Duration::from_secs(10);
 
 /// What nearly everybody asks a DENM for: its position, speed and heading are those of the event.
 #[must_use]
@@ -95,7 +97,7 @@ pub struct DenmInput {
     /// How long the event is valid from its detection on, rounded up to whole seconds, up to a day; `None` is
     /// [`DEFAULT_VALIDITY`].
     pub validity: Option<Duration>,
-    /// Time between two messages of the originator, 1 ms to 10 s.
+    /// Time between two messages of the originator, 1 ms to 10 s; a longer one cannot be said.
     pub transmission_interval: Option<Duration>,
     /// What the event is. A termination must not have it (TS 103 831, annex A).
     pub situation: Option<Situation>,
@@ -229,7 +231,7 @@ fn management(input: &DenmInput) -> types::ManagementContainer {
     management.awareness_distance = input.awareness_distance.map(awareness_distance);
     management.traffic_direction = input.traffic_direction;
     management.validity_duration = validity_duration(input.validity.unwrap_or(DEFAULT_VALIDITY));
-    management.transmission_interval = input.transmission_interval.map(transmission_interval);
+    management.transmission_interval = input.transmission_interval.and_then(transmission_interval);
     management
 }
 
@@ -266,9 +268,10 @@ fn validity_duration(validity: Duration) -> types::DeltaTimeSecond {
     types::DeltaTimeSecond(u32::try_from(whole_seconds(validity).as_secs()).unwrap_or_default())
 }
 
-/// Milliseconds.
-fn transmission_interval(interval: Duration) -> types::DeltaTimeMilliSecondPositive {
-    types::DeltaTimeMilliSecondPositive(scale::scaled_u16(interval.as_secs_f64(), 1000.0, 1, 10_000))
+/// Milliseconds; `None` above the longest that the type has, since a shorter one would be false.
+fn transmission_interval(interval: Duration) -> Option<types::DeltaTimeMilliSecondPositive> {
+    let said = || types::DeltaTimeMilliSecondPositive(scale::scaled_u16(interval.as_secs_f64(), 1000.0, 1, 10_000));
+    (interval <= TRANSMISSION_INTERVAL_MAX).then(said)
 }
 
 fn situation(it: &Situation, input: &DenmInput) -> types::SituationContainer {

@@ -296,12 +296,26 @@ impl Facilities {
             Destination::Area(area) => Some(area),
             _ => None,
         };
-        match den.handle_received(now, &head, &received.payload, area) {
+        let indication = den.handle_received(now, &head, &received.payload, area);
+        let lasts = den.lasts(head.action_id);
+        match indication {
             Ok(indication) => {
                 self.remember_event(now, &head, received);
                 self.tell(FacilitiesEvent::Denm(indication, Box::new(head)));
             }
-            Err(reason) => self.tell(FacilitiesEvent::DenmDropped(reason, head.action_id)),
+            Err(reason) => {
+                if reason == DenDrop::Repeated && lasts {
+                    self.remember_repeated(now, &head, received);
+                }
+                self.tell(FacilitiesEvent::DenmDropped(reason, head.action_id));
+            }
+        }
+    }
+
+    /// What is said again tells nothing new, but the map keeps it before what is not; and takes it in where it has been evicted.
+    fn remember_repeated(&mut self, now: Now, head: &DenmHead, received: &Received) {
+        if !self.ldm.touch(event_key(head.action_id)) {
+            self.remember_event(now, head, received);
         }
     }
 
@@ -320,9 +334,10 @@ impl Facilities {
 
     fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
         for object in objects_of(now, message, payload, own) {
-            if is_withdrawal(message) {
+            if is_withdrawal(message) && (own || !self.is_own(object.key)) {
                 self.ldm.withdraw(object.key);
             } else {
+                // Where others take back what is own, the map refuses and counts it.
                 self.ldm.insert(now, object);
             }
         }
@@ -357,7 +372,9 @@ impl Facilities {
         match transmit {
             DenTransmit::Own(own) => self.send_own_denm(now, &own, left),
             DenTransmit::Forwarded(denm) => {
-                self.transmit(denm_request(Destination::Area(denm.destination), denm.payload, left));
+                let request = denm_request(Destination::Area(denm.destination), denm.payload, left);
+                // What others said goes after what this station says (TS 103 175).
+                self.transmit(SendRequest { traffic_class: TrafficClass::DP3, ..request });
             }
         }
     }

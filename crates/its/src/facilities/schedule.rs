@@ -4,7 +4,11 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// Checks at a fixed interval, on a grid that late calls do not move.
+/// A check that is later than this begins the grid anew, so that what it sends keeps its distance from what the next one sends.
+/// Ours: a machine that is not overloaded wakes sooner.
+const LATE_MAX: Duration = Duration::from_millis(10);
+
+/// Checks at a fixed interval, on a grid that wake-ups which are a little late do not move.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     interval: Duration,
@@ -38,16 +42,28 @@ impl Schedule {
         self.due
     }
 
-    /// Whether the check is due; if it is, the next one is set. Missed ones are not made up for.
-    pub(crate) fn is_due(&mut self, now: Mono) -> bool {
-        let Some(due) = self.due.filter(|due| *due <= now) else {
-            return false;
-        };
-        let next = due.plus(self.interval);
-        self.due = Some(if next > now { next } else { now.plus(self.interval) });
-        true
+    /// The moment on the grid of the check that is due, if one is; the next one is set. Missed ones are not made up for.
+    ///
+    /// Intervals are counted between these moments, not between wake-ups: of two wake-ups the second is as often less late than
+    /// the first as more, and an interval of a whole number of checks would have to wait for one more.
+    pub(crate) fn take_due(&mut self, now: Mono) -> Option<Mono> {
+        let due = self.due.filter(|due| *due <= now)?;
+        let at = if now.since(due) <= LATE_MAX && now < due.plus(self.interval) { due } else { now };
+        self.due = Some(at.plus(self.interval));
+        Some(at)
     }
 }
+
+/// How much later than asked a real timer wakes, in turn: each second wake-up is less late than the one before.
+#[cfg(test)]
+pub(crate) const LATENESS: [Duration; 6] = [
+    Duration::from_micros(300),
+    Duration::from_micros(100),
+    Duration::from_millis(9),
+    Duration::ZERO,
+    Duration::from_micros(1_200),
+    Duration::from_micros(1_100),
+];
 
 #[cfg(test)]
 mod tests {
@@ -60,16 +76,41 @@ mod tests {
     #[test]
     fn a_late_call_stays_on_the_grid_and_a_missed_one_is_gone() {
         let mut schedule = Schedule::new(Duration::from_millis(100));
-        assert!(!schedule.is_due(at(0)), "not started");
+        assert_eq!(schedule.take_due(at(0)), None, "not started");
         schedule.start(at(0));
         schedule.start(at(50));
-        assert!(schedule.is_due(at(0)));
-        assert!(!schedule.is_due(at(99)));
-        assert!(schedule.is_due(at(130)));
+        assert_eq!(schedule.take_due(at(0)), Some(at(0)));
+        assert_eq!(schedule.take_due(at(99)), None);
+        assert_eq!(schedule.take_due(at(110)), Some(at(100)));
         assert_eq!(schedule.due(), Some(at(200)));
-        assert!(schedule.is_due(at(730)));
+        assert_eq!(schedule.take_due(at(730)), Some(at(730)));
         assert_eq!(schedule.due(), Some(at(830)));
         schedule.stop();
         assert_eq!(schedule.due(), None);
+    }
+
+    /// What is due each tenth check is due each second, as late as each wake-up is.
+    #[test]
+    fn lateness_does_not_add_up() {
+        let mut schedule = Schedule::new(Duration::from_millis(100));
+        schedule.start(at(0));
+        let due: Vec<Mono> = (0..30)
+            .zip(LATENESS.into_iter().cycle())
+            .filter_map(|(_, late)| schedule.take_due(schedule.due()?.plus(late)))
+            .collect();
+        assert_eq!(due, (0..30).map(|check| at(check * 100)).collect::<Vec<Mono>>());
+    }
+
+    /// No two checks are closer together than the interval less [`LATE_MAX`], however late the first one is.
+    #[test]
+    fn a_check_that_is_very_late_moves_the_grid() {
+        let mut schedule = Schedule::new(Duration::from_millis(100));
+        schedule.start(at(0));
+        assert_eq!(schedule.take_due(at(11)), Some(at(11)));
+        assert_eq!(schedule.take_due(at(110)), None);
+        assert_eq!(schedule.take_due(at(111)), Some(at(111)));
+        let mut quick = Schedule::new(Duration::from_millis(2));
+        quick.start(at(0));
+        assert_eq!(quick.take_due(at(2)), Some(at(2)), "late by an interval");
     }
 }

@@ -220,9 +220,9 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
             ..standard.situation
         },
         location: location(message)?,
+        awareness_distance: message.relevance_distance_m.map(|distance| Metres(distance.into())),
         destination: message.relevance_distance_m.map(|distance| circle(place, distance)).transpose()?,
         repetition: repetition(message)?,
-        transmission_interval: message.repetition_interval_ms.map(|it| Duration::from_millis(it.into())),
         ..standard
     })
 }
@@ -425,6 +425,17 @@ mod tests {
         assert_eq!((report.detection, report.position), (PUBLISHED, Position::new(45.5, 7.25)));
         assert_eq!((report.validity, report.repetition, report.destination), (Duration::from_secs(600), None, None));
         assert_eq!(event(&accident(), PUBLISHED, None).unwrap_err(), InputError::NoPosition);
+    }
+
+    /// Who is in the circle to which the message goes reads how far the event concerns somebody.
+    #[test]
+    fn the_relevance_distance_is_said() {
+        let near = Event { relevance_distance_m: Some(500), ..accident() };
+        let report = event(&near, PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap();
+        let circle = Area { centre: report.position, shape: Shape::Circle { radius: Metres(500.0) } };
+        assert_eq!((report.awareness_distance, report.destination), (Some(Metres(500.0)), Some(circle)));
+        let anywhere = event(&accident(), PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap();
+        assert_eq!(anywhere.awareness_distance, None);
     }
 
     #[test]

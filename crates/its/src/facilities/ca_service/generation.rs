@@ -40,7 +40,7 @@ impl From<Change> for Trigger {
     }
 }
 
-/// The two conditions of a vehicle, or the interval of a roadside unit.
+/// The two conditions of a vehicle, or the interval of a roadside unit. Times are those at which checks were due.
 #[derive(Debug)]
 pub(super) struct Generation {
     /// Interval of a roadside unit; `None` for a vehicle.
@@ -53,7 +53,7 @@ pub(super) struct Generation {
     t_gen_cam: Duration,
     /// CAMs in a row that were due to condition 2.
     in_a_row: u8,
-    /// When the last CAM was generated, and what it said.
+    /// When the last CAM was due, and what it said.
     last: Option<(Mono, Motion)>,
     /// Whether the next CAM is a first one.
     anew: bool,
@@ -84,12 +84,12 @@ impl Generation {
         self.anew = true;
     }
 
-    /// Why a CAM is due now, if one is.
-    pub(super) fn check(&self, now: Mono, motion: &Motion) -> Option<Trigger> {
+    /// Why a CAM is due at a check, if one is.
+    pub(super) fn check(&self, at: Mono, motion: &Motion) -> Option<Trigger> {
         let Some((sent, before)) = &self.last else {
             return Some(Trigger::First);
         };
-        let elapsed = now.since(*sent);
+        let elapsed = at.since(*sent);
         if elapsed < self.t_gen_cam_dcc.max(self.roadside_interval.unwrap_or_default()) {
             return None;
         }
@@ -104,20 +104,20 @@ impl Generation {
     }
 
     /// A CAM was generated for that reason.
-    pub(super) fn generated(&mut self, now: Mono, motion: Motion, trigger: Trigger) {
+    pub(super) fn generated(&mut self, at: Mono, motion: Motion, trigger: Trigger) {
         match trigger {
             Trigger::First => {}
             Trigger::Period => self.count_period(),
-            Trigger::Heading | Trigger::Position | Trigger::Speed => self.follow(now),
+            Trigger::Heading | Trigger::Position | Trigger::Speed => self.follow(at),
         }
-        self.last = Some((now, motion));
+        self.last = Some((at, motion));
         self.anew = false;
     }
 
     /// Condition 1: `T_GenCam` becomes the time since the last CAM.
-    fn follow(&mut self, now: Mono) {
+    fn follow(&mut self, at: Mono) {
         if let Some((sent, _)) = self.last {
-            self.t_gen_cam = now.since(sent).clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
+            self.t_gen_cam = at.since(sent).clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
         }
         self.in_a_row = 0;
     }

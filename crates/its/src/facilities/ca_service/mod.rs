@@ -89,7 +89,7 @@ pub struct CaService {
     path: PathHistory,
     /// When the conditions are looked at next (`T_CheckCamGen`).
     check: Schedule,
-    /// When the last CAM with each of the containers that come seldom was generated.
+    /// When the last CAM with each of the containers that come seldom was due.
     low_frequency_sent: Option<Mono>,
     special_vehicle_sent: Option<Mono>,
     very_low_frequency_sent: Option<Mono>,
@@ -163,19 +163,17 @@ impl CaService {
 
     /// Looks at the conditions where it is time to; the CAM that is due, and why.
     pub fn handle_timeout(&mut self, now: Now) -> Option<(CamInput, Trigger)> {
-        if !self.check.is_due(now.mono) {
-            return None;
-        }
+        let at = self.check.take_due(now.mono)?;
         let state = self.state.filter(|state| state.position.is_some())?;
         if !state.is_current(now) {
             self.counters.state_too_old += 1;
             return None;
         }
         let motion = Motion::from(&state);
-        let trigger = self.generation.check(now.mono, &motion)?;
-        self.generation.generated(now.mono, motion, trigger);
+        let trigger = self.generation.check(at, &motion)?;
+        self.generation.generated(at, motion, trigger);
         self.counters.generated += 1;
-        Some((self.cam(now.mono, &state), trigger))
+        Some((self.cam(at, &state), trigger))
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -184,14 +182,14 @@ impl CaService {
         self.check.due()
     }
 
-    fn cam(&mut self, now: Mono, state: &VehicleState) -> CamInput {
+    fn cam(&mut self, at: Mono, state: &VehicleState) -> CamInput {
         let of_station = CamInput {
             station_type: self.settings.station_type,
             position: state.position,
             position_confidence: state.position_confidence,
             altitude: state.altitude,
             altitude_confidence: state.altitude_confidence,
-            extensions: self.extensions(now),
+            extensions: self.extensions(at),
             ..CamInput::new(self.settings.station_id, state.time)
         };
         if self.settings.station_type == ROADSIDE_UNIT {
@@ -208,40 +206,40 @@ impl CaService {
             length: self.settings.length,
             width: self.settings.width,
             role: self.special.as_ref().map_or(VehicleRole::Default, |(role, _)| *role),
-            special_vehicle: self.special_vehicle(now),
-            low_frequency: self.low_frequency(now, state),
+            special_vehicle: self.special_vehicle(at),
+            low_frequency: self.low_frequency(at, state),
             ..of_station
         }
     }
 
     /// The low frequency container of a vehicle, in its first CAM and then each 500 ms or more (6.1.3).
-    fn low_frequency(&mut self, now: Mono, state: &VehicleState) -> Option<LowFrequency> {
-        is_due(&mut self.low_frequency_sent, now, T_LOW_FREQUENCY).then(|| LowFrequency {
+    fn low_frequency(&mut self, at: Mono, state: &VehicleState) -> Option<LowFrequency> {
+        is_due(&mut self.low_frequency_sent, at, T_LOW_FREQUENCY).then(|| LowFrequency {
             exterior_lights: state.exterior_lights,
             path_history: self.path.points(state.time),
         })
     }
 
     /// The container of a special role, likewise (6.1.3).
-    fn special_vehicle(&mut self, now: Mono) -> Option<SpecialVehicleContainer> {
+    fn special_vehicle(&mut self, at: Mono) -> Option<SpecialVehicleContainer> {
         let (_, container) = self.special.as_ref()?;
-        is_due(&mut self.special_vehicle_sent, now, T_SPECIAL_VEHICLE).then(|| container.clone())
+        is_due(&mut self.special_vehicle_sent, at, T_SPECIAL_VEHICLE).then(|| container.clone())
     }
 
     /// Extension containers; the very low frequency one each 10 s or more (TS 103 900, 6.1.3).
-    fn extensions(&mut self, now: Mono) -> Vec<ExtensionContainer> {
+    fn extensions(&mut self, at: Mono) -> Vec<ExtensionContainer> {
         let is_rare = |container: &ExtensionContainer| matches!(container, ExtensionContainer::VeryLowFrequency(_));
         let rare =
-            self.extensions.iter().any(is_rare) && is_due(&mut self.very_low_frequency_sent, now, T_VERY_LOW_FREQUENCY);
+            self.extensions.iter().any(is_rare) && is_due(&mut self.very_low_frequency_sent, at, T_VERY_LOW_FREQUENCY);
         self.extensions.iter().filter(|container| rare || !is_rare(container)).cloned().collect()
     }
 }
 
 /// Whether a container that comes seldom is due; if it is, it counts as sent.
-fn is_due(sent: &mut Option<Mono>, now: Mono, interval: Duration) -> bool {
-    let due = sent.is_none_or(|sent| now.since(sent) >= interval);
+fn is_due(sent: &mut Option<Mono>, at: Mono, interval: Duration) -> bool {
+    let due = sent.is_none_or(|sent| at.since(sent) >= interval);
     if due {
-        *sent = Some(now);
+        *sent = Some(at);
     }
     due
 }

@@ -3,7 +3,10 @@
 use viaduct_units::{Degrees, MetresPerSecond, Position, TimestampIts};
 
 use super::*;
-use crate::facilities::cam::{LightBarSirenInUse, RescueContainer};
+use crate::facilities::{
+    cam::{LightBarSirenInUse, RescueContainer},
+    schedule::LATENESS,
+};
 use viaduct_etsi::cam_ts103900_v231::types::{TwoWheelerContainer, VeryLowFrequencyContainer};
 
 const STEP: Duration = Duration::from_millis(10);
@@ -48,6 +51,26 @@ impl Drive {
                 self.sent.push((self.millis(), trigger, cam));
             }
             self.now = self.now.plus(STEP);
+            change(&mut self.state);
+        }
+        self
+    }
+
+    /// As [`Self::run`], with a timer that wakes late; `change` comes once a wake-up.
+    fn run_late(&mut self, millis: u64, change: impl Fn(&mut VehicleState)) -> &mut Self {
+        let end = self.millis() + millis;
+        for late in LATENESS.into_iter().cycle() {
+            self.state.time = self.now.tai;
+            self.service.set_vehicle(self.now, &self.state);
+            let due = self.service.poll_timeout().unwrap();
+            self.now = self.now.plus(due.plus(late).since(self.now.mono));
+            if self.millis() >= end {
+                break;
+            }
+            if let Some((cam, trigger)) = self.service.handle_timeout(self.now) {
+                // The check of that moment, since each is late by less than an interval.
+                self.sent.push((self.millis() / 100 * 100, trigger, cam));
+            }
             change(&mut self.state);
         }
         self
@@ -123,6 +146,49 @@ fn no_vehicle_sends_more_than_ten_times_a_second() {
     });
     assert_eq!(drive.sent.len(), 20);
     assert!(drive.times().windows(2).all(|pair| pair[1] - pair[0] == 100));
+}
+
+/// EN 302 637-2, 6.1.3: `T_GenCamMin` and `T_GenCamMax` are kept where the timer wakes late, now more and now less: no check
+/// is lost.
+#[test]
+fn a_late_timer_does_not_slow_the_service() {
+    let each = |interval: u64| (0..30).map(|count| count * interval).collect::<Vec<u64>>();
+    let mut turning = Drive::car();
+    turning.run_late(3_000, |state| turn(state, 10.0));
+    assert_eq!(turning.times(), each(100));
+    let with: Vec<u64> =
+        turning.sent.iter().filter(|(.., cam)| cam.low_frequency.is_some()).map(|(at, ..)| *at).collect();
+    assert_eq!(with, [0, 500, 1000, 1500, 2000, 2500], "T_LOW_FREQUENCY");
+    let mut standing = Drive::car();
+    standing.run_late(30_000, |_| {});
+    assert_eq!(standing.times(), each(1000));
+    let mut roadside = Drive::new(CaSettings { station_type: 15, ..CaSettings::new(7) });
+    roadside.run_late(30_000, |_| {});
+    assert_eq!(roadside.times(), each(1000));
+}
+
+/// EN 302 637-2, 6.1.3: two CAMs are `T_GenCamMin` apart but for what one timer wakes later than the other, however late that is.
+#[test]
+fn a_very_late_timer_does_not_shorten_the_interval() {
+    let mut drive = Drive::car();
+    drive.stand(10);
+    for (at, sent) in [(160, 2), (200, 2), (250, 2), (260, 3), (300, 3), (360, 4)] {
+        let now = Now { mono: Mono(Duration::from_secs(100)), ..drive.now }.plus(Duration::from_millis(at));
+        drive.state.time = now.tai;
+        turn(&mut drive.state, 10.0);
+        drive.service.set_vehicle(now, &drive.state);
+        drive.service.handle_timeout(now);
+        assert_eq!(drive.service.counters().generated, sent, "{at}");
+    }
+}
+
+/// EN 302 637-2, 6.1.3: `T_GenCam_DCC` that is no whole number of checks holds until the check after it, also with a late timer.
+#[test]
+fn t_gen_cam_dcc_between_two_checks_waits_for_the_later() {
+    let mut drive = Drive::car();
+    drive.service.set_t_gen_cam_dcc(Duration::from_millis(250));
+    drive.run_late(3_000, |state| turn(state, 10.0));
+    assert_eq!(drive.times(), (0..10).map(|count| count * 300).collect::<Vec<u64>>());
 }
 
 /// EN 302 637-2, 6.1.3, condition 1a: heading by more than 4 degrees.

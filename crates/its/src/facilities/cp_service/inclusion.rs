@@ -62,44 +62,44 @@ impl Inclusion {
         self.told.retain(|id, _| ids.binary_search(id).is_ok());
     }
 
-    /// The objects to tell now, the most useful first.
-    pub(super) fn select<'a>(&self, now: Mono, perceived: &'a [PerceivedObject]) -> Vec<&'a PerceivedObject> {
+    /// The objects to tell at a generation event, the most useful first.
+    pub(super) fn select<'a>(&self, at: Mono, perceived: &'a [PerceivedObject]) -> Vec<&'a PerceivedObject> {
         let all_of_type_a = perceived.iter().any(|object| {
             is_good_enough(object)
                 && ObjectType::of(object) == ObjectType::A
-                && self.age(now, object) >= Some(T_GEN_CPM_MAX / 2)
+                && self.age(at, object) >= Some(T_GEN_CPM_MAX / 2)
         });
         let mut selected: Vec<&PerceivedObject> = perceived
             .iter()
-            .filter(|object| is_good_enough(object) && self.is_to_tell(now, object, all_of_type_a))
+            .filter(|object| is_good_enough(object) && self.is_to_tell(at, object, all_of_type_a))
             .collect();
-        selected.sort_by(|a, b| self.utility(now, b).total_cmp(&self.utility(now, a)));
+        selected.sort_by(|a, b| self.utility(at, b).total_cmp(&self.utility(at, a)));
         selected
     }
 
-    /// An object was told.
-    pub(super) fn tell(&mut self, now: Mono, object: &PerceivedObject) {
-        self.told.insert(object.object.id, Told { at: now, motion: motion(object) });
+    /// A generation event told an object.
+    pub(super) fn tell(&mut self, at: Mono, object: &PerceivedObject) {
+        self.told.insert(object.object.id, Told { at, motion: motion(object) });
     }
 
-    fn is_to_tell(&self, now: Mono, object: &PerceivedObject, all_of_type_a: bool) -> bool {
+    fn is_to_tell(&self, at: Mono, object: &PerceivedObject, all_of_type_a: bool) -> bool {
         let Some(told) = self.told.get(&object.object.id) else {
             return true;
         };
         match ObjectType::of(object) {
             ObjectType::A => all_of_type_a,
-            ObjectType::B => motion(object).change_since(&told.motion).is_some() || now.since(told.at) >= T_GEN_CPM_MAX,
+            ObjectType::B => motion(object).change_since(&told.motion).is_some() || at.since(told.at) >= T_GEN_CPM_MAX,
         }
     }
 
     /// Time since the object was told; `None` where it was not.
-    fn age(&self, now: Mono, object: &PerceivedObject) -> Option<Duration> {
-        self.told.get(&object.object.id).map(|told| now.since(told.at))
+    fn age(&self, at: Mono, object: &PerceivedObject) -> Option<Duration> {
+        self.told.get(&object.object.id).map(|told| at.since(told.at))
     }
 
     /// The object's use for others (object utility function): quality, change of position, speed and direction, and time since
     /// it was told, each from 0 to 1. What is new has the full change.
-    fn utility(&self, now: Mono, object: &PerceivedObject) -> f64 {
+    fn utility(&self, at: Mono, object: &PerceivedObject) -> f64 {
         let quality = object.object.quality.map_or(1.0, |quality| f64::from(quality) / 15.0);
         let Some(told) = self.told.get(&object.object.id) else {
             return quality + 4.0;
@@ -113,7 +113,7 @@ impl Inclusion {
             + part(moved, POSITION_CHANGE.value())
             + part(faster, SPEED_CHANGE.value())
             + part(turned, DIRECTION_CHANGE.value())
-            + part(now.since(told.at).as_secs_f64(), T_GEN_CPM_MAX.as_secs_f64())
+            + part(at.since(told.at).as_secs_f64(), T_GEN_CPM_MAX.as_secs_f64())
     }
 }
 

@@ -76,7 +76,7 @@ pub struct CpCounters {
     pub objects_told: u64,
     /// Objects beyond the 255 that a message names.
     pub objects_beyond_limit: u64,
-    /// Objects that were measured too long ago, once an event.
+    /// Objects that were measured too long ago: each once, since it then counts as lost.
     pub objects_too_old: u64,
     /// Objects that were to be told and did not fit, once an event; they are due at the next one.
     pub objects_left_out: u64,
@@ -101,7 +101,7 @@ pub struct CpService {
     sensors: Vec<Sensor>,
     regions: Vec<PerceptionRegion>,
     inclusion: Inclusion,
-    /// When the sensors were told.
+    /// The generation event that told the sensors.
     sensors_told: Option<Mono>,
     /// The generation events.
     events: Schedule,
@@ -169,9 +169,9 @@ impl CpService {
 
     /// One generation event, where it is time to: the CPMs that are due, none to eight.
     pub fn handle_timeout(&mut self, now: Now) -> Vec<CpmInput> {
-        if !self.events.is_due(now.mono) {
+        let Some(at) = self.events.take_due(now.mono) else {
             return Vec::new();
-        }
+        };
         let Some((state, position)) = self.state.and_then(|state| Some((state, state.position?))) else {
             return Vec::new();
         };
@@ -179,7 +179,7 @@ impl CpService {
             self.counters.state_too_old += 1;
             return Vec::new();
         }
-        self.generate(now, &state, position)
+        self.generate(at, &state, position)
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -188,48 +188,52 @@ impl CpService {
         self.events.due()
     }
 
-    fn generate(&mut self, now: Now, state: &VehicleState, position: Position) -> Vec<CpmInput> {
+    fn generate(&mut self, at: Mono, state: &VehicleState, position: Position) -> Vec<CpmInput> {
         let fresh = self.fresh_objects(state);
         let below_quality = fresh.iter().filter(|object| !is_good_enough(object)).count();
         self.counters.objects_below_quality += u64::try_from(below_quality).unwrap_or(u64::MAX);
-        let selected = self.inclusion.select(now.mono, &fresh);
-        let first = self.first_message(now.mono, state, fresh.len());
+        let selected = self.inclusion.select(at, &fresh);
+        let first = self.first_message(at, state, fresh.len());
         if selected.is_empty() && first.sensors.is_empty() {
             return Vec::new();
         }
         let relative: Vec<Object> = selected.iter().map(|object| told(object, position)).collect();
         let assembly = assemble(&first, &relative, self.settings.octets_max);
-        self.tell(now.mono, &selected, &assembly);
+        self.tell(at, &selected, &assembly);
         if !first.sensors.is_empty() {
-            self.sensors_told = Some(now.mono);
+            self.sensors_told = Some(at);
         }
         self.count(&assembly);
         assembly.messages
     }
 
     /// Remembers which objects the messages tell.
-    fn tell(&mut self, now: Mono, selected: &[&PerceivedObject], assembly: &Assembly) {
+    fn tell(&mut self, at: Mono, selected: &[&PerceivedObject], assembly: &Assembly) {
         let ids: BTreeSet<u16> = assembly.messages.iter().flat_map(|it| &it.objects).map(|object| object.id).collect();
         for object in selected.iter().filter(|object| ids.contains(&object.object.id)) {
-            self.inclusion.tell(now, object);
+            self.inclusion.tell(at, object);
         }
     }
 
-    /// Objects whose time can be told beside that of the own state.
+    /// Objects whose time can be told beside that of the own state. The others are forgotten: a sensor that fell silent sees
+    /// nothing.
     fn fresh_objects(&mut self, state: &VehicleState) -> Vec<PerceivedObject> {
         let apart = |object: &PerceivedObject| {
             let measured = object.object.measurement;
             measured.since(state.time).max(state.time.since(measured))
         };
-        let fresh: Vec<PerceivedObject> =
-            self.objects.iter().filter(|object| apart(object) <= MEASUREMENT_AGE_MAX).cloned().collect();
-        self.counters.objects_too_old += u64::try_from(self.objects.len() - fresh.len()).unwrap_or(u64::MAX);
-        fresh
+        let before = self.objects.len();
+        self.objects.retain(|object| apart(object) <= MEASUREMENT_AGE_MAX);
+        if self.objects.len() < before {
+            self.counters.objects_too_old += u64::try_from(before - self.objects.len()).unwrap_or(u64::MAX);
+            self.inclusion.keep_only(&self.objects);
+        }
+        self.objects.clone()
     }
 
     /// A message without objects; with the sensors and regions where they are due (6.1.2.2).
-    fn first_message(&self, now: Mono, state: &VehicleState, perceived: usize) -> CpmInput {
-        let sensors_due = self.sensors_told.is_none_or(|told| now.since(told) >= T_ADD_SENSOR_INFORMATION);
+    fn first_message(&self, at: Mono, state: &VehicleState, perceived: usize) -> CpmInput {
+        let sensors_due = self.sensors_told.is_none_or(|told| at.since(told) >= T_ADD_SENSOR_INFORMATION);
         let origin = if self.settings.station_type == ROADSIDE_UNIT {
             Origin::RoadsideUnit { map: None }
         } else {

@@ -4,7 +4,10 @@ use viaduct_etsi::cpm_ts103324_v211::encode;
 use viaduct_units::{Degrees, Metres, MetresPerSecond, TimestampIts};
 
 use super::*;
-use crate::facilities::cpm::{ObjectClass, OtherSubClass, SensorType, VehicleSubClass, VruProfileAndSubprofile, build};
+use crate::facilities::{
+    cpm::{ObjectClass, OtherSubClass, SensorType, VehicleSubClass, VruProfileAndSubprofile, build},
+    schedule::LATENESS,
+};
 use viaduct_etsi::cdd::{VruSubProfileMotorcyclist, VruSubProfilePedestrian};
 
 fn start() -> Now {
@@ -43,14 +46,27 @@ impl Scene {
     /// Lets the scene be from one time to another, in steps of 100 ms.
     fn run(&mut self, from: u64, end: u64) -> &mut Self {
         for millis in (from..end).step_by(100) {
-            let now = after(millis);
-            let position = Some(Position::new(45.0, 7.6));
-            self.service.set_vehicle(now, &VehicleState { time: now.tai, position, ..VehicleState::default() });
-            self.objects.iter_mut().for_each(|object| object.object.measurement = now.tai);
-            self.service.set_objects(self.objects.clone());
-            self.sent.extend(self.service.handle_timeout(now).into_iter().map(|cpm| (millis, cpm)));
+            self.step(millis, after(millis));
         }
         self
+    }
+
+    /// As [`Self::run`] from the start, with a timer that wakes late.
+    fn run_late(&mut self, end: u64) -> &mut Self {
+        for (millis, late) in
+            (0..end).step_by(100).zip([Duration::ZERO].into_iter().chain(LATENESS.into_iter().cycle()))
+        {
+            self.step(millis, after(millis).plus(late));
+        }
+        self
+    }
+
+    fn step(&mut self, millis: u64, now: Now) {
+        let position = Some(Position::new(45.0, 7.6));
+        self.service.set_vehicle(now, &VehicleState { time: now.tai, position, ..VehicleState::default() });
+        self.objects.iter_mut().for_each(|object| object.object.measurement = now.tai);
+        self.service.set_objects(self.objects.clone());
+        self.sent.extend(self.service.handle_timeout(now).into_iter().map(|cpm| (millis, cpm)));
     }
 
     /// When the object was told.
@@ -137,6 +153,20 @@ fn a_vehicle_is_told_each_second() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
     scene.run(0, 3_100);
     assert_eq!(scene.told(1), [0, 1000, 2000, 3000]);
+}
+
+/// TS 103 324, 6.1.2.2 and 6.1.2.3, rules 1b and 2e: `T_AddSensorInformation` and `T_GenCpmMax` are kept where the timer wakes
+/// late.
+#[test]
+fn a_late_timer_does_not_slow_the_service() {
+    let mut scene = Scene::of(vec![object(1, vehicle()), object(2, pedestrian())]);
+    scene.service.set_sensors(vec![sensor()]);
+    scene.run_late(10_000);
+    let each = |interval: usize| (0..10_000).step_by(interval).collect::<Vec<u64>>();
+    assert_eq!((scene.told(1), scene.told(2)), (each(1000), each(500)));
+    let with: Vec<u64> =
+        scene.sent.iter().filter(|(_, cpm)| !cpm.sensors.is_empty()).map(|(millis, _)| *millis).collect();
+    assert_eq!(with, each(1000));
 }
 
 /// TS 103 324, 6.1.2.3, rule 1a: a pedestrian that is new is told at once.
@@ -410,6 +440,27 @@ fn an_old_measurement_is_not_told() {
     service.set_objects(vec![object(1, vehicle())]);
     assert!(service.handle_timeout(late).is_empty());
     assert_eq!(service.counters().objects_too_old, 1);
+}
+
+/// The objects of a sensor that fell silent are told for as long as their times can be, and counted once.
+#[test]
+fn the_objects_of_a_silent_sensor_are_lost_once() {
+    let mut scene = Scene::of(vec![object(1, vehicle()), object(2, pedestrian())]);
+    scene.run(0, 100);
+    for millis in (100..10_000).step_by(100) {
+        let now = after(millis);
+        let position = Some(Position::new(45.0, 7.6));
+        scene.service.set_vehicle(now, &VehicleState { time: now.tai, position, ..VehicleState::default() });
+        scene.sent.extend(scene.service.handle_timeout(now).into_iter().map(|cpm| (millis, cpm)));
+    }
+    assert_eq!((scene.told(1), scene.told(2)), (vec![0, 1000, 2000], vec![0, 500, 1000, 1500, 2000]));
+    assert_eq!((scene.service.counters().objects_too_old, scene.service.objects.len()), (2, 0));
+    scene.run(10_000, 10_100);
+    assert_eq!(
+        (scene.told(1).last(), scene.told(2).last()),
+        (Some(&10_000), Some(&10_000)),
+        "seen again, they are new"
+    );
 }
 
 /// A message names 255 objects; more are counted.

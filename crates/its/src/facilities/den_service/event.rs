@@ -39,7 +39,8 @@ pub struct EventReport {
     pub traffic_direction: Option<TrafficDirection>,
     /// How long it is valid from its detection on: rounded up to whole seconds, up to a day.
     pub validity: Duration,
-    /// Time between two messages, which a forwarder needs (keep-alive forwarding).
+    /// Time between two messages, which a forwarder needs (keep-alive forwarding), where the application says the event again
+    /// itself. Where it asks for repetition, the interval of that is said.
     pub transmission_interval: Option<Duration>,
     /// What it is.
     pub situation: Situation,

@@ -15,7 +15,10 @@ use bytes::Bytes;
 use viaduct_etsi::denm_ts103831_v231::encode;
 use viaduct_units::{Mono, Now, Position, Tai};
 
-pub use self::event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport};
+pub use self::{
+    event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport},
+    receiving::FORWARDING_INTERVAL_MIN,
+};
 use self::{
     originating::OriginatingTable,
     receiving::{ReceivedDenm, ReceivingTable},
@@ -53,7 +56,7 @@ pub enum DenError {
     /// The event has been terminated.
     #[error("the event has been terminated")]
     Terminated,
-    /// Too many events at once.
+    /// Too many events last at once.
     #[error("{DEN_ORIGINATED_MAX} events are being said")]
     TableFull,
     /// A container of the report breaks a constraint of the message, or the message is too large for a packet.
@@ -167,12 +170,16 @@ pub struct DenCounters {
     pub sent: u64,
     /// DENMs of others that were handed out.
     pub forwarded: u64,
+    /// DENMs of others that were due to be sent on, beyond [`crate::limits::DEN_FORWARDS_MAX`] a second.
+    pub forwards_refused: u64,
     /// DENMs that were due while nobody had taken those before them.
     pub transmits_lost: u64,
     /// Received DENMs that told something.
     pub indicated: u64,
     /// Events of others that were forgotten to make room for those of somebody else.
     pub evicted: u64,
+    /// Ends of events that made room for a new event before they had been repeated as often as was asked.
+    pub ends_cut: u64,
     dropped: [u64; DenDrop::ALL.len()],
 }
 
@@ -221,7 +228,12 @@ impl DenService {
     /// What the service has counted.
     #[must_use]
     pub const fn counters(&self) -> DenCounters {
-        DenCounters { evicted: self.receiving.evicted(), ..self.counters }
+        DenCounters {
+            forwards_refused: self.receiving.forwards_refused(),
+            evicted: self.receiving.evicted(),
+            ends_cut: self.originating.ends_cut(),
+            ..self.counters
+        }
     }
 
     /// Whether DENMs wait to be taken.
@@ -266,6 +278,12 @@ impl DenService {
         }
         self.negate(now, action_id, report)?;
         Ok(Termination::IsNegation)
+    }
+
+    /// Whether an event of another station is known and has not ended.
+    #[must_use]
+    pub fn lasts(&self, action_id: ActionId) -> bool {
+        self.receiving.active(action_id).is_ok()
     }
 
     /// Takes in a DENM that was received: its management container, its octets, and the area that its packet was for (8.4.1).
@@ -341,9 +359,12 @@ impl DenService {
     ) -> Result<(), DenError> {
         let (destination, repetition) = (report.destination(), report.repetition);
         let from = (self.settings.station_id, self.settings.station_type);
-        let denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination, repeated: false };
+        let mut denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination, repeated: false };
         if denm.valid_until() <= now.tai {
             return Err(DenError::Expired);
+        }
+        if let Some(repetition) = repetition {
+            denm.input.transmission_interval = originating::kept_interval(now, repetition, denm.valid_until());
         }
         // What cannot be said must not count as said.
         if !encode(&denm::build(&denm.input)).is_ok_and(|octets| octets.len() <= PAYLOAD_OCTETS_MAX) {

@@ -26,17 +26,27 @@ struct Originated {
     /// `T_O_Validity`.
     expires: Mono,
     repeating: Option<Repeating>,
+    /// When it was said, or its newer state.
+    said: Mono,
     /// Whether somebody has said that it is not there.
     negated: bool,
 }
 
-/// Events that this station says, at most [`DEN_ORIGINATED_MAX`].
+/// Events that this station says, at most [`DEN_ORIGINATED_MAX`]. Those that have ended, and the negations of what others say,
+/// stay for as long as there is room.
 #[derive(Debug, Default)]
 pub(super) struct OriginatingTable {
     events: BTreeMap<ActionId, Originated>,
+    /// Ends of events that made room for a new event before they had been repeated as often as was asked.
+    ends_cut: u64,
 }
 
 impl OriginatingTable {
+    /// Ends of events that made room for a new event before they had been repeated as often as was asked.
+    pub(super) const fn ends_cut(&self) -> u64 {
+        self.ends_cut
+    }
+
     pub(super) fn contains(&self, action_id: ActionId) -> bool {
         self.events.contains_key(&action_id)
     }
@@ -69,11 +79,25 @@ impl OriginatingTable {
     pub(super) fn put(&mut self, now: Now, denm: OwnDenm, repetition: Option<Repetition>) -> Result<(), DenError> {
         let action_id = denm.input.action_id;
         if self.events.len() >= DEN_ORIGINATED_MAX && !self.contains(action_id) {
-            return Err(DenError::TableFull);
+            self.make_room()?;
         }
         let expires = mono_of(now, denm.valid_until());
         let repeating = repetition.and_then(|repetition| repeating(now.mono, repetition, expires));
-        self.events.insert(action_id, Originated { denm, expires, repeating, negated: false });
+        self.events.insert(action_id, Originated { denm, expires, repeating, said: now.mono, negated: false });
+        Ok(())
+    }
+
+    /// An event that lasts stays. Of those that have ended, the one that has been said the longest ago goes; where all of them are
+    /// still repeated, the one that would be the first to be silent.
+    fn make_room(&mut self) -> Result<(), DenError> {
+        let ended = self.events.iter().filter(|(_, event)| event.denm.input.termination.is_some());
+        let rank = |event: &Originated| (event.repeating.map(|repeating| repeating.until), event.said);
+        let (first, repeated) = ended
+            .min_by_key(|(_, event)| rank(event))
+            .map(|(action_id, event)| (*action_id, event.repeating.is_some()))
+            .ok_or(DenError::TableFull)?;
+        self.ends_cut += u64::from(repeated);
+        self.events.remove(&first);
         Ok(())
     }
 
@@ -104,6 +128,11 @@ impl Repeating {
         let next = if next > now { next } else { now.plus(self.interval) };
         (next <= self.until).then_some(Self { next, ..self })
     }
+}
+
+/// The interval at which an event that is valid until then is said again: what its DENM says of it. `None` where it is not.
+pub(super) fn kept_interval(now: Now, repetition: Repetition, valid_until: Tai) -> Option<Duration> {
+    repeating(now.mono, repetition, mono_of(now, valid_until)).map(|repeating| repeating.interval)
 }
 
 /// Neither the interval nor the duration goes beyond the validity (8.2.1.5).

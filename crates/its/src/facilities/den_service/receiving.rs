@@ -1,7 +1,11 @@
 //! Receiving message table: events that others say, and keep-alive forwarding of them (EN 302 637-3, 8.3 and 8.4;
 //! TS 103 831, 8.3 and 8.4).
 
-use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, VecDeque},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use viaduct_units::{Mono, Now, Position};
@@ -10,12 +14,18 @@ use super::{CLOCK_TOLERANCE, DenDrop, DenError, DenIndication, DenmHead, Forward
 use crate::{
     facilities::denm::{ActionId, Termination},
     geonet::Area,
-    limits::{DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
+    limits::{DEN_FORWARDS_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
     random::Random,
 };
 
 /// The largest random part of `T_Forwarding` (8.3.2.5).
 const FORWARDING_JITTER_MAX: Duration = Duration::from_millis(150);
+
+/// Shortest interval of an originator that `T_Forwarding` is made of; a shorter one counts as this. Ours: whoever says an event may
+/// say any interval, and has each station in the area send for it for a day.
+pub const FORWARDING_INTERVAL_MIN: Duration = Duration::from_secs(1);
+/// In any such time no more than [`DEN_FORWARDS_MAX`] DENMs are sent on.
+const FORWARDS_WINDOW: Duration = Duration::from_secs(1);
 
 /// A DENM as it came.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +40,7 @@ pub(super) struct ReceivedDenm<'a> {
 #[derive(Debug)]
 struct Forwarding {
     denm: ForwardedDenm,
+    /// That of the originator, at least [`FORWARDING_INTERVAL_MIN`].
     interval: Duration,
     due: Mono,
 }
@@ -56,13 +67,22 @@ pub(super) struct ReceivingTable {
     events: BTreeMap<ActionId, ReceivedEvent>,
     /// Whether to forward (the keep-alive forwarding function is optional).
     forwarding: bool,
+    /// When DENMs were sent on last, at most [`DEN_FORWARDS_MAX`], the oldest first.
+    forwards: VecDeque<Mono>,
+    /// DENMs that were due to be sent on, and too many.
+    forwards_refused: u64,
     /// Events that made room for others.
     evicted: u64,
 }
 
 impl ReceivingTable {
     pub(super) const fn new(forwarding: bool) -> Self {
-        Self { events: BTreeMap::new(), forwarding, evicted: 0 }
+        Self { events: BTreeMap::new(), forwarding, forwards: VecDeque::new(), forwards_refused: 0, evicted: 0 }
+    }
+
+    /// DENMs that were due to be sent on, and too many.
+    pub(super) const fn forwards_refused(&self) -> u64 {
+        self.forwards_refused
     }
 
     /// Events that made room for others.
@@ -179,12 +199,14 @@ impl ReceivingTable {
         let interval = head.transmission_interval.filter(|_| self.forwarding && head.termination.is_none())?;
         let destination = destination.or_else(|| head.awareness_area())?;
         let denm = ForwardedDenm { head: *head, payload: payload.clone(), destination };
+        let interval = interval.max(FORWARDING_INTERVAL_MIN);
         let mut forwarding = Forwarding { denm, interval, due: now.mono };
         forwarding.restart(now.mono, random);
         Some(forwarding)
     }
 
-    /// Forgets what is no longer valid, and hands each DENM that fell silent to `forward`, where the station is in its area.
+    /// Forgets what is no longer valid, and hands each DENM that fell silent to `forward`, where the station is in its area. What
+    /// is too much for this second has to wait for another `T_Forwarding`.
     pub(super) fn handle_timeout(
         &mut self,
         now: Now,
@@ -196,7 +218,11 @@ impl ReceivingTable {
         let silent = self.events.values_mut().filter_map(|event| event.forwarding.as_mut());
         for forwarding in silent.filter(|forwarding| forwarding.due <= now.mono) {
             if position.is_some_and(|position| forwarding.denm.destination.contains(position)) {
-                forward(&forwarding.denm);
+                if has_room(&mut self.forwards, now.mono) {
+                    forward(&forwarding.denm);
+                } else {
+                    self.forwards_refused += 1;
+                }
             }
             forwarding.restart(now.mono, random);
         }
@@ -215,6 +241,16 @@ impl Forwarding {
     fn restart(&mut self, now: Mono, random: &mut Random) {
         self.due = now.plus(self.interval.saturating_mul(2)).plus(random.up_to(FORWARDING_JITTER_MAX));
     }
+}
+
+/// Whether one more DENM may be sent on; if so, it counts as sent.
+fn has_room(forwards: &mut VecDeque<Mono>, now: Mono) -> bool {
+    forwards.retain(|sent| now.since(*sent) < FORWARDS_WINDOW);
+    let room = forwards.len() < DEN_FORWARDS_MAX;
+    if room {
+        forwards.push_back(now);
+    }
+    room
 }
 
 /// What is over, or lies further ahead than clocks are apart, is not believed.

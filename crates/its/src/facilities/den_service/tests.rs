@@ -8,7 +8,7 @@ use crate::{
     Repetition,
     facilities::denm::{self, Cause},
     geonet::Shape,
-    limits::{DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
+    limits::{DEN_FORWARDS_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
 };
 
 const OWN: u32 = 7;
@@ -152,6 +152,25 @@ fn an_interval_beyond_the_duration_repeats_nothing() {
     taken(&mut service);
     service.handle_timeout(after(5_000));
     assert_eq!(taken(&mut service), []);
+}
+
+/// TS 103 831, annex A (`transmissionInterval`): a DENM says the interval that is kept to, and none that it cannot say, or where it
+/// is not repeated.
+#[test]
+fn the_interval_that_is_kept_to_is_said() {
+    for (repetition, said) in [
+        (repeated(400, 1300), Some(400)),
+        (repeated(1, 1300), Some(50)),
+        (repeated(10_000, 60_000), Some(10_000)),
+        (repeated(10_001, 60_000), None),
+        (repeated(60_000, 600_000), None),
+        (repeated(2_000, 1_000), None),
+    ] {
+        let mut service = service(false);
+        service.trigger(after(0), EventReport { repetition, ..report(0) }).unwrap();
+        let interval = taken(&mut service)[0].transmission_interval;
+        assert_eq!(interval, said.map(Duration::from_millis), "{repetition:?}");
+    }
 }
 
 /// EN 302 637-3, 6.1.2.3: a repetition is the same message.
@@ -482,6 +501,33 @@ fn a_silent_event_is_forwarded() {
     assert_eq!(service.counters().forwarded, 2);
 }
 
+/// EN 302 637-3, 8.3.2.5: whoever says a very short interval does not have others send as often.
+#[test]
+fn a_short_interval_is_not_forwarded_as_often() {
+    let mut service = service(true);
+    let hasty = DenmHead { transmission_interval: Some(Duration::from_millis(1)), ..head(0) };
+    receive(&mut service, 0, &hasty).unwrap();
+    let times = run(&mut service, 20_000);
+    assert!(times.len() == 9 && times.windows(2).all(|pair| pair[1] - pair[0] >= 2000), "{times:?}");
+}
+
+/// However many events fell silent, no more than [`DEN_FORWARDS_MAX`] DENMs are sent on in any second; the others are counted.
+#[test]
+fn forwarding_is_bounded() {
+    let mut service = service(true);
+    for number in 0..100 {
+        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
+        receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }).unwrap();
+    }
+    let times = run(&mut service, 20_000);
+    let most = times.iter().map(|from| times.iter().filter(|at| (*from..from + 999).contains(at)).count()).max();
+    assert_eq!(most, Some(DEN_FORWARDS_MAX));
+    // Nine or so of each event were due.
+    let DenCounters { forwarded, forwards_refused, .. } = service.counters();
+    assert_eq!(forwarded, u64::try_from(times.len()).unwrap());
+    assert!((80..=200).contains(&forwarded) && (800..=900).contains(&(forwarded + forwards_refused)), "{forwarded}");
+}
+
 /// EN 302 637-3, 8.3.2: hearing the event again starts `T_Forwarding` anew.
 #[test]
 fn an_event_that_is_heard_is_not_forwarded() {
@@ -532,6 +578,49 @@ fn forwarding_ends_with_the_validity() {
     let times = run(&mut service, 200_000);
     assert!(times.iter().all(|millis| *millis < 60_000) && times.len() > 26, "{times:?}");
     assert_eq!(service.poll_timeout(), None);
+}
+
+/// EN 302 637-3, 8.2: events that have ended keep no new one out, be they own ones or negations of what others say.
+#[test]
+fn ended_events_make_room() {
+    let mut service = service(false);
+    for _ in 0..3 * DEN_ORIGINATED_MAX {
+        let action_id = service.trigger(after(0), report(0)).unwrap();
+        service.terminate(after(0), action_id, report(0)).unwrap();
+    }
+    for number in 0..2 * u16::try_from(DEN_ORIGINATED_MAX).unwrap() {
+        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
+        receive(&mut service, 10, &DenmHead { action_id, ..head(5) }).unwrap();
+        service.terminate(after(20), action_id, report(20)).unwrap();
+    }
+    for _ in 0..DEN_ORIGINATED_MAX {
+        service.trigger(after(30), report(30)).unwrap();
+    }
+    assert_eq!(service.trigger(after(30), report(30)), Err(DenError::TableFull), "all of them last");
+    assert_eq!(service.counters().ends_cut, 0);
+}
+
+/// The end that is no longer repeated and was said the longest ago makes room first, then the one whose repetition ends first.
+#[test]
+fn an_end_that_is_repeated_makes_room_last() {
+    let mut service = service(false);
+    let mut end = |millis: u64, repetition| {
+        let action_id = service.trigger(after(millis), report(millis)).unwrap();
+        service.terminate(after(millis), action_id, EventReport { repetition, ..report(millis) }).unwrap();
+        action_id
+    };
+    let [late, early] = [end(0, repeated(100, 9_000)), end(1, repeated(100, 8_000))];
+    let [old, new] = [end(2, None), end(3, None)];
+    for _ in 4..DEN_ORIGINATED_MAX {
+        service.trigger(after(4), report(4)).unwrap();
+    }
+    for (gone, cut) in [(old, 0), (new, 0), (early, 1), (late, 2)] {
+        assert_eq!(service.update(after(5), gone, report(5)), Err(DenError::Terminated));
+        service.trigger(after(5), report(5)).unwrap();
+        assert_eq!(service.update(after(5), gone, report(5)), Err(DenError::UnknownAction));
+        assert_eq!(service.counters().ends_cut, cut);
+    }
+    assert_eq!(service.trigger(after(5), report(5)), Err(DenError::TableFull));
 }
 
 /// The table of own events is bounded; what does not fit is refused.

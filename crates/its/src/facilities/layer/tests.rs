@@ -13,11 +13,11 @@ use crate::{
         Offset,
         cpm::Object,
         denm::Cause,
-        ldm::{LdmRemoval, Query},
+        ldm::{LdmObject, LdmRemoval, Query},
         va_service::VruProfile,
     },
     geonet::Shape,
-    limits::DEN_ORIGINATED_MAX,
+    limits::{DEN_ORIGINATED_MAX, LDM_OBJECTS_MAX},
 };
 
 fn start() -> Now {
@@ -139,6 +139,39 @@ fn who_is_near_is_in_the_map_until_it_is_silent() {
     assert!(nodes[0].events().iter().any(expired));
 }
 
+/// Another station that speaks under the own station ID does not take the place of the own one in its map.
+#[test]
+fn the_own_station_stays_in_the_map() {
+    let mut nodes = [Node::new(1, all_services(1)), Node::new(2, all_services(1))];
+    run(&mut nodes, 0, 2_500);
+    let key = LdmKey { kind: MessageKind::Cam, station_id: 1, subject: LdmSubject::Station };
+    for node in &nodes {
+        let own = node.facilities.ldm().get(&key).unwrap();
+        assert!(own.own && own.position.unwrap().distance(node.position) < Metres(0.1), "{own:?}");
+        assert!(node.facilities.ldm().counters().own_claimed > 0);
+    }
+}
+
+/// Nor does it take back an information of the own one.
+#[test]
+fn an_own_information_is_not_taken_back_by_others() {
+    let ivim = |status: u8| {
+        let json = format!(
+            r#"{{"header":{{"protocolVersion":2,"messageId":6,"stationId":1}},"ivi":{{"mandatory":{{
+            "serviceProviderId":{{"countryCode":"B480","providerIdentifier":5}},
+            "iviIdentificationNumber":4,"iviStatus":{status}}}}}}}"#
+        );
+        Message::from_json(MessageKind::Ivim, json.as_bytes()).unwrap()
+    };
+    let key = LdmKey { kind: MessageKind::Ivim, station_id: 1, subject: LdmSubject::Information(4) };
+    let mut facilities = Facilities::new(all_services(1), 1);
+    facilities.remember(start(), &ivim(0), &Bytes::new(), true);
+    facilities.remember(start(), &ivim(2), &Bytes::new(), false);
+    assert!(facilities.ldm().get(&key).is_some() && facilities.ldm().counters().own_claimed == 1);
+    facilities.remember(start(), &ivim(2), &Bytes::new(), true);
+    assert_eq!(facilities.ldm().get(&key), None);
+}
+
 #[test]
 fn what_one_perceives_the_other_knows() {
     let mut nodes = pair();
@@ -177,6 +210,61 @@ fn an_event_is_said_in_its_area_and_taken_back() {
     assert!(nodes[1].events().iter().any(ended));
 }
 
+/// What that many stations which were not heard before say, each for a day.
+fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
+    for station_id in (first..).take(count) {
+        let key = LdmKey { kind: MessageKind::Cam, station_id, subject: LdmSubject::Station };
+        ldm.insert(
+            now,
+            LdmObject {
+                key,
+                own: false,
+                time: now.tai,
+                expires: now.mono.plus(Duration::from_secs(86_400)),
+                position: None,
+                speed: None,
+                heading: None,
+                station_type: None,
+                payload: Bytes::new(),
+            },
+        );
+    }
+}
+
+/// EN 302 895, 5.3.2: an event that is said again and again stays in a map that others fill, and comes back where it had to go;
+/// one that has ended does not, however often it is said.
+#[test]
+fn an_event_that_is_repeated_stays_in_the_map() {
+    let mut nodes = pair();
+    run(&mut nodes, 0, 100);
+    let now = start().plus(Duration::from_millis(100));
+    let report = EventReport {
+        repetition: Some(crate::Repetition { interval: Duration::from_secs(1), duration: Duration::from_secs(60) }),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, now.tai, place())
+    };
+    let action_id = nodes[0].facilities.trigger_event(now, report.clone()).unwrap();
+    for second in 0..6 {
+        run(&mut nodes, 100 + second * 1000, 1_100 + second * 1000);
+        let now = start().plus(Duration::from_millis(1_100 + second * 1000));
+        let first = 10_000 * u32::try_from(second + 1).unwrap();
+        crowd(nodes[1].facilities.ldm_mut(), now, first, LDM_OBJECTS_MAX / 2);
+        assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)], "{second}");
+    }
+    let now = start().plus(Duration::from_millis(6_100));
+    crowd(nodes[1].facilities.ldm_mut(), now, 100_000, LDM_OBJECTS_MAX);
+    assert_eq!(nodes[1].knows(MessageKind::Denm), []);
+    run(&mut nodes, 6_100, 7_200);
+    assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)]);
+    let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
+    assert_eq!(nodes[1].events().iter().filter(|event| new(event)).count(), 1, "applications are told once");
+
+    let now = start().plus(Duration::from_millis(7_200));
+    nodes[1].facilities.terminate_event(now, action_id, EventReport { repetition: None, ..report }).unwrap();
+    run(&mut nodes, 7_200, 10_000);
+    let repeated = nodes[1].facilities.den().map(|den| den.counters().dropped(DenDrop::Repeated));
+    assert_eq!((nodes[1].knows(MessageKind::Denm), repeated >= Some(9)), (vec![], true));
+}
+
 /// TS 103 175: the first DENM of an event has the highest priority, a repetition the next. EN 302 637-3, 5.4: its packet is for
 /// the area, and travels no longer than the event is valid.
 #[test]
@@ -199,6 +287,29 @@ fn a_denm_goes_to_its_area_with_its_priority() {
     assert_eq!(lifetimes, [Duration::from_secs(30), Duration::from_secs(29)]);
     assert_eq!(requests[0].payload, requests[1].payload);
     assert!(requests.iter().all(|request| request.kind.btp_port() == 2002 && matches!(request.btp, BtpKind::B { .. })));
+}
+
+/// TS 103 175: a DENM that is sent on for its silent originator goes after what the station says itself.
+#[test]
+fn a_forwarded_denm_has_the_lowest_priority() {
+    let mut nodes = pair();
+    run(&mut nodes, 0, 100);
+    let now = start().plus(Duration::from_millis(100));
+    let report = EventReport {
+        transmission_interval: Some(Duration::from_secs(1)),
+        ..EventReport::new(Cause { code: 94, sub_code: 0 }, now.tai, place())
+    };
+    nodes[0].facilities.trigger_event(now, report).unwrap();
+    run(&mut nodes, 100, 200);
+    let [_, silent] = &mut nodes;
+    silent.facilities.handle_timeout(start().plus(Duration::from_millis(2_300)));
+    let requests: Vec<SendRequest> = std::iter::from_fn(|| silent.facilities.poll_transmit()).collect();
+    let forwarded: Vec<TrafficClass> = requests
+        .iter()
+        .filter(|request| request.kind == MessageKind::Denm)
+        .map(|request| request.traffic_class)
+        .collect();
+    assert_eq!(forwarded, [TrafficClass::DP3]);
 }
 
 #[test]

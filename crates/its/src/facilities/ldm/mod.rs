@@ -4,7 +4,8 @@
 //! older one. Everything ends: by its validity, by leaving the area of maintenance, or by making room. Each change is an event.
 //!
 //! Others cannot fill the map: each has a share of it, and a full map forgets what was said longest ago, however long that calls
-//! itself valid. So what is said again and again stays, and what the own station says stays in any case.
+//! itself valid. So what is said again and again stays, and what the own station says stays in any case: nobody else can say it in
+//! its name.
 //!
 //! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.4.3 and 5.4.4), which a node's config
 //! decides; several maps.
@@ -71,6 +72,8 @@ pub struct LdmCounters {
     pub outside_area: u64,
     /// Objects that said nothing newer than the map had.
     pub outdated: u64,
+    /// Objects that somebody else said in the name of the own station, of which the map has what that said itself.
+    pub own_claimed: u64,
     /// Objects that were no longer valid on arrival.
     pub too_late: u64,
     /// Events that nobody took in time.
@@ -138,17 +141,34 @@ impl LocalDynamicMap {
         }
     }
 
-    /// Takes in what somebody said. What is not newer than the known, no longer valid, or outside the area is dropped and counted.
+    /// Takes in what somebody said. What is not newer than the known, no longer valid, outside the area, or said by another station
+    /// of what the own one says itself is dropped and counted.
     pub fn insert(&mut self, now: Now, object: LdmObject) {
         if object.expires <= now.mono {
             self.counters.too_late += 1;
         } else if self.is_outside(&object) {
             self.counters.outside_area += 1;
-        } else if self.get(&object.key).is_some_and(|known| known.time > object.time) {
+        } else if self.get(&object.key).is_some_and(|known| known.own && !object.own) {
+            self.counters.own_claimed += 1;
+        } else if self.get(&object.key).is_some_and(|known| known.own == object.own && known.time > object.time) {
             self.counters.outdated += 1;
         } else {
             self.put(object);
         }
+    }
+
+    /// What is known under the key has been said again: nothing has changed, but others were said longer ago. Returns whether
+    /// something is known under it.
+    pub fn touch(&mut self, key: LdmKey) -> bool {
+        let Some(known) = self.objects.get_mut(&key) else {
+            return false;
+        };
+        if self.by_turn.remove(&known.turn).is_some() {
+            known.turn = self.turn;
+            self.by_turn.insert(known.turn, key);
+            self.turn += 1;
+        }
+        true
     }
 
     /// Forgets what its source has withdrawn (a cancelled event).

@@ -197,6 +197,23 @@ fn forged_events_do_not_drive_out_what_is_said() {
     assert_eq!((ldm.len(), ldm.get(&own.key)), (LDM_OBJECTS_MAX, Some(&own)));
 }
 
+/// EN 302 895, 5.3.2: what the own station says is not for others to change, nor to make room with.
+#[test]
+fn nobody_speaks_for_the_own_station() {
+    let mut ldm = LocalDynamicMap::new();
+    let own = LdmObject { own: true, ..object(7, 0, 0.0) };
+    ldm.insert(after(0), own.clone());
+    ldm.insert(after(100), object(7, 100, 50.0));
+    assert_eq!((ldm.get(&own.key), ldm.counters().own_claimed), (Some(&own), 1));
+    let anew = LdmObject { own: true, ..object(7, 200, 1.0) };
+    ldm.insert(after(200), anew.clone());
+    assert_eq!(ldm.get(&own.key), Some(&anew));
+    let mut claimed = LocalDynamicMap::new();
+    claimed.insert(after(100), object(7, 100, 50.0));
+    claimed.insert(after(100), own.clone());
+    assert_eq!(claimed.get(&own.key), Some(&own), "however late it describes itself to be");
+}
+
 fn message(kind: MessageKind, json: &str) -> Vec<LdmObject> {
     let message = crate::facilities::Message::from_json(kind, json.as_bytes()).unwrap();
     objects_of(start(), &message, &Bytes::new(), false)

@@ -38,16 +38,16 @@ impl From<Change> for VamTrigger {
     }
 }
 
-/// The conditions of 6.4.1 and 6.4.2.
+/// The conditions of 6.4.1 and 6.4.2. Times are those at which checks were due.
 #[derive(Debug)]
 pub(super) struct Generation {
     /// `T_GenVam`: what the channel allows, within `T_GenVamMin` and `T_GenVamMax`.
     t_gen_vam: Duration,
-    /// When the last VAM was generated, and what it said.
+    /// When the last VAM was due, and what it said.
     last: Option<(Mono, Motion)>,
     /// Whether the next VAM is a first one.
     anew: bool,
-    /// When the last one with a low frequency container was generated.
+    /// When the last one with a low frequency container was due.
     low_frequency_sent: Option<Mono>,
 }
 
@@ -65,12 +65,12 @@ impl Generation {
         self.anew = true;
     }
 
-    /// Why a VAM is due now, if one is; `longest` is the time after which one is.
-    pub(super) fn check(&self, now: Mono, motion: &Motion, longest: Duration) -> Option<VamTrigger> {
+    /// Why a VAM is due at a check, if one is; `longest` is the time after which one is.
+    pub(super) fn check(&self, at: Mono, motion: &Motion, longest: Duration) -> Option<VamTrigger> {
         let Some((sent, before)) = &self.last else {
             return Some(VamTrigger::First);
         };
-        let elapsed = now.since(*sent);
+        let elapsed = at.since(*sent);
         if elapsed < self.t_gen_vam {
             return None;
         }
@@ -82,20 +82,20 @@ impl Generation {
     }
 
     /// Time since the last VAM.
-    pub(super) fn elapsed(&self, now: Mono) -> Option<Duration> {
-        self.last.map(|(sent, _)| now.since(sent))
+    pub(super) fn elapsed(&self, at: Mono) -> Option<Duration> {
+        self.last.map(|(sent, _)| at.since(sent))
     }
 
     /// A VAM was generated; whether it carries the low frequency container (6.2: the first one, then each 2 s, and each one
     /// with a cluster operation).
-    pub(super) fn generated(&mut self, now: Mono, motion: Motion, with_operation: bool) -> bool {
-        self.last = Some((now, motion));
+    pub(super) fn generated(&mut self, at: Mono, motion: Motion, with_operation: bool) -> bool {
+        self.last = Some((at, motion));
         self.anew = false;
-        let recent = self.low_frequency_sent.is_some_and(|sent| now.since(sent) < T_GEN_VAM_LF_MIN);
+        let recent = self.low_frequency_sent.is_some_and(|sent| at.since(sent) < T_GEN_VAM_LF_MIN);
         if recent && !with_operation {
             return false;
         }
-        self.low_frequency_sent = Some(now);
+        self.low_frequency_sent = Some(at);
         true
     }
 }

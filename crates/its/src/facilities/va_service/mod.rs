@@ -216,19 +216,17 @@ impl VaService {
 
     /// Looks at the conditions where it is time to; the VAM that is due, and why.
     pub fn handle_timeout(&mut self, now: Now) -> Option<(VamContent, VamTrigger)> {
-        if !self.check.is_due(now.mono) {
-            return None;
-        }
+        let at = self.check.take_due(now.mono)?;
         let state = self.state.filter(|state| state.position.is_some())?;
         if !state.is_current(now) {
             self.counters.state_too_old += 1;
             return None;
         }
         let motion = Motion::from(&state);
-        self.cluster.check(now.mono, &motion, &self.neighbours, &mut self.random);
-        self.notice_new_role(now.mono);
-        let trigger = self.due(now.mono, &motion)?;
-        Some((self.vam(now.mono, &state, motion), trigger))
+        self.cluster.check(at, &motion, &self.neighbours, &mut self.random);
+        self.notice_new_role(at);
+        let trigger = self.due(at, &motion)?;
+        Some((self.vam(at, &state, motion), trigger))
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -238,8 +236,8 @@ impl VaService {
     }
 
     /// A new role, and each operation about a cluster, is said at once (6.4.1).
-    fn notice_new_role(&mut self, now: Mono) {
-        let operation = self.cluster.operation(now).map(|operation| discriminant(&operation));
+    fn notice_new_role(&mut self, at: Mono) {
+        let operation = self.cluster.operation(at).map(|operation| discriminant(&operation));
         let (state_before, operation_before) = self.noticed;
         self.noticed = (self.state(), operation);
         if self.state() != state_before || (operation.is_some() && operation != operation_before) {
@@ -247,14 +245,14 @@ impl VaService {
         }
     }
 
-    fn due(&mut self, now: Mono, motion: &Motion) -> Option<VamTrigger> {
+    fn due(&mut self, at: Mono, motion: &Motion) -> Option<VamTrigger> {
         let longest = match self.state() {
             VruState::Idle | VruState::Passive => return None,
             VruState::ActiveStandalone => T_GEN_VAM_MAX,
             VruState::ActiveClusterLeader => LEADER_PERIOD,
         };
-        let trigger = self.generation.check(now, motion, longest)?;
-        if trigger != VamTrigger::First && self.is_redundant(now, motion) {
+        let trigger = self.generation.check(at, motion, longest)?;
+        if trigger != VamTrigger::First && self.is_redundant(at, motion) {
             self.counters.redundant += 1;
             return None;
         }
@@ -263,23 +261,23 @@ impl VaService {
 
     /// Whether a VAM is left out (6.4.3): it would say of a single road user what somebody else has just said, and not too many
     /// have been left out. One that says something about a cluster is not.
-    fn is_redundant(&self, now: Mono, motion: &Motion) -> bool {
-        let alone = self.state() == VruState::ActiveStandalone && self.cluster.operation(now).is_none();
-        let Some((skipped_max, elapsed)) = self.settings.num_skip_vams.zip(self.generation.elapsed(now)) else {
+    fn is_redundant(&self, at: Mono, motion: &Motion) -> bool {
+        let alone = self.state() == VruState::ActiveStandalone && self.cluster.operation(at).is_none();
+        let Some((skipped_max, elapsed)) = self.settings.num_skip_vams.zip(self.generation.elapsed(at)) else {
             return false;
         };
         let longest = T_GEN_VAM_MAX * u32::from(skipped_max.clamp(2, 10));
-        alone && elapsed <= longest && self.neighbours.says_the_same(now, motion, T_GEN_VAM_MAX)
+        alone && elapsed <= longest && self.neighbours.says_the_same(at, motion, T_GEN_VAM_MAX)
     }
 
-    fn vam(&mut self, now: Mono, state: &VehicleState, motion: Motion) -> VamContent {
-        let operation = self.cluster.operation(now);
+    fn vam(&mut self, at: Mono, state: &VehicleState, motion: Motion) -> VamContent {
+        let operation = self.cluster.operation(at);
         self.counters.generated += 1;
         VamContent {
             station_id: self.settings.station_id,
             profile: self.settings.profile,
             state: *state,
-            low_frequency: self.generation.generated(now, motion, operation.is_some()),
+            low_frequency: self.generation.generated(at, motion, operation.is_some()),
             cluster: self.cluster.information(),
             operation,
         }

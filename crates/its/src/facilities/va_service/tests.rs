@@ -3,6 +3,7 @@
 use viaduct_units::{Metres, TimestampIts};
 
 use super::*;
+use crate::facilities::schedule::LATENESS;
 
 const STEP: Duration = Duration::from_millis(100);
 
@@ -47,6 +48,21 @@ impl Walker {
             now = now.plus(STEP);
             change(&mut self.state);
         }
+    }
+
+    /// As [`Self::run`] from the start, with a timer that wakes late; `change` comes once a wake-up.
+    fn run_late(&mut self, end: u64, change: impl Fn(&mut VehicleState)) {
+        let mut now = start();
+        for late in LATENESS.into_iter().cycle() {
+            if millis(now) >= end {
+                break;
+            }
+            self.step(now);
+            now = now.plus(self.service.poll_timeout().unwrap().plus(late).since(now.mono));
+            change(&mut self.state);
+        }
+        // The checks of these moments, since each is late by less than an interval.
+        self.sent.iter_mut().for_each(|(at, ..)| *at = *at / 100 * 100);
     }
 
     fn times(&self) -> Vec<u64> {
@@ -164,6 +180,19 @@ fn the_rate_is_bounded() {
         walker.run(0, 11_000, |state| state.heading = state.heading.map(|it| (it + Degrees(10.0)).normalised()));
         assert!(walker.times().windows(2).all(|pair| pair[1] - pair[0] == expected), "{allowed}");
     }
+}
+
+/// TS 103 300-3, 6.2 and 6.4.1: `T_GenVamMin`, `T_GenVamMax` and `T_GenVam_LFMin` are kept where the timer wakes late.
+#[test]
+fn a_late_timer_does_not_slow_the_service() {
+    let mut turning = Walker::alone();
+    turning.run_late(5_000, |state| state.heading = state.heading.map(|it| (it + Degrees(10.0)).normalised()));
+    assert_eq!(turning.times(), (0..50).map(|count| count * 100).collect::<Vec<u64>>());
+    let with: Vec<u64> = turning.sent.iter().filter(|(.., vam)| vam.low_frequency).map(|(at, ..)| *at).collect();
+    assert_eq!(with, [0, 2000, 4000]);
+    let mut standing = Walker::alone();
+    standing.run_late(30_000, |_| {});
+    assert_eq!(standing.times(), [0, 5000, 10_000, 15_000, 20_000, 25_000]);
 }
 
 /// TS 103 300-3, 6.2: the low frequency container is in the first VAM, then each 2 s or more.
