@@ -14,8 +14,10 @@ use mqtt5::packet::publish::PublishPacket;
 use mqtt5::{PropertyId, PropertyValue};
 use serde_json::{Value, json};
 use support::*;
-use viaduct_bus::Qos;
+use viaduct_bus::{Qos, Recv, clock};
 use viaduct_messages::viaduct::its::V2xSendRequest;
+use viaduct_messages::viaduct::vehicle::VehicleState;
+use viaduct_units::Tai;
 
 /// Two nodes on a multicast group of their own: `car` sends what applications ask for, `edge` receives.
 struct Road {
@@ -419,6 +421,23 @@ fn what_programs_in_a_vehicle_say_comes_out_of_another_station() {
     vehicle.publish("vehicle/event", &json!({ "name": "jam", "end": {} }), &[]);
     let end = text_of(&warnings.wait_for(2)[1]);
     assert_eq!(end["message"]["denm"]["management"]["termination"], json!("isCancellation"));
+    vehicle.stop();
+}
+
+#[test]
+fn a_way_that_begins_in_the_future_is_none() {
+    let Some(vehicle) = Vehicle::open() else { return };
+    let states =
+        vehicle.car.bus().subscribe::<VehicleState>("vehicle/state", Qos::reliable(8, Duration::ZERO), "test").unwrap();
+    let origin = |way: &str| {
+        vehicle.publish("vehicle/state", &json!({}), &["-D", "publish", "user-property", "viaduct-hops", way]);
+        let Recv::Sample(sample) = states.recv_timeout(Duration::from_secs(30)) else { panic!("no state") };
+        sample.meta().origin
+    };
+    let before = clock::tai();
+    assert_eq!(origin("1;lidar:2"), Tai::from_nanos(1));
+    let found = origin("9223372036854775807");
+    assert!(found >= before && found <= clock::tai(), "{found:?}");
     vehicle.stop();
 }
 

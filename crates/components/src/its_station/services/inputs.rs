@@ -23,6 +23,8 @@ use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPe
 const POSITION_ACCURATE_WITHIN: Metres = Metres(80.0);
 /// How far the clock of a sensor may be ahead of that of this node.
 const AHEAD_MAX: Duration = Duration::from_secs(2);
+/// How long ago something was published at most, whatever its way says: it is too old for every message long before.
+const PUBLISHED_AGE_NS_MAX: i64 = 60_000_000_000;
 /// An event is valid for a day at most (`ValidityDuration`).
 const VALIDITY_S_MAX: u32 = 86_400;
 /// `EventRequest.relevance_distance_m`; a greater circle is larger than `itsGnMaxGeoAreaSize`.
@@ -34,7 +36,7 @@ pub(in crate::its_station) enum InputError {
     /// A vehicle state or an object has no position, or one that is not on the earth; nor does the station know its own.
     #[error("it has no position on the earth, and the station does not know its own")]
     NoPosition,
-    /// Its time lies more than [`AHEAD_MAX`] ahead of when it was published: what is made of it would never be too old.
+    /// Its time lies more than [`AHEAD_MAX`] ahead of this node's clock: what is made of it would never be too old.
     #[error("its time is more than two seconds ahead of the clock")]
     InFuture,
     /// A number is none, or outside the range that its message documents.
@@ -73,15 +75,36 @@ impl InputError {
     }
 }
 
+/// The clock, and when an input was published by it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    now: Tai,
+    published: Tai,
+}
+
+impl Clock {
+    /// Who publishes by MQTT says the origin, so it counts only as far as it can be true.
+    pub(super) fn new(now: Tai, origin: Tai) -> Self {
+        let oldest = Tai::from_nanos(now.nanos().saturating_sub(PUBLISHED_AGE_NS_MAX));
+        Self { now, published: origin.clamp(oldest, now) }
+    }
+
+    /// When something was so; where it is not said, when it was published.
+    fn moment(self, said: Option<Tai>) -> Result<Tai, InputError> {
+        let moment = said.unwrap_or(self.published);
+        if moment.since(self.now) > AHEAD_MAX { Err(InputError::InFuture) } else { Ok(moment) }
+    }
+}
+
 /// How the station moves.
 pub(super) fn vehicle_state(
     message: &vehicle::VehicleState,
-    published: Tai,
+    clock: Clock,
 ) -> Result<facilities::VehicleState, InputError> {
     let place = message.position.as_ref().ok_or(InputError::NoPosition)?;
     let confidence = optional("position_confidence_m", message.position_confidence_m, 0.0, f64::MAX)?;
     Ok(facilities::VehicleState {
-        time: moment(message.time.as_ref().map(tai_of), published)?,
+        time: clock.moment(message.time.as_ref().map(tai_of))?,
         position: Some(position(place)?),
         position_confidence: confidence.map(|radius| ConfidenceEllipse::circle(Metres(radius))),
         altitude: finite("position.altitude_m", place.altitude_m)?.map(Metres),
@@ -125,8 +148,8 @@ fn lights(lights: &vehicle::ExteriorLights) -> u8 {
 }
 
 /// All perceived objects. One that is wrong makes all of them wrong: a list without it would say that it is gone.
-pub(super) fn objects(message: &PerceivedObjects, published: Tai) -> Result<Vec<PerceivedObject>, InputError> {
-    let measured = moment(message.time.as_ref().map(tai_of), published)?;
+pub(super) fn objects(message: &PerceivedObjects, clock: Clock) -> Result<Vec<PerceivedObject>, InputError> {
+    let measured = clock.moment(message.time.as_ref().map(tai_of))?;
     message.objects.iter().map(|object| perceived_object(object, measured)).collect()
 }
 
@@ -206,7 +229,7 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
     let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoPosition)?;
     let cause =
         Cause { code: code("cause", message.cause, 1, 127)?, sub_code: code("sub_cause", message.sub_cause, 0, 255)? };
-    let detection = moment(message.detection_time.as_ref().map(tai_of), now)?;
+    let detection = Clock::new(now, now).moment(message.detection_time.as_ref().map(tai_of))?;
     let standard = EventReport::new(cause, detection, place);
     Ok(EventReport {
         altitude: message
@@ -266,12 +289,6 @@ fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
     }
 }
 
-/// When something was so; where it is not said, when it was published.
-fn moment(said: Option<Tai>, published: Tai) -> Result<Tai, InputError> {
-    let moment = said.unwrap_or(published);
-    if moment.since(published) > AHEAD_MAX { Err(InputError::InFuture) } else { Ok(moment) }
-}
-
 fn position(place: &its::Position) -> Result<Position, InputError> {
     let (latitude, longitude) = (place.latitude_deg, place.longitude_deg);
     let on_earth = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
@@ -297,6 +314,11 @@ mod tests {
 
     const PUBLISHED: Tai = Tai::from_nanos(1_800_000_000_000_000_000);
 
+    /// A second after it was published.
+    fn clock() -> Clock {
+        Clock::new(PUBLISHED.plus(Duration::from_secs(1)), PUBLISHED)
+    }
+
     fn here() -> its::Position {
         its::Position { latitude_deg: 45.5, longitude_deg: 7.25, altitude_m: Some(300.0) }
     }
@@ -313,7 +335,7 @@ mod tests {
 
     #[test]
     fn what_a_vehicle_does_not_say_is_not_known() {
-        let known = vehicle_state(&state(), PUBLISHED).unwrap();
+        let known = vehicle_state(&state(), clock()).unwrap();
         assert_eq!((known.time, known.position), (PUBLISHED, Some(Position::new(45.5, 7.25))));
         assert_eq!((known.altitude, known.speed), (Some(Metres(300.0)), Some(MetresPerSecond(-2.0))));
         assert_eq!((known.yaw_rate, known.lateral_acceleration, known.exterior_lights), (None, None, 0));
@@ -321,13 +343,13 @@ mod tests {
 
     #[test]
     fn a_state_that_is_none_is_refused() {
-        let refused = |state: &vehicle::VehicleState| vehicle_state(state, PUBLISHED).unwrap_err();
+        let refused = |state: &vehicle::VehicleState| vehicle_state(state, clock()).unwrap_err();
         let beyond = its::Position { latitude_deg: 90.1, ..here() };
         let nowhere = its::Position { longitude_deg: f64::NAN, ..here() };
         for position in [None, Some(beyond), Some(nowhere)] {
             assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), InputError::NoPosition);
         }
-        let ahead = Some(timestamp(PUBLISHED.plus(Duration::from_secs(3))));
+        let ahead = Some(timestamp(PUBLISHED.plus(Duration::from_millis(3001))));
         assert_eq!(refused(&vehicle::VehicleState { time: ahead, ..state() }), InputError::InFuture);
         for wrong in [
             vehicle::VehicleState { speed_mps: Some(f64::NAN), ..state() },
@@ -341,10 +363,30 @@ mod tests {
     }
 
     #[test]
+    fn who_publishes_does_not_set_the_clock() {
+        let now = PUBLISHED;
+        let second_ago = Tai::from_nanos(now.nanos() - 1_000_000_000);
+        let minute_ago = Tai::from_nanos(now.nanos() - 60_000_000_000);
+        for (origin, time) in [
+            (second_ago, second_ago),
+            (Tai::from_nanos(now.nanos() + 1), now),
+            (Tai::from_nanos(i64::MAX), now),
+            (Tai::from_nanos(0), minute_ago),
+            (Tai::from_nanos(i64::MIN), minute_ago),
+        ] {
+            assert_eq!(vehicle_state(&state(), Clock::new(now, origin)).unwrap().time, time, "{origin:?}");
+            assert_eq!(objects(&list(object()), Clock::new(now, origin)).unwrap()[0].object.measurement, time);
+        }
+        let ahead = vehicle::VehicleState { time: Some(timestamp(now.plus(Duration::from_secs(60)))), ..state() };
+        let origin = Tai::from_nanos(i64::MAX);
+        assert_eq!(vehicle_state(&ahead, Clock::new(now, origin)), Err(InputError::InFuture));
+    }
+
+    #[test]
     fn a_position_is_accurate_within_the_interval_of_geonetworking() {
         for (radius, accurate) in [(None, true), (Some(80.0), true), (Some(80.1), false)] {
             let message = vehicle::VehicleState { position_confidence_m: radius, ..state() };
-            let ego = ego(&vehicle_state(&message, PUBLISHED).unwrap()).unwrap();
+            let ego = ego(&vehicle_state(&message, clock()).unwrap()).unwrap();
             assert_eq!(ego.position_accurate, accurate, "{radius:?}");
         }
     }
@@ -378,7 +420,7 @@ mod tests {
     /// South is -90 degrees from east, counter-clockwise, which is 270.
     #[test]
     fn an_object_turns_from_compass_to_mathematics() {
-        let known = objects(&list(object()), PUBLISHED).unwrap().remove(0);
+        let known = objects(&list(object()), clock()).unwrap().remove(0);
         assert_eq!((known.position, known.object.measurement), (Position::new(45.5, 7.25), PUBLISHED));
         assert_eq!((known.object.yaw, known.object.quality), (Some(Degrees(270.0)), Some(15)));
         let [east, north] = known.object.velocity.unwrap();
@@ -401,7 +443,7 @@ mod tests {
             ),
             (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::OutOfRange("age_s")),
         ] {
-            assert_eq!(objects(&list(wrong), PUBLISHED).unwrap_err(), error);
+            assert_eq!(objects(&list(wrong), clock()).unwrap_err(), error);
         }
     }
 

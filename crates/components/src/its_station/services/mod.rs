@@ -21,6 +21,7 @@ use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position};
 
 use self::counts::Counts;
 use self::events::NamedEvents;
+use self::inputs::Clock;
 pub(super) use self::inputs::InputError;
 pub use self::settings::{
     CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, ServicesSettings, VaServiceSettings,
@@ -155,12 +156,13 @@ impl Services {
     /// # Errors
     /// Why it is not taken, which is counted.
     pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Result<Option<Ego>, InputError> {
+        let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
         let taken = match input {
-            Input::Vehicle(sample) => inputs::vehicle_state(sample, sample.meta().origin).map(|state| {
+            Input::Vehicle(sample) => inputs::vehicle_state(sample, clock(sample.meta())).map(|state| {
                 self.set_vehicle(now, &state);
                 inputs::ego(&state)
             }),
-            Input::Objects(sample) => inputs::objects(sample, sample.meta().origin).map(|objects| {
+            Input::Objects(sample) => inputs::objects(sample, clock(sample.meta())).map(|objects| {
                 self.facilities.set_objects(objects);
                 None
             }),
