@@ -8,8 +8,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use viaduct_bus::{Publisher, Qos, Recv, Subscriber, clock};
-use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_messages::its::timestamp;
+use viaduct_its::access::MacAddress;
+use viaduct_its::facilities::cam::{CamInput, build};
+use viaduct_its::facilities::den_service::{DenSettings, EventReport};
+use viaduct_its::facilities::denm::Cause;
+use viaduct_its::facilities::{Facilities, FacilitiesSettings, Message, MessageKind};
+use viaduct_its::{Ego, SendRequest, Station, StationSettings};
+use viaduct_messages::its::{tai_of, timestamp};
 use viaduct_messages::viaduct::its::event_notice::Change;
 use viaduct_messages::viaduct::its::event_request::Action;
 use viaduct_messages::viaduct::its::map_object::Subject;
@@ -20,6 +25,7 @@ use viaduct_messages::viaduct::its::{
 use viaduct_messages::viaduct::perception::{ObjectClass, PerceivedObject, PerceivedObjects};
 use viaduct_messages::viaduct::vehicle::VehicleState;
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
+use viaduct_units::{Mono, Now, Tai};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a vehicle says how it moves.
@@ -456,6 +462,79 @@ fn a_station_with_congestion_control_sends_what_the_channel_takes() {
     assert_eq!(count(&car, "dcc_dropped", None), 0);
     car.stop();
     listener.stop();
+}
+
+/// A capture of a day ago: a warning, a CAM 50 ms later, and after 50 ms more a frame that is none.
+fn old_capture() -> tempfile::NamedTempFile {
+    let start = Tai::from_nanos(clock::tai().nanos() - 86_400_000_000_000);
+    let at = |ms| Now { mono: Mono(Duration::from_secs(1)), tai: start.plus(Duration::from_millis(ms)) };
+    let position = viaduct_units::Position::new(NORTH, EAST);
+    let settings =
+        StationSettings { link_address: MacAddress([2, 0, 0, 0, 0, 5]), station_type: 5, mobile: true, beacons: false };
+    let mut station = Station::new(settings, 1);
+    let speed = viaduct_units::MetresPerSecond(0.0);
+    station.set_ego(at(0), Ego { time: start, position, position_accurate: true, speed, heading: None });
+    let den = DenSettings { station_id: 5, station_type: 5, keep_alive_forwarding: false };
+    let mut layer = Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1);
+    layer.trigger_event(at(0), EventReport::new(Cause { code: 1, sub_code: 0 }, start, position)).unwrap();
+    let cam = build(&CamInput { position: Some(position), ..CamInput::new(5, at(50).tai) });
+    let cam = SendRequest::single_hop(MessageKind::Cam, Message::Cam(Box::new(cam)).encode().unwrap().into());
+    let mut frames = Vec::new();
+    for (ms, request) in [(0, layer.poll_transmit().unwrap()), (50, cam)] {
+        station.send(at(ms), &request).unwrap();
+        frames.push((at(ms).tai, station.poll_transmit().unwrap()));
+    }
+    let mut none = frames[0].1.clone();
+    none.truncate(30);
+    frames.push((at(100).tai, none));
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    // pcap with nanoseconds, of Ethernet.
+    let mut octets: Vec<u8> =
+        [0xA1B2_3C4D_u32, 0x0004_0002, 0, 0, 65_535, 1].into_iter().flat_map(u32::to_le_bytes).collect();
+    for (time, frame) in frames {
+        let utc = timestamp(time);
+        let head = [utc.seconds as u32, utc.nanos as u32, frame.len() as u32, frame.len() as u32];
+        octets.extend(head.into_iter().flat_map(u32::to_le_bytes).chain(frame));
+    }
+    std::fs::write(file.path(), octets).unwrap();
+    file
+}
+
+/// What is told of a capture has the times of now, and each pass tells what the one before told.
+#[test]
+fn a_capture_is_told_as_if_it_were_now() {
+    let runtime = runtime();
+    let capture = old_capture();
+    let text = format!(
+        "node: node15\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 15\n      \
+         access: {{ replay: {{ file: {}, repeat: true }} }}\n      {LISTENER}\n",
+        capture.path().display()
+    );
+    let graph = Graph::resolve("node.yaml", &text, viaduct_components::KINDS).unwrap();
+    let before = clock::tai();
+    let node = Node::start(graph, runtime.handle()).unwrap();
+    let notices = subscribe::<EventNotice>(&node, "its/events");
+    let maps = subscribe::<LocalDynamicMap>(&node, "its/ldm");
+    let errors = node.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
+    let is_now = |time: Tai| {
+        let slack = Duration::from_secs(1);
+        assert!(time.plus(slack) >= before && time <= clock::tai().plus(slack), "{time:?} {before:?}");
+    };
+    let mut last = None;
+    for _ in 0..3 {
+        let notice = until(&notices, nothing, any);
+        assert_eq!(notice.change(), Change::New);
+        let detection = tai_of(&notice.detection_time.unwrap());
+        is_now(detection);
+        assert!(Some(detection) > last.replace(detection));
+        assert_eq!(tai_of(&notice.valid_until.unwrap()).since(detection), Duration::from_secs(600));
+    }
+    let map = until(&maps, nothing, |map| map.objects.len() == 2);
+    map.objects.iter().for_each(|object| is_now(tai_of(&object.time.unwrap())));
+    is_now(tai_of(&until(&errors, nothing, any).time.unwrap()));
+    assert_eq!(count(&node, "ldm_dropped", None), 0);
+    node.stop();
 }
 
 /// The problem with the settings of a station, and its key.

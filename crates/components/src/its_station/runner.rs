@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber, clock};
 use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_its::geonet::Mib;
 use viaduct_its::{Ego, Event, SendRequest, Station, StationSettings};
 use viaduct_messages::viaduct::its::{AccessLayer, Direction, V2xMessage, V2xSendRequest};
 use viaduct_node::{Context, StartError, Stop};
@@ -35,6 +36,8 @@ const DRAIN_TIME_MAX: Duration = Duration::from_millis(100);
 /// A station with its topics and counters.
 pub(crate) struct Runner {
     machine: Station,
+    /// What the machine begins with, each time that a capture does.
+    begin: (StationSettings, Mib, u64),
     receiver: String,
     access: AccessLayer,
     filter: Filter,
@@ -70,16 +73,13 @@ impl Runner {
             .configured_address()?
             .or_else(|| link.hardware_address())
             .unwrap_or_else(|| mac_of_station(settings.station_id));
-        let machine = Station::with_mib(
-            StationSettings {
-                link_address,
-                station_type: settings.station_type,
-                mobile: settings.station_type != 15,
-                beacons: settings.beacons,
-            },
-            settings.geonet.mib(),
-            context.seed(),
-        );
+        let station = StationSettings {
+            link_address,
+            station_type: settings.station_type,
+            mobile: settings.station_type != 15,
+            beacons: settings.beacons,
+        };
+        let begin = (station, settings.geonet.mib(), context.seed());
         let publishers = |below: &str| -> Result<Publishers, StartError> {
             let open = |kind: MessageKind| {
                 Ok((kind, context.publisher::<V2xMessage>(&format!("{below}/{}", kind.label()), OFFERED)?))
@@ -90,7 +90,8 @@ impl Runner {
         let requests =
             topics.send.as_ref().map(|topic| context.subscribe::<V2xSendRequest>(topic, OFFERED)).transpose()?;
         Ok(Self {
-            machine,
+            machine: Station::with_mib(begin.0, begin.1, begin.2),
+            begin,
             receiver: format!("{}/{}", context.node(), context.name()),
             access: access_layer(&settings.access),
             filter: Filter::new(&settings.filter)?,
@@ -189,7 +190,12 @@ impl Runner {
         match frame.time {
             FrameTime::Now => self.handle_received(now, now.tai, &frame.octets),
             FrameTime::Received(reception) => self.handle_received(now, reception, &frame.octets),
-            FrameTime::Captured(captured) => self.handle_replayed(now, captured, &frame.octets),
+            FrameTime::Captured(captured, again) => {
+                if again {
+                    self.begin_again();
+                }
+                self.handle_replayed(now, captured, &frame.octets);
+            }
         }
     }
 
@@ -201,6 +207,19 @@ impl Runner {
     fn handle_replayed(&mut self, now: Now, captured: Tai, octets: &Bytes) {
         let shift_ns = now.tai.nanos().saturating_sub(captured.nanos());
         self.handle_frame(Now { tai: captured, ..now }, octets, Meta::from_origin(now.tai), shift_ns);
+    }
+
+    /// Each pass of a capture is heard by a station that has heard nothing: its packets are no duplicates of themselves.
+    fn begin_again(&mut self) {
+        self.follow_counters();
+        self.counts.router.restart();
+        self.counts.capture_repeated.add(self.machine.held_packets().try_into().unwrap_or(u64::MAX));
+        let (station, mib, seed) = self.begin;
+        self.machine = Station::with_mib(station, mib, seed);
+        if let Some(services) = &mut self.services {
+            services.begin_again();
+        }
+        self.say_where(clock::now());
     }
 
     fn handle_frame(&mut self, now: Now, octets: &Bytes, meta: Meta, shift_ns: i64) {
@@ -215,7 +234,7 @@ impl Runner {
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                     if let Some(services) = &mut self.services {
-                        services.handle_received(now, &packet);
+                        services.handle_received(now, &packet, &meta, shift_ns);
                     }
                 }
                 Event::Relayed => self.counts.relayed.increment(),
@@ -223,7 +242,8 @@ impl Runner {
                 Event::Beacon(_) => self.counts.beacons.increment(),
                 Event::Dropped(reason) => {
                     self.counts.drop(reason);
-                    self.errors.dropped(now, reason, octets, &meta);
+                    let told = Now { tai: message::shifted(now.tai, shift_ns), ..now };
+                    self.errors.dropped(told, reason, octets, &meta);
                 }
             }
         }

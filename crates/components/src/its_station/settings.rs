@@ -136,7 +136,7 @@ pub struct ReplaySettings {
     /// When the frames come.
     #[serde(default)]
     pub pace: Pace,
-    /// Whether the capture starts again when it has ended.
+    /// Whether the capture starts again when it has ended. The station then forgets what it has heard.
     #[serde(default)]
     pub repeat: bool,
 }

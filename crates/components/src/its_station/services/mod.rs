@@ -7,10 +7,12 @@ mod inputs;
 mod outputs;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
-use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
+use viaduct_its::facilities::ldm::{LdmEvent, LdmKey};
+use viaduct_its::facilities::{Facilities, FacilitiesEvent, FacilitiesSettings, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
 use viaduct_messages::viaduct::its::{EventNotice, EventRequest, LocalDynamicMap, event_request::Action};
@@ -50,11 +52,15 @@ impl Input {
 /// The services with their topics and counters.
 pub(super) struct Services {
     facilities: Facilities,
+    /// What the layer begins with, each time that a capture does.
+    begin: (FacilitiesSettings, u64),
     vehicle: Option<Subscriber<vehicle::VehicleState>>,
     objects: Option<Subscriber<PerceivedObjects>>,
     events: Option<Subscriber<EventRequest>>,
     notices: Option<Publisher<EventNotice>>,
     map: Option<MapTopic>,
+    /// How far the times of what a replayed capture said are moved, in nanoseconds.
+    shifts: BTreeMap<LdmKey, i64>,
     /// Where the station is.
     here: Option<Position>,
     /// What applications have reported.
@@ -125,13 +131,16 @@ impl Services {
             Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius })
         };
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
+        let begin = (settings.facilities(station.station_id, station.station_type), context.seed());
         Ok(Self {
-            facilities: Facilities::new(settings.facilities(station.station_id, station.station_type), context.seed()),
+            facilities: Facilities::new(begin.0, begin.1),
+            begin,
             vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             objects: settings.objects.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             events: settings.events.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             notices: notices.transpose()?,
             map: settings.ldm.as_ref().map(map).transpose()?,
+            shifts: BTreeMap::new(),
             here: None,
             named: NamedEvents::default(),
             counts: Counts::new(context),
@@ -187,8 +196,20 @@ impl Services {
         self.facilities.set_t_gen_dcc(apart);
     }
 
-    pub(super) fn handle_received(&mut self, now: Now, packet: &Received) {
+    /// Takes in a message that was received, and tells what was learnt. `shift_ns` moves the times of a replayed capture to
+    /// now; it is 0 otherwise.
+    pub(super) fn handle_received(&mut self, now: Now, packet: &Received, cause: &Meta, shift_ns: i64) {
         self.facilities.handle_received(now, packet);
+        self.tell(cause, shift_ns);
+    }
+
+    /// Begins anew with nothing known, since the capture does: what was said then is older than what is known.
+    pub(super) fn begin_again(&mut self) {
+        self.counts.follow(&mut self.facilities);
+        self.counts.restart();
+        self.facilities = Facilities::new(self.begin.0, self.begin.1);
+        self.named = NamedEvents::default();
+        self.shifts.clear();
     }
 
     /// Takes over what the machines have counted.
@@ -216,15 +237,25 @@ impl Services {
 
     /// Tells what was learnt. Changes of the map are in its next message.
     pub(super) fn publish_events(&mut self, cause: &Meta) {
+        self.tell(cause, 0);
+    }
+
+    fn tell(&mut self, cause: &Meta, shift_ns: i64) {
         while let Some(event) = self.facilities.poll_event() {
             match event {
                 FacilitiesEvent::Denm(indication, head) => {
                     if let Some(notices) = &self.notices {
                         // A subscriber without room has counted the drop.
-                        let _ = notices.try_publish_from(cause, outputs::notice(indication, &head));
+                        let _ = notices.try_publish_from(cause, outputs::notice(indication, &head, shift_ns));
                     }
                 }
                 FacilitiesEvent::DenmDropped(reason, _) => self.counts.denm(reason),
+                FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object)) if shift_ns != 0 => {
+                    self.shifts.insert(object.key, shift_ns);
+                }
+                FacilitiesEvent::Map(LdmEvent::Updated(object)) => {
+                    self.shifts.remove(&object.key);
+                }
                 FacilitiesEvent::Map(_) => {}
             }
         }
@@ -252,7 +283,9 @@ impl Services {
     fn publish_map(&mut self, now: Now) {
         let Some(map) = self.map.as_mut().filter(|map| map.due <= now.mono) else { return };
         map.due = now.mono.plus(map.period);
+        let known = self.facilities.ldm();
+        self.shifts.retain(|key, _| known.get(key).is_some());
         // A subscriber without room has counted the drop.
-        let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(self.facilities.ldm(), now));
+        let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(known, now, &self.shifts));
     }
 }
