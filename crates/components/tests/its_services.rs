@@ -19,8 +19,8 @@ use viaduct_messages::viaduct::its::event_notice::Change;
 use viaduct_messages::viaduct::its::event_request::Action;
 use viaduct_messages::viaduct::its::map_object::Subject;
 use viaduct_messages::viaduct::its::{
-    EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, V2xError,
-    V2xMessage,
+    EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, Repetition,
+    V2xError, V2xMessage, V2xSendRequest,
 };
 use viaduct_messages::viaduct::perception::{ObjectClass, PerceivedObject, PerceivedObjects};
 use viaduct_messages::viaduct::vehicle::VehicleState;
@@ -54,6 +54,7 @@ impl Component for Feeder {
             .publishes::<VehicleState>("", "vehicle/state", RELIABLE)
             .publishes::<PerceivedObjects>("", "objects", RELIABLE)
             .publishes::<EventRequest>("", "events", RELIABLE)
+            .publishes::<V2xSendRequest>("", "its/send", RELIABLE)
     }
 
     fn start(_: FeederSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
@@ -535,6 +536,38 @@ fn a_capture_is_told_as_if_it_were_now() {
     is_now(tai_of(&until(&errors, nothing, any).time.unwrap()));
     assert_eq!(count(&node, "ldm_dropped", None), 0);
     node.stop();
+}
+
+/// A message that the router repeats.
+fn repeated(duration: f64) -> V2xSendRequest {
+    let cam = build(&CamInput {
+        position: Some(viaduct_units::Position::new(NORTH, EAST)),
+        ..CamInput::new(5, clock::tai())
+    });
+    V2xSendRequest {
+        r#type: MessageType::Cam.into(),
+        payload: Message::Cam(Box::new(cam)).encode().unwrap().into(),
+        repetition: Some(Repetition { interval_s: 0.1, duration_s: duration }),
+        ..V2xSendRequest::default()
+    }
+}
+
+/// The router repeats as many messages as it does, the services as many events as they do, all at the same moments.
+#[test]
+fn what_the_router_sends_does_not_take_the_place_of_what_the_services_send() {
+    let (runtime, group) = (runtime(), group());
+    let warner = start(&runtime, group, (5, 5), &format!("topics: {{ send: its/send }}\n      {WARNER}"));
+    let requests = publisher::<V2xSendRequest>(&warner, "its/send");
+    let events = publisher::<EventRequest>(&warner, "events");
+    for number in 0..32 {
+        requests.publish(repeated(3.0)).unwrap();
+        events.publish(report(&number.to_string(), 1)).unwrap();
+        events.publish(report(&(number + 32).to_string(), 1)).unwrap();
+    }
+    wait_for(&warner, "repetitions", None, 32 * 20);
+    assert_eq!((count(&warner, "services_refused", None), count(&warner, "services_lost", None)), (0, 0));
+    assert_eq!((count(&warner, "requests_refused", None), count(&warner, "inputs_refused", None)), (0, 0));
+    warner.stop();
 }
 
 /// The problem with the settings of a station, and its key.
