@@ -360,7 +360,7 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     }
     assert_eq!(count(&car, "inputs_refused", None), 9);
     for (event, reason, text) in [
-        ("here", "no_position", "it has no position on the earth, and the station does not know its own"),
+        ("here", "no_position", "position: it is not given, and the station does not know its own"),
         ("", "event_name", "name: expected 1 to 64 octets"),
         ("jam", "no_action", "expected `report` or `end`"),
         ("jam", "unknown_event", "no event of that name lasts"),

@@ -33,9 +33,12 @@ const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 /// Why a message on an input topic is not taken. Who published it is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::its_station) enum InputError {
-    /// A vehicle state or an object has no position, or one that is not on the earth; nor does the station know its own.
-    #[error("it has no position on the earth, and the station does not know its own")]
+    /// A vehicle state or an object has no position.
+    #[error("position: it is not given")]
     NoPosition,
+    /// An event has no position, nor does the station know its own.
+    #[error("position: it is not given, and the station does not know its own")]
+    NoOwnPosition,
     /// Its time lies more than [`AHEAD_MAX`] ahead of this node's clock: what is made of it would never be too old.
     #[error("its time is more than two seconds ahead of the clock")]
     InFuture,
@@ -64,7 +67,7 @@ impl InputError {
     /// The reason as counters have it.
     pub(in crate::its_station) const fn label(self) -> &'static str {
         match self {
-            Self::NoPosition => "no_position",
+            Self::NoPosition | Self::NoOwnPosition => "no_position",
             Self::InFuture => "in_future",
             Self::OutOfRange(_) => "out_of_range",
             Self::EventName => "event_name",
@@ -226,7 +229,7 @@ const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
 
 /// An event; where it is not said when and where it is, it is here and now.
 pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
-    let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoPosition)?;
+    let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoOwnPosition)?;
     let cause =
         Cause { code: code("cause", message.cause, 1, 127)?, sub_code: code("sub_cause", message.sub_cause, 0, 255)? };
     let detection = Clock::new(now, now).moment(message.detection_time.as_ref().map(tai_of))?;
@@ -291,8 +294,13 @@ fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
 
 fn position(place: &its::Position) -> Result<Position, InputError> {
     let (latitude, longitude) = (place.latitude_deg, place.longitude_deg);
-    let on_earth = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
-    if on_earth { Ok(Position::new(latitude, longitude)) } else { Err(InputError::NoPosition) }
+    if !(-90.0..=90.0).contains(&latitude) {
+        Err(InputError::OutOfRange("position.latitude_deg"))
+    } else if !(-180.0..=180.0).contains(&longitude) {
+        Err(InputError::OutOfRange("position.longitude_deg"))
+    } else {
+        Ok(Position::new(latitude, longitude))
+    }
 }
 
 fn finite(name: &'static str, value: Option<f64>) -> Result<Option<f64>, InputError> {
@@ -346,8 +354,12 @@ mod tests {
         let refused = |state: &vehicle::VehicleState| vehicle_state(state, clock()).unwrap_err();
         let beyond = its::Position { latitude_deg: 90.1, ..here() };
         let nowhere = its::Position { longitude_deg: f64::NAN, ..here() };
-        for position in [None, Some(beyond), Some(nowhere)] {
-            assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), InputError::NoPosition);
+        for (position, error) in [
+            (None, InputError::NoPosition),
+            (Some(beyond), InputError::OutOfRange("position.latitude_deg")),
+            (Some(nowhere), InputError::OutOfRange("position.longitude_deg")),
+        ] {
+            assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), error);
         }
         let ahead = Some(timestamp(PUBLISHED.plus(Duration::from_millis(3001))));
         assert_eq!(refused(&vehicle::VehicleState { time: ahead, ..state() }), InputError::InFuture);
@@ -466,7 +478,10 @@ mod tests {
         let report = event(&accident(), PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap();
         assert_eq!((report.detection, report.position), (PUBLISHED, Position::new(45.5, 7.25)));
         assert_eq!((report.validity, report.repetition, report.destination), (Duration::from_secs(600), None, None));
-        assert_eq!(event(&accident(), PUBLISHED, None).unwrap_err(), InputError::NoPosition);
+        assert_eq!(event(&accident(), PUBLISHED, None).unwrap_err(), InputError::NoOwnPosition);
+        let beyond = Event { position: Some(its::Position { latitude_deg: 91.0, ..here() }), ..accident() };
+        let error = event(&beyond, PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap_err();
+        assert_eq!(error.to_string(), "position.latitude_deg: this is no number within its range");
     }
 
     #[test]
@@ -516,5 +531,6 @@ mod tests {
             InputError::Refused(EventError::ServiceOff),
         ];
         assert_eq!(errors.map(InputError::label), InputError::LABELS);
+        assert_eq!(InputError::NoOwnPosition.label(), InputError::NoPosition.label());
     }
 }
