@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -301,6 +302,32 @@ fn what_a_service_was_told_before_the_stop_it_still_tells() {
     warner.stop();
     assert_eq!(until(&notices, nothing, any).change(), Change::Cancelled);
     listener.stop();
+}
+
+/// More is asked for than the station can do, before the stop and after it.
+#[test]
+fn a_station_stops_though_applications_go_on() {
+    let (runtime, group) = (runtime(), group());
+    let warner = start(&runtime, group, (5, 5), &format!("topics: {{ send: its/send }}\n      {WARNER}"));
+    let requests = publisher::<V2xSendRequest>(&warner, "its/send");
+    let events = publisher::<EventRequest>(&warner, "events");
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let go_on = |ask: &dyn Fn()| {
+            while !stopped.load(Ordering::Relaxed) {
+                ask();
+            }
+        };
+        // Where a queue is full, it stays full.
+        scope.spawn(move || go_on(&|| drop(requests.publish(V2xSendRequest::default()))));
+        scope.spawn(move || go_on(&|| drop(events.publish(end("jam")))));
+        wait_for(&warner, "inputs_refused", None, 1);
+        wait_for(&warner, "requests_refused", None, 1);
+        let begin = Instant::now();
+        let in_time = warner.stop();
+        stopped.store(true, Ordering::Relaxed);
+        assert!(in_time && begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    });
 }
 
 #[test]

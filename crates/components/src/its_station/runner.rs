@@ -32,7 +32,8 @@ const FRAMES_PER_TURN_MAX: usize = 64;
 /// How often a station that stands still says where, and the kernel is asked what it dropped.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 
-/// Time for what the kernel still holds when the station is asked to stop.
+/// Time for each of what was asked for, what the services were told and what the kernel still holds, when the station is
+/// asked to stop.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// A station with its topics and counters.
@@ -137,16 +138,22 @@ impl Runner {
         drained
     }
 
-    /// What was asked for before the stop is still sent.
+    /// What was asked for before the stop is still sent, within a time: others may go on asking.
     async fn drain_requests(&mut self, link: &mut Link) {
-        while let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv) {
+        let deadline = clock::mono().plus(DRAIN_TIME_MAX);
+        while clock::mono() < deadline
+            && let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv)
+        {
             self.handle_request(&request, link).await;
         }
     }
 
-    /// What the services were told before the stop, they still tell: that an event has ended, for one.
+    /// What the services were told before the stop, they still tell, likewise: that an event has ended, for one.
     async fn drain_inputs(&mut self, link: &mut Link) {
-        while let Some(input) = self.services.as_ref().and_then(Services::try_next_input) {
+        let deadline = clock::mono().plus(DRAIN_TIME_MAX);
+        while clock::mono() < deadline
+            && let Some(input) = self.services.as_ref().and_then(Services::try_next_input)
+        {
             self.handle_input(&input, link).await;
         }
     }
