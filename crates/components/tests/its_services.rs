@@ -18,7 +18,8 @@ use viaduct_its::{Ego, SendRequest, Station, StationSettings};
 use viaduct_messages::its::{tai_of, timestamp};
 use viaduct_messages::viaduct::its::event_notice::Change;
 use viaduct_messages::viaduct::its::event_request::Action;
-use viaduct_messages::viaduct::its::map_object::Subject;
+use viaduct_messages::viaduct::its::map_object::Subject as Thing;
+use viaduct_messages::viaduct::its::v2x_error::Subject;
 use viaduct_messages::viaduct::its::{
     EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, Repetition,
     V2xError, V2xMessage, V2xSendRequest,
@@ -168,7 +169,7 @@ fn a_car_that_is_told_how_it_moves_tells_others() {
     let (cams, sent) = (subscribe::<V2xMessage>(&listener, "its/rx/cam"), subscribe::<V2xMessage>(&car, "its/tx/cam"));
     let states = publisher::<VehicleState>(&car, "vehicle/state");
     let state = VehicleState { speed_mps: Some(13.5), heading_deg: Some(271.0), ..standing() };
-    let cam = until(&cams, || states.publish(state).unwrap(), any);
+    let cam = until(&cams, || states.publish(state.clone()).unwrap(), any);
     assert_eq!((cam.station_id, cam.station_type), (5, 5));
     let found = cam.place().unwrap();
     assert!((found.latitude.value() - NORTH).abs() < 1e-6 && (found.longitude.value() - EAST).abs() < 1e-6);
@@ -219,12 +220,12 @@ fn objects_that_a_car_perceives_are_on_the_map_of_another() {
     let feed = || {
         states.publish(standing()).unwrap();
         let objects = vec![object(1, 20.0, ObjectClass::PassengerCar), object(2, -35.0, ObjectClass::Pedestrian)];
-        lists.publish(PerceivedObjects { time: None, objects }).unwrap();
+        lists.publish(PerceivedObjects { objects, ..PerceivedObjects::default() }).unwrap();
     };
     let cpm = until(&cpms, feed, |cpm| member(&decoded(cpm), "objectId").is_some());
     assert_eq!((cpm.station_id, cpm.r#type()), (5, MessageType::Cpm));
     let perceived = |map: &LocalDynamicMap| -> Vec<MapObject> {
-        map.objects.iter().filter(|object| matches!(object.subject, Some(Subject::Object(_)))).copied().collect()
+        map.objects.iter().filter(|object| matches!(object.subject, Some(Thing::Object(_)))).copied().collect()
     };
     let map = until(&maps, feed, |map| perceived(map).len() == 2);
     for (object, north_m) in perceived(&map).iter().zip([20.0, -35.0]) {
@@ -270,7 +271,7 @@ fn an_event_is_told_once_when_it_begins_changes_and_ends() {
     assert_eq!((new.change(), new.originating_station_id, new.cause), (Change::New, 5, Some(1)));
     assert!((new.position.unwrap().latitude_deg - NORTH).abs() < 1e-6);
     let known =
-        |map: &LocalDynamicMap| map.objects.iter().any(|it| it.subject == Some(Subject::Event(new.sequence_number)));
+        |map: &LocalDynamicMap| map.objects.iter().any(|it| it.subject == Some(Thing::Event(new.sequence_number)));
     until(&maps, nothing, known);
     // It is repeated, and repetitions tell nothing.
     wait_for(&listener, "denms_ignored", Some("denm_repeated"), 3);
@@ -366,7 +367,8 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     states.publish(VehicleState { position: None, ..standing() }).unwrap();
     let ahead = timestamp(clock::tai().plus(Duration::from_secs(60)));
     states.publish(VehicleState { time: Some(ahead), ..standing() }).unwrap();
-    lists.publish(PerceivedObjects { time: None, objects: vec![PerceivedObject::default()] }).unwrap();
+    let lists_of = |objects| PerceivedObjects { objects, ..PerceivedObjects::default() };
+    lists.publish(lists_of(vec![PerceivedObject::default()])).unwrap();
     // It is said nowhere where the event is, and the car does not know where it is.
     events.publish(report("here", 1)).unwrap();
     wait_for(&car, "inputs_refused", Some("no_position"), 3);
@@ -386,18 +388,25 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
         wait_for(&car, "inputs_refused", Some(reason), 1);
     }
     assert_eq!(count(&car, "inputs_refused", None), 9);
-    for (event, reason, text) in [
-        ("here", "no_position", "position: it is not given, and the station does not know its own"),
-        ("", "event_name", "name: expected 1 to 64 octets"),
-        ("jam", "no_action", "expected `report` or `end`"),
-        ("jam", "unknown_event", "no event of that name lasts"),
-        ("jam", "out_of_range", "cause: this is no number within its range"),
-        ("jam", "refused", "the event's validity has ended"),
+    let object = |heading_deg| PerceivedObject { position: place(5.0), heading_deg, ..PerceivedObject::default() };
+    lists.publish(lists_of(vec![object(None), object(Some(400.0))])).unwrap();
+    wait_for(&car, "inputs_refused", Some("out_of_range"), 2);
+    let told: Vec<V2xError> = (0..10).map(|_| until(&errors, nothing, |it| it.subject() == Subject::Request)).collect();
+    for (kind, event, reason, text) in [
+        (MessageType::Unknown, "", "no_position", "position: it is not given"),
+        (MessageType::Unknown, "", "in_future", "its time is more than two seconds ahead of the clock"),
+        (MessageType::Cpm, "", "no_position", "objects.0.position: it is not given"),
+        (MessageType::Cpm, "", "out_of_range", "objects.1.heading_deg: this is no number within its range"),
+        (MessageType::Denm, "here", "no_position", "position: it is not given, and the station does not know its own"),
+        (MessageType::Denm, "", "event_name", "name: expected 1 to 64 octets"),
+        (MessageType::Denm, "jam", "no_action", "expected `report` or `end`"),
+        (MessageType::Denm, "jam", "unknown_event", "no event of that name lasts"),
+        (MessageType::Denm, "jam", "out_of_range", "cause: this is no number within its range"),
+        (MessageType::Denm, "jam", "refused", "the event's validity has ended"),
     ] {
-        // Dropped echoes of its own frames are told there too, and have no type.
-        let error = until(&errors, nothing, |error| error.r#type() == MessageType::Denm);
-        assert_eq!((&*error.event, &*error.reason, &*error.error), (event, reason, text));
-        assert_eq!(error.station, "node5/station");
+        // Dropped echoes of its own frames are told there too.
+        let error = told.iter().find(|error| (error.r#type(), &*error.event, &*error.reason) == (kind, event, reason));
+        assert_eq!(error.map(|error| (&*error.error, &*error.station)), Some((text, "node5/station")), "{told:?}");
     }
     car.stop();
 }
@@ -410,7 +419,7 @@ fn a_cyclist_tells_others_as_a_cyclist() {
     let vams = subscribe::<V2xMessage>(&listener, "its/rx/vam");
     let states = publisher::<VehicleState>(&cyclist, "vehicle/state");
     let state = VehicleState { speed_mps: Some(5.0), ..standing() };
-    let vam = until(&vams, || states.publish(state).unwrap(), any);
+    let vam = until(&vams, || states.publish(state.clone()).unwrap(), any);
     assert_eq!((vam.station_id, vam.station_type, vam.speed_mps), (2, 2, Some(5.0)));
     assert!((vam.place().unwrap().latitude.value() - NORTH).abs() < 1e-6);
     assert!(member(&decoded(&vam), "bicyclistAndLightVruVehicle").is_some());
@@ -587,11 +596,11 @@ fn what_the_router_sends_does_not_take_the_place_of_what_the_services_send() {
     let requests = publisher::<V2xSendRequest>(&warner, "its/send");
     let events = publisher::<EventRequest>(&warner, "events");
     for number in 0..32 {
-        requests.publish(repeated(3.0)).unwrap();
+        requests.publish(repeated(20.0)).unwrap();
         events.publish(report(&number.to_string(), 1)).unwrap();
         events.publish(report(&(number + 32).to_string(), 1)).unwrap();
     }
-    wait_for(&warner, "repetitions", None, 32 * 20);
+    wait_for(&warner, "repetitions", None, 32 * 10);
     assert_eq!((count(&warner, "services_refused", None), count(&warner, "services_lost", None)), (0, 0));
     assert_eq!((count(&warner, "requests_refused", None), count(&warner, "inputs_refused", None)), (0, 0));
     warner.stop();

@@ -457,6 +457,16 @@ fn what_programs_in_a_vehicle_say_wrong_is_answered() {
     let error = text_of(&errors.wait_for(1)[0]);
     assert_eq!((&error["subject"], &error["reason"]), (&json!("request"), &json!("unknown_event")));
     assert_eq!((&error["event"], &error["topic"]), (&json!("gone"), &json!("vehicle/event")));
+    let place = json!({ "latitude_deg": 49.0, "longitude_deg": 8.4 });
+    let objects =
+        json!({ "objects": [{ "id": 1, "position": place }, { "id": 2, "position": place, "heading_deg": 400 }] });
+    vehicle.publish("vehicle/objects", &objects, &[]);
+    let error = text_of(&errors.wait_for(2)[1]);
+    assert_eq!((&error["topic"], &error["type"]), (&json!("vehicle/objects"), &json!("cpm")));
+    assert_eq!(error["error"], json!("objects.1.heading_deg: this is no number within its range"));
+    vehicle.publish("vehicle/state", &json!({ "speed_mps": 3 }), &[]);
+    let error = text_of(&errors.wait_for(3)[2]);
+    assert_eq!((&error["topic"], &error["reason"]), (&json!("vehicle/state"), &json!("no_position")));
     let own = Subscriber::start(vehicle.port, "app/7/answers");
     let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n19"];
     vehicle.publish("vehicle/event", &end, &property);

@@ -307,10 +307,10 @@ impl Runner {
     async fn handle_input(&mut self, input: &Input, link: &mut Link) {
         let now = clock::now();
         let Some(services) = &mut self.services else { return };
-        match (services.handle_input(now, input), input) {
-            (Ok(Some(ego)), _) => self.machine.set_ego(now, ego),
-            (Err(error), Input::Event(request)) => self.errors.event_refused(now, error, request, request.meta()),
-            _ => {}
+        match services.handle_input(now, input) {
+            Ok(Some(ego)) => self.machine.set_ego(now, ego),
+            Ok(None) => {}
+            Err(error) => self.errors.input_refused(now, error, input),
         }
         self.transmit(link).await;
         self.serve(now, input.meta(), link).await;

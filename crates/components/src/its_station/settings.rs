@@ -174,7 +174,7 @@ pub struct Topics {
     pub tx: String,
     /// Messages to send (`viaduct.its.V2xSendRequest`) are read here. Absent: the station only receives.
     pub send: Option<String>,
-    /// What the station could not do comes out here (`viaduct.its.V2xError`): each refused request, and of dropped frames
+    /// What the station could not do comes out here (`viaduct.its.V2xError`): each refused request and input, and of dropped frames
     /// two a second for each reason, with the number of those that it stands for.
     pub errors: String,
 }

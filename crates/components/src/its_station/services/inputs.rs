@@ -1,5 +1,6 @@
 //! What services are told, from the messages that travel on the bus.
 
+use std::fmt;
 use std::time::Duration;
 
 use viaduct_etsi::cdd::{
@@ -30,12 +31,35 @@ const VALIDITY_S_MAX: u32 = 86_400;
 /// `EventRequest.relevance_distance_m`; a greater circle is larger than `itsGnMaxGeoAreaSize`.
 const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 
+/// A member of a message, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::its_station) struct Member {
+    /// In a list of objects, which one has it, from 0.
+    object: Option<usize>,
+    name: &'static str,
+}
+
+impl From<&'static str> for Member {
+    fn from(name: &'static str) -> Self {
+        Self { object: None, name }
+    }
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.object {
+            Some(index) => write!(f, "objects.{index}.{}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
+
 /// Why a message on an input topic is not taken. Who published it is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::its_station) enum InputError {
     /// A vehicle state or an object has no position.
-    #[error("position: it is not given")]
-    NoPosition,
+    #[error("{0}: it is not given")]
+    NoPosition(Member),
     /// An event has no position, nor does the station know its own.
     #[error("position: it is not given, and the station does not know its own")]
     NoOwnPosition,
@@ -44,7 +68,7 @@ pub(in crate::its_station) enum InputError {
     InFuture,
     /// A number is none, or outside the range that its message documents.
     #[error("{0}: this is no number within its range")]
-    OutOfRange(&'static str),
+    OutOfRange(Member),
     /// An event has no name, or one of more than 64 octets.
     #[error("name: expected 1 to 64 octets")]
     EventName,
@@ -64,10 +88,28 @@ impl InputError {
     pub(in crate::its_station) const LABELS: [&str; 7] =
         ["no_position", "in_future", "out_of_range", "event_name", "no_action", "unknown_event", "refused"];
 
+    fn out_of_range(name: &'static str) -> Self {
+        Self::OutOfRange(name.into())
+    }
+
+    fn no_position() -> Self {
+        Self::NoPosition("position".into())
+    }
+
+    /// The same of an object in a list.
+    fn of_object(self, index: usize) -> Self {
+        let inside = |member: Member| Member { object: Some(index), ..member };
+        match self {
+            Self::NoPosition(member) => Self::NoPosition(inside(member)),
+            Self::OutOfRange(member) => Self::OutOfRange(inside(member)),
+            other => other,
+        }
+    }
+
     /// The reason as counters have it.
     pub(in crate::its_station) const fn label(self) -> &'static str {
         match self {
-            Self::NoPosition | Self::NoOwnPosition => "no_position",
+            Self::NoPosition(_) | Self::NoOwnPosition => "no_position",
             Self::InFuture => "in_future",
             Self::OutOfRange(_) => "out_of_range",
             Self::EventName => "event_name",
@@ -104,7 +146,7 @@ pub(super) fn vehicle_state(
     message: &vehicle::VehicleState,
     clock: Clock,
 ) -> Result<facilities::VehicleState, InputError> {
-    let place = message.position.as_ref().ok_or(InputError::NoPosition)?;
+    let place = message.position.as_ref().ok_or_else(InputError::no_position)?;
     let confidence = optional("position_confidence_m", message.position_confidence_m, 0.0, f64::MAX)?;
     Ok(facilities::VehicleState {
         time: clock.moment(message.time.as_ref().map(tai_of))?,
@@ -153,12 +195,14 @@ fn lights(lights: &vehicle::ExteriorLights) -> u8 {
 /// All perceived objects. One that is wrong makes all of them wrong: a list without it would say that it is gone.
 pub(super) fn objects(message: &PerceivedObjects, clock: Clock) -> Result<Vec<PerceivedObject>, InputError> {
     let measured = clock.moment(message.time.as_ref().map(tai_of))?;
-    message.objects.iter().map(|object| perceived_object(object, measured)).collect()
+    let known =
+        |(index, object)| perceived_object(object, measured).map_err(|error: InputError| error.of_object(index));
+    message.objects.iter().enumerate().map(known).collect()
 }
 
 fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Result<PerceivedObject, InputError> {
-    let place = position(message.position.as_ref().ok_or(InputError::NoPosition)?)?;
-    let id = u16::try_from(message.id).map_err(|_| InputError::OutOfRange("id"))?;
+    let place = position(message.position.as_ref().ok_or_else(InputError::no_position)?)?;
+    let id = u16::try_from(message.id).map_err(|_| InputError::out_of_range("id"))?;
     let length = |name, value| optional(name, value, 0.0, f64::MAX).map(|length| length.map(Metres));
     let heading = optional("heading_deg", message.heading_deg, 0.0, 360.0)?;
     let speed = optional("speed_mps", message.speed_mps, 0.0, f64::MAX)?;
@@ -254,12 +298,12 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
 }
 
 fn code(name: &'static str, value: u32, min: u8, max: u8) -> Result<u8, InputError> {
-    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::OutOfRange(name))
+    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::out_of_range(name))
 }
 
 fn validity(seconds: u32) -> Result<Duration, InputError> {
     if seconds > VALIDITY_S_MAX {
-        Err(InputError::OutOfRange("validity_s"))
+        Err(InputError::out_of_range("validity_s"))
     } else {
         Ok(Duration::from_secs(seconds.into()))
     }
@@ -268,7 +312,7 @@ fn validity(seconds: u32) -> Result<Duration, InputError> {
 fn circle(centre: Position, distance: u32) -> Result<Area, InputError> {
     let (min, max) = RELEVANCE_DISTANCE_M;
     if !(min..=max).contains(&distance) {
-        return Err(InputError::OutOfRange("relevance_distance_m"));
+        return Err(InputError::out_of_range("relevance_distance_m"));
     }
     Ok(Area { centre, shape: Shape::Circle { radius: Metres(distance.into()) } })
 }
@@ -287,17 +331,17 @@ fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
         (Some(interval), Some(duration)) if interval > 0 => {
             Ok(Some(Repetition { interval: millis(interval), duration: millis(duration) }))
         }
-        (Some(1..), None) => Err(InputError::OutOfRange("repetition_duration_ms")),
-        _ => Err(InputError::OutOfRange("repetition_interval_ms")),
+        (Some(1..), None) => Err(InputError::out_of_range("repetition_duration_ms")),
+        _ => Err(InputError::out_of_range("repetition_interval_ms")),
     }
 }
 
 fn position(place: &its::Position) -> Result<Position, InputError> {
     let (latitude, longitude) = (place.latitude_deg, place.longitude_deg);
     if !(-90.0..=90.0).contains(&latitude) {
-        Err(InputError::OutOfRange("position.latitude_deg"))
+        Err(InputError::out_of_range("position.latitude_deg"))
     } else if !(-180.0..=180.0).contains(&longitude) {
-        Err(InputError::OutOfRange("position.longitude_deg"))
+        Err(InputError::out_of_range("position.longitude_deg"))
     } else {
         Ok(Position::new(latitude, longitude))
     }
@@ -309,7 +353,7 @@ fn finite(name: &'static str, value: Option<f64>) -> Result<Option<f64>, InputEr
 
 fn optional(name: &'static str, value: Option<f64>, min: f64, max: f64) -> Result<Option<f64>, InputError> {
     match value {
-        Some(value) if !(min..=max).contains(&value) => Err(InputError::OutOfRange(name)),
+        Some(value) if !(min..=max).contains(&value) => Err(InputError::out_of_range(name)),
         value => Ok(value),
     }
 }
@@ -355,9 +399,9 @@ mod tests {
         let beyond = its::Position { latitude_deg: 90.1, ..here() };
         let nowhere = its::Position { longitude_deg: f64::NAN, ..here() };
         for (position, error) in [
-            (None, InputError::NoPosition),
-            (Some(beyond), InputError::OutOfRange("position.latitude_deg")),
-            (Some(nowhere), InputError::OutOfRange("position.longitude_deg")),
+            (None, InputError::no_position()),
+            (Some(beyond), InputError::out_of_range("position.latitude_deg")),
+            (Some(nowhere), InputError::out_of_range("position.longitude_deg")),
         ] {
             assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), error);
         }
@@ -426,7 +470,7 @@ mod tests {
     }
 
     fn list(object: perception::PerceivedObject) -> PerceivedObjects {
-        PerceivedObjects { time: None, objects: vec![object] }
+        PerceivedObjects { objects: vec![object], ..PerceivedObjects::default() }
     }
 
     /// South is -90 degrees from east, counter-clockwise, which is 270.
@@ -442,20 +486,20 @@ mod tests {
     #[test]
     fn one_wrong_object_makes_the_list_wrong() {
         for (wrong, error) in [
-            (perception::PerceivedObject { position: None, ..object() }, InputError::NoPosition),
-            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::OutOfRange("id")),
-            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::OutOfRange("speed_mps")),
+            (perception::PerceivedObject { position: None, ..object() }, InputError::no_position()),
+            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::out_of_range("id")),
+            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::out_of_range("speed_mps")),
             (
                 perception::PerceivedObject { class_confidence: Some(1.1), ..object() },
-                InputError::OutOfRange("class_confidence"),
+                InputError::out_of_range("class_confidence"),
             ),
             (
                 perception::PerceivedObject { existence_confidence: Some(-0.1), ..object() },
-                InputError::OutOfRange("existence_confidence"),
+                InputError::out_of_range("existence_confidence"),
             ),
-            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::OutOfRange("age_s")),
+            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::out_of_range("age_s")),
         ] {
-            assert_eq!(objects(&list(wrong), clock()).unwrap_err(), error);
+            assert_eq!(objects(&list(wrong), clock()).unwrap_err(), error.of_object(0));
         }
     }
 
@@ -514,7 +558,7 @@ mod tests {
             ),
             (Event { speed_mps: Some(-1.0), ..accident() }, "speed_mps"),
         ] {
-            assert_eq!(taken(&wrong).unwrap_err(), InputError::OutOfRange(name), "{wrong:?}");
+            assert_eq!(taken(&wrong).unwrap_err(), InputError::out_of_range(name), "{wrong:?}");
         }
     }
 
@@ -522,15 +566,15 @@ mod tests {
     #[test]
     fn the_labels_are_those_of_the_errors() {
         let errors = [
-            InputError::NoPosition,
+            InputError::no_position(),
             InputError::InFuture,
-            InputError::OutOfRange("id"),
+            InputError::out_of_range("id"),
             InputError::EventName,
             InputError::NoAction,
             InputError::UnknownEvent,
             InputError::Refused(EventError::ServiceOff),
         ];
         assert_eq!(errors.map(InputError::label), InputError::LABELS);
-        assert_eq!(InputError::NoOwnPosition.label(), InputError::NoPosition.label());
+        assert_eq!(InputError::NoOwnPosition.label(), InputError::no_position().label());
     }
 }
