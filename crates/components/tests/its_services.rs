@@ -238,6 +238,60 @@ fn objects_that_a_car_perceives_are_on_the_map_of_another() {
     listener.stop();
 }
 
+#[test]
+fn a_station_tells_its_sensors_each_second() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), "");
+    let sensors = "{ id: 1, type: lidar, range_m: 120, start_deg: 315, end_deg: 45, x_m: -1.5, confidence: 0.9, \
+                   shadowing: true }, { id: 2, type: radar, range_m: 60.5 }, { id: 7, type: acoustic }";
+    let services =
+        format!("services: {{ cp: {{ sensors: [ {sensors} ] }}, vehicle: vehicle/state, objects: objects }}");
+    let car = start(&runtime, group, (5, 5), &services);
+    let cpms = subscribe::<V2xMessage>(&listener, "its/rx/cpm");
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let told: Vec<V2xMessage> = (0..2).map(|_| until(&cpms, || states.publish(standing()).unwrap(), any)).collect();
+    let content = decoded(&told[1]);
+    let sensors = member(&content, "cpmContainers").unwrap()[1]["containerData"].as_array().unwrap();
+    assert_eq!(sensors.len(), 3, "{content}");
+    assert_eq!((&sensors[0]["sensorId"], &sensors[0]["sensorType"]), (&1.into(), &2.into()));
+    assert_eq!(
+        (&sensors[0]["perceptionRegionConfidence"], &sensors[0]["shadowingApplies"]),
+        (&90.into(), &true.into())
+    );
+    let radial = member(&sensors[0], "radial").unwrap();
+    assert_eq!((&radial["range"], &radial["shapeReferencePoint"]["xCoordinate"]), (&1200.into(), &(-150).into()));
+    assert_eq!(member(radial, "horizontalOpeningAngleStart"), Some(&3150.into()), "{radial}");
+    assert_eq!(member(radial, "horizontalOpeningAngleEnd"), Some(&450.into()), "{radial}");
+    assert_eq!(member(&sensors[1], "radius"), Some(&605.into()), "{content}");
+    assert_eq!((&sensors[2]["sensorType"], sensors[2].get("perceptionRegionShape")), (&11.into(), None));
+    car.stop();
+    listener.stop();
+}
+
+#[test]
+fn an_emergency_vehicle_says_that_its_siren_is_on() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), "");
+    let car = start(&runtime, group, (5, 10), "services: { ca: { role: emergency }, vehicle: vehicle/state }");
+    let cams = subscribe::<V2xMessage>(&listener, "its/rx/cam");
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let lights = |cam: &V2xMessage| {
+        let content = decoded(cam);
+        member(&content, "emergencyContainer").and_then(|it| it.get("lightBarSirenInUse")).cloned()
+    };
+    let quiet = until(&cams, || states.publish(standing()).unwrap(), |cam| lights(cam).is_some());
+    let loud = VehicleState { light_bar: true, siren: true, ..standing() };
+    let cam = until(
+        &cams,
+        || states.publish(loud.clone()).unwrap(),
+        |cam| lights(cam).is_some_and(|it| Some(it) != lights(&quiet)),
+    );
+    assert_eq!(member(&decoded(&cam), "vehicleRole"), Some(&"emergency".into()));
+    assert_eq!((lights(&quiet), lights(&cam)), (Some("00".into()), Some("C0".into())));
+    car.stop();
+    listener.stop();
+}
+
 fn report(name: &str, cause: u32) -> EventRequest {
     let event = Event {
         cause,
@@ -637,6 +691,33 @@ fn wrong_settings_are_refused_with_the_key() {
             "services.ca.roadside_interval_ms: 999 is not within 1000",
         ),
         (5, "services: { cp: { period_ms: 99 } }", "services.cp.period_ms: 99 is not within 100 to 1000"),
+        (15, "services: { ca: { role: rescue } }", "services.ca.role: a vehicle has a role, and `station_type` 15"),
+        (5, "services: { ca: { role: taxi } }", "services.ca.role: "),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar }, { id: 1, type: radar } ] } }",
+            "services.cp.sensors.1.id: 1 is another sensor's",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 409.6 } ] } }",
+            "services.cp.sensors.0.range_m: 409.6 is not above 0 up to 409.5",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 9, start_deg: 3 } ] } }",
+            "services.cp.sensors.0: a field of view has a beginning",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, start_deg: 3, end_deg: 4 } ] } }",
+            "services.cp.sensors.0.range_m: a field of view has a range",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, confidence: 1.1 } ] } }",
+            "services.cp.sensors.0.confidence: 1.1 is not within 0 to 1",
+        ),
         (
             5,
             "services: { cp: {}, vehicle: state }",

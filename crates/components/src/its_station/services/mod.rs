@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
+use viaduct_its::facilities::cpm::Sensor;
 use viaduct_its::facilities::ldm::{LdmEvent, LdmKey};
 use viaduct_its::facilities::{Facilities, FacilitiesEvent, FacilitiesSettings, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
@@ -26,8 +27,8 @@ use self::events::NamedEvents;
 use self::inputs::Clock;
 pub(super) use self::inputs::InputError;
 pub use self::settings::{
-    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, ServicesSettings, VaServiceSettings,
-    VruProfileSetting,
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, SensorSettings, SensorTypeSetting,
+    ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
 use super::settings::ItsStationSettings;
 use super::{ItsStation, OFFERED};
@@ -54,6 +55,10 @@ pub(super) struct Services {
     facilities: Facilities,
     /// What the layer begins with, each time that a capture does.
     begin: (FacilitiesSettings, u64),
+    /// What CPMs tell of the station's sensors.
+    sensors: Vec<Sensor>,
+    /// What CAMs tell beside where the vehicle is.
+    role: Option<VehicleRoleSetting>,
     vehicle: Option<Subscriber<vehicle::VehicleState>>,
     objects: Option<Subscriber<PerceivedObjects>>,
     events: Option<Subscriber<EventRequest>>,
@@ -132,9 +137,11 @@ impl Services {
         };
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
         let begin = (settings.facilities(station.station_id, station.station_type), context.seed());
-        Ok(Self {
+        let mut services = Self {
             facilities: Facilities::new(begin.0, begin.1),
             begin,
+            sensors: settings.cp.as_ref().map(CpServiceSettings::sensors).unwrap_or_default(),
+            role: settings.ca.as_ref().and_then(|ca| ca.role),
             vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             objects: settings.objects.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             events: settings.events.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
@@ -144,7 +151,24 @@ impl Services {
             here: None,
             named: NamedEvents::default(),
             counts: Counts::new(context),
-        })
+        };
+        services.fit_out();
+        Ok(services)
+    }
+
+    /// Tells the services what they have by the settings.
+    fn fit_out(&mut self) {
+        if let Some(cp) = self.facilities.cp_mut() {
+            cp.set_sensors(self.sensors.clone());
+        }
+        self.set_lights(false, false);
+    }
+
+    /// Tells whether light bar and siren of a vehicle with a role are on.
+    fn set_lights(&mut self, light_bar: bool, siren: bool) {
+        if let Some((ca, role)) = self.facilities.ca_mut().zip(self.role) {
+            ca.set_special_vehicle(Some(role.container(light_bar, siren)));
+        }
     }
 
     /// What has arrived and was not taken yet.
@@ -168,6 +192,7 @@ impl Services {
         let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
         let taken = match input {
             Input::Vehicle(sample) => inputs::vehicle_state(sample, clock(sample.meta())).map(|state| {
+                self.set_lights(sample.light_bar, sample.siren);
                 self.set_vehicle(now, &state);
                 inputs::ego(&state)
             }),
@@ -208,6 +233,7 @@ impl Services {
         self.counts.follow(&mut self.facilities);
         self.counts.restart();
         self.facilities = Facilities::new(self.begin.0, self.begin.1);
+        self.fit_out();
         self.named = NamedEvents::default();
         self.shifts.clear();
     }
