@@ -16,7 +16,8 @@ use super::filter::Filter;
 use super::geonet::GeonetSettings;
 use super::services::ServicesSettings;
 
-/// An ETSI ITS station: GeoNetworking, BTP, cooperative awareness and collective perception messages.
+/// An ETSI ITS station: GeoNetworking, BTP and facilities. CAM, DENM, CPM, VAM, IVIM, MAPEM, SPATEM, SREM and SSEM go to the
+/// bus and come from it, and services make the first four by themselves.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItsStationSettings {
