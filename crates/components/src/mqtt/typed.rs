@@ -66,8 +66,9 @@ fn event_with_reply(request: EventRequest, reply_to: ReplyTo) -> EventRequest {
     EventRequest { reply_to: Some(reply_to), ..request }
 }
 
-fn state_with_reply(state: VehicleState, reply_to: ReplyTo) -> VehicleState {
-    VehicleState { reply_to: Some(reply_to), ..state }
+fn state_with_reply(mut state: VehicleState, reply_to: ReplyTo) -> VehicleState {
+    state.reply_to = Some(reply_to);
+    state
 }
 
 fn objects_with_reply(objects: PerceivedObjects, reply_to: ReplyTo) -> PerceivedObjects {
