@@ -555,7 +555,7 @@ fn a_station_with_congestion_control_sends_what_the_channel_takes() {
     listener.stop();
 }
 
-/// A capture of a day ago: a warning, a CAM 50 ms later, and after 50 ms more a frame that is none.
+/// A capture of a day ago: a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms later, and after 50 ms more a frame that is none.
 fn old_capture() -> tempfile::NamedTempFile {
     let start = Tai::from_nanos(clock::tai().nanos() - 86_400_000_000_000);
     let at = |ms| Now { mono: Mono(Duration::from_secs(1)), tai: start.plus(Duration::from_millis(ms)) };
@@ -575,9 +575,12 @@ fn old_capture() -> tempfile::NamedTempFile {
         station.send(at(ms), &request).unwrap();
         frames.push((at(ms).tai, station.poll_transmit().unwrap()));
     }
+    let mut of_another = frames[0].clone();
+    of_another.1[11] = 9;
     let mut none = frames[0].1.clone();
     none.truncate(30);
     frames.push((at(100).tai, none));
+    frames.insert(0, of_another);
 
     let file = tempfile::NamedTempFile::new().unwrap();
     // pcap with nanoseconds, of Ethernet.
@@ -599,7 +602,8 @@ fn a_capture_is_told_as_if_it_were_now() {
     let capture = old_capture();
     let text = format!(
         "node: node15\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 15\n      \
-         access: {{ replay: {{ file: {}, repeat: true }} }}\n      {LISTENER}\n",
+         access: {{ replay: {{ file: {}, repeat: true }} }}\n      \
+         filter: {{ ignore_from: [ \"02:00:00:00:00:09\" ] }}\n      {LISTENER}\n",
         capture.path().display()
     );
     let graph = Graph::resolve("node.yaml", &text, viaduct_components::KINDS).unwrap();

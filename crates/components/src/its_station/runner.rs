@@ -180,6 +180,10 @@ impl Runner {
     }
 
     async fn take_frame(&mut self, frame: &LinkFrame, link: &mut Link) {
+        if let FrameTime::Captured(_, true) = frame.time {
+            self.begin_again();
+            self.transmit(link).await;
+        }
         if let Some(channel) = &mut self.channel {
             channel.heard(&frame.octets);
         }
@@ -191,13 +195,7 @@ impl Runner {
         let cause = match frame.time {
             FrameTime::Now => self.handle_received(now, now.tai, &frame.octets),
             FrameTime::Received(reception) => self.handle_received(now, reception, &frame.octets),
-            FrameTime::Captured(captured, again) => {
-                if again {
-                    self.begin_again();
-                    self.transmit(link).await;
-                }
-                self.handle_replayed(now, captured, &frame.octets)
-            }
+            FrameTime::Captured(captured, _) => self.handle_replayed(now, captured, &frame.octets),
         };
         self.transmit(link).await;
         self.serve(clock::now(), &cause, link).await;

@@ -276,13 +276,13 @@ impl Services {
                     }
                 }
                 FacilitiesEvent::DenmDropped(reason, _) => self.counts.denm(reason),
-                FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object)) if shift_ns != 0 => {
-                    self.shifts.insert(object.key, shift_ns);
+                FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object)) => {
+                    match shift_ns {
+                        0 => self.shifts.remove(&object.key),
+                        _ => self.shifts.insert(object.key, shift_ns),
+                    };
                 }
-                FacilitiesEvent::Map(LdmEvent::Updated(object)) => {
-                    self.shifts.remove(&object.key);
-                }
-                FacilitiesEvent::Map(_) => {}
+                FacilitiesEvent::Map(LdmEvent::Removed(..)) => {}
             }
         }
     }
