@@ -28,17 +28,17 @@ pub const KINDS: &[Kind] = &[
     ),
     Kind::of::<its_station::ItsStation>(
         "its_station",
-        "An ETSI ITS station: CAM and CPM from Ethernet, UDP multicast or a capture to the bus, and back.",
+        "An ETSI ITS station on Ethernet, UDP multicast or a capture: messages to the bus and back, services that make them.",
         "{ station_id: 1, access: { udp_multicast: {} } }",
     ),
     Kind::of::<mqtt_bridge::MqttBridge>(
         "mqtt_bridge",
-        "Sends topics of the bus to an MQTT 5 broker; with QoS 1 nothing is lost while the broker is away.",
+        "Sends topics of the bus to an MQTT 5 broker, with QoS 1 without loss while it is away, and takes in what others publish.",
         "{ broker: \"mqtt://127.0.0.1:1883\", routes: [ { from: its/rx/* } ] }",
     ),
     Kind::of::<mqtt_broker::MqttBroker>(
         "mqtt_broker",
-        "An MQTT broker (3.1.1 and 5) inside the node, with topics of the bus published in it without a socket.",
+        "An MQTT broker (3.1.1 and 5) inside the node: topics of the bus are published in it, and what clients publish goes back.",
         "{ listen: \"127.0.0.1:0\" }",
     ),
     Kind::of::<mqtt_probe::MqttProbe>(

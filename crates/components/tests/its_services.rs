@@ -3,23 +3,31 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::runtime::Runtime;
 use viaduct_bus::{Publisher, Qos, Recv, Subscriber, clock};
-use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_messages::its::timestamp;
+use viaduct_its::access::MacAddress;
+use viaduct_its::facilities::cam::{CamInput, build};
+use viaduct_its::facilities::den_service::{DenSettings, EventReport};
+use viaduct_its::facilities::denm::Cause;
+use viaduct_its::facilities::{Facilities, FacilitiesSettings, Message, MessageKind};
+use viaduct_its::{Ego, SendRequest, Station, StationSettings};
+use viaduct_messages::its::{tai_of, timestamp};
 use viaduct_messages::viaduct::its::event_notice::Change;
 use viaduct_messages::viaduct::its::event_request::Action;
-use viaduct_messages::viaduct::its::map_object::Subject;
+use viaduct_messages::viaduct::its::map_object::Subject as Thing;
+use viaduct_messages::viaduct::its::v2x_error::Subject;
 use viaduct_messages::viaduct::its::{
-    EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, V2xError,
-    V2xMessage,
+    EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, Repetition,
+    V2xError, V2xMessage, V2xSendRequest,
 };
 use viaduct_messages::viaduct::perception::{ObjectClass, PerceivedObject, PerceivedObjects};
 use viaduct_messages::viaduct::vehicle::VehicleState;
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
+use viaduct_units::{Mono, Now, Tai};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a vehicle says how it moves.
@@ -48,6 +56,7 @@ impl Component for Feeder {
             .publishes::<VehicleState>("", "vehicle/state", RELIABLE)
             .publishes::<PerceivedObjects>("", "objects", RELIABLE)
             .publishes::<EventRequest>("", "events", RELIABLE)
+            .publishes::<V2xSendRequest>("", "its/send", RELIABLE)
     }
 
     fn start(_: FeederSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
@@ -160,7 +169,7 @@ fn a_car_that_is_told_how_it_moves_tells_others() {
     let (cams, sent) = (subscribe::<V2xMessage>(&listener, "its/rx/cam"), subscribe::<V2xMessage>(&car, "its/tx/cam"));
     let states = publisher::<VehicleState>(&car, "vehicle/state");
     let state = VehicleState { speed_mps: Some(13.5), heading_deg: Some(271.0), ..standing() };
-    let cam = until(&cams, || states.publish(state).unwrap(), any);
+    let cam = until(&cams, || states.publish(state.clone()).unwrap(), any);
     assert_eq!((cam.station_id, cam.station_type), (5, 5));
     let found = cam.place().unwrap();
     assert!((found.latitude.value() - NORTH).abs() < 1e-6 && (found.longitude.value() - EAST).abs() < 1e-6);
@@ -211,12 +220,12 @@ fn objects_that_a_car_perceives_are_on_the_map_of_another() {
     let feed = || {
         states.publish(standing()).unwrap();
         let objects = vec![object(1, 20.0, ObjectClass::PassengerCar), object(2, -35.0, ObjectClass::Pedestrian)];
-        lists.publish(PerceivedObjects { time: None, objects }).unwrap();
+        lists.publish(PerceivedObjects { objects, ..PerceivedObjects::default() }).unwrap();
     };
     let cpm = until(&cpms, feed, |cpm| member(&decoded(cpm), "objectId").is_some());
     assert_eq!((cpm.station_id, cpm.r#type()), (5, MessageType::Cpm));
     let perceived = |map: &LocalDynamicMap| -> Vec<MapObject> {
-        map.objects.iter().filter(|object| matches!(object.subject, Some(Subject::Object(_)))).copied().collect()
+        map.objects.iter().filter(|object| matches!(object.subject, Some(Thing::Object(_)))).copied().collect()
     };
     let map = until(&maps, feed, |map| perceived(map).len() == 2);
     for (object, north_m) in perceived(&map).iter().zip([20.0, -35.0]) {
@@ -225,6 +234,60 @@ fn objects_that_a_car_perceives_are_on_the_map_of_another() {
         assert!((object.speed_mps.unwrap() - 5.0).abs() < 0.02 && !object.own, "{object:?}");
         assert!((object.heading_deg.unwrap() - 180.0).abs() < 0.2, "{object:?}");
     }
+    car.stop();
+    listener.stop();
+}
+
+#[test]
+fn a_station_tells_its_sensors_each_second() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), "");
+    let sensors = "{ id: 1, type: lidar, range_m: 120, start_deg: 315, end_deg: 45, x_m: -1.5, confidence: 0.9, \
+                   shadowing: true }, { id: 2, type: radar, range_m: 60.5 }, { id: 7, type: acoustic }";
+    let services =
+        format!("services: {{ cp: {{ sensors: [ {sensors} ] }}, vehicle: vehicle/state, objects: objects }}");
+    let car = start(&runtime, group, (5, 5), &services);
+    let cpms = subscribe::<V2xMessage>(&listener, "its/rx/cpm");
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let told: Vec<V2xMessage> = (0..2).map(|_| until(&cpms, || states.publish(standing()).unwrap(), any)).collect();
+    let content = decoded(&told[1]);
+    let sensors = member(&content, "cpmContainers").unwrap()[1]["containerData"].as_array().unwrap();
+    assert_eq!(sensors.len(), 3, "{content}");
+    assert_eq!((&sensors[0]["sensorId"], &sensors[0]["sensorType"]), (&1.into(), &2.into()));
+    assert_eq!(
+        (&sensors[0]["perceptionRegionConfidence"], &sensors[0]["shadowingApplies"]),
+        (&90.into(), &true.into())
+    );
+    let radial = member(&sensors[0], "radial").unwrap();
+    assert_eq!((&radial["range"], &radial["shapeReferencePoint"]["xCoordinate"]), (&1200.into(), &(-150).into()));
+    assert_eq!(member(radial, "horizontalOpeningAngleStart"), Some(&3150.into()), "{radial}");
+    assert_eq!(member(radial, "horizontalOpeningAngleEnd"), Some(&450.into()), "{radial}");
+    assert_eq!(member(&sensors[1], "radius"), Some(&605.into()), "{content}");
+    assert_eq!((&sensors[2]["sensorType"], sensors[2].get("perceptionRegionShape")), (&11.into(), None));
+    car.stop();
+    listener.stop();
+}
+
+#[test]
+fn an_emergency_vehicle_says_that_its_siren_is_on() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), "");
+    let car = start(&runtime, group, (5, 10), "services: { ca: { role: emergency }, vehicle: vehicle/state }");
+    let cams = subscribe::<V2xMessage>(&listener, "its/rx/cam");
+    let states = publisher::<VehicleState>(&car, "vehicle/state");
+    let lights = |cam: &V2xMessage| {
+        let content = decoded(cam);
+        member(&content, "emergencyContainer").and_then(|it| it.get("lightBarSirenInUse")).cloned()
+    };
+    let quiet = until(&cams, || states.publish(standing()).unwrap(), |cam| lights(cam).is_some());
+    let loud = VehicleState { light_bar: true, siren: true, ..standing() };
+    let cam = until(
+        &cams,
+        || states.publish(loud.clone()).unwrap(),
+        |cam| lights(cam).is_some_and(|it| Some(it) != lights(&quiet)),
+    );
+    assert_eq!(member(&decoded(&cam), "vehicleRole"), Some(&"emergency".into()));
+    assert_eq!((lights(&quiet), lights(&cam)), (Some("00".into()), Some("C0".into())));
     car.stop();
     listener.stop();
 }
@@ -262,7 +325,7 @@ fn an_event_is_told_once_when_it_begins_changes_and_ends() {
     assert_eq!((new.change(), new.originating_station_id, new.cause), (Change::New, 5, Some(1)));
     assert!((new.position.unwrap().latitude_deg - NORTH).abs() < 1e-6);
     let known =
-        |map: &LocalDynamicMap| map.objects.iter().any(|it| it.subject == Some(Subject::Event(new.sequence_number)));
+        |map: &LocalDynamicMap| map.objects.iter().any(|it| it.subject == Some(Thing::Event(new.sequence_number)));
     until(&maps, nothing, known);
     // It is repeated, and repetitions tell nothing.
     wait_for(&listener, "denms_ignored", Some("denm_repeated"), 3);
@@ -294,6 +357,32 @@ fn what_a_service_was_told_before_the_stop_it_still_tells() {
     warner.stop();
     assert_eq!(until(&notices, nothing, any).change(), Change::Cancelled);
     listener.stop();
+}
+
+/// More is asked for than the station can do, before the stop and after it.
+#[test]
+fn a_station_stops_though_applications_go_on() {
+    let (runtime, group) = (runtime(), group());
+    let warner = start(&runtime, group, (5, 5), &format!("topics: {{ send: its/send }}\n      {WARNER}"));
+    let requests = publisher::<V2xSendRequest>(&warner, "its/send");
+    let events = publisher::<EventRequest>(&warner, "events");
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let go_on = |ask: &dyn Fn()| {
+            while !stopped.load(Ordering::Relaxed) {
+                ask();
+            }
+        };
+        // Where a queue is full, it stays full.
+        scope.spawn(move || go_on(&|| drop(requests.publish(V2xSendRequest::default()))));
+        scope.spawn(move || go_on(&|| drop(events.publish(end("jam")))));
+        wait_for(&warner, "inputs_refused", None, 1);
+        wait_for(&warner, "requests_refused", None, 1);
+        let begin = Instant::now();
+        let in_time = warner.stop();
+        stopped.store(true, Ordering::Relaxed);
+        assert!(in_time && begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    });
 }
 
 #[test]
@@ -332,7 +421,8 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     states.publish(VehicleState { position: None, ..standing() }).unwrap();
     let ahead = timestamp(clock::tai().plus(Duration::from_secs(60)));
     states.publish(VehicleState { time: Some(ahead), ..standing() }).unwrap();
-    lists.publish(PerceivedObjects { time: None, objects: vec![PerceivedObject::default()] }).unwrap();
+    let lists_of = |objects| PerceivedObjects { objects, ..PerceivedObjects::default() };
+    lists.publish(lists_of(vec![PerceivedObject::default()])).unwrap();
     // It is said nowhere where the event is, and the car does not know where it is.
     events.publish(report("here", 1)).unwrap();
     wait_for(&car, "inputs_refused", Some("no_position"), 3);
@@ -352,18 +442,25 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
         wait_for(&car, "inputs_refused", Some(reason), 1);
     }
     assert_eq!(count(&car, "inputs_refused", None), 9);
-    for (event, reason, text) in [
-        ("here", "no_position", "it has no position on the earth, and the station does not know its own"),
-        ("", "event_name", "name: expected 1 to 64 octets"),
-        ("jam", "no_action", "expected `report` or `end`"),
-        ("jam", "unknown_event", "no event of that name lasts"),
-        ("jam", "out_of_range", "cause: this is no number within its range"),
-        ("jam", "refused", "the event's validity has ended"),
+    let object = |heading_deg| PerceivedObject { position: place(5.0), heading_deg, ..PerceivedObject::default() };
+    lists.publish(lists_of(vec![object(None), object(Some(400.0))])).unwrap();
+    wait_for(&car, "inputs_refused", Some("out_of_range"), 2);
+    let told: Vec<V2xError> = (0..10).map(|_| until(&errors, nothing, |it| it.subject() == Subject::Request)).collect();
+    for (kind, event, reason, text) in [
+        (MessageType::Unknown, "", "no_position", "position: it is not given"),
+        (MessageType::Unknown, "", "in_future", "its time is more than two seconds ahead of the clock"),
+        (MessageType::Cpm, "", "no_position", "objects.0.position: it is not given"),
+        (MessageType::Cpm, "", "out_of_range", "objects.1.heading_deg: this is no number within its range"),
+        (MessageType::Denm, "here", "no_position", "position: it is not given, and the station does not know its own"),
+        (MessageType::Denm, "", "event_name", "name: expected 1 to 64 octets"),
+        (MessageType::Denm, "jam", "no_action", "expected `report` or `end`"),
+        (MessageType::Denm, "jam", "unknown_event", "no event of that name lasts"),
+        (MessageType::Denm, "jam", "out_of_range", "cause: this is no number within its range"),
+        (MessageType::Denm, "jam", "refused", "the event's validity has ended"),
     ] {
-        // Dropped echoes of its own frames are told there too, and have no type.
-        let error = until(&errors, nothing, |error| error.r#type() == MessageType::Denm);
-        assert_eq!((&*error.event, &*error.reason, &*error.error), (event, reason, text));
-        assert_eq!(error.station, "node5/station");
+        // Dropped echoes of its own frames are told there too.
+        let error = told.iter().find(|error| (error.r#type(), &*error.event, &*error.reason) == (kind, event, reason));
+        assert_eq!(error.map(|error| (&*error.error, &*error.station)), Some((text, "node5/station")), "{told:?}");
     }
     car.stop();
 }
@@ -376,7 +473,7 @@ fn a_cyclist_tells_others_as_a_cyclist() {
     let vams = subscribe::<V2xMessage>(&listener, "its/rx/vam");
     let states = publisher::<VehicleState>(&cyclist, "vehicle/state");
     let state = VehicleState { speed_mps: Some(5.0), ..standing() };
-    let vam = until(&vams, || states.publish(state).unwrap(), any);
+    let vam = until(&vams, || states.publish(state.clone()).unwrap(), any);
     assert_eq!((vam.station_id, vam.station_type, vam.speed_mps), (2, 2, Some(5.0)));
     assert!((vam.place().unwrap().latitude.value() - NORTH).abs() < 1e-6);
     assert!(member(&decoded(&vam), "bicyclistAndLightVruVehicle").is_some());
@@ -458,6 +555,115 @@ fn a_station_with_congestion_control_sends_what_the_channel_takes() {
     listener.stop();
 }
 
+/// A capture of a day ago: a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms later, and after 50 ms more a frame that is none.
+fn old_capture() -> tempfile::NamedTempFile {
+    let start = Tai::from_nanos(clock::tai().nanos() - 86_400_000_000_000);
+    let at = |ms| Now { mono: Mono(Duration::from_secs(1)), tai: start.plus(Duration::from_millis(ms)) };
+    let position = viaduct_units::Position::new(NORTH, EAST);
+    let settings =
+        StationSettings { link_address: MacAddress([2, 0, 0, 0, 0, 5]), station_type: 5, mobile: true, beacons: false };
+    let mut station = Station::new(settings, 1);
+    let speed = viaduct_units::MetresPerSecond(0.0);
+    station.set_ego(at(0), Ego { time: start, position, position_accurate: true, speed, heading: None });
+    let den = DenSettings { station_id: 5, station_type: 5, keep_alive_forwarding: false };
+    let mut layer = Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1);
+    layer.trigger_event(at(0), EventReport::new(Cause { code: 1, sub_code: 0 }, start, position)).unwrap();
+    let cam = build(&CamInput { position: Some(position), ..CamInput::new(5, at(50).tai) });
+    let cam = SendRequest::single_hop(MessageKind::Cam, Message::Cam(Box::new(cam)).encode().unwrap().into());
+    let mut frames = Vec::new();
+    for (ms, request) in [(0, layer.poll_transmit().unwrap()), (50, cam)] {
+        station.send(at(ms), &request).unwrap();
+        frames.push((at(ms).tai, station.poll_transmit().unwrap()));
+    }
+    let mut of_another = frames[0].clone();
+    of_another.1[11] = 9;
+    let mut none = frames[0].1.clone();
+    none.truncate(30);
+    frames.push((at(100).tai, none));
+    frames.insert(0, of_another);
+
+    let file = tempfile::NamedTempFile::new().unwrap();
+    // pcap with nanoseconds, of Ethernet.
+    let mut octets: Vec<u8> =
+        [0xA1B2_3C4D_u32, 0x0004_0002, 0, 0, 65_535, 1].into_iter().flat_map(u32::to_le_bytes).collect();
+    for (time, frame) in frames {
+        let utc = timestamp(time);
+        let head = [utc.seconds as u32, utc.nanos as u32, frame.len() as u32, frame.len() as u32];
+        octets.extend(head.into_iter().flat_map(u32::to_le_bytes).chain(frame));
+    }
+    std::fs::write(file.path(), octets).unwrap();
+    file
+}
+
+/// What is told of a capture has the times of now, and each pass tells what the one before told.
+#[test]
+fn a_capture_is_told_as_if_it_were_now() {
+    let runtime = runtime();
+    let capture = old_capture();
+    let text = format!(
+        "node: node15\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 15\n      \
+         access: {{ replay: {{ file: {}, repeat: true }} }}\n      \
+         filter: {{ ignore_from: [ \"02:00:00:00:00:09\" ] }}\n      {LISTENER}\n",
+        capture.path().display()
+    );
+    let graph = Graph::resolve("node.yaml", &text, viaduct_components::KINDS).unwrap();
+    let before = clock::tai();
+    let node = Node::start(graph, runtime.handle()).unwrap();
+    let notices = subscribe::<EventNotice>(&node, "its/events");
+    let maps = subscribe::<LocalDynamicMap>(&node, "its/ldm");
+    let errors = node.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
+    let is_now = |time: Tai| {
+        let slack = Duration::from_secs(1);
+        assert!(time.plus(slack) >= before && time <= clock::tai().plus(slack), "{time:?} {before:?}");
+    };
+    let mut last = None;
+    for _ in 0..3 {
+        let notice = until(&notices, nothing, any);
+        assert_eq!(notice.change(), Change::New);
+        let detection = tai_of(&notice.detection_time.unwrap());
+        is_now(detection);
+        assert!(Some(detection) > last.replace(detection));
+        assert_eq!(tai_of(&notice.valid_until.unwrap()).since(detection), Duration::from_secs(600));
+    }
+    let map = until(&maps, nothing, |map| map.objects.len() == 2);
+    map.objects.iter().for_each(|object| is_now(tai_of(&object.time.unwrap())));
+    is_now(tai_of(&until(&errors, nothing, any).time.unwrap()));
+    assert_eq!(count(&node, "ldm_dropped", None), 0);
+    node.stop();
+}
+
+/// A message that the router repeats.
+fn repeated(duration: f64) -> V2xSendRequest {
+    let cam = build(&CamInput {
+        position: Some(viaduct_units::Position::new(NORTH, EAST)),
+        ..CamInput::new(5, clock::tai())
+    });
+    V2xSendRequest {
+        r#type: MessageType::Cam.into(),
+        payload: Message::Cam(Box::new(cam)).encode().unwrap().into(),
+        repetition: Some(Repetition { interval_s: 0.1, duration_s: duration }),
+        ..V2xSendRequest::default()
+    }
+}
+
+/// The router repeats as many messages as it does, the services as many events as they do, all at the same moments.
+#[test]
+fn what_the_router_sends_does_not_take_the_place_of_what_the_services_send() {
+    let (runtime, group) = (runtime(), group());
+    let warner = start(&runtime, group, (5, 5), &format!("topics: {{ send: its/send }}\n      {WARNER}"));
+    let requests = publisher::<V2xSendRequest>(&warner, "its/send");
+    let events = publisher::<EventRequest>(&warner, "events");
+    for number in 0..32 {
+        requests.publish(repeated(20.0)).unwrap();
+        events.publish(report(&number.to_string(), 1)).unwrap();
+        events.publish(report(&(number + 32).to_string(), 1)).unwrap();
+    }
+    wait_for(&warner, "repetitions", None, 32 * 10);
+    assert_eq!((count(&warner, "services_refused", None), count(&warner, "services_lost", None)), (0, 0));
+    assert_eq!((count(&warner, "requests_refused", None), count(&warner, "inputs_refused", None)), (0, 0));
+    warner.stop();
+}
+
 /// The problem with the settings of a station, and its key.
 fn problem(station_type: u8, more: &str) -> String {
     let text = format!(
@@ -489,6 +695,33 @@ fn wrong_settings_are_refused_with_the_key() {
             "services.ca.roadside_interval_ms: 999 is not within 1000",
         ),
         (5, "services: { cp: { period_ms: 99 } }", "services.cp.period_ms: 99 is not within 100 to 1000"),
+        (15, "services: { ca: { role: rescue } }", "services.ca.role: a vehicle has a role, and `station_type` 15"),
+        (5, "services: { ca: { role: taxi } }", "services.ca.role: "),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar }, { id: 1, type: radar } ] } }",
+            "services.cp.sensors.1.id: 1 is another sensor's",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 409.6 } ] } }",
+            "services.cp.sensors.0.range_m: 409.6 is not above 0 up to 409.5",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 9, start_deg: 3 } ] } }",
+            "services.cp.sensors.0: a field of view has a beginning",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, start_deg: 3, end_deg: 4 } ] } }",
+            "services.cp.sensors.0.range_m: a field of view has a range",
+        ),
+        (
+            5,
+            "services: { cp: { sensors: [ { id: 1, type: lidar, confidence: 1.1 } ] } }",
+            "services.cp.sensors.0.confidence: 1.1 is not within 0 to 1",
+        ),
         (
             5,
             "services: { cp: {}, vehicle: state }",

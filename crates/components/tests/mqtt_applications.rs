@@ -14,8 +14,10 @@ use mqtt5::packet::publish::PublishPacket;
 use mqtt5::{PropertyId, PropertyValue};
 use serde_json::{Value, json};
 use support::*;
-use viaduct_bus::Qos;
+use viaduct_bus::{Qos, Recv, clock};
 use viaduct_messages::viaduct::its::V2xSendRequest;
+use viaduct_messages::viaduct::vehicle::VehicleState;
+use viaduct_units::Tai;
 
 /// Two nodes on a multicast group of their own: `car` sends what applications ask for, `edge` receives.
 struct Road {
@@ -423,6 +425,23 @@ fn what_programs_in_a_vehicle_say_comes_out_of_another_station() {
 }
 
 #[test]
+fn a_way_that_begins_in_the_future_is_none() {
+    let Some(vehicle) = Vehicle::open() else { return };
+    let states =
+        vehicle.car.bus().subscribe::<VehicleState>("vehicle/state", Qos::reliable(8, Duration::ZERO), "test").unwrap();
+    let origin = |way: &str| {
+        vehicle.publish("vehicle/state", &json!({}), &["-D", "publish", "user-property", "viaduct-hops", way]);
+        let Recv::Sample(sample) = states.recv_timeout(Duration::from_secs(30)) else { panic!("no state") };
+        sample.meta().origin
+    };
+    let before = clock::tai();
+    assert_eq!(origin("1;lidar:2"), Tai::from_nanos(1));
+    let found = origin("9223372036854775807");
+    assert!(found >= before && found <= clock::tai(), "{found:?}");
+    vehicle.stop();
+}
+
+#[test]
 fn what_programs_in_a_vehicle_say_wrong_is_answered() {
     let Some(vehicle) = Vehicle::open() else { return };
     let answers = Subscriber::start(vehicle.port, "vehicle/error");
@@ -438,6 +457,16 @@ fn what_programs_in_a_vehicle_say_wrong_is_answered() {
     let error = text_of(&errors.wait_for(1)[0]);
     assert_eq!((&error["subject"], &error["reason"]), (&json!("request"), &json!("unknown_event")));
     assert_eq!((&error["event"], &error["topic"]), (&json!("gone"), &json!("vehicle/event")));
+    let place = json!({ "latitude_deg": 49.0, "longitude_deg": 8.4 });
+    let objects =
+        json!({ "objects": [{ "id": 1, "position": place }, { "id": 2, "position": place, "heading_deg": 400 }] });
+    vehicle.publish("vehicle/objects", &objects, &[]);
+    let error = text_of(&errors.wait_for(2)[1]);
+    assert_eq!((&error["topic"], &error["type"]), (&json!("vehicle/objects"), &json!("cpm")));
+    assert_eq!(error["error"], json!("objects.1.heading_deg: this is no number within its range"));
+    vehicle.publish("vehicle/state", &json!({ "speed_mps": 3 }), &[]);
+    let error = text_of(&errors.wait_for(3)[2]);
+    assert_eq!((&error["topic"], &error["reason"]), (&json!("vehicle/state"), &json!("no_position")));
     let own = Subscriber::start(vehicle.port, "app/7/answers");
     let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n19"];
     vehicle.publish("vehicle/event", &end, &property);

@@ -68,6 +68,8 @@ pub(super) struct Counts {
     send_failed: [(Option<io::ErrorKind>, Counter); SEND_FAILURES.len()],
     /// Packets after they were taken to be sent.
     pub(super) router: RouterCounts,
+    /// Of these, those that waited when a capture began again.
+    pub(super) capture_repeated: Counter,
     pub(super) requests: Counter,
     pub(super) refused: Counter,
     /// Messages of the services that the machine refused.
@@ -92,6 +94,7 @@ impl Counts {
             sent: context.counter("sent"),
             send_failed: SEND_FAILURES.map(|(kind, label)| (kind, context.counter_for("send_failed", label))),
             router: RouterCounts::new(context),
+            capture_repeated: context.counter_for("packets_lost", "capture_repeated"),
             requests: context.counter("requests"),
             refused: context.counter("requests_refused"),
             unsent: context.counter("services_refused"),
@@ -147,6 +150,12 @@ impl RouterCounts {
             DropReason::ALL.into_iter().map(move |reason| (*read, reason, follower(reason)))
         });
         Self { totals: totals.collect(), by_reason: reasons.collect() }
+    }
+
+    /// The next router counts from nothing.
+    pub(super) fn restart(&mut self) {
+        let totals = self.totals.iter_mut().map(|(_, follower)| follower);
+        totals.chain(self.by_reason.iter_mut().map(|(_, _, follower)| follower)).for_each(|it| it.seen = 0);
     }
 
     /// Takes over what the router has counted.

@@ -7,20 +7,20 @@ use viaduct_bus::{Meta, Publisher, Qos};
 use viaduct_its::{DropReason, SendError};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::v2x_error::Subject;
-use viaduct_messages::viaduct::its::{EventRequest, MessageType, V2xError, V2xSendRequest};
+use viaduct_messages::viaduct::its::{MessageType, V2xError, V2xSendRequest};
 use viaduct_node::{Context, StartError};
 use viaduct_units::Now;
 
 use super::ItsStation;
 use super::request::RequestError;
-use super::services::InputError;
+use super::services::{Input, InputError};
 use crate::allowance::Allowance;
 
 /// What the topic offers: nobody waits for it, and a reader that is slow gets the newest.
 pub(super) const OFFERED: Qos = Qos::keep_last(256);
 /// Dropped frames of one reason that are told each second; the others are counted in the next one that is told.
 const FRAMES_PER_SECOND_MAX: u32 = 2;
-/// Refused requests of one reason that are told each second.
+/// Refused requests and inputs of one type and reason that are told each second.
 const REQUESTS_PER_SECOND_MAX: u32 = 50;
 /// Characters of an event's name that are told.
 const EVENT_CHARACTERS_MAX: usize = 64;
@@ -69,8 +69,9 @@ pub(super) struct Errors {
     /// The node and the component.
     station: String,
     frames: BTreeMap<DropReason, Allowance>,
-    /// By label, of which there are as many as [`Refusal::label`] and [`InputError::label`] know.
-    requests: BTreeMap<&'static str, Allowance>,
+    /// By what was refused and why, so that a wrong input does not take another one's turn; of labels there are as many as
+    /// [`Refusal::label`] and [`InputError::label`] know.
+    requests: BTreeMap<(MessageType, &'static str), Allowance>,
 }
 
 impl Errors {
@@ -119,21 +120,27 @@ impl Errors {
         self.request_refused(now, refusal.label(), error, cause);
     }
 
-    /// What an application says of an event was refused.
-    pub(super) fn event_refused(&mut self, now: Now, refusal: InputError, request: &EventRequest, cause: &Meta) {
+    /// What an application tells the services was refused.
+    pub(super) fn input_refused(&mut self, now: Now, refusal: InputError, input: &Input) {
+        let (kind, event, reply_to) = match input {
+            Input::Vehicle(state) => (MessageType::Unknown, "", &state.reply_to),
+            Input::Objects(objects) => (MessageType::Cpm, "", &objects.reply_to),
+            Input::Event(request) => (MessageType::Denm, &*request.name, &request.reply_to),
+        };
         let error = V2xError {
             reason: refusal.label().to_owned(),
             error: refusal.to_string(),
-            r#type: MessageType::Denm.into(),
-            event: request.name.chars().take(EVENT_CHARACTERS_MAX).collect(),
-            reply_to: request.reply_to.clone(),
+            r#type: kind.into(),
+            event: event.chars().take(EVENT_CHARACTERS_MAX).collect(),
+            reply_to: reply_to.clone(),
             ..V2xError::default()
         };
-        self.request_refused(now, refusal.label(), error, cause);
+        self.request_refused(now, refusal.label(), error, input.meta());
     }
 
     fn request_refused(&mut self, now: Now, label: &'static str, error: V2xError, cause: &Meta) {
-        let allowance = self.requests.entry(label).or_insert_with(|| Allowance::new(REQUESTS_PER_SECOND_MAX));
+        let allowance = self.requests.entry((error.r#type(), label));
+        let allowance = allowance.or_insert_with(|| Allowance::new(REQUESTS_PER_SECOND_MAX));
         let Some(count) = allowance.one(now.mono) else {
             return;
         };

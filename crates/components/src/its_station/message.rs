@@ -56,6 +56,11 @@ const fn edition(kind: MessageKind) -> Edition {
     }
 }
 
+/// A moment of a replayed capture, moved to now by `shift_ns`.
+pub(super) fn shifted(moment: Tai, shift_ns: i64) -> Tai {
+    Tai::from_nanos(moment.nanos().saturating_add(shift_ns))
+}
+
 /// A message as it is received or sent: everything but what only a packet has (addresses, port).
 ///
 /// `shift_ns` moves the times of a replayed capture to now; it is 0 otherwise.
@@ -67,15 +72,15 @@ pub fn sent_or_received(
     payload: Bytes,
     (at, shift_ns): (Tai, i64),
 ) -> V2xMessage {
-    let shifted = |moment: Tai| timestamp(Tai::from_nanos(moment.nanos().saturating_add(shift_ns)));
+    let told = |moment: Tai| timestamp(shifted(moment, shift_ns));
     V2xMessage {
         direction: direction.into(),
         r#type: message_type(kind).into(),
         edition: edition(kind).into(),
         station_id: summary.station_id,
         station_type: u32::from(summary.station_type.unwrap_or(0)),
-        reception_time: Some(shifted(at)),
-        generation_time: summary.generation.map(shifted),
+        reception_time: Some(told(at)),
+        generation_time: summary.generation.map(told),
         position: summary.position.map(|position| Position {
             latitude_deg: position.latitude.value(),
             longitude_deg: position.longitude.value(),

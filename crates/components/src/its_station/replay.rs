@@ -18,6 +18,8 @@ pub(crate) struct Replay {
     start: Option<(Mono, Tai)>,
     /// Frames given in the present pass.
     given: u64,
+    /// Whether the present pass is not the first.
+    again: bool,
     /// The frame that was read and is not yet due.
     next: Option<DueFrame>,
 }
@@ -27,13 +29,15 @@ pub(crate) struct DueFrame {
     pub(crate) due: Mono,
     /// When it was captured.
     pub(crate) captured: Tai,
+    /// Whether a pass that is not the first begins with it.
+    pub(crate) again: bool,
     pub(crate) octets: Bytes,
 }
 
 impl Replay {
     pub(crate) fn open(settings: &ReplaySettings) -> Result<Self, StartError> {
         let capture = Capture::open(&settings.file).map_err(|error| StartError::Other(error.to_string()))?;
-        Ok(Self { settings: settings.clone(), capture, start: None, given: 0, next: None })
+        Ok(Self { settings: settings.clone(), capture, start: None, given: 0, again: false, next: None })
     }
 
     /// Waits until the next frame is due; at the end of the capture, for ever. Cancelling the wait loses nothing.
@@ -72,7 +76,7 @@ impl Replay {
             return Ok(None);
         }
         self.capture = Capture::open(&self.settings.file)?;
-        (self.start, self.given) = (None, 0);
+        (self.start, self.given, self.again) = (None, 0, true);
         Ok(self.capture.next().transpose()?.map(|frame| self.schedule(frame, now)))
     }
 
@@ -82,7 +86,8 @@ impl Replay {
             Pace::Recorded => frame.time.since(first),
             Pace::RateHz(rate) => Duration::from_secs_f64(self.given as f64 / rate),
         };
+        let again = self.again && self.given == 0;
         self.given += 1;
-        DueFrame { due: start.plus(after), captured: frame.time, octets: frame.octets }
+        DueFrame { due: start.plus(after), captured: frame.time, again, octets: frame.octets }
     }
 }

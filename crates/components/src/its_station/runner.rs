@@ -1,4 +1,6 @@
 //! The I/O task of a station: owns the machine, feeds it, and carries out what it says.
+//!
+//! **Each input of the machine is followed by [`Runner::transmit`]**: the machine has room for the frames of one input.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber, clock};
 use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_its::geonet::Mib;
 use viaduct_its::{Ego, Event, SendRequest, Station, StationSettings};
 use viaduct_messages::viaduct::its::{AccessLayer, Direction, V2xMessage, V2xSendRequest};
 use viaduct_node::{Context, StartError, Stop};
@@ -29,12 +32,15 @@ const FRAMES_PER_TURN_MAX: usize = 64;
 /// How often a station that stands still says where, and the kernel is asked what it dropped.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 
-/// Time for what the kernel still holds when the station is asked to stop.
+/// Time for each of what was asked for, what the services were told and what the kernel still holds, when the station is
+/// asked to stop.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// A station with its topics and counters.
 pub(crate) struct Runner {
     machine: Station,
+    /// What the machine begins with, each time that a capture does.
+    begin: (StationSettings, Mib, u64),
     receiver: String,
     access: AccessLayer,
     filter: Filter,
@@ -70,16 +76,13 @@ impl Runner {
             .configured_address()?
             .or_else(|| link.hardware_address())
             .unwrap_or_else(|| mac_of_station(settings.station_id));
-        let machine = Station::with_mib(
-            StationSettings {
-                link_address,
-                station_type: settings.station_type,
-                mobile: settings.station_type != 15,
-                beacons: settings.beacons,
-            },
-            settings.geonet.mib(),
-            context.seed(),
-        );
+        let station = StationSettings {
+            link_address,
+            station_type: settings.station_type,
+            mobile: settings.station_type != 15,
+            beacons: settings.beacons,
+        };
+        let begin = (station, settings.geonet.mib(), context.seed());
         let publishers = |below: &str| -> Result<Publishers, StartError> {
             let open = |kind: MessageKind| {
                 Ok((kind, context.publisher::<V2xMessage>(&format!("{below}/{}", kind.label()), OFFERED)?))
@@ -90,7 +93,8 @@ impl Runner {
         let requests =
             topics.send.as_ref().map(|topic| context.subscribe::<V2xSendRequest>(topic, OFFERED)).transpose()?;
         Ok(Self {
-            machine,
+            machine: Station::with_mib(begin.0, begin.1, begin.2),
+            begin,
             receiver: format!("{}/{}", context.node(), context.name()),
             access: access_layer(&settings.access),
             filter: Filter::new(&settings.filter)?,
@@ -114,17 +118,15 @@ impl Runner {
     pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {
-            self.upkeep(&mut link)?;
-            self.transmit(&mut link).await;
+            self.upkeep(&mut link).await?;
             let deadline = self.sleep_until_timeout();
             tokio::select! {
                 frame = link.receive() => self.take_frames(&frame?, &mut link).await?,
-                () = deadline => self.handle_timeout(clock::now()),
-                request = next_request(self.requests.as_ref()) => self.handle_request(&request),
-                input = services::next_input(self.services.as_ref()) => self.handle_input(&input),
+                () = deadline => self.handle_timeout(clock::now(), &mut link).await,
+                request = next_request(self.requests.as_ref()) => self.handle_request(&request, &mut link).await,
+                input = services::next_input(self.services.as_ref()) => self.handle_input(&input, &mut link).await,
                 () = stop.asked() => {}
             }
-            self.transmit(&mut link).await;
         }
         self.drain_requests(&mut link).await;
         self.drain_inputs(&mut link).await;
@@ -136,19 +138,23 @@ impl Runner {
         drained
     }
 
-    /// What was asked for before the stop is still sent.
+    /// What was asked for before the stop is still sent, within a time: others may go on asking.
     async fn drain_requests(&mut self, link: &mut Link) {
-        while let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv) {
-            self.handle_request(&request);
-            self.transmit(link).await;
+        let deadline = clock::mono().plus(DRAIN_TIME_MAX);
+        while clock::mono() < deadline
+            && let Some(request) = self.requests.as_ref().and_then(Subscriber::try_recv)
+        {
+            self.handle_request(&request, link).await;
         }
     }
 
-    /// What the services were told before the stop, they still tell: that an event has ended, for one.
+    /// What the services were told before the stop, they still tell, likewise: that an event has ended, for one.
     async fn drain_inputs(&mut self, link: &mut Link) {
-        while let Some(input) = self.services.as_ref().and_then(Services::try_next_input) {
-            self.handle_input(&input);
-            self.transmit(link).await;
+        let deadline = clock::mono().plus(DRAIN_TIME_MAX);
+        while clock::mono() < deadline
+            && let Some(input) = self.services.as_ref().and_then(Services::try_next_input)
+        {
+            self.handle_input(&input, link).await;
         }
     }
 
@@ -158,26 +164,26 @@ impl Runner {
         while clock::mono() < deadline
             && let Some(frame) = link.try_receive()?
         {
-            self.take_frame(&frame);
-            self.transmit(link).await;
+            self.take_frame(&frame, link).await;
         }
         self.counts.count_kernel_drops(link.kernel_drops()?);
         Ok(())
     }
 
-    /// What a frame makes the station send goes out before the next frame: its queue of transmits is short.
     async fn take_frames(&mut self, first: &LinkFrame, link: &mut Link) -> Result<(), LinkError> {
-        self.take_frame(first);
-        self.transmit(link).await;
+        self.take_frame(first, link).await;
         for _ in 1..FRAMES_PER_TURN_MAX {
             let Some(frame) = link.try_receive()? else { break };
-            self.take_frame(&frame);
-            self.transmit(link).await;
+            self.take_frame(&frame, link).await;
         }
         Ok(())
     }
 
-    fn take_frame(&mut self, frame: &LinkFrame) {
+    async fn take_frame(&mut self, frame: &LinkFrame, link: &mut Link) {
+        if let FrameTime::Captured(_, true) = frame.time {
+            self.begin_again();
+            self.transmit(link).await;
+        }
         if let Some(channel) = &mut self.channel {
             channel.heard(&frame.octets);
         }
@@ -186,24 +192,40 @@ impl Runner {
             return;
         }
         let now = clock::now();
-        match frame.time {
+        let cause = match frame.time {
             FrameTime::Now => self.handle_received(now, now.tai, &frame.octets),
             FrameTime::Received(reception) => self.handle_received(now, reception, &frame.octets),
-            FrameTime::Captured(captured) => self.handle_replayed(now, captured, &frame.octets),
-        }
+            FrameTime::Captured(captured, _) => self.handle_replayed(now, captured, &frame.octets),
+        };
+        self.transmit(link).await;
+        self.serve(clock::now(), &cause, link).await;
     }
 
-    fn handle_received(&mut self, now: Now, reception: Tai, octets: &Bytes) {
-        self.handle_frame(Now { tai: reception, ..now }, octets, Meta::from_origin(reception), 0);
+    fn handle_received(&mut self, now: Now, reception: Tai, octets: &Bytes) -> Meta {
+        self.handle_frame(Now { tai: reception, ..now }, octets, Meta::from_origin(reception), 0)
     }
 
     /// A frame of a capture is decoded at its own time, which its wrapped counters refer to, and then moved to now.
-    fn handle_replayed(&mut self, now: Now, captured: Tai, octets: &Bytes) {
+    fn handle_replayed(&mut self, now: Now, captured: Tai, octets: &Bytes) -> Meta {
         let shift_ns = now.tai.nanos().saturating_sub(captured.nanos());
-        self.handle_frame(Now { tai: captured, ..now }, octets, Meta::from_origin(now.tai), shift_ns);
+        self.handle_frame(Now { tai: captured, ..now }, octets, Meta::from_origin(now.tai), shift_ns)
     }
 
-    fn handle_frame(&mut self, now: Now, octets: &Bytes, meta: Meta, shift_ns: i64) {
+    /// Each pass of a capture is heard by a station that has heard nothing: its packets are no duplicates of themselves.
+    fn begin_again(&mut self) {
+        self.follow_counters();
+        self.counts.router.restart();
+        self.counts.capture_repeated.add(self.machine.held_packets().try_into().unwrap_or(u64::MAX));
+        let (station, mib, seed) = self.begin;
+        self.machine = Station::with_mib(station, mib, seed);
+        if let Some(services) = &mut self.services {
+            services.begin_again();
+        }
+        self.say_where(clock::now());
+    }
+
+    /// What the frame makes the station say has it as its cause.
+    fn handle_frame(&mut self, now: Now, octets: &Bytes, meta: Meta, shift_ns: i64) -> Meta {
         self.counts.received.increment();
         self.keep(now.tai, octets);
         self.machine.handle_frame(now, octets);
@@ -215,7 +237,7 @@ impl Runner {
                     self.counts.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                     if let Some(services) = &mut self.services {
-                        services.handle_received(now, &packet);
+                        services.handle_received(now, &packet, &meta, shift_ns);
                     }
                 }
                 Event::Relayed => self.counts.relayed.increment(),
@@ -223,23 +245,23 @@ impl Runner {
                 Event::Beacon(_) => self.counts.beacons.increment(),
                 Event::Dropped(reason) => {
                     self.counts.drop(reason);
-                    self.errors.dropped(now, reason, octets, &meta);
+                    let told = Now { tai: message::shifted(now.tai, shift_ns), ..now };
+                    self.errors.dropped(told, reason, octets, &meta);
                 }
             }
         }
-        if self.services.is_some() {
-            self.serve(clock::now(), &meta);
-        }
+        meta
     }
 
     /// What is due at times of its own, however busy the channel is.
-    fn upkeep(&mut self, link: &mut Link) -> Result<(), LinkError> {
+    async fn upkeep(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let now = clock::now();
         if now.mono < self.upkeep_due {
             return Ok(());
         }
         self.upkeep_due = now.mono.plus(UPKEEP_PERIOD);
         self.say_where(now);
+        self.transmit(link).await;
         link.check()?;
         self.counts.count_kernel_drops(link.kernel_drops()?);
         if let Some(capture) = &mut self.capture {
@@ -248,7 +270,7 @@ impl Runner {
         self.follow_counters();
         // A timeout that is due is not put off by traffic either.
         if self.poll_timeout().is_some_and(|due| due <= now.mono) {
-            self.handle_timeout(now);
+            self.handle_timeout(now, link).await;
         }
         Ok(())
     }
@@ -265,7 +287,7 @@ impl Runner {
     }
 
     /// Does what is due in the channel, the machine and the services.
-    fn handle_timeout(&mut self, now: Now) {
+    async fn handle_timeout(&mut self, now: Now, link: &mut Link) {
         let apart = self.channel.as_mut().and_then(|channel| channel.handle_timeout(now.mono));
         if let Some((services, apart)) = self.services.as_mut().zip(apart) {
             services.set_t_gen_dcc(apart);
@@ -273,29 +295,32 @@ impl Runner {
         if self.machine.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.machine.handle_timeout(now);
         }
+        self.transmit(link).await;
         if let Some(services) = &mut self.services {
             services.handle_timeout(now);
         }
-        self.serve(now, &Meta::from_origin(now.tai));
+        self.serve(now, &Meta::from_origin(now.tai), link).await;
     }
 
-    fn handle_input(&mut self, input: &Input) {
+    async fn handle_input(&mut self, input: &Input, link: &mut Link) {
         let now = clock::now();
         let Some(services) = &mut self.services else { return };
-        match (services.handle_input(now, input), input) {
-            (Ok(Some(ego)), _) => self.machine.set_ego(now, ego),
-            (Err(error), Input::Event(request)) => self.errors.event_refused(now, error, request, request.meta()),
-            _ => {}
+        match services.handle_input(now, input) {
+            Ok(Some(ego)) => self.machine.set_ego(now, ego),
+            Ok(None) => {}
+            Err(error) => self.errors.input_refused(now, error, input),
         }
-        self.serve(now, input.meta());
+        self.transmit(link).await;
+        self.serve(now, input.meta(), link).await;
     }
 
-    /// Sends what the services have made, and tells what they have learnt.
-    fn serve(&mut self, now: Now, cause: &Meta) {
+    /// Sends what the services have made, one after the other, and tells what they have learnt.
+    async fn serve(&mut self, now: Now, cause: &Meta, link: &mut Link) {
         let Some(services) = &mut self.services else { return };
         services.publish_events(cause);
         while let Some(request) = self.services.as_mut().and_then(Services::poll_transmit) {
             self.send_own(now, &request, cause);
+            self.transmit(link).await;
         }
     }
 
@@ -321,10 +346,11 @@ impl Runner {
         self.machine.poll_timeout().into_iter().chain(services).chain(channel).min()
     }
 
-    fn handle_request(&mut self, request: &Sample<V2xSendRequest>) {
+    async fn handle_request(&mut self, request: &Sample<V2xSendRequest>, link: &mut Link) {
         self.counts.requests.increment();
         let now = clock::now();
         self.say_where(now);
+        self.transmit(link).await;
         match self.send(now, request) {
             Ok((kind, message)) => {
                 if let Some(sent) = &self.sent {
@@ -336,6 +362,7 @@ impl Runner {
                 self.errors.refused(now, &refusal, request, request.meta());
             }
         }
+        self.transmit(link).await;
     }
 
     /// Hands a request to the machine; what was sent.

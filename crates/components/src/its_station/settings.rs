@@ -16,7 +16,8 @@ use super::filter::Filter;
 use super::geonet::GeonetSettings;
 use super::services::ServicesSettings;
 
-/// An ETSI ITS station: GeoNetworking, BTP, cooperative awareness and collective perception messages.
+/// An ETSI ITS station: GeoNetworking, BTP and facilities. CAM, DENM, CPM, VAM, IVIM, MAPEM, SPATEM, SREM and SSEM go to the
+/// bus and come from it, and services make the first four by themselves.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItsStationSettings {
@@ -136,7 +137,7 @@ pub struct ReplaySettings {
     /// When the frames come.
     #[serde(default)]
     pub pace: Pace,
-    /// Whether the capture starts again when it has ended.
+    /// Whether the capture starts again when it has ended. The station then forgets what it has heard.
     #[serde(default)]
     pub repeat: bool,
 }
@@ -174,7 +175,7 @@ pub struct Topics {
     pub tx: String,
     /// Messages to send (`viaduct.its.V2xSendRequest`) are read here. Absent: the station only receives.
     pub send: Option<String>,
-    /// What the station could not do comes out here (`viaduct.its.V2xError`): each refused request, and of dropped frames
+    /// What the station could not do comes out here (`viaduct.its.V2xError`): each refused request and input, and of dropped frames
     /// two a second for each reason, with the number of those that it stands for.
     pub errors: String,
 }

@@ -31,6 +31,8 @@ const ROUTES_MAX: usize = 16;
 const ANSWERS_PER_SECOND_MAX: u32 = 50;
 /// Octets of a text at most: many times what the longest V2X message takes, and read at once by who serves a connection.
 const TEXT_OCTETS_MAX: usize = 64 * 1024;
+/// How far the clock of who publishes may be ahead of that of this node.
+const AHEAD_MAX: std::time::Duration = std::time::Duration::from_secs(2);
 /// What a route offers: a station takes them at once, and one that does not must not hold up the broker.
 const OFFERED: Qos = Qos::reliable(1024, std::time::Duration::ZERO);
 
@@ -285,7 +287,9 @@ impl Inbound {
             topic: request.wanted.topic.clone(),
             correlation: request.wanted.correlation.clone(),
         };
-        route.take(request, &request.way.unwrap_or_else(|| Meta::from_origin(now.tai)), reply_to)
+        // A way that begins in the future is none.
+        let way = request.way.filter(|way| way.origin.since(now.tai) <= AHEAD_MAX);
+        route.take(request, &way.unwrap_or_else(|| Meta::from_origin(now.tai)), reply_to)
     }
 }
 

@@ -54,16 +54,25 @@ impl InboundType {
     ) -> Result<Option<Sink>, StartError> {
         match self {
             Self::V2xMessage => Ok(None),
-            Self::VehicleState => sink(topic, qos, context, |state: VehicleState, _| state).map(Some),
-            Self::PerceivedObjects => sink(topic, qos, context, |objects: PerceivedObjects, _| objects).map(Some),
-            Self::EventRequest => sink(topic, qos, context, with_reply).map(Some),
+            Self::VehicleState => sink(topic, qos, context, state_with_reply).map(Some),
+            Self::PerceivedObjects => sink(topic, qos, context, objects_with_reply).map(Some),
+            Self::EventRequest => sink(topic, qos, context, event_with_reply).map(Some),
         }
     }
 }
 
 /// What the text says about its answer does not count: the broker knows who asked.
-fn with_reply(request: EventRequest, reply_to: ReplyTo) -> EventRequest {
+fn event_with_reply(request: EventRequest, reply_to: ReplyTo) -> EventRequest {
     EventRequest { reply_to: Some(reply_to), ..request }
+}
+
+fn state_with_reply(mut state: VehicleState, reply_to: ReplyTo) -> VehicleState {
+    state.reply_to = Some(reply_to);
+    state
+}
+
+fn objects_with_reply(objects: PerceivedObjects, reply_to: ReplyTo) -> PerceivedObjects {
+    PerceivedObjects { reply_to: Some(reply_to), ..objects }
 }
 
 fn sink<M: Message, C: Component>(

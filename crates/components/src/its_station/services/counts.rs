@@ -81,6 +81,11 @@ impl Counts {
         }
     }
 
+    /// The next machines count from nothing.
+    pub(super) fn restart(&mut self) {
+        self.totals.iter_mut().for_each(|total| total.seen = 0);
+    }
+
     /// Takes over what the machines have counted.
     pub(super) fn follow(&mut self, layer: &mut Facilities) {
         for total in &mut self.totals {

@@ -1,5 +1,6 @@
 //! What services are told, from the messages that travel on the bus.
 
+use std::fmt;
 use std::time::Duration;
 
 use viaduct_etsi::cdd::{
@@ -23,23 +24,51 @@ use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPe
 const POSITION_ACCURATE_WITHIN: Metres = Metres(80.0);
 /// How far the clock of a sensor may be ahead of that of this node.
 const AHEAD_MAX: Duration = Duration::from_secs(2);
+/// How long ago something was published at most, whatever its way says: it is too old for every message long before.
+const PUBLISHED_AGE_NS_MAX: i64 = 60_000_000_000;
 /// An event is valid for a day at most (`ValidityDuration`).
 const VALIDITY_S_MAX: u32 = 86_400;
 /// `EventRequest.relevance_distance_m`; a greater circle is larger than `itsGnMaxGeoAreaSize`.
 const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 
+/// A member of a message, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::its_station) struct Member {
+    /// In a list of objects, which one has it, from 0.
+    object: Option<usize>,
+    name: &'static str,
+}
+
+impl From<&'static str> for Member {
+    fn from(name: &'static str) -> Self {
+        Self { object: None, name }
+    }
+}
+
+impl fmt::Display for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.object {
+            Some(index) => write!(f, "objects.{index}.{}", self.name),
+            None => f.write_str(self.name),
+        }
+    }
+}
+
 /// Why a message on an input topic is not taken. Who published it is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::its_station) enum InputError {
-    /// A vehicle state or an object has no position, or one that is not on the earth; nor does the station know its own.
-    #[error("it has no position on the earth, and the station does not know its own")]
-    NoPosition,
-    /// Its time lies more than [`AHEAD_MAX`] ahead of when it was published: what is made of it would never be too old.
+    /// A vehicle state or an object has no position.
+    #[error("{0}: it is not given")]
+    NoPosition(Member),
+    /// An event has no position, nor does the station know its own.
+    #[error("position: it is not given, and the station does not know its own")]
+    NoOwnPosition,
+    /// Its time lies more than [`AHEAD_MAX`] ahead of this node's clock: what is made of it would never be too old.
     #[error("its time is more than two seconds ahead of the clock")]
     InFuture,
     /// A number is none, or outside the range that its message documents.
     #[error("{0}: this is no number within its range")]
-    OutOfRange(&'static str),
+    OutOfRange(Member),
     /// An event has no name, or one of more than 64 octets.
     #[error("name: expected 1 to 64 octets")]
     EventName,
@@ -59,10 +88,28 @@ impl InputError {
     pub(in crate::its_station) const LABELS: [&str; 7] =
         ["no_position", "in_future", "out_of_range", "event_name", "no_action", "unknown_event", "refused"];
 
+    fn out_of_range(name: &'static str) -> Self {
+        Self::OutOfRange(name.into())
+    }
+
+    fn no_position() -> Self {
+        Self::NoPosition("position".into())
+    }
+
+    /// The same of an object in a list.
+    fn of_object(self, index: usize) -> Self {
+        let inside = |member: Member| Member { object: Some(index), ..member };
+        match self {
+            Self::NoPosition(member) => Self::NoPosition(inside(member)),
+            Self::OutOfRange(member) => Self::OutOfRange(inside(member)),
+            other => other,
+        }
+    }
+
     /// The reason as counters have it.
     pub(in crate::its_station) const fn label(self) -> &'static str {
         match self {
-            Self::NoPosition => "no_position",
+            Self::NoPosition(_) | Self::NoOwnPosition => "no_position",
             Self::InFuture => "in_future",
             Self::OutOfRange(_) => "out_of_range",
             Self::EventName => "event_name",
@@ -73,15 +120,36 @@ impl InputError {
     }
 }
 
+/// The clock, and when an input was published by it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Clock {
+    now: Tai,
+    published: Tai,
+}
+
+impl Clock {
+    /// Who publishes by MQTT says the origin, so it counts only as far as it can be true.
+    pub(super) fn new(now: Tai, origin: Tai) -> Self {
+        let oldest = Tai::from_nanos(now.nanos().saturating_sub(PUBLISHED_AGE_NS_MAX));
+        Self { now, published: origin.clamp(oldest, now) }
+    }
+
+    /// When something was so; where it is not said, when it was published.
+    fn moment(self, said: Option<Tai>) -> Result<Tai, InputError> {
+        let moment = said.unwrap_or(self.published);
+        if moment.since(self.now) > AHEAD_MAX { Err(InputError::InFuture) } else { Ok(moment) }
+    }
+}
+
 /// How the station moves.
 pub(super) fn vehicle_state(
     message: &vehicle::VehicleState,
-    published: Tai,
+    clock: Clock,
 ) -> Result<facilities::VehicleState, InputError> {
-    let place = message.position.as_ref().ok_or(InputError::NoPosition)?;
+    let place = message.position.as_ref().ok_or_else(InputError::no_position)?;
     let confidence = optional("position_confidence_m", message.position_confidence_m, 0.0, f64::MAX)?;
     Ok(facilities::VehicleState {
-        time: moment(message.time.as_ref().map(tai_of), published)?,
+        time: clock.moment(message.time.as_ref().map(tai_of))?,
         position: Some(position(place)?),
         position_confidence: confidence.map(|radius| ConfidenceEllipse::circle(Metres(radius))),
         altitude: finite("position.altitude_m", place.altitude_m)?.map(Metres),
@@ -125,14 +193,16 @@ fn lights(lights: &vehicle::ExteriorLights) -> u8 {
 }
 
 /// All perceived objects. One that is wrong makes all of them wrong: a list without it would say that it is gone.
-pub(super) fn objects(message: &PerceivedObjects, published: Tai) -> Result<Vec<PerceivedObject>, InputError> {
-    let measured = moment(message.time.as_ref().map(tai_of), published)?;
-    message.objects.iter().map(|object| perceived_object(object, measured)).collect()
+pub(super) fn objects(message: &PerceivedObjects, clock: Clock) -> Result<Vec<PerceivedObject>, InputError> {
+    let measured = clock.moment(message.time.as_ref().map(tai_of))?;
+    let known =
+        |(index, object)| perceived_object(object, measured).map_err(|error: InputError| error.of_object(index));
+    message.objects.iter().enumerate().map(known).collect()
 }
 
 fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Result<PerceivedObject, InputError> {
-    let place = position(message.position.as_ref().ok_or(InputError::NoPosition)?)?;
-    let id = u16::try_from(message.id).map_err(|_| InputError::OutOfRange("id"))?;
+    let place = position(message.position.as_ref().ok_or_else(InputError::no_position)?)?;
+    let id = u16::try_from(message.id).map_err(|_| InputError::out_of_range("id"))?;
     let length = |name, value| optional(name, value, 0.0, f64::MAX).map(|length| length.map(Metres));
     let heading = optional("heading_deg", message.heading_deg, 0.0, 360.0)?;
     let speed = optional("speed_mps", message.speed_mps, 0.0, f64::MAX)?;
@@ -203,10 +273,10 @@ const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
 
 /// An event; where it is not said when and where it is, it is here and now.
 pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
-    let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoPosition)?;
+    let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoOwnPosition)?;
     let cause =
         Cause { code: code("cause", message.cause, 1, 127)?, sub_code: code("sub_cause", message.sub_cause, 0, 255)? };
-    let detection = moment(message.detection_time.as_ref().map(tai_of), now)?;
+    let detection = Clock::new(now, now).moment(message.detection_time.as_ref().map(tai_of))?;
     let standard = EventReport::new(cause, detection, place);
     Ok(EventReport {
         altitude: message
@@ -228,12 +298,12 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
 }
 
 fn code(name: &'static str, value: u32, min: u8, max: u8) -> Result<u8, InputError> {
-    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::OutOfRange(name))
+    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::out_of_range(name))
 }
 
 fn validity(seconds: u32) -> Result<Duration, InputError> {
     if seconds > VALIDITY_S_MAX {
-        Err(InputError::OutOfRange("validity_s"))
+        Err(InputError::out_of_range("validity_s"))
     } else {
         Ok(Duration::from_secs(seconds.into()))
     }
@@ -242,7 +312,7 @@ fn validity(seconds: u32) -> Result<Duration, InputError> {
 fn circle(centre: Position, distance: u32) -> Result<Area, InputError> {
     let (min, max) = RELEVANCE_DISTANCE_M;
     if !(min..=max).contains(&distance) {
-        return Err(InputError::OutOfRange("relevance_distance_m"));
+        return Err(InputError::out_of_range("relevance_distance_m"));
     }
     Ok(Area { centre, shape: Shape::Circle { radius: Metres(distance.into()) } })
 }
@@ -261,21 +331,20 @@ fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
         (Some(interval), Some(duration)) if interval > 0 => {
             Ok(Some(Repetition { interval: millis(interval), duration: millis(duration) }))
         }
-        (Some(1..), None) => Err(InputError::OutOfRange("repetition_duration_ms")),
-        _ => Err(InputError::OutOfRange("repetition_interval_ms")),
+        (Some(1..), None) => Err(InputError::out_of_range("repetition_duration_ms")),
+        _ => Err(InputError::out_of_range("repetition_interval_ms")),
     }
-}
-
-/// When something was so; where it is not said, when it was published.
-fn moment(said: Option<Tai>, published: Tai) -> Result<Tai, InputError> {
-    let moment = said.unwrap_or(published);
-    if moment.since(published) > AHEAD_MAX { Err(InputError::InFuture) } else { Ok(moment) }
 }
 
 fn position(place: &its::Position) -> Result<Position, InputError> {
     let (latitude, longitude) = (place.latitude_deg, place.longitude_deg);
-    let on_earth = (-90.0..=90.0).contains(&latitude) && (-180.0..=180.0).contains(&longitude);
-    if on_earth { Ok(Position::new(latitude, longitude)) } else { Err(InputError::NoPosition) }
+    if !(-90.0..=90.0).contains(&latitude) {
+        Err(InputError::out_of_range("position.latitude_deg"))
+    } else if !(-180.0..=180.0).contains(&longitude) {
+        Err(InputError::out_of_range("position.longitude_deg"))
+    } else {
+        Ok(Position::new(latitude, longitude))
+    }
 }
 
 fn finite(name: &'static str, value: Option<f64>) -> Result<Option<f64>, InputError> {
@@ -284,7 +353,7 @@ fn finite(name: &'static str, value: Option<f64>) -> Result<Option<f64>, InputEr
 
 fn optional(name: &'static str, value: Option<f64>, min: f64, max: f64) -> Result<Option<f64>, InputError> {
     match value {
-        Some(value) if !(min..=max).contains(&value) => Err(InputError::OutOfRange(name)),
+        Some(value) if !(min..=max).contains(&value) => Err(InputError::out_of_range(name)),
         value => Ok(value),
     }
 }
@@ -296,6 +365,11 @@ mod tests {
     use super::*;
 
     const PUBLISHED: Tai = Tai::from_nanos(1_800_000_000_000_000_000);
+
+    /// A second after it was published.
+    fn clock() -> Clock {
+        Clock::new(PUBLISHED.plus(Duration::from_secs(1)), PUBLISHED)
+    }
 
     fn here() -> its::Position {
         its::Position { latitude_deg: 45.5, longitude_deg: 7.25, altitude_m: Some(300.0) }
@@ -313,7 +387,7 @@ mod tests {
 
     #[test]
     fn what_a_vehicle_does_not_say_is_not_known() {
-        let known = vehicle_state(&state(), PUBLISHED).unwrap();
+        let known = vehicle_state(&state(), clock()).unwrap();
         assert_eq!((known.time, known.position), (PUBLISHED, Some(Position::new(45.5, 7.25))));
         assert_eq!((known.altitude, known.speed), (Some(Metres(300.0)), Some(MetresPerSecond(-2.0))));
         assert_eq!((known.yaw_rate, known.lateral_acceleration, known.exterior_lights), (None, None, 0));
@@ -321,13 +395,17 @@ mod tests {
 
     #[test]
     fn a_state_that_is_none_is_refused() {
-        let refused = |state: &vehicle::VehicleState| vehicle_state(state, PUBLISHED).unwrap_err();
+        let refused = |state: &vehicle::VehicleState| vehicle_state(state, clock()).unwrap_err();
         let beyond = its::Position { latitude_deg: 90.1, ..here() };
         let nowhere = its::Position { longitude_deg: f64::NAN, ..here() };
-        for position in [None, Some(beyond), Some(nowhere)] {
-            assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), InputError::NoPosition);
+        for (position, error) in [
+            (None, InputError::no_position()),
+            (Some(beyond), InputError::out_of_range("position.latitude_deg")),
+            (Some(nowhere), InputError::out_of_range("position.longitude_deg")),
+        ] {
+            assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), error);
         }
-        let ahead = Some(timestamp(PUBLISHED.plus(Duration::from_secs(3))));
+        let ahead = Some(timestamp(PUBLISHED.plus(Duration::from_millis(3001))));
         assert_eq!(refused(&vehicle::VehicleState { time: ahead, ..state() }), InputError::InFuture);
         for wrong in [
             vehicle::VehicleState { speed_mps: Some(f64::NAN), ..state() },
@@ -341,10 +419,30 @@ mod tests {
     }
 
     #[test]
+    fn who_publishes_does_not_set_the_clock() {
+        let now = PUBLISHED;
+        let second_ago = Tai::from_nanos(now.nanos() - 1_000_000_000);
+        let minute_ago = Tai::from_nanos(now.nanos() - 60_000_000_000);
+        for (origin, time) in [
+            (second_ago, second_ago),
+            (Tai::from_nanos(now.nanos() + 1), now),
+            (Tai::from_nanos(i64::MAX), now),
+            (Tai::from_nanos(0), minute_ago),
+            (Tai::from_nanos(i64::MIN), minute_ago),
+        ] {
+            assert_eq!(vehicle_state(&state(), Clock::new(now, origin)).unwrap().time, time, "{origin:?}");
+            assert_eq!(objects(&list(object()), Clock::new(now, origin)).unwrap()[0].object.measurement, time);
+        }
+        let ahead = vehicle::VehicleState { time: Some(timestamp(now.plus(Duration::from_secs(60)))), ..state() };
+        let origin = Tai::from_nanos(i64::MAX);
+        assert_eq!(vehicle_state(&ahead, Clock::new(now, origin)), Err(InputError::InFuture));
+    }
+
+    #[test]
     fn a_position_is_accurate_within_the_interval_of_geonetworking() {
         for (radius, accurate) in [(None, true), (Some(80.0), true), (Some(80.1), false)] {
             let message = vehicle::VehicleState { position_confidence_m: radius, ..state() };
-            let ego = ego(&vehicle_state(&message, PUBLISHED).unwrap()).unwrap();
+            let ego = ego(&vehicle_state(&message, clock()).unwrap()).unwrap();
             assert_eq!(ego.position_accurate, accurate, "{radius:?}");
         }
     }
@@ -372,13 +470,13 @@ mod tests {
     }
 
     fn list(object: perception::PerceivedObject) -> PerceivedObjects {
-        PerceivedObjects { time: None, objects: vec![object] }
+        PerceivedObjects { objects: vec![object], ..PerceivedObjects::default() }
     }
 
     /// South is -90 degrees from east, counter-clockwise, which is 270.
     #[test]
     fn an_object_turns_from_compass_to_mathematics() {
-        let known = objects(&list(object()), PUBLISHED).unwrap().remove(0);
+        let known = objects(&list(object()), clock()).unwrap().remove(0);
         assert_eq!((known.position, known.object.measurement), (Position::new(45.5, 7.25), PUBLISHED));
         assert_eq!((known.object.yaw, known.object.quality), (Some(Degrees(270.0)), Some(15)));
         let [east, north] = known.object.velocity.unwrap();
@@ -388,20 +486,20 @@ mod tests {
     #[test]
     fn one_wrong_object_makes_the_list_wrong() {
         for (wrong, error) in [
-            (perception::PerceivedObject { position: None, ..object() }, InputError::NoPosition),
-            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::OutOfRange("id")),
-            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::OutOfRange("speed_mps")),
+            (perception::PerceivedObject { position: None, ..object() }, InputError::no_position()),
+            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::out_of_range("id")),
+            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::out_of_range("speed_mps")),
             (
                 perception::PerceivedObject { class_confidence: Some(1.1), ..object() },
-                InputError::OutOfRange("class_confidence"),
+                InputError::out_of_range("class_confidence"),
             ),
             (
                 perception::PerceivedObject { existence_confidence: Some(-0.1), ..object() },
-                InputError::OutOfRange("existence_confidence"),
+                InputError::out_of_range("existence_confidence"),
             ),
-            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::OutOfRange("age_s")),
+            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::out_of_range("age_s")),
         ] {
-            assert_eq!(objects(&list(wrong), PUBLISHED).unwrap_err(), error);
+            assert_eq!(objects(&list(wrong), clock()).unwrap_err(), error.of_object(0));
         }
     }
 
@@ -424,7 +522,10 @@ mod tests {
         let report = event(&accident(), PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap();
         assert_eq!((report.detection, report.position), (PUBLISHED, Position::new(45.5, 7.25)));
         assert_eq!((report.validity, report.repetition, report.destination), (Duration::from_secs(600), None, None));
-        assert_eq!(event(&accident(), PUBLISHED, None).unwrap_err(), InputError::NoPosition);
+        assert_eq!(event(&accident(), PUBLISHED, None).unwrap_err(), InputError::NoOwnPosition);
+        let beyond = Event { position: Some(its::Position { latitude_deg: 91.0, ..here() }), ..accident() };
+        let error = event(&beyond, PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap_err();
+        assert_eq!(error.to_string(), "position.latitude_deg: this is no number within its range");
     }
 
     /// Who is in the circle to which the message goes reads how far the event concerns somebody.
@@ -468,7 +569,7 @@ mod tests {
             ),
             (Event { speed_mps: Some(-1.0), ..accident() }, "speed_mps"),
         ] {
-            assert_eq!(taken(&wrong).unwrap_err(), InputError::OutOfRange(name), "{wrong:?}");
+            assert_eq!(taken(&wrong).unwrap_err(), InputError::out_of_range(name), "{wrong:?}");
         }
     }
 
@@ -476,14 +577,15 @@ mod tests {
     #[test]
     fn the_labels_are_those_of_the_errors() {
         let errors = [
-            InputError::NoPosition,
+            InputError::no_position(),
             InputError::InFuture,
-            InputError::OutOfRange("id"),
+            InputError::out_of_range("id"),
             InputError::EventName,
             InputError::NoAction,
             InputError::UnknownEvent,
             InputError::Refused(EventError::ServiceOff),
         ];
         assert_eq!(errors.map(InputError::label), InputError::LABELS);
+        assert_eq!(InputError::NoOwnPosition.label(), InputError::no_position().label());
     }
 }

@@ -7,10 +7,13 @@ mod inputs;
 mod outputs;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
-use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
+use viaduct_its::facilities::cpm::Sensor;
+use viaduct_its::facilities::ldm::{LdmEvent, LdmKey};
+use viaduct_its::facilities::{Facilities, FacilitiesEvent, FacilitiesSettings, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
 use viaduct_messages::viaduct::its::{EventNotice, EventRequest, LocalDynamicMap, event_request::Action};
@@ -21,10 +24,11 @@ use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position};
 
 use self::counts::Counts;
 use self::events::NamedEvents;
+use self::inputs::Clock;
 pub(super) use self::inputs::InputError;
 pub use self::settings::{
-    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, ServicesSettings, VaServiceSettings,
-    VruProfileSetting,
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, SensorSettings, SensorTypeSetting,
+    ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
 use super::settings::ItsStationSettings;
 use super::{ItsStation, OFFERED};
@@ -49,11 +53,19 @@ impl Input {
 /// The services with their topics and counters.
 pub(super) struct Services {
     facilities: Facilities,
+    /// What the layer begins with, each time that a capture does.
+    begin: (FacilitiesSettings, u64),
+    /// What CPMs tell of the station's sensors.
+    sensors: Vec<Sensor>,
+    /// What CAMs tell beside where the vehicle is.
+    role: Option<VehicleRoleSetting>,
     vehicle: Option<Subscriber<vehicle::VehicleState>>,
     objects: Option<Subscriber<PerceivedObjects>>,
     events: Option<Subscriber<EventRequest>>,
     notices: Option<Publisher<EventNotice>>,
     map: Option<MapTopic>,
+    /// How far the times of what a replayed capture said are moved, in nanoseconds.
+    shifts: BTreeMap<LdmKey, i64>,
     /// Where the station is.
     here: Option<Position>,
     /// What applications have reported.
@@ -124,17 +136,39 @@ impl Services {
             Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius })
         };
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
-        Ok(Self {
-            facilities: Facilities::new(settings.facilities(station.station_id, station.station_type), context.seed()),
+        let begin = (settings.facilities(station.station_id, station.station_type), context.seed());
+        let mut services = Self {
+            facilities: Facilities::new(begin.0, begin.1),
+            begin,
+            sensors: settings.cp.as_ref().map(CpServiceSettings::sensors).unwrap_or_default(),
+            role: settings.ca.as_ref().and_then(|ca| ca.role),
             vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             objects: settings.objects.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             events: settings.events.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             notices: notices.transpose()?,
             map: settings.ldm.as_ref().map(map).transpose()?,
+            shifts: BTreeMap::new(),
             here: None,
             named: NamedEvents::default(),
             counts: Counts::new(context),
-        })
+        };
+        services.fit_out();
+        Ok(services)
+    }
+
+    /// Tells the services what they have by the settings.
+    fn fit_out(&mut self) {
+        if let Some(cp) = self.facilities.cp_mut() {
+            cp.set_sensors(self.sensors.clone());
+        }
+        self.set_lights(false, false);
+    }
+
+    /// Tells whether light bar and siren of a vehicle with a role are on.
+    fn set_lights(&mut self, light_bar: bool, siren: bool) {
+        if let Some((ca, role)) = self.facilities.ca_mut().zip(self.role) {
+            ca.set_special_vehicle(Some(role.container(light_bar, siren)));
+        }
     }
 
     /// What has arrived and was not taken yet.
@@ -155,12 +189,14 @@ impl Services {
     /// # Errors
     /// Why it is not taken, which is counted.
     pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Result<Option<Ego>, InputError> {
+        let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
         let taken = match input {
-            Input::Vehicle(sample) => inputs::vehicle_state(sample, sample.meta().origin).map(|state| {
+            Input::Vehicle(sample) => inputs::vehicle_state(sample, clock(sample.meta())).map(|state| {
+                self.set_lights(sample.light_bar, sample.siren);
                 self.set_vehicle(now, &state);
                 inputs::ego(&state)
             }),
-            Input::Objects(sample) => inputs::objects(sample, sample.meta().origin).map(|objects| {
+            Input::Objects(sample) => inputs::objects(sample, clock(sample.meta())).map(|objects| {
                 self.facilities.set_objects(objects);
                 None
             }),
@@ -185,8 +221,21 @@ impl Services {
         self.facilities.set_t_gen_dcc(apart);
     }
 
-    pub(super) fn handle_received(&mut self, now: Now, packet: &Received) {
+    /// Takes in a message that was received, and tells what was learnt. `shift_ns` moves the times of a replayed capture to
+    /// now; it is 0 otherwise.
+    pub(super) fn handle_received(&mut self, now: Now, packet: &Received, cause: &Meta, shift_ns: i64) {
         self.facilities.handle_received(now, packet);
+        self.tell(cause, shift_ns);
+    }
+
+    /// Begins anew with nothing known, since the capture does: what was said then is older than what is known.
+    pub(super) fn begin_again(&mut self) {
+        self.counts.follow(&mut self.facilities);
+        self.counts.restart();
+        self.facilities = Facilities::new(self.begin.0, self.begin.1);
+        self.fit_out();
+        self.named = NamedEvents::default();
+        self.shifts.clear();
     }
 
     /// Takes over what the machines have counted.
@@ -214,16 +263,26 @@ impl Services {
 
     /// Tells what was learnt. Changes of the map are in its next message.
     pub(super) fn publish_events(&mut self, cause: &Meta) {
+        self.tell(cause, 0);
+    }
+
+    fn tell(&mut self, cause: &Meta, shift_ns: i64) {
         while let Some(event) = self.facilities.poll_event() {
             match event {
                 FacilitiesEvent::Denm(indication, head) => {
                     if let Some(notices) = &self.notices {
                         // A subscriber without room has counted the drop.
-                        let _ = notices.try_publish_from(cause, outputs::notice(indication, &head));
+                        let _ = notices.try_publish_from(cause, outputs::notice(indication, &head, shift_ns));
                     }
                 }
                 FacilitiesEvent::DenmDropped(reason, _) => self.counts.denm(reason),
-                FacilitiesEvent::Map(_) => {}
+                FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object)) => {
+                    match shift_ns {
+                        0 => self.shifts.remove(&object.key),
+                        _ => self.shifts.insert(object.key, shift_ns),
+                    };
+                }
+                FacilitiesEvent::Map(LdmEvent::Removed(..)) => {}
             }
         }
     }
@@ -250,7 +309,9 @@ impl Services {
     fn publish_map(&mut self, now: Now) {
         let Some(map) = self.map.as_mut().filter(|map| map.due <= now.mono) else { return };
         map.due = now.mono.plus(map.period);
+        let known = self.facilities.ldm();
+        self.shifts.retain(|key, _| known.get(key).is_some());
         // A subscriber without room has counted the drop.
-        let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(self.facilities.ldm(), now));
+        let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(known, now, &self.shifts));
     }
 }

@@ -1,15 +1,17 @@
 //! What services have learnt, as messages that travel on the bus.
 
+use std::collections::BTreeMap;
+
 use viaduct_its::facilities::den_service::{DenIndication, DenmHead};
-use viaduct_its::facilities::ldm::{LdmObject, LdmSubject, LocalDynamicMap, Query};
+use viaduct_its::facilities::ldm::{LdmKey, LdmObject, LdmSubject, LocalDynamicMap, Query};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{self, EventNotice, MapObject, event_notice::Change, map_object::Subject};
 use viaduct_units::{Degrees, MetresPerSecond, Now, Position};
 
-use crate::its_station::message::message_type;
+use crate::its_station::message::{message_type, shifted};
 
-/// What has become of an event.
-pub(super) fn notice(indication: DenIndication, head: &DenmHead) -> EventNotice {
+/// What has become of an event. `shift_ns` moves the times of a replayed capture to now; it is 0 otherwise.
+pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) -> EventNotice {
     let change = match indication {
         DenIndication::New => Change::New,
         DenIndication::Updated => Change::Updated,
@@ -23,19 +25,20 @@ pub(super) fn notice(indication: DenIndication, head: &DenmHead) -> EventNotice 
         cause: head.cause.map(|cause| cause.code.into()),
         sub_cause: head.cause.map(|cause| cause.sub_code.into()),
         position: head.position.map(place),
-        detection_time: Some(timestamp(head.detection)),
-        valid_until: Some(timestamp(head.valid_until())),
+        detection_time: Some(timestamp(shifted(head.detection, shift_ns))),
+        valid_until: Some(timestamp(shifted(head.valid_until(), shift_ns))),
     }
 }
 
-/// All that the map knows.
-pub(super) fn map(map: &LocalDynamicMap, now: Now) -> its::LocalDynamicMap {
+/// All that the map knows; `shifts` move the times of what a replayed capture said to now.
+pub(super) fn map(map: &LocalDynamicMap, now: Now, shifts: &BTreeMap<LdmKey, i64>) -> its::LocalDynamicMap {
     let everything = Query::default();
-    let objects = map.query(&everything).map(|object| map_object(object, now)).collect();
+    let shift_ns = |object: &LdmObject| shifts.get(&object.key).copied().unwrap_or(0);
+    let objects = map.query(&everything).map(|object| map_object(object, now, shift_ns(object))).collect();
     its::LocalDynamicMap { time: Some(timestamp(now.tai)), objects }
 }
 
-fn map_object(object: &LdmObject, now: Now) -> MapObject {
+fn map_object(object: &LdmObject, now: Now, shift_ns: i64) -> MapObject {
     MapObject {
         r#type: message_type(object.key.kind).into(),
         station_id: object.key.station_id,
@@ -47,7 +50,7 @@ fn map_object(object: &LdmObject, now: Now) -> MapObject {
             LdmSubject::Information(number) => Some(Subject::Information(number.into())),
         },
         own: object.own,
-        time: Some(timestamp(object.time)),
+        time: Some(timestamp(shifted(object.time, shift_ns))),
         valid_for_s: object.expires.since(now.mono).as_secs_f64(),
         position: object.position.map(place),
         speed_mps: object.speed.map(MetresPerSecond::value),

@@ -4,14 +4,19 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use viaduct_its::facilities::FacilitiesSettings;
 use viaduct_its::facilities::ca_service::{CaSettings, N_GEN_CAM, T_GEN_CAM_RSU_MIN};
+use viaduct_its::facilities::cam::{
+    EmergencyContainer, LightBarSirenInUse, RescueContainer, RoadWorksContainerBasic, SafetyCarContainer,
+    SpecialVehicleContainer, VehicleRole,
+};
 use viaduct_its::facilities::cp_service::{CpSettings, T_GEN_CPM_MAX, T_GEN_CPM_MIN};
+use viaduct_its::facilities::cpm::{SENSORS_MAX, Sensor, SensorType};
 use viaduct_its::facilities::den_service::DenSettings;
 use viaduct_its::facilities::va_service::{VaSettings, VruProfile};
+use viaduct_its::facilities::{FacilitiesSettings, Offset, Outline, Shape};
 use viaduct_messages::topic;
 use viaduct_node::SettingError;
-use viaduct_units::Metres;
+use viaduct_units::{Degrees, Metres};
 
 /// `StationType` of a roadside unit (TS 102 894-2).
 const ROADSIDE_UNIT: u8 = 15;
@@ -71,6 +76,22 @@ pub struct CaServiceSettings {
     /// Interval of a roadside unit (`station_type` 15) in milliseconds, 1000 to 3 600 000. Absent: 1000.
     #[schemars(range(min = 1000, max = 3_600_000))]
     pub roadside_interval_ms: Option<u64>,
+    /// Special role of the vehicle. Its CAMs say whether light bar and siren are on, as `services.vehicle` does. Absent: none.
+    pub role: Option<VehicleRoleSetting>,
+}
+
+/// A special role of a vehicle (VehicleRole, TS 102 894-2).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VehicleRoleSetting {
+    /// Works on the road.
+    RoadWork,
+    /// Rescues, as breakdown services do.
+    Rescue,
+    /// Police, fire brigade, ambulance.
+    Emergency,
+    /// Goes before others, as before an abnormal load.
+    SafetyCar,
 }
 
 /// Collective perception.
@@ -80,6 +101,84 @@ pub struct CpServiceSettings {
     /// Time from one generation event to the next in milliseconds (`T_GenCpm`), 100 to 1000. Absent: 100.
     #[schemars(range(min = 100, max = 1000))]
     pub period_ms: Option<u64>,
+    /// The station's sensors, at most 128, which are told once a second. Empty: not told.
+    #[schemars(length(max = 128))]
+    pub sensors: Vec<SensorSettings>,
+}
+
+/// A sensor and where it looks (SensorInformation, TS 103 324).
+///
+/// Directions are counter-clockwise, from straight ahead for a vehicle and from east for a roadside unit.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SensorSettings {
+    /// Number of the sensor at this station, 0 to 255.
+    pub id: u8,
+    /// What kind it is.
+    pub r#type: SensorTypeSetting,
+    /// How far it sees in metres, above 0 to 409.5. Absent: where it looks is not said.
+    #[serde(default)]
+    #[schemars(range(max = 409.5))]
+    pub range_m: Option<f64>,
+    /// Where its field of view begins in degrees, 0 to 360. Absent, as `end_deg`: it sees all around.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 360.0))]
+    pub start_deg: Option<f64>,
+    /// Where its field of view ends in degrees, 0 to 360.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 360.0))]
+    pub end_deg: Option<f64>,
+    /// How far ahead of the reference position it is mounted in metres (of a roadside unit: how far east), -327 to 327.
+    #[serde(default)]
+    #[schemars(range(min = -327.0, max = 327.0))]
+    pub x_m: f64,
+    /// How far to the left of it (of a roadside unit: how far north), likewise.
+    #[serde(default)]
+    #[schemars(range(min = -327.0, max = 327.0))]
+    pub y_m: f64,
+    /// Probability that an object where it looks is perceived, 0 to 1. Absent: not said.
+    #[serde(default)]
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub confidence: Option<f64>,
+    /// Whether objects hide from it what is behind them.
+    #[serde(default)]
+    pub shadowing: bool,
+}
+
+/// Kind of a sensor (SensorType, TS 102 894-2).
+#[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SensorTypeSetting {
+    /// None of the others.
+    Undefined,
+    /// Radar.
+    Radar,
+    /// Lidar.
+    Lidar,
+    /// A camera.
+    Monovideo,
+    /// Two cameras.
+    Stereovision,
+    /// A camera for infrared light.
+    Nightvision,
+    /// Ultrasound.
+    Ultrasonic,
+    /// A camera that measures the time of flight (photonic mixing device).
+    Pmd,
+    /// An induction loop in the road.
+    InductionLoop,
+    /// A camera that sees all around.
+    SphericalCamera,
+    /// Ultra-wideband radio.
+    Uwb,
+    /// Microphones.
+    Acoustic,
+    /// What several sensors of the station see together.
+    LocalAggregation,
+    /// The same, and what others told.
+    ItsAggregation,
+    /// Radio tags.
+    Rfid,
 }
 
 /// Environmental notification.
@@ -146,14 +245,145 @@ impl From<VruProfileSetting> for VruProfile {
     }
 }
 
+impl VehicleRoleSetting {
+    /// The role with what a CAM says of it.
+    pub(super) fn container(self, light_bar: bool, siren: bool) -> (VehicleRole, SpecialVehicleContainer) {
+        let light_bar_siren_in_use = LightBarSirenInUse::from_octet(u8::from(light_bar) << 7 | u8::from(siren) << 6);
+        match self {
+            Self::RoadWork => {
+                let (roadworks_sub_cause_code, closed_lanes) = (None, None);
+                let container =
+                    RoadWorksContainerBasic { roadworks_sub_cause_code, light_bar_siren_in_use, closed_lanes };
+                (VehicleRole::RoadWork, SpecialVehicleContainer::RoadWorksContainerBasic(container))
+            }
+            Self::Rescue => {
+                let container = RescueContainer { light_bar_siren_in_use };
+                (VehicleRole::Rescue, SpecialVehicleContainer::RescueContainer(container))
+            }
+            Self::Emergency => {
+                let (incident_indication, emergency_priority) = (None, None);
+                let container = EmergencyContainer { light_bar_siren_in_use, incident_indication, emergency_priority };
+                (VehicleRole::Emergency, SpecialVehicleContainer::EmergencyContainer(container))
+            }
+            Self::SafetyCar => {
+                let (incident_indication, traffic_rule, speed_limit) = (None, None, None);
+                let container =
+                    SafetyCarContainer { light_bar_siren_in_use, incident_indication, traffic_rule, speed_limit };
+                (VehicleRole::SafetyCar, SpecialVehicleContainer::SafetyCarContainer(container))
+            }
+        }
+    }
+}
+
+impl From<SensorTypeSetting> for SensorType {
+    fn from(kind: SensorTypeSetting) -> Self {
+        match kind {
+            SensorTypeSetting::Undefined => Self::UNDEFINED,
+            SensorTypeSetting::Radar => Self::RADAR,
+            SensorTypeSetting::Lidar => Self::LIDAR,
+            SensorTypeSetting::Monovideo => Self::MONOVIDEO,
+            SensorTypeSetting::Stereovision => Self::STEREOVISION,
+            SensorTypeSetting::Nightvision => Self::NIGHTVISION,
+            SensorTypeSetting::Ultrasonic => Self::ULTRASONIC,
+            SensorTypeSetting::Pmd => Self::PMD,
+            SensorTypeSetting::InductionLoop => Self::INDUCTION_LOOP,
+            SensorTypeSetting::SphericalCamera => Self::SPHERICAL_CAMERA,
+            SensorTypeSetting::Uwb => Self::UWB,
+            SensorTypeSetting::Acoustic => Self::ACOUSTIC,
+            SensorTypeSetting::LocalAggregation => Self::LOCAL_AGGREGATION,
+            SensorTypeSetting::ItsAggregation => Self::ITS_AGGREGATION,
+            SensorTypeSetting::Rfid => Self::RFID,
+        }
+    }
+}
+
+impl SensorSettings {
+    fn check(&self, key: &str) -> Result<(), SettingError> {
+        if let Some(range) = self.range_m
+            && !(range > 0.0 && range <= 409.5)
+        {
+            return Err(SettingError::new(format!("{key}.range_m"), format!("{range} is not above 0 up to 409.5")));
+        }
+        for (name, value, min, max) in [
+            ("start_deg", self.start_deg, 0.0, 360.0),
+            ("end_deg", self.end_deg, 0.0, 360.0),
+            ("x_m", Some(self.x_m), -327.0, 327.0),
+            ("y_m", Some(self.y_m), -327.0, 327.0),
+            ("confidence", self.confidence, 0.0, 1.0),
+        ] {
+            if let Some(value) = value
+                && !(min..=max).contains(&value)
+            {
+                return Err(SettingError::new(
+                    format!("{key}.{name}"),
+                    format!("{value} is not within {min} to {max}"),
+                ));
+            }
+        }
+        let angles = (self.start_deg.is_some(), self.end_deg.is_some());
+        if angles.0 != angles.1 {
+            let problem = "a field of view has a beginning, `start_deg`, and an end, `end_deg`";
+            return Err(SettingError::new(key, problem));
+        }
+        if angles.0 && self.range_m.is_none() {
+            return Err(SettingError::new(format!("{key}.range_m"), "a field of view has a range, and none is given"));
+        }
+        Ok(())
+    }
+
+    /// As the machine has it.
+    fn sensor(&self) -> Sensor {
+        Sensor {
+            id: self.id,
+            kind: self.r#type.into(),
+            area: self.range_m.map(|range| self.area(Metres(range))),
+            confidence: self.confidence,
+            shadowing: self.shadowing,
+        }
+    }
+
+    fn area(&self, range: Metres) -> Shape {
+        let outline = match self.start_deg.zip(self.end_deg) {
+            Some((start, end)) => Outline::Sector { range, start: Degrees(start), end: Degrees(end) },
+            None => Outline::Circle { radius: range },
+        };
+        let centre = Offset { x: Metres(self.x_m), y: Metres(self.y_m), z: None };
+        Shape { centre: (centre != Offset::default()).then_some(centre), outline, height: None }
+    }
+}
+
+impl CpServiceSettings {
+    fn check(&self) -> Result<(), SettingError> {
+        if let Some(period) = self.period_ms {
+            within("services.cp.period_ms", period, millis(T_GEN_CPM_MIN), millis(T_GEN_CPM_MAX))?;
+        }
+        if self.sensors.len() > SENSORS_MAX {
+            let problem = format!("{} are more than {SENSORS_MAX}", self.sensors.len());
+            return Err(SettingError::new("services.cp.sensors", problem));
+        }
+        for (index, sensor) in self.sensors.iter().enumerate() {
+            let key = format!("services.cp.sensors.{index}");
+            sensor.check(&key)?;
+            if self.sensors.iter().take(index).any(|before| before.id == sensor.id) {
+                return Err(SettingError::new(format!("{key}.id"), format!("{} is another sensor's", sensor.id)));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn sensors(&self) -> Vec<Sensor> {
+        self.sensors.iter().map(SensorSettings::sensor).collect()
+    }
+}
+
 impl ServicesSettings {
     /// The settings of the services of a station of that type, which knows its place by its settings or does not.
     pub(crate) fn check(&self, station_type: u8, has_position: bool) -> Result<(), SettingError> {
         if let Some(ca) = &self.ca {
-            ca.check()?;
+            ca.check(station_type)?;
         }
-        if let Some(period) = self.cp.as_ref().and_then(|cp| cp.period_ms) {
-            within("services.cp.period_ms", period, millis(T_GEN_CPM_MIN), millis(T_GEN_CPM_MAX))?;
+        if let Some(cp) = &self.cp {
+            cp.check()?;
         }
         if let Some(ldm) = &self.ldm {
             ldm.check()?;
@@ -222,7 +452,11 @@ impl ServicesSettings {
 }
 
 impl CaServiceSettings {
-    fn check(&self) -> Result<(), SettingError> {
+    fn check(&self, station_type: u8) -> Result<(), SettingError> {
+        if self.role.is_some() && station_type == ROADSIDE_UNIT {
+            let problem = "a vehicle has a role, and `station_type` 15 is a roadside unit";
+            return Err(SettingError::new("services.ca.role", problem));
+        }
         for (key, value, max) in
             [("services.ca.length_m", self.length_m, 102.2), ("services.ca.width_m", self.width_m, 6.1)]
         {
