@@ -163,11 +163,11 @@ impl DccCounts {
     }
 }
 
-/// DCC profile of a frame by its traffic class, and how long it is worth sending. One that says neither is of the lowest
-/// priority, and worth no waiting beyond a period.
+/// DCC profile of a frame, and how long it is worth sending. One that does not say is of the lowest priority, and worth no
+/// waiting beyond a period.
 fn profile_and_lifetime(frame: &[u8]) -> (DccProfile, Duration) {
     read_headers(frame).map_or((DccProfile::Dp3, T_CBR), |(basic, common)| {
-        (DccProfile::of_traffic_class(common.traffic_class.id()), basic.lifetime.duration())
+        (DccProfile::of_packet(&basic, &common), basic.lifetime.duration())
     })
 }
 
