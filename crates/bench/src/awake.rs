@@ -1,7 +1,7 @@
 //! What keeps the machine from falling asleep while something is measured.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use crate::error::BenchError;
@@ -19,17 +19,24 @@ pub(crate) struct Awake {
 impl Awake {
     pub(crate) fn start(cores: &[usize]) -> Result<Self, BenchError> {
         let mut awake = Self { stop: Arc::default(), threads: Vec::new() };
+        let (ready, is_ready) = mpsc::channel();
         for core in cores {
             let (placement, stop) = (Placement { cores: vec![*core], fifo: None }, Arc::clone(&awake.stop));
+            let ready = ready.clone();
             let wake = move || {
                 // With another policy it would be in the way.
-                if placement.apply().is_ok() && sys::run_when_idle().is_ok() {
-                    while !stop.load(Ordering::Relaxed) {
-                        std::hint::spin_loop();
-                    }
+                let placed = placement.apply().and_then(|()| sys::run_when_idle());
+                let runs = placed.is_ok();
+                // Who waits for it takes as many as there are cores.
+                let _ = ready.send(placed);
+                while runs && !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
                 }
             };
             awake.threads.push(floor::spawn("bench-awake", wake)?);
+        }
+        for placed in is_ready.iter().take(cores.len()) {
+            placed.map_err(BenchError::system("cannot keep a core awake"))?;
         }
         Ok(awake)
     }

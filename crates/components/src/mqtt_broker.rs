@@ -2,11 +2,12 @@
 //!
 //! Its routes take topics of the bus straight into the broker's router, without a socket, an acknowledgement or a second
 //! client in between; its inbound routes take what a client publishes straight to the bus, before it is acknowledged. Other
-//! subscribers get it as well. A client's will is not taken in, nor is what the routes publish.
+//! subscribers get it as well. A client's will is not taken in, nor is what the routes publish. What a client sends a second
+//! time, because it did not hear that it had arrived, is taken in a second time, with QoS 2 too.
 //!
 //! Counters: `taken` (from the bus, and answers), `published` (given to the router) and `dropped` for the routes;
 //! `received = requested + refused` (by reason) for the inbound routes, and `unanswered`, refusals that were told with a
-//! later one because there were many; `clients_connected`,
+//! later one, or not at all, because there were many; `clients_connected`,
 //! `clients_disconnected`, `messages_in` and `messages_out` for all clients, renewed once a second from the crate's own
 //! statistics. Two drops inside the crate are not counted, because it does not tell: a QoS 0 message to a client whose
 //! queue is full, and the oldest of a session's queue when it overflows.
@@ -14,8 +15,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use mqtt5::MqttError;
@@ -25,6 +26,7 @@ use mqtt5::broker::sys_topics::BrokerStats;
 use mqtt5::broker::{MqttBroker as Engine, router::MessageRouter};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use viaduct_bus::{Counter, Hop, clock};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
@@ -37,6 +39,9 @@ use crate::mqtt::route::{self, Inputs, Message, Route, Taken};
 const STOP_TIME_MAX: Duration = Duration::from_millis(1000);
 /// How often the counters of clients and messages are renewed.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
+
+/// Answers to requests that wait for the broker's task.
+const ANSWERS_MAX: usize = 64;
 
 /// Topic aliases that one client may set.
 const TOPIC_ALIASES_MAX: u16 = 64;
@@ -175,18 +180,16 @@ impl Component for MqttBroker {
         }
         let output =
             Output { hop: context.hop(), taken: context.counter("taken"), published: context.counter("published") };
-        let door = (!settings.inbound.is_empty()).then(|| Door::open(&settings.inbound, context, output.clone()));
-        let door = door.transpose()?.map(Arc::new);
-        let engine = open(&settings, door.clone())?;
-        let router = engine.router();
-        if let Some(door) = door {
-            door.answers_go_to(&router);
-        }
+        let (answers, answered) = mpsc::channel(ANSWERS_MAX);
+        let door =
+            (!settings.inbound.is_empty()).then(|| Door::open(&settings.inbound, context, answers)).transpose()?;
+        let engine = open(&settings, door)?;
         let totals = Totals::new(engine.stats(), context);
         context.every(COUNT_PERIOD, |broker, _| broker.totals.renew());
         let task = Task {
-            router,
+            router: engine.router(),
             inputs: Inputs::open(settings.routes, context)?,
+            answers: answered,
             output,
             stop: context.stop(),
             unencodable: context.counter_for("dropped", "unencodable"),
@@ -201,9 +204,9 @@ impl Component for MqttBroker {
 }
 
 /// Binds the socket and builds the broker around it.
-fn open(settings: &Settings, door: Option<Arc<Door>>) -> Result<Engine, StartError> {
+fn open(settings: &Settings, door: Option<Door>) -> Result<Engine, StartError> {
     let config = match door {
-        Some(door) => config(settings).with_event_handler(door),
+        Some(door) => config(settings).with_event_handler(Arc::new(door)),
         None => config(settings),
     };
     let opened = tokio::runtime::Handle::current().block_on(Engine::with_config(config));
@@ -271,7 +274,6 @@ impl BrokerError {
 }
 
 /// How messages get into the router.
-#[derive(Clone)]
 struct Output {
     hop: Hop,
     taken: Counter,
@@ -291,31 +293,27 @@ impl Output {
 /// found that the client may publish it.
 struct Door {
     inbound: Inbound,
-    output: Output,
-    /// Where answers go. The router knows this door, so the door must not keep the router.
-    router: OnceLock<Weak<MessageRouter>>,
+    /// To the broker's task: a subscriber without room holds up who routes a message to it, and must not hold up a client.
+    answers: mpsc::Sender<Message>,
 }
 
 impl Door {
-    fn open(routes: &[InboundRoute], context: &Context<MqttBroker>, output: Output) -> Result<Self, StartError> {
-        Ok(Self { inbound: Inbound::open(routes, context)?, output, router: OnceLock::new() })
+    fn open(
+        routes: &[InboundRoute],
+        context: &Context<MqttBroker>,
+        answers: mpsc::Sender<Message>,
+    ) -> Result<Self, StartError> {
+        Ok(Self { inbound: Inbound::open(routes, context)?, answers })
     }
 
-    /// Said once, before the first client is served.
-    fn answers_go_to(&self, router: &Arc<MessageRouter>) {
-        // Said a second time, the first holds.
-        let _ = self.router.set(Arc::downgrade(router));
-    }
-
-    async fn take(&self, event: &ClientPublishEvent) {
+    fn take(&self, event: &ClientPublishEvent) {
         if !self.inbound.wants(&event.topic) {
             return;
         }
         if let Some(answer) = self.inbound.take(event, clock::now())
-            && let Some(router) = self.router.get().and_then(Weak::upgrade)
+            && self.answers.try_send(answer).is_err()
         {
-            self.output.taken.increment();
-            self.output.publish(&answer, &router).await;
+            self.inbound.leave_unanswered();
         }
     }
 }
@@ -325,10 +323,8 @@ impl BrokerEventHandler for Door {
         &'a self,
         event: ClientPublishEvent,
     ) -> Pin<Box<dyn Future<Output = PublishAction> + Send + 'a>> {
-        Box::pin(async move {
-            self.take(&event).await;
-            PublishAction::Continue
-        })
+        self.take(&event);
+        Box::pin(std::future::ready(PublishAction::Continue))
     }
 }
 
@@ -336,6 +332,8 @@ impl BrokerEventHandler for Door {
 struct Task {
     router: Arc<MessageRouter>,
     inputs: Inputs,
+    /// What the inbound routes answer.
+    answers: mpsc::Receiver<Message>,
     output: Output,
     stop: Stop,
     unencodable: Counter,
@@ -355,11 +353,15 @@ impl Task {
                 biased;
                 () = self.stop.asked() => break,
                 ended = running.join_next() => return Err(BrokerError::of(ended)),
+                Some(answer) = self.answers.recv() => self.answer(&answer).await,
                 taken = self.inputs.next() => match taken {
                     Some(taken) => self.route(&taken).await,
                     None => break,
                 },
             }
+        }
+        while let Ok(answer) = self.answers.try_recv() {
+            self.answer(&answer).await;
         }
         while let Some(taken) = self.inputs.try_next() {
             self.route(&taken).await;
@@ -370,6 +372,11 @@ impl Task {
             Ok(Some(Ok(Ok(())))) | Err(_) => Ok(()),
             Ok(ended) => Err(BrokerError::of(ended)),
         }
+    }
+
+    async fn answer(&self, answer: &Message) {
+        self.output.taken.increment();
+        self.output.publish(answer, &self.router).await;
     }
 
     async fn route(&mut self, taken: &Taken) {

@@ -1,5 +1,5 @@
-//! MQTT as the interface of applications: what one publishes comes out of another station, or is answered. Each test runs
-//! with bridges to one Mosquitto, and with a broker inside each node.
+//! MQTT as the interface of applications: what one publishes comes out of another station, or is answered. Most tests
+//! run with bridges to one Mosquitto, and again with a broker inside each node.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 

@@ -42,6 +42,8 @@ pub const DEN_RECEIVED_MAX: usize = 1024;
 pub const DEN_RECEIVED_OF_STATION_MAX: usize = DEN_RECEIVED_MAX / 8;
 /// DENMs of others that a station sends on in a second (keep-alive forwarding).
 pub const DEN_FORWARDS_MAX: usize = 10;
+/// Those of one originator among them.
+pub const DEN_FORWARDS_OF_STATION_MAX: usize = 3;
 /// DENMs that wait to be taken from the service.
 pub const DEN_TRANSMITS_MAX: usize = 128;
 /// Vulnerable road users around that one of them remembers.

@@ -36,8 +36,8 @@ pub(super) enum FrameTime {
     Now,
     /// The kernel received it at that time.
     Received(Tai),
-    /// It was captured at that time and is received again; it may be the first of a further pass.
-    Captured(Tai, bool),
+    /// It was captured at that time and is received again; `again` is the first of a further pass.
+    Captured { at: Tai, again: bool },
 }
 
 /// Why a link is of no use any more.
@@ -125,7 +125,7 @@ impl From<SocketFrame> for LinkFrame {
 
 impl From<DueFrame> for LinkFrame {
     fn from(frame: DueFrame) -> Self {
-        Self { octets: frame.octets, time: FrameTime::Captured(frame.captured, frame.again) }
+        Self { octets: frame.octets, time: FrameTime::Captured { at: frame.captured, again: frame.again } }
     }
 }
 

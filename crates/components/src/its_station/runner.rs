@@ -49,6 +49,8 @@ pub(crate) struct Runner {
     /// The radio channel, where the station shares one.
     channel: Option<Channel>,
     place: Option<Position>,
+    /// Where the station was last said to be.
+    ego: Option<Ego>,
     received: Publishers,
     sent: Option<Publishers>,
     requests: Option<Subscriber<V2xSendRequest>>,
@@ -101,6 +103,7 @@ impl Runner {
             capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
             channel: settings.dcc.map(|dcc| Channel::new(dcc, link_address, clock::mono())),
             place: settings.position.map(|place| place.position()),
+            ego: None,
             received: publishers(&topics.rx)?,
             sent: settings.sends().then(|| publishers(&topics.tx)).transpose()?,
             requests,
@@ -180,7 +183,7 @@ impl Runner {
     }
 
     async fn take_frame(&mut self, frame: &LinkFrame, link: &mut Link) {
-        if let FrameTime::Captured(_, true) = frame.time {
+        if let FrameTime::Captured { again: true, .. } = frame.time {
             self.begin_again();
             self.transmit(link).await;
         }
@@ -195,7 +198,7 @@ impl Runner {
         let cause = match frame.time {
             FrameTime::Now => self.handle_received(now, now.tai, &frame.octets),
             FrameTime::Received(reception) => self.handle_received(now, reception, &frame.octets),
-            FrameTime::Captured(captured, _) => self.handle_replayed(now, captured, &frame.octets),
+            FrameTime::Captured { at: captured, .. } => self.handle_replayed(now, captured, &frame.octets),
         };
         self.transmit(link).await;
         self.serve(clock::now(), &cause, link).await;
@@ -213,15 +216,19 @@ impl Runner {
 
     /// Each pass of a capture is heard by a station that has heard nothing: its packets are no duplicates of themselves.
     fn begin_again(&mut self) {
+        let now = clock::now();
         self.follow_counters();
         self.counts.router.restart();
         self.counts.capture_repeated.add(self.machine.held_packets().try_into().unwrap_or(u64::MAX));
         let (station, mib, seed) = self.begin;
         self.machine = Station::with_mib(station, mib, seed);
         if let Some(services) = &mut self.services {
-            services.begin_again();
+            services.begin_again(now);
         }
-        self.say_where(clock::now());
+        // That is not from the capture.
+        if let Some(ego) = self.ego {
+            self.machine.set_ego(now, ego);
+        }
     }
 
     /// What the frame makes the station say has it as its cause.
@@ -306,7 +313,7 @@ impl Runner {
         let now = clock::now();
         let Some(services) = &mut self.services else { return };
         match services.handle_input(now, input) {
-            Ok(Some(ego)) => self.machine.set_ego(now, ego),
+            Ok(Some(ego)) => self.set_ego(now, ego),
             Ok(None) => {}
             Err(error) => self.errors.input_refused(now, error, input),
         }
@@ -390,10 +397,15 @@ impl Runner {
         }
     }
 
+    fn set_ego(&mut self, now: Now, ego: Ego) {
+        self.ego = Some(ego);
+        self.machine.set_ego(now, ego);
+    }
+
     fn say_where(&mut self, now: Now) {
         if let Some(position) = self.place.filter(|_| !self.services.as_ref().is_some_and(Services::is_told_where)) {
             let speed = MetresPerSecond(0.0);
-            self.machine.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: None });
+            self.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: None });
             if let Some(services) = &mut self.services {
                 services.stand_at(now, position);
             }

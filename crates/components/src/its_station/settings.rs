@@ -175,7 +175,8 @@ pub struct Topics {
     pub tx: String,
     /// Messages to send (`viaduct.its.V2xSendRequest`) are read here. Absent: the station only receives.
     pub send: Option<String>,
-    /// What the station could not do comes out here (`viaduct.its.V2xError`): each refused request and input, and of dropped frames
+    /// What the station could not do comes out here (`viaduct.its.V2xError`): refused requests and inputs, fifty a second for
+    /// each type and reason, and of dropped frames
     /// two a second for each reason, with the number of those that it stands for.
     pub errors: String,
 }

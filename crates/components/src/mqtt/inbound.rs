@@ -130,6 +130,9 @@ fn kind(route: &InboundRoute) -> Result<Option<MessageKind>, String> {
 fn filter(route: &InboundRoute, node: &str, component: &str) -> Result<String, String> {
     let filter = Template::parse_without_topic(&route.from)?.expand(node, component, "");
     mqtt5::validate_topic_filter(&filter).map_err(|_| format!("`{filter}` is not an MQTT topic filter"))?;
+    if filter.starts_with("$share/") {
+        return Err(format!("`{filter}` would share the messages with others; every request comes in here"));
+    }
     Ok(filter)
 }
 
@@ -246,6 +249,11 @@ impl Inbound {
     /// Whether a topic comes in.
     pub(crate) fn wants(&self, topic: &str) -> bool {
         self.routes.iter().any(|route| mqtt5::topic_matches_filter(topic, &route.filter))
+    }
+
+    /// An answer finds no room.
+    pub(crate) fn leave_unanswered(&self) {
+        self.counts.unanswered.increment();
     }
 
     /// Takes a message in: it becomes a request on the bus, or an answer to who published it.
@@ -381,6 +389,7 @@ mod tests {
     fn wrong_routes_are_refused_with_the_key() {
         for (wrong, expected) in [
             (route("v/#/x", None), "`inbound.0.from`: `v/#/x` is not an MQTT topic filter"),
+            (route("$share/g/v/+", None), "`inbound.0.from`: `$share/g/v/+` would share the messages with others"),
             (route("v/{topic}", None), "`inbound.0.from`: there is no `{topic}`"),
             (route("#", None), "`inbound.0.errors`: `error` is one of the topics `#`"),
             (route("v/{node}/+", Some("v/{node}/error")), "`inbound.0.errors`: `v/node/error` is one of the topics"),

@@ -6,7 +6,7 @@ use viaduct_units::Mono;
 
 /// A check that is later than this begins the grid anew, so that what it sends keeps its distance from what the next one sends.
 /// Ours: a machine that is not overloaded wakes sooner.
-const LATE_MAX: Duration = Duration::from_millis(10);
+pub(crate) const LATE_MAX: Duration = Duration::from_millis(10);
 
 /// Checks at a fixed interval, on a grid that wake-ups which are a little late do not move.
 #[derive(Clone, Copy, Debug)]

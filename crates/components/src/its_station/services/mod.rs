@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
 use viaduct_its::facilities::cpm::Sensor;
-use viaduct_its::facilities::ldm::{LdmEvent, LdmKey};
+use viaduct_its::facilities::ldm::{LdmEvent, LdmKey, LdmObject};
 use viaduct_its::facilities::{Facilities, FacilitiesEvent, FacilitiesSettings, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
@@ -66,8 +66,10 @@ pub(super) struct Services {
     map: Option<MapTopic>,
     /// How far the times of what a replayed capture said are moved, in nanoseconds.
     shifts: BTreeMap<LdmKey, i64>,
-    /// Where the station is.
-    here: Option<Position>,
+    /// How the station moves, as it was told last.
+    state: Option<VehicleState>,
+    /// Whether light bar and siren are on.
+    lights: (bool, bool),
     /// What applications have reported.
     named: NamedEvents,
     counts: Counts,
@@ -148,7 +150,8 @@ impl Services {
             notices: notices.transpose()?,
             map: settings.ldm.as_ref().map(map).transpose()?,
             shifts: BTreeMap::new(),
-            here: None,
+            state: None,
+            lights: (false, false),
             named: NamedEvents::default(),
             counts: Counts::new(context),
         };
@@ -161,11 +164,13 @@ impl Services {
         if let Some(cp) = self.facilities.cp_mut() {
             cp.set_sensors(self.sensors.clone());
         }
-        self.set_lights(false, false);
+        self.set_lights(self.lights);
     }
 
     /// Tells whether light bar and siren of a vehicle with a role are on.
-    fn set_lights(&mut self, light_bar: bool, siren: bool) {
+    fn set_lights(&mut self, lights: (bool, bool)) {
+        self.lights = lights;
+        let (light_bar, siren) = lights;
         if let Some((ca, role)) = self.facilities.ca_mut().zip(self.role) {
             ca.set_special_vehicle(Some(role.container(light_bar, siren)));
         }
@@ -192,7 +197,7 @@ impl Services {
         let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
         let taken = match input {
             Input::Vehicle(sample) => inputs::vehicle_state(sample, clock(sample.meta())).map(|state| {
-                self.set_lights(sample.light_bar, sample.siren);
+                self.set_lights((sample.light_bar, sample.siren));
                 self.set_vehicle(now, &state);
                 inputs::ego(&state)
             }),
@@ -228,14 +233,18 @@ impl Services {
         self.tell(cause, shift_ns);
     }
 
-    /// Begins anew with nothing known, since the capture does: what was said then is older than what is known.
-    pub(super) fn begin_again(&mut self) {
+    /// Begins anew with nothing heard, since the capture does: what was said then is older than what is known. How the station
+    /// itself moves is not from there.
+    pub(super) fn begin_again(&mut self, now: Now) {
         self.counts.follow(&mut self.facilities);
         self.counts.restart();
         self.facilities = Facilities::new(self.begin.0, self.begin.1);
         self.fit_out();
         self.named = NamedEvents::default();
         self.shifts.clear();
+        if let Some(state) = self.state {
+            self.set_vehicle(now, &state);
+        }
     }
 
     /// Takes over what the machines have counted.
@@ -276,19 +285,22 @@ impl Services {
                     }
                 }
                 FacilitiesEvent::DenmDropped(reason, _) => self.counts.denm(reason),
-                FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object)) => {
-                    match shift_ns {
-                        0 => self.shifts.remove(&object.key),
-                        _ => self.shifts.insert(object.key, shift_ns),
-                    };
+                FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object))
+                    if shift_ns != 0 && self.map.is_some() =>
+                {
+                    self.shifts.insert(object.key, shift_ns);
                 }
-                FacilitiesEvent::Map(LdmEvent::Removed(..)) => {}
+                FacilitiesEvent::Map(
+                    LdmEvent::Added(LdmObject { key, .. })
+                    | LdmEvent::Updated(LdmObject { key, .. })
+                    | LdmEvent::Removed(key, _),
+                ) => drop(self.shifts.remove(&key)),
             }
         }
     }
 
     fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
-        self.here = state.position;
+        self.state = Some(*state);
         self.facilities.set_vehicle(now, state);
         let radius = self.map.as_ref().and_then(|map| map.radius);
         if let Some((centre, radius)) = state.position.zip(radius) {
@@ -299,9 +311,12 @@ impl Services {
     fn handle_event(&mut self, now: Now, request: &EventRequest) -> Result<(), InputError> {
         let layer = &mut self.facilities;
         match request.action.as_ref().ok_or(InputError::NoAction)? {
-            Action::Report(event) => {
-                self.named.report(layer, now, &request.name, inputs::event(event, now.tai, self.here)?)
-            }
+            Action::Report(event) => self.named.report(
+                layer,
+                now,
+                &request.name,
+                inputs::event(event, now.tai, self.state.and_then(|state| state.position))?,
+            ),
             Action::End(_) => self.named.end(layer, now, &request.name),
         }
     }
@@ -310,6 +325,7 @@ impl Services {
         let Some(map) = self.map.as_mut().filter(|map| map.due <= now.mono) else { return };
         map.due = now.mono.plus(map.period);
         let known = self.facilities.ldm();
+        // Events may have been lost.
         self.shifts.retain(|key, _| known.get(key).is_some());
         // A subscriber without room has counted the drop.
         let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(known, now, &self.shifts));

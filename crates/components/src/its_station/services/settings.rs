@@ -116,15 +116,15 @@ pub struct SensorSettings {
     pub id: u8,
     /// What kind it is.
     pub r#type: SensorTypeSetting,
-    /// How far it sees in metres, above 0 to 409.5. Absent: where it looks is not said.
+    /// How far it sees in metres, 0.1 to 409.5. Absent: where it looks is not said.
     #[serde(default)]
-    #[schemars(range(max = 409.5))]
+    #[schemars(range(min = 0.1, max = 409.5))]
     pub range_m: Option<f64>,
     /// Where its field of view begins in degrees, 0 to 360. Absent, as `end_deg`: it sees all around.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 360.0))]
     pub start_deg: Option<f64>,
-    /// Where its field of view ends in degrees, 0 to 360.
+    /// Where its field of view ends in degrees, 0 to 360. From 0 to 360 is all around.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 360.0))]
     pub end_deg: Option<f64>,
@@ -136,9 +136,9 @@ pub struct SensorSettings {
     #[serde(default)]
     #[schemars(range(min = -327.0, max = 327.0))]
     pub y_m: f64,
-    /// Probability that an object where it looks is perceived, 0 to 1. Absent: not said.
+    /// Probability that an object where it looks is perceived, 0.01 to 1. Absent: not said.
     #[serde(default)]
-    #[schemars(range(min = 0.0, max = 1.0))]
+    #[schemars(range(min = 0.01, max = 1.0))]
     pub confidence: Option<f64>,
     /// Whether objects hide from it what is behind them.
     #[serde(default)]
@@ -299,17 +299,13 @@ impl From<SensorTypeSetting> for SensorType {
 
 impl SensorSettings {
     fn check(&self, key: &str) -> Result<(), SettingError> {
-        if let Some(range) = self.range_m
-            && !(range > 0.0 && range <= 409.5)
-        {
-            return Err(SettingError::new(format!("{key}.range_m"), format!("{range} is not above 0 up to 409.5")));
-        }
         for (name, value, min, max) in [
+            ("range_m", self.range_m, 0.1, 409.5),
             ("start_deg", self.start_deg, 0.0, 360.0),
             ("end_deg", self.end_deg, 0.0, 360.0),
             ("x_m", Some(self.x_m), -327.0, 327.0),
             ("y_m", Some(self.y_m), -327.0, 327.0),
-            ("confidence", self.confidence, 0.0, 1.0),
+            ("confidence", self.confidence, 0.01, 1.0),
         ] {
             if let Some(value) = value
                 && !(min..=max).contains(&value)
@@ -324,6 +320,10 @@ impl SensorSettings {
         if angles.0 != angles.1 {
             let problem = "a field of view has a beginning, `start_deg`, and an end, `end_deg`";
             return Err(SettingError::new(key, problem));
+        }
+        if self.start_deg.zip(self.end_deg).is_some_and(|(start, end)| start == end) {
+            let problem = "the field of view ends where it begins; from 0 to 360 is all around";
+            return Err(SettingError::new(format!("{key}.end_deg"), problem));
         }
         if angles.0 && self.range_m.is_none() {
             return Err(SettingError::new(format!("{key}.range_m"), "a field of view has a range, and none is given"));
@@ -344,8 +344,11 @@ impl SensorSettings {
 
     fn area(&self, range: Metres) -> Shape {
         let outline = match self.start_deg.zip(self.end_deg) {
-            Some((start, end)) => Outline::Sector { range, start: Degrees(start), end: Degrees(end) },
-            None => Outline::Circle { radius: range },
+            // A sector that ends where it begins is none: degrees wrap.
+            Some((start, end)) if (end - start).abs() < 360.0 => {
+                Outline::Sector { range, start: Degrees(start), end: Degrees(end) }
+            }
+            _ => Outline::Circle { radius: range },
         };
         let centre = Offset { x: Metres(self.x_m), y: Metres(self.y_m), z: None };
         Shape { centre: (centre != Offset::default()).then_some(centre), outline, height: None }
@@ -381,6 +384,10 @@ impl ServicesSettings {
     pub(crate) fn check(&self, station_type: u8, has_position: bool) -> Result<(), SettingError> {
         if let Some(ca) = &self.ca {
             ca.check(station_type)?;
+            if ca.role.is_some() && self.vehicle.is_none() {
+                let problem = "a vehicle with a role says by `services.vehicle` whether its light bar and siren are on";
+                return Err(SettingError::new("services.ca.role", problem));
+            }
         }
         if let Some(cp) = &self.cp {
             cp.check()?;
@@ -507,4 +514,23 @@ fn within(key: &str, value: u64, min: u64, max: u64) -> Result<(), SettingError>
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sensor_that_sees_all_around_has_a_circle() {
+        let sees = |angles: &str| {
+            let text = format!("{{\"id\":1,\"type\":\"lidar\",\"range_m\":100{angles}}}");
+            let settings: SensorSettings = serde_json::from_str(&text).unwrap();
+            settings.check("sensor").unwrap();
+            settings.sensor().area.unwrap().outline
+        };
+        let circle = Outline::Circle { radius: Metres(100.0) };
+        assert_eq!((sees(""), sees(",\"start_deg\":0,\"end_deg\":360")), (circle.clone(), circle));
+        let ahead = Outline::Sector { range: Metres(100.0), start: Degrees(315.0), end: Degrees(45.0) };
+        assert_eq!(sees(",\"start_deg\":315,\"end_deg\":45"), ahead);
+    }
 }

@@ -5,7 +5,7 @@ use viaduct_units::{Degrees, MetresPerSecond, Position, TimestampIts};
 use super::*;
 use crate::facilities::{
     cam::{LightBarSirenInUse, RescueContainer},
-    schedule::LATENESS,
+    schedule::{LATE_MAX, LATENESS},
 };
 use viaduct_etsi::cam_ts103900_v231::types::{TwoWheelerContainer, VeryLowFrequencyContainer};
 
@@ -18,6 +18,8 @@ struct Drive {
     state: VehicleState,
     /// When each CAM came, and why.
     sent: Vec<(u64, Trigger, CamInput)>,
+    /// When a late timer woke for each.
+    woken: Vec<Mono>,
 }
 
 impl Drive {
@@ -30,7 +32,7 @@ impl Drive {
             heading: Some(Degrees(0.0)),
             ..VehicleState::default()
         };
-        Self { now, service: CaService::new(settings), state, sent: Vec::new() }
+        Self { now, service: CaService::new(settings), state, sent: Vec::new(), woken: Vec::new() }
     }
 
     fn car() -> Self {
@@ -70,6 +72,7 @@ impl Drive {
             if let Some((cam, trigger)) = self.service.handle_timeout(self.now) {
                 // The check of that moment, since each is late by less than an interval.
                 self.sent.push((self.millis() / 100 * 100, trigger, cam));
+                self.woken.push(self.now.mono);
             }
             change(&mut self.state);
         }
@@ -156,6 +159,8 @@ fn a_late_timer_does_not_slow_the_service() {
     let mut turning = Drive::car();
     turning.run_late(3_000, |state| turn(state, 10.0));
     assert_eq!(turning.times(), each(100));
+    let apart = turning.woken.windows(2).map(|pair| pair[1].since(pair[0])).min();
+    assert!(apart >= Some(T_GEN_CAM_MIN - LATE_MAX), "{apart:?}");
     let with: Vec<u64> =
         turning.sent.iter().filter(|(.., cam)| cam.low_frequency.is_some()).map(|(at, ..)| *at).collect();
     assert_eq!(with, [0, 500, 1000, 1500, 2000, 2500], "T_LOW_FREQUENCY");

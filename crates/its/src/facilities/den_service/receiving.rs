@@ -14,7 +14,7 @@ use super::{CLOCK_TOLERANCE, DenDrop, DenError, DenIndication, DenmHead, Forward
 use crate::{
     facilities::denm::{ActionId, Termination},
     geonet::Area,
-    limits::{DEN_FORWARDS_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
+    limits::{DEN_FORWARDS_MAX, DEN_FORWARDS_OF_STATION_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
     random::Random,
 };
 
@@ -24,7 +24,8 @@ const FORWARDING_JITTER_MAX: Duration = Duration::from_millis(150);
 /// Shortest interval of an originator that `T_Forwarding` is made of; a shorter one counts as this. Ours: whoever says an event may
 /// say any interval, and has each station in the area send for it for a day.
 pub const FORWARDING_INTERVAL_MIN: Duration = Duration::from_secs(1);
-/// In any such time no more than [`DEN_FORWARDS_MAX`] DENMs are sent on.
+/// In any such time no more than [`DEN_FORWARDS_MAX`] DENMs are sent on, and no more than [`DEN_FORWARDS_OF_STATION_MAX`] of one
+/// originator, so that who says much does not keep out what others said.
 const FORWARDS_WINDOW: Duration = Duration::from_secs(1);
 
 /// A DENM as it came.
@@ -67,8 +68,8 @@ pub(super) struct ReceivingTable {
     events: BTreeMap<ActionId, ReceivedEvent>,
     /// Whether to forward (the keep-alive forwarding function is optional).
     forwarding: bool,
-    /// When DENMs were sent on last, at most [`DEN_FORWARDS_MAX`], the oldest first.
-    forwards: VecDeque<Mono>,
+    /// When DENMs were sent on last and whose, at most [`DEN_FORWARDS_MAX`], the oldest first.
+    forwards: VecDeque<(Mono, u32)>,
     /// DENMs that were due to be sent on, and too many.
     forwards_refused: u64,
     /// Events that made room for others.
@@ -205,8 +206,8 @@ impl ReceivingTable {
         Some(forwarding)
     }
 
-    /// Forgets what is no longer valid, and hands each DENM that fell silent to `forward`, where the station is in its area. What
-    /// is too much for this second has to wait for another `T_Forwarding`.
+    /// Forgets what is no longer valid, and hands each DENM that fell silent to `forward`, where the station is in its area, the one
+    /// that waits longest first. What is too much for this second has to wait for another `T_Forwarding`.
     pub(super) fn handle_timeout(
         &mut self,
         now: Now,
@@ -215,10 +216,12 @@ impl ReceivingTable {
         mut forward: impl FnMut(&ForwardedDenm),
     ) {
         self.events.retain(|_, event| event.expires > now.mono);
-        let silent = self.events.values_mut().filter_map(|event| event.forwarding.as_mut());
-        for forwarding in silent.filter(|forwarding| forwarding.due <= now.mono) {
+        let waiting = self.events.values_mut().filter_map(|event| event.forwarding.as_mut());
+        let mut silent: Vec<&mut Forwarding> = waiting.filter(|forwarding| forwarding.due <= now.mono).collect();
+        silent.sort_by_key(|forwarding| forwarding.due);
+        for forwarding in silent {
             if position.is_some_and(|position| forwarding.denm.destination.contains(position)) {
-                if has_room(&mut self.forwards, now.mono) {
+                if has_room(&mut self.forwards, now.mono, forwarding.denm.head.action_id.originating_station) {
                     forward(&forwarding.denm);
                 } else {
                     self.forwards_refused += 1;
@@ -243,12 +246,13 @@ impl Forwarding {
     }
 }
 
-/// Whether one more DENM may be sent on; if so, it counts as sent.
-fn has_room(forwards: &mut VecDeque<Mono>, now: Mono) -> bool {
-    forwards.retain(|sent| now.since(*sent) < FORWARDS_WINDOW);
-    let room = forwards.len() < DEN_FORWARDS_MAX;
+/// Whether one more DENM of that originator may be sent on; if so, it counts as sent.
+fn has_room(forwards: &mut VecDeque<(Mono, u32)>, now: Mono, station: u32) -> bool {
+    forwards.retain(|(sent, _)| now.since(*sent) < FORWARDS_WINDOW);
+    let of_station = forwards.iter().filter(|(_, originator)| *originator == station).count();
+    let room = forwards.len() < DEN_FORWARDS_MAX && of_station < DEN_FORWARDS_OF_STATION_MAX;
     if room {
-        forwards.push_back(now);
+        forwards.push_back((now, station));
     }
     room
 }

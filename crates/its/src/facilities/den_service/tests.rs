@@ -8,7 +8,7 @@ use crate::{
     Repetition,
     facilities::denm::{self, Cause},
     geonet::Shape,
-    limits::{DEN_FORWARDS_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
+    limits::{DEN_FORWARDS_MAX, DEN_FORWARDS_OF_STATION_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
 };
 
 const OWN: u32 = 7;
@@ -511,17 +511,38 @@ fn a_short_interval_is_not_forwarded_as_often() {
     assert!(times.len() == 9 && times.windows(2).all(|pair| pair[1] - pair[0] >= 2000), "{times:?}");
 }
 
-/// However many events fell silent, no more than [`DEN_FORWARDS_MAX`] DENMs are sent on in any second; the others are counted.
+/// Most DENMs that were sent on in any second.
+fn most_in_a_second(times: &[u64]) -> usize {
+    let within = |from: &u64| times.iter().filter(|at| (*from..from + 999).contains(at)).count();
+    times.iter().map(within).max().unwrap_or_default()
+}
+
+/// However many events of one station fell silent, what others said is still sent on.
 #[test]
-fn forwarding_is_bounded() {
+fn who_says_much_does_not_keep_others_out() {
     let mut service = service(true);
     for number in 0..100 {
         let action_id = ActionId { originating_station: OTHER, sequence_number: number };
         receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }).unwrap();
     }
+    let honest = ActionId { originating_station: OTHER + 1, sequence_number: 0 };
+    receive(&mut service, 100, &DenmHead { action_id: honest, ..head(0) }).unwrap();
     let times = run(&mut service, 20_000);
-    let most = times.iter().map(|from| times.iter().filter(|at| (*from..from + 999).contains(at)).count()).max();
-    assert_eq!(most, Some(DEN_FORWARDS_MAX));
+    assert_eq!(most_in_a_second(&times), DEN_FORWARDS_OF_STATION_MAX + 1);
+    // All fall silent nine times: each time three of the one are sent on, and the other's.
+    assert_eq!(times.len(), 9 * (DEN_FORWARDS_OF_STATION_MAX + 1));
+}
+
+/// However many events fell silent, no more than [`DEN_FORWARDS_MAX`] DENMs are sent on in any second; the others are counted.
+#[test]
+fn forwarding_is_bounded() {
+    let mut service = service(true);
+    for number in 0..100 {
+        let action_id = ActionId { originating_station: OTHER + u32::from(number), sequence_number: number };
+        receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }).unwrap();
+    }
+    let times = run(&mut service, 20_000);
+    assert_eq!(most_in_a_second(&times), DEN_FORWARDS_MAX);
     // Nine or so of each event were due.
     let DenCounters { forwarded, forwards_refused, .. } = service.counters();
     assert_eq!(forwarded, u64::try_from(times.len()).unwrap());
