@@ -23,6 +23,7 @@ mod random;
 mod report;
 mod statistics;
 mod sys;
+mod threads;
 
 pub use error::BenchError;
 pub use machine::Machine;

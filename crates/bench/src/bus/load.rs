@@ -1,13 +1,11 @@
 //! What else the machine does while a case is measured.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 
 use super::case::Load;
 use crate::error::BenchError;
-use crate::floor;
+use crate::threads::Threads;
 
 /// Threads that calculate.
 const CPU_HOGS: usize = 2;
@@ -18,35 +16,18 @@ const CHUNK_OCTETS: usize = 1 << 20;
 
 /// Threads with the ordinary policy that are in the way until this is dropped.
 pub(super) struct Hogs {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    _threads: Threads,
 }
 
 impl Hogs {
     pub(super) fn start(load: Load) -> Result<Self, BenchError> {
-        let mut hogs = Self { stop: Arc::default(), threads: Vec::new() };
+        let mut threads = Threads::default();
         match load {
             Load::None => {}
-            Load::Cpu => (0..CPU_HOGS).try_for_each(|_| hogs.add(calculate))?,
-            Load::Memory => hogs.add(copy)?,
+            Load::Cpu => (0..CPU_HOGS).try_for_each(|_| threads.add("bench-hog", calculate))?,
+            Load::Memory => threads.add("bench-hog", copy)?,
         }
-        Ok(hogs)
-    }
-
-    fn add(&mut self, work: fn(&AtomicBool)) -> Result<(), BenchError> {
-        let stop = Arc::clone(&self.stop);
-        self.threads.push(floor::spawn("bench-hog", move || work(&stop))?);
-        Ok(())
-    }
-}
-
-impl Drop for Hogs {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // It has nothing that panics.
-            let _ = thread.join();
-        }
+        Ok(Self { _threads: threads })
     }
 }
 
@@ -77,9 +58,8 @@ mod tests {
         let _alone = crate::measuring_alone();
         for (load, threads) in [(Load::None, 0), (Load::Cpu, CPU_HOGS), (Load::Memory, 1)] {
             let hogs = Hogs::start(load).unwrap();
-            let stop = Arc::downgrade(&hogs.stop);
-            assert_eq!(hogs.threads.len(), threads);
-            assert!(hogs.threads.iter().all(|thread| !thread.is_finished()));
+            let stop = hogs._threads.sign();
+            assert_eq!(hogs._threads.running(), threads);
             drop(hogs);
             assert!(stop.upgrade().is_none(), "no thread is left");
         }

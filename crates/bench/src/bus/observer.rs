@@ -2,15 +2,13 @@
 //! times a second, as a page that shows them does.
 
 use std::hint::black_box;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use viaduct_bus::Bus;
 
 use crate::error::BenchError;
-use crate::floor;
+use crate::threads::Threads;
 
 /// Time from one look for a message to the next, as a node's HTTP endpoint has it.
 const POLL_EVERY: Duration = Duration::from_millis(20);
@@ -19,30 +17,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Threads with the ordinary policy that look on until this is dropped.
 pub(super) struct Observer {
-    stop: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<()>>,
+    _threads: Threads,
 }
 
 impl Observer {
     pub(super) fn attach(bus: &Bus, topic: &str) -> Result<Self, BenchError> {
         let refused = BenchError::part("cannot observe the topic");
         let observed = bus.observe(topic).map_err(refused)?;
-        let mut observer = Self { stop: Arc::default(), threads: Vec::new() };
-        let stop = Arc::clone(&observer.stop);
-        observer.threads.push(floor::spawn("bench-observer", move || read(&observed, &stop))?);
-        let (bus, stop) = (bus.clone(), Arc::clone(&observer.stop));
-        observer.threads.push(floor::spawn("bench-snapshots", move || look(&bus, &stop))?);
-        Ok(observer)
-    }
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        for thread in self.threads.drain(..) {
-            // It has nothing that panics.
-            let _ = thread.join();
-        }
+        let (mut threads, bus) = (Threads::default(), bus.clone());
+        threads.add("bench-observer", move |stop| read(&observed, stop))?;
+        threads.add("bench-snapshots", move |stop| look(&bus, stop))?;
+        Ok(Self { _threads: threads })
     }
 }
 
