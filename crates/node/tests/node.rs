@@ -188,6 +188,11 @@ fn start(runtime: &Runtime, text: &str) -> Result<Node, NodeError> {
     Node::start(Graph::resolve("test.yaml", text, &KINDS).unwrap(), runtime.handle())
 }
 
+/// Whether every queue is drained where time is no matter: a busy machine may need longer than a node gets.
+fn stops_clean(node: Node) -> bool {
+    node.stop_by(std::time::Instant::now() + Duration::from_secs(60))
+}
+
 fn refused(text: &str) -> String {
     Graph::resolve("test.yaml", text, &KINDS).err().expect("is accepted").to_string()
 }
@@ -207,7 +212,7 @@ fn a_stop_drains_every_queue_before_the_last_call() {
     while node.bus().snapshot().topics[0].published < 10 {
         std::thread::yield_now();
     }
-    assert!(node.stop());
+    assert!(stops_clean(node));
     assert!(SEEN.lock().unwrap().contains(&("drained".into(), 1000)));
 }
 
@@ -249,7 +254,7 @@ fn a_timer_that_is_always_due_takes_no_time_from_the_others() {
     while bus.snapshot().topics[0].published < 10 {
         std::thread::yield_now();
     }
-    assert!(node.stop(), "the queue was not drained");
+    assert!(stops_clean(node), "the queue was not drained");
     let published = bus.snapshot().topics[0].published as u32;
     assert!(SEEN.lock().unwrap().contains(&("overload".into(), published)));
 }
@@ -457,7 +462,7 @@ fn components_share_an_executor_by_its_name_and_are_measured_by_theirs() {
             "{metrics}"
         );
         assert!(metrics.contains(&format!("viaduct_timer_skipped_total{{node=\"test\",{timer}}}")), "{metrics}");
-        assert!(node.stop());
+        assert!(stops_clean(node));
     }
 }
 
