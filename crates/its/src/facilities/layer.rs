@@ -243,6 +243,17 @@ impl Facilities {
         }
     }
 
+    /// Forgets what other stations said, as if it had not been heard; what the station itself says goes on.
+    pub fn forget_heard(&mut self) {
+        if let Some(den) = &mut self.den {
+            den.forget_heard();
+        }
+        if let Some(va) = &mut self.va {
+            va.forget_heard();
+        }
+        self.ldm.forget_heard();
+    }
+
     /// Does what is due in the services and in the map.
     pub fn handle_timeout(&mut self, now: Now) {
         if let Some((input, _)) = self.ca.as_mut().and_then(|ca| ca.handle_timeout(now)) {

@@ -12,14 +12,16 @@ pub(crate) const LATE_MAX: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     interval: Duration,
-    /// When the next check is due; `None` while it is stopped.
+    /// The next check's moment on the grid; `None` while it is stopped.
     due: Option<Mono>,
+    /// What a check brought keeps its distance from the next check, however late that one woke.
+    not_before: Option<Mono>,
 }
 
 impl Schedule {
     /// A stopped one. An interval below a millisecond counts as one, so that time goes on.
     pub(crate) fn new(interval: Duration) -> Self {
-        Self { interval: interval.max(Duration::from_millis(1)), due: None }
+        Self { interval: interval.max(Duration::from_millis(1)), due: None, not_before: None }
     }
 
     /// From the next check on.
@@ -38,8 +40,14 @@ impl Schedule {
         self.due = None;
     }
 
-    pub(crate) const fn due(&self) -> Option<Mono> {
-        self.due
+    /// When the next check is due: at its moment on the grid, or when it is far enough from what the last one brought.
+    pub(crate) fn due(&self) -> Option<Mono> {
+        self.due.map(|due| self.not_before.map_or(due, |not_before| due.max(not_before)))
+    }
+
+    /// The check brought something; no check comes sooner than that much later.
+    pub(crate) fn keep_apart(&mut self, now: Mono, least: Duration) {
+        self.not_before = Some(now.plus(least));
     }
 
     /// The moment on the grid of the check that is due, if one is; the next one is set. Missed ones are not made up for.
@@ -47,7 +55,8 @@ impl Schedule {
     /// Intervals are counted between these moments, not between wake-ups: of two wake-ups the second is as often less late than
     /// the first as more, and an interval of a whole number of checks would have to wait for one more.
     pub(crate) fn take_due(&mut self, now: Mono) -> Option<Mono> {
-        let due = self.due.filter(|due| *due <= now)?;
+        self.due().filter(|due| *due <= now)?;
+        let due = self.due?;
         let at = if now.since(due) <= LATE_MAX && now < due.plus(self.interval) { due } else { now };
         self.due = Some(at.plus(self.interval));
         Some(at)
@@ -99,6 +108,28 @@ mod tests {
             .filter_map(|(_, late)| schedule.take_due(schedule.due()?.plus(late)))
             .collect();
         assert_eq!(due, (0..30).map(|check| at(check * 100)).collect::<Vec<Mono>>());
+    }
+
+    /// What checks bring is never closer together than asked, though the grid stays where the lateness does not add up to more
+    /// than [`LATE_MAX`].
+    #[test]
+    fn what_was_sent_late_keeps_the_next_check_away() {
+        let interval = Duration::from_millis(100);
+        let mut schedule = Schedule::new(interval);
+        schedule.start(at(0));
+        let mut sent = Vec::new();
+        for late in LATENESS.into_iter().cycle().take(60) {
+            let now = schedule.due().unwrap().plus(late);
+            assert!(schedule.take_due(now).is_some());
+            schedule.keep_apart(now, interval);
+            sent.push(now);
+        }
+        let apart = sent.windows(2).map(|pair| pair[1].since(pair[0]));
+        assert!(apart.clone().all(|apart| apart >= interval && apart <= interval + LATENESS[2]));
+        assert_eq!(apart.min(), Some(interval));
+        schedule.take_due(at(1_000_009)).unwrap();
+        schedule.stop();
+        assert_eq!(schedule.due(), None);
     }
 
     /// No two checks are closer together than the interval less [`LATE_MAX`], however late the first one is.

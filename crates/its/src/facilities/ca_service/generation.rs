@@ -77,6 +77,11 @@ impl Generation {
         self.t_gen_cam_dcc = interval.clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
     }
 
+    /// The shortest time between two CAMs, whatever the channel allows.
+    pub(super) fn shortest(&self) -> Duration {
+        self.roadside_interval.unwrap_or(T_GEN_CAM_MIN)
+    }
+
     /// Starts anew, with a first CAM; it keeps its distance from the last one all the same.
     pub(super) fn restart(&mut self) {
         self.t_gen_cam = T_GEN_CAM_MAX;

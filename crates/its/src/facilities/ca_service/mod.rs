@@ -172,13 +172,14 @@ impl CaService {
         let motion = Motion::from(&state);
         let trigger = self.generation.check(at, &motion)?;
         self.generation.generated(at, motion, trigger);
+        self.check.keep_apart(now.mono, self.generation.shortest());
         self.counters.generated += 1;
         Some((self.cam(at, &state), trigger))
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
     #[must_use]
-    pub const fn poll_timeout(&self) -> Option<Mono> {
+    pub fn poll_timeout(&self) -> Option<Mono> {
         self.check.due()
     }
 

@@ -179,12 +179,16 @@ impl CpService {
             self.counters.state_too_old += 1;
             return Vec::new();
         }
-        self.generate(at, &state, position)
+        let messages = self.generate(at, &state, position);
+        if !messages.is_empty() {
+            self.events.keep_apart(now.mono, T_GEN_CPM_MIN);
+        }
+        messages
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
     #[must_use]
-    pub const fn poll_timeout(&self) -> Option<Mono> {
+    pub fn poll_timeout(&self) -> Option<Mono> {
         self.events.due()
     }
 

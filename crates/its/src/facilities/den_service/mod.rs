@@ -170,7 +170,8 @@ pub struct DenCounters {
     pub sent: u64,
     /// DENMs of others that were handed out.
     pub forwarded: u64,
-    /// DENMs of others that were due to be sent on, beyond [`crate::limits::DEN_FORWARDS_MAX`] a second.
+    /// DENMs of others that were due to be sent on, beyond [`crate::limits::DEN_FORWARDS_MAX`] a second, or
+    /// [`crate::limits::DEN_FORWARDS_OF_STATION_MAX`] of one originator.
     pub forwards_refused: u64,
     /// DENMs that were due while nobody had taken those before them.
     pub transmits_lost: u64,
@@ -234,6 +235,11 @@ impl DenService {
             ends_cut: self.originating.ends_cut(),
             ..self.counters
         }
+    }
+
+    /// Forgets the events of other stations. What was to be said of them is still said.
+    pub fn forget_heard(&mut self) {
+        self.receiving.forget();
     }
 
     /// Whether DENMs wait to be taken.

@@ -91,6 +91,11 @@ impl ReceivingTable {
         self.evicted
     }
 
+    /// Forgets all events.
+    pub(super) fn forget(&mut self) {
+        self.events.clear();
+    }
+
     /// What was heard last of an event, and the area of its packet, if the event lasts.
     pub(super) fn active(&self, action_id: ActionId) -> Result<(DenmHead, Option<Area>), DenError> {
         let event = self.events.get(&action_id).ok_or(DenError::UnknownAction)?;

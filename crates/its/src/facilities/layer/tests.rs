@@ -210,6 +210,33 @@ fn an_event_is_said_in_its_area_and_taken_back() {
     assert!(nodes[1].events().iter().any(ended));
 }
 
+/// What was heard can be forgotten and is new again; what the station itself says goes on.
+#[test]
+fn what_others_said_is_forgotten_alone() {
+    let [mut own, mut other] = pair();
+    let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
+    own.step(start());
+    let action_id = own.facilities.trigger_event(start(), report.clone()).unwrap();
+    own.sent(start());
+    other.step(start());
+    other.facilities.trigger_event(start(), report.clone()).unwrap();
+    let frames = other.sent(start());
+    let known = |node: &Node| node.facilities.ldm().len();
+    let of_its_own = known(&own);
+    for _ in 0..2 {
+        frames.iter().for_each(|frame| own.hear(start(), frame));
+        let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
+        assert_eq!(own.events().iter().filter(|event| new(event)).count(), 1);
+        assert!(known(&own) > of_its_own);
+        own.facilities.forget_heard();
+        own.station = Node::new(1, all_services(1)).station;
+        assert_eq!(known(&own), of_its_own);
+    }
+    let last = start().plus(Duration::from_millis(50));
+    assert!(own.step(last).is_empty(), "a CAM comes as far after the one before");
+    assert_eq!(own.facilities.terminate_event(last, action_id, report), Ok(Termination::IsCancellation));
+}
+
 /// What that many stations which were not heard before say, each for a day.
 fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
     for station_id in (first..).take(count) {

@@ -68,6 +68,8 @@ pub struct LdmCounters {
     pub evicted: u64,
     /// Objects that their source withdrew.
     pub withdrawn: u64,
+    /// Objects that others had said, when all of that was forgotten.
+    pub forgotten: u64,
     /// Objects outside the area of maintenance, on arrival or when it moved.
     pub outside_area: u64,
     /// Objects that said nothing newer than the map had.
@@ -132,7 +134,9 @@ impl LocalDynamicMap {
 
     /// Moves the area of maintenance (EN 302 895, 5.3.2); what lies outside is forgotten. An object without position stays.
     pub fn set_area(&mut self, area: Area) {
-        self.area = Some(area);
+        if self.area.replace(area) == Some(area) {
+            return;
+        }
         let outside: Vec<LdmKey> =
             self.values().filter(|object| self.is_outside(object)).map(|object| object.key).collect();
         for key in outside {
@@ -176,6 +180,16 @@ impl LocalDynamicMap {
         if self.objects.contains_key(&key) {
             self.counters.withdrawn += 1;
             self.remove(key, LdmRemoval::Withdrawn);
+        }
+    }
+
+    /// Forgets what others said. No events tell of that: they would be as many as there is room for objects.
+    pub fn forget_heard(&mut self) {
+        for key in std::mem::take(&mut self.by_turn).into_values() {
+            if let Some(known) = self.objects.remove(&key) {
+                self.unindex(&known, None);
+                self.counters.forgotten += 1;
+            }
         }
     }
 

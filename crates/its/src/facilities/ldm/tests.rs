@@ -143,6 +143,18 @@ fn what_is_withdrawn_is_forgotten() {
     assert_eq!(removals(&mut ldm), [(1, LdmRemoval::Withdrawn)]);
 }
 
+#[test]
+fn what_was_heard_can_be_forgotten_and_heard_again() {
+    let mut ldm = LocalDynamicMap::new();
+    ldm.insert(after(0), LdmObject { own: true, ..object(1, 0, 0.0) });
+    ldm.insert(after(0), object(2, 500, 0.0));
+    ldm.forget_heard();
+    assert_eq!(found(&ldm, &Query::default()), [1]);
+    assert_eq!((ldm.counters().forgotten, ldm.poll_timeout()), (1, Some(after(1000).mono)));
+    ldm.insert(after(0), object(2, 0, 0.0));
+    assert_eq!(found(&ldm, &Query::default()), [1, 2]);
+}
+
 /// The map and its events are bounded; what was said longest ago makes room, however long it calls itself valid.
 #[test]
 fn a_full_map_forgets_what_was_said_longest_ago() {

@@ -154,6 +154,13 @@ impl Cluster {
         Self { station_id, role: Role::Standalone, enabled }
     }
 
+    /// Nobody else was heard: the road user is alone, where it is one.
+    pub(super) fn forget_heard(&mut self) {
+        if !matches!(self.role, Role::Idle) {
+            self.role = Role::Standalone;
+        }
+    }
+
     pub(super) const fn state(&self) -> VruState {
         match self.role {
             Role::Idle => VruState::Idle,

@@ -209,6 +209,12 @@ impl VaService {
         }
     }
 
+    /// Forgets the other road users, and with them any cluster.
+    pub fn forget_heard(&mut self) {
+        self.neighbours = Neighbours::default();
+        self.cluster.forget_heard();
+    }
+
     /// Ends the own cluster, with a warning to its members. Nothing happens to who leads none.
     pub fn break_up_cluster(&mut self, now: Now) {
         self.cluster.break_up(now.mono);
@@ -226,12 +232,13 @@ impl VaService {
         self.cluster.check(at, &motion, &self.neighbours, &mut self.random);
         self.notice_new_role(at);
         let trigger = self.due(at, &motion)?;
+        self.check.keep_apart(now.mono, T_GEN_VAM_MIN);
         Some((self.vam(at, &state, motion), trigger))
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
     #[must_use]
-    pub const fn poll_timeout(&self) -> Option<Mono> {
+    pub fn poll_timeout(&self) -> Option<Mono> {
         self.check.due()
     }
 
