@@ -28,6 +28,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 use viaduct_bus::{Counter, Hop, clock};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
@@ -42,6 +43,8 @@ const COUNT_PERIOD: Duration = Duration::from_secs(1);
 
 /// Answers to requests that wait for the broker's task.
 const ANSWERS_MAX: usize = 64;
+/// How long an answer waits for a subscriber that does not read, before it is queued for it: others wait as long.
+const ANSWER_WAIT_MAX: Duration = Duration::from_millis(20);
 
 /// Topic aliases that one client may set.
 const TOPIC_ALIASES_MAX: u16 = 64;
@@ -281,9 +284,14 @@ struct Output {
 }
 
 impl Output {
-    async fn publish(&self, message: &Message, router: &MessageRouter) {
+    /// `wait` bounds the time for subscribers that do not read; absent, it is the crate's.
+    async fn publish(&self, message: &Message, router: &MessageRouter, wait: Option<Duration>) {
         let now = clock::tai();
-        router.route_message(&message.packet(self.hop.name(), now), None).await;
+        let packet = message.packet(self.hop.name(), now);
+        match wait {
+            Some(wait) => router.route_message_with_deadline(&packet, None, Instant::now() + wait).await,
+            None => router.route_message(&packet, None).await,
+        }
         self.hop.mark(&message.meta, now);
         self.published.increment();
     }
@@ -360,6 +368,8 @@ impl Task {
                 },
             }
         }
+        // What is answered from now on is counted as unanswered.
+        self.answers.close();
         while let Ok(answer) = self.answers.try_recv() {
             self.answer(&answer).await;
         }
@@ -376,13 +386,13 @@ impl Task {
 
     async fn answer(&self, answer: &Message) {
         self.output.taken.increment();
-        self.output.publish(answer, &self.router).await;
+        self.output.publish(answer, &self.router, Some(ANSWER_WAIT_MAX)).await;
     }
 
     async fn route(&mut self, taken: &Taken) {
         self.output.taken.increment();
         match self.inputs.message(taken) {
-            Ok(message) => self.output.publish(&message, &self.router).await,
+            Ok(message) => self.output.publish(&message, &self.router, None).await,
             Err(error) => {
                 tracing::debug!(%error, "a message cannot be encoded");
                 self.unencodable.increment();

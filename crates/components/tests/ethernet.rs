@@ -158,7 +158,7 @@ fn the_sample_capture_gives_the_same_by_replay_by_udp_and_by_ethernet() {
 /// What a station publishes in one pass of a capture that it replays: whoever subscribes to a node that runs may come too late for
 /// the first.
 fn replayed(runtime: &Runtime, capture: &Path, first: &CapturedFrame) -> Vec<V2xMessage> {
-    let replay = format!("{{ file: {}, pace: {{ rate_hz: 5000 }}, repeat: true }}", capture.display());
+    let replay = format!("{{ file: {}, pace: {{ rate_hz: 500 }}, repeat: true }}", capture.display());
     let node = start(runtime, &format!("access: {{ replay: {replay} }}"));
     let messages = node.bus().subscribe::<V2xMessage>("its/rx/*", RELIABLE, "test").unwrap();
     let begins = |message: &V2xMessage| first.octets.ends_with(&message.payload);

@@ -92,8 +92,8 @@ impl Road {
     }
 
     fn stop(self) {
-        assert!(self.car.stop());
-        assert!(self.edge.stop());
+        assert!(self.car.stop_without_hurry());
+        assert!(self.edge.stop_without_hurry());
     }
 }
 
@@ -398,8 +398,8 @@ impl Vehicle {
     }
 
     fn stop(self) {
-        assert!(self.car.stop());
-        assert!(self.other.stop());
+        assert!(self.car.stop_without_hurry());
+        assert!(self.other.stop_without_hurry());
     }
 }
 

@@ -84,6 +84,10 @@ impl Channel {
 
     /// Puts a frame of the station before the gate.
     pub(super) fn push(&mut self, now: Mono, frame: Vec<u8>) {
+        if let Some((header, _)) = EthernetHeader::parse(&frame) {
+            // Another station may have had the address before.
+            self.own = header.source;
+        }
         let (profile, lifetime) = profile_and_lifetime(&frame);
         self.gate.push(now, frame, profile, lifetime);
     }
@@ -280,6 +284,16 @@ mod tests {
         assert_eq!(channel.busy, once);
         channel.heard(&frame(OTHER, TrafficClass::DP2));
         assert_eq!(channel.busy, once * 2);
+    }
+
+    #[test]
+    fn an_own_frame_is_known_by_an_address_that_the_station_took_later() {
+        let (mut channel, own) = (channel(), frame(OTHER, TrafficClass::DP2));
+        channel.push(at(0), own.clone());
+        channel.poll_transmit(at(0)).unwrap();
+        let once = channel.busy;
+        channel.heard(&own);
+        assert_eq!(channel.busy, once);
     }
 
     #[test]

@@ -119,26 +119,30 @@ impl Runner {
 
     /// Runs until the station is asked to stop or the link fails. The end of a capture is not the end of the station.
     pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
-        let mut stop = self.stop.clone();
-        while !stop.is_asked() {
-            self.upkeep(&mut link).await?;
-            let deadline = self.sleep_until_timeout();
-            tokio::select! {
-                frame = link.receive() => self.take_frames(&frame?, &mut link).await?,
-                () = deadline => self.handle_timeout(clock::now(), &mut link).await,
-                request = next_request(self.requests.as_ref()) => self.handle_request(&request, &mut link).await,
-                input = services::next_input(self.services.as_ref()) => self.handle_input(&input, &mut link).await,
-                () = stop.asked() => {}
-            }
-        }
-        self.drain_requests(&mut link).await;
-        self.drain_inputs(&mut link).await;
-        let drained = self.drain_link(&mut link).await;
+        let ended = self.run_until_stopped(&mut link).await;
         self.follow_counters();
         if let Some(channel) = &self.channel {
             self.counts.dcc.stopped(&channel.counters());
         }
-        drained
+        ended
+    }
+
+    async fn run_until_stopped(&mut self, link: &mut Link) -> Result<(), LinkError> {
+        let mut stop = self.stop.clone();
+        while !stop.is_asked() {
+            self.upkeep(link).await?;
+            let deadline = self.sleep_until_timeout();
+            tokio::select! {
+                frame = link.receive() => self.take_frames(&frame?, link).await?,
+                () = deadline => self.handle_timeout(clock::now(), link).await,
+                request = next_request(self.requests.as_ref()) => self.handle_request(&request, link).await,
+                input = services::next_input(self.services.as_ref()) => self.handle_input(&input, link).await,
+                () = stop.asked() => {}
+            }
+        }
+        self.drain_requests(link).await;
+        self.drain_inputs(link).await;
+        self.drain_link(link).await
     }
 
     /// What was asked for before the stop is still sent, within a time: others may go on asking.
@@ -223,7 +227,7 @@ impl Runner {
         let (station, mib, seed) = self.begin;
         self.machine = Station::with_mib(station, mib, seed);
         if let Some(services) = &mut self.services {
-            services.begin_again(now);
+            services.begin_again();
         }
         // That is not from the capture.
         if let Some(ego) = self.ego {

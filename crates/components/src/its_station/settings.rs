@@ -176,8 +176,8 @@ pub struct Topics {
     /// Messages to send (`viaduct.its.V2xSendRequest`) are read here. Absent: the station only receives.
     pub send: Option<String>,
     /// What the station could not do comes out here (`viaduct.its.V2xError`): refused requests and inputs, fifty a second for
-    /// each type and reason, and of dropped frames
-    /// two a second for each reason, with the number of those that it stands for.
+    /// each type and reason, and dropped frames, two a second for each reason, each with the number of those that it stands
+    /// for.
     pub errors: String,
 }
 

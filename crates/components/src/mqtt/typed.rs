@@ -1,5 +1,7 @@
 //! What applications tell the services of a station by MQTT: messages of the bus in protobuf's JSON mapping.
 
+use std::marker::PhantomData;
+
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -82,27 +84,39 @@ fn sink<M: Message, C: Component>(
     complete: fn(M, ReplyTo) -> M,
 ) -> Result<Sink, StartError> {
     let publisher = context.publisher::<M>(topic, qos)?;
-    let schema =
-        schema::<M>().ok_or_else(|| SettingError::new("inbound", format!("{} has no schema", M::full_name())))?;
+    let reader =
+        Reader::new().ok_or_else(|| SettingError::new("inbound", format!("{} has no schema", M::full_name())))?;
     Ok(Box::new(move |text, meta, reply_to| {
-        Ok(publisher.try_publish_from(meta, complete(read(&schema, text)?, reply_to))?)
+        Ok(publisher.try_publish_from(meta, complete(reader.read(text)?, reply_to))?)
     }))
 }
 
-fn schema<M: Message>() -> Option<MessageDescriptor> {
-    DescriptorPool::decode(M::DESCRIPTOR_SET).ok()?.get_message_by_name(&M::full_name())
+/// Reads texts of one type.
+pub(crate) struct Reader<M> {
+    schema: MessageDescriptor,
+    reads: PhantomData<fn() -> M>,
 }
 
-/// Members may be named as in the schema (`latitude_deg`) or in lowerCamelCase; one that the type does not have is an error.
-fn read<M: Message>(schema: &MessageDescriptor, text: &[u8]) -> Result<M, JsonError> {
-    let wrong = |problem: String| JsonError { path: String::new(), problem: JsonProblem::Syntax(shortened(&problem)) };
-    let mut reader = serde_json::Deserializer::from_slice(text);
-    let mut track = serde_path_to_error::Track::new();
-    let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
-    let message = DynamicMessage::deserialize(schema.clone(), tracked);
-    let message = message.map_err(|error| at(&track.path().to_string(), &error.to_string()))?;
-    reader.end().map_err(|error| wrong(error.to_string()))?;
-    message.transcode_to().map_err(|error| wrong(error.to_string()))
+impl<M: Message> Reader<M> {
+    /// `None` where the type has no schema.
+    pub(crate) fn new() -> Option<Self> {
+        let schema = DescriptorPool::decode(M::DESCRIPTOR_SET).ok()?.get_message_by_name(&M::full_name())?;
+        Some(Self { schema, reads: PhantomData })
+    }
+
+    /// Members may be named as in the schema (`latitude_deg`) or in lowerCamelCase; one that the type does not have is an
+    /// error.
+    pub(crate) fn read(&self, text: &[u8]) -> Result<M, JsonError> {
+        let wrong =
+            |problem: String| JsonError { path: String::new(), problem: JsonProblem::Syntax(shortened(&problem)) };
+        let mut reader = serde_json::Deserializer::from_slice(text);
+        let mut track = serde_path_to_error::Track::new();
+        let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
+        let message = DynamicMessage::deserialize(self.schema.clone(), tracked);
+        let message = message.map_err(|error| at(&track.path().to_string(), &error.to_string()))?;
+        reader.end().map_err(|error| wrong(error.to_string()))?;
+        message.transcode_to().map_err(|error| wrong(error.to_string()))
+    }
 }
 
 /// The error of a reader that stopped at a path.
@@ -135,7 +149,7 @@ mod tests {
     use super::*;
 
     fn parse<M: Message>(text: &str) -> Result<M, String> {
-        read(&schema::<M>().unwrap(), text.as_bytes()).map_err(|error| error.to_string())
+        Reader::new().unwrap().read(text.as_bytes()).map_err(|error| error.to_string())
     }
 
     #[test]

@@ -29,7 +29,7 @@ use viaduct_messages::viaduct::its::{Direction, Edition, MessageType, V2xMessage
 use viaduct_node::{Component, Context, Edge, Edges, Graph, Kind, Node, StartError};
 
 /// Patience of a test with other processes; passing it is a failure whatever the machine does.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
@@ -147,8 +147,14 @@ impl TestNode {
         self.node.bus().publisher::<V2xMessage>(topic, FEED, "feed").unwrap().publish(message).unwrap();
     }
 
+    /// Within the time that a node gives itself.
     pub(crate) fn stop(self) -> bool {
         self.node.stop()
+    }
+
+    /// Where what is drained matters, and not the time that a busy machine takes for it.
+    pub(crate) fn stop_without_hurry(self) -> bool {
+        self.node.stop_by(Instant::now() + PATIENCE)
     }
 }
 

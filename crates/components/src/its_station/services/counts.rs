@@ -33,6 +33,7 @@ const TOTALS: &[(&str, &str, Read)] = &[
     ("services_lost", "denm_ends_cut", |layer| layer.den().map_or(0, |den| den.counters().ends_cut)),
     ("ldm_dropped", "own_claimed", |layer| layer.ldm().counters().own_claimed),
     ("ldm_dropped", "evicted", |layer| layer.ldm().counters().evicted),
+    ("ldm_dropped", "capture_repeated", |layer| layer.ldm().counters().forgotten),
     ("ldm_dropped", "outside_area", |layer| layer.ldm().counters().outside_area),
     ("ldm_dropped", "outdated", |layer| layer.ldm().counters().outdated),
     ("ldm_dropped", "too_late", |layer| layer.ldm().counters().too_late),
@@ -82,11 +83,6 @@ impl Counts {
         if let Some(counter) = self.denms.get(reason.label()) {
             counter.increment();
         }
-    }
-
-    /// The next machines count from nothing.
-    pub(super) fn restart(&mut self) {
-        self.totals.iter_mut().for_each(|total| total.seen = 0);
     }
 
     /// Takes over what the machines have counted.

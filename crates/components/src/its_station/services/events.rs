@@ -13,6 +13,9 @@ use super::inputs::InputError;
 /// Octets of a name.
 const NAME_OCTETS_MAX: usize = 64;
 
+/// What the service says of an event that has ended there: it looks at a clock that nobody sets.
+const UNKNOWN: EventError = EventError::Den(DenError::UnknownAction);
+
 /// The events that last, at most [`DEN_ORIGINATED_MAX`]: the DEN service has no room for more.
 #[derive(Debug, Default)]
 pub(super) struct NamedEvents(BTreeMap<String, NamedEvent>);
@@ -41,15 +44,14 @@ impl NamedEvents {
     ) -> Result<(), InputError> {
         check(name)?;
         self.forget_ended(now.tai);
-        let action_id = match self.0.get(name) {
-            Some(known) => {
-                let updated = layer.update_event(now, known.action_id, report.clone());
-                updated.map(|()| known.action_id)
-            }
-            None if self.0.len() >= DEN_ORIGINATED_MAX => return Err(full()),
-            None => layer.trigger_event(now, report.clone()),
+        let known = self.0.get(name).map(|event| event.action_id);
+        let action_id = match known.map(|id| layer.update_event(now, id, report.clone()).map(|()| id)) {
+            Some(updated) if updated != Err(UNKNOWN) => updated?,
+            // New to the service, also where clocks have been set since and its name is still known here.
+            _ if known.is_none() && self.0.len() >= DEN_ORIGINATED_MAX => return Err(full()),
+            _ => layer.trigger_event(now, report.clone())?,
         };
-        self.0.insert(name.to_owned(), NamedEvent { action_id: action_id?, report });
+        self.0.insert(name.to_owned(), NamedEvent { action_id, report });
         Ok(())
     }
 
@@ -59,7 +61,10 @@ impl NamedEvents {
         self.forget_ended(now.tai);
         let known = self.0.remove(name).ok_or(InputError::UnknownEvent)?;
         let end = EventReport { detection: now.tai, ..known.report };
-        Ok(layer.terminate_event(now, known.action_id, end).map(drop)?)
+        match layer.terminate_event(now, known.action_id, end) {
+            Err(UNKNOWN) => Err(InputError::UnknownEvent),
+            ended => Ok(ended.map(drop)?),
+        }
     }
 
     /// An event whose validity has ended is unknown to the service: said again, it is a new one.
@@ -137,6 +142,20 @@ mod tests {
         assert_eq!(events.end(&mut layer, at(60), "jam"), Err(InputError::UnknownEvent));
         events.report(&mut layer, at(61), "jam", report(61)).unwrap();
         assert_ne!(next(&mut layer).0, number);
+    }
+
+    #[test]
+    fn an_event_that_ended_in_the_service_ends_though_the_clock_was_set_back() {
+        let (mut layer, mut events) = (layer(), NamedEvents::default());
+        for name in ["jam", "fog"] {
+            events.report(&mut layer, at(0), name, report(0)).unwrap();
+        }
+        let number = next(&mut layer).0.max(next(&mut layer).0);
+        let set_back = Now { tai: at(50).tai, ..at(60) };
+        layer.handle_timeout(set_back);
+        events.report(&mut layer, set_back, "jam", report(50)).unwrap();
+        assert_eq!(next(&mut layer).0, number.wrapping_add(1));
+        assert_eq!(events.end(&mut layer, set_back, "fog"), Err(InputError::UnknownEvent));
     }
 
     #[test]

@@ -6,14 +6,14 @@ mod events;
 mod inputs;
 mod outputs;
 mod settings;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
-use viaduct_its::facilities::cpm::Sensor;
 use viaduct_its::facilities::ldm::{LdmEvent, LdmKey, LdmObject};
-use viaduct_its::facilities::{Facilities, FacilitiesEvent, FacilitiesSettings, VehicleState};
+use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
 use viaduct_messages::viaduct::its::{EventNotice, EventRequest, LocalDynamicMap, event_request::Action};
@@ -30,6 +30,7 @@ pub use self::settings::{
     CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, SensorSettings, SensorTypeSetting,
     ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
+pub use self::texts::ServiceTexts;
 use super::settings::ItsStationSettings;
 use super::{ItsStation, OFFERED};
 
@@ -53,10 +54,6 @@ impl Input {
 /// The services with their topics and counters.
 pub(super) struct Services {
     facilities: Facilities,
-    /// What the layer begins with, each time that a capture does.
-    begin: (FacilitiesSettings, u64),
-    /// What CPMs tell of the station's sensors.
-    sensors: Vec<Sensor>,
     /// What CAMs tell beside where the vehicle is.
     role: Option<VehicleRoleSetting>,
     vehicle: Option<Subscriber<vehicle::VehicleState>>,
@@ -68,8 +65,6 @@ pub(super) struct Services {
     shifts: BTreeMap<LdmKey, i64>,
     /// How the station moves, as it was told last.
     state: Option<VehicleState>,
-    /// Whether light bar and siren are on.
-    lights: (bool, bool),
     /// What applications have reported.
     named: NamedEvents,
     counts: Counts,
@@ -138,11 +133,9 @@ impl Services {
             Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius })
         };
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
-        let begin = (settings.facilities(station.station_id, station.station_type), context.seed());
+        let of_station = settings.facilities(station.station_id, station.station_type);
         let mut services = Self {
-            facilities: Facilities::new(begin.0, begin.1),
-            begin,
-            sensors: settings.cp.as_ref().map(CpServiceSettings::sensors).unwrap_or_default(),
+            facilities: Facilities::new(of_station, context.seed()),
             role: settings.ca.as_ref().and_then(|ca| ca.role),
             vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             objects: settings.objects.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
@@ -151,26 +144,18 @@ impl Services {
             map: settings.ldm.as_ref().map(map).transpose()?,
             shifts: BTreeMap::new(),
             state: None,
-            lights: (false, false),
             named: NamedEvents::default(),
             counts: Counts::new(context),
         };
-        services.fit_out();
+        if let Some((cp, service)) = settings.cp.as_ref().zip(services.facilities.cp_mut()) {
+            service.set_sensors(cp.sensors());
+        }
+        services.set_lights(false, false);
         Ok(services)
     }
 
-    /// Tells the services what they have by the settings.
-    fn fit_out(&mut self) {
-        if let Some(cp) = self.facilities.cp_mut() {
-            cp.set_sensors(self.sensors.clone());
-        }
-        self.set_lights(self.lights);
-    }
-
     /// Tells whether light bar and siren of a vehicle with a role are on.
-    fn set_lights(&mut self, lights: (bool, bool)) {
-        self.lights = lights;
-        let (light_bar, siren) = lights;
+    fn set_lights(&mut self, light_bar: bool, siren: bool) {
         if let Some((ca, role)) = self.facilities.ca_mut().zip(self.role) {
             ca.set_special_vehicle(Some(role.container(light_bar, siren)));
         }
@@ -197,7 +182,7 @@ impl Services {
         let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
         let taken = match input {
             Input::Vehicle(sample) => inputs::vehicle_state(sample, clock(sample.meta())).map(|state| {
-                self.set_lights((sample.light_bar, sample.siren));
+                self.set_lights(sample.light_bar, sample.siren);
                 self.set_vehicle(now, &state);
                 inputs::ego(&state)
             }),
@@ -233,18 +218,11 @@ impl Services {
         self.tell(cause, shift_ns);
     }
 
-    /// Begins anew with nothing heard, since the capture does: what was said then is older than what is known. How the station
-    /// itself moves is not from there.
-    pub(super) fn begin_again(&mut self, now: Now) {
-        self.counts.follow(&mut self.facilities);
-        self.counts.restart();
-        self.facilities = Facilities::new(self.begin.0, self.begin.1);
-        self.fit_out();
-        self.named = NamedEvents::default();
+    /// Begins anew with nothing heard, since the capture does: what was said then is older than what is known. What the station
+    /// itself does and says is not from there, and goes on.
+    pub(super) fn begin_again(&mut self) {
+        self.facilities.forget_heard();
         self.shifts.clear();
-        if let Some(state) = self.state {
-            self.set_vehicle(now, &state);
-        }
     }
 
     /// Takes over what the machines have counted.

@@ -18,6 +18,9 @@ use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::{Degrees, Metres};
 
+/// Tenths of a degree.
+const ALL_AROUND: i32 = 3600;
+
 /// `StationType` of a roadside unit (TS 102 894-2).
 const ROADSIDE_UNIT: u8 = 15;
 
@@ -76,7 +79,8 @@ pub struct CaServiceSettings {
     /// Interval of a roadside unit (`station_type` 15) in milliseconds, 1000 to 3 600 000. Absent: 1000.
     #[schemars(range(min = 1000, max = 3_600_000))]
     pub roadside_interval_ms: Option<u64>,
-    /// Special role of the vehicle. Its CAMs say whether light bar and siren are on, as `services.vehicle` does. Absent: none.
+    /// Special role of the vehicle; needs `services.vehicle`. Its CAMs say whether light bar and siren are on, as the messages
+    /// there do. Absent: none.
     pub role: Option<VehicleRoleSetting>,
 }
 
@@ -321,14 +325,24 @@ impl SensorSettings {
             let problem = "a field of view has a beginning, `start_deg`, and an end, `end_deg`";
             return Err(SettingError::new(key, problem));
         }
-        if self.start_deg.zip(self.end_deg).is_some_and(|(start, end)| start == end) {
+        if self.view().is_some_and(|(start, end)| (end - start) % ALL_AROUND == 0 && end - start != ALL_AROUND) {
             let problem = "the field of view ends where it begins; from 0 to 360 is all around";
             return Err(SettingError::new(format!("{key}.end_deg"), problem));
         }
         if angles.0 && self.range_m.is_none() {
             return Err(SettingError::new(format!("{key}.range_m"), "a field of view has a range, and none is given"));
         }
+        if (self.x_m != 0.0 || self.y_m != 0.0) && self.range_m.is_none() {
+            let problem = "where the sensor is, is told with its field of view, and no range is given";
+            return Err(SettingError::new(format!("{key}.range_m"), problem));
+        }
         Ok(())
+    }
+
+    /// Beginning and end of the field of view as messages have them, in tenths of a degree.
+    fn view(&self) -> Option<(i32, i32)> {
+        let tenths = |degrees: f64| (degrees * 10.0).round() as i32;
+        self.start_deg.map(tenths).zip(self.end_deg.map(tenths))
     }
 
     /// As the machine has it.
@@ -345,7 +359,7 @@ impl SensorSettings {
     fn area(&self, range: Metres) -> Shape {
         let outline = match self.start_deg.zip(self.end_deg) {
             // A sector that ends where it begins is none: degrees wrap.
-            Some((start, end)) if (end - start).abs() < 360.0 => {
+            Some((start, end)) if self.view().is_some_and(|(start, end)| end - start != ALL_AROUND) => {
                 Outline::Sector { range, start: Degrees(start), end: Degrees(end) }
             }
             _ => Outline::Circle { radius: range },

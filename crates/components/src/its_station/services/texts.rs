@@ -1,0 +1,60 @@
+//! What applications tell services, without a node.
+
+use viaduct_its::facilities::Facilities;
+use viaduct_messages::viaduct::its::{EventRequest, event_request::Action};
+use viaduct_messages::viaduct::perception::PerceivedObjects;
+use viaduct_messages::viaduct::vehicle::VehicleState;
+use viaduct_units::Now;
+
+use super::events::NamedEvents;
+use super::inputs::{self, Clock, InputError};
+use crate::mqtt::typed::{InboundType, Reader};
+
+/// Texts of applications for the services of a station: read as an inbound route reads them, and taken as a station takes
+/// what comes from the bus.
+pub struct ServiceTexts {
+    states: Reader<VehicleState>,
+    objects: Reader<PerceivedObjects>,
+    events: Reader<EventRequest>,
+}
+
+impl ServiceTexts {
+    /// `None` where a type has no schema: a defect.
+    #[must_use]
+    pub fn new() -> Option<Self> {
+        Some(Self { states: Reader::new()?, objects: Reader::new()?, events: Reader::new()? })
+    }
+
+    /// Tells the services what the text says. Names of events are not kept from one text to the next. A V2X message is none of
+    /// these texts, and nothing happens.
+    ///
+    /// # Errors
+    /// What is wrong with it, as its application is answered.
+    pub fn tell(&self, layer: &mut Facilities, kind: InboundType, text: &[u8], now: Now) -> Result<(), String> {
+        let clock = Clock::new(now.tai, now.tai);
+        let taken = match kind {
+            InboundType::V2xMessage => Ok(()),
+            InboundType::VehicleState => {
+                let state = self.states.read(text).map_err(|error| error.to_string())?;
+                inputs::vehicle_state(&state, clock).map(|state| layer.set_vehicle(now, &state))
+            }
+            InboundType::PerceivedObjects => {
+                let objects = self.objects.read(text).map_err(|error| error.to_string())?;
+                inputs::objects(&objects, clock).map(|objects| layer.set_objects(objects))
+            }
+            InboundType::EventRequest => {
+                let request = self.events.read(text).map_err(|error| error.to_string())?;
+                event(layer, &request, now)
+            }
+        };
+        taken.map_err(|error| error.to_string())
+    }
+}
+
+fn event(layer: &mut Facilities, request: &EventRequest, now: Now) -> Result<(), InputError> {
+    let mut named = NamedEvents::default();
+    match request.action.as_ref().ok_or(InputError::NoAction)? {
+        Action::Report(event) => named.report(layer, now, &request.name, inputs::event(event, now.tai, None)?),
+        Action::End(_) => named.end(layer, now, &request.name),
+    }
+}
