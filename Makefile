@@ -24,7 +24,7 @@ lint:  ## Formatting and clippy without warnings
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-fuzz:  ## A million inputs for each decoder (RUNS=1000000)
+fuzz:  ## A million inputs for each decoder, fewer for those that take long (RUNS=1000000)
 	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
 
 bench: bench-its bench-bus  ## Both benches

@@ -76,14 +76,15 @@ impl World {
 
     fn apply(&mut self, which: u8, values: &[u8]) {
         let mut numbers = Numbers(values);
-        match which % 7 {
+        match which % 8 {
             0 => self.hear(values),
             1 => self.move_to(&mut numbers),
             2 => self.perceive(&mut numbers),
             3 => self.trigger(&mut numbers),
             4 => self.update(&mut numbers),
             5 => self.terminate(&mut numbers),
-            _ => self.facilities.set_t_gen_dcc(numbers.time(Duration::from_millis(1))),
+            6 => self.facilities.set_t_gen_dcc(numbers.time(Duration::from_millis(1))),
+            _ => self.facilities.forget_heard(),
         }
     }
 

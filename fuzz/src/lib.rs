@@ -13,6 +13,7 @@ mod mutator;
 mod seeds;
 pub mod station;
 pub mod targets;
+pub mod texts;
 
 pub use mutator::Mutator;
 pub use targets::{TARGETS, Target};

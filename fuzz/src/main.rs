@@ -93,7 +93,7 @@ fn run(target: &Target, options: &Options) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     let rate = runs as f64 / seconds;
     println!(
-        "{:<11} {:>10} runs {seconds:>8.1} s {rate:>10.0} runs/s, largest allocation {largest:>7} octets, held {most_held:>9}",
+        "{:<17} {:>10} runs {seconds:>8.1} s {rate:>10.0} runs/s, largest allocation {largest:>7} octets, held {most_held:>9}",
         target.name, runs
     );
     true

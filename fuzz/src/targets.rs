@@ -14,7 +14,7 @@ use viaduct_its::{
 use viaduct_node::Graph;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
 
-use crate::{dcc, dialect, facilities, ldm, link, messages, seeds, station};
+use crate::{dcc, dialect, facilities, ldm, link, messages, seeds, station, texts};
 
 /// A decoder under test.
 #[derive(Clone, Copy)]
@@ -73,6 +73,9 @@ pub const TARGETS: &[Target] = &[
     Target::new("json_ssem", messages::json_ssem, seeds::json_ssems),
     Target::new("dialect", dialect::viaduct, dialect::viaduct_texts),
     Target::new("dialect_nap", dialect::vanetza_nap, dialect::vanetza_nap_texts),
+    Target::new("vehicle_state", texts::vehicle_state, texts::vehicle_states),
+    Target::new("perceived_objects", texts::perceived_objects, texts::lists_of_objects),
+    Target::new("event_request", texts::event_request, texts::event_requests),
     Target::new("frame", frame, seeds::frames),
     Target::new("station", station::station, station::sequences).slow(4),
     Target::new("facilities", facilities::facilities, facilities::sequences).slow(4),

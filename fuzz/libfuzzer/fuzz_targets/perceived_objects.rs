@@ -1,0 +1,5 @@
+//! The target `perceived_objects` of `viaduct_fuzz`, driven by coverage.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| viaduct_fuzz::texts::perceived_objects(octets));

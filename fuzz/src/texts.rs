@@ -1,0 +1,107 @@
+//! What applications tell the services of a station by text.
+
+use std::{sync::LazyLock, time::Duration};
+
+use viaduct_components::{its_station::ServiceTexts, mqtt::typed::InboundType};
+use viaduct_its::facilities::{
+    Facilities, FacilitiesSettings, Message, ca_service::CaSettings, cp_service::CpSettings, den_service::DenSettings,
+};
+
+use crate::station::start;
+
+/// Station ID of the one that is told.
+const STATION_ID: u32 = 7;
+/// Octets of an answer, in which names of members stand.
+const ANSWER_OCTETS_MAX: usize = 2048;
+
+static TEXTS: LazyLock<ServiceTexts> = LazyLock::new(|| ServiceTexts::new().expect("the types have schemas"));
+
+/// How the station moves: see [`event_request`].
+pub fn vehicle_state(octets: &[u8]) {
+    told(InboundType::VehicleState, octets);
+}
+
+/// What the station perceives: see [`event_request`].
+pub fn perceived_objects(octets: &[u8]) {
+    told(InboundType::PerceivedObjects, octets);
+}
+
+/// An event, or its end: what is accepted makes messages that decode, and what is refused is answered in a few words.
+pub fn event_request(octets: &[u8]) {
+    told(InboundType::EventRequest, octets);
+}
+
+fn told(kind: InboundType, text: &[u8]) {
+    let mut layer = Facilities::new(
+        FacilitiesSettings {
+            ca: Some(CaSettings::new(STATION_ID)),
+            cp: Some(CpSettings::new(STATION_ID)),
+            den: Some(DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: false }),
+            va: None,
+        },
+        1,
+    );
+    let mut now = start();
+    if kind == InboundType::PerceivedObjects {
+        // It knows where it is itself.
+        TEXTS.tell(&mut layer, InboundType::VehicleState, STATE.as_bytes(), now).expect("the state is good");
+    }
+    match TEXTS.tell(&mut layer, kind, text, now) {
+        Ok(()) => {
+            for _ in 0..2 {
+                layer.handle_timeout(now);
+                while let Some(request) = layer.poll_transmit() {
+                    let message = Message::decode(request.kind, &request.payload).expect("what is made is a message");
+                    assert_eq!(message.kind(), request.kind);
+                }
+                now = now.plus(Duration::from_millis(100));
+            }
+            assert_eq!(layer.counters().unencodable, 0);
+        }
+        Err(answer) => assert!(!answer.is_empty() && answer.len() < ANSWER_OCTETS_MAX, "{answer}"),
+    }
+}
+
+const STATE: &str = r#"{"position":{"latitude_deg":45.5,"longitude_deg":7.25,"altitude_m":300},"position_confidence_m":1.5,
+"speed_mps":13.9,"heading_deg":90,"longitudinal_acceleration_mps2":-1,"lateral_acceleration_mps2":0.2,"yaw_rate_dps":3,
+"lights":{"lowBeam":true,"left_turn_signal":true},"light_bar":true,"siren":false}"#;
+
+pub(crate) fn vehicle_states() -> Vec<Vec<u8>> {
+    vec![STATE.into()]
+}
+
+pub(crate) fn lists_of_objects() -> Vec<Vec<u8>> {
+    let objects = r#"{"objects":[{"id":7,"class":"PEDESTRIAN","position":{"latitude_deg":45.5001,"longitude_deg":7.25},
+"position_confidence_m":0.5,"speed_mps":1.4,"heading_deg":270,"length_m":0.5,"width_m":0.6,"height_m":1.8,"age_s":2.5,
+"existence_confidence":0.9,"class_confidence":0.8},{"id":8,"class":5,"position":{"latitudeDeg":45.5,"longitudeDeg":7.2501}}]}"#;
+    vec![objects.into(), br#"{"objects":[]}"#.to_vec()]
+}
+
+pub(crate) fn event_requests() -> Vec<Vec<u8>> {
+    let report = r#"{"name":"jam","report":{"cause":1,"sub_cause":2,"position":{"latitude_deg":45.5,"longitude_deg":7.25},
+"validity_s":60,"information_quality":3,"speed_mps":2,"heading_deg":80,"relevance_distance_m":500,
+"repetition_interval_ms":500,"repetition_duration_ms":10000}}"#;
+    vec![report.into(), br#"{"name":"jam","end":{}}"#.to_vec()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_seed_is_taken() {
+        for (kind, texts) in [
+            (InboundType::VehicleState, vehicle_states()),
+            (InboundType::PerceivedObjects, lists_of_objects()),
+            (InboundType::EventRequest, event_requests()),
+        ] {
+            for text in texts {
+                let settings = DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: false };
+                let settings = FacilitiesSettings { den: Some(settings), ..FacilitiesSettings::default() };
+                let answer = TEXTS.tell(&mut Facilities::new(settings, 1), kind, &text, start());
+                let ends = text.ends_with(b"\"end\":{}}");
+                assert_eq!(answer, if ends { Err("no event of that name lasts".to_owned()) } else { Ok(()) });
+            }
+        }
+    }
+}
