@@ -31,6 +31,8 @@ impl Awake {
                 }
             })?;
         }
+        // A thread that ends without a word is not waited for.
+        drop(ready);
         for placed in is_ready.iter().take(cores.len()) {
             placed.map_err(BenchError::system("cannot keep a core awake"))?;
         }

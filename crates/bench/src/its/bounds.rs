@@ -15,15 +15,21 @@ struct Bound {
     /// `None` where the row has no samples.
     reached: Option<f64>,
     limit: f64,
+    /// What did not arrive.
+    lost: u64,
 }
 
 impl Bound {
-    /// What did not arrive at all does not hold.
+    /// What did not arrive does not hold, whatever the rest took.
     fn cells(&self) -> Vec<String> {
-        let holds = self.reached.is_some_and(|reached| reached <= self.limit);
-        let verdict = if holds { "holds" } else { "DOES NOT HOLD" };
+        let holds = self.lost == 0 && self.reached.is_some_and(|reached| reached <= self.limit);
+        let verdict = match (holds, self.lost) {
+            (true, _) => "holds".to_owned(),
+            (false, 0) => "DOES NOT HOLD".to_owned(),
+            (false, lost) => format!("DOES NOT HOLD, {lost} lost"),
+        };
         let limit = format!("at most {}", figure(Some(self.limit)));
-        vec![self.what.clone(), verdict.to_owned(), limit, figure(self.reached), "us".to_owned()]
+        vec![self.what.clone(), verdict, limit, figure(self.reached), "us".to_owned()]
     }
 }
 
@@ -42,11 +48,12 @@ pub(super) fn section(rows: &[Row]) -> Section {
 }
 
 fn of_row(row: &Row) -> Vec<Bound> {
+    let lost = row.lost.unwrap_or_default();
     let param = |name: &str| row.params.get(name).and_then(serde_json::Value::as_str).unwrap_or_default();
     match row.name.as_str() {
         "viaduct.uper_to_json" if (param("of"), param("what")) == ("vectors", "cam") => {
             let what = "a CAM from UPER to JSON: p50".to_owned();
-            vec![Bound { what, reached: row.p50, limit: DECODE_P50_US }]
+            vec![Bound { what, reached: row.p50, limit: DECODE_P50_US, lost }]
         }
         station_to_station::ROW => {
             let (p50, p99) = STATION_TO_STATION_US;
@@ -54,8 +61,8 @@ fn of_row(row: &Row) -> Vec<Bound> {
             let (dialect, cores) = (param("dialect"), param("cores"));
             let what = |figure: &str| format!("station to station, {dialect}, {rate} Hz, cores {cores}: {figure}");
             vec![
-                Bound { what: what("p50"), reached: row.p50, limit: p50 },
-                Bound { what: what("p99"), reached: row.p99, limit: p99 },
+                Bound { what: what("p50"), reached: row.p50, limit: p50, lost },
+                Bound { what: what("p99"), reached: row.p99, limit: p99, lost },
             ]
         }
         _ => Vec::new(),
@@ -83,8 +90,10 @@ mod tests {
         let none = Row::latencies(station_to_station::ROW, &params, vec![], 7);
         let other =
             Row::latencies("viaduct.uper_to_json", &json!({ "of": "vectors", "what": "denm_full" }), vec![9.0], 0);
-        let section = section(&[good, slow, none, other]);
+        let gaps = Row::latencies(station_to_station::ROW, &params, vec![300.0], 1);
+        let section = section(&[good, slow, none, other, gaps]);
         let verdicts: Vec<&str> = section.rows.iter().map(|cells| cells[1].as_str()).collect();
-        assert_eq!(verdicts, ["holds", "holds", "DOES NOT HOLD", "DOES NOT HOLD", "DOES NOT HOLD"]);
+        let (none, gaps) = ("DOES NOT HOLD, 7 lost", "DOES NOT HOLD, 1 lost");
+        assert_eq!(verdicts, ["holds", "holds", "DOES NOT HOLD", none, none, gaps, gaps]);
     }
 }
