@@ -48,13 +48,14 @@ struct World {
 
 impl World {
     fn apply(&mut self, which: u8, key: LdmKey, a: u8, b: u8) {
-        match which % 8 {
+        match which % 9 {
             0..3 => self.map.insert(self.now, object(self.now, key, a, b)),
             3 => self.map.withdraw(key),
             4 => self.map.set_area(area(a, b)),
             5 => self.wait(a),
             6 => self.ask(key, a, b),
-            _ => self.burst(key, a, b),
+            7 => self.burst(key, a, b),
+            _ => self.map.forget_heard(),
         }
     }
 
@@ -101,6 +102,7 @@ impl World {
                 LdmEvent::Added(object) => assert_eq!(self.told.insert(object.key, object), None),
                 LdmEvent::Updated(object) => assert!(self.told.insert(object.key, object).is_some()),
                 LdmEvent::Removed(key, _) => assert!(self.told.remove(&key).is_some()),
+                LdmEvent::HeardForgotten => self.told.retain(|_, object| object.own),
             }
         }
         assert_eq!(self.map.len(), self.told.len());

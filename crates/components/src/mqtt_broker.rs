@@ -7,7 +7,7 @@
 //!
 //! Counters: `taken` (from the bus, and answers), `published` (given to the router) and `dropped` for the routes;
 //! `received = requested + refused` (by reason) for the inbound routes, and `unanswered`, refusals that were told with a
-//! later one, or not at all, because there were many; `clients_connected`,
+//! later one, or not at all, because there were many or the broker ended; `clients_connected`,
 //! `clients_disconnected`, `messages_in` and `messages_out` for all clients, renewed once a second from the crate's own
 //! statistics. Two drops inside the crate are not counted, because it does not tell: a QoS 0 message to a client whose
 //! queue is full, and the oldest of a session's queue when it overflows.
@@ -23,7 +23,10 @@ use mqtt5::MqttError;
 use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
 use mqtt5::broker::events::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 use mqtt5::broker::sys_topics::BrokerStats;
-use mqtt5::broker::{MqttBroker as Engine, router::MessageRouter};
+use mqtt5::broker::{
+    MqttBroker as Engine,
+    router::{MessageRouter, ROUTE_BUDGET_MAX},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
@@ -43,8 +46,10 @@ const COUNT_PERIOD: Duration = Duration::from_secs(1);
 
 /// Answers to requests that wait for the broker's task.
 const ANSWERS_MAX: usize = 64;
-/// How long an answer waits for a subscriber that does not read, before it is queued for it: others wait as long.
+/// How long an answer waits for subscribers that do not read, before it is queued for them: others wait as long.
 const ANSWER_WAIT_MAX: Duration = Duration::from_millis(20);
+/// How long all that is left waits for them when the node stops.
+const LAST_WAIT_MAX: Duration = Duration::from_millis(300);
 
 /// Topic aliases that one client may set.
 const TOPIC_ALIASES_MAX: u16 = 64;
@@ -186,6 +191,7 @@ impl Component for MqttBroker {
         let (answers, answered) = mpsc::channel(ANSWERS_MAX);
         let door =
             (!settings.inbound.is_empty()).then(|| Door::open(&settings.inbound, context, answers)).transpose()?;
+        let unanswered = door.as_ref().map(|_| context.counter("unanswered"));
         let engine = open(&settings, door)?;
         let totals = Totals::new(engine.stats(), context);
         context.every(COUNT_PERIOD, |broker, _| broker.totals.renew());
@@ -193,6 +199,7 @@ impl Component for MqttBroker {
             router: engine.router(),
             inputs: Inputs::open(settings.routes, context)?,
             answers: answered,
+            unanswered,
             output,
             stop: context.stop(),
             unencodable: context.counter_for("dropped", "unencodable"),
@@ -284,14 +291,11 @@ struct Output {
 }
 
 impl Output {
-    /// `wait` bounds the time for subscribers that do not read; absent, it is the crate's.
-    async fn publish(&self, message: &Message, router: &MessageRouter, wait: Option<Duration>) {
+    /// The deadline bounds the time for subscribers that do not read.
+    async fn publish(&self, message: &Message, router: &MessageRouter, deadline: Instant) {
         let now = clock::tai();
         let packet = message.packet(self.hop.name(), now);
-        match wait {
-            Some(wait) => router.route_message_with_deadline(&packet, None, Instant::now() + wait).await,
-            None => router.route_message(&packet, None).await,
-        }
+        router.route_message_with_deadline(&packet, None, deadline).await;
         self.hop.mark(&message.meta, now);
         self.published.increment();
     }
@@ -342,6 +346,8 @@ struct Task {
     inputs: Inputs,
     /// What the inbound routes answer.
     answers: mpsc::Receiver<Message>,
+    /// Where there are inbound routes.
+    unanswered: Option<Counter>,
     output: Output,
     stop: Stop,
     unencodable: Counter,
@@ -360,21 +366,25 @@ impl Task {
             tokio::select! {
                 biased;
                 () = self.stop.asked() => break,
-                ended = running.join_next() => return Err(BrokerError::of(ended)),
-                Some(answer) = self.answers.recv() => self.answer(&answer).await,
+                ended = running.join_next() => {
+                    self.leave_unanswered();
+                    return Err(BrokerError::of(ended));
+                }
+                Some(answer) = self.answers.recv() => self.answer(&answer, Instant::now() + ANSWER_WAIT_MAX).await,
                 taken = self.inputs.next() => match taken {
-                    Some(taken) => self.route(&taken).await,
+                    Some(taken) => self.route(&taken, Instant::now() + ROUTE_BUDGET_MAX).await,
                     None => break,
                 },
             }
         }
         // What is answered from now on is counted as unanswered.
         self.answers.close();
+        let deadline = Instant::now() + LAST_WAIT_MAX;
         while let Ok(answer) = self.answers.try_recv() {
-            self.answer(&answer).await;
+            self.answer(&answer, deadline).await;
         }
         while let Some(taken) = self.inputs.try_next() {
-            self.route(&taken).await;
+            self.route(&taken, deadline).await;
         }
         shutdown.shutdown();
         match tokio::time::timeout(STOP_TIME_MAX, running.join_next()).await {
@@ -384,15 +394,23 @@ impl Task {
         }
     }
 
-    async fn answer(&self, answer: &Message) {
+    async fn answer(&self, answer: &Message, deadline: Instant) {
         self.output.taken.increment();
-        self.output.publish(answer, &self.router, Some(ANSWER_WAIT_MAX)).await;
+        self.output.publish(answer, &self.router, deadline).await;
     }
 
-    async fn route(&mut self, taken: &Taken) {
+    /// There is no broker any more that could take the answers.
+    fn leave_unanswered(&mut self) {
+        self.answers.close();
+        while self.answers.try_recv().is_ok() {
+            self.unanswered.iter().for_each(Counter::increment);
+        }
+    }
+
+    async fn route(&mut self, taken: &Taken, deadline: Instant) {
         self.output.taken.increment();
         match self.inputs.message(taken) {
-            Ok(message) => self.output.publish(&message, &self.router, None).await,
+            Ok(message) => self.output.publish(&message, &self.router, deadline).await,
             Err(error) => {
                 tracing::debug!(%error, "a message cannot be encoded");
                 self.unencodable.increment();

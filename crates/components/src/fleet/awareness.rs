@@ -30,11 +30,20 @@ pub enum CamGeneration {
 }
 
 impl CamGeneration {
-    /// Time from one turn of a vehicle to the next; with rules, a turn is a look at the conditions (`T_CheckCamGen`).
+    /// Time from one turn of a vehicle to the next; with rules, a turn is a look at the conditions (`T_CheckCamGen`), and the
+    /// service says when.
     pub(super) fn period(self, rate_hz: f64) -> Duration {
         match self {
             Self::Fixed => Duration::from_secs_f64(1.0 / rate_hz),
             Self::Rules => T_GEN_CAM_MIN,
+        }
+    }
+
+    /// How often somebody looks whose turn it is, at least: a turn that is late makes the next CAM later.
+    pub(super) const fn turn_max(self) -> Duration {
+        match self {
+            Self::Fixed => Duration::MAX,
+            Self::Rules => Duration::from_millis(2),
         }
     }
 }
@@ -57,6 +66,14 @@ impl Awareness {
                 width: Some(vehicle.state().width),
                 ..CaSettings::new(station_id)
             }))),
+        }
+    }
+
+    /// When the next turn is; `None` where it is a period after the last one.
+    pub(super) fn next_turn(&self) -> Option<Mono> {
+        match self {
+            Self::Fixed { .. } => None,
+            Self::Rules(service) => service.poll_timeout(),
         }
     }
 
@@ -144,6 +161,27 @@ mod tests {
 
     fn distances(sent: &[Mono]) -> Vec<Duration> {
         sent.windows(2).map(|pair| pair[1].since(pair[0])).collect()
+    }
+
+    /// EN 302 637-2, 6.1.3: a turn that is late now more and now less costs no CAM, and brings none too soon.
+    #[test]
+    fn late_turns_do_not_slow_the_rules() {
+        let roads = Arc::new(RoadNetwork::load(None).unwrap());
+        let mut vehicle = Vehicle::new(roads, &mut Rng::new(7));
+        let mut now = Now { mono: Mono(Duration::ZERO), tai: Tai::from_nanos(1_800_000_000_000_000_000) };
+        let mut awareness = Awareness::new(CamGeneration::Rules, 1, &vehicle, now);
+        let mut sent = Vec::new();
+        for late in [300, 100, 1_900, 0, 1_200, 1_100].into_iter().cycle().take(1_200) {
+            sent.extend(awareness.cam(now, 1, &vehicle).map(|_| now.mono));
+            let due = awareness.next_turn().unwrap();
+            let next = now.plus(due.plus(Duration::from_micros(late)).since(now.mono));
+            vehicle.step(next.mono.since(now.mono), None);
+            now = next;
+        }
+        let on_time = drive(CamGeneration::Rules, 10.0).len();
+        assert!(sent.len() * 20 >= on_time * 19, "{} of {on_time}", sent.len());
+        let distances = distances(&sent);
+        assert!(distances.iter().all(|distance| *distance >= T_GEN_CAM_MIN), "{distances:?}");
     }
 
     #[test]

@@ -159,7 +159,7 @@ impl Component for Fleet {
                 OnBoardUnit::new(settings.first_station_id + index, settings.cam, &roads, &mut rng, (start, phase))
             })
             .collect();
-        let turn = period / settings.vehicles.clamp(1, 100);
+        let turn = (period / settings.vehicles.clamp(1, 100)).min(settings.cam.turn_max());
         context.every(turn.max(Duration::from_millis(1)), Self::tick);
         let group = settings.udp_multicast.group.into();
         Ok(Self { vehicles, period, socket, group, counts: Counts::new(context) })
@@ -182,8 +182,10 @@ impl Fleet {
         let late = now.mono.since(unit.due).as_nanos() / self.period.as_nanos().max(1);
         let skipped = u32::try_from(late).unwrap_or(u32::MAX - 1);
         self.counts.skipped.add(u64::from(skipped));
-        unit.due = unit.due.plus(self.period.saturating_mul(skipped + 1));
-        if let Some(cam) = unit.awareness.cam(now, unit.station_id, &unit.vehicle) {
+        let next = unit.due.plus(self.period.saturating_mul(skipped + 1));
+        let cam = unit.awareness.cam(now, unit.station_id, &unit.vehicle);
+        unit.due = unit.awareness.next_turn().unwrap_or(next);
+        if let Some(cam) = cam {
             self.counts.generated.increment();
             if !unit.hand_to_station(now, &cam) {
                 self.counts.refused.increment();

@@ -227,7 +227,7 @@ impl Runner {
         let (station, mib, seed) = self.begin;
         self.machine = Station::with_mib(station, mib, seed);
         if let Some(services) = &mut self.services {
-            services.begin_again();
+            services.begin_again(&Meta::from_origin(now.tai));
         }
         // That is not from the capture.
         if let Some(ego) = self.ego {
@@ -307,6 +307,8 @@ impl Runner {
             self.machine.handle_timeout(now);
         }
         self.transmit(link).await;
+        // Sending may have taken its time.
+        let now = clock::now();
         if let Some(services) = &mut self.services {
             services.handle_timeout(now);
         }

@@ -243,7 +243,8 @@ impl Facilities {
         }
     }
 
-    /// Forgets what other stations said, as if it had not been heard; what the station itself says goes on.
+    /// Forgets what other stations said: their events, their part of the map, other road users and so any cluster. What the station
+    /// itself says goes on.
     pub fn forget_heard(&mut self) {
         if let Some(den) = &mut self.den {
             den.forget_heard();

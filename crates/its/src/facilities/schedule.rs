@@ -4,29 +4,36 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// A check that is later than this begins the grid anew, so that what it sends keeps its distance from what the next one sends.
-/// Ours: a machine that is not overloaded wakes sooner.
+/// A check that is later than this begins the grid anew. Ours: a machine that is not overloaded wakes sooner.
 pub(crate) const LATE_MAX: Duration = Duration::from_millis(10);
 
-/// Checks at a fixed interval, on a grid that wake-ups which are a little late do not move.
+/// Checks at a fixed interval, on a grid that wake-ups which are a little late do not move, and a distance between the checks that
+/// bring something.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     interval: Duration,
+    /// From what one check brought to the next check.
+    least: Duration,
     /// The next check's moment on the grid; `None` while it is stopped.
     due: Option<Mono>,
-    /// What a check brought keeps its distance from the next check, however late that one woke.
-    not_before: Option<Mono>,
+    /// The last check that brought something: its moment on the grid, and when it woke.
+    brought: Option<(Mono, Mono)>,
 }
 
 impl Schedule {
     /// A stopped one. An interval below a millisecond counts as one, so that time goes on.
     pub(crate) fn new(interval: Duration) -> Self {
-        Self { interval: interval.max(Duration::from_millis(1)), due: None, not_before: None }
+        Self { interval: interval.max(Duration::from_millis(1)), least: Duration::ZERO, due: None, brought: None }
     }
 
     /// From the next check on.
     pub(crate) fn set_interval(&mut self, interval: Duration) {
         self.interval = interval.max(Duration::from_millis(1));
+    }
+
+    /// No check comes sooner after one that brought something, however late that one woke.
+    pub(crate) const fn set_least(&mut self, least: Duration) {
+        self.least = least;
     }
 
     /// Starts with a check at once, where it is stopped.
@@ -42,12 +49,8 @@ impl Schedule {
 
     /// When the next check is due: at its moment on the grid, or when it is far enough from what the last one brought.
     pub(crate) fn due(&self) -> Option<Mono> {
-        self.due.map(|due| self.not_before.map_or(due, |not_before| due.max(not_before)))
-    }
-
-    /// The check brought something; no check comes sooner than that much later.
-    pub(crate) fn keep_apart(&mut self, now: Mono, least: Duration) {
-        self.not_before = Some(now.plus(least));
+        let not_before = self.brought.map(|(_, woken)| woken.plus(self.least));
+        self.due.map(|due| not_before.map_or(due, |not_before| due.max(not_before)))
     }
 
     /// The moment on the grid of the check that is due, if one is; the next one is set. Missed ones are not made up for.
@@ -56,10 +59,17 @@ impl Schedule {
     /// the first as more, and an interval of a whole number of checks would have to wait for one more.
     pub(crate) fn take_due(&mut self, now: Mono) -> Option<Mono> {
         self.due().filter(|due| *due <= now)?;
-        let due = self.due?;
+        let (due, after) = (self.due?, self.brought.map(|(at, _)| at.plus(self.least)));
+        // One that was held back stands on the grid as far from the other as it woke.
+        let due = after.map_or(due, |after| due.max(after));
         let at = if now.since(due) <= LATE_MAX && now < due.plus(self.interval) { due } else { now };
         self.due = Some(at.plus(self.interval));
         Some(at)
+    }
+
+    /// The check of that moment, which woke now, brought something.
+    pub(crate) const fn brought(&mut self, at: Mono, now: Mono) {
+        self.brought = Some((at, now));
     }
 }
 
@@ -110,26 +120,41 @@ mod tests {
         assert_eq!(due, (0..30).map(|check| at(check * 100)).collect::<Vec<Mono>>());
     }
 
-    /// What checks bring is never closer together than asked, though the grid stays where the lateness does not add up to more
-    /// than [`LATE_MAX`].
+    /// What checks bring is never closer together than asked, and no later than a wake-up, though wake-ups are late now more and
+    /// now less; nor are their moments, by which intervals are counted.
     #[test]
-    fn what_was_sent_late_keeps_the_next_check_away() {
-        let interval = Duration::from_millis(100);
-        let mut schedule = Schedule::new(interval);
-        schedule.start(at(0));
-        let mut sent = Vec::new();
-        for late in LATENESS.into_iter().cycle().take(60) {
-            let now = schedule.due().unwrap().plus(late);
-            assert!(schedule.take_due(now).is_some());
-            schedule.keep_apart(now, interval);
-            sent.push(now);
+    fn what_was_brought_late_keeps_the_next_check_away() {
+        for (interval, least) in [(100, 100), (95, 100), (100, 250), (20, 100), (100, 1000)] {
+            let (interval, least) = (Duration::from_millis(interval), Duration::from_millis(least));
+            let mut schedule = Schedule::new(interval);
+            schedule.set_least(least);
+            schedule.start(at(0));
+            let mut brought = Vec::new();
+            for late in LATENESS.into_iter().cycle().take(60) {
+                let now = schedule.due().unwrap().plus(late);
+                let at = schedule.take_due(now).unwrap();
+                schedule.brought(at, now);
+                brought.push((at, now));
+            }
+            for pair in brought.windows(2) {
+                let [moments, wake_ups] = [pair[1].0.since(pair[0].0), pair[1].1.since(pair[0].1)];
+                assert!(moments >= least && wake_ups >= least, "{interval:?} {least:?}: {moments:?} {wake_ups:?}");
+                assert!(wake_ups <= least + LATENESS[2], "{interval:?} {least:?}: {wake_ups:?}");
+            }
         }
-        let apart = sent.windows(2).map(|pair| pair[1].since(pair[0]));
-        assert!(apart.clone().all(|apart| apart >= interval && apart <= interval + LATENESS[2]));
-        assert_eq!(apart.min(), Some(interval));
-        schedule.take_due(at(1_000_009)).unwrap();
-        schedule.stop();
-        assert_eq!(schedule.due(), None);
+    }
+
+    /// A distance that becomes shorter holds at once.
+    #[test]
+    fn a_shorter_distance_is_not_waited_out() {
+        let mut schedule = Schedule::new(Duration::from_millis(100));
+        schedule.set_least(Duration::from_millis(1000));
+        schedule.start(at(0));
+        let moment = schedule.take_due(at(0)).unwrap();
+        schedule.brought(moment, at(0));
+        assert_eq!(schedule.due(), Some(at(1000)));
+        schedule.set_least(Duration::from_millis(100));
+        assert_eq!(schedule.due(), Some(at(100)));
     }
 
     /// No two checks are closer together than the interval less [`LATE_MAX`], however late the first one is.

@@ -13,9 +13,6 @@ use super::inputs::InputError;
 /// Octets of a name.
 const NAME_OCTETS_MAX: usize = 64;
 
-/// What the service says of an event that has ended there: it looks at a clock that nobody sets.
-const UNKNOWN: EventError = EventError::Den(DenError::UnknownAction);
-
 /// The events that last, at most [`DEN_ORIGINATED_MAX`]: the DEN service has no room for more.
 #[derive(Debug, Default)]
 pub(super) struct NamedEvents(BTreeMap<String, NamedEvent>);
@@ -43,33 +40,34 @@ impl NamedEvents {
         report: EventReport,
     ) -> Result<(), InputError> {
         check(name)?;
-        self.forget_ended(now.tai);
-        let known = self.0.get(name).map(|event| event.action_id);
-        let action_id = match known.map(|id| layer.update_event(now, id, report.clone()).map(|()| id)) {
-            Some(updated) if updated != Err(UNKNOWN) => updated?,
-            // New to the service, also where clocks have been set since and its name is still known here.
-            _ if known.is_none() && self.0.len() >= DEN_ORIGINATED_MAX => return Err(full()),
-            _ => layer.trigger_event(now, report.clone())?,
+        self.forget_ended(layer, now.tai);
+        let action_id = match self.0.get(name) {
+            Some(known) => {
+                let updated = layer.update_event(now, known.action_id, report.clone());
+                updated.map(|()| known.action_id)
+            }
+            None if self.0.len() >= DEN_ORIGINATED_MAX => return Err(full()),
+            None => layer.trigger_event(now, report.clone()),
         };
-        self.0.insert(name.to_owned(), NamedEvent { action_id, report });
+        self.0.insert(name.to_owned(), NamedEvent { action_id: action_id?, report });
         Ok(())
     }
 
     /// Says that the event of that name has ended, to those to whom it was said, where it was said, and as often.
     pub(super) fn end(&mut self, layer: &mut Facilities, now: Now, name: &str) -> Result<(), InputError> {
         check(name)?;
-        self.forget_ended(now.tai);
-        let known = self.0.remove(name).ok_or(InputError::UnknownEvent)?;
-        let end = EventReport { detection: now.tai, ..known.report };
-        match layer.terminate_event(now, known.action_id, end) {
-            Err(UNKNOWN) => Err(InputError::UnknownEvent),
-            ended => Ok(ended.map(drop)?),
-        }
+        self.forget_ended(layer, now.tai);
+        let known = self.0.get(name).ok_or(InputError::UnknownEvent)?;
+        let end = EventReport { detection: now.tai, ..known.report.clone() };
+        layer.terminate_event(now, known.action_id, end)?;
+        self.0.remove(name);
+        Ok(())
     }
 
-    /// An event whose validity has ended is unknown to the service: said again, it is a new one.
-    fn forget_ended(&mut self, now: Tai) {
-        self.0.retain(|_, event| event.valid_until() > now);
+    /// An event whose validity has ended, here or by the service's clock, which nobody sets: said again, it is a new one.
+    fn forget_ended(&mut self, layer: &Facilities, now: Tai) {
+        let lasts = |id| layer.den().is_some_and(|den| den.originates(id));
+        self.0.retain(|_, event| event.valid_until() > now && lasts(event.action_id));
     }
 }
 
@@ -156,6 +154,9 @@ mod tests {
         events.report(&mut layer, set_back, "jam", report(50)).unwrap();
         assert_eq!(next(&mut layer).0, number.wrapping_add(1));
         assert_eq!(events.end(&mut layer, set_back, "fog"), Err(InputError::UnknownEvent));
+        for number in 1..DEN_ORIGINATED_MAX {
+            events.report(&mut layer, set_back, &number.to_string(), report(50)).unwrap();
+        }
     }
 
     #[test]

@@ -219,10 +219,10 @@ impl Services {
     }
 
     /// Begins anew with nothing heard, since the capture does: what was said then is older than what is known. What the station
-    /// itself does and says is not from there, and goes on.
-    pub(super) fn begin_again(&mut self) {
+    /// itself does and says is not from there, and goes on; but a cluster ends, whose others were heard.
+    pub(super) fn begin_again(&mut self, cause: &Meta) {
         self.facilities.forget_heard();
-        self.shifts.clear();
+        self.tell(cause, 0);
     }
 
     /// Takes over what the machines have counted.
@@ -273,6 +273,7 @@ impl Services {
                     | LdmEvent::Updated(LdmObject { key, .. })
                     | LdmEvent::Removed(key, _),
                 ) => drop(self.shifts.remove(&key)),
+                FacilitiesEvent::Map(LdmEvent::HeardForgotten) => self.shifts.clear(),
             }
         }
     }

@@ -18,7 +18,7 @@ use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::{Degrees, Metres};
 
-/// Tenths of a degree.
+/// A whole turn in tenths of a degree.
 const ALL_AROUND: i32 = 3600;
 
 /// `StationType` of a roadside unit (TS 102 894-2).
@@ -132,7 +132,8 @@ pub struct SensorSettings {
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 360.0))]
     pub end_deg: Option<f64>,
-    /// How far ahead of the reference position it is mounted in metres (of a roadside unit: how far east), -327 to 327.
+    /// How far ahead of the reference position it is mounted in metres (of a roadside unit: how far east), -327 to 327; told
+    /// where there is a range.
     #[serde(default)]
     #[schemars(range(min = -327.0, max = 327.0))]
     pub x_m: f64,

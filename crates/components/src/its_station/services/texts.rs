@@ -10,8 +10,9 @@ use super::events::NamedEvents;
 use super::inputs::{self, Clock, InputError};
 use crate::mqtt::typed::{InboundType, Reader};
 
-/// Texts of applications for the services of a station: read as an inbound route reads them, and taken as a station takes
-/// what comes from the bus.
+/// Texts of applications for the services of a station: read as an inbound route reads them, and taken nearly as a station
+/// takes what comes from the bus: special roles, the place of an event that does not say its own, and names that events keep
+/// are a node's.
 pub struct ServiceTexts {
     states: Reader<VehicleState>,
     objects: Reader<PerceivedObjects>,
@@ -25,7 +26,7 @@ impl ServiceTexts {
         Some(Self { states: Reader::new()?, objects: Reader::new()?, events: Reader::new()? })
     }
 
-    /// Tells the services what the text says. Names of events are not kept from one text to the next. A V2X message is none of
+    /// Tells the services what the text says. A V2X message is none of
     /// these texts, and nothing happens.
     ///
     /// # Errors

@@ -77,9 +77,9 @@ impl Generation {
         self.t_gen_cam_dcc = interval.clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
     }
 
-    /// The shortest time between two CAMs, whatever the channel allows.
+    /// The shortest time between two CAMs.
     pub(super) fn shortest(&self) -> Duration {
-        self.roadside_interval.unwrap_or(T_GEN_CAM_MIN)
+        self.t_gen_cam_dcc.max(self.roadside_interval.unwrap_or_default())
     }
 
     /// Starts anew, with a first CAM; it keeps its distance from the last one all the same.
@@ -95,7 +95,7 @@ impl Generation {
             return Some(Trigger::First);
         };
         let elapsed = at.since(*sent);
-        if elapsed < self.t_gen_cam_dcc.max(self.roadside_interval.unwrap_or_default()) {
+        if elapsed < self.shortest() {
             return None;
         }
         if self.anew {

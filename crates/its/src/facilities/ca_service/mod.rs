@@ -105,12 +105,15 @@ impl CaService {
     #[must_use]
     pub fn new(settings: CaSettings) -> Self {
         let roadside = (settings.station_type == ROADSIDE_UNIT).then_some(settings.roadside_interval);
+        let generation = Generation::new(settings.n_gen_cam, roadside);
+        let mut check = Schedule::new(settings.t_check_cam_gen.min(T_GEN_CAM_MIN));
+        check.set_least(generation.shortest());
         Self {
             settings,
-            generation: Generation::new(settings.n_gen_cam, roadside),
+            generation,
             state: None,
             path: PathHistory::default(),
-            check: Schedule::new(settings.t_check_cam_gen.min(T_GEN_CAM_MIN)),
+            check,
             low_frequency_sent: None,
             special_vehicle_sent: None,
             very_low_frequency_sent: None,
@@ -138,6 +141,7 @@ impl CaService {
     /// Takes the shortest interval that the channel allows (`T_GenCam_DCC`).
     pub fn set_t_gen_cam_dcc(&mut self, interval: Duration) {
         self.generation.set_t_gen_cam_dcc(interval);
+        self.check.set_least(self.generation.shortest());
     }
 
     /// Tells in which special role the vehicle is and what it says of it; `None` ends the role.
@@ -172,7 +176,7 @@ impl CaService {
         let motion = Motion::from(&state);
         let trigger = self.generation.check(at, &motion)?;
         self.generation.generated(at, motion, trigger);
-        self.check.keep_apart(now.mono, self.generation.shortest());
+        self.check.brought(at, now.mono);
         self.counters.generated += 1;
         Some((self.cam(at, &state), trigger))
     }

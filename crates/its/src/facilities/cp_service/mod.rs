@@ -112,6 +112,9 @@ impl CpService {
     /// A service that perceives nothing.
     #[must_use]
     pub fn new(settings: CpSettings) -> Self {
+        let t_gen_cpm = settings.t_gen_cpm.clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX);
+        let mut events = Schedule::new(t_gen_cpm);
+        events.set_least(t_gen_cpm);
         Self {
             settings,
             state: None,
@@ -120,7 +123,7 @@ impl CpService {
             regions: Vec::new(),
             inclusion: Inclusion::default(),
             sensors_told: None,
-            events: Schedule::new(settings.t_gen_cpm.clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX)),
+            events,
             counters: CpCounters::default(),
         }
     }
@@ -163,8 +166,9 @@ impl CpService {
 
     /// Takes the shortest time between generation events that the channel allows.
     pub fn set_t_gen_cpm(&mut self, interval: Duration) {
-        let asked = self.settings.t_gen_cpm.max(interval);
-        self.events.set_interval(asked.clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX));
+        let interval = self.settings.t_gen_cpm.max(interval).clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX);
+        self.events.set_interval(interval);
+        self.events.set_least(interval);
     }
 
     /// One generation event, where it is time to: the CPMs that are due, none to eight.
@@ -181,7 +185,7 @@ impl CpService {
         }
         let messages = self.generate(at, &state, position);
         if !messages.is_empty() {
-            self.events.keep_apart(now.mono, T_GEN_CPM_MIN);
+            self.events.brought(at, now.mono);
         }
         messages
     }

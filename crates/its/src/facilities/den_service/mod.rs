@@ -286,6 +286,12 @@ impl DenService {
         Ok(Termination::IsNegation)
     }
 
+    /// Whether an event of this station is said still.
+    #[must_use]
+    pub fn originates(&self, action_id: ActionId) -> bool {
+        self.originating.active(action_id).is_ok()
+    }
+
     /// Whether an event of another station is known and has not ended.
     #[must_use]
     pub fn lasts(&self, action_id: ActionId) -> bool {

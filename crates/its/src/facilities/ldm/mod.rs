@@ -40,6 +40,8 @@ pub enum LdmEvent {
     Updated(LdmObject),
     /// Something is no longer known.
     Removed(LdmKey, LdmRemoval),
+    /// All that others said is no longer known.
+    HeardForgotten,
 }
 
 /// Why something is no longer known.
@@ -183,8 +185,9 @@ impl LocalDynamicMap {
         }
     }
 
-    /// Forgets what others said. No events tell of that: they would be as many as there is room for objects.
+    /// Forgets what others said.
     pub fn forget_heard(&mut self) {
+        self.tell(LdmEvent::HeardForgotten);
         for key in std::mem::take(&mut self.by_turn).into_values() {
             if let Some(known) = self.objects.remove(&key) {
                 self.unindex(&known, None);

@@ -157,6 +157,9 @@ impl VaService {
     /// A service of somebody who is a vulnerable road user, and alone. The seed decides numbers of clusters.
     #[must_use]
     pub fn new(settings: VaSettings, seed: u64) -> Self {
+        let mut check = Schedule::new(settings.t_check_vam_gen.min(T_GEN_VAM_MIN));
+        // What the channel allows may be much more: checks of the cluster go on meanwhile.
+        check.set_least(T_GEN_VAM_MIN);
         let may_cluster = matches!(settings.profile, VruProfile::Pedestrian | VruProfile::BicyclistAndLightVruVehicle);
         Self {
             settings,
@@ -165,7 +168,7 @@ impl VaService {
             neighbours: Neighbours::default(),
             noticed: (VruState::ActiveStandalone, None),
             state: None,
-            check: Schedule::new(settings.t_check_vam_gen.min(T_GEN_VAM_MIN)),
+            check,
             random: Random::new(seed),
             counters: VaCounters::default(),
         }
@@ -209,7 +212,7 @@ impl VaService {
         }
     }
 
-    /// Forgets the other road users, and with them any cluster.
+    /// Forgets the other road users, and with them any cluster, which ends without a word.
     pub fn forget_heard(&mut self) {
         self.neighbours = Neighbours::default();
         self.cluster.forget_heard();
@@ -231,9 +234,9 @@ impl VaService {
         let motion = Motion::from(&state);
         self.cluster.check(at, &motion, &self.neighbours, &mut self.random);
         self.notice_new_role(at);
-        let trigger = self.due(at, &motion)?;
-        self.check.keep_apart(now.mono, T_GEN_VAM_MIN);
-        Some((self.vam(at, &state, motion), trigger))
+        let trigger = self.due((at, now.mono), &motion)?;
+        self.check.brought(at, now.mono);
+        Some((self.vam((at, now.mono), &state, motion), trigger))
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -252,14 +255,14 @@ impl VaService {
         }
     }
 
-    fn due(&mut self, at: Mono, motion: &Motion) -> Option<VamTrigger> {
+    fn due(&mut self, check: (Mono, Mono), motion: &Motion) -> Option<VamTrigger> {
         let longest = match self.state() {
             VruState::Idle | VruState::Passive => return None,
             VruState::ActiveStandalone => T_GEN_VAM_MAX,
             VruState::ActiveClusterLeader => LEADER_PERIOD,
         };
-        let trigger = self.generation.check(at, motion, longest)?;
-        if trigger != VamTrigger::First && self.is_redundant(at, motion) {
+        let trigger = self.generation.check(check, motion, longest)?;
+        if trigger != VamTrigger::First && self.is_redundant(check.0, motion) {
             self.counters.redundant += 1;
             return None;
         }
@@ -277,14 +280,14 @@ impl VaService {
         alone && elapsed <= longest && self.neighbours.says_the_same(at, motion, T_GEN_VAM_MAX)
     }
 
-    fn vam(&mut self, at: Mono, state: &VehicleState, motion: Motion) -> VamContent {
-        let operation = self.cluster.operation(at);
+    fn vam(&mut self, check: (Mono, Mono), state: &VehicleState, motion: Motion) -> VamContent {
+        let operation = self.cluster.operation(check.0);
         self.counters.generated += 1;
         VamContent {
             station_id: self.settings.station_id,
             profile: self.settings.profile,
             state: *state,
-            low_frequency: self.generation.generated(at, motion, operation.is_some()),
+            low_frequency: self.generation.generated(check, motion, operation.is_some()),
             cluster: self.cluster.information(),
             operation,
         }
