@@ -31,10 +31,11 @@ impl Awake {
                 }
             })?;
         }
-        // A thread that ends without a word is not waited for.
         drop(ready);
-        for placed in is_ready.iter().take(cores.len()) {
-            placed.map_err(BenchError::system("cannot keep a core awake"))?;
+        let unplaced = BenchError::system("cannot keep a core awake");
+        for _ in cores {
+            // A thread that ends without a word is not waited for, and its core is not awake.
+            is_ready.recv().unwrap_or_else(|_| Err(std::io::Error::other("a thread ended"))).map_err(&unplaced)?;
         }
         Ok(Self { _threads: threads })
     }

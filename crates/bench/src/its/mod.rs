@@ -185,7 +185,8 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         let _kept = match cores.keep() {
             Ok(kept) => kept,
             Err(problem) => {
-                notes.push(format!("rows with cores {} are left out: {problem}", cores.label()));
+                let label = cores.label();
+                notes.push(format!("rows with cores {label} are left out, and the stages are without it: {problem}"));
                 continue;
             }
         };
