@@ -352,6 +352,9 @@ impl<'a> JsonReader<'a> {
 /// Bits of a BIT STRING that is read from an object. The longest of the messages has 20.
 const NAMED_BITS_MAX: usize = 64;
 
+/// Characters of the names that an error lists.
+const NAMES_CHARACTERS_MAX: usize = 600;
+
 fn path_text(steps: impl Iterator<Item = Step>) -> String {
     let mut path = String::new();
     for step in steps {
@@ -421,6 +424,22 @@ fn first_tag(tree: &TagTree) -> Option<Tag> {
     }
 }
 
+/// Names in an error, as many as one reads: those that standards keep for later use are the first that are left out.
+fn listed(names: &[&str]) -> String {
+    let whole: usize = names.iter().map(|name| name.len()).sum();
+    let mut characters = 0;
+    let is_told = |name: &&&str| {
+        characters += name.len();
+        characters <= NAMES_CHARACTERS_MAX
+    };
+    let useful = names.iter().filter(|name| whole <= NAMES_CHARACTERS_MAX || !name.starts_with("reserved"));
+    let told: Vec<&str> = useful.take_while(is_told).copied().collect();
+    match names.len() - told.len() {
+        0 => told.join(", "),
+        more => format!("{} and {more} more", told.join(", ")),
+    }
+}
+
 /// Name and tag of the variant that is called so.
 fn variant<C: DecodeChoice>(name: &str) -> Option<(&'static str, Tag)> {
     let variants = C::VARIANTS.iter().chain(C::EXTENDED_VARIANTS.unwrap_or_default());
@@ -465,7 +484,7 @@ impl Decoder for JsonReader<'_> {
 
     fn decode_choice<D: DecodeChoice>(&mut self, _: Constraints) -> Read<D> {
         let Some((name, node)) = self.take_object()?.into_single() else {
-            let expected = format!("an object with one member of {}", D::IDENTIFIERS.join(", "));
+            let expected = format!("an object with one member of {}", listed(D::IDENTIFIERS));
             return Err(self.fail(JsonProblem::Mismatch { expected, got: "another number of members".to_owned() }));
         };
         self.path.push(self.here);
@@ -513,7 +532,7 @@ impl Decoder for JsonReader<'_> {
         {
             return Ok(value);
         }
-        let expected = format!("one of {}", T::IDENTIFIERS.join(", "));
+        let expected = format!("one of {}", listed(T::IDENTIFIERS));
         Err(self.mismatch(&expected, &node))
     }
 
@@ -700,6 +719,16 @@ impl JsonReader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_lists_no_more_names_than_one_reads() {
+        assert_eq!(listed(&["reserved0", "a", "b"]), "reserved0, a, b");
+        let many: Vec<String> = (0..100).map(|number| format!("reserved{number}")).collect();
+        let names: Vec<&str> = many.iter().map(String::as_str).chain(["ice"]).collect();
+        assert_eq!(listed(&names), "ice and 100 more");
+        let long = "x".repeat(250);
+        assert_eq!(listed(&[&long, &long, &long, "y"]), format!("{long}, {long} and 2 more"));
+    }
 
     #[test]
     fn hexadecimal_text_has_pairs_of_digits() {
