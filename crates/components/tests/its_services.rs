@@ -293,11 +293,15 @@ fn an_emergency_vehicle_says_that_its_siren_is_on() {
 }
 
 fn report(name: &str, cause: u32) -> EventRequest {
+    report_each(100, name, cause)
+}
+
+fn report_each(interval_ms: u32, name: &str, cause: u32) -> EventRequest {
     let event = Event {
         cause,
         validity_s: Some(60),
         relevance_distance_m: Some(500),
-        repetition_interval_ms: Some(100),
+        repetition_interval_ms: Some(interval_ms),
         repetition_duration_ms: Some(30_000),
         ..Event::default()
     };
@@ -645,7 +649,7 @@ fn a_capture_is_told_as_if_it_were_now() {
 }
 
 /// A message that the router repeats.
-fn repeated(duration: f64) -> V2xSendRequest {
+fn repeated(interval: f64) -> V2xSendRequest {
     let cam = build(&CamInput {
         position: Some(viaduct_units::Position::new(NORTH, EAST)),
         ..CamInput::new(5, clock::tai())
@@ -653,7 +657,7 @@ fn repeated(duration: f64) -> V2xSendRequest {
     V2xSendRequest {
         r#type: MessageType::Cam.into(),
         payload: Message::Cam(Box::new(cam)).encode().unwrap().into(),
-        repetition: Some(Repetition { interval_s: 0.1, duration_s: duration }),
+        repetition: Some(Repetition { interval_s: interval, duration_s: 20.0 }),
         ..V2xSendRequest::default()
     }
 }
@@ -666,11 +670,11 @@ fn what_the_router_sends_does_not_take_the_place_of_what_the_services_send() {
     let requests = publisher::<V2xSendRequest>(&warner, "its/send");
     let events = publisher::<EventRequest>(&warner, "events");
     for number in 0..32 {
-        requests.publish(repeated(20.0)).unwrap();
-        events.publish(report(&number.to_string(), 1)).unwrap();
-        events.publish(report(&(number + 32).to_string(), 1)).unwrap();
+        requests.publish(repeated(1.0)).unwrap();
+        events.publish(report_each(1_000, &number.to_string(), 1)).unwrap();
+        events.publish(report_each(1_000, &(number + 32).to_string(), 1)).unwrap();
     }
-    wait_for(&warner, "repetitions", None, 32 * 10);
+    wait_for(&warner, "repetitions", None, 32 * 3);
     assert_eq!((count(&warner, "services_refused", None), count(&warner, "services_lost", None)), (0, 0));
     assert_eq!((count(&warner, "requests_refused", None), count(&warner, "inputs_refused", None)), (0, 0));
     warner.stop();
