@@ -274,26 +274,19 @@ mod tests {
         assert!(busy > 4 * free && busy <= Duration::from_secs(1), "{busy:?}");
     }
 
+    /// Also where the station took another address after its start.
     #[test]
     fn an_own_frame_that_comes_back_does_not_count_twice() {
-        let (mut channel, own) = (channel(), frame(OWN, TrafficClass::DP2));
-        channel.push(at(0), own.clone());
-        channel.poll_transmit(at(0)).unwrap();
-        let once = channel.busy;
-        channel.heard(&own);
-        assert_eq!(channel.busy, once);
-        channel.heard(&frame(OTHER, TrafficClass::DP2));
-        assert_eq!(channel.busy, once * 2);
-    }
-
-    #[test]
-    fn an_own_frame_is_known_by_an_address_that_the_station_took_later() {
-        let (mut channel, own) = (channel(), frame(OTHER, TrafficClass::DP2));
-        channel.push(at(0), own.clone());
-        channel.poll_transmit(at(0)).unwrap();
-        let once = channel.busy;
-        channel.heard(&own);
-        assert_eq!(channel.busy, once);
+        for (own, other) in [(OWN, OTHER), (OTHER, OWN)] {
+            let (mut channel, own) = (channel(), frame(own, TrafficClass::DP2));
+            channel.push(at(0), own.clone());
+            channel.poll_transmit(at(0)).unwrap();
+            let once = channel.busy;
+            channel.heard(&own);
+            assert_eq!(channel.busy, once);
+            channel.heard(&frame(other, TrafficClass::DP2));
+            assert_eq!(channel.busy, once * 2);
+        }
     }
 
     #[test]

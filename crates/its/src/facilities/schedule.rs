@@ -21,9 +21,10 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    /// A stopped one. An interval below a millisecond counts as one, so that time goes on.
-    pub(crate) fn new(interval: Duration) -> Self {
-        Self { interval: interval.max(Duration::from_millis(1)), least: Duration::ZERO, due: None, brought: None }
+    /// A stopped one. An interval below a millisecond counts as one, so that time goes on. `least` is as [`Self::set_least`]
+    /// has it.
+    pub(crate) fn new(interval: Duration, least: Duration) -> Self {
+        Self { interval: interval.max(Duration::from_millis(1)), least, due: None, brought: None }
     }
 
     /// From the next check on.
@@ -67,6 +68,11 @@ impl Schedule {
         Some(at)
     }
 
+    /// Whether that time has passed since what a check brought last.
+    pub(crate) fn is_apart(&self, now: Mono, least: Duration) -> bool {
+        self.brought.is_none_or(|(_, woken)| now.since(woken) >= least)
+    }
+
     /// The check of that moment, which woke now, brought something.
     pub(crate) const fn brought(&mut self, at: Mono, now: Mono) {
         self.brought = Some((at, now));
@@ -94,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_late_call_stays_on_the_grid_and_a_missed_one_is_gone() {
-        let mut schedule = Schedule::new(Duration::from_millis(100));
+        let mut schedule = Schedule::new(Duration::from_millis(100), Duration::ZERO);
         assert_eq!(schedule.take_due(at(0)), None, "not started");
         schedule.start(at(0));
         schedule.start(at(50));
@@ -111,7 +117,7 @@ mod tests {
     /// What is due each tenth check is due each second, as late as each wake-up is.
     #[test]
     fn lateness_does_not_add_up() {
-        let mut schedule = Schedule::new(Duration::from_millis(100));
+        let mut schedule = Schedule::new(Duration::from_millis(100), Duration::ZERO);
         schedule.start(at(0));
         let due: Vec<Mono> = (0..30)
             .zip(LATENESS.into_iter().cycle())
@@ -126,8 +132,7 @@ mod tests {
     fn what_was_brought_late_keeps_the_next_check_away() {
         for (interval, least) in [(100, 100), (95, 100), (100, 250), (20, 100), (100, 1000)] {
             let (interval, least) = (Duration::from_millis(interval), Duration::from_millis(least));
-            let mut schedule = Schedule::new(interval);
-            schedule.set_least(least);
+            let mut schedule = Schedule::new(interval, least);
             schedule.start(at(0));
             let mut brought = Vec::new();
             for late in LATENESS.into_iter().cycle().take(60) {
@@ -147,8 +152,7 @@ mod tests {
     /// A distance that becomes shorter holds at once.
     #[test]
     fn a_shorter_distance_is_not_waited_out() {
-        let mut schedule = Schedule::new(Duration::from_millis(100));
-        schedule.set_least(Duration::from_millis(1000));
+        let mut schedule = Schedule::new(Duration::from_millis(100), Duration::from_millis(1000));
         schedule.start(at(0));
         let moment = schedule.take_due(at(0)).unwrap();
         schedule.brought(moment, at(0));
@@ -160,12 +164,12 @@ mod tests {
     /// No two checks are closer together than the interval less [`LATE_MAX`], however late the first one is.
     #[test]
     fn a_check_that_is_very_late_moves_the_grid() {
-        let mut schedule = Schedule::new(Duration::from_millis(100));
+        let mut schedule = Schedule::new(Duration::from_millis(100), Duration::ZERO);
         schedule.start(at(0));
         assert_eq!(schedule.take_due(at(11)), Some(at(11)));
         assert_eq!(schedule.take_due(at(110)), None);
         assert_eq!(schedule.take_due(at(111)), Some(at(111)));
-        let mut quick = Schedule::new(Duration::from_millis(2));
+        let mut quick = Schedule::new(Duration::from_millis(2), Duration::ZERO);
         quick.start(at(0));
         assert_eq!(quick.take_due(at(2)), Some(at(2)), "late by an interval");
     }

@@ -6,9 +6,10 @@ use viaduct_its::facilities::den_service::{DenError, EventReport};
 use viaduct_its::facilities::denm::ActionId;
 use viaduct_its::facilities::{EventError, Facilities};
 use viaduct_its::limits::DEN_ORIGINATED_MAX;
-use viaduct_units::{Now, Tai};
+use viaduct_messages::viaduct::its::{EventRequest, event_request::Action};
+use viaduct_units::{Now, Position, Tai};
 
-use super::inputs::InputError;
+use super::inputs::{self, InputError};
 
 /// Octets of a name.
 const NAME_OCTETS_MAX: usize = 64;
@@ -31,14 +32,22 @@ impl NamedEvent {
 }
 
 impl NamedEvents {
-    /// Says an event that is new, or how one that is known by that name has changed.
-    pub(super) fn report(
+    /// Does what an application asks for; `here` is where the station is.
+    pub(super) fn take(
         &mut self,
         layer: &mut Facilities,
         now: Now,
-        name: &str,
-        report: EventReport,
+        request: &EventRequest,
+        here: Option<Position>,
     ) -> Result<(), InputError> {
+        match request.action.as_ref().ok_or(InputError::NoAction)? {
+            Action::Report(event) => self.report(layer, now, &request.name, inputs::event(event, now.tai, here)?),
+            Action::End(_) => self.end(layer, now, &request.name),
+        }
+    }
+
+    /// Says an event that is new, or how one that is known by that name has changed.
+    fn report(&mut self, layer: &mut Facilities, now: Now, name: &str, report: EventReport) -> Result<(), InputError> {
         check(name)?;
         self.forget_ended(layer, now.tai);
         let action_id = match self.0.get(name) {
@@ -54,7 +63,7 @@ impl NamedEvents {
     }
 
     /// Says that the event of that name has ended, to those to whom it was said, where it was said, and as often.
-    pub(super) fn end(&mut self, layer: &mut Facilities, now: Now, name: &str) -> Result<(), InputError> {
+    fn end(&mut self, layer: &mut Facilities, now: Now, name: &str) -> Result<(), InputError> {
         check(name)?;
         self.forget_ended(layer, now.tai);
         let known = self.0.get(name).ok_or(InputError::UnknownEvent)?;
@@ -87,7 +96,7 @@ mod tests {
     use viaduct_its::facilities::denm::Cause;
     use viaduct_its::facilities::{FacilitiesSettings, Message};
     use viaduct_its::{Destination, SendRequest};
-    use viaduct_units::{Mono, Position};
+    use viaduct_units::Mono;
 
     use super::*;
 

@@ -16,7 +16,7 @@ use viaduct_its::facilities::ldm::{LdmEvent, LdmKey, LdmObject};
 use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
-use viaduct_messages::viaduct::its::{EventNotice, EventRequest, LocalDynamicMap, event_request::Action};
+use viaduct_messages::viaduct::its::{EventNotice, EventRequest, LocalDynamicMap};
 use viaduct_messages::viaduct::perception::PerceivedObjects;
 use viaduct_messages::viaduct::vehicle;
 use viaduct_node::{Context, Edges, StartError};
@@ -190,7 +190,10 @@ impl Services {
                 self.facilities.set_objects(objects);
                 None
             }),
-            Input::Event(sample) => self.handle_event(now, sample).map(|()| None),
+            Input::Event(sample) => {
+                let here = self.state.and_then(|state| state.position);
+                self.named.take(&mut self.facilities, now, sample, here).map(|()| None)
+            }
         };
         taken.inspect_err(|error| self.counts.refuse(*error))
     }
@@ -284,19 +287,6 @@ impl Services {
         let radius = self.map.as_ref().and_then(|map| map.radius);
         if let Some((centre, radius)) = state.position.zip(radius) {
             self.facilities.ldm_mut().set_area(Area { centre, shape: Shape::Circle { radius } });
-        }
-    }
-
-    fn handle_event(&mut self, now: Now, request: &EventRequest) -> Result<(), InputError> {
-        let layer = &mut self.facilities;
-        match request.action.as_ref().ok_or(InputError::NoAction)? {
-            Action::Report(event) => self.named.report(
-                layer,
-                now,
-                &request.name,
-                inputs::event(event, now.tai, self.state.and_then(|state| state.position))?,
-            ),
-            Action::End(_) => self.named.end(layer, now, &request.name),
         }
     }
 

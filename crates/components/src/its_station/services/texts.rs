@@ -1,13 +1,13 @@
 //! What applications tell services, without a node.
 
 use viaduct_its::facilities::Facilities;
-use viaduct_messages::viaduct::its::{EventRequest, event_request::Action};
+use viaduct_messages::viaduct::its::EventRequest;
 use viaduct_messages::viaduct::perception::PerceivedObjects;
 use viaduct_messages::viaduct::vehicle::VehicleState;
 use viaduct_units::Now;
 
 use super::events::NamedEvents;
-use super::inputs::{self, Clock, InputError};
+use super::inputs::{self, Clock};
 use crate::mqtt::typed::{InboundType, Reader};
 
 /// Texts of applications for the services of a station: read as an inbound route reads them, and taken nearly as a station
@@ -26,8 +26,7 @@ impl ServiceTexts {
         Some(Self { states: Reader::new()?, objects: Reader::new()?, events: Reader::new()? })
     }
 
-    /// Tells the services what the text says. A V2X message is none of
-    /// these texts, and nothing happens.
+    /// Tells the services what the text says. A V2X message is none of these texts, and nothing happens.
     ///
     /// # Errors
     /// What is wrong with it, as its application is answered.
@@ -45,17 +44,9 @@ impl ServiceTexts {
             }
             InboundType::EventRequest => {
                 let request = self.events.read(text).map_err(|error| error.to_string())?;
-                event(layer, &request, now)
+                NamedEvents::default().take(layer, now, &request, None)
             }
         };
         taken.map_err(|error| error.to_string())
-    }
-}
-
-fn event(layer: &mut Facilities, request: &EventRequest, now: Now) -> Result<(), InputError> {
-    let mut named = NamedEvents::default();
-    match request.action.as_ref().ok_or(InputError::NoAction)? {
-        Action::Report(event) => named.report(layer, now, &request.name, inputs::event(event, now.tai, None)?),
-        Action::End(_) => named.end(layer, now, &request.name),
     }
 }

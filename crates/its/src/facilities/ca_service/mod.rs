@@ -106,8 +106,7 @@ impl CaService {
     pub fn new(settings: CaSettings) -> Self {
         let roadside = (settings.station_type == ROADSIDE_UNIT).then_some(settings.roadside_interval);
         let generation = Generation::new(settings.n_gen_cam, roadside);
-        let mut check = Schedule::new(settings.t_check_cam_gen.min(T_GEN_CAM_MIN));
-        check.set_least(generation.shortest());
+        let check = Schedule::new(settings.t_check_cam_gen.min(T_GEN_CAM_MIN), generation.shortest());
         Self {
             settings,
             generation,

@@ -113,8 +113,6 @@ impl CpService {
     #[must_use]
     pub fn new(settings: CpSettings) -> Self {
         let t_gen_cpm = settings.t_gen_cpm.clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX);
-        let mut events = Schedule::new(t_gen_cpm);
-        events.set_least(t_gen_cpm);
         Self {
             settings,
             state: None,
@@ -123,7 +121,7 @@ impl CpService {
             regions: Vec::new(),
             inclusion: Inclusion::default(),
             sensors_told: None,
-            events,
+            events: Schedule::new(t_gen_cpm, t_gen_cpm),
             counters: CpCounters::default(),
         }
     }

@@ -43,8 +43,8 @@ impl From<Change> for VamTrigger {
 pub(super) struct Generation {
     /// `T_GenVam`: what the channel allows, within `T_GenVamMin` and `T_GenVamMax`.
     t_gen_vam: Duration,
-    /// When the last VAM was due, when it came, and what it said.
-    last: Option<(Mono, Mono, Motion)>,
+    /// When the last VAM was due, and what it said.
+    last: Option<(Mono, Motion)>,
     /// Whether the next VAM is a first one.
     anew: bool,
     /// When the last one with a low frequency container was due.
@@ -60,18 +60,23 @@ impl Generation {
         self.t_gen_vam = interval.clamp(T_GEN_VAM_MIN, T_GEN_VAM_MAX);
     }
 
+    /// The shortest time between two VAMs.
+    pub(super) const fn shortest(&self) -> Duration {
+        self.t_gen_vam
+    }
+
     /// Starts anew, with a first VAM; it keeps its distance from the last one all the same (6.2).
     pub(super) const fn restart(&mut self) {
         self.anew = true;
     }
 
-    /// Why a VAM is due at a check, which woke now, if one is; `longest` is the time after which one is.
-    pub(super) fn check(&self, (at, now): (Mono, Mono), motion: &Motion, longest: Duration) -> Option<VamTrigger> {
-        let Some((sent, came, before)) = &self.last else {
+    /// Why a VAM is due at a check, if one is; `longest` is the time after which one is.
+    pub(super) fn check(&self, at: Mono, motion: &Motion, longest: Duration) -> Option<VamTrigger> {
+        let Some((sent, before)) = &self.last else {
             return Some(VamTrigger::First);
         };
         let elapsed = at.since(*sent);
-        if elapsed.min(now.since(*came)) < self.t_gen_vam {
+        if elapsed < self.shortest() {
             return None;
         }
         if self.anew {
@@ -83,13 +88,13 @@ impl Generation {
 
     /// Time since the last VAM.
     pub(super) fn elapsed(&self, at: Mono) -> Option<Duration> {
-        self.last.map(|(sent, ..)| at.since(sent))
+        self.last.map(|(sent, _)| at.since(sent))
     }
 
     /// A VAM was generated; whether it carries the low frequency container (6.2: the first one, then each 2 s, and each one
     /// with a cluster operation).
-    pub(super) fn generated(&mut self, (at, now): (Mono, Mono), motion: Motion, with_operation: bool) -> bool {
-        self.last = Some((at, now, motion));
+    pub(super) fn generated(&mut self, at: Mono, motion: Motion, with_operation: bool) -> bool {
+        self.last = Some((at, motion));
         self.anew = false;
         let recent = self.low_frequency_sent.is_some_and(|sent| at.since(sent) < T_GEN_VAM_LF_MIN);
         if recent && !with_operation {

@@ -157,9 +157,6 @@ impl VaService {
     /// A service of somebody who is a vulnerable road user, and alone. The seed decides numbers of clusters.
     #[must_use]
     pub fn new(settings: VaSettings, seed: u64) -> Self {
-        let mut check = Schedule::new(settings.t_check_vam_gen.min(T_GEN_VAM_MIN));
-        // What the channel allows may be much more: checks of the cluster go on meanwhile.
-        check.set_least(T_GEN_VAM_MIN);
         let may_cluster = matches!(settings.profile, VruProfile::Pedestrian | VruProfile::BicyclistAndLightVruVehicle);
         Self {
             settings,
@@ -168,7 +165,8 @@ impl VaService {
             neighbours: Neighbours::default(),
             noticed: (VruState::ActiveStandalone, None),
             state: None,
-            check,
+            // What the channel allows may be much more: checks of the cluster go on meanwhile.
+            check: Schedule::new(settings.t_check_vam_gen.min(T_GEN_VAM_MIN), T_GEN_VAM_MIN),
             random: Random::new(seed),
             counters: VaCounters::default(),
         }
@@ -234,9 +232,12 @@ impl VaService {
         let motion = Motion::from(&state);
         self.cluster.check(at, &motion, &self.neighbours, &mut self.random);
         self.notice_new_role(at);
-        let trigger = self.due((at, now.mono), &motion)?;
+        if !self.check.is_apart(now.mono, self.generation.shortest()) {
+            return None;
+        }
+        let trigger = self.due(at, &motion)?;
         self.check.brought(at, now.mono);
-        Some((self.vam((at, now.mono), &state, motion), trigger))
+        Some((self.vam(at, &state, motion), trigger))
     }
 
     /// When [`Self::handle_timeout`] wants to be called.
@@ -255,14 +256,14 @@ impl VaService {
         }
     }
 
-    fn due(&mut self, check: (Mono, Mono), motion: &Motion) -> Option<VamTrigger> {
+    fn due(&mut self, at: Mono, motion: &Motion) -> Option<VamTrigger> {
         let longest = match self.state() {
             VruState::Idle | VruState::Passive => return None,
             VruState::ActiveStandalone => T_GEN_VAM_MAX,
             VruState::ActiveClusterLeader => LEADER_PERIOD,
         };
-        let trigger = self.generation.check(check, motion, longest)?;
-        if trigger != VamTrigger::First && self.is_redundant(check.0, motion) {
+        let trigger = self.generation.check(at, motion, longest)?;
+        if trigger != VamTrigger::First && self.is_redundant(at, motion) {
             self.counters.redundant += 1;
             return None;
         }
@@ -280,14 +281,14 @@ impl VaService {
         alone && elapsed <= longest && self.neighbours.says_the_same(at, motion, T_GEN_VAM_MAX)
     }
 
-    fn vam(&mut self, check: (Mono, Mono), state: &VehicleState, motion: Motion) -> VamContent {
-        let operation = self.cluster.operation(check.0);
+    fn vam(&mut self, at: Mono, state: &VehicleState, motion: Motion) -> VamContent {
+        let operation = self.cluster.operation(at);
         self.counters.generated += 1;
         VamContent {
             station_id: self.settings.station_id,
             profile: self.settings.profile,
             state: *state,
-            low_frequency: self.generation.generated(check, motion, operation.is_some()),
+            low_frequency: self.generation.generated(at, motion, operation.is_some()),
             cluster: self.cluster.information(),
             operation,
         }
