@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use viaduct_components::capture::{Capture, CapturedFrame};
 use viaduct_its::{DropReason, Frame, decode_frame};
 
@@ -57,9 +57,8 @@ struct Drops {
 }
 
 pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let hexadecimal =
-        arguments.capture.to_str().filter(|_| !arguments.capture.exists()).and_then(frame::frame_from_hex);
-    if let Some(octets) = hexadecimal {
+    let no_file = arguments.capture.to_str().filter(|_| !arguments.capture.exists());
+    if let Some(octets) = no_file.and_then(frame::frame_from_hex) {
         let reading = frame::reading(&octets)?;
         std::io::stdout().write_all(&reading.line).or_else(stdout_gone)?;
         return Ok(if reading.is_dropped { ExitCode::FAILURE } else { ExitCode::SUCCESS });
@@ -67,7 +66,13 @@ pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut out = BufWriter::new(std::io::stdout().lock());
     let mut summary = Summary::default();
     let mut damage = None;
-    for frame in Capture::open(&arguments.capture)? {
+    let capture = match Capture::open(&arguments.capture) {
+        Err(error) if no_file.is_some_and(frame::is_hexadecimal) => {
+            bail!("{error}; nor is it a frame, which has {} octets or more, two digits each", frame::OCTETS_MIN)
+        }
+        capture => capture?,
+    };
+    for frame in capture {
         match frame {
             Ok(frame) => {
                 let dropped = decode_one(&frame, &mut summary, arguments.json_lines.then_some(&mut out))?;

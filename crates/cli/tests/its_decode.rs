@@ -119,7 +119,8 @@ fn a_name_of_hexadecimal_digits_is_a_file_that_is_not_there() {
     let output = decode(Path::new("dead"), &[]);
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(output.stdout.is_empty() && said.contains("dead") && said.contains("No such file"), "{said}");
+    assert!(output.stdout.is_empty() && said.contains("dead: No such file"), "{said}");
+    assert!(said.contains("nor is it a frame, which has 14 octets or more"), "{said}");
 }
 
 #[test]

@@ -13,17 +13,26 @@ use viaduct_messages::viaduct::its::AccessLayer;
 use super::stdout_gone;
 
 /// Octets of an Ethernet header: what is shorter is no frame.
-const FRAME_OCTETS_MIN: usize = 14;
+pub(super) const OCTETS_MIN: usize = 14;
 
 /// The octets of a frame that a text says in hexadecimal digits; `None` where it says anything else, such as the
 /// mistyped name of a file (`dead`). Spaces and colons may stand between octets.
 pub(super) fn frame_from_hex(text: &str) -> Option<Vec<u8>> {
-    from_hex(text).filter(|octets| octets.len() >= FRAME_OCTETS_MIN)
+    from_hex(text).filter(|octets| octets.len() >= OCTETS_MIN)
+}
+
+/// Whether a text has nothing but hexadecimal digits, and what may stand between octets.
+pub(super) fn is_hexadecimal(text: &str) -> bool {
+    digits(text).next().is_some() && digits(text).all(|letter| letter.is_ascii_hexdigit())
+}
+
+fn digits(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':')
 }
 
 /// The octets that a text says in hexadecimal digits, with spaces and colons between octets or without.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<char> = text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':').collect();
+    let digits: Vec<char> = digits(text).collect();
     if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
     }

@@ -70,10 +70,41 @@ impl ConfigError {
     }
 }
 
-/// The message without the place, which stands before it already.
+/// The message without the place, which stands before it already, and in words of the file instead of those of Rust.
 fn plain(error: &serde_saphyr::Error) -> String {
-    let message = UserMessageFormatter.format_message(error.without_snippet()).into_owned();
-    message.replace(", set DuplicateKeyPolicy in Options if acceptable", "")
+    use serde_saphyr::Error;
+    let error = error.without_snippet();
+    match error {
+        Error::InvalidScalar { ty, .. } => expected(ty),
+        Error::InvalidBooleanStrict { .. } => expected("boolean"),
+        Error::NullIntoString { .. } => "expected a text".to_owned(),
+        Error::ExpectedStringKeyForExternallyTaggedEnum { .. }
+        | Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. } => {
+            "expected one choice and its settings: `CHOICE: { ... }`".to_owned()
+        }
+        _ => {
+            let message = UserMessageFormatter.format_message(error).into_owned();
+            message.replace(", set DuplicateKeyPolicy in Options if acceptable", "")
+        }
+    }
+}
+
+/// What should stand where a value of this type does not.
+fn expected(ty: &str) -> String {
+    let integer = |least: i64, most: u64| format!("expected an integer from {least} to {most}");
+    match ty {
+        "u8" => integer(0, u8::MAX.into()),
+        "u16" => integer(0, u16::MAX.into()),
+        "u32" => integer(0, u32::MAX.into()),
+        "u64" => integer(0, u64::MAX),
+        "i8" => integer(i8::MIN.into(), i8::MAX.unsigned_abs().into()),
+        "i16" => integer(i16::MIN.into(), i16::MAX.unsigned_abs().into()),
+        "i32" => integer(i32::MIN.into(), i32::MAX.unsigned_abs().into()),
+        "i64" => integer(i64::MIN, i64::MAX.unsigned_abs()),
+        "boolean" => "expected true or false".to_owned(),
+        "floating point" => "expected a number".to_owned(),
+        _ => format!("expected a value of type {ty}"),
+    }
 }
 
 impl std::fmt::Display for ConfigError {
