@@ -165,6 +165,7 @@ fn somebody_else_with_the_own_address_is_told_from_an_echo() {
         Event::Dropped(DropReason::OwnPacket),
         "what it sent before is its own"
     );
+    assert!(matches!(event_of(&mut station, &other), Event::Received(_)), "who keeps the address is heard");
 
     station.send(start(), &request(Destination::SingleHop)).unwrap();
     let mut again = station.poll_transmit().unwrap();

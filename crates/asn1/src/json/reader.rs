@@ -16,7 +16,10 @@ use super::{
     style::{JsonForm, JsonStyle},
     tree::{Members, Node, parse},
 };
-use crate::error::{JsonError, JsonProblem, detail};
+use crate::{
+    error::{JsonError, JsonProblem, detail},
+    limits::{ERROR_EXCERPT_MAX, ERROR_NAMES_MAX, JSON_NAMED_BITS_MAX},
+};
 
 type Read<T> = Result<T, DecodeError>;
 
@@ -271,7 +274,7 @@ impl<'a> JsonReader<'a> {
     /// Notes what is wrong with a member of the object that is being read.
     fn fail_at(&mut self, name: &str, problem: JsonProblem) -> DecodeError {
         let mut path = path_text(self.path.iter().copied());
-        let shown: String = name.chars().take(crate::limits::ERROR_EXCERPT_MAX).collect();
+        let shown: String = name.chars().take(ERROR_EXCERPT_MAX).collect();
         push_step(&mut path, &shown);
         self.note(JsonError { path, problem })
     }
@@ -331,7 +334,7 @@ impl<'a> JsonReader<'a> {
         self.path.push(self.here);
         let size = constraints.size().filter(|size| size.extensible.is_none());
         let (min, max) = size.map_or((None, None), |size| size.constraint.start_and_end());
-        let max = max.copied().unwrap_or(NAMED_BITS_MAX).min(NAMED_BITS_MAX);
+        let max = max.copied().unwrap_or(JSON_NAMED_BITS_MAX).min(JSON_NAMED_BITS_MAX);
         let mut bits = types::BitString::repeat(false, min.copied().unwrap_or(0).min(max));
         for (name, node) in members.into_iter() {
             let Some(at) = place_of_bit(names, &name).filter(|at| *at < max) else {
@@ -348,12 +351,6 @@ impl<'a> JsonReader<'a> {
         Ok(bits)
     }
 }
-
-/// Bits of a BIT STRING that is read from an object. The longest of the messages has 20.
-const NAMED_BITS_MAX: usize = 64;
-
-/// Characters of the names that an error lists.
-const NAMES_CHARACTERS_MAX: usize = 600;
 
 fn path_text(steps: impl Iterator<Item = Step>) -> String {
     let mut path = String::new();
@@ -424,20 +421,24 @@ fn first_tag(tree: &TagTree) -> Option<Tag> {
     }
 }
 
-/// Names in an error, as many as one reads: those that standards keep for later use are the first that are left out.
+/// Names in an error, as many as one reads. Where they are more, those that begin with `reserved` are left out first.
 fn listed(names: &[&str]) -> String {
-    let whole: usize = names.iter().map(|name| name.len()).sum();
-    let mut characters = 0;
-    let is_told = |name: &&&str| {
-        characters += name.len();
-        characters <= NAMES_CHARACTERS_MAX
-    };
-    let useful = names.iter().filter(|name| whole <= NAMES_CHARACTERS_MAX || !name.starts_with("reserved"));
-    let told: Vec<&str> = useful.take_while(is_told).copied().collect();
-    match names.len() - told.len() {
-        0 => told.join(", "),
-        more => format!("{} and {more} more", told.join(", ")),
+    let whole = names.join(", ");
+    if whole.len() <= ERROR_NAMES_MAX {
+        return whole;
     }
+    let mut told = String::new();
+    let mut count = 0;
+    for name in names.iter().filter(|name| !name.starts_with("reserved")) {
+        let separator = if count == 0 { "" } else { ", " };
+        if count > 0 && told.len() + separator.len() + name.len() > ERROR_NAMES_MAX {
+            break;
+        }
+        told.push_str(separator);
+        told.push_str(name);
+        count += 1;
+    }
+    format!("{told} and {} more", names.len() - count)
 }
 
 /// Name and tag of the variant that is called so.

@@ -110,6 +110,11 @@ impl Channel {
         self.gate.poll_timeout().into_iter().fold(self.since.plus(T_CBR), Mono::min)
     }
 
+    /// When the gate opens for a frame that waits, if one does.
+    pub(super) fn opening(&self) -> Option<Mono> {
+        self.gate.opening()
+    }
+
     pub(super) const fn counters(&self) -> DccCounters {
         self.gate.counters()
     }

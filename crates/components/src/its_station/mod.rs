@@ -30,7 +30,7 @@ pub use message::{received_message, sent_or_received};
 use runner::Runner;
 pub use services::{
     CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, SensorSettings, SensorTypeSetting,
-    ServiceTexts, ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
+    ServiceTexts, ServicesSettings, ToldServices, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
 pub use settings::{
     Access, CaptureSettings, EthernetSettings, FilterSettings, ItsStationSettings, Pace, PlaceSettings, ReplaySettings,

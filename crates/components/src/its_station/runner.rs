@@ -36,6 +36,10 @@ const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 /// asked to stop.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(100);
 
+/// Time for what waits before the gate of the channel then: less than a component's share of a node's stop, more than the gate
+/// is closed on a channel that is not full.
+const CHANNEL_DRAIN_TIME_MAX: Duration = Duration::from_millis(300);
+
 /// A station with its topics and counters.
 pub(crate) struct Runner {
     machine: Station,
@@ -142,7 +146,9 @@ impl Runner {
         }
         self.drain_requests(link).await;
         self.drain_inputs(link).await;
-        self.drain_link(link).await
+        self.drain_link(link).await?;
+        self.drain_channel(link).await;
+        Ok(())
     }
 
     /// What was asked for before the stop is still sent, within a time: others may go on asking.
@@ -175,6 +181,16 @@ impl Runner {
         }
         self.counts.count_kernel_drops(link.kernel_drops()?);
         Ok(())
+    }
+
+    /// What waits before the gate of the channel still goes out as the gate opens, the most urgent first, within a time.
+    async fn drain_channel(&mut self, link: &mut Link) {
+        let deadline = clock::mono().plus(CHANNEL_DRAIN_TIME_MAX);
+        let opening = |channel: &Channel| channel.opening().filter(|opening| *opening <= deadline);
+        while let Some(opening) = self.channel.as_ref().and_then(opening) {
+            sleep_until(Some(opening)).await;
+            self.transmit(link).await;
+        }
     }
 
     async fn take_frames(&mut self, first: &LinkFrame, link: &mut Link) -> Result<(), LinkError> {

@@ -175,9 +175,14 @@ impl GateKeeper {
     /// When something is due: a step, or the opening of the gate for a frame that waits.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
+        [self.step_due, self.opening()].into_iter().flatten().min()
+    }
+
+    /// When the gate opens for a frame that waits, if one does.
+    #[must_use]
+    pub fn opening(&self) -> Option<Mono> {
         let waiting = self.queues.iter().any(|queue| !queue.is_empty());
-        let opening = self.gate.filter(|_| waiting).map(|gate| gate.until);
-        [self.step_due, opening].into_iter().flatten().min()
+        self.gate.filter(|_| waiting).map(|gate| gate.until)
     }
 
     /// `T_GenCam_DCC`: how far apart CAMs can be sent (EN 302 637-2, 6.1.3); the time that the gate closes after one.

@@ -68,11 +68,6 @@ impl Schedule {
         Some(at)
     }
 
-    /// Whether that time has passed since what a check brought last.
-    pub(crate) fn is_apart(&self, now: Mono, least: Duration) -> bool {
-        self.brought.is_none_or(|(_, woken)| now.since(woken) >= least)
-    }
-
     /// The check of that moment, which woke now, brought something.
     pub(crate) const fn brought(&mut self, at: Mono, now: Mono) {
         self.brought = Some((at, now));

@@ -7,7 +7,7 @@ use viaduct_its::facilities::denm::ActionId;
 use viaduct_its::facilities::{EventError, Facilities};
 use viaduct_its::limits::DEN_ORIGINATED_MAX;
 use viaduct_messages::viaduct::its::{EventRequest, event_request::Action};
-use viaduct_units::{Now, Position, Tai};
+use viaduct_units::{Now, Position};
 
 use super::inputs::{self, InputError};
 
@@ -23,12 +23,6 @@ struct NamedEvent {
     action_id: ActionId,
     /// What was said last.
     report: EventReport,
-}
-
-impl NamedEvent {
-    fn valid_until(&self) -> Tai {
-        self.report.detection.plus(self.report.validity)
-    }
 }
 
 impl NamedEvents {
@@ -49,7 +43,7 @@ impl NamedEvents {
     /// Says an event that is new, or how one that is known by that name has changed.
     fn report(&mut self, layer: &mut Facilities, now: Now, name: &str, report: EventReport) -> Result<(), InputError> {
         check(name)?;
-        self.forget_ended(layer, now.tai);
+        self.forget_ended(layer);
         let action_id = match self.0.get(name) {
             Some(known) => {
                 let updated = layer.update_event(now, known.action_id, report.clone());
@@ -65,7 +59,7 @@ impl NamedEvents {
     /// Says that the event of that name has ended, to those to whom it was said, where it was said, and as often.
     fn end(&mut self, layer: &mut Facilities, now: Now, name: &str) -> Result<(), InputError> {
         check(name)?;
-        self.forget_ended(layer, now.tai);
+        self.forget_ended(layer);
         let known = self.0.get(name).ok_or(InputError::UnknownEvent)?;
         let end = EventReport { detection: now.tai, ..known.report.clone() };
         layer.terminate_event(now, known.action_id, end)?;
@@ -73,10 +67,9 @@ impl NamedEvents {
         Ok(())
     }
 
-    /// An event whose validity has ended, here or by the service's clock, which nobody sets: said again, it is a new one.
-    fn forget_ended(&mut self, layer: &Facilities, now: Tai) {
-        let lasts = |id| layer.den().is_some_and(|den| den.originates(id));
-        self.0.retain(|_, event| event.valid_until() > now && lasts(event.action_id));
+    /// A name stands for an event as long as the service says it, by a clock that nobody sets: said again, it is a new one.
+    fn forget_ended(&mut self, layer: &Facilities) {
+        self.0.retain(|_, event| layer.den().is_some_and(|den| den.originates(event.action_id)));
     }
 }
 
@@ -96,7 +89,7 @@ mod tests {
     use viaduct_its::facilities::denm::Cause;
     use viaduct_its::facilities::{FacilitiesSettings, Message};
     use viaduct_its::{Destination, SendRequest};
-    use viaduct_units::Mono;
+    use viaduct_units::{Mono, Tai};
 
     use super::*;
 
@@ -166,6 +159,20 @@ mod tests {
         for number in 1..DEN_ORIGINATED_MAX {
             events.report(&mut layer, set_back, &number.to_string(), report(50)).unwrap();
         }
+    }
+
+    /// It is said still when the clock has been set right again.
+    #[test]
+    fn an_event_keeps_its_name_though_the_clock_was_ahead_for_a_while() {
+        let (mut layer, mut events) = (layer(), NamedEvents::default());
+        events.report(&mut layer, at(0), "jam", report(0)).unwrap();
+        let (number, _, area) = next(&mut layer);
+        let ahead = Now { tai: at(900).tai, ..at(10) };
+        layer.handle_timeout(ahead);
+        let expired = InputError::Refused(EventError::Den(DenError::Expired));
+        assert_eq!(events.end(&mut layer, ahead, "jam"), Err(expired), "nobody would believe an end after the end");
+        events.end(&mut layer, at(20), "jam").unwrap();
+        assert_eq!(next(&mut layer), (number, true, area));
     }
 
     #[test]

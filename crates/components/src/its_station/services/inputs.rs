@@ -1,5 +1,6 @@
 //! What services are told, from the messages that travel on the bus.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
@@ -69,6 +70,9 @@ pub(in crate::its_station) enum InputError {
     /// A number is none, or outside the range that its message documents.
     #[error("{0}: this is no number within its range")]
     OutOfRange(Member),
+    /// An object has the number of one before it in the list.
+    #[error("{0}: an object before it has this number")]
+    DuplicateId(Member),
     /// An event has no name, or one of more than 64 octets.
     #[error("name: expected 1 to 64 octets")]
     EventName,
@@ -85,8 +89,16 @@ pub(in crate::its_station) enum InputError {
 
 impl InputError {
     /// What [`Self::label`] may be.
-    pub(in crate::its_station) const LABELS: [&str; 7] =
-        ["no_position", "in_future", "out_of_range", "event_name", "no_action", "unknown_event", "refused"];
+    pub(in crate::its_station) const LABELS: [&str; 8] = [
+        "no_position",
+        "in_future",
+        "out_of_range",
+        "duplicate_id",
+        "event_name",
+        "no_action",
+        "unknown_event",
+        "refused",
+    ];
 
     fn out_of_range(name: &'static str) -> Self {
         Self::OutOfRange(name.into())
@@ -102,6 +114,7 @@ impl InputError {
         match self {
             Self::NoPosition(member) => Self::NoPosition(inside(member)),
             Self::OutOfRange(member) => Self::OutOfRange(inside(member)),
+            Self::DuplicateId(member) => Self::DuplicateId(inside(member)),
             other => other,
         }
     }
@@ -112,6 +125,7 @@ impl InputError {
             Self::NoPosition(_) | Self::NoOwnPosition => "no_position",
             Self::InFuture => "in_future",
             Self::OutOfRange(_) => "out_of_range",
+            Self::DuplicateId(_) => "duplicate_id",
             Self::EventName => "event_name",
             Self::NoAction => "no_action",
             Self::UnknownEvent => "unknown_event",
@@ -195,8 +209,12 @@ fn lights(lights: &vehicle::ExteriorLights) -> u8 {
 /// All perceived objects. One that is wrong makes all of them wrong: a list without it would say that it is gone.
 pub(super) fn objects(message: &PerceivedObjects, clock: Clock) -> Result<Vec<PerceivedObject>, InputError> {
     let measured = clock.moment(message.time.as_ref().map(tai_of))?;
-    let known =
-        |(index, object)| perceived_object(object, measured).map_err(|error: InputError| error.of_object(index));
+    let mut ids = BTreeSet::new();
+    let known = |(index, object): (usize, &perception::PerceivedObject)| {
+        let is_new = ids.insert(object.id);
+        let known = if is_new { perceived_object(object, measured) } else { Err(InputError::DuplicateId("id".into())) };
+        known.map_err(|error| error.of_object(index))
+    };
     message.objects.iter().enumerate().map(known).collect()
 }
 
@@ -504,6 +522,17 @@ mod tests {
     }
 
     #[test]
+    fn a_number_stands_for_one_object_of_the_list() {
+        let with_id = |id| perception::PerceivedObject { id, ..object() };
+        let list = PerceivedObjects { objects: [3, 4, 3].map(with_id).to_vec(), ..PerceivedObjects::default() };
+        let error = objects(&list, clock()).unwrap_err();
+        assert_eq!(
+            (error.label(), error.to_string().as_str()),
+            ("duplicate_id", "objects.2.id: an object before it has this number")
+        );
+    }
+
+    #[test]
     fn each_class_is_one_of_the_standard() {
         assert_eq!(class(ObjectClass::Unknown), None);
         assert_eq!(class(ObjectClass::PassengerCar), Some(ClassChoice::VehicleSubClass(VehicleSubClass(5))));
@@ -580,6 +609,7 @@ mod tests {
             InputError::no_position(),
             InputError::InFuture,
             InputError::out_of_range("id"),
+            InputError::DuplicateId("id".into()),
             InputError::EventName,
             InputError::NoAction,
             InputError::UnknownEvent,

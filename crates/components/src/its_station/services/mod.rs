@@ -30,7 +30,7 @@ pub use self::settings::{
     CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, SensorSettings, SensorTypeSetting,
     ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
-pub use self::texts::ServiceTexts;
+pub use self::texts::{ServiceTexts, ToldServices};
 use super::settings::ItsStationSettings;
 use super::{ItsStation, OFFERED};
 

@@ -10,13 +10,28 @@ use super::events::NamedEvents;
 use super::inputs::{self, Clock};
 use crate::mqtt::typed::{InboundType, Reader};
 
-/// Texts of applications for the services of a station: read as an inbound route reads them, and taken nearly as a station
-/// takes what comes from the bus: special roles, the place of an event that does not say its own, and names that events keep
-/// are a node's.
+/// Reads texts of applications for the services of a station as an inbound route does.
 pub struct ServiceTexts {
     states: Reader<VehicleState>,
     objects: Reader<PerceivedObjects>,
     events: Reader<EventRequest>,
+}
+
+/// Services and the names of events that they were told. They take what they are told as a station does that has no special role
+/// and does not know where it is.
+#[derive(Debug)]
+pub struct ToldServices {
+    /// The services.
+    pub layer: Facilities,
+    events: NamedEvents,
+}
+
+impl ToldServices {
+    /// Services that were told of no event.
+    #[must_use]
+    pub fn new(layer: Facilities) -> Self {
+        Self { layer, events: NamedEvents::default() }
+    }
 }
 
 impl ServiceTexts {
@@ -30,7 +45,8 @@ impl ServiceTexts {
     ///
     /// # Errors
     /// What is wrong with it, as its application is answered.
-    pub fn tell(&self, layer: &mut Facilities, kind: InboundType, text: &[u8], now: Now) -> Result<(), String> {
+    pub fn tell(&self, told: &mut ToldServices, kind: InboundType, text: &[u8], now: Now) -> Result<(), String> {
+        let ToldServices { layer, events } = told;
         let clock = Clock::new(now.tai, now.tai);
         let taken = match kind {
             InboundType::V2xMessage => Ok(()),
@@ -44,7 +60,7 @@ impl ServiceTexts {
             }
             InboundType::EventRequest => {
                 let request = self.events.read(text).map_err(|error| error.to_string())?;
-                NamedEvents::default().take(layer, now, &request, None)
+                events.take(layer, now, &request, None)
             }
         };
         taken.map_err(|error| error.to_string())

@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, time::Duration};
 use viaduct_units::{Mono, Now, Tai};
 
 use super::{DenDrop, DenError, DenmHead, OwnDenm};
-use crate::{Repetition, facilities::denm::ActionId, limits::DEN_ORIGINATED_MAX};
+use crate::{
+    Repetition,
+    facilities::{denm::ActionId, schedule::LATE_MAX},
+    limits::DEN_ORIGINATED_MAX,
+};
 
 /// Shortest repetition interval that is kept to; a shorter one counts as this. Ours: it bounds what one event can send.
 pub(super) const REPETITION_INTERVAL_MIN: Duration = Duration::from_millis(50);
@@ -15,7 +19,7 @@ pub(super) const REPETITION_INTERVAL_MIN: Duration = Duration::from_millis(50);
 struct Repeating {
     interval: Duration,
     next: Mono,
-    /// The last repetition is not later.
+    /// The last repetition is not due later.
     until: Mono,
 }
 
@@ -101,12 +105,13 @@ impl OriginatingTable {
         Ok(())
     }
 
-    /// Ends what is no longer valid, and hands each DENM that is to be repeated now to `repeat`.
+    /// Ends what is no longer valid, and hands each DENM that is to be repeated now to `repeat`. The last repetition may wake a
+    /// little late.
     pub(super) fn handle_timeout(&mut self, now: Now, mut repeat: impl FnMut(&OwnDenm)) {
         self.events.retain(|_, event| event.expires > now.mono);
         for event in self.events.values_mut() {
             if event.repeating.is_some_and(|repeating| repeating.next <= now.mono) {
-                if event.repeating.is_some_and(|repeating| now.mono <= repeating.until) {
+                if event.repeating.is_some_and(|repeating| now.mono <= repeating.until.plus(LATE_MAX)) {
                     repeat(&event.denm);
                 }
                 event.repeating = event.repeating.and_then(|repeating| repeating.after(now.mono));
@@ -135,10 +140,11 @@ pub(super) fn kept_interval(now: Now, repetition: Repetition, valid_until: Tai) 
     repeating(now.mono, repetition, mono_of(now, valid_until)).map(|repeating| repeating.interval)
 }
 
-/// Neither the interval nor the duration goes beyond the validity (8.2.1.5).
+/// Neither the interval nor the duration goes beyond the validity (8.2.1.5), and what is said when it ends is heard too late.
 fn repeating(now: Mono, repetition: Repetition, expires: Mono) -> Option<Repeating> {
     let interval = repetition.interval.max(REPETITION_INTERVAL_MIN);
-    let until = now.plus(repetition.duration).min(expires);
+    let valid = expires.since(now).saturating_sub(LATE_MAX);
+    let until = now.plus(repetition.duration.min(valid));
     Repeating { interval, next: now, until }.after(now)
 }
 

@@ -6,7 +6,10 @@ use viaduct_units::{Metres, TimestampIts};
 use super::*;
 use crate::{
     Repetition,
-    facilities::denm::{self, Cause},
+    facilities::{
+        denm::{self, Cause},
+        schedule::LATENESS,
+    },
     geonet::Shape,
     limits::{DEN_FORWARDS_MAX, DEN_FORWARDS_OF_STATION_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
 };
@@ -140,6 +143,34 @@ fn an_event_is_repeated_for_the_asked_duration() {
     let mut service = service(false);
     service.trigger(after(0), EventReport { repetition: repeated(400, 1300), ..report(0) }).unwrap();
     assert_eq!(run(&mut service, 10_000), [0, 400, 800, 1200]);
+}
+
+/// EN 302 637-3, 6.1.2.3: a duration of a whole number of intervals has as many repetitions, though each timeout is handled a little
+/// late.
+#[test]
+fn the_last_repetition_may_be_a_little_late() {
+    for (interval, duration, repetitions) in [(400, 1200, 3), (1000, 1000, 1), (1000, 60_000, 60)] {
+        let mut service = service(false);
+        service.trigger(after(0), EventReport { repetition: repeated(interval, duration), ..report(0) }).unwrap();
+        taken(&mut service);
+        let mut count = 0;
+        for late in LATENESS.into_iter().cycle() {
+            let Some(due) = service.poll_timeout().filter(|due| *due <= after(duration).mono) else { break };
+            service.handle_timeout(start().plus(due.since(start().mono) + late));
+            count += taken(&mut service).len();
+        }
+        assert_eq!(count, repetitions, "{interval} {duration}");
+    }
+}
+
+/// EN 302 637-3, 8.2.1.5: a repetition that would come when the validity ends is none, and is not announced.
+#[test]
+fn what_would_be_said_when_the_validity_ends_is_not_announced() {
+    let mut service = service(false);
+    let validity = Duration::from_secs(1);
+    service.trigger(after(0), EventReport { validity, repetition: repeated(1000, 60_000), ..report(0) }).unwrap();
+    assert_eq!(taken(&mut service)[0].transmission_interval, None);
+    assert!(run(&mut service, 60_000).is_empty());
 }
 
 /// EN 302 637-3, 6.1.2.3: nothing comes after `T_RepetitionDuration`, also where a timeout is handled late.

@@ -5,7 +5,7 @@
 //!
 //! Others cannot fill the map: each has a share of it, and a full map forgets what was said longest ago, however long that calls
 //! itself valid. So what is said again and again stays, and what the own station says stays in any case: nobody else can say it in
-//! its name.
+//! its name, nor does what others say in that name take its place.
 //!
 //! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.4.3 and 5.4.4), which a node's config
 //! decides; several maps.
@@ -268,12 +268,13 @@ impl LocalDynamicMap {
         self.by_turn.remove(&known.turn);
     }
 
-    /// Somebody who says more than its share loses of it what it said longest ago.
+    /// Somebody who says more than its share loses of it what it said longest ago. What the own station said counts for nobody.
     fn keep_share(&mut self, new: &LdmObject) {
         let LdmKey { kind, station_id, .. } = new.key;
         let first = LdmKey { kind, station_id, subject: LdmSubject::Station };
         let is_its = |key: &LdmKey| (key.kind, key.station_id) == (kind, station_id);
-        let its = || self.objects.range(first..).take_while(|(key, _)| is_its(key));
+        let said = || self.objects.range(first..).take_while(|(key, _)| is_its(key));
+        let its = || said().filter(|(_, known)| !known.object.own);
         if new.own || its().count() < LDM_OBJECTS_OF_STATION_MAX {
             return;
         }

@@ -226,6 +226,17 @@ fn nobody_speaks_for_the_own_station() {
     assert_eq!(claimed.get(&own.key), Some(&own), "however late it describes itself to be");
 }
 
+/// What others say in the name of the own station has a share like anybody's, beside what the own one says.
+#[test]
+fn who_speaks_for_the_own_station_does_not_drive_out_what_it_says() {
+    let mut ldm = LocalDynamicMap::new();
+    let own: Vec<LdmObject> = (0..300).map(|number| LdmObject { own: true, ..event(7, number) }).collect();
+    own.iter().for_each(|object| ldm.insert(after(0), object.clone()));
+    (1000..2000).for_each(|number| ldm.insert(after(0), event(7, number)));
+    assert!(own.iter().all(|object| ldm.get(&object.key) == Some(object)));
+    assert_eq!(ldm.len(), own.len() + LDM_OBJECTS_OF_STATION_MAX);
+}
+
 fn message(kind: MessageKind, json: &str) -> Vec<LdmObject> {
     let message = crate::facilities::Message::from_json(kind, json.as_bytes()).unwrap();
     objects_of(start(), &message, &Bytes::new(), false)

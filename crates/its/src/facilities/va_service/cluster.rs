@@ -197,7 +197,8 @@ impl Cluster {
         }
     }
 
-    /// A leader counts who joins and who leaves (5.4.2.2).
+    /// A leader counts who joins and who leaves (5.4.2.2). A member is silent: one that speaks has left, whether its notice was
+    /// heard or not.
     pub(super) fn heard(&mut self, now: Mono, vam: &HeardVam) {
         let Role::Leader { id: own, members, alone_since, .. } = &mut self.role else {
             return;
@@ -207,11 +208,12 @@ impl Cluster {
             Some(ClusterOperation::Join { id, .. }) if id == *own && !full => {
                 members.insert(vam.station_id);
             }
-            Some(ClusterOperation::Leave { id, .. }) if id == *own => {
-                members.remove(&vam.station_id);
-                *alone_since = now;
+            Some(ClusterOperation::Join { id, .. }) if id == *own => {}
+            _ => {
+                if members.remove(&vam.station_id) {
+                    *alone_since = now;
+                }
             }
-            _ => {}
         }
     }
 

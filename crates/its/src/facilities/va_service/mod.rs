@@ -147,7 +147,9 @@ pub struct VaService {
     noticed: (VruState, Option<Discriminant<ClusterOperation>>),
     /// Where the road user is; `None` until it is told.
     state: Option<VehicleState>,
-    /// When the conditions are looked at next (`T_CheckVamGen`).
+    /// When clusters are looked at next (`T_CheckVamGen`).
+    cluster_check: Schedule,
+    /// When the conditions for a VAM are; not before a VAM may come.
     check: Schedule,
     random: Random,
     counters: VaCounters,
@@ -158,15 +160,17 @@ impl VaService {
     #[must_use]
     pub fn new(settings: VaSettings, seed: u64) -> Self {
         let may_cluster = matches!(settings.profile, VruProfile::Pedestrian | VruProfile::BicyclistAndLightVruVehicle);
+        let (generation, interval) = (Generation::new(), settings.t_check_vam_gen.min(T_GEN_VAM_MIN));
+        let check = Schedule::new(interval, generation.shortest());
         Self {
             settings,
-            generation: Generation::new(),
+            generation,
             cluster: Cluster::new(settings.station_id, settings.clustering && may_cluster),
             neighbours: Neighbours::default(),
             noticed: (VruState::ActiveStandalone, None),
             state: None,
-            // What the channel allows may be much more: checks of the cluster go on meanwhile.
-            check: Schedule::new(settings.t_check_vam_gen.min(T_GEN_VAM_MIN), T_GEN_VAM_MIN),
+            cluster_check: Schedule::new(interval, Duration::ZERO),
+            check,
             random: Random::new(seed),
             counters: VaCounters::default(),
         }
@@ -193,6 +197,7 @@ impl VaService {
     pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
         self.state = Some(*state);
         if state.position.is_some() {
+            self.cluster_check.start(now.mono);
             self.check.start(now.mono);
         }
     }
@@ -200,6 +205,7 @@ impl VaService {
     /// Takes the shortest interval that the channel allows (`T_GenVam`).
     pub fn set_t_gen_vam(&mut self, interval: Duration) {
         self.generation.set_t_gen_vam(interval);
+        self.check.set_least(self.generation.shortest());
     }
 
     /// Takes in a VAM that was received.
@@ -223,18 +229,18 @@ impl VaService {
 
     /// Looks at the conditions where it is time to; the VAM that is due, and why.
     pub fn handle_timeout(&mut self, now: Now) -> Option<(VamContent, VamTrigger)> {
-        let at = self.check.take_due(now.mono)?;
+        let (cluster, vam) = (self.cluster_check.take_due(now.mono), self.check.take_due(now.mono));
         let state = self.state.filter(|state| state.position.is_some())?;
         if !state.is_current(now) {
-            self.counters.state_too_old += 1;
+            self.counters.state_too_old += u64::from(vam.is_some());
             return None;
         }
         let motion = Motion::from(&state);
-        self.cluster.check(at, &motion, &self.neighbours, &mut self.random);
-        self.notice_new_role(at);
-        if !self.check.is_apart(now.mono, self.generation.shortest()) {
-            return None;
+        if let Some(at) = cluster {
+            self.cluster.check(at, &motion, &self.neighbours, &mut self.random);
+            self.notice_new_role(at);
         }
+        let at = vam?;
         let trigger = self.due(at, &motion)?;
         self.check.brought(at, now.mono);
         Some((self.vam(at, &state, motion), trigger))
@@ -243,7 +249,7 @@ impl VaService {
     /// When [`Self::handle_timeout`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
-        self.check.due()
+        self.cluster_check.due().into_iter().chain(self.check.due()).min()
     }
 
     /// A new role, and each operation about a cluster, is said at once (6.4.1).

@@ -198,6 +198,17 @@ fn a_late_timer_does_not_slow_the_service() {
     assert!(standing.times().len() == 6 && apart(&standing.times(), 4990, 5010), "{:?}", standing.times());
 }
 
+/// TS 103 300-3, 6.2: `T_GenVam` of the channel is kept, and no check is lost, where the timer wakes late.
+#[test]
+fn t_gen_vam_is_kept_by_a_late_timer() {
+    for t_gen_vam in [200, 250, 1000] {
+        let mut turning = Walker::alone();
+        turning.service.set_t_gen_vam(Duration::from_millis(t_gen_vam));
+        turning.run_late(10_000, |state| state.heading = state.heading.map(|it| (it + Degrees(10.0)).normalised()));
+        assert!(apart(&turning.times(), t_gen_vam, t_gen_vam + 10), "{:?}", turning.times());
+    }
+}
+
 /// TS 103 300-3, 6.2: the low frequency container is in the first VAM, then each 2 s or more.
 #[test]
 fn the_low_frequency_container_comes_each_two_seconds() {
@@ -377,6 +388,26 @@ fn who_moves_away_leaves() {
         let leader = vams.iter().rev().find_map(|(_, vam)| vam.cluster).unwrap();
         assert_eq!(leader.cardinality, 3, "the leader counts it out");
     }
+}
+
+/// TS 103 300-3, 5.4.2.2: a member whose notice of leaving is not heard is counted out when it is heard to speak for itself.
+#[test]
+fn a_notice_that_is_not_heard_keeps_no_member() {
+    let mut walkers = clustered();
+    let member = states(&walkers).iter().position(|state| *state == VruState::Passive).unwrap();
+    let mut away = walkers.remove(member);
+    away.state.position = away.state.position.map(|at| at.displaced(Metres(0.0), Metres(20.0)));
+    let mut now = at(10_000);
+    while millis(now) < 11_500 {
+        away.step(now);
+        now = now.plus(STEP);
+    }
+    assert_eq!(away.service.state(), VruState::ActiveStandalone);
+    let cardinality =
+        |vams: &[(u64, VamContent)]| vams.iter().rev().find_map(|(_, vam)| vam.cluster).unwrap().cardinality;
+    assert_eq!(cardinality(&run_together(&mut walkers, 10_000, 11_500)), 4);
+    walkers.push(away);
+    assert_eq!(cardinality(&run_together(&mut walkers, 11_500, 18_500)), 3);
 }
 
 /// TS 103 300-3, 5.4.2.2 (`timeClusterBreakupWarning`): the leader warns for 3 s; then all speak for themselves.

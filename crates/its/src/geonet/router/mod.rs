@@ -30,6 +30,7 @@ use viaduct_units::{Mono, Now};
 
 pub(crate) use self::source::GnRequest;
 use self::{
+    address_detection::FormerAddress,
     buffer::{ContentionBuffer, PacketBuffer},
     location_service::LocationService,
     repetition::{Repeated, Repeating},
@@ -70,10 +71,7 @@ pub(crate) struct Router {
     link_address: MacAddress,
     /// Own GeoNetworking address.
     address: GnAddress,
-    /// The address before: own packets with it are still on their way.
-    former_address: Option<GnAddress>,
-    /// When the address was changed last.
-    address_changed: Option<Mono>,
+    former_address: Option<FormerAddress>,
     /// Where the station is; `None` until it is told.
     ego: Option<Ego>,
     random: Random,
@@ -106,7 +104,6 @@ impl Router {
             link_address: settings.link_address,
             address,
             former_address: None,
-            address_changed: None,
             ego: None,
             random: Random::new(seed),
             sequence: SequenceCounter::default(),
