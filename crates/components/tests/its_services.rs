@@ -461,15 +461,19 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
         wait_for(&car, "inputs_refused", Some(reason), 1);
     }
     assert_eq!(count(&car, "inputs_refused", None), 9);
-    let object = |heading_deg| PerceivedObject { position: place(5.0), heading_deg, ..PerceivedObject::default() };
-    lists.publish(lists_of(vec![object(None), object(Some(400.0))])).unwrap();
+    let object =
+        |id, heading_deg| PerceivedObject { id, position: place(5.0), heading_deg, ..PerceivedObject::default() };
+    lists.publish(lists_of(vec![object(1, None), object(2, Some(400.0))])).unwrap();
     wait_for(&car, "inputs_refused", Some("out_of_range"), 2);
-    let told: Vec<V2xError> = (0..10).map(|_| until(&errors, nothing, |it| it.subject() == Subject::Request)).collect();
+    lists.publish(lists_of(vec![object(1, None), object(1, None)])).unwrap();
+    wait_for(&car, "inputs_refused", Some("duplicate_id"), 1);
+    let told: Vec<V2xError> = (0..11).map(|_| until(&errors, nothing, |it| it.subject() == Subject::Request)).collect();
     for (kind, event, reason, text) in [
         (MessageType::Unknown, "", "no_position", "position: it is not given"),
         (MessageType::Unknown, "", "in_future", "its time is more than two seconds ahead of the clock"),
         (MessageType::Cpm, "", "no_position", "objects.0.position: it is not given"),
         (MessageType::Cpm, "", "out_of_range", "objects.1.heading_deg: this is no number within its range"),
+        (MessageType::Cpm, "", "duplicate_id", "objects.1.id: an object before it has this number"),
         (MessageType::Denm, "here", "no_position", "position: it is not given, and the station does not know its own"),
         (MessageType::Denm, "", "event_name", "name: expected 1 to 64 octets"),
         (MessageType::Denm, "jam", "no_action", "expected `report` or `end`"),
