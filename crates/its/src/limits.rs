@@ -50,7 +50,7 @@ pub const DEN_TRANSMITS_MAX: usize = 128;
 pub const VA_NEIGHBOURS_MAX: usize = 128;
 /// Objects that the local dynamic map knows.
 pub const LDM_OBJECTS_MAX: usize = 4096;
-/// Objects among them that one station said in one kind of message: twice those that one CPM tells.
+/// Objects among them that one other station said in one kind of message: twice those that one CPM tells.
 pub const LDM_OBJECTS_OF_STATION_MAX: usize = LDM_OBJECTS_MAX / 8;
 /// Changes of the map that wait to be taken.
 pub const LDM_EVENTS_MAX: usize = 1024;
@@ -67,4 +67,4 @@ const _: () = assert!(geonet::mib::ITS_GN_DPL_LENGTH <= DPL_LENGTH_MAX, "the sta
 const _: () = assert!(DEN_ORIGINATED_MAX <= DEN_TRANSMITS_MAX, "all own events can be repeated at the same time");
 const _: () =
     assert!(2 * OBJECTS_MAX <= LDM_OBJECTS_OF_STATION_MAX, "all objects of a CPM and of the one before are known");
-const _: () = assert!(DEN_ORIGINATED_MAX <= LDM_OBJECTS_OF_STATION_MAX, "all own events are known");
+const _: () = assert!(DEN_ORIGINATED_MAX <= LDM_OBJECTS_MAX, "all own events are known");

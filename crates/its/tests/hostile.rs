@@ -176,6 +176,36 @@ fn somebody_else_with_the_own_address_is_told_from_an_echo() {
     assert_eq!(station.counters().address_changes, 1);
 }
 
+/// It keeps the address that this station has given up, the one on the link too.
+#[test]
+fn who_keeps_a_former_address_is_heard() {
+    let mib = Mib { local_gn_addr_conf_method: LocalGnAddrConfMethod::Auto, ..Mib::default() };
+    let mut station = Station::with_mib(settings(2), mib, 2);
+    let send = |station: &mut Station, destination| {
+        station.set_ego(start(), ego(start(), at(0.0, 0.0)));
+        station.send(start(), &request(destination)).unwrap();
+        station.poll_transmit().unwrap()
+    };
+    let (own, single_hop) = (send(&mut station, Destination::Hops(3)), send(&mut station, Destination::SingleHop));
+    let mut other = own.clone();
+    let number = u16::from_be_bytes([own[SEQUENCE], own[SEQUENCE + 1]]).wrapping_add(3);
+    other[SEQUENCE..SEQUENCE + 2].copy_from_slice(&number.to_be_bytes());
+    assert_eq!(event_of(&mut station, &other), Event::Dropped(DropReason::DuplicateAddress));
+    for _ in 0..5 {
+        send(&mut station, Destination::Hops(3));
+    }
+    assert!(matches!(event_of(&mut station, &other), Event::Received(_)), "this station uses that number later");
+    assert_eq!(event_of(&mut station, &own), Event::Dropped(DropReason::OwnPacket));
+    assert_eq!(event_of(&mut station, &single_hop), Event::Dropped(DropReason::OwnPacket));
+    let later = start().plus(Duration::from_secs(2));
+    station.handle_frame(later, &single_hop.into());
+    assert!(matches!(station.poll_event(), Some(Event::Received(_))), "an echo does not take so long");
+    station.handle_frame(start().plus(Duration::from_secs(599)), &own.clone().into());
+    assert_eq!(station.poll_event(), Some(Event::Dropped(DropReason::OwnPacket)));
+    station.handle_frame(start().plus(Duration::from_secs(601)), &own.into());
+    assert_ne!(station.poll_event(), Some(Event::Dropped(DropReason::OwnPacket)), "no packet lives so long");
+}
+
 #[test]
 fn a_number_that_was_not_used_is_not_the_own_packet() {
     let mut station = receiver();

@@ -34,11 +34,11 @@ const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 
 /// Time for each of what was asked for, what the services were told and what the kernel still holds, when the station is
 /// asked to stop.
-const DRAIN_TIME_MAX: Duration = Duration::from_millis(100);
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(80);
 
-/// Time for what waits before the gate of the channel then: less than a component's share of a node's stop, more than the gate
-/// is closed on a channel that is not full.
-const CHANNEL_DRAIN_TIME_MAX: Duration = Duration::from_millis(300);
+/// Time for all that and for what waits before the gate of the channel: more than the gate is closed on a channel that is not
+/// full, and a component's share of a node's stop where eight share it.
+const STOP_TIME_MAX: Duration = Duration::from_millis(250);
 
 /// A station with its topics and counters.
 pub(crate) struct Runner {
@@ -144,10 +144,11 @@ impl Runner {
                 () = stop.asked() => {}
             }
         }
+        let deadline = clock::mono().plus(STOP_TIME_MAX);
         self.drain_requests(link).await;
         self.drain_inputs(link).await;
         self.drain_link(link).await?;
-        self.drain_channel(link).await;
+        self.drain_channel(link, deadline).await;
         Ok(())
     }
 
@@ -183,9 +184,8 @@ impl Runner {
         Ok(())
     }
 
-    /// What waits before the gate of the channel still goes out as the gate opens, the most urgent first, within a time.
-    async fn drain_channel(&mut self, link: &mut Link) {
-        let deadline = clock::mono().plus(CHANNEL_DRAIN_TIME_MAX);
+    /// What waits before the gate of the channel still goes out where the gate opens in time, the most urgent first.
+    async fn drain_channel(&mut self, link: &mut Link, deadline: Mono) {
         let opening = |channel: &Channel| channel.opening().filter(|opening| *opening <= deadline);
         while let Some(opening) = self.channel.as_ref().and_then(opening) {
             sleep_until(Some(opening)).await;

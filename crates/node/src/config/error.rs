@@ -4,6 +4,9 @@ use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
 
 use super::outline::{Outline, Place};
 
+/// Characters of a refused value that an error repeats.
+const SCALAR_CHARACTERS_MAX: usize = 40;
+
 /// A config that is refused. Displays as `vehicle.yaml:7:5: components.station.kind: no kind ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
@@ -55,7 +58,10 @@ impl ConfigError {
         }
         let place = error.location().map(Place::of);
         let key = place.and_then(|place| Outline::of(text).map(|outline| outline.path(place))).unwrap_or_default();
-        Self { file: file.to_owned(), place, key, problem: plain(error) }
+        let is_scalar = matches!(error.without_snippet(), serde_saphyr::Error::InvalidScalar { .. });
+        let got = place.filter(|_| is_scalar).and_then(|place| scalar_at(text, place));
+        let problem = plain(error) + &got.map_or_else(String::new, |got| format!(", got `{got}`"));
+        Self { file: file.to_owned(), place, key, problem }
     }
 
     /// What is wrong with the settings of a component.
@@ -70,6 +76,14 @@ impl ConfigError {
     }
 }
 
+/// What stands there, up to what ends a value within a line.
+fn scalar_at(text: &str, place: Place) -> Option<String> {
+    let line = text.lines().nth(usize::try_from(place.line).ok()?.checked_sub(1)?)?;
+    let rest = line.chars().skip(usize::try_from(place.column).ok()?.checked_sub(1)?);
+    let value: String = rest.take_while(|letter| !",]}#".contains(*letter)).take(SCALAR_CHARACTERS_MAX).collect();
+    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+}
+
 /// The message without the place, which stands before it already, and in words of the file instead of those of Rust.
 fn plain(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error;
@@ -80,12 +94,11 @@ fn plain(error: &serde_saphyr::Error) -> String {
         Error::NullIntoString { .. } => "expected a text".to_owned(),
         Error::ExpectedStringKeyForExternallyTaggedEnum { .. }
         | Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. } => {
-            "expected one choice and its settings: `CHOICE: { ... }`".to_owned()
+            "expected one choice: `CHOICE`, or `CHOICE: ...` where it has settings".to_owned()
         }
-        _ => {
-            let message = UserMessageFormatter.format_message(error).into_owned();
-            message.replace(", set DuplicateKeyPolicy in Options if acceptable", "")
-        }
+        Error::UnexpectedValueForUnitEnumVariant { .. } => "this choice has no settings".to_owned(),
+        Error::ExpectedMappingEndAfterEnumVariantValue { .. } => "expected one choice only".to_owned(),
+        _ => UserMessageFormatter.format_message(error).into_owned(),
     }
 }
 

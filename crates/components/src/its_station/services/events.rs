@@ -7,7 +7,7 @@ use viaduct_its::facilities::denm::ActionId;
 use viaduct_its::facilities::{EventError, Facilities};
 use viaduct_its::limits::DEN_ORIGINATED_MAX;
 use viaduct_messages::viaduct::its::{EventRequest, event_request::Action};
-use viaduct_units::{Now, Position};
+use viaduct_units::{Mono, Now, Position};
 
 use super::inputs::{self, InputError};
 
@@ -43,7 +43,7 @@ impl NamedEvents {
     /// Says an event that is new, or how one that is known by that name has changed.
     fn report(&mut self, layer: &mut Facilities, now: Now, name: &str, report: EventReport) -> Result<(), InputError> {
         check(name)?;
-        self.forget_ended(layer);
+        self.forget_ended(layer, now.mono);
         let action_id = match self.0.get(name) {
             Some(known) => {
                 let updated = layer.update_event(now, known.action_id, report.clone());
@@ -59,7 +59,7 @@ impl NamedEvents {
     /// Says that the event of that name has ended, to those to whom it was said, where it was said, and as often.
     fn end(&mut self, layer: &mut Facilities, now: Now, name: &str) -> Result<(), InputError> {
         check(name)?;
-        self.forget_ended(layer);
+        self.forget_ended(layer, now.mono);
         let known = self.0.get(name).ok_or(InputError::UnknownEvent)?;
         let end = EventReport { detection: now.tai, ..known.report.clone() };
         layer.terminate_event(now, known.action_id, end)?;
@@ -68,8 +68,8 @@ impl NamedEvents {
     }
 
     /// A name stands for an event as long as the service says it, by a clock that nobody sets: said again, it is a new one.
-    fn forget_ended(&mut self, layer: &Facilities) {
-        self.0.retain(|_, event| layer.den().is_some_and(|den| den.originates(event.action_id)));
+    fn forget_ended(&mut self, layer: &Facilities, now: Mono) {
+        self.0.retain(|_, event| layer.den().is_some_and(|den| den.originates(now, event.action_id)));
     }
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use viaduct_its::facilities::denm::Cause;
     use viaduct_its::facilities::{FacilitiesSettings, Message};
     use viaduct_its::{Destination, SendRequest};
-    use viaduct_units::{Mono, Tai};
+    use viaduct_units::Tai;
 
     use super::*;
 
@@ -138,7 +138,6 @@ mod tests {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         events.report(&mut layer, at(0), "jam", report(0)).unwrap();
         let number = next(&mut layer).0;
-        layer.handle_timeout(at(60));
         assert_eq!(events.end(&mut layer, at(60), "jam"), Err(InputError::UnknownEvent));
         events.report(&mut layer, at(61), "jam", report(61)).unwrap();
         assert_ne!(next(&mut layer).0, number);

@@ -288,8 +288,8 @@ impl DenService {
 
     /// Whether an event of this station is said still.
     #[must_use]
-    pub fn originates(&self, action_id: ActionId) -> bool {
-        self.originating.active(action_id).is_ok()
+    pub fn originates(&self, now: Mono, action_id: ActionId) -> bool {
+        self.originating.says(now, action_id)
     }
 
     /// Whether an event of another station is known and has not ended.

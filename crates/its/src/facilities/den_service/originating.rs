@@ -55,6 +55,12 @@ impl OriginatingTable {
         self.events.contains_key(&action_id)
     }
 
+    /// Whether the event lasts and is valid.
+    pub(super) fn says(&self, now: Mono, action_id: ActionId) -> bool {
+        let said = |event: &Originated| event.denm.input.termination.is_none() && event.expires > now;
+        self.events.get(&action_id).is_some_and(said)
+    }
+
     /// What was said last about the event, if it lasts.
     pub(super) fn active(&self, action_id: ActionId) -> Result<&OwnDenm, DenError> {
         let event = self.events.get(&action_id).ok_or(DenError::UnknownAction)?;

@@ -397,11 +397,7 @@ fn a_notice_that_is_not_heard_keeps_no_member() {
     let member = states(&walkers).iter().position(|state| *state == VruState::Passive).unwrap();
     let mut away = walkers.remove(member);
     away.state.position = away.state.position.map(|at| at.displaced(Metres(0.0), Metres(20.0)));
-    let mut now = at(10_000);
-    while millis(now) < 11_500 {
-        away.step(now);
-        now = now.plus(STEP);
-    }
+    away.run(10_000, 11_500, |_| {});
     assert_eq!(away.service.state(), VruState::ActiveStandalone);
     let cardinality =
         |vams: &[(u64, VamContent)]| vams.iter().rev().find_map(|(_, vam)| vam.cluster).unwrap().cardinality;

@@ -4,13 +4,15 @@
 //! multicast loops back), or sent back by a forwarder. Taken for another's, an own one would be delivered and forwarded in
 //! circles.
 
+use std::time::Duration;
+
 use viaduct_units::Mono;
 
 use super::Router;
 use crate::{
     DropReason,
     access::{EthernetHeader, MacAddress},
-    geonet::{GnAddress, Packet, mib::LocalGnAddrConfMethod},
+    geonet::{GnAddress, Packet, mib::LocalGnAddrConfMethod, sequence_number::SequenceCounter},
     limits::ADDRESS_CHANGE_INTERVAL_MIN,
 };
 
@@ -18,14 +20,32 @@ use crate::{
 const GROUP_BIT: u8 = 0x01;
 const LOCAL_BIT: u8 = 0x02;
 
-/// The address that the station had before. Own packets with it are still on their way, as long as a packet lives; after that, and
-/// where they are not own ones, it is that of another station.
+/// How long after a change of the address an own packet without a number may come back: it is not forwarded.
+const ECHO_TIME_MAX: Duration = ADDRESS_CHANGE_INTERVAL_MIN;
+
+/// The address that the station had before; of the ones before that it knows nothing. Own packets with it are still on their way, as
+/// long as a packet lives. Whatever else comes from it is another station's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormerAddress {
+    /// The GeoNetworking address.
     address: GnAddress,
+    /// The address on the link.
     link_address: MacAddress,
+    /// The numbers that were used with it.
+    sequence: SequenceCounter,
     /// When the station gave it up.
     left: Mono,
+}
+
+impl FormerAddress {
+    /// Whether a packet from it is an own one.
+    fn sent(&self, now: Mono, link: &EthernetHeader, packet: &Packet<'_>, lifetime: Duration) -> bool {
+        let age = now.since(self.left);
+        match packet.sequence_number() {
+            Some(number) => age <= lifetime && self.sequence.was_used(number),
+            None => age <= ECHO_TIME_MAX && link.source == self.link_address,
+        }
+    }
 }
 
 impl Router {
@@ -37,24 +57,21 @@ impl Router {
         packet: &Packet<'_>,
     ) -> Result<(), DropReason> {
         let source = packet.source().address;
-        if source == self.address {
-            if self.is_own(link, packet, self.link_address) {
-                return Err(DropReason::OwnPacket);
-            }
-            self.change_address(now);
-            return Err(DropReason::DuplicateAddress);
+        if source != self.address {
+            let lifetime = self.mib.max_packet_lifetime.duration();
+            let former = self.former_address.filter(|former| former.address == source);
+            let own = former.is_some_and(|former| former.sent(now, link, packet, lifetime));
+            return if own { Err(DropReason::OwnPacket) } else { Ok(()) };
         }
-        let lifetime = self.mib.max_packet_lifetime.duration();
-        let former = self.former_address.filter(|it| it.address == source && now.since(it.left) <= lifetime);
-        if former.is_some_and(|former| self.is_own(link, packet, former.link_address)) {
+        let own = match packet.sequence_number() {
+            Some(number) => self.sequence.was_used(number),
+            None => link.source == self.link_address,
+        };
+        if own {
             return Err(DropReason::OwnPacket);
         }
-        Ok(())
-    }
-
-    /// Whether a packet from an own address is an own one: by its number, or where it has none, by where it comes from.
-    fn is_own(&self, link: &EthernetHeader, packet: &Packet<'_>, link_address: MacAddress) -> bool {
-        packet.sequence_number().map_or_else(|| link.source == link_address, |number| self.sequence.was_used(number))
+        self.change_address(now);
+        Err(DropReason::DuplicateAddress)
     }
 
     /// A station that made its address itself makes another one.
@@ -63,7 +80,12 @@ impl Router {
         if self.mib.local_gn_addr_conf_method != LocalGnAddrConfMethod::Auto || recently {
             return;
         }
-        self.former_address = Some(FormerAddress { address: self.address, link_address: self.link_address, left: now });
+        self.former_address = Some(FormerAddress {
+            address: self.address,
+            link_address: self.link_address,
+            sequence: self.sequence,
+            left: now,
+        });
         let [a, b, c, d, e, f, ..] = self.random.next().to_be_bytes();
         self.link_address = MacAddress([a & !GROUP_BIT | LOCAL_BIT, b, c, d, e, f]);
         self.address = GnAddress::automatic(self.settings.station_type, self.link_address);

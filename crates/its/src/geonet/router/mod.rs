@@ -71,6 +71,7 @@ pub(crate) struct Router {
     link_address: MacAddress,
     /// Own GeoNetworking address.
     address: GnAddress,
+    /// The address before it, where the station has changed it.
     former_address: Option<FormerAddress>,
     /// Where the station is; `None` until it is told.
     ego: Option<Ego>,
