@@ -577,7 +577,8 @@ fn a_station_with_congestion_control_sends_what_the_channel_takes() {
     listener.stop();
 }
 
-/// A capture of a day ago: a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms later, and after 50 ms more a frame that is none.
+/// A capture of a day ago: a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms later, and after 80 ms more a frame
+/// that is none. So maps, one each 100 ms, come at any moment of a pass.
 fn old_capture() -> tempfile::NamedTempFile {
     let start = Tai::from_nanos(clock::tai().nanos() - 86_400_000_000_000);
     let at = |ms| Now { mono: Mono(Duration::from_secs(1)), tai: start.plus(Duration::from_millis(ms)) };
@@ -601,7 +602,7 @@ fn old_capture() -> tempfile::NamedTempFile {
     of_another.1[11] = 9;
     let mut none = frames[0].1.clone();
     none.truncate(30);
-    frames.push((at(100).tai, none));
+    frames.push((at(130).tai, none));
     frames.insert(0, of_another);
 
     let file = tempfile::NamedTempFile::new().unwrap();
