@@ -359,6 +359,7 @@ fn what_a_service_was_told_before_the_stop_it_still_tells() {
         let events = publisher::<EventRequest>(&warner, "events");
         events.publish(report("jam", 1)).unwrap();
         until(&notices, nothing, any);
+        // One frame alone waits for the gate then, so that it is sent however late the station wakes.
         events.publish(end("jam")).unwrap();
         warner.stop();
         assert_eq!(until(&notices, nothing, any).change(), Change::Cancelled);

@@ -34,11 +34,11 @@ const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 
 /// Time for each of what was asked for, what the services were told and what the kernel still holds, when the station is
 /// asked to stop.
-const DRAIN_TIME_MAX: Duration = Duration::from_millis(80);
+const DRAIN_TIME_MAX: Duration = Duration::from_millis(50);
 
 /// Time for all that and for what waits before the gate of the channel: more than the gate is closed on a channel that is not
-/// full, and a component's share of a node's stop where eight share it.
-const STOP_TIME_MAX: Duration = Duration::from_millis(250);
+/// full, and less than a component's share of a node's stop where eight share it.
+const STOP_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// A station with its topics and counters.
 pub(crate) struct Runner {

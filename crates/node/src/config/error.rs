@@ -76,12 +76,19 @@ impl ConfigError {
     }
 }
 
-/// What stands there, up to what ends a value within a line.
+/// What stands there, where that is certain: a plain scalar within a line.
 fn scalar_at(text: &str, place: Place) -> Option<String> {
     let line = text.lines().nth(usize::try_from(place.line).ok()?.checked_sub(1)?)?;
-    let rest = line.chars().skip(usize::try_from(place.column).ok()?.checked_sub(1)?);
-    let value: String = rest.take_while(|letter| !",]}#".contains(*letter)).take(SCALAR_CHARACTERS_MAX).collect();
-    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+    let (start, _) = line.char_indices().nth(usize::try_from(place.column).ok()?.checked_sub(1)?)?;
+    let (before, rest) = line.split_at(start);
+    let count = |letters: &str| before.chars().filter(|letter| letters.contains(*letter)).count();
+    let is_in_flow = count("{[") > count("}]");
+    let end = if is_in_flow { rest.find([',', ']', '}']) } else { None };
+    let value = rest.get(..end.unwrap_or(rest.len()))?;
+    let value = value.split(" #").next()?.trim();
+    let is_certain =
+        !value.is_empty() && !value.starts_with([':', '"', '\'', '#']) && !value.ends_with([',', ']', '}']);
+    is_certain.then(|| value.chars().take(SCALAR_CHARACTERS_MAX).collect())
 }
 
 /// The message without the place, which stands before it already, and in words of the file instead of those of Rust.

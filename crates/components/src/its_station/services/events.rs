@@ -138,6 +138,10 @@ mod tests {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         events.report(&mut layer, at(0), "jam", report(0)).unwrap();
         let number = next(&mut layer).0;
+        for number in 1..DEN_ORIGINATED_MAX {
+            events.report(&mut layer, at(0), &number.to_string(), report(0)).unwrap();
+            next(&mut layer);
+        }
         assert_eq!(events.end(&mut layer, at(60), "jam"), Err(InputError::UnknownEvent));
         events.report(&mut layer, at(61), "jam", report(61)).unwrap();
         assert_ne!(next(&mut layer).0, number);

@@ -88,6 +88,7 @@ impl OriginatingTable {
     /// Puts an event in, or its newer state.
     pub(super) fn put(&mut self, now: Now, denm: OwnDenm, repetition: Option<Repetition>) -> Result<(), DenError> {
         let action_id = denm.input.action_id;
+        self.forget_expired(now.mono);
         if self.events.len() >= DEN_ORIGINATED_MAX && !self.contains(action_id) {
             self.make_room()?;
         }
@@ -95,6 +96,10 @@ impl OriginatingTable {
         let repeating = repetition.and_then(|repetition| repeating(now.mono, repetition, expires));
         self.events.insert(action_id, Originated { denm, expires, repeating, said: now.mono, negated: false });
         Ok(())
+    }
+
+    fn forget_expired(&mut self, now: Mono) {
+        self.events.retain(|_, event| event.expires > now);
     }
 
     /// An event that lasts stays. Of those that have ended, the one that has been said the longest ago goes; where all of them are
@@ -114,7 +119,7 @@ impl OriginatingTable {
     /// Ends what is no longer valid, and hands each DENM that is to be repeated now to `repeat`. The last repetition may wake a
     /// little late.
     pub(super) fn handle_timeout(&mut self, now: Now, mut repeat: impl FnMut(&OwnDenm)) {
-        self.events.retain(|_, event| event.expires > now.mono);
+        self.forget_expired(now.mono);
         for event in self.events.values_mut() {
             if event.repeating.is_some_and(|repeating| repeating.next <= now.mono) {
                 if event.repeating.is_some_and(|repeating| now.mono <= repeating.until.plus(LATE_MAX)) {

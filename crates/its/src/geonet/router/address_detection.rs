@@ -20,7 +20,8 @@ use crate::{
 const GROUP_BIT: u8 = 0x01;
 const LOCAL_BIT: u8 = 0x02;
 
-/// How long after a change of the address an own packet without a number may come back: it is not forwarded.
+/// How long after a change of the address an own packet without a number may come back: it is not forwarded. One that waited for longer
+/// before it was sent is taken for another's.
 const ECHO_TIME_MAX: Duration = ADDRESS_CHANGE_INTERVAL_MIN;
 
 /// The address that the station had before; of the ones before that it knows nothing. Own packets with it are still on their way, as
