@@ -7,6 +7,10 @@ use super::outline::{Outline, Place};
 /// Characters of a refused value that an error repeats.
 const SCALAR_CHARACTERS_MAX: usize = 40;
 
+/// No plain scalar begins with one of these (YAML 1.2.2, 7.3.3).
+const NOT_PLAIN: [char; 17] =
+    [',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '\u{feff}'];
+
 /// A config that is refused. Displays as `vehicle.yaml:7:5: components.station.kind: no kind ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
@@ -56,10 +60,11 @@ impl ConfigError {
         if text.trim().is_empty() {
             return Self::new(file, Problem::new("", "the file is empty; a node starts with `node: NAME`"));
         }
-        let place = error.location().map(Place::of);
+        let location = error.location();
+        let place = location.map(Place::of);
         let key = place.and_then(|place| Outline::of(text).map(|outline| outline.path(place))).unwrap_or_default();
         let is_scalar = matches!(error.without_snippet(), serde_saphyr::Error::InvalidScalar { .. });
-        let got = place.filter(|_| is_scalar).and_then(|place| scalar_at(text, place));
+        let got = location.filter(|_| is_scalar).and_then(|location| scalar_at(text, location));
         let problem = plain(error) + &got.map_or_else(String::new, |got| format!(", got `{got}`"));
         Self { file: file.to_owned(), place, key, problem }
     }
@@ -76,19 +81,13 @@ impl ConfigError {
     }
 }
 
-/// What stands there, where that is certain: a plain scalar within a line.
-fn scalar_at(text: &str, place: Place) -> Option<String> {
-    let line = text.lines().nth(usize::try_from(place.line).ok()?.checked_sub(1)?)?;
-    let (start, _) = line.char_indices().nth(usize::try_from(place.column).ok()?.checked_sub(1)?)?;
-    let (before, rest) = line.split_at(start);
-    let count = |letters: &str| before.chars().filter(|letter| letters.contains(*letter)).count();
-    let is_in_flow = count("{[") > count("}]");
-    let end = if is_in_flow { rest.find([',', ']', '}']) } else { None };
-    let value = rest.get(..end.unwrap_or(rest.len()))?;
-    let value = value.split(" #").next()?.trim();
-    let is_certain =
-        !value.is_empty() && !value.starts_with([':', '"', '\'', '#']) && !value.ends_with([',', ']', '}']);
-    is_certain.then(|| value.chars().take(SCALAR_CHARACTERS_MAX).collect())
+/// The plain scalar that stands there; `None` where something else does, or where it goes on in another line.
+fn scalar_at(text: &str, location: serde_saphyr::Location) -> Option<String> {
+    let start = usize::try_from(location.span().byte_offset()?).ok()?;
+    let end = start.checked_add(usize::try_from(location.span().byte_len()?).ok()?)?;
+    let value = text.get(start..end)?.trim();
+    let is_plain = !value.contains('\n') && !value.starts_with(NOT_PLAIN) && !["", "-", ":"].contains(&value);
+    is_plain.then(|| value.chars().take(SCALAR_CHARACTERS_MAX).collect())
 }
 
 /// The message without the place, which stands before it already, and in words of the file instead of those of Rust.
