@@ -121,7 +121,7 @@ impl ReceivingTable {
         check_times(now, head)?;
         let indication = self.assess(head, now, random)?;
         if !self.events.contains_key(&head.action_id) {
-            self.make_room(head.action_id.originating_station);
+            self.make_room(now.mono, head.action_id.originating_station);
         }
         let event = ReceivedEvent {
             head: *head,
@@ -143,19 +143,31 @@ impl ReceivingTable {
         known.map_or(expires, |known| known.expires.max(expires))
     }
 
-    /// One station's events, or those of many forged ones, must not keep those of others out: who has its share gives its own,
-    /// and a full table one of whoever has the most. What was heard of longest ago goes.
-    fn make_room(&mut self, station: u32) {
-        let full = self.events.len() >= DEN_RECEIVED_MAX;
-        if !full && self.of_station(station).count() < DEN_RECEIVED_OF_STATION_MAX {
+    /// What is no longer valid goes first. One station's events, or those of many forged ones, must not keep those of others out: who
+    /// has its share gives its own, and a full table one of whoever has the most. What was heard of longest ago goes.
+    fn make_room(&mut self, now: Mono, station: u32) {
+        if self.has_room_for(station) {
             return;
         }
+        self.forget_expired(now);
+        if self.has_room_for(station) {
+            return;
+        }
+        let full = self.events.len() >= DEN_RECEIVED_MAX;
         let from = if full { self.busiest().unwrap_or(station) } else { station };
         let oldest = self.of_station(from).min_by_key(|(_, event)| event.heard).map(|(action_id, _)| *action_id);
         if let Some(oldest) = oldest {
             self.events.remove(&oldest);
             self.evicted += 1;
         }
+    }
+
+    fn has_room_for(&self, station: u32) -> bool {
+        self.events.len() < DEN_RECEIVED_MAX && self.of_station(station).count() < DEN_RECEIVED_OF_STATION_MAX
+    }
+
+    fn forget_expired(&mut self, now: Mono) {
+        self.events.retain(|_, event| event.expires > now);
     }
 
     fn of_station(&self, station: u32) -> impl Iterator<Item = (&ActionId, &ReceivedEvent)> {
@@ -220,7 +232,7 @@ impl ReceivingTable {
         random: &mut Random,
         mut forward: impl FnMut(&ForwardedDenm),
     ) {
-        self.events.retain(|_, event| event.expires > now.mono);
+        self.forget_expired(now.mono);
         let waiting = self.events.values_mut().filter_map(|event| event.forwarding.as_mut());
         let mut silent: Vec<&mut Forwarding> = waiting.filter(|forwarding| forwarding.due <= now.mono).collect();
         silent.sort_by_key(|forwarding| forwarding.due);

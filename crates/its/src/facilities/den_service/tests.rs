@@ -689,6 +689,31 @@ fn the_tables_are_bounded() {
     assert_eq!(service.counters().evicted, 10);
 }
 
+/// EN 302 637-3, 8.2 and 8.4: what is no longer valid keeps nothing out, even before the deadline that forgets it was handled.
+#[test]
+fn expired_events_make_room() {
+    let mut service = service(false);
+    let short = |millis| EventReport { validity: Duration::from_secs(1), ..report(millis) };
+    for _ in 0..DEN_ORIGINATED_MAX {
+        service.trigger(after(0), short(0)).unwrap();
+    }
+    service.trigger(after(1000), report(1000)).unwrap();
+
+    let said = |sequence_number, validity| DenmHead {
+        action_id: ActionId { originating_station: OTHER, sequence_number },
+        validity: Duration::from_secs(validity),
+        ..head(0)
+    };
+    receive(&mut service, 0, &said(0, 86_400)).unwrap();
+    for number in 1..u16::try_from(DEN_RECEIVED_OF_STATION_MAX).unwrap() {
+        receive(&mut service, 1, &said(number, 1)).unwrap();
+    }
+    let new = u16::try_from(DEN_RECEIVED_OF_STATION_MAX).unwrap();
+    assert_eq!(receive(&mut service, 1001, &said(new, 86_400)), Ok(DenIndication::New));
+    assert_eq!(receive(&mut service, 1002, &said(0, 86_400)), Err(DenDrop::Repeated), "it is valid, so it stays");
+    assert_eq!(service.counters().evicted, 0);
+}
+
 /// One station has its share of the table; beyond it, its own oldest event goes, and nobody else's.
 #[test]
 fn one_station_cannot_fill_the_table() {
