@@ -47,6 +47,12 @@ export function duration(s: number): string {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3_600)} h`;
 }
 
+/** How far one time lies before another: 12 ms before, 3 h 02 min before, 4.0 s after */
+export function before(ms: number): string {
+  const size = Math.abs(ms);
+  return `${size < 1_000 ? `${size} ms` : duration(size / 1_000)} ${ms < 0 ? "after" : "before"}`;
+}
+
 export function coordinate(lat: number, lon: number): string {
   const lonFolded = ((((lon + 180) % 360) + 360) % 360) - 180;
   return `${Math.abs(lat).toFixed(6)}° ${lat < 0 ? "S" : "N"}  ${Math.abs(lonFolded).toFixed(6)}° ${lonFolded < 0 ? "W" : "E"}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { clock, coordinate, count, duration, latency, octets, rate, stationType } from "../src/format";
+import { before, clock, coordinate, count, duration, latency, octets, rate, stationType } from "../src/format";
 import { scaleBar, viewOf } from "../src/map/view";
 import { KIND_BANDS, kindBand, SPEED_BANDS, speedBand } from "../src/palette";
 
@@ -21,6 +21,10 @@ test("rates show small ones too", () => {
 test("octets, durations", () => {
   expect([0, 999, 1_000, 256e6].map(octets)).toEqual(["0 B", "999 B", "1.00 kB", "256 MB"]);
   expect([0.24, 42, 250, 11_000, 190_000].map(duration)).toEqual(["0.2 s", "42 s", "4 min 10 s", "3 h 03 min", "2 d 4 h"]);
+});
+
+test("a time before another", () => {
+  expect([12, 0, -4, 4_000, -11_000_000].map(before)).toEqual(["12 ms before", "0 ms before", "4 ms after", "4.0 s before", "3 h 03 min after"]);
 });
 
 test("coordinates and times", () => {

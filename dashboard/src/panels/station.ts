@@ -2,7 +2,7 @@
 
 import type { MessageProperties, StationFeature } from "../api";
 import { el, Rows, setHidden, setText } from "../dom";
-import { clock, coordinate, count, stationType } from "../format";
+import { before, clock, coordinate, count, stationType } from "../format";
 import { STATION_PERIOD_MS } from "../limits";
 import type { PerceivedObject } from "../map/traffic";
 import type { ApiError } from "../net/client";
@@ -160,7 +160,7 @@ function factsOf({ geometry, properties: station }: StationFeature, latest: Mess
 function delay({ reception_time, generation_time }: MessageProperties): string {
   if (reception_time === undefined || generation_time === undefined) return "";
   const ms = Date.parse(reception_time) - Date.parse(generation_time);
-  return Number.isFinite(ms) ? ` · ${ms} ms before` : "";
+  return Number.isFinite(ms) ? ` · ${before(ms)}` : "";
 }
 
 function fillFact(row: HTMLElement, [name, text]: readonly [string, string]): void {
