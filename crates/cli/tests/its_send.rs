@@ -123,6 +123,16 @@ fn take_part(mut station: Station, socket: &UdpSocket, group: &str, messages: us
     received
 }
 
+#[test]
+fn what_is_sent_by_two_commands_is_heard_twice() {
+    let (socket, group) = listen(Ipv4Addr::new(239, 118, 122, 114));
+    let cam = decoded("cam.hex").to_string();
+    for _ in 0..2 {
+        lines(&send(&["--udp", "127.0.0.1", "--group", &group, "--hops", "3"], &cam));
+    }
+    assert_eq!(take_part(other_station(), &socket, &group, 2).len(), 2);
+}
+
 /// Exit code and stderr.
 fn refused(arguments: &[&str], input: &str) -> (i32, String) {
     let output = send(arguments, input);

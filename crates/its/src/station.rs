@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use viaduct_etsi::pdu_header;
-use viaduct_units::{Mono, Now};
+use viaduct_units::{Mono, Now, Tai};
 
 use crate::{
     Counters, DropReason, Ego, Received, SendError, SendRequest, StationSettings, btp,
@@ -55,6 +55,15 @@ impl Station {
     #[must_use]
     pub fn with_mib(settings: StationSettings, mib: Mib, seed: u64) -> Self {
         Self { router: Router::new(settings, mib, seed), events: VecDeque::new() }
+    }
+
+    /// Begins the sequence numbers of its packets where the time says instead of at 0, which the standard asks for (EN 302 636-4-1,
+    /// 8.3): a station that is started again would else repeat those of its last 20 s, and its neighbours would take its first packets
+    /// for duplicates.
+    #[must_use]
+    pub fn with_sequence_of(mut self, time: Tai) -> Self {
+        self.router.start_sequence(time);
+        self
     }
 
     /// Own GeoNetworking address. It changes where the station makes it itself and meets somebody who has the same.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use proptest::prelude::*;
 use viaduct_its::{
-    DropReason, Ego, Event, SendError, SendRequest, Station, StationSettings,
+    Destination, DropReason, Ego, Event, SendError, SendRequest, Station, StationSettings,
     access::MacAddress,
     facilities::{Message, MessageKind, cam},
     geonet::mib::{ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER},
@@ -63,6 +63,20 @@ fn a_message_goes_from_one_station_to_the_other() {
 
     sender.handle_frame(arrived, &frame);
     assert_eq!(sender.poll_event(), Some(Event::Dropped(DropReason::OwnPacket)));
+}
+
+/// EN 302 636-4-1, 8.3 and annex A: with numbers from 0, what it sends first would be taken for what it sent before.
+#[test]
+fn a_station_that_is_started_again_is_heard() {
+    let mut receiver = station(2);
+    for (second, delivered) in [(0, 1), (5, 2)] {
+        let now = start().plus(Duration::from_secs(second));
+        let mut sender = station(1).with_sequence_of(now.tai);
+        sender.set_ego(now, ego(now));
+        sender.send(now, &SendRequest { destination: Destination::Hops(3), ..cam_request(now) }).unwrap();
+        receiver.handle_frame(now, &Bytes::from(sender.poll_transmit().unwrap()));
+        assert_eq!(receiver.counters().delivered, delivered);
+    }
 }
 
 #[test]

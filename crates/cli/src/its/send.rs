@@ -153,7 +153,7 @@ fn station(
         mobile: station_type != ROADSIDE_UNIT,
         beacons: false,
     };
-    let mut station = Station::new(settings, now.tai.nanos().unsigned_abs());
+    let mut station = Station::new(settings, now.tai.nanos().unsigned_abs()).with_sequence_of(now.tai);
     let speed = summary.speed.unwrap_or(MetresPerSecond(0.0));
     station.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: summary.heading });
     Ok(station)

@@ -88,7 +88,10 @@ impl Runner {
             mobile: settings.station_type != 15,
             beacons: settings.beacons,
         };
-        let begin = (station, settings.geonet.mib(), context.seed());
+        // Each start is another one: what is drawn at random is not what it was before.
+        let start = clock::now();
+        let seed = context.seed() ^ start.tai.nanos().unsigned_abs();
+        let begin = (station, settings.geonet.mib(), seed);
         let publishers = |below: &str| -> Result<Publishers, StartError> {
             let open = |kind: MessageKind| {
                 Ok((kind, context.publisher::<V2xMessage>(&format!("{below}/{}", kind.label()), OFFERED)?))
@@ -99,19 +102,19 @@ impl Runner {
         let requests =
             topics.send.as_ref().map(|topic| context.subscribe::<V2xSendRequest>(topic, OFFERED)).transpose()?;
         Ok(Self {
-            machine: Station::with_mib(begin.0, begin.1, begin.2),
+            machine: Station::with_mib(begin.0, begin.1, begin.2).with_sequence_of(start.tai),
             begin,
             receiver: format!("{}/{}", context.node(), context.name()),
             access: access_layer(&settings.access),
             filter: Filter::new(&settings.filter)?,
             capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
-            channel: settings.dcc.map(|dcc| Channel::new(dcc, link_address, clock::mono())),
+            channel: settings.dcc.map(|dcc| Channel::new(dcc, link_address, start.mono)),
             place: settings.position.map(|place| place.position()),
             ego: None,
             received: publishers(&topics.rx)?,
             sent: settings.sends().then(|| publishers(&topics.tx)).transpose()?,
             requests,
-            services: services.map(|it| Services::new(it, settings, clock::now(), context)).transpose()?,
+            services: services.map(|it| Services::new(it, settings, start, seed, context)).transpose()?,
             counts: Counts::new(context),
             errors: Errors::new(&topics.errors, context)?,
             station_id: settings.station_id,
@@ -241,7 +244,7 @@ impl Runner {
         self.counts.router.restart();
         self.counts.capture_repeated.add(self.machine.held_packets().try_into().unwrap_or(u64::MAX));
         let (station, mib, seed) = self.begin;
-        self.machine = Station::with_mib(station, mib, seed);
+        self.machine = Station::with_mib(station, mib, seed).with_sequence_of(now.tai);
         if let Some(services) = &mut self.services {
             services.begin_again(&Meta::from_origin(now.tai));
         }

@@ -1,5 +1,7 @@
 //! Sequence numbers, EN 302 636-4-1, clause 8.3: they tell a source's multi-hop packets apart.
 
+use viaduct_units::Tai;
+
 /// Numbers that are used, `2^16 - 1`: 65 535 never is.
 const PERIOD: u16 = u16::MAX;
 
@@ -22,7 +24,7 @@ impl SequenceNumber {
     }
 }
 
-/// The local sequence number: starts at 0, one more for each multi-hop packet.
+/// The local sequence number: one more for each multi-hop packet. The first is 0, or one that the time decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SequenceCounter {
     next: u16,
@@ -31,6 +33,13 @@ pub(super) struct SequenceCounter {
 }
 
 impl SequenceCounter {
+    /// Begins with the millisecond, so that a station which is started again soon repeats no number that others still remember,
+    /// unless it had sent more than a packet a millisecond.
+    pub(super) fn starting_at(time: Tai) -> Self {
+        let millis = time.nanos().div_euclid(1_000_000).rem_euclid(PERIOD.into());
+        Self { next: u16::try_from(millis).unwrap_or(0), used: 0 }
+    }
+
     /// The number of the next packet.
     pub(super) fn take(&mut self) -> SequenceNumber {
         let number = SequenceNumber(self.next);
@@ -60,6 +69,13 @@ mod tests {
             assert_eq!(counter.take(), SequenceNumber(expected));
         }
         assert_eq!(counter.take(), SequenceNumber(0));
+    }
+
+    #[test]
+    fn a_later_start_has_other_numbers() {
+        let start = |millis: i64| SequenceCounter::starting_at(Tai::from_nanos(millis * 1_000_000)).take().0;
+        assert_eq!([start(0), start(65_534), start(65_535), start(65_540), start(-1)], [0, 65_534, 0, 5, 65_534]);
+        assert!(!SequenceCounter::starting_at(Tai::from_nanos(7_000_000)).was_used(SequenceNumber(6)));
     }
 
     #[test]

@@ -124,6 +124,7 @@ impl Services {
         settings: &ServicesSettings,
         station: &ItsStationSettings,
         now: Now,
+        seed: u64,
         context: &Context<ItsStation>,
     ) -> Result<Self, StartError> {
         let map = |ldm: &LdmSettings| -> Result<MapTopic, StartError> {
@@ -135,7 +136,7 @@ impl Services {
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
         let of_station = settings.facilities(station.station_id, station.station_type);
         let mut services = Self {
-            facilities: Facilities::new(of_station, context.seed()),
+            facilities: Facilities::new(of_station, seed),
             role: settings.ca.as_ref().and_then(|ca| ca.role),
             vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             objects: settings.objects.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,

@@ -26,7 +26,7 @@ mod tsb;
 
 use std::collections::VecDeque;
 
-use viaduct_units::{Mono, Now};
+use viaduct_units::{Mono, Now, Tai};
 
 pub(crate) use self::source::GnRequest;
 use self::{
@@ -119,6 +119,10 @@ impl Router {
             counters: Counters::default(),
             mib,
         }
+    }
+
+    pub(crate) fn start_sequence(&mut self, time: Tai) {
+        self.sequence = SequenceCounter::starting_at(time);
     }
 
     pub(crate) const fn address(&self) -> GnAddress {
