@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::{
     btp::BtpKind,
     facilities::MessageKind,
-    geonet::{Area, GnAddress, Lifetime, TrafficClass},
+    geonet::{Area, GnAddress, Lifetime, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
 };
 
 /// Where the station ID lies in every message (`ItsPduHeader`, TS 102 894-2).
@@ -45,6 +45,16 @@ pub enum Destination {
     AnyIn(Area),
     /// One station (GUC).
     Station(GnAddress),
+}
+
+impl Destination {
+    /// Whether a repetition is the same packet, which ends with its lifetime; else it is a new one each time.
+    pub(crate) const fn is_repeated_as_it_was(self) -> bool {
+        match self {
+            Self::Hops(_) | Self::Area(_) | Self::AnyIn(_) => true,
+            Self::SingleHop | Self::Station(_) => false,
+        }
+    }
 }
 
 impl std::fmt::Display for Destination {
@@ -87,6 +97,19 @@ impl SendRequest {
             traffic_class: kind.traffic_class(),
             lifetime: kind.lifetime(),
             repetition: None,
+        }
+    }
+
+    /// The lifetime of a packet for which nobody says one: what the message's facility asks for. A packet that is repeated as it was
+    /// lives for that time after its last repetition, but not longer than `itsGnMaxPacketLifetime`.
+    #[must_use]
+    pub fn default_lifetime(kind: MessageKind, destination: Destination, repetition: Option<Repetition>) -> Lifetime {
+        match (kind.lifetime(), repetition) {
+            (lifetime, Some(repetition)) if destination.is_repeated_as_it_was() => {
+                let longest = ITS_GN_MAX_PACKET_LIFETIME.duration();
+                Lifetime::at_least(repetition.duration.saturating_add(lifetime.duration()).min(longest))
+            }
+            (lifetime, _) => lifetime,
         }
     }
 

@@ -61,6 +61,14 @@ pub enum SendError {
         /// `itsGnMinPacketRepetitionInterval`.
         minimum: Duration,
     },
+    /// A packet that is repeated as it was would end before its repetition does.
+    #[error("a repetition for {duration:?} goes on for longer than its packet lives ({lifetime:?})")]
+    RepetitionDuration {
+        /// What was asked for.
+        duration: Duration,
+        /// Of the packet.
+        lifetime: Duration,
+    },
     /// Too many packets are repeated already.
     #[error("{REPETITIONS_MAX} packets are repeated already")]
     RepetitionsFull,

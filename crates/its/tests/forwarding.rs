@@ -538,6 +538,9 @@ fn a_repetition_that_is_not_allowed_is_refused() {
     };
     let too_fast = world.nodes[0].station.send(start(), &with(Duration::from_millis(99)));
     assert!(matches!(too_fast, Err(SendError::RepetitionInterval { .. })));
+    let lifetime = Lifetime::from_duration(59 * SECOND);
+    let too_long = world.nodes[0].station.send(start(), &SendRequest { lifetime, ..with(SECOND) });
+    assert!(matches!(too_long, Err(SendError::RepetitionDuration { .. })));
     for _ in 0..REPETITIONS_MAX {
         world.send(0, &with(SECOND));
     }

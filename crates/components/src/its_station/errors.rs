@@ -57,6 +57,7 @@ const fn send_error_label(error: &SendError) -> &'static str {
         SendError::Area => "area",
         SendError::AreaTooLarge { .. } => "area_too_large",
         SendError::RepetitionInterval { .. } => "repetition_interval",
+        SendError::RepetitionDuration { .. } => "repetition_duration",
         SendError::RepetitionsFull => "repetitions_full",
         SendError::NotSent(reason) => reason.label(),
         SendError::QueueFull => "queue_full",

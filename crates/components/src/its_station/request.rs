@@ -32,12 +32,13 @@ pub(crate) enum RequestError {
 /// What the bus carries of a request; the answer's way is added by who knows it.
 pub(crate) fn to_bus(request: &SendRequest) -> V2xSendRequest {
     let defaults = SendRequest::single_hop(request.kind, Bytes::new());
+    let default_lifetime = SendRequest::default_lifetime(request.kind, request.destination, request.repetition);
     V2xSendRequest {
         r#type: message_type(request.kind).into(),
         payload: request.payload.clone(),
         destination: destination_to_bus(request.destination),
         traffic_class: (request.traffic_class != defaults.traffic_class).then_some(request.traffic_class.0.into()),
-        lifetime_s: (request.lifetime != defaults.lifetime).then(|| request.lifetime.duration().as_secs_f64()),
+        lifetime_s: (request.lifetime != default_lifetime).then(|| request.lifetime.duration().as_secs_f64()),
         repetition: request.repetition.map(|repetition| bus::Repetition {
             interval_s: repetition.interval.as_secs_f64(),
             duration_s: repetition.duration.as_secs_f64(),
@@ -83,11 +84,14 @@ pub(crate) fn from_bus(request: &V2xSendRequest, station_id: u32) -> Result<Send
     let traffic_class = request.traffic_class.map(u8::try_from).transpose().map_err(|_| RequestError::TrafficClass)?;
     let lifetime = request.lifetime_s.map(|seconds| duration("lifetime_s", seconds)).transpose()?;
     let destination = request.destination.as_ref().map(destination_from_bus).transpose()?;
+    let destination = destination.unwrap_or(defaults.destination);
+    let repetition = request.repetition.as_ref().map(repetition_from_bus).transpose()?;
+    let default_lifetime = || SendRequest::default_lifetime(kind, destination, repetition);
     Ok(SendRequest {
-        destination: destination.unwrap_or(defaults.destination),
+        destination,
         traffic_class: traffic_class.map_or(defaults.traffic_class, TrafficClass),
-        lifetime: lifetime.map_or(defaults.lifetime, Lifetime::from_duration),
-        repetition: request.repetition.as_ref().map(repetition_from_bus).transpose()?,
+        lifetime: lifetime.map_or_else(default_lifetime, Lifetime::from_duration),
+        repetition,
         ..defaults
     })
 }
@@ -180,6 +184,15 @@ mod tests {
             let request = request(destination);
             assert_eq!(from_bus(&to_bus(&request), 5), Ok(request));
         }
+        let seconds = |interval, duration| {
+            let of = Duration::from_secs;
+            Some(Repetition { interval: of(interval), duration: of(duration) })
+        };
+        let whole = Destination::Hops(3);
+        let lifetime = SendRequest::default_lifetime(MessageKind::Cam, whole, seconds(1, 30));
+        let repeated = SendRequest { lifetime, repetition: seconds(1, 30), ..request(whole) };
+        assert_eq!(to_bus(&repeated).lifetime_s, None);
+        assert_eq!(from_bus(&to_bus(&repeated), 5), Ok(repeated));
         let plain = SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(b"......"));
         assert_eq!(from_bus(&to_bus(&plain), 5), Ok(plain));
     }

@@ -153,12 +153,13 @@ impl Envelope<'_> {
         if let Some(class) = self.traffic_class {
             request.traffic_class = TrafficClass(class);
         }
+        request.repetition = self.repetition.map(|repetition| repetition.resolve()).transpose()?;
+        request.lifetime = SendRequest::default_lifetime(kind, request.destination, request.repetition);
         if let Some(seconds) = self.lifetime_s {
             // A station sends nothing that lives longer than itsGnMaxPacketLifetime.
             let longest = ITS_GN_MAX_PACKET_LIFETIME.duration().as_secs_f64();
             request.lifetime = Lifetime::from_duration(seconds_of("lifetime_s", seconds, (LIFETIME_S_MIN, longest))?);
         }
-        request.repetition = self.repetition.map(|repetition| repetition.resolve()).transpose()?;
         Ok(request)
     }
 }
@@ -351,6 +352,22 @@ mod tests {
             let repetition = request.repetition.unwrap();
             assert_eq!((repetition.interval.as_millis(), repetition.duration.as_secs()), (500, 10));
         }
+    }
+
+    /// Without it, a CAM would live for a second, and its repetition with it.
+    #[test]
+    fn a_packet_outlives_its_repetition() {
+        let body = cam_body();
+        let lifetime = |destination: &str, seconds: u32| {
+            let text = format!(
+                "{{\"message\":{body},\"destination\":{destination},\"repetition\":{{\"interval_s\":1,\"duration_s\":{seconds}}}}}"
+            );
+            read_request(None, text.as_bytes()).unwrap().lifetime.duration().as_secs()
+        };
+        assert_eq!(lifetime("{\"hops\":3}", 3), 4);
+        assert_eq!(lifetime("{\"hops\":3}", 93), 100, "the next one that the field can say");
+        assert_eq!(lifetime("{\"hops\":3}", 80_000), 600);
+        assert_eq!(lifetime("{\"station\":\"94:00:02:00:00:00:03:f8\"}", 3), 1, "each is a packet of its own");
     }
 
     #[test]

@@ -20,15 +20,24 @@ impl Lifetime {
     /// exact one.
     #[must_use]
     pub fn from_duration(duration: Duration) -> Self {
-        let bases = [(50, 0), (1000, 1), (10_000, 2), (100_000, 3)];
         let millis = duration.as_millis();
-        let nearest = |(base_ms, base): (u128, u8)| {
-            let multiplier = u8::try_from((millis + base_ms / 2) / base_ms)
-                .ok()
-                .filter(|multiplier| *multiplier <= MULTIPLIER_MAX)?;
+        Self::with_smallest_base(|base_ms| (millis + base_ms / 2) / base_ms)
+    }
+
+    /// The shortest lifetime that the field can say and that is no shorter than a duration, at most 6300 s.
+    #[must_use]
+    pub fn at_least(duration: Duration) -> Self {
+        let millis = duration.as_nanos().div_ceil(1_000_000);
+        Self::with_smallest_base(|base_ms| millis.div_ceil(base_ms))
+    }
+
+    fn with_smallest_base(multiplier: impl Fn(u128) -> u128) -> Self {
+        let bases = [(50, 0), (1000, 1), (10_000, 2), (100_000, 3)];
+        let fits = |(base_ms, base): (u128, u8)| {
+            let multiplier = u8::try_from(multiplier(base_ms)).ok().filter(|value| *value <= MULTIPLIER_MAX)?;
             Some(Self::from_parts(multiplier, base))
         };
-        bases.into_iter().find_map(nearest).unwrap_or(Self::from_parts(MULTIPLIER_MAX, 3))
+        bases.into_iter().find_map(fits).unwrap_or(Self::from_parts(MULTIPLIER_MAX, 3))
     }
 
     /// How long the packet may travel.
@@ -76,6 +85,17 @@ mod tests {
             let lifetime = Lifetime::from_duration(Duration::from_millis(millis));
             assert_eq!(lifetime.duration(), Duration::from_millis(expected_ms), "{millis}");
         }
+    }
+
+    #[test]
+    fn a_lifetime_that_is_asked_for_is_not_undercut() {
+        for (millis, expected_ms) in
+            [(0, 0), (1, 50), (50, 50), (3151, 4000), (63_001, 70_000), (630_001, 700_000), (9_000_000, 6_300_000)]
+        {
+            let lifetime = Lifetime::at_least(Duration::from_millis(millis));
+            assert_eq!(lifetime.duration(), Duration::from_millis(expected_ms), "{millis}");
+        }
+        assert_eq!(Lifetime::at_least(Duration::from_nanos(50_000_001)).duration(), Duration::from_millis(100));
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Router {
     ) -> Result<(), SendError> {
         self.position_to_send()?;
         self.check_lifetime(&request)?;
-        self.check_repetition(repetition)?;
+        self.check_repetition(&request, destination, repetition)?;
         if self.transmits.len() >= TRANSMITS_MAX {
             return Err(SendError::QueueFull);
         }

@@ -37,11 +37,20 @@ pub(super) struct Repeating {
 
 impl Router {
     /// Whether a repetition is allowed and there is room for it.
-    pub(super) fn check_repetition(&self, repetition: Option<Repetition>) -> Result<(), SendError> {
-        let Some(Repetition { interval, .. }) = repetition else { return Ok(()) };
+    pub(super) fn check_repetition(
+        &self,
+        request: &GnRequest,
+        destination: Destination,
+        repetition: Option<Repetition>,
+    ) -> Result<(), SendError> {
+        let Some(Repetition { interval, duration }) = repetition else { return Ok(()) };
         let minimum = self.mib.min_packet_repetition_interval.max(Duration::from_millis(1));
         if interval < minimum {
             return Err(SendError::RepetitionInterval { interval, minimum });
+        }
+        let lifetime = request.lifetime.duration();
+        if destination.is_repeated_as_it_was() && duration > lifetime {
+            return Err(SendError::RepetitionDuration { duration, lifetime });
         }
         if self.repetitions.len() >= REPETITIONS_MAX { Err(SendError::RepetitionsFull) } else { Ok(()) }
     }
