@@ -360,7 +360,7 @@ mod tests {
         let body = cam_body();
         let lifetime = |destination: &str, seconds: u32| {
             let text = format!(
-                "{{\"message\":{body},\"destination\":{destination},\"repetition\":{{\"interval_s\":1,\"duration_s\":{seconds}}}}}"
+                "{{\"type\":\"cam\",\"message\":{body},\"destination\":{destination},\"repetition\":{{\"interval_s\":1,\"duration_s\":{seconds}}}}}"
             );
             read_request(None, text.as_bytes()).unwrap().lifetime.duration().as_secs()
         };

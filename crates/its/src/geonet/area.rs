@@ -11,6 +11,8 @@ use super::coordinates;
 const OCTETS: usize = 14;
 /// Largest distance that the field carries.
 const DISTANCE_M_MAX: f64 = 65_535.0;
+/// Whole metres of the largest circle that `itsGnMaxGeoAreaSize` (10 km2) allows.
+const CIRCLE_RADIUS_M_MAX: f64 = 1784.0;
 /// Largest angle that the field may carry (clause 9.8.5.2).
 const ANGLE_DEG_MAX: u16 = 360;
 
@@ -99,6 +101,15 @@ impl Shape {
             Self::Rectangle { a, b, azimuth } | Self::Ellipse { a, b, azimuth } => (a, b, azimuth),
         }
     }
+
+    /// Distance from the centre to the point that is farthest from it, in metres.
+    fn reach(self) -> f64 {
+        match self {
+            Self::Circle { radius } => radius.value(),
+            Self::Rectangle { a, b, .. } => a.value().hypot(b.value()),
+            Self::Ellipse { a, b, .. } => a.value().max(b.value()),
+        }
+    }
 }
 
 impl Area {
@@ -130,6 +141,18 @@ impl Area {
         let (a, b, _) = self.shape.parts();
         let factor = if matches!(self.shape, Shape::Rectangle { .. }) { 4.0 } else { PI };
         factor * a.value() * b.value()
+    }
+
+    /// This area, widened to a circle around its centre that has the other one in it too, as far as `itsGnMaxGeoAreaSize` allows.
+    pub(crate) fn covering(self, other: Self) -> Self {
+        let own = self.shape.reach();
+        let reach = self.centre.distance(other.centre).value() + other.shape.reach();
+        let radius = own.max(reach).min(CIRCLE_RADIUS_M_MAX);
+        let is_in_it = matches!(self.shape, Shape::Circle { .. }) && reach <= own;
+        if self == other || is_in_it || radius < own {
+            return self;
+        }
+        Self { shape: Shape::Circle { radius: Metres(radius) }, ..self }
     }
 
     /// Whether the fields of a packet can carry it: a centre on earth, distances of 0 to 65 535 m.
@@ -209,6 +232,21 @@ mod tests {
 
     fn area(shape: Shape) -> Area {
         Area { centre: CENTRE, shape }
+    }
+
+    #[test]
+    fn an_area_is_widened_to_have_another_in_it() {
+        let centre = Position::new(48.0, 11.0);
+        let rectangle =
+            Area { centre, shape: Shape::Rectangle { a: Metres(30.0), b: Metres(40.0), azimuth: Degrees(7.0) } };
+        let circle = |metres| Area { centre, shape: Shape::Circle { radius: Metres(metres) } };
+        assert_eq!(rectangle.covering(rectangle), rectangle);
+        assert_eq!(circle(50.0).covering(rectangle), circle(50.0));
+        assert_eq!(circle(20.0).covering(rectangle), circle(50.0));
+        assert_eq!(rectangle.covering(circle(1.0)), circle(50.0));
+        assert_eq!(circle(20.0).covering(circle(9000.0)), circle(1784.0));
+        assert_eq!(circle(2000.0).covering(circle(9000.0)), circle(2000.0), "that the router refuses it is its matter");
+        assert!(circle(CIRCLE_RADIUS_M_MAX).size_m2() <= crate::geonet::mib::ITS_GN_MAX_GEO_AREA_SIZE_M2);
     }
 
     #[test]

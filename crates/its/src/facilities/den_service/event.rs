@@ -80,7 +80,7 @@ impl EventReport {
         self.destination.unwrap_or_else(|| circle(self.position, self.awareness_distance))
     }
 
-    /// The end of an event of this station: where it is, and for those to whom it was said, as long as it was valid.
+    /// The end of an event of this station: where it is, as long as it was valid.
     pub(super) fn ending_own(self, event: &OwnDenm) -> Self {
         let said = &event.input;
         Self {
@@ -90,7 +90,6 @@ impl EventReport {
             awareness_distance: said.awareness_distance,
             traffic_direction: said.traffic_direction,
             validity: event.valid_until().since(self.detection),
-            destination: Some(event.destination),
             ..self
         }
     }

@@ -20,7 +20,7 @@ pub use self::{
     receiving::FORWARDING_INTERVAL_MIN,
 };
 use self::{
-    originating::OriginatingTable,
+    originating::{Audience, OriginatingTable},
     receiving::{ReceivedDenm, ReceivingTable},
 };
 use crate::{
@@ -263,7 +263,7 @@ impl DenService {
         Ok(action_id)
     }
 
-    /// `AppDENM_update`: says that an event of this station has changed (8.2.1.2).
+    /// `AppDENM_update`: says that an event of this station has changed (8.2.1.2), to those of the report before too.
     ///
     /// # Errors
     /// Why it is not said.
@@ -273,7 +273,8 @@ impl DenService {
     }
 
     /// `AppDENM_termination`: says that an event has ended. One of this station is cancelled, one of another station negated
-    /// (8.2.1.3). Of the report, time and repetition count; who knows of the event hears of its end, as long as it was valid.
+    /// (8.2.1.3). Of the report, time and repetition count; who was told of the event, as far as an area may reach, hears of its end
+    /// as long as it was valid.
     ///
     /// # Errors
     /// Why it is not said.
@@ -369,7 +370,8 @@ impl DenService {
         reference: Tai,
         report: EventReport,
     ) -> Result<(), DenError> {
-        let (destination, repetition) = (report.destination(), report.repetition);
+        let (audience, destination) = self.audience(action_id, end, &report);
+        let repetition = report.repetition;
         let from = (self.settings.station_id, self.settings.station_type);
         let mut denm = OwnDenm { input: report.denm(from, action_id, end, reference), destination, repeated: false };
         if denm.valid_until() <= now.tai {
@@ -382,9 +384,22 @@ impl DenService {
         if !encode(&denm::build(&denm.input)).is_ok_and(|octets| octets.len() <= PAYLOAD_OCTETS_MAX) {
             return Err(DenError::Unencodable);
         }
-        self.originating.put(now, denm.clone(), repetition)?;
+        self.originating.put(now, denm.clone(), audience, repetition)?;
         self.transmit(DenTransmit::Own(Box::new(denm)));
         Ok(())
+    }
+
+    /// For whom an event is said, and the area of this DENM: a change goes to those of the report before too, the end to all who were told.
+    fn audience(&self, action_id: ActionId, end: Option<Termination>, report: &EventReport) -> (Audience, Area) {
+        let asked = report.destination();
+        match (self.originating.audience(action_id), end) {
+            (None, _) => (Audience { asked, told: asked }, asked),
+            (Some(before), None) => {
+                let told = asked.covering(before.told);
+                (Audience { asked, told }, asked.covering(before.asked))
+            }
+            (Some(before), Some(_)) => (before, before.told),
+        }
     }
 
     /// Others may say that an event of this station is not there; the application decides what it makes of that.

@@ -8,6 +8,7 @@ use super::{DenDrop, DenError, DenmHead, OwnDenm};
 use crate::{
     Repetition,
     facilities::{denm::ActionId, schedule::LATE_MAX},
+    geonet::Area,
     limits::DEN_ORIGINATED_MAX,
 };
 
@@ -23,10 +24,20 @@ struct Repeating {
     until: Mono,
 }
 
+/// For whom an event was said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Audience {
+    /// What its last report asked for.
+    pub(super) asked: Area,
+    /// That, and all that was asked for before.
+    pub(super) told: Area,
+}
+
 /// One event.
 #[derive(Debug)]
 struct Originated {
     denm: OwnDenm,
+    audience: Audience,
     /// `T_O_Validity`.
     expires: Mono,
     repeating: Option<Repeating>,
@@ -70,6 +81,11 @@ impl OriginatingTable {
         Ok(&event.denm)
     }
 
+    /// For whom the event was said so far.
+    pub(super) fn audience(&self, action_id: ActionId) -> Option<Audience> {
+        self.events.get(&action_id).map(|event| event.audience)
+    }
+
     /// Somebody says that an event of this station is not there: news once, until the event is said anew.
     pub(super) fn negated(&mut self, head: &DenmHead) -> Result<(), DenDrop> {
         let lasting = |event: &&mut Originated| event.denm.input.termination.is_none();
@@ -86,7 +102,13 @@ impl OriginatingTable {
     }
 
     /// Puts an event in, or its newer state.
-    pub(super) fn put(&mut self, now: Now, denm: OwnDenm, repetition: Option<Repetition>) -> Result<(), DenError> {
+    pub(super) fn put(
+        &mut self,
+        now: Now,
+        denm: OwnDenm,
+        audience: Audience,
+        repetition: Option<Repetition>,
+    ) -> Result<(), DenError> {
         let action_id = denm.input.action_id;
         self.forget_expired(now.mono);
         if self.events.len() >= DEN_ORIGINATED_MAX && !self.contains(action_id) {
@@ -94,7 +116,8 @@ impl OriginatingTable {
         }
         let expires = mono_of(now, denm.valid_until());
         let repeating = repetition.and_then(|repetition| repeating(now.mono, repetition, expires));
-        self.events.insert(action_id, Originated { denm, expires, repeating, said: now.mono, negated: false });
+        let event = Originated { denm, audience, expires, repeating, said: now.mono, negated: false };
+        self.events.insert(action_id, event);
         Ok(())
     }
 

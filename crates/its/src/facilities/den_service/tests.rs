@@ -357,6 +357,38 @@ fn a_termination_goes_where_the_event_was() {
     assert_eq!(own[1].input.validity, Some(Duration::from_secs(60)), "59.5 s, in whole seconds");
 }
 
+/// EN 302 637-3, 6.1.3: whoever was told of the event learns of its change, and all of them of its end, where its area changed.
+#[test]
+fn who_was_told_of_an_event_hears_of_its_change_and_end() {
+    let mut service = service(false);
+    let east = |metres| place().displaced(Metres(metres), Metres(0.0));
+    let said = |second: u64, metres, radius| EventReport {
+        position: east(metres),
+        destination: Some(Area { centre: east(metres), shape: Shape::Circle { radius: Metres(radius) } }),
+        ..report(second * 1000)
+    };
+    let next = |service: &mut DenService| {
+        let Some(DenTransmit::Own(own)) = service.poll_transmit() else { panic!() };
+        let Shape::Circle { radius } = own.destination.shape else { panic!() };
+        (own.destination.centre, radius.value().round())
+    };
+    let action_id = service.trigger(after(0), said(0, 0.0, 1000.0)).unwrap();
+    assert_eq!(next(&mut service), (east(0.0), 1000.0));
+    for (second, metres, radius, reached) in [
+        (1, 0.0, 100.0, 1000.0),   // who heard the larger one
+        (2, 200.0, 100.0, 300.0),  // who heard the one before
+        (3, 200.0, 100.0, 100.0),  // nothing has changed
+        (4, 9000.0, 50.0, 1784.0), // no area is larger
+        (5, 300.0, 50.0, 1784.0),
+        (6, 300.0, 50.0, 50.0),
+    ] {
+        service.update(after(second * 1000), action_id, said(second, metres, radius)).unwrap();
+        assert_eq!(next(&mut service), (east(metres), reached), "{second}");
+    }
+    service.terminate(after(7000), action_id, report(7000)).unwrap();
+    assert_eq!(next(&mut service), (east(300.0), 1784.0));
+}
+
 /// EN 302 637-3, 6.1.3: a negation likewise, to the area of the packet that said the event.
 #[test]
 fn a_negation_goes_where_the_event_was() {
