@@ -12,7 +12,7 @@ use viaduct_its::{
     Destination,
     geonet::{
         Mib,
-        mib::{AreaForwardingAlgorithm, NonAreaForwardingAlgorithm},
+        mib::{AreaForwardingAlgorithm, ITS_GN_DEFAULT_MAX_COMMUNICATION_RANGE, NonAreaForwardingAlgorithm},
     },
 };
 use viaduct_netem::world::Place;
@@ -42,6 +42,9 @@ const GREEDY: NonAreaForwardingAlgorithm = NonAreaForwardingAlgorithm::Greedy;
 const OUTSIDE_CBF: NonAreaForwardingAlgorithm = NonAreaForwardingAlgorithm::ContentionBased;
 const SIMPLE: AreaForwardingAlgorithm = AreaForwardingAlgorithm::Simple;
 const INSIDE_CBF: AreaForwardingAlgorithm = AreaForwardingAlgorithm::ContentionBased;
+
+/// How far it reaches where nobody says so.
+const STANDARD_RANGE: Metres = ITS_GN_DEFAULT_MAX_COMMUNICATION_RANGE;
 
 /// The standard's constants, but that everybody knows how far the radio reaches.
 fn mib(towards: NonAreaForwardingAlgorithm, within: AreaForwardingAlgorithm) -> Mib {
@@ -214,26 +217,31 @@ fn broadcasts_reach_the_area_once() {
         "GBC to a circle of {RADIUS_M} m, {PACKETS} packets a row. {STATIONS} stations drive on {} m x {} m of streets; the radio is\n\
          clear to 250 m, fades to 500 m and loses one signal in ten besides; signals collide.\n\
          delivered, worst: % of the stations in the area, of all packets and of the worst one; twice: delivered again;\n\
-         frames: of all stations a packet; again: repetitions of the radios a packet; p50, p99: ms to a station.\n\n\
-         source  towards    within     {BROADCAST_HEADER}\n",
+         frames: of all stations a packet; again: repetitions of the radios a packet; p50, p99: ms to a station.\n\
+         range: itsGnDefaultMaxCommunicationRange in m; the standard's default is 1000.\n\n\
+         source  towards    within     range {BROADCAST_HEADER}\n",
         EXTENT_M.0, EXTENT_M.1
     );
     let rows = [
-        (false, GREEDY, SIMPLE),
-        (false, GREEDY, INSIDE_CBF),
-        (true, GREEDY, SIMPLE),
-        (true, GREEDY, INSIDE_CBF),
-        (true, OUTSIDE_CBF, SIMPLE),
-        (true, OUTSIDE_CBF, INSIDE_CBF),
+        (false, GREEDY, SIMPLE, RANGE),
+        (false, GREEDY, INSIDE_CBF, RANGE),
+        (false, GREEDY, INSIDE_CBF, STANDARD_RANGE),
+        (true, GREEDY, SIMPLE, RANGE),
+        (true, GREEDY, INSIDE_CBF, RANGE),
+        (true, GREEDY, INSIDE_CBF, STANDARD_RANGE),
+        (true, OUTSIDE_CBF, SIMPLE, RANGE),
+        (true, OUTSIDE_CBF, INSIDE_CBF, RANGE),
+        (true, OUTSIDE_CBF, INSIDE_CBF, STANDARD_RANGE),
     ];
-    for (from_outside, towards, within) in rows {
-        let mib = mib(towards, within);
+    for (from_outside, towards, within, range) in rows {
+        let mib = Mib { default_max_communication_range: range, ..mib(towards, within) };
         let mut town = warm_town(Conditions::USUAL, mib);
         let sent = broadcast(&mut town, if from_outside { is_far_outside } else { stays_inside });
         let outcome = Outcome::of(&town, &sent);
         let (source, towards_label) = if from_outside { ("outside", towards_label(&mib)) } else { ("inside", "-") };
         let columns = broadcast_columns(&town, &sent, &outcome);
-        writeln!(table, "{source:<7} {towards_label:<10} {:<10} {columns}", within_label(&mib)).unwrap();
+        let (within_label, range) = (within_label(&mib), range.value());
+        writeln!(table, "{source:<7} {towards_label:<10} {within_label:<10} {range:>5} {columns}").unwrap();
         assert_eq!(outcome.twice, 0, "each station delivers a packet once");
         assert_adds_up(&town);
         // What greedy forwarding does not reach is the next test's subject.

@@ -35,7 +35,6 @@ const TOTALS: &[(&str, Read)] = &[
     ("beacons_skipped", |station| station.counters().beacons_skipped),
     ("location_requests_sent", |station| station.counters().location_requests_sent),
     ("location_replies_sent", |station| station.counters().location_replies_sent),
-    ("address_changes", |station| station.counters().address_changes),
     ("stations_evicted", Station::evicted_stations),
 ];
 

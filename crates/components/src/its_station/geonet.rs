@@ -1,14 +1,16 @@
 //! What of the router's management information base a config may set (EN 302 636-4-1, annex H).
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use viaduct_its::geonet::Mib;
-use viaduct_its::geonet::mib::{
-    AreaForwardingAlgorithm, ITS_GN_DEFAULT_HOP_LIMIT, LocalGnAddrConfMethod, NonAreaForwardingAlgorithm,
-};
+use viaduct_its::geonet::mib::{AreaForwardingAlgorithm, LocalGnAddrConfMethod, NonAreaForwardingAlgorithm};
+use viaduct_its::geonet::{Lifetime, Mib, TrafficClass};
 use viaduct_node::SettingError;
+use viaduct_units::Metres;
 
-/// GeoNetworking. What is absent is as the standard has it.
+/// GeoNetworking: the constants of EN 302 636-4-1, annex H, by their names there without `itsGn`. What is absent is as the standard
+/// has it.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeonetSettings {
@@ -19,6 +21,72 @@ pub struct GeonetSettings {
     /// Hops of a packet for which nobody says how many (`itsGnDefaultHopLimit`), 1 to 255.
     #[schemars(range(min = 1, max = 255))]
     pub hop_limit: u8,
+    /// Greedy forwarding passes over a neighbour that was not heard for longer, in milliseconds, 100 to 600000. An addition: absent,
+    /// the standard's behaviour, it takes whoever it remembers.
+    #[schemars(range(min = 100, max = 600_000))]
+    pub greedy_neighbour_age_max_ms: Option<u32>,
+    /// Greedy forwarding passes over a neighbour that is farther away, in metres, 1 to 65535. An addition: absent, the standard's
+    /// behaviour, it prefers whoever is at the end of the range.
+    #[schemars(range(min = 1, max = 65_535))]
+    pub greedy_neighbour_distance_max_m: Option<u32>,
+    /// How far a radio reaches, in metres, as contention assumes it (`itsGnDefaultMaxCommunicationRange`), 1 to 65535. Where it is the
+    /// range of the radio, contention chooses best.
+    #[schemars(range(min = 1, max = 65_535))]
+    pub max_communication_range_m: u32,
+    /// Shortest time that a packet contends, in milliseconds (`itsGnCbfMinTime`), 1 to 10000.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub cbf_min_time_ms: u32,
+    /// Longest time that a packet contends, in milliseconds (`itsGnCbfMaxTime`), 1 to 10000, not below the shortest.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub cbf_max_time_ms: u32,
+    /// Octets that wait whether another station sends them (`itsGnCbfPacketBufferSize`), up to 16777216.
+    #[schemars(range(max = 16_777_216))]
+    pub cbf_packet_buffer_octets: u32,
+    /// Octets for one station that wait for a neighbour (`itsGnUcForwardingPacketBufferSize`), up to 16777216.
+    #[schemars(range(max = 16_777_216))]
+    pub uc_forwarding_packet_buffer_octets: u32,
+    /// Octets for many stations that wait for a neighbour (`itsGnBcForwardingPacketBufferSize`), up to 16777216.
+    #[schemars(range(max = 16_777_216))]
+    pub bc_forwarding_packet_buffer_octets: u32,
+    /// Octets that wait for the location of their destination (`itsGnLocationServicePacketBufferSize`), up to 16777216.
+    #[schemars(range(max = 16_777_216))]
+    pub location_service_packet_buffer_octets: u32,
+    /// Time between two location requests, in milliseconds (`itsGnLocationServiceRetransmitTimer`), 10 to 60000.
+    #[schemars(range(min = 10, max = 60_000))]
+    pub location_service_retransmit_timer_ms: u32,
+    /// How often a location request is repeated (`itsGnLocationServiceMaxRetrans`), 0 to 255.
+    pub location_service_max_retrans: u8,
+    /// Time after which a station that sends nothing else sends a beacon, in milliseconds (`itsGnBeaconServiceRetransmitTimer`), 100 to
+    /// 600000. Up to a quarter of it is added at random (`itsGnBeaconServiceMaxJitter`).
+    #[schemars(range(min = 100, max = 600_000))]
+    pub beacon_service_retransmit_timer_ms: u32,
+    /// How long a station is remembered, in milliseconds (`itsGnLifetimeLocTE`), 100 to 600000.
+    #[schemars(range(min = 100, max = 600_000))]
+    pub lifetime_loc_te_ms: u32,
+    /// Sequence numbers that are remembered of each station (`itsGnDPLLength`), 1 to 256.
+    #[schemars(range(min = 1, max = 256))]
+    pub dpl_length: u16,
+    /// Longest lifetime of a packet, in seconds (`itsGnMaxPacketLifetime`), 1 to 600; above 63 s rounded up to tens.
+    #[schemars(range(min = 1, max = 600))]
+    pub max_packet_lifetime_s: u32,
+    /// Lifetime of beacons and of the location service's packets, in seconds (`itsGnDefaultPacketLifetime`), 1 to 600, not above the
+    /// longest. Above 63 s it is rounded up to tens, as the field has it.
+    #[schemars(range(min = 1, max = 600))]
+    pub default_packet_lifetime_s: u32,
+    /// Traffic class of beacons and of the location service's packets (`itsGnDefaultTrafficClass`), 0 to 255.
+    pub default_traffic_class: u8,
+    /// Octets a second of one source that are forwarded (`itsGnMaxPacketDataRate`), 1000 to 100000000.
+    #[schemars(range(min = 1000, max = 100_000_000))]
+    pub max_packet_data_rate: u32,
+    /// Weight of the past in the average of a source's data rate, in percent (`itsGnMaxPacketDataRateEmaBeta`), 1 to 99.
+    #[schemars(range(min = 1, max = 99))]
+    pub max_packet_data_rate_ema_beta: u8,
+    /// Size of an area that packets are sent and forwarded to, in square kilometres (`itsGnMaxGeoAreaSize`), 1 to 1000.
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_geo_area_size_km2: u32,
+    /// Shortest time from one repetition to the next, in milliseconds (`itsGnMinPacketRepetitionInterval`), 10 to 60000.
+    #[schemars(range(min = 10, max = 60_000))]
+    pub min_packet_repetition_interval_ms: u32,
 }
 
 /// How a packet spreads within its area.
@@ -44,37 +112,119 @@ pub enum NonAreaForwarding {
 }
 
 impl Default for GeonetSettings {
+    /// Annex H.
     fn default() -> Self {
         Self {
             area_forwarding: AreaForwarding::default(),
             non_area_forwarding: NonAreaForwarding::default(),
-            hop_limit: ITS_GN_DEFAULT_HOP_LIMIT,
+            hop_limit: 10,
+            greedy_neighbour_age_max_ms: None,
+            greedy_neighbour_distance_max_m: None,
+            max_communication_range_m: 1000,
+            cbf_min_time_ms: 1,
+            cbf_max_time_ms: 100,
+            cbf_packet_buffer_octets: 256 * 1024,
+            uc_forwarding_packet_buffer_octets: 256 * 1024,
+            bc_forwarding_packet_buffer_octets: 1024 * 1024,
+            location_service_packet_buffer_octets: 1024,
+            location_service_retransmit_timer_ms: 1000,
+            location_service_max_retrans: 10,
+            beacon_service_retransmit_timer_ms: 3000,
+            lifetime_loc_te_ms: 20_000,
+            dpl_length: 8,
+            max_packet_lifetime_s: 600,
+            default_packet_lifetime_s: 60,
+            default_traffic_class: 0,
+            max_packet_data_rate: 100_000,
+            max_packet_data_rate_ema_beta: 90,
+            max_geo_area_size_km2: 10,
+            min_packet_repetition_interval_ms: 100,
         }
     }
 }
 
 impl GeonetSettings {
     pub(super) fn check(self) -> Result<(), SettingError> {
-        if self.hop_limit == 0 {
-            return Err(SettingError::new("geonet.hop_limit", "0 is not within 1 to 255".to_owned()));
+        let buffer = (0, 16 << 20);
+        let optional = |key, value: Option<u32>, range| value.map(|value| (key, value, range));
+        let always = [
+            ("hop_limit", self.hop_limit.into(), (1, 255)),
+            ("max_communication_range_m", self.max_communication_range_m, (1, 65_535)),
+            ("cbf_min_time_ms", self.cbf_min_time_ms, (1, 10_000)),
+            ("cbf_max_time_ms", self.cbf_max_time_ms, (self.cbf_min_time_ms, 10_000)),
+            ("cbf_packet_buffer_octets", self.cbf_packet_buffer_octets, buffer),
+            ("uc_forwarding_packet_buffer_octets", self.uc_forwarding_packet_buffer_octets, buffer),
+            ("bc_forwarding_packet_buffer_octets", self.bc_forwarding_packet_buffer_octets, buffer),
+            ("location_service_packet_buffer_octets", self.location_service_packet_buffer_octets, buffer),
+            ("location_service_retransmit_timer_ms", self.location_service_retransmit_timer_ms, (10, 60_000)),
+            ("beacon_service_retransmit_timer_ms", self.beacon_service_retransmit_timer_ms, (100, 600_000)),
+            ("lifetime_loc_te_ms", self.lifetime_loc_te_ms, (100, 600_000)),
+            ("dpl_length", self.dpl_length.into(), (1, 256)),
+            ("max_packet_lifetime_s", self.max_packet_lifetime_s, (1, 600)),
+            ("default_packet_lifetime_s", self.default_packet_lifetime_s, (1, self.max_packet_lifetime_s)),
+            ("max_packet_data_rate", self.max_packet_data_rate, (1000, 100_000_000)),
+            ("max_packet_data_rate_ema_beta", self.max_packet_data_rate_ema_beta.into(), (1, 99)),
+            ("max_geo_area_size_km2", self.max_geo_area_size_km2, (1, 1000)),
+            ("min_packet_repetition_interval_ms", self.min_packet_repetition_interval_ms, (10, 60_000)),
+        ];
+        let greedy = [
+            optional("greedy_neighbour_age_max_ms", self.greedy_neighbour_age_max_ms, (100, 600_000)),
+            optional("greedy_neighbour_distance_max_m", self.greedy_neighbour_distance_max_m, (1, 65_535)),
+        ];
+        for (key, value, (min, max)) in always.into_iter().chain(greedy.into_iter().flatten()) {
+            if !(min..=max).contains(&value) {
+                return Err(SettingError::new(
+                    format!("geonet.{key}"),
+                    format!("{value} is not within {min} to {max}"),
+                ));
+            }
         }
         Ok(())
     }
 
     /// The router's constants; the address is that of the config and stays.
     pub(super) fn mib(self) -> Mib {
+        let millis = |value: u32| Duration::from_millis(value.into());
+        let standard = Mib::default();
+        // 60 s can be said in two ways on the wire; what the standard has stays as it has it.
+        let seconds = |value: u32, standard: Lifetime| match Duration::from_secs(value.into()) {
+            duration if duration == standard.duration() => standard,
+            duration => Lifetime::at_least(duration),
+        };
+        let octets = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
         Mib {
             local_gn_addr_conf_method: LocalGnAddrConfMethod::Managed,
+            lifetime_loc_te: millis(self.lifetime_loc_te_ms),
+            location_service_max_retrans: self.location_service_max_retrans,
+            location_service_retransmit_timer: millis(self.location_service_retransmit_timer_ms),
+            location_service_packet_buffer_size: octets(self.location_service_packet_buffer_octets),
+            beacon_service_retransmit_timer: millis(self.beacon_service_retransmit_timer_ms),
+            beacon_service_max_jitter: millis(self.beacon_service_retransmit_timer_ms) / 4,
             default_hop_limit: self.hop_limit,
-            area_forwarding_algorithm: match self.area_forwarding {
-                AreaForwarding::Simple => AreaForwardingAlgorithm::Simple,
-                AreaForwarding::Contention => AreaForwardingAlgorithm::ContentionBased,
-            },
+            dpl_length: self.dpl_length.into(),
+            max_packet_lifetime: seconds(self.max_packet_lifetime_s, standard.max_packet_lifetime),
+            default_packet_lifetime: seconds(self.default_packet_lifetime_s, standard.default_packet_lifetime),
+            max_packet_data_rate: self.max_packet_data_rate.into(),
+            max_packet_data_rate_ema_beta: f64::from(self.max_packet_data_rate_ema_beta) / 100.0,
+            max_geo_area_size_m2: f64::from(self.max_geo_area_size_km2) * 1e6,
+            min_packet_repetition_interval: millis(self.min_packet_repetition_interval_ms),
             non_area_forwarding_algorithm: match self.non_area_forwarding {
                 NonAreaForwarding::Greedy => NonAreaForwardingAlgorithm::Greedy,
                 NonAreaForwarding::Contention => NonAreaForwardingAlgorithm::ContentionBased,
             },
-            ..Mib::default()
+            greedy_neighbour_age_max: self.greedy_neighbour_age_max_ms.map(millis),
+            greedy_neighbour_distance_max: self.greedy_neighbour_distance_max_m.map(|metres| Metres(metres.into())),
+            area_forwarding_algorithm: match self.area_forwarding {
+                AreaForwarding::Simple => AreaForwardingAlgorithm::Simple,
+                AreaForwarding::Contention => AreaForwardingAlgorithm::ContentionBased,
+            },
+            cbf_min_time: millis(self.cbf_min_time_ms),
+            cbf_max_time: millis(self.cbf_max_time_ms),
+            default_max_communication_range: Metres(self.max_communication_range_m.into()),
+            uc_forwarding_packet_buffer_size: octets(self.uc_forwarding_packet_buffer_octets),
+            bc_forwarding_packet_buffer_size: octets(self.bc_forwarding_packet_buffer_octets),
+            cbf_packet_buffer_size: octets(self.cbf_packet_buffer_octets),
+            default_traffic_class: TrafficClass(self.default_traffic_class),
         }
     }
 }
@@ -99,11 +249,38 @@ mod tests {
         assert_eq!(mib.area_forwarding_algorithm, AreaForwardingAlgorithm::Simple);
         assert_eq!(mib.non_area_forwarding_algorithm, NonAreaForwardingAlgorithm::ContentionBased);
         assert_eq!(mib.default_hop_limit, 3);
+        let text = r#"{"max_communication_range_m":500,"greedy_neighbour_age_max_ms":1500,"max_geo_area_size_km2":20,
+            "beacon_service_retransmit_timer_ms":1000,"max_packet_data_rate_ema_beta":50,"default_packet_lifetime_s":100}"#;
+        let mib = settings(text).mib();
+        assert_eq!(mib.default_max_communication_range, Metres(500.0));
+        assert_eq!(mib.greedy_neighbour_age_max, Some(Duration::from_millis(1500)));
+        assert_eq!((mib.max_geo_area_size_m2, mib.max_packet_data_rate_ema_beta), (20e6, 0.5));
+        assert_eq!(mib.beacon_service_max_jitter, Duration::from_millis(250));
+        assert_eq!(mib.default_packet_lifetime.duration(), Duration::from_secs(100));
     }
 
     #[test]
     fn a_packet_needs_a_hop() {
         assert_eq!(settings(r#"{"hop_limit":0}"#).check().unwrap_err().key, "geonet.hop_limit");
         assert_eq!(settings(r#"{"hop_limit":255}"#).check(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_refused() {
+        for (text, problem) in [
+            (r#"{"cbf_min_time_ms":50,"cbf_max_time_ms":49}"#, "geonet.cbf_max_time_ms: 49 is not within 50 to 10000"),
+            (r#"{"dpl_length":257}"#, "geonet.dpl_length: 257 is not within 1 to 256"),
+            (
+                r#"{"greedy_neighbour_distance_max_m":0}"#,
+                "geonet.greedy_neighbour_distance_max_m: 0 is not within 1 to 65535",
+            ),
+            (
+                r#"{"cbf_packet_buffer_octets":16777217}"#,
+                "geonet.cbf_packet_buffer_octets: 16777217 is not within 0 to 16777216",
+            ),
+        ] {
+            let error = settings(text).check().unwrap_err();
+            assert_eq!(format!("{}: {}", error.key, error.problem), problem);
+        }
     }
 }
