@@ -20,6 +20,7 @@ use viaduct_messages::viaduct::its::event_notice::Change;
 use viaduct_messages::viaduct::its::event_request::Action;
 use viaduct_messages::viaduct::its::map_object::Subject as Thing;
 use viaduct_messages::viaduct::its::v2x_error::Subject;
+use viaduct_messages::viaduct::its::v2x_send_request::Destination;
 use viaduct_messages::viaduct::its::{
     EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, Repetition,
     V2xError, V2xMessage, V2xSendRequest,
@@ -669,6 +670,26 @@ fn repeated(interval: f64) -> V2xSendRequest {
         repetition: Some(Repetition { interval_s: interval, duration_s: 20.0 }),
         ..V2xSendRequest::default()
     }
+}
+
+/// A packet may be lost long after it was taken; that is told too.
+#[test]
+fn what_is_given_up_is_told() {
+    let (runtime, group) = (runtime(), group());
+    let settings = "topics: { send: its/send }\n      \
+                    geonet: { location_service_max_retrans: 0, location_service_retransmit_timer_ms: 50 }\n      \
+                    position: { latitude_deg: 45.0, longitude_deg: 7.6 }";
+    let node = start(&runtime, group, (5, 5), settings);
+    let requests = publisher::<V2xSendRequest>(&node, "its/send");
+    let errors = node.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
+    let nobody = Destination::Station(vec![0x94, 0, 2, 0, 0, 0, 3, 0xF8].into());
+    requests.publish(V2xSendRequest { destination: Some(nobody), repetition: None, ..repeated(1.0) }).unwrap();
+    // Its own frames come back on the loopback, which is told too.
+    let error = until(&errors, nothing, |error: &V2xError| error.subject() == Subject::Loss);
+    assert_eq!((error.reason.as_str(), error.count), ("not_located", 1));
+    assert!(error.error.contains("Nobody answered where the destination is"), "{}", error.error);
+    assert_eq!(count(&node, "packets_lost", Some("not_located")), 1);
+    node.stop();
 }
 
 /// The router repeats as many messages as it does, the services as many events as they do, each second: where moments fall into

@@ -54,6 +54,7 @@ impl Subject {
             Self::Unknown => "unknown",
             Self::Request => "request",
             Self::Frame => "frame",
+            Self::Loss => "loss",
         }
     }
 }

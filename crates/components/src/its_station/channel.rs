@@ -16,6 +16,7 @@ use viaduct_node::{Context, SettingError};
 use viaduct_units::Mono;
 
 use super::ItsStation;
+use super::counts::Loss;
 
 /// Data rates of ITS-G5 on a channel of 10 MHz (EN 302 663).
 const DATA_RATES_KBPS: [u32; 8] = [3000, 4500, 6000, 9000, 12_000, 18_000, 24_000, 27_000];
@@ -157,12 +158,19 @@ impl DccCounts {
         }
     }
 
-    /// Takes over what the gate has counted.
-    pub(super) fn follow(&mut self, now: &DccCounters) {
-        self.expired.add(now.expired.saturating_sub(self.seen.expired));
-        self.overflowed.add(now.overflowed.saturating_sub(self.seen.overflowed));
-        self.too_long.add(now.too_long.saturating_sub(self.seen.too_long));
-        self.seen = *now;
+    /// Takes over what the gate has counted; what it has dropped since.
+    pub(super) fn follow(&mut self, now: &DccCounters) -> impl Iterator<Item = Loss> + use<> {
+        let before = std::mem::replace(&mut self.seen, *now);
+        let more = [
+            ("expired", &self.expired, now.expired.saturating_sub(before.expired)),
+            ("overflowed", &self.overflowed, now.overflowed.saturating_sub(before.overflowed)),
+            ("too_long", &self.too_long, now.too_long.saturating_sub(before.too_long)),
+        ];
+        let losses = more.map(|(reason, counter, count)| {
+            counter.add(count);
+            Loss { counter: "dcc_dropped", reason, explanation: None, count }
+        });
+        losses.into_iter().filter(|loss| loss.count > 0)
     }
 
     /// The station has stopped: what waits is not sent any more.

@@ -48,6 +48,17 @@ const REASONS: [(&str, ReadReason); 3] = [
     ("packets_not_repeated", Counters::not_repeated),
 ];
 
+/// What was lost after it was taken, since that was asked last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loss {
+    /// Name of the counter.
+    pub(super) counter: &'static str,
+    pub(super) reason: &'static str,
+    /// What the reason means, where its label does not say all.
+    pub(super) explanation: Option<&'static str>,
+    pub(super) count: u64,
+}
+
 /// What the station counts. Frames received = delivered + relayed + beacons + location service + dropped by reason; those
 /// that the filter leaves unread are not among them.
 pub(super) struct Counts {
@@ -63,8 +74,8 @@ pub(super) struct Counts {
     kernel_drops_seen: u32,
     pub(super) dcc: DccCounts,
     pub(super) sent: Counter,
-    /// Frames that the link refused, by reason; the last one is any other.
-    send_failed: [(Option<io::ErrorKind>, Counter); SEND_FAILURES.len()],
+    /// Frames that the link refused, by reason; the last one is any other. The number is what was not told yet.
+    send_failed: [(Option<io::ErrorKind>, &'static str, Counter, u64); SEND_FAILURES.len()],
     /// Packets after they were taken to be sent.
     pub(super) router: RouterCounts,
     /// Of these, those that waited when a capture began again.
@@ -91,7 +102,7 @@ impl Counts {
             kernel_drops_seen: 0,
             dcc: DccCounts::new(context),
             sent: context.counter("sent"),
-            send_failed: SEND_FAILURES.map(|(kind, label)| (kind, context.counter_for("send_failed", label))),
+            send_failed: SEND_FAILURES.map(|(kind, label)| (kind, label, context.counter_for("send_failed", label), 0)),
             router: RouterCounts::new(context),
             capture_repeated: context.counter_for("packets_lost", "capture_repeated"),
             requests: context.counter("requests"),
@@ -118,11 +129,22 @@ impl Counts {
         }
     }
 
-    pub(super) fn send_failed(&self, cause: &io::Error) {
-        let known = self.send_failed.iter().find(|(kind, _)| kind.is_none_or(|kind| kind == cause.kind()));
-        if let Some((_, counter)) = known {
+    pub(super) fn send_failed(&mut self, cause: &io::Error) {
+        let known = self.send_failed.iter_mut().find(|(kind, ..)| kind.is_none_or(|kind| kind == cause.kind()));
+        if let Some((.., counter, untold)) = known {
             counter.increment();
+            *untold += 1;
         }
+    }
+
+    /// Frames that the link refused since that was asked last.
+    pub(super) fn take_send_failures(&mut self) -> impl Iterator<Item = Loss> {
+        self.send_failed.iter_mut().filter(|(.., untold)| *untold > 0).map(|(_, reason, _, untold)| Loss {
+            counter: "send_failed",
+            reason: *reason,
+            explanation: None,
+            count: std::mem::take(untold),
+        })
     }
 }
 
@@ -131,7 +153,7 @@ pub(super) struct RouterCounts {
     /// In the order of [`TOTALS`].
     totals: Vec<(Read, Follower)>,
     /// For each of [`REASONS`] each reason.
-    by_reason: Vec<(ReadReason, DropReason, Follower)>,
+    by_reason: Vec<(&'static str, ReadReason, DropReason, Follower)>,
 }
 
 /// A counter that follows one of a machine.
@@ -146,7 +168,7 @@ impl RouterCounts {
         let totals = TOTALS.iter().map(|(name, read)| (*read, Follower::new(context.counter(name))));
         let reasons = REASONS.iter().flat_map(|(name, read)| {
             let follower = |reason: DropReason| Follower::new(context.counter_for(name, reason.label()));
-            DropReason::ALL.into_iter().map(move |reason| (*read, reason, follower(reason)))
+            DropReason::ALL.into_iter().map(move |reason| (*name, *read, reason, follower(reason)))
         });
         Self { totals: totals.collect(), by_reason: reasons.collect() }
     }
@@ -154,17 +176,23 @@ impl RouterCounts {
     /// The next router counts from nothing.
     pub(super) fn restart(&mut self) {
         let totals = self.totals.iter_mut().map(|(_, follower)| follower);
-        totals.chain(self.by_reason.iter_mut().map(|(_, _, follower)| follower)).for_each(|it| it.seen = 0);
+        totals.chain(self.by_reason.iter_mut().map(|(.., follower)| follower)).for_each(|it| it.seen = 0);
     }
 
-    /// Takes over what the router has counted.
-    pub(super) fn follow(&mut self, station: &Station) {
+    /// Takes over what the router has counted; what it has lost since.
+    pub(super) fn follow(&mut self, station: &Station) -> Vec<Loss> {
         for (read, follower) in &mut self.totals {
             follower.follow(read(station));
         }
-        for (read, reason, follower) in &mut self.by_reason {
-            follower.follow(read(station.counters(), *reason));
+        let mut losses = Vec::new();
+        for (counter, read, reason, follower) in &mut self.by_reason {
+            let count = follower.follow(read(station.counters(), *reason));
+            if count > 0 {
+                let explanation = Some(reason.explain());
+                losses.push(Loss { counter, reason: reason.label(), explanation, count });
+            }
         }
+        losses
     }
 }
 
@@ -173,8 +201,11 @@ impl Follower {
         Self { counter, seen: 0 }
     }
 
-    fn follow(&mut self, now: u64) {
-        self.counter.add(now.saturating_sub(self.seen));
+    /// How many came since the counter last followed.
+    fn follow(&mut self, now: u64) -> u64 {
+        let more = now.saturating_sub(self.seen);
+        self.counter.add(more);
         self.seen = now;
+        more
     }
 }

@@ -1,4 +1,4 @@
-//! What a station could not do, as messages on the bus: refused requests, and samples of dropped frames.
+//! What a station could not do, as messages on the bus: refused requests, samples of dropped frames, and what was lost later.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +12,7 @@ use viaduct_node::{Context, StartError};
 use viaduct_units::Now;
 
 use super::ItsStation;
+use super::counts::Loss;
 use super::request::RequestError;
 use super::services::{Input, InputError};
 use crate::allowance::Allowance;
@@ -106,6 +107,28 @@ impl Errors {
                 ..V2xError::default()
             },
         );
+    }
+
+    /// Something was lost after it was taken; who follows the counters tells it at most as often as it looks.
+    pub(super) fn lost(&self, now: Now, loss: &Loss) {
+        let what = match loss.counter {
+            "packets_lost" => "packets that were taken to be sent were given up",
+            "packets_not_forwarded" => "packets were delivered and went no further",
+            "packets_not_repeated" => "messages that were due again were not sent",
+            "dcc_dropped" => "frames were dropped before the channel",
+            "send_failed" => "the link refused frames",
+            _ => "messages of the services were lost",
+        };
+        let why = loss.explanation.map_or_else(|| loss.reason.replace('_', " "), str::to_owned);
+        let error = V2xError {
+            subject: Subject::Loss.into(),
+            reason: loss.reason.to_owned(),
+            error: format!("{what}: {why}"),
+            time: Some(timestamp(now.tai)),
+            count: loss.count,
+            ..V2xError::default()
+        };
+        self.publish(&Meta::from_origin(now.tai), error);
     }
 
     /// A request to send was refused.

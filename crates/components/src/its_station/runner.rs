@@ -305,14 +305,19 @@ impl Runner {
         Ok(())
     }
 
-    /// Takes over what the router, the services and the gate before the channel have counted.
+    /// Takes over what the router, the services and the gate before the channel have counted, and tells what was lost.
     fn follow_counters(&mut self) {
-        self.counts.router.follow(&self.machine);
+        let now = clock::now();
+        let mut losses = self.counts.router.follow(&self.machine);
         if let Some(services) = &mut self.services {
-            services.follow_counters();
+            losses.extend(services.follow_counters());
         }
         if let Some(channel) = &self.channel {
-            self.counts.dcc.follow(&channel.counters());
+            losses.extend(self.counts.dcc.follow(&channel.counters()));
+        }
+        losses.extend(self.counts.take_send_failures());
+        for loss in losses {
+            self.errors.lost(now, &loss);
         }
     }
 

@@ -9,28 +9,32 @@ use viaduct_node::Context;
 
 use super::inputs::InputError;
 use crate::its_station::ItsStation;
+use crate::its_station::counts::Loss;
 
 /// What a machine has counted since it began.
 type Read = fn(&mut Facilities) -> u64;
 
+/// Messages that services made or wanted to make.
+const SERVICES_LOST: &str = "services_lost";
+
 /// Name and reason of a counter, and where its machine has it.
 const TOTALS: &[(&str, &str, Read)] = &[
-    ("services_lost", "unencodable", |layer| layer.counters().unencodable),
-    ("services_lost", "transmits_lost", |layer| layer.counters().transmits_lost),
-    ("services_lost", "events_lost", |layer| layer.counters().events_lost),
-    ("services_lost", "denm_transmits_lost", |layer| layer.den().map_or(0, |den| den.counters().transmits_lost)),
-    ("services_lost", "cam_state_too_old", |layer| layer.ca_mut().map_or(0, |ca| ca.counters().state_too_old)),
-    ("services_lost", "cpm_state_too_old", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().state_too_old)),
-    ("services_lost", "vam_state_too_old", |layer| layer.va_mut().map_or(0, |va| va.counters().state_too_old)),
+    (SERVICES_LOST, "unencodable", |layer| layer.counters().unencodable),
+    (SERVICES_LOST, "transmits_lost", |layer| layer.counters().transmits_lost),
+    (SERVICES_LOST, "events_lost", |layer| layer.counters().events_lost),
+    (SERVICES_LOST, "denm_transmits_lost", |layer| layer.den().map_or(0, |den| den.counters().transmits_lost)),
+    (SERVICES_LOST, "cam_state_too_old", |layer| layer.ca_mut().map_or(0, |ca| ca.counters().state_too_old)),
+    (SERVICES_LOST, "cpm_state_too_old", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().state_too_old)),
+    (SERVICES_LOST, "vam_state_too_old", |layer| layer.va_mut().map_or(0, |va| va.counters().state_too_old)),
     ("objects_lost", "beyond_limit", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_beyond_limit)),
     ("objects_lost", "too_old", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_too_old)),
     ("objects_lost", "left_out", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_left_out)),
     ("objects_lost", "untellable", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_untellable)),
     ("objects_lost", "below_quality", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_below_quality)),
-    ("services_lost", "sensing_left_out", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().sensing_left_out)),
-    ("services_lost", "denm_evicted", |layer| layer.den().map_or(0, |den| den.counters().evicted)),
-    ("services_lost", "denm_forwards_refused", |layer| layer.den().map_or(0, |den| den.counters().forwards_refused)),
-    ("services_lost", "denm_ends_cut", |layer| layer.den().map_or(0, |den| den.counters().ends_cut)),
+    (SERVICES_LOST, "sensing_left_out", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().sensing_left_out)),
+    (SERVICES_LOST, "denm_evicted", |layer| layer.den().map_or(0, |den| den.counters().evicted)),
+    (SERVICES_LOST, "denm_forwards_refused", |layer| layer.den().map_or(0, |den| den.counters().forwards_refused)),
+    (SERVICES_LOST, "denm_ends_cut", |layer| layer.den().map_or(0, |den| den.counters().ends_cut)),
     ("ldm_dropped", "own_claimed", |layer| layer.ldm().counters().own_claimed),
     ("ldm_dropped", "evicted", |layer| layer.ldm().counters().evicted),
     ("ldm_dropped", "capture_repeated", |layer| layer.ldm().counters().forgotten),
@@ -51,6 +55,8 @@ pub(super) struct Counts {
 
 /// A counter that follows one of a machine.
 struct Total {
+    name: &'static str,
+    reason: &'static str,
     counter: Counter,
     read: Read,
     /// What was there when the counter last followed.
@@ -61,7 +67,9 @@ impl Counts {
     pub(super) fn new(context: &Context<ItsStation>) -> Self {
         let refused = |label| (label, context.counter_for("inputs_refused", label));
         let denm = |reason: DenDrop| (reason.label(), context.counter_for("denms_ignored", reason.label()));
-        let total = |(name, reason, read): &(&str, &str, Read)| Total {
+        let total = |(name, reason, read): &(&'static str, &'static str, Read)| Total {
+            name,
+            reason,
             counter: context.counter_for(name, reason),
             read: *read,
             seen: 0,
@@ -85,12 +93,18 @@ impl Counts {
         }
     }
 
-    /// Takes over what the machines have counted.
-    pub(super) fn follow(&mut self, layer: &mut Facilities) {
+    /// Takes over what the machines have counted; which messages they have lost since.
+    pub(super) fn follow(&mut self, layer: &mut Facilities) -> Vec<Loss> {
+        let mut losses = Vec::new();
         for total in &mut self.totals {
             let now = (total.read)(layer);
-            total.counter.add(now.saturating_sub(total.seen));
+            let count = now.saturating_sub(total.seen);
+            total.counter.add(count);
             total.seen = now;
+            if count > 0 && total.name == SERVICES_LOST {
+                losses.push(Loss { counter: total.name, reason: total.reason, explanation: None, count });
+            }
         }
+        losses
     }
 }

@@ -31,6 +31,7 @@ pub use self::settings::{
     ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
 pub use self::texts::{ServiceTexts, ToldServices};
+use super::counts::Loss;
 use super::settings::ItsStationSettings;
 use super::{ItsStation, OFFERED};
 
@@ -229,9 +230,9 @@ impl Services {
         self.tell(cause, 0);
     }
 
-    /// Takes over what the machines have counted.
-    pub(super) fn follow_counters(&mut self) {
-        self.counts.follow(&mut self.facilities);
+    /// Takes over what the machines have counted; which messages they have lost since.
+    pub(super) fn follow_counters(&mut self) -> Vec<Loss> {
+        self.counts.follow(&mut self.facilities)
     }
 
     /// Does what is due.
