@@ -200,6 +200,42 @@ fn a_car_that_does_not_know_where_it_is_is_silent() {
     car.stop();
 }
 
+/// Each query has a topic of its own, on which is what fits all that it asks for.
+#[test]
+fn parts_of_the_map_are_asked_for() {
+    let (runtime, group) = (runtime(), group());
+    let queries = "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services:\n        ca: {}\n        den: {}\n        \
+                   ldm:\n          period_ms: 100\n          queries:\n          \
+                   - { topic: near, types: [ denm ], within_m: 500 }\n          \
+                   - { topic: own, station_id: 15, newer_than_ms: 60000 }\n          \
+                   - { topic: others, only_others: true }\n          \
+                   - { topic: now, newer_than_ms: 1 }";
+    let listener = start(&runtime, group, (15, 15), queries);
+    let warner = start(&runtime, group, (5, 5), WARNER);
+    let events = publisher::<EventRequest>(&warner, "events");
+    for (name, latitude_deg) in [("here", 45.5), ("there", 45.51)] {
+        let mut request = report_each(1_000, name, 1);
+        let Some(Action::Report(event)) = &mut request.action else { panic!() };
+        event.position = Some(viaduct_messages::viaduct::its::Position { latitude_deg, ..Default::default() });
+        event.position.as_mut().unwrap().longitude_deg = 7.25;
+        event.relevance_distance_m = Some(1700);
+        events.publish(request).unwrap();
+    }
+    let whole = subscribe::<LocalDynamicMap>(&listener, "its/ldm");
+    until(&whole, nothing, |map| map.objects.len() == 3);
+    let part = |topic: &str, objects: usize| {
+        let maps = subscribe::<LocalDynamicMap>(&listener, topic);
+        until(&maps, nothing, |map| map.objects.len() == objects).objects
+    };
+    let near = part("near", 1);
+    assert!((near[0].position.as_ref().unwrap().latitude_deg - 45.5).abs() < 1e-6, "{near:?}");
+    assert!(part("own", 1)[0].own);
+    assert!(part("others", 2).iter().all(|object| object.station_id == 5));
+    part("now", 0);
+    warner.stop();
+    listener.stop();
+}
+
 #[test]
 fn objects_that_a_car_perceives_are_on_the_map_of_another() {
     let (runtime, group) = (runtime(), group());

@@ -29,8 +29,9 @@ use link::Link;
 pub use message::{received_message, sent_or_received};
 use runner::Runner;
 pub use services::{
-    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, SensorSettings, SensorTypeSetting,
-    ServiceTexts, ServicesSettings, ToldServices, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmQuerySettings, LdmSettings, SensorSettings,
+    SensorTypeSetting, ServiceTexts, ServicesSettings, ToldServices, VaServiceSettings, VehicleRoleSetting,
+    VruProfileSetting,
 };
 pub use settings::{
     Access, CaptureSettings, EthernetSettings, FilterSettings, ItsStationSettings, Pace, PlaceSettings, ReplaySettings,

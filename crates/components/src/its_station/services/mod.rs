@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
-use viaduct_its::facilities::ldm::{LdmEvent, LdmKey, LdmObject};
+use viaduct_its::facilities::ldm::{LdmEvent, LdmKey, LdmObject, Query};
 use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
@@ -27,8 +27,8 @@ use self::events::NamedEvents;
 use self::inputs::Clock;
 pub(super) use self::inputs::InputError;
 pub use self::settings::{
-    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmSettings, SensorSettings, SensorTypeSetting,
-    ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmQuerySettings, LdmSettings, SensorSettings,
+    SensorTypeSetting, ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
 pub use self::texts::{ServiceTexts, ToldServices};
 use super::counts::Loss;
@@ -77,6 +77,37 @@ struct MapTopic {
     period: Duration,
     due: Mono,
     radius: Option<Metres>,
+    queries: Vec<QueryTopic>,
+}
+
+/// Where a part of it goes.
+struct QueryTopic {
+    publisher: Publisher<LocalDynamicMap>,
+    /// What is asked for, without its area.
+    query: Query,
+    within: Option<Metres>,
+    newer_than: Option<Duration>,
+}
+
+impl QueryTopic {
+    fn new(settings: &LdmQuerySettings, context: &Context<ItsStation>) -> Result<Self, StartError> {
+        let LdmQuerySettings { station_id, only_others, .. } = *settings;
+        Ok(Self {
+            publisher: context.publisher(&settings.topic, OFFERED)?,
+            query: Query { kinds: settings.kinds(), station_id, only_others, ..Query::default() },
+            within: settings.within_m.map(|metres| Metres(metres.into())),
+            newer_than: settings.newer_than_ms.map(|millis| Duration::from_millis(millis.into())),
+        })
+    }
+
+    /// What is asked for by a station that is there; `None` where it asks for what is near and knows no place.
+    fn asked(&self, here: Option<Position>) -> Option<Query> {
+        let area = match self.within {
+            Some(radius) => Some(Area { centre: here?, shape: Shape::Circle { radius } }),
+            None => None,
+        };
+        Some(Query { area, ..self.query.clone() })
+    }
 }
 
 /// What the services read and publish.
@@ -95,6 +126,10 @@ pub(super) fn edges(settings: &ServicesSettings, mut edges: Edges) -> Edges {
     }
     if let Some(ldm) = &settings.ldm {
         edges = edges.publishes::<LocalDynamicMap>("services.ldm.topic", &ldm.topic, OFFERED);
+        for (number, query) in ldm.queries.iter().enumerate() {
+            let key = format!("services.ldm.queries.{number}.topic");
+            edges = edges.publishes::<LocalDynamicMap>(&key, &query.topic, OFFERED);
+        }
     }
     edges
 }
@@ -132,7 +167,8 @@ impl Services {
             let period = Duration::from_millis(ldm.period_ms);
             let publisher = context.publisher(&ldm.topic, OFFERED)?;
             let radius = ldm.radius_m.map(|radius| Metres(radius.into()));
-            Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius })
+            let queries = ldm.queries.iter().map(|query| QueryTopic::new(query, context)).collect::<Result<_, _>>()?;
+            Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius, queries })
         };
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
         let of_station = settings.facilities(station.station_id, station.station_type);
@@ -298,7 +334,19 @@ impl Services {
         let known = self.facilities.ldm();
         // Events may have been lost.
         self.shifts.retain(|key, _| known.get(key).is_some());
+        let meta = Meta::from_origin(now.tai);
+        let everything = outputs::map(known.query(&Query::default()), now, &self.shifts);
         // A subscriber without room has counted the drop.
-        let _ = map.publisher.try_publish_from(&Meta::from_origin(now.tai), outputs::map(known, now, &self.shifts));
+        let _ = map.publisher.try_publish_from(&meta, everything);
+        let here = self.state.and_then(|state| state.position);
+        for topic in &map.queries {
+            let asked = topic.asked(here);
+            let found = asked.as_ref().map(|query| outputs::map(known.query(query), now, &self.shifts));
+            let mut found = found.unwrap_or_else(|| outputs::map(std::iter::empty(), now, &self.shifts));
+            if let Some(age) = topic.newer_than {
+                outputs::keep_newer(&mut found, now, age);
+            }
+            let _ = topic.publisher.try_publish_from(&meta, found);
+        }
     }
 }

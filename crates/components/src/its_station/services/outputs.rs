@@ -1,10 +1,11 @@
 //! What services have learnt, as messages that travel on the bus.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use viaduct_its::facilities::den_service::{DenIndication, DenmHead};
-use viaduct_its::facilities::ldm::{LdmKey, LdmObject, LdmSubject, LocalDynamicMap, Query};
-use viaduct_messages::its::timestamp;
+use viaduct_its::facilities::ldm::{LdmKey, LdmObject, LdmSubject};
+use viaduct_messages::its::{tai_of, timestamp};
 use viaduct_messages::viaduct::its::{self, EventNotice, MapObject, event_notice::Change, map_object::Subject};
 use viaduct_units::{Degrees, MetresPerSecond, Now, Position};
 
@@ -30,12 +31,20 @@ pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) 
     }
 }
 
-/// All that the map knows; `shifts` move the times of what a replayed capture said to now.
-pub(super) fn map(map: &LocalDynamicMap, now: Now, shifts: &BTreeMap<LdmKey, i64>) -> its::LocalDynamicMap {
-    let everything = Query::default();
+/// What was found in the map; `shifts` move the times of what a replayed capture said to now.
+pub(super) fn map<'a>(
+    found: impl Iterator<Item = &'a LdmObject>,
+    now: Now,
+    shifts: &BTreeMap<LdmKey, i64>,
+) -> its::LocalDynamicMap {
     let shift_ns = |object: &LdmObject| shifts.get(&object.key).copied().unwrap_or(0);
-    let objects = map.query(&everything).map(|object| map_object(object, now, shift_ns(object))).collect();
+    let objects = found.map(|object| map_object(object, now, shift_ns(object))).collect();
     its::LocalDynamicMap { time: Some(timestamp(now.tai)), objects }
+}
+
+/// Leaves out what describes a time that is longer ago.
+pub(super) fn keep_newer(map: &mut its::LocalDynamicMap, now: Now, age: Duration) {
+    map.objects.retain(|object| object.time.as_ref().is_none_or(|time| now.tai.since(tai_of(time)) <= age));
 }
 
 fn map_object(object: &LdmObject, now: Now, shift_ns: i64) -> MapObject {

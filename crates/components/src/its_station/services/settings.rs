@@ -13,13 +13,16 @@ use viaduct_its::facilities::cp_service::{CpSettings, T_GEN_CPM_MAX, T_GEN_CPM_M
 use viaduct_its::facilities::cpm::{SENSORS_MAX, Sensor, SensorType};
 use viaduct_its::facilities::den_service::DenSettings;
 use viaduct_its::facilities::va_service::{VaSettings, VruProfile};
-use viaduct_its::facilities::{FacilitiesSettings, Offset, Outline, Shape};
+use viaduct_its::facilities::{FacilitiesSettings, MessageKind, Offset, Outline, Shape};
 use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::{Degrees, Metres};
 
 /// A whole turn in tenths of a degree.
 const ALL_AROUND: i32 = 3600;
+
+/// Queries of one map.
+const QUERIES_MAX: usize = 16;
 
 /// `StationType` of a roadside unit (TS 102 894-2).
 const ROADSIDE_UNIT: u8 = 15;
@@ -231,12 +234,40 @@ pub struct LdmSettings {
     /// What is further from the station than so many metres is not kept, 1 to 65 535. Absent: everything is.
     #[schemars(range(min = 1, max = 65_535))]
     pub radius_m: Option<u32>,
+    /// Parts of the map that are asked for, each on a topic of its own, as often as the map; up to 16.
+    #[schemars(length(max = 16))]
+    pub queries: Vec<LdmQuerySettings>,
 }
 
 impl Default for LdmSettings {
     fn default() -> Self {
-        Self { topic: "its/ldm".to_owned(), period_ms: 1000, radius_m: None }
+        Self { topic: "its/ldm".to_owned(), period_ms: 1000, radius_m: None, queries: Vec::new() }
     }
+}
+
+/// What of the map is asked for: all that fits everything that is said here.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LdmQuerySettings {
+    /// Topic of the answer (`viaduct.its.LocalDynamicMap`).
+    pub topic: String,
+    /// Only what messages of these types said: `cam`, `denm`, and so on. Absent: each.
+    #[serde(default)]
+    pub types: Vec<String>,
+    /// Only what this station said.
+    #[serde(default)]
+    pub station_id: Option<u32>,
+    /// Only what is up to so many metres from the station, 1 to 65 535.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub within_m: Option<u32>,
+    /// Only what describes the last so many milliseconds, 1 to 86 400 000.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 86_400_000))]
+    pub newer_than_ms: Option<u32>,
+    /// Leaves out what the station itself said.
+    #[serde(default)]
+    pub only_others: bool,
 }
 
 impl From<VruProfileSetting> for VruProfile {
@@ -516,7 +547,30 @@ impl LdmSettings {
     fn check(&self) -> Result<(), SettingError> {
         topic::check_name(&self.topic).map_err(|error| SettingError::new("services.ldm.topic", error.to_string()))?;
         within("services.ldm.period_ms", self.period_ms, 100, 60_000)?;
-        within("services.ldm.radius_m", self.radius_m.unwrap_or(1).into(), 1, 65_535)
+        within("services.ldm.radius_m", self.radius_m.unwrap_or(1).into(), 1, 65_535)?;
+        let key = "services.ldm.queries";
+        if self.queries.len() > QUERIES_MAX {
+            let count = self.queries.len();
+            return Err(SettingError::new(key, format!("{count} queries are more than {QUERIES_MAX}")));
+        }
+        self.queries.iter().enumerate().try_for_each(|(number, query)| query.check(&format!("{key}.{number}")))
+    }
+}
+
+impl LdmQuerySettings {
+    fn check(&self, key: &str) -> Result<(), SettingError> {
+        topic::check_name(&self.topic).map_err(|error| SettingError::new(format!("{key}.topic"), error.to_string()))?;
+        if let Some(unknown) = self.types.iter().find(|label| MessageKind::from_label(label).is_none()) {
+            let known = MessageKind::ALL.map(MessageKind::label).join(", ");
+            return Err(SettingError::new(format!("{key}.types"), format!("`{unknown}` is none of {known}")));
+        }
+        within(&format!("{key}.within_m"), self.within_m.unwrap_or(1).into(), 1, 65_535)?;
+        within(&format!("{key}.newer_than_ms"), self.newer_than_ms.unwrap_or(1).into(), 1, 86_400_000)
+    }
+
+    /// The types that are asked for.
+    pub(super) fn kinds(&self) -> Vec<MessageKind> {
+        self.types.iter().filter_map(|label| MessageKind::from_label(label)).collect()
     }
 }
 
