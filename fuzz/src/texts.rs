@@ -92,9 +92,16 @@ pub(crate) fn lists_of_objects() -> Vec<Vec<u8>> {
     vec![objects.into(), br#"{"objects":[]}"#.to_vec()]
 }
 
-/// The event has changed, is another one, has ended.
+const WORKS: &str = r#"{"name":"works","report":{"cause":3,"position":{"latitude_deg":45.5,"longitude_deg":7.25},"alacarte":{
+"lanePosition":1,"externalTemperature":-7,"positioningSolution":"dGNSS","roadWorks":{"lightBarSirenInUse":"80","closedLanes":
+{"innerhardShoulderStatus":"closed","drivingLaneStatus":{"value":"A0","length":3}},"speedLimit":60,"restriction":[5,7],
+"incidentIndication":{"ccAndScc":{"roadworks3":4}}},"stationaryVehicle":{"stationarySince":"lessThan15Minutes","numberOfOccupants":2,
+"carryingDangerousGoods":{"dangerousGoodsType":"explosives3","unNumber":3854,"elevatedTemperature":false,"tunnelsRestricted":true,
+"limitedQuantity":false},"energyStorageType":"FE"}}}}"#;
+
+/// The event has changed, is another one, has ended; one has containers of its own.
 pub(crate) fn event_requests() -> Vec<Vec<u8>> {
-    vec![JAM.into(), JAM.replace("jam", "fog").into(), br#"{"name":"jam","end":{}}"#.to_vec()]
+    vec![JAM.into(), JAM.replace("jam", "fog").into(), br#"{"name":"jam","end":{}}"#.to_vec(), WORKS.into()]
 }
 
 #[cfg(test)]

@@ -145,7 +145,7 @@ impl Errors {
     }
 
     /// What an application tells the services was refused.
-    pub(super) fn input_refused(&mut self, now: Now, refusal: InputError, input: &Input) {
+    pub(super) fn input_refused(&mut self, now: Now, refusal: &InputError, input: &Input) {
         let (kind, event, reply_to) = match input {
             Input::Vehicle(state) => (MessageType::Unknown, "", &state.reply_to),
             Input::Objects(objects) => (MessageType::Cpm, "", &objects.reply_to),

@@ -345,7 +345,7 @@ impl Runner {
         match services.handle_input(now, input) {
             Ok(Some(ego)) => self.set_ego(now, ego),
             Ok(None) => {}
-            Err(error) => self.errors.input_refused(now, error, input),
+            Err(error) => self.errors.input_refused(now, &error, input),
         }
         self.transmit(link).await;
         self.serve(now, input.meta(), link).await;

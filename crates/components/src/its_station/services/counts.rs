@@ -81,7 +81,7 @@ impl Counts {
         }
     }
 
-    pub(super) fn refuse(&self, error: InputError) {
+    pub(super) fn refuse(&self, error: &InputError) {
         if let Some(counter) = self.refused.get(error.label()) {
             counter.increment();
         }

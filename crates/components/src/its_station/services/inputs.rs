@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::time::Duration;
 
+use viaduct_etsi::JsonError;
 use viaduct_etsi::cdd::{
     ObjectClass as ClassChoice, OtherSubClass, VehicleSubClass, VruProfileAndSubprofile, VruSubProfileAnimal,
     VruSubProfileBicyclist, VruSubProfileMotorcyclist, VruSubProfilePedestrian,
@@ -20,6 +21,8 @@ use viaduct_messages::viaduct::its::Event;
 use viaduct_messages::viaduct::perception::{self, ObjectClass, PerceivedObjects};
 use viaduct_messages::viaduct::{its, vehicle};
 use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
+
+use super::alacarte;
 
 /// `itsGnPaiInterval`: a position is accurate where its confidence is within so much.
 const POSITION_ACCURATE_WITHIN: Metres = Metres(80.0);
@@ -56,7 +59,7 @@ impl fmt::Display for Member {
 }
 
 /// Why a message on an input topic is not taken. Who published it is at fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::its_station) enum InputError {
     /// A vehicle state or an object has no position.
     #[error("{0}: it is not given")]
@@ -79,6 +82,9 @@ pub(in crate::its_station) enum InputError {
     /// It is neither said what the event is nor that it ended.
     #[error("expected `report` or `end`")]
     NoAction,
+    /// Its alacarte container is none.
+    #[error("report.{0}")]
+    Alacarte(#[from] JsonError),
     /// The event that is to end is not known under that name.
     #[error("no event of that name lasts")]
     UnknownEvent,
@@ -89,13 +95,14 @@ pub(in crate::its_station) enum InputError {
 
 impl InputError {
     /// What [`Self::label`] may be.
-    pub(in crate::its_station) const LABELS: [&str; 8] = [
+    pub(in crate::its_station) const LABELS: [&str; 9] = [
         "no_position",
         "in_future",
         "out_of_range",
         "duplicate_id",
         "event_name",
         "no_action",
+        "alacarte",
         "unknown_event",
         "refused",
     ];
@@ -120,7 +127,7 @@ impl InputError {
     }
 
     /// The reason as counters have it.
-    pub(in crate::its_station) const fn label(self) -> &'static str {
+    pub(in crate::its_station) const fn label(&self) -> &'static str {
         match self {
             Self::NoPosition(_) | Self::NoOwnPosition => "no_position",
             Self::InFuture => "in_future",
@@ -128,6 +135,7 @@ impl InputError {
             Self::DuplicateId(_) => "duplicate_id",
             Self::EventName => "event_name",
             Self::NoAction => "no_action",
+            Self::Alacarte(_) => "alacarte",
             Self::UnknownEvent => "unknown_event",
             Self::Refused(_) => "refused",
         }
@@ -308,6 +316,7 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
             ..standard.situation
         },
         location: location(message)?,
+        alacarte: message.alacarte.as_ref().map(alacarte::read).transpose()?,
         awareness_distance: message.relevance_distance_m.map(|distance| Metres(distance.into())),
         destination: message.relevance_distance_m.map(|distance| circle(place, distance)).transpose()?,
         repetition: repetition(message)?,
@@ -378,6 +387,7 @@ fn optional(name: &'static str, value: Option<f64>, min: f64, max: f64) -> Resul
 
 #[cfg(test)]
 mod tests {
+    use viaduct_etsi::JsonProblem;
     use viaduct_messages::its::timestamp;
 
     use super::*;
@@ -612,10 +622,11 @@ mod tests {
             InputError::DuplicateId("id".into()),
             InputError::EventName,
             InputError::NoAction,
+            JsonError { path: String::new(), problem: JsonProblem::Missing }.into(),
             InputError::UnknownEvent,
             InputError::Refused(EventError::ServiceOff),
         ];
-        assert_eq!(errors.map(InputError::label), InputError::LABELS);
+        assert_eq!(errors.each_ref().map(InputError::label), InputError::LABELS);
         assert_eq!(InputError::NoOwnPosition.label(), InputError::no_position().label());
     }
 }

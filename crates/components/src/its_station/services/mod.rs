@@ -1,6 +1,7 @@
 //! The services of a station: what they are told comes from the bus, what they make goes to the machine, what they learn
 //! goes to the bus.
 
+mod alacarte;
 mod counts;
 mod events;
 mod inputs;
@@ -233,7 +234,7 @@ impl Services {
                 self.named.take(&mut self.facilities, now, sample, here).map(|()| None)
             }
         };
-        taken.inspect_err(|error| self.counts.refuse(*error))
+        taken.inspect_err(|error| self.counts.refuse(error))
     }
 
     /// A station that stands is at its place still.

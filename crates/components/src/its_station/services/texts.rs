@@ -66,3 +66,41 @@ impl ServiceTexts {
         taken.map_err(|error| error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use viaduct_its::facilities::den_service::DenSettings;
+    use viaduct_its::facilities::{FacilitiesSettings, Message};
+    use viaduct_units::{Mono, Tai};
+
+    use super::*;
+
+    fn told(text: &str) -> Result<Option<Message>, String> {
+        let den = DenSettings { station_id: 7, station_type: 15, keep_alive_forwarding: false };
+        let layer = Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1);
+        let now = Now { mono: Mono::default(), tai: Tai::from_nanos(700_000_000_000_000_000) };
+        let mut services = ToldServices::new(layer);
+        ServiceTexts::new().unwrap().tell(&mut services, InboundType::EventRequest, text.as_bytes(), now)?;
+        let sent = services.layer.poll_transmit();
+        Ok(sent.map(|request| Message::decode(request.kind, &request.payload).unwrap()))
+    }
+
+    /// Road works, with what only they have.
+    #[test]
+    fn a_container_of_an_event_is_in_its_denm() {
+        let works = |speed| {
+            format!(
+                "{{\"name\":\"works\",\"report\":{{\"cause\":3,\"position\":{{\"latitude_deg\":45.5,\"longitude_deg\":7.2}},\
+                 \"alacarte\":{{\"roadWorks\":{{\"speedLimit\":{speed},\"closedLanes\":{{\"innerhardShoulderStatus\":\"closed\"}}}}}}}}}}"
+            )
+        };
+        let Some(Message::Denm(denm)) = told(&works(60)).unwrap() else { panic!() };
+        let works_said = denm.denm.alacarte.unwrap().road_works.unwrap();
+        assert_eq!(works_said.speed_limit.as_ref().map(|limit| limit.0), Some(60));
+        assert!(works_said.closed_lanes.is_some());
+        assert_eq!(
+            told(&works(0)).unwrap_err(),
+            "report.alacarte.roadWorks.speedLimit: expected an integer from 1 to 255, got 0"
+        );
+    }
+}
