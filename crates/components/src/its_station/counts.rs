@@ -141,7 +141,7 @@ impl Counts {
     pub(super) fn take_send_failures(&mut self) -> impl Iterator<Item = Loss> {
         self.send_failed.iter_mut().filter(|(.., untold)| *untold > 0).map(|(_, reason, _, untold)| Loss {
             counter: "send_failed",
-            reason: *reason,
+            reason,
             explanation: None,
             count: std::mem::take(untold),
         })
