@@ -33,10 +33,10 @@ pub struct GeonetSettings {
     /// range of the radio, contention chooses best.
     #[schemars(range(min = 1, max = 65_535))]
     pub max_communication_range_m: u32,
-    /// Shortest time that a packet contends, in milliseconds (`itsGnCbfMinTime`), 1 to 10000.
+    /// Shortest time that a packet contends, in milliseconds (`itsGnCbfMinTime`), 1 to 10000, not above the longest.
     #[schemars(range(min = 1, max = 10_000))]
     pub cbf_min_time_ms: u32,
-    /// Longest time that a packet contends, in milliseconds (`itsGnCbfMaxTime`), 1 to 10000, not below the shortest.
+    /// Longest time that a packet contends, in milliseconds (`itsGnCbfMaxTime`), 1 to 10000.
     #[schemars(range(min = 1, max = 10_000))]
     pub cbf_max_time_ms: u32,
     /// Octets that wait whether another station sends them (`itsGnCbfPacketBufferSize`), up to 16777216.
@@ -66,11 +66,8 @@ pub struct GeonetSettings {
     /// Sequence numbers that are remembered of each station (`itsGnDPLLength`), 1 to 256.
     #[schemars(range(min = 1, max = 256))]
     pub dpl_length: u16,
-    /// Longest lifetime of a packet, in seconds (`itsGnMaxPacketLifetime`), 1 to 600; above 63 s rounded up to tens.
-    #[schemars(range(min = 1, max = 600))]
-    pub max_packet_lifetime_s: u32,
-    /// Lifetime of beacons and of the location service's packets, in seconds (`itsGnDefaultPacketLifetime`), 1 to 600, not above the
-    /// longest. Above 63 s it is rounded up to tens, as the field has it.
+    /// Lifetime of beacons and of the location service's packets, in seconds (`itsGnDefaultPacketLifetime`), 1 to 600; above 63 s
+    /// rounded up to tens, as the field has it.
     #[schemars(range(min = 1, max = 600))]
     pub default_packet_lifetime_s: u32,
     /// Traffic class of beacons and of the location service's packets (`itsGnDefaultTrafficClass`), 0 to 255.
@@ -81,9 +78,6 @@ pub struct GeonetSettings {
     /// Weight of the past in the average of a source's data rate, in percent (`itsGnMaxPacketDataRateEmaBeta`), 1 to 99.
     #[schemars(range(min = 1, max = 99))]
     pub max_packet_data_rate_ema_beta: u8,
-    /// Size of an area that packets are sent and forwarded to, in square kilometres (`itsGnMaxGeoAreaSize`), 1 to 1000.
-    #[schemars(range(min = 1, max = 1000))]
-    pub max_geo_area_size_km2: u32,
     /// Shortest time from one repetition to the next, in milliseconds (`itsGnMinPacketRepetitionInterval`), 10 to 60000.
     #[schemars(range(min = 10, max = 60_000))]
     pub min_packet_repetition_interval_ms: u32,
@@ -132,12 +126,10 @@ impl Default for GeonetSettings {
             beacon_service_retransmit_timer_ms: 3000,
             lifetime_loc_te_ms: 20_000,
             dpl_length: 8,
-            max_packet_lifetime_s: 600,
             default_packet_lifetime_s: 60,
             default_traffic_class: 0,
             max_packet_data_rate: 100_000,
             max_packet_data_rate_ema_beta: 90,
-            max_geo_area_size_km2: 10,
             min_packet_repetition_interval_ms: 100,
         }
     }
@@ -150,8 +142,8 @@ impl GeonetSettings {
         let always = [
             ("hop_limit", self.hop_limit.into(), (1, 255)),
             ("max_communication_range_m", self.max_communication_range_m, (1, 65_535)),
-            ("cbf_min_time_ms", self.cbf_min_time_ms, (1, 10_000)),
-            ("cbf_max_time_ms", self.cbf_max_time_ms, (self.cbf_min_time_ms, 10_000)),
+            ("cbf_max_time_ms", self.cbf_max_time_ms, (1, 10_000)),
+            ("cbf_min_time_ms", self.cbf_min_time_ms, (1, self.cbf_max_time_ms)),
             ("cbf_packet_buffer_octets", self.cbf_packet_buffer_octets, buffer),
             ("uc_forwarding_packet_buffer_octets", self.uc_forwarding_packet_buffer_octets, buffer),
             ("bc_forwarding_packet_buffer_octets", self.bc_forwarding_packet_buffer_octets, buffer),
@@ -160,11 +152,9 @@ impl GeonetSettings {
             ("beacon_service_retransmit_timer_ms", self.beacon_service_retransmit_timer_ms, (100, 600_000)),
             ("lifetime_loc_te_ms", self.lifetime_loc_te_ms, (100, 600_000)),
             ("dpl_length", self.dpl_length.into(), (1, 256)),
-            ("max_packet_lifetime_s", self.max_packet_lifetime_s, (1, 600)),
-            ("default_packet_lifetime_s", self.default_packet_lifetime_s, (1, self.max_packet_lifetime_s)),
+            ("default_packet_lifetime_s", self.default_packet_lifetime_s, (1, 600)),
             ("max_packet_data_rate", self.max_packet_data_rate, (1000, 100_000_000)),
             ("max_packet_data_rate_ema_beta", self.max_packet_data_rate_ema_beta.into(), (1, 99)),
-            ("max_geo_area_size_km2", self.max_geo_area_size_km2, (1, 1000)),
             ("min_packet_repetition_interval_ms", self.min_packet_repetition_interval_ms, (10, 60_000)),
         ];
         let greedy = [
@@ -187,9 +177,9 @@ impl GeonetSettings {
         let millis = |value: u32| Duration::from_millis(value.into());
         let standard = Mib::default();
         // 60 s can be said in two ways on the wire; what the standard has stays as it has it.
-        let seconds = |value: u32, standard: Lifetime| match Duration::from_secs(value.into()) {
-            duration if duration == standard.duration() => standard,
-            duration => Lifetime::at_least(duration),
+        let default_packet_lifetime = match Duration::from_secs(self.default_packet_lifetime_s.into()) {
+            lifetime if lifetime == standard.default_packet_lifetime.duration() => standard.default_packet_lifetime,
+            lifetime => Lifetime::at_least(lifetime),
         };
         let octets = |value: u32| usize::try_from(value).unwrap_or(usize::MAX);
         Mib {
@@ -202,11 +192,9 @@ impl GeonetSettings {
             beacon_service_max_jitter: millis(self.beacon_service_retransmit_timer_ms) / 4,
             default_hop_limit: self.hop_limit,
             dpl_length: self.dpl_length.into(),
-            max_packet_lifetime: seconds(self.max_packet_lifetime_s, standard.max_packet_lifetime),
-            default_packet_lifetime: seconds(self.default_packet_lifetime_s, standard.default_packet_lifetime),
+            default_packet_lifetime,
             max_packet_data_rate: self.max_packet_data_rate.into(),
             max_packet_data_rate_ema_beta: f64::from(self.max_packet_data_rate_ema_beta) / 100.0,
-            max_geo_area_size_m2: f64::from(self.max_geo_area_size_km2) * 1e6,
             min_packet_repetition_interval: millis(self.min_packet_repetition_interval_ms),
             non_area_forwarding_algorithm: match self.non_area_forwarding {
                 NonAreaForwarding::Greedy => NonAreaForwardingAlgorithm::Greedy,
@@ -225,6 +213,7 @@ impl GeonetSettings {
             bc_forwarding_packet_buffer_size: octets(self.bc_forwarding_packet_buffer_octets),
             cbf_packet_buffer_size: octets(self.cbf_packet_buffer_octets),
             default_traffic_class: TrafficClass(self.default_traffic_class),
+            ..standard
         }
     }
 }
@@ -249,12 +238,12 @@ mod tests {
         assert_eq!(mib.area_forwarding_algorithm, AreaForwardingAlgorithm::Simple);
         assert_eq!(mib.non_area_forwarding_algorithm, NonAreaForwardingAlgorithm::ContentionBased);
         assert_eq!(mib.default_hop_limit, 3);
-        let text = r#"{"max_communication_range_m":500,"greedy_neighbour_age_max_ms":1500,"max_geo_area_size_km2":20,
+        let text = r#"{"max_communication_range_m":500,"greedy_neighbour_age_max_ms":1500,
             "beacon_service_retransmit_timer_ms":1000,"max_packet_data_rate_ema_beta":50,"default_packet_lifetime_s":100}"#;
         let mib = settings(text).mib();
         assert_eq!(mib.default_max_communication_range, Metres(500.0));
         assert_eq!(mib.greedy_neighbour_age_max, Some(Duration::from_millis(1500)));
-        assert_eq!((mib.max_geo_area_size_m2, mib.max_packet_data_rate_ema_beta), (20e6, 0.5));
+        assert_eq!(mib.max_packet_data_rate_ema_beta.to_bits(), 0.5_f64.to_bits());
         assert_eq!(mib.beacon_service_max_jitter, Duration::from_millis(250));
         assert_eq!(mib.default_packet_lifetime.duration(), Duration::from_secs(100));
     }
@@ -268,7 +257,7 @@ mod tests {
     #[test]
     fn what_is_out_of_range_is_refused() {
         for (text, problem) in [
-            (r#"{"cbf_min_time_ms":50,"cbf_max_time_ms":49}"#, "geonet.cbf_max_time_ms: 49 is not within 50 to 10000"),
+            (r#"{"cbf_min_time_ms":50,"cbf_max_time_ms":49}"#, "geonet.cbf_min_time_ms: 50 is not within 1 to 49"),
             (r#"{"dpl_length":257}"#, "geonet.dpl_length: 257 is not within 1 to 256"),
             (
                 r#"{"greedy_neighbour_distance_max_m":0}"#,

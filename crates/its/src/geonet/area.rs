@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use viaduct_units::{Degrees, Metres, Position};
 
-use super::coordinates;
+use super::{coordinates, mib::ITS_GN_MAX_GEO_AREA_SIZE_M2};
 
 /// Octets of an area in a packet: centre, distances, angle.
 #[cfg(test)]
@@ -143,16 +143,41 @@ impl Area {
         factor * a.value() * b.value()
     }
 
-    /// This area, widened to a circle around its centre that has the other one in it too, as far as `itsGnMaxGeoAreaSize` allows.
+    /// This area, where it is a circle that has the other one in it; else the smallest circle that has the circles around both in it.
     pub(crate) fn covering(self, other: Self) -> Self {
-        let own = self.shape.reach();
-        let reach = self.centre.distance(other.centre).value() + other.shape.reach();
-        let radius = own.max(reach).min(CIRCLE_RADIUS_M_MAX);
-        let is_in_it = matches!(self.shape, Shape::Circle { .. }) && reach <= own;
-        if self == other || is_in_it || radius < own {
+        let (own, others) = (self.shape.reach(), other.shape.reach());
+        let distance = self.centre.distance(other.centre).value();
+        let is_circle = |area: Self| matches!(area.shape, Shape::Circle { .. });
+        if self == other || is_circle(self) && distance + others <= own {
             return self;
         }
-        Self { shape: Shape::Circle { radius: Metres(radius) }, ..self }
+        if is_circle(other) && distance + own <= others {
+            return other;
+        }
+        let radius = (distance + own + others).max(2.0 * own.max(others)) / 2.0;
+        let (from, away) = if own < others { (other, radius - others) } else { (self, radius - own) };
+        let towards = if own < others { self.centre } else { other.centre };
+        let bearing = from.centre.bearing(towards).radians();
+        let Position { latitude, longitude } =
+            from.centre.displaced(Metres(away * bearing.sin()), Metres(away * bearing.cos()));
+        let longitude = (longitude + Degrees(180.0)).normalised() - Degrees(180.0);
+        Self { centre: Position { latitude, longitude }, shape: Shape::Circle { radius: Metres(radius) } }
+    }
+
+    /// An area that has this one in it and, as far as `itsGnMaxGeoAreaSize` allows, the other one too. Where this one is not allowed, it
+    /// stays as it is: whoever asked for it hears so.
+    pub(crate) fn reaching(self, other: Self) -> Self {
+        let is_allowed = |area: &Self| area.is_expressible() && area.size_m2() <= ITS_GN_MAX_GEO_AREA_SIZE_M2;
+        let largest = Self { shape: Shape::Circle { radius: Metres(CIRCLE_RADIUS_M_MAX) }, ..self };
+        let fits_into_largest = self.shape.reach() <= CIRCLE_RADIUS_M_MAX;
+        let both = self.covering(other);
+        if is_allowed(&self) && is_allowed(&both) {
+            both
+        } else if is_allowed(&self) && fits_into_largest {
+            largest
+        } else {
+            self
+        }
     }
 
     /// Whether the fields of a packet can carry it: a centre on earth, distances of 0 to 65 535 m.
@@ -235,18 +260,62 @@ mod tests {
     }
 
     #[test]
-    fn an_area_is_widened_to_have_another_in_it() {
-        let centre = Position::new(48.0, 11.0);
+    fn a_circle_has_both_areas_in_it() {
+        let place = Position::new(48.0, 11.0);
+        let east = |metres| place.displaced(Metres(metres), Metres(0.0));
         let rectangle =
-            Area { centre, shape: Shape::Rectangle { a: Metres(30.0), b: Metres(40.0), azimuth: Degrees(7.0) } };
-        let circle = |metres| Area { centre, shape: Shape::Circle { radius: Metres(metres) } };
+            Area { centre: place, shape: Shape::Rectangle { a: Metres(30.0), b: Metres(40.0), azimuth: Degrees(7.0) } };
+        let circle = |metres, radius| Area { centre: east(metres), shape: Shape::Circle { radius: Metres(radius) } };
         assert_eq!(rectangle.covering(rectangle), rectangle);
-        assert_eq!(circle(50.0).covering(rectangle), circle(50.0));
-        assert_eq!(circle(20.0).covering(rectangle), circle(50.0));
-        assert_eq!(rectangle.covering(circle(1.0)), circle(50.0));
-        assert_eq!(circle(20.0).covering(circle(9000.0)), circle(1784.0));
-        assert_eq!(circle(2000.0).covering(circle(9000.0)), circle(2000.0), "that the router refuses it is its matter");
-        assert!(circle(CIRCLE_RADIUS_M_MAX).size_m2() <= crate::geonet::mib::ITS_GN_MAX_GEO_AREA_SIZE_M2);
+        assert_eq!(circle(0.0, 50.0).covering(rectangle), circle(0.0, 50.0));
+        assert_eq!(rectangle.covering(circle(3.0, 60.0)), circle(3.0, 60.0));
+        for (one, other, centre, radius) in [
+            (circle(0.0, 20.0), rectangle, 0.0, 50.0),
+            (circle(0.0, 100.0), circle(50.0, 100.0), 25.0, 125.0),
+            (circle(0.0, 100.0), circle(300.0, 40.0), 120.0, 220.0),
+            (circle(300.0, 40.0), circle(0.0, 100.0), 120.0, 220.0),
+        ] {
+            let both = one.covering(other);
+            let Shape::Circle { radius: found } = both.shape else { panic!() };
+            assert!((found.value() - radius).abs() < 0.01, "{found:?} and {radius}");
+            assert!(both.centre.distance(east(centre)).value() < 0.1, "{both} and {centre}");
+        }
+    }
+
+    /// A vehicle that stands and whose receiver wavers by a metre is not said over a larger and larger area.
+    #[test]
+    fn what_is_covered_does_not_grow_by_itself() {
+        let circle = |east: f64| {
+            let centre = Position::new(48.0, 11.0).displaced(Metres(east), Metres(0.0));
+            Area { centre, shape: Shape::Circle { radius: Metres(1000.0) } }
+        };
+        let told = (0..1000).fold(circle(0.0), |told, turn| circle(f64::from(turn % 2)).covering(told));
+        let Shape::Circle { radius } = told.shape else { panic!() };
+        assert!(radius.value() < 1002.0, "{radius:?}");
+    }
+
+    #[test]
+    fn an_area_reaches_as_far_as_one_may() {
+        let circle = |longitude, radius| Area {
+            centre: Position::new(48.0, longitude),
+            shape: Shape::Circle { radius: Metres(radius) },
+        };
+        let far = circle(12.0, 100.0);
+        assert_eq!(circle(11.0, 100.0).reaching(far), circle(11.0, CIRCLE_RADIUS_M_MAX));
+        assert_eq!(circle(11.0, 100.0).reaching(circle(11.0, 2000.0)), circle(11.0, CIRCLE_RADIUS_M_MAX));
+        assert_eq!(circle(11.0, 2000.0).reaching(far), circle(11.0, 2000.0), "the router tells that it is too large");
+        let (a, b, azimuth) = (Metres(5000.0), Metres(100.0), Degrees(0.0));
+        let long = Area { shape: Shape::Rectangle { a, b, azimuth }, ..far };
+        assert_eq!(long.reaching(circle(11.0, 1.0)), long);
+        assert!(circle(11.0, CIRCLE_RADIUS_M_MAX).size_m2() <= ITS_GN_MAX_GEO_AREA_SIZE_M2);
+        // Over the antimeridian, and at a pole, where east is no direction.
+        for (one, other) in
+            [(circle(179.9999, 100.0), circle(-179.9999, 110.0)), (circle(180.0, 9.0), circle(-179.9, 9.0))]
+        {
+            assert!(one.reaching(other).is_expressible());
+        }
+        let pole = Area { centre: Position::new(90.0, 0.0), ..far };
+        assert!(pole.reaching(Area { centre: Position::new(89.999, 170.0), ..far }).is_expressible());
     }
 
     #[test]

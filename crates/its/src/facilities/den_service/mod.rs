@@ -396,9 +396,9 @@ impl DenService {
             (None, _) => (Audience { asked, told: asked }, asked),
             (Some(before), None) => {
                 let told = asked.covering(before.told);
-                (Audience { asked, told }, asked.covering(before.asked))
+                (Audience { asked, told }, asked.reaching(before.asked))
             }
-            (Some(before), Some(_)) => (before, before.told),
+            (Some(before), Some(_)) => (before, before.asked.reaching(before.told)),
         }
     }
 
