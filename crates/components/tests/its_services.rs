@@ -718,6 +718,16 @@ fn what_is_given_up_is_told() {
     let node = start(&runtime, group, (5, 5), settings);
     let requests = publisher::<V2xSendRequest>(&node, "its/send");
     let errors = node.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
+    // Whoever hears a packet at its last hop has lost nothing.
+    let other = start(
+        &runtime,
+        group,
+        (6, 5),
+        "topics: { send: its/send }\n      position: { latitude_deg: 45.0, longitude_deg: 7.6 }",
+    );
+    let last_hop = V2xSendRequest { destination: Some(Destination::Hops(1)), repetition: None, ..repeated(1.0) };
+    publisher::<V2xSendRequest>(&other, "its/send").publish(last_hop).unwrap();
+    wait_for(&node, "packets_not_forwarded", Some("hops_exhausted"), 1);
     let nobody = Destination::Station(vec![0x94, 0, 2, 0, 0, 0, 3, 0xF8].into());
     requests.publish(V2xSendRequest { destination: Some(nobody), repetition: None, ..repeated(1.0) }).unwrap();
     // Its own frames come back on the loopback, which is told too.
@@ -725,6 +735,7 @@ fn what_is_given_up_is_told() {
     assert_eq!((error.reason.as_str(), error.count), ("not_located", 1));
     assert!(error.error.contains("Nobody answered where the destination is"), "{}", error.error);
     assert_eq!(count(&node, "packets_lost", Some("not_located")), 1);
+    other.stop();
     node.stop();
 }
 

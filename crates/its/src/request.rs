@@ -113,6 +113,12 @@ impl SendRequest {
         }
     }
 
+    /// A lifetime that somebody says, as the field has it: rounded, but with a repetition never to less.
+    #[must_use]
+    pub fn said_lifetime(said: Duration, repetition: Option<Repetition>) -> Lifetime {
+        if repetition.is_some() { Lifetime::at_least(said) } else { Lifetime::from_duration(said) }
+    }
+
     /// The request with the station's own ID in its message, where the message says 0.
     #[must_use]
     pub fn from_station(mut self, station_id: u32) -> Self {

@@ -58,8 +58,8 @@ impl Station {
     }
 
     /// Begins the sequence numbers of its packets where the time says instead of at 0, which the standard asks for (EN 302 636-4-1,
-    /// 8.3): a station that is started again would else repeat those of its last 20 s, and its neighbours would take its first packets
-    /// for duplicates.
+    /// 8.3): a station that is started again would else repeat numbers that its neighbours remember (for 20 s by default), who would
+    /// take its first packets for duplicates. The numbers come round after 65 s.
     #[must_use]
     pub fn with_sequence_of(mut self, time: Tai) -> Self {
         self.router.start_sequence(time);

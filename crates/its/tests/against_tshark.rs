@@ -119,6 +119,7 @@ fn each_container_is_dissected_with_our_values() {
     let frames: Vec<_> = messages.iter().map(|(kind, payload)| framed(*kind, payload.clone())).collect();
     std::fs::write(&path, pcap(&frames)).unwrap();
     let Some(packets) = dissect(&path) else { return };
+    assert_eq!(packets.len(), messages.len());
     let mut compared = 0;
     for ((kind, payload), packet) in messages.iter().zip(&packets) {
         assert_clean(packet);

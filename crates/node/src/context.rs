@@ -45,7 +45,7 @@ impl<C: Send + 'static> Context<C> {
         &self.bus
     }
 
-    /// A number of its own for each component, the same at every start: what machines are seeded with.
+    /// A number of its own for each component, the same at every start: to seed machines with.
     #[must_use]
     pub fn seed(&self) -> u64 {
         // FNV-1a, which is the same on every machine and in every version.

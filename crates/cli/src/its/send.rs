@@ -162,10 +162,8 @@ fn station(
 /// What one packet is made of: the command itself repeats it.
 fn request(arguments: &Arguments, message: &OutgoingMessage) -> SendRequest {
     let request = message.request.clone();
-    let default = SendRequest::default_lifetime(request.kind, request.destination, request.repetition);
-    let lifetime = if request.lifetime == default { request.kind.lifetime() } else { request.lifetime };
     let destination = arguments.destination.destination().unwrap_or(request.destination);
-    SendRequest { destination, lifetime, repetition: None, ..request }
+    SendRequest { destination, repetition: None, ..request }
 }
 
 /// As the arguments say, or else the message.

@@ -41,10 +41,13 @@ const TOTALS: &[(&str, Read)] = &[
 /// Reads the count of one reason.
 type ReadReason = fn(&Counters, DropReason) -> u64;
 
+/// Packets that were delivered and not sent on.
+const NOT_FORWARDED: &str = "packets_not_forwarded";
+
 /// Why packets go no further: given up after they were taken, delivered and not forwarded, due again and not sent again.
 const REASONS: [(&str, ReadReason); 3] = [
     ("packets_lost", Counters::lost),
-    ("packets_not_forwarded", Counters::not_forwarded),
+    (NOT_FORWARDED, Counters::not_forwarded),
     ("packets_not_repeated", Counters::not_repeated),
 ];
 
@@ -187,7 +190,8 @@ impl RouterCounts {
         let mut losses = Vec::new();
         for (counter, read, reason, follower) in &mut self.by_reason {
             let count = follower.follow(read(station.counters(), *reason));
-            if count > 0 {
+            // A packet that was delivered and goes no further has often come to its end, as it should.
+            if count > 0 && *counter != NOT_FORWARDED {
                 let explanation = Some(reason.explain());
                 losses.push(Loss { counter, reason: reason.label(), explanation, count });
             }

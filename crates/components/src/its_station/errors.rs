@@ -113,11 +113,10 @@ impl Errors {
     pub(super) fn lost(&self, now: Now, loss: &Loss) {
         let what = match loss.counter {
             "packets_lost" => "packets that were taken to be sent were given up",
-            "packets_not_forwarded" => "packets were delivered and went no further",
             "packets_not_repeated" => "messages that were due again were not sent",
             "dcc_dropped" => "frames were dropped before the channel",
             "send_failed" => "the link refused frames",
-            _ => "messages of the services were lost",
+            _ => "a service lost what it had to tell",
         };
         let why = loss.explanation.map_or_else(|| loss.reason.replace('_', " "), str::to_owned);
         let error = V2xError {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use viaduct_its::geonet::{Area, GnAddress, Lifetime, Shape, TrafficClass};
+use viaduct_its::geonet::{Area, GnAddress, Shape, TrafficClass};
 use viaduct_its::{Destination, Repetition, SendRequest};
 use viaduct_messages::viaduct::its as bus;
 use viaduct_messages::viaduct::its::v2x_send_request::Destination as BusDestination;
@@ -90,7 +90,7 @@ pub(crate) fn from_bus(request: &V2xSendRequest, station_id: u32) -> Result<Send
     Ok(SendRequest {
         destination,
         traffic_class: traffic_class.map_or(defaults.traffic_class, TrafficClass),
-        lifetime: lifetime.map_or_else(default_lifetime, Lifetime::from_duration),
+        lifetime: lifetime.map_or_else(default_lifetime, |said| SendRequest::said_lifetime(said, repetition)),
         repetition,
         ..defaults
     })
@@ -157,6 +157,7 @@ fn duration(what: &'static str, seconds: f64) -> Result<Duration, RequestError> 
 mod tests {
     use super::*;
     use viaduct_its::facilities::MessageKind;
+    use viaduct_its::geonet::Lifetime;
 
     fn request(destination: Destination) -> SendRequest {
         let payload = Bytes::from_static(&[2, 2, 0, 0, 0, 9, 7]);

@@ -88,7 +88,7 @@ impl Runner {
             mobile: settings.station_type != 15,
             beacons: settings.beacons,
         };
-        // Each start is another one: what is drawn at random is not what it was before.
+        // What is drawn at random at one start is not what it was at the one before.
         let start = clock::now();
         let seed = context.seed() ^ start.tai.nanos().unsigned_abs();
         let begin = (station, settings.geonet.mib(), seed);

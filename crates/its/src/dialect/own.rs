@@ -24,7 +24,7 @@ use super::{Outline, kind_of, mismatch, parse, payload_of};
 use crate::{
     Destination, Repetition, SendRequest,
     facilities::MessageKind,
-    geonet::{Area, GnAddress, Lifetime, Shape, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
+    geonet::{Area, GnAddress, Shape, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
 };
 
 /// Largest distance of an area (EN 302 636-4-1, 9.8.5.2: 16 bits).
@@ -158,7 +158,8 @@ impl Envelope<'_> {
         if let Some(seconds) = self.lifetime_s {
             // A station sends nothing that lives longer than itsGnMaxPacketLifetime.
             let longest = ITS_GN_MAX_PACKET_LIFETIME.duration().as_secs_f64();
-            request.lifetime = Lifetime::from_duration(seconds_of("lifetime_s", seconds, (LIFETIME_S_MIN, longest))?);
+            let said = seconds_of("lifetime_s", seconds, (LIFETIME_S_MIN, longest))?;
+            request.lifetime = SendRequest::said_lifetime(said, request.repetition);
         }
         Ok(request)
     }
@@ -367,6 +368,11 @@ mod tests {
         assert_eq!(lifetime("{\"hops\":3}", 3), 4);
         assert_eq!(lifetime("{\"hops\":3}", 93), 100, "the next one that the field can say");
         assert_eq!(lifetime("{\"hops\":3}", 80_000), 600);
+        let said = format!(
+            "{{\"type\":\"cam\",\"message\":{body},\"destination\":{{\"hops\":3}},\"lifetime_s\":94,\
+             \"repetition\":{{\"interval_s\":1,\"duration_s\":94}}}}"
+        );
+        assert_eq!(read_request(None, said.as_bytes()).unwrap().lifetime.duration().as_secs(), 100);
         assert_eq!(lifetime("{\"station\":\"94:00:02:00:00:00:03:f8\"}", 3), 1, "each is a packet of its own");
     }
 

@@ -43,6 +43,23 @@ const TOTALS: &[(&str, &str, Read)] = &[
     ("ldm_dropped", "too_late", |layer| layer.ldm().counters().too_late),
 ];
 
+/// What a reason of [`SERVICES_LOST`] means.
+fn explain(reason: &str) -> Option<&'static str> {
+    Some(match reason {
+        "unencodable" => "a message that no packet can carry",
+        "transmits_lost" | "denm_transmits_lost" => "messages for which there was no room",
+        "events_lost" => "news for which there was no room",
+        "cam_state_too_old" | "cpm_state_too_old" | "vam_state_too_old" => {
+            "messages that were due while nobody said how the station moves"
+        }
+        "sensing_left_out" => "sensors for which a CPM had no room",
+        "denm_evicted" => "events of others, which made room for newer ones",
+        "denm_forwards_refused" => "DENMs of others that were due to be sent on, and too many",
+        "denm_ends_cut" => "ends of events, which made room before they were repeated as often as was asked",
+        _ => return None,
+    })
+}
+
 /// The counters of the services.
 pub(super) struct Counts {
     /// Messages on input topics that were not taken, by reason.
@@ -102,7 +119,8 @@ impl Counts {
             total.counter.add(count);
             total.seen = now;
             if count > 0 && total.name == SERVICES_LOST {
-                losses.push(Loss { counter: total.name, reason: total.reason, explanation: None, count });
+                let explanation = explain(total.reason);
+                losses.push(Loss { counter: total.name, reason: total.reason, explanation, count });
             }
         }
         losses

@@ -341,9 +341,8 @@ impl Services {
         let _ = map.publisher.try_publish_from(&meta, everything);
         let here = self.state.and_then(|state| state.position);
         for topic in &map.queries {
-            let asked = topic.asked(here);
-            let found = asked.as_ref().map(|query| outputs::map(known.query(query), now, &self.shifts));
-            let mut found = found.unwrap_or_else(|| outputs::map(std::iter::empty(), now, &self.shifts));
+            let Some(asked) = topic.asked(here) else { continue };
+            let mut found = outputs::map(known.query(&asked), now, &self.shifts);
             if let Some(age) = topic.newer_than {
                 outputs::keep_newer(&mut found, now, age);
             }

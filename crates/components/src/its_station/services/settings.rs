@@ -257,7 +257,7 @@ pub struct LdmQuerySettings {
     /// Only what this station said.
     #[serde(default)]
     pub station_id: Option<u32>,
-    /// Only what is up to so many metres from the station, 1 to 65 535.
+    /// Only what is up to so many metres from the station, 1 to 65 535. As long as it does not know where it is, there is no answer.
     #[serde(default)]
     #[schemars(range(min = 1, max = 65_535))]
     pub within_m: Option<u32>,
@@ -553,7 +553,15 @@ impl LdmSettings {
             let count = self.queries.len();
             return Err(SettingError::new(key, format!("{count} queries are more than {QUERIES_MAX}")));
         }
-        self.queries.iter().enumerate().try_for_each(|(number, query)| query.check(&format!("{key}.{number}")))
+        for (number, query) in self.queries.iter().enumerate() {
+            query.check(&format!("{key}.{number}"))?;
+            let before = self.queries.iter().take(number).map(|query| &query.topic).chain([&self.topic]);
+            if let Some(topic) = before.into_iter().find(|topic| **topic == query.topic) {
+                let problem = format!("`{topic}` is taken by the map or by a query before it");
+                return Err(SettingError::new(format!("{key}.{number}.topic"), problem));
+            }
+        }
+        Ok(())
     }
 }
 
