@@ -251,7 +251,12 @@ fn a_message_is_repeated_as_it_says() {
     assert!(said.iter().all(|line| line.starts_with("sent cam to everybody within 2 hops: ")), "{said:?}");
     for frame in [receive(&receiver), receive(&receiver), receive(&receiver)] {
         assert_eq!(header_type(&frame), 0x51);
+        // Each is a packet of its own, which lives for a second as one CAM does (EN 302 636-4-1, 9.6.4).
+        assert_eq!(frame[14 + 2], 1 << 2 | 1);
     }
+    let text = text.to_string().replacen('{', "{\"lifetime_s\":4,", 1);
+    lines(&send(&["--udp", "127.0.0.1", "--group", &group], &text));
+    assert_eq!(receive(&receiver)[14 + 2], 4 << 2 | 1, "as the message says");
 }
 
 #[test]

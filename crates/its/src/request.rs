@@ -113,10 +113,14 @@ impl SendRequest {
         }
     }
 
-    /// A lifetime that somebody says, as the field has it: rounded, but with a repetition never to less.
+    /// A lifetime that somebody says, as the field has it: rounded, but never to less where a packet is repeated as it was.
     #[must_use]
-    pub fn said_lifetime(said: Duration, repetition: Option<Repetition>) -> Lifetime {
-        if repetition.is_some() { Lifetime::at_least(said) } else { Lifetime::from_duration(said) }
+    pub fn said_lifetime(said: Duration, destination: Destination, repetition: Option<Repetition>) -> Lifetime {
+        if repetition.is_some() && destination.is_repeated_as_it_was() {
+            Lifetime::at_least(said)
+        } else {
+            Lifetime::from_duration(said)
+        }
     }
 
     /// The request with the station's own ID in its message, where the message says 0.

@@ -41,6 +41,11 @@ const TOTALS: &[(&str, Read)] = &[
 /// Reads the count of one reason.
 type ReadReason = fn(&Counters, DropReason) -> u64;
 
+/// Whether a packet that was delivered went no further for want of something; else it had come to its end, as it should.
+const fn is_lack(reason: DropReason) -> bool {
+    matches!(reason, DropReason::BufferOverflow | DropReason::TransmitQueueFull | DropReason::SourceTooFast)
+}
+
 /// Packets that were delivered and not sent on.
 const NOT_FORWARDED: &str = "packets_not_forwarded";
 
@@ -190,8 +195,7 @@ impl RouterCounts {
         let mut losses = Vec::new();
         for (counter, read, reason, follower) in &mut self.by_reason {
             let count = follower.follow(read(station.counters(), *reason));
-            // A packet that was delivered and goes no further has often come to its end, as it should.
-            if count > 0 && *counter != NOT_FORWARDED {
+            if count > 0 && (*counter != NOT_FORWARDED || is_lack(*reason)) {
                 let explanation = Some(reason.explain());
                 losses.push(Loss { counter, reason: reason.label(), explanation, count });
             }

@@ -113,6 +113,7 @@ impl Errors {
     pub(super) fn lost(&self, now: Now, loss: &Loss) {
         let what = match loss.counter {
             "packets_lost" => "packets that were taken to be sent were given up",
+            "packets_not_forwarded" => "packets that were delivered could not be sent on",
             "packets_not_repeated" => "messages that were due again were not sent",
             "dcc_dropped" => "frames were dropped before the channel",
             "send_failed" => "the link refused frames",

@@ -90,7 +90,8 @@ pub(crate) fn from_bus(request: &V2xSendRequest, station_id: u32) -> Result<Send
     Ok(SendRequest {
         destination,
         traffic_class: traffic_class.map_or(defaults.traffic_class, TrafficClass),
-        lifetime: lifetime.map_or_else(default_lifetime, |said| SendRequest::said_lifetime(said, repetition)),
+        lifetime: lifetime
+            .map_or_else(default_lifetime, |said| SendRequest::said_lifetime(said, destination, repetition)),
         repetition,
         ..defaults
     })

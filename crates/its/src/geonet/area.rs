@@ -164,20 +164,26 @@ impl Area {
         Self { centre: Position { latitude, longitude }, shape: Shape::Circle { radius: Metres(radius) } }
     }
 
+    /// This area where it is allowed; else `part` of it where that is, or as much as a circle around the same centre as `part` may have.
+    pub(crate) fn bounded(self, part: Self) -> Self {
+        if self.is_allowed() {
+            self
+        } else if part.is_allowed() && part.shape.reach() > CIRCLE_RADIUS_M_MAX {
+            part
+        } else {
+            Self { shape: Shape::Circle { radius: Metres(CIRCLE_RADIUS_M_MAX) }, ..part }
+        }
+    }
+
+    /// Whether a packet can carry it and `itsGnMaxGeoAreaSize` allows it.
+    fn is_allowed(&self) -> bool {
+        self.is_expressible() && self.size_m2() <= ITS_GN_MAX_GEO_AREA_SIZE_M2
+    }
+
     /// An area that has this one in it and, as far as `itsGnMaxGeoAreaSize` allows, the other one too. Where this one is not allowed, it
     /// stays as it is: whoever asked for it hears so.
     pub(crate) fn reaching(self, other: Self) -> Self {
-        let is_allowed = |area: &Self| area.is_expressible() && area.size_m2() <= ITS_GN_MAX_GEO_AREA_SIZE_M2;
-        let largest = Self { shape: Shape::Circle { radius: Metres(CIRCLE_RADIUS_M_MAX) }, ..self };
-        let fits_into_largest = self.shape.reach() <= CIRCLE_RADIUS_M_MAX;
-        let both = self.covering(other);
-        if is_allowed(&self) && is_allowed(&both) {
-            both
-        } else if is_allowed(&self) && fits_into_largest {
-            largest
-        } else {
-            self
-        }
+        if self.is_allowed() { self.covering(other).bounded(self) } else { self }
     }
 
     /// Whether the fields of a packet can carry it: a centre on earth, distances of 0 to 65 535 m.
@@ -308,14 +314,25 @@ mod tests {
         let long = Area { shape: Shape::Rectangle { a, b, azimuth }, ..far };
         assert_eq!(long.reaching(circle(11.0, 1.0)), long);
         assert!(circle(11.0, CIRCLE_RADIUS_M_MAX).size_m2() <= ITS_GN_MAX_GEO_AREA_SIZE_M2);
-        // Over the antimeridian, and at a pole, where east is no direction.
-        for (one, other) in
-            [(circle(179.9999, 100.0), circle(-179.9999, 110.0)), (circle(180.0, 9.0), circle(-179.9, 9.0))]
-        {
-            assert!(one.reaching(other).is_expressible());
-        }
-        let pole = Area { centre: Position::new(90.0, 0.0), ..far };
-        assert!(pole.reaching(Area { centre: Position::new(89.999, 170.0), ..far }).is_expressible());
+        assert_eq!(circle(11.0, 9000.0).bounded(circle(11.0, 2000.0)), circle(11.0, CIRCLE_RADIUS_M_MAX));
+    }
+
+    #[test]
+    fn an_area_reaches_over_the_antimeridian_and_near_a_pole() {
+        let circle = |latitude, longitude, radius| Area {
+            centre: Position::new(latitude, longitude),
+            shape: Shape::Circle { radius: Metres(radius) },
+        };
+        let (west, east) = (circle(48.0, 179.9999, 100.0), circle(48.0, -179.9999, 110.0));
+        let both = west.reaching(east);
+        let distance = west.centre.distance(east.centre).value();
+        let Shape::Circle { radius } = both.shape else { panic!() };
+        assert!((radius.value() - (distance + 210.0) / 2.0).abs() < 0.01 && radius.value() < 120.0, "{both}");
+        assert!(both.is_expressible() && both.centre.distance(east.centre).value() < distance, "{both}");
+        // There no direction is east: the largest circle has both in it too.
+        let (pole, near) = (circle(90.0, 0.0, 100.0), circle(89.999, 170.0, 100.0));
+        let both = pole.reaching(near);
+        assert!(both.is_expressible() && both.contains(near.centre) && both.contains(pole.centre), "{both}");
     }
 
     #[test]

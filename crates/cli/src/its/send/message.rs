@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::Path;
 
+use serde::Deserialize;
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::SendRequest;
 use viaduct_its::dialect::Dialect;
@@ -23,8 +24,15 @@ pub(super) struct Reading {
 /// A message that can be sent.
 pub(super) struct OutgoingMessage {
     pub(super) message: Message,
-    /// What the text asks for.
+    /// What the text asks for. The command repeats it itself: where the text does not say how long a packet lives, it lives as long
+    /// as one that is not repeated.
     pub(super) request: SendRequest,
+}
+
+/// The part of an envelope that says how long a packet lives.
+#[derive(Deserialize)]
+struct Lifetime {
+    lifetime_s: Option<serde::de::IgnoredAny>,
 }
 
 impl OutgoingMessage {
@@ -38,7 +46,11 @@ impl OutgoingMessage {
 
     fn parse(text: &[u8], reading: Reading) -> Result<Self, String> {
         let request = reading.dialect.read_request(reading.kind, text).map_err(|error| explained(&error))?;
-        let request = request.from_station(reading.station_id);
+        let mut request = request.from_station(reading.station_id);
+        let says_lifetime = serde_json::from_slice::<Lifetime>(text).is_ok_and(|said| said.lifetime_s.is_some());
+        if !says_lifetime {
+            request.lifetime = request.kind.lifetime();
+        }
         let message = Message::decode(request.kind, &request.payload).map_err(|error| error.to_string())?;
         Ok(Self { message, request })
     }

@@ -395,10 +395,10 @@ impl DenService {
         match (self.originating.audience(action_id), end) {
             (None, _) => (Audience { asked, told: asked }, asked),
             (Some(before), None) => {
-                let told = asked.covering(before.told);
-                (Audience { asked, told }, asked.reaching(before.asked))
+                let destination = asked.reaching(before.asked);
+                (Audience { asked, told: destination.covering(before.told) }, destination)
             }
-            (Some(before), Some(_)) => (before, before.asked.reaching(before.told)),
+            (Some(before), Some(_)) => (before, before.told.bounded(before.asked)),
         }
     }
 

@@ -390,6 +390,34 @@ fn who_was_told_of_an_event_hears_of_its_change_and_end() {
     assert_eq!(between(next(&mut service), 300.0), (0.0, 1784.0));
 }
 
+/// The end has every area in it in which the event was said, wherever the area of a change lies.
+#[test]
+fn the_end_goes_to_every_area_of_the_event() {
+    let mut service = service(false);
+    let said = |second: u64, east, north, radius| {
+        let centre = place().displaced(Metres(east), Metres(north));
+        let destination = Some(Area { centre, shape: Shape::Circle { radius: Metres(radius) } });
+        EventReport { position: centre, destination, ..report(second * 1000) }
+    };
+    let next = |service: &mut DenService| {
+        let Some(DenTransmit::Own(own)) = service.poll_transmit() else { panic!() };
+        let Shape::Circle { radius } = own.destination.shape else { panic!() };
+        (own.destination.centre, radius.value())
+    };
+    let action_id = service.trigger(after(0), said(0, 0.0, -900.0, 1000.0)).unwrap();
+    let mut areas = vec![next(&mut service)];
+    for (second, east) in [(1, 0.0), (2, 400.0), (3, 250.0)] {
+        service.update(after(second * 1000), action_id, said(second, east, 0.0, 50.0)).unwrap();
+        areas.push(next(&mut service));
+    }
+    service.terminate(after(7000), action_id, report(7000)).unwrap();
+    let (centre, radius) = next(&mut service);
+    assert!(radius < 1784.0);
+    for (place, reached) in areas {
+        assert!(centre.distance(place).value() + reached <= radius + 0.1, "{reached} m around {place:?}");
+    }
+}
+
 /// EN 302 637-3, 6.1.3: a negation likewise, to the area of the packet that said the event.
 #[test]
 fn a_negation_goes_where_the_event_was() {
