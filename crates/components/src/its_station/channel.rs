@@ -168,7 +168,7 @@ impl DccCounts {
         ];
         let losses = more.map(|(reason, counter, count)| {
             counter.add(count);
-            Loss { counter: "dcc_dropped", reason, explanation: None, count }
+            Loss { what: "frames were dropped before the channel", reason, explanation: None, count }
         });
         losses.into_iter().filter(|loss| loss.count > 0)
     }

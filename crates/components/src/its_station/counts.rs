@@ -41,26 +41,45 @@ const TOTALS: &[(&str, Read)] = &[
 /// Reads the count of one reason.
 type ReadReason = fn(&Counters, DropReason) -> u64;
 
-/// Whether a packet that was delivered went no further for want of something; else it had come to its end, as it should.
-const fn is_lack(reason: DropReason) -> bool {
-    matches!(reason, DropReason::BufferOverflow | DropReason::TransmitQueueFull | DropReason::SourceTooFast)
-}
-
-/// Packets that were delivered and not sent on.
-const NOT_FORWARDED: &str = "packets_not_forwarded";
-
 /// Why packets go no further: given up after they were taken, delivered and not forwarded, due again and not sent again.
-const REASONS: [(&str, ReadReason); 3] = [
-    ("packets_lost", Counters::lost),
-    (NOT_FORWARDED, Counters::not_forwarded),
-    ("packets_not_repeated", Counters::not_repeated),
+const REASONS: [ByReason; 3] = [
+    ByReason {
+        name: "packets_lost",
+        read: Counters::lost,
+        what: "packets that were taken to be sent were given up",
+        is_loss: |_| true,
+    },
+    ByReason {
+        name: "packets_not_forwarded",
+        read: Counters::not_forwarded,
+        what: "packets that were delivered could not be sent on",
+        // For any other reason a packet that was delivered has come to its end, as it should.
+        is_loss: |reason| {
+            matches!(reason, DropReason::BufferOverflow | DropReason::TransmitQueueFull | DropReason::SourceTooFast)
+        },
+    },
+    ByReason {
+        name: "packets_not_repeated",
+        read: Counters::not_repeated,
+        what: "messages that were due again were not sent",
+        is_loss: |_| true,
+    },
 ];
+
+/// A counter of packets by reason.
+struct ByReason {
+    name: &'static str,
+    read: ReadReason,
+    /// What has happened, in words.
+    what: &'static str,
+    is_loss: fn(DropReason) -> bool,
+}
 
 /// What was lost after it was taken, since that was asked last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loss {
-    /// Name of the counter.
-    pub(super) counter: &'static str,
+    /// What has happened, in words.
+    pub(super) what: &'static str,
     pub(super) reason: &'static str,
     /// What the reason means, where its label does not say all.
     pub(super) explanation: Option<&'static str>,
@@ -148,7 +167,7 @@ impl Counts {
     /// Frames that the link refused since that was asked last.
     pub(super) fn take_send_failures(&mut self) -> impl Iterator<Item = Loss> {
         self.send_failed.iter_mut().filter(|(.., untold)| *untold > 0).map(|(_, reason, _, untold)| Loss {
-            counter: "send_failed",
+            what: "the link refused frames",
             reason,
             explanation: None,
             count: std::mem::take(untold),
@@ -161,7 +180,7 @@ pub(super) struct RouterCounts {
     /// In the order of [`TOTALS`].
     totals: Vec<(Read, Follower)>,
     /// For each of [`REASONS`] each reason.
-    by_reason: Vec<(&'static str, ReadReason, DropReason, Follower)>,
+    by_reason: Vec<(&'static ByReason, DropReason, Follower)>,
 }
 
 /// A counter that follows one of a machine.
@@ -174,9 +193,9 @@ struct Follower {
 impl RouterCounts {
     fn new(context: &Context<ItsStation>) -> Self {
         let totals = TOTALS.iter().map(|(name, read)| (*read, Follower::new(context.counter(name))));
-        let reasons = REASONS.iter().flat_map(|(name, read)| {
-            let follower = |reason: DropReason| Follower::new(context.counter_for(name, reason.label()));
-            DropReason::ALL.into_iter().map(move |reason| (*name, *read, reason, follower(reason)))
+        let reasons = REASONS.iter().flat_map(|counter| {
+            let follower = |reason: DropReason| Follower::new(context.counter_for(counter.name, reason.label()));
+            DropReason::ALL.into_iter().map(move |reason| (counter, reason, follower(reason)))
         });
         Self { totals: totals.collect(), by_reason: reasons.collect() }
     }
@@ -193,11 +212,11 @@ impl RouterCounts {
             follower.follow(read(station));
         }
         let mut losses = Vec::new();
-        for (counter, read, reason, follower) in &mut self.by_reason {
-            let count = follower.follow(read(station.counters(), *reason));
-            if count > 0 && (*counter != NOT_FORWARDED || is_lack(*reason)) {
+        for (counter, reason, follower) in &mut self.by_reason {
+            let count = follower.follow((counter.read)(station.counters(), *reason));
+            if count > 0 && (counter.is_loss)(*reason) {
                 let explanation = Some(reason.explain());
-                losses.push(Loss { counter, reason: reason.label(), explanation, count });
+                losses.push(Loss { what: counter.what, reason: reason.label(), explanation, count });
             }
         }
         losses

@@ -111,19 +111,11 @@ impl Errors {
 
     /// Something was lost after it was taken; who follows the counters tells it at most as often as it looks.
     pub(super) fn lost(&self, now: Now, loss: &Loss) {
-        let what = match loss.counter {
-            "packets_lost" => "packets that were taken to be sent were given up",
-            "packets_not_forwarded" => "packets that were delivered could not be sent on",
-            "packets_not_repeated" => "messages that were due again were not sent",
-            "dcc_dropped" => "frames were dropped before the channel",
-            "send_failed" => "the link refused frames",
-            _ => "a service lost what it had to tell",
-        };
         let why = loss.explanation.map_or_else(|| loss.reason.replace('_', " "), str::to_owned);
         let error = V2xError {
             subject: Subject::Loss.into(),
             reason: loss.reason.to_owned(),
-            error: format!("{what}: {why}"),
+            error: format!("{}: {why}", loss.what),
             time: Some(timestamp(now.tai)),
             count: loss.count,
             ..V2xError::default()

@@ -120,7 +120,12 @@ impl Counts {
             total.seen = now;
             if count > 0 && total.name == SERVICES_LOST {
                 let explanation = explain(total.reason);
-                losses.push(Loss { counter: total.name, reason: total.reason, explanation, count });
+                losses.push(Loss {
+                    what: "a service lost what it had to tell",
+                    reason: total.reason,
+                    explanation,
+                    count,
+                });
             }
         }
         losses
