@@ -3,10 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
+
+/// The crates that read no clock, socket, file, environment or random source.
+const PURE: [&str; 6] = ["its", "asn1", "etsi", "etsi-infrastructure", "netem", "units"];
 
 /// Crate and what it may use, from the table under "Code map".
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
@@ -54,11 +58,20 @@ fn only_message_crates_name_rasn_and_only_components_name_mqtt() {
     };
     assert_eq!(users("rasn"), ["viaduct-asn1", "viaduct-etsi-infrastructure", "viaduct-etsi"]);
     assert_eq!(users("c-its-parser"), ["viaduct-etsi-infrastructure"]);
-    for pure in
-        ["viaduct-its", "viaduct-asn1", "viaduct-etsi", "viaduct-etsi-infrastructure", "viaduct-netem", "viaduct-units"]
-    {
+    for pure in PURE {
         for banned in ["tokio", "socket2", "rand", "nix", "axum", "mqtt5", "tracing"] {
-            assert!(!users(banned).iter().any(|user| user == pure), "{pure} uses {banned}");
+            assert!(!users(banned).contains(&format!("viaduct-{pure}")), "{pure} uses {banned}");
         }
+    }
+}
+
+#[test]
+fn pure_crates_share_one_clippy_configuration() {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let rules = workspace.join("clippy-pure.toml").canonicalize().unwrap();
+    for pure in PURE {
+        let link = workspace.join("crates").join(pure).join("clippy.toml");
+        let target = link.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", link.display()));
+        assert_eq!(target, rules, "{} is not a link to clippy-pure.toml", link.display());
     }
 }
