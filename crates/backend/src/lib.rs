@@ -8,7 +8,6 @@ pub mod cache;
 mod component;
 mod decoded;
 mod live;
-pub mod load;
 mod rates;
 mod run;
 mod settings;
