@@ -1,5 +1,7 @@
 //! Inputs that are nearly right: a seed with some changes, reproducible by its seed number.
 
+use viaduct_units::Rng;
+
 /// Numbers at which decoders change their mind.
 const INTERESTING: [u8; 12] = [0, 1, 2, 0x10, 0x3F, 0x40, 0x7F, 0x80, 0x81, 0xC0, 0xFE, 0xFF];
 /// Pieces of JSON.
@@ -29,7 +31,7 @@ const OCTETS_MAX: usize = 8192;
 /// Makes inputs from seeds.
 pub struct Mutator {
     seeds: Vec<Vec<u8>>,
-    random: u64,
+    random: Rng,
     input: Vec<u8>,
 }
 
@@ -37,15 +39,15 @@ impl Mutator {
     /// Inputs from these seeds; the same seed number gives the same inputs.
     #[must_use]
     pub fn new(seeds: Vec<Vec<u8>>, seed: u64) -> Self {
-        Self { seeds, random: seed, input: Vec::new() }
+        Self { seeds, random: Rng::new(seed), input: Vec::new() }
     }
 
     /// The next input.
     pub fn next_input(&mut self) -> &[u8] {
-        let chosen = self.below(self.seeds.len());
+        let chosen = self.random.below(self.seeds.len());
         self.input.clear();
         self.input.extend_from_slice(self.seeds.get(chosen).map_or(&[], Vec::as_slice));
-        for _ in 0..=self.below(CHANGES_MAX) {
+        for _ in 0..=self.random.below(CHANGES_MAX) {
             self.change();
         }
         self.input.truncate(OCTETS_MAX);
@@ -53,9 +55,9 @@ impl Mutator {
     }
 
     fn change(&mut self) {
-        let at = self.below(self.input.len());
-        let end = (at + 1 + self.below(16)).min(self.input.len());
-        match self.below(9) {
+        let at = self.random.below(self.input.len());
+        let end = (at + 1 + self.random.below(16)).min(self.input.len());
+        match self.random.below(9) {
             0 | 1 => self.set(at, |octet, random| octet ^ 1 << (random & 7)),
             2 => self.set(at, |_, random| random),
             3 => self.set(at, |_, random| INTERESTING.get(usize::from(random) % INTERESTING.len()).map_or(0, |o| *o)),
@@ -66,7 +68,7 @@ impl Mutator {
                 self.insert(&copied);
             }
             7 => {
-                let token = self.below(TOKENS.len());
+                let token = self.random.below(TOKENS.len());
                 self.insert(TOKENS.get(token).copied().unwrap_or_default());
             }
             _ => self.splice(),
@@ -74,35 +76,25 @@ impl Mutator {
     }
 
     fn set(&mut self, at: usize, new: impl FnOnce(u8, u8) -> u8) {
-        let random = u8::try_from(self.below(256)).unwrap_or(0);
+        let random = u8::try_from(self.random.below(256)).unwrap_or(0);
         if let Some(octet) = self.input.get_mut(at) {
             *octet = new(*octet, random);
         }
     }
 
     fn insert(&mut self, octets: &[u8]) {
-        let at = self.below(self.input.len() + 1);
+        let at = self.random.below(self.input.len() + 1);
         self.input.splice(at..at, octets.iter().copied());
     }
 
     /// The end of the input becomes the end of another seed.
     fn splice(&mut self) {
-        let other = self.below(self.seeds.len());
+        let other = self.random.below(self.seeds.len());
         let length = self.seeds.get(other).map_or(0, Vec::len);
-        let from = self.below(length + 1);
-        let kept = self.below(self.input.len() + 1);
+        let from = self.random.below(length + 1);
+        let kept = self.random.below(self.input.len() + 1);
         self.input.truncate(kept);
         self.input.extend_from_slice(self.seeds.get(other).and_then(|seed| seed.get(from..)).unwrap_or_default());
-    }
-
-    /// A number below the bound; 0 where the bound is 0.
-    fn below(&mut self, bound: usize) -> usize {
-        // SplitMix64.
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.random ^ self.random >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
-        usize::try_from((mixed ^ mixed >> 31) % bound).unwrap_or(0)
     }
 }
 

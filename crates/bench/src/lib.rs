@@ -19,7 +19,6 @@ mod floor;
 mod machine;
 mod paper;
 mod progress;
-mod random;
 mod report;
 mod statistics;
 mod sys;

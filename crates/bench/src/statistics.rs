@@ -1,6 +1,6 @@
 //! Figures of a series of samples. Every sample counts: none is removed, none is binned.
 
-use crate::random::Random;
+use viaduct_units::Rng;
 
 /// What a series looks like.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,7 +69,7 @@ pub(crate) fn ratio_interval(theirs: &Rounds, ours: &Rounds, thousandths: usize,
     if rounds < 2 || theirs.iter().all(Vec::is_empty) || ours.iter().all(Vec::is_empty) {
         return None;
     }
-    let mut random = Random::new(seed);
+    let mut random = Rng::new(seed);
     let mut ratios: Vec<f64> = (0..DRAWS)
         .filter_map(|_| {
             let drawn: Vec<usize> = (0..rounds).map(|_| random.below(rounds)).collect();
@@ -143,7 +143,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_ratio_holds_the_true_one() {
-        let mut random = Random::new(3);
+        let mut random = Rng::new(3);
         let mut round =
             |scale: f64| (0..100).map(|_| scale * (1.0 + random.below(1000) as f64 / 1000.0)).collect::<Vec<_>>();
         let ours: Vec<Vec<f64>> = (0..10).map(|_| round(2.0)).collect();

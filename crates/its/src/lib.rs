@@ -25,7 +25,6 @@ mod drop_reason;
 pub mod facilities;
 pub mod geonet;
 pub mod limits;
-mod random;
 mod receive;
 mod request;
 mod send_error;

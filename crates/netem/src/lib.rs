@@ -11,7 +11,6 @@
 pub mod limits;
 pub mod link;
 mod probability;
-mod random;
 pub mod world;
 
 pub use link::{Link, LinkSettings};

@@ -1,5 +1,7 @@
 //! A number that is a probability.
 
+use viaduct_units::Rng;
+
 /// A probability: 0 is never, 1 is always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(f64);
@@ -29,7 +31,12 @@ impl Probability {
         if value.is_nan() { Self::ZERO } else { Self(value.clamp(0.0, 1.0)) }
     }
 
-    /// The number, within 0 to 1.
+    /// Draws a random number, and returns `true` with this probability.
+    pub(crate) fn draw(self, random: &mut Rng) -> bool {
+        random.fraction() < self.0
+    }
+
+    /// Returns the number, 0 to 1.
     #[must_use]
     pub const fn value(self) -> f64 {
         self.0

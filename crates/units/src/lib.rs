@@ -6,8 +6,10 @@
 
 mod position;
 mod quantity;
+mod random;
 mod time;
 
 pub use position::{BoundingBox, BoundingBoxError, Position};
 pub use quantity::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared};
+pub use random::Rng;
 pub use time::{ITS_EPOCH_TAI, Mono, Now, Tai, TimestampIts};

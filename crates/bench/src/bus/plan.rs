@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use viaduct_units::Rng;
 
 use super::case::{self, Case, Cores, Fill, Mode, Policy};
 use super::rivals::Rival;
 use super::writer::WARM_UP_PERIOD;
 use super::{Options, series};
 use crate::floor::WARM_UP;
-use crate::random::Random;
 
 /// Starting and ending the threads of a case.
 const SETUP: Duration = Duration::from_millis(15);
@@ -159,7 +159,7 @@ impl Place {
 /// what is compared is near: all jobs of one case, whoever does it and however it is filled, and in it, one right after
 /// the other, our row and its floors.
 pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
-    let mut random = Random::new(seed.wrapping_add(round as u64));
+    let mut random = Rng::new(seed.wrapping_add(round as u64));
     let job = |number: &usize| &jobs[*number];
     let mut groups = grouped(0..jobs.len(), |one, other| job(one).is_beside(job(other)));
     random.shuffle(&mut groups);

@@ -138,9 +138,8 @@ fn low_frequency(vehicle: &Vehicle) -> LowFrequency {
 mod tests {
     use std::sync::Arc;
 
-    use viaduct_units::Tai;
+    use viaduct_units::{Rng, Tai};
 
-    use super::super::rng::Rng;
     use super::super::road::RoadNetwork;
     use super::*;
 

@@ -4,7 +4,6 @@
 //! GeoNetworking headers in Ethernet frames, by UDP multicast.
 
 mod awareness;
-mod rng;
 mod road;
 mod vehicle;
 
@@ -24,13 +23,12 @@ use viaduct_its::facilities::MessageKind;
 use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};
 use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
-use viaduct_units::{Metres, Mono, Now};
+use viaduct_units::{Metres, Mono, Now, Rng};
 
 use crate::its_station::UdpMulticastSettings;
 use crate::its_station::udp::{interface_address, sending_socket};
 use awareness::Awareness;
 pub use awareness::CamGeneration;
-use rng::Rng;
 use road::RoadNetwork;
 use vehicle::Vehicle;
 

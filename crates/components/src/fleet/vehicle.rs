@@ -4,9 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position};
+use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Rng};
 
-use super::rng::Rng;
 use super::road::{Lane, RoadNetwork};
 
 /// Comfortable acceleration and braking of a passenger car, in m/s2.
@@ -63,8 +62,8 @@ pub(super) struct State {
 impl Vehicle {
     /// A vehicle somewhere on the network, already moving.
     pub(super) fn new(roads: Arc<RoadNetwork>, rng: &mut Rng) -> Self {
-        let mut own = Rng::new(rng.next());
-        let lane = roads.lane(own.pick(roads.lane_count()));
+        let mut own = Rng::new(rng.next_u64());
+        let lane = roads.lane(own.below(roads.lane_count()));
         let along = own.between(0.0, roads.length(lane).value());
         let next_lane = turn(&roads, lane, &mut own);
         let heading = roads.point(lane, Metres(along - 1.0)).bearing(roads.point(lane, Metres(along + 1.0)));
@@ -183,7 +182,7 @@ fn turn(roads: &RoadNetwork, lane: Lane, rng: &mut Rng) -> Lane {
     let mut ways = roads.onward(lane);
     let straight = ways.iter().copied().find(|way| turn_angle(roads, lane, *way).value() < 25.0);
     ways.extend(straight);
-    ways[rng.pick(ways.len())]
+    ways[rng.below(ways.len())]
 }
 
 fn turn_angle(roads: &RoadNetwork, from: Lane, to: Lane) -> Degrees {

@@ -38,6 +38,7 @@ use serde::Deserialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use viaduct_bus::{Counter, Hop};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
+use viaduct_units::Rng;
 
 use crate::mqtt::address::BrokerAddress;
 use crate::mqtt::check_readable;
@@ -445,13 +446,12 @@ struct Backoff {
     settings: ReconnectSettings,
     /// The next wait before its random part is left out.
     next_ms: u32,
-    /// State of the random numbers.
-    random: u64,
+    random: Rng,
 }
 
 impl Backoff {
     const fn new(settings: ReconnectSettings, seed: u64) -> Self {
-        Self { next_ms: settings.min_ms, settings, random: seed }
+        Self { next_ms: settings.min_ms, settings, random: Rng::new(seed) }
     }
 
     const fn reset(&mut self) {
@@ -459,17 +459,8 @@ impl Backoff {
     }
 
     fn next(&mut self) -> Duration {
-        let longest_us = u64::from(self.next_ms) * 1000;
+        let longest = Duration::from_millis(self.next_ms.into());
         self.next_ms = self.next_ms.saturating_mul(2).min(self.settings.max_ms);
-        Duration::from_micros(longest_us - self.random() % (longest_us / 2 + 1))
-    }
-
-    /// SplitMix64: each bridge has its own seed, so that bridges do not come back in step.
-    const fn random(&mut self) -> u64 {
-        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        longest - self.random.duration_up_to(longest / 2)
     }
 }

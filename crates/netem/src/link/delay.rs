@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use viaduct_units::Rng;
+
 use super::LinkSettingsError;
-use crate::random::Random;
 
 /// Longest delay, and longest jitter.
 const DELAY_MAX: Duration = Duration::from_secs(3600);
@@ -53,7 +54,7 @@ impl Delay {
     }
 
     /// The delay of one packet.
-    pub(super) fn draw(&self, random: &mut Random) -> Duration {
+    pub(super) fn draw(&self, random: &mut Rng) -> Duration {
         match self.jitter {
             Jitter::None => self.base,
             Jitter::Uniform(most) => self.shifted(most, 2.0 * random.fraction() - 1.0),
@@ -82,7 +83,7 @@ mod tests {
     /// Mean and standard deviation of many delays, in milliseconds.
     fn moments(jitter: Jitter) -> (f64, f64) {
         let delay = Delay { base: 50 * MS, jitter, order: Order::Free };
-        let mut random = Random::new(11);
+        let mut random = Rng::new(11);
         let drawn: Vec<f64> = (0..100_000).map(|_| delay.draw(&mut random).as_secs_f64() * 1e3).collect();
         let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
         let variance = drawn.iter().map(|one| (one - mean).powi(2)).sum::<f64>() / drawn.len() as f64;
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn no_delay_is_below_zero() {
         let delay = Delay { base: MS, jitter: Jitter::Normal(10 * MS), order: Order::Free };
-        let mut random = Random::new(2);
+        let mut random = Rng::new(2);
         let zeros = (0..1000).filter(|_| delay.draw(&mut random).is_zero()).count();
         assert!((300..600).contains(&zeros), "{zeros}");
     }

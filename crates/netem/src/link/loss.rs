@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use viaduct_units::Mono;
+use viaduct_units::{Mono, Rng};
 
 use super::LinkSettingsError;
-use crate::{Probability, random::Random};
+use crate::Probability;
 
 /// Longest mean of outages, and of the times between them: a day.
 const OUTAGE_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -75,22 +75,23 @@ pub(super) struct LossState {
 
 impl LossState {
     /// Whether a packet that is sent at that time is lost.
-    pub(super) fn loses(&mut self, loss: &Loss, sent: Mono, random: &mut Random) -> bool {
+    pub(super) fn loses(&mut self, loss: &Loss, sent: Mono, random: &mut Rng) -> bool {
         match loss {
             Loss::None => false,
-            Loss::Independent(probability) => random.happens(*probability),
+            Loss::Independent(probability) => probability.draw(random),
             Loss::GilbertElliott(model) => self.loses_in_state(model, random),
             Loss::Outages { outage, between } => self.is_out(sent, *outage, *between, random),
         }
     }
 
-    fn loses_in_state(&mut self, model: &GilbertElliott, random: &mut Random) -> bool {
+    fn loses_in_state(&mut self, model: &GilbertElliott, random: &mut Rng) -> bool {
         let leaves = if self.bad { model.bad_to_good } else { model.good_to_bad };
-        self.bad ^= random.happens(leaves);
-        random.happens(if self.bad { model.loss_in_bad } else { model.loss_in_good })
+        self.bad ^= leaves.draw(random);
+        let loss = if self.bad { model.loss_in_bad } else { model.loss_in_good };
+        loss.draw(random)
     }
 
-    fn is_out(&mut self, sent: Mono, outage: Duration, between: Duration, random: &mut Random) -> bool {
+    fn is_out(&mut self, sent: Mono, outage: Duration, between: Duration, random: &mut Rng) -> bool {
         let mut until = self.until.unwrap_or_else(|| Mono::default().plus(random.exponential(between)));
         while until <= sent {
             // A pause beyond all cycles that matter is skipped, so that the work of a packet is bounded.
@@ -120,7 +121,7 @@ mod tests {
 
     /// Which of `n` packets, one each millisecond, are lost.
     fn losses(loss: Loss, n: u64, seed: u64) -> Vec<bool> {
-        let (mut state, mut random) = (LossState::default(), Random::new(seed));
+        let (mut state, mut random) = (LossState::default(), Rng::new(seed));
         (0..n).map(|number| state.loses(&loss, Mono(Duration::from_millis(number)), &mut random)).collect()
     }
 
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     fn a_long_pause_takes_no_long_work() {
         let outages = Loss::Outages { outage: Duration::from_nanos(1), between: Duration::from_nanos(1) };
-        let (mut state, mut random) = (LossState::default(), Random::new(1));
+        let (mut state, mut random) = (LossState::default(), Rng::new(1));
         state.loses(&outages, Mono(Duration::from_secs(1 << 40)), &mut random);
         assert!(state.until.unwrap() > Mono(Duration::from_secs(1 << 40)));
     }
@@ -189,7 +190,7 @@ mod tests {
     fn the_longest_outages_are_no_panic() {
         let longest = Loss::Outages { outage: OUTAGE_MAX, between: OUTAGE_MAX };
         assert_eq!(longest.check(), Ok(()));
-        let (mut state, mut random) = (LossState::default(), Random::new(1));
+        let (mut state, mut random) = (LossState::default(), Rng::new(1));
         for sent in [Duration::ZERO, Duration::from_secs(1 << 40), Duration::MAX - Duration::from_nanos(1)] {
             state.loses(&longest, Mono(sent), &mut random);
             assert!(state.until.unwrap() > Mono(sent));

@@ -21,12 +21,9 @@ mod trace;
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use bytes::Bytes;
-use viaduct_units::Mono;
+use viaduct_units::{Mono, Rng};
 
-use crate::{
-    limits::{LINK_OCTETS_MAX, PACKET_OCTETS_MAX, PACKET_WEIGHT_MIN},
-    random::Random,
-};
+use crate::limits::{LINK_OCTETS_MAX, PACKET_OCTETS_MAX, PACKET_WEIGHT_MIN};
 use bottleneck::Queue;
 use loss::LossState;
 
@@ -44,11 +41,11 @@ pub struct Link {
     queue: Queue,
     loss: LossState,
     /// Decides what is lost; apart, so that a change of the delay does not change which packets are lost.
-    loss_random: Random,
+    loss_random: Rng,
     /// Decides what is doubled.
-    duplicate_random: Random,
+    duplicate_random: Rng,
     /// Decides the jitter.
-    delay_random: Random,
+    delay_random: Rng,
     /// Packets on their way, the next to arrive first.
     travelling: BinaryHeap<Reverse<Travelling>>,
     /// Octets of `travelling`, at most [`LINK_OCTETS_MAX`].
@@ -75,7 +72,7 @@ impl Link {
     /// What in the settings cannot be.
     pub fn new(settings: LinkSettings, seed: u64) -> Result<Self, LinkSettingsError> {
         settings.check()?;
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         Ok(Self {
             queue: Queue::default(),
             loss: LossState::default(),
@@ -115,7 +112,7 @@ impl Link {
         if self.loss.loses(&self.settings.loss, sent, &mut self.loss_random) {
             return self.counters.count_drop(LinkDropReason::Lost);
         }
-        if self.duplicate_random.happens(self.settings.duplicate) {
+        if self.settings.duplicate.draw(&mut self.duplicate_random) {
             self.counters.duplicated += 1;
             self.put_on_its_way(sent, packet.clone());
         }

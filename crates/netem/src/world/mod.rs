@@ -24,9 +24,9 @@ mod schedule;
 
 use std::time::Duration;
 
-use viaduct_units::Mono;
+use viaduct_units::{Mono, Rng};
 
-use crate::{limits::NODES_MAX, random::Random};
+use crate::limits::NODES_MAX;
 use air::{Air, Fate, Signal};
 use grid::Grid;
 use mac::Mac;
@@ -47,7 +47,7 @@ pub struct World<M> {
     grid: Grid,
     schedule: Schedule,
     now: Mono,
-    random: Random,
+    random: Rng,
     counters: WorldCounters,
 }
 
@@ -80,7 +80,7 @@ impl<M: Machine> World<M> {
             nodes: Vec::new(),
             schedule: Schedule::default(),
             now: Mono::default(),
-            random: Random::new(seed),
+            random: Rng::new(seed),
             counters: WorldCounters::default(),
         })
     }

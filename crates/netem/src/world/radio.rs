@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use viaduct_units::Metres;
+use viaduct_units::{Metres, Rng};
 
 use super::{LossReason, air::Fate};
-use crate::{Probability, random::Random};
+use crate::Probability;
 
 /// Metres that light makes in a second.
 const LIGHT_MPS: f64 = 299_792_458.0;
@@ -16,7 +16,7 @@ const SIFS: Duration = Duration::from_micros(32);
 /// Slots after SIFS that the channel must be free, for the access category of CAMs (`AIFSN` of AC_BE; EN 302 663, annex C).
 const AIFS_SLOTS: u32 = 6;
 /// The most slots that are waited beyond that (`CWmin` of AC_BE).
-const CONTENTION_WINDOW: u32 = 15;
+const CONTENTION_WINDOW: usize = 15;
 /// Preamble and signal field of a frame in a channel of 10 MHz.
 const PREAMBLE: Duration = Duration::from_micros(40);
 /// MAC header, LLC and frame check sequence around a frame; SERVICE field and tail bits.
@@ -103,8 +103,8 @@ impl Radio {
         PREAMBLE + Duration::from_nanos(bits * 1_000_000_000 / u64::from(self.bits_per_second.max(1)))
     }
 
-    pub(super) fn draw_fate(&self, distance: Metres, random: &mut Random) -> Fate {
-        if random.happens(self.reception(distance)) { Fate::Received } else { Fate::Lost(LossReason::Faded) }
+    pub(super) fn draw_fate(&self, distance: Metres, random: &mut Rng) -> Fate {
+        if self.reception(distance).draw(random) { Fate::Received } else { Fate::Lost(LossReason::Faded) }
     }
 }
 
@@ -114,8 +114,8 @@ pub(super) fn propagation(distance: Metres) -> Duration {
 }
 
 /// Time that a station waits while the channel is free: AIFS and a random number of slots.
-pub(super) fn draw_backoff(random: &mut Random) -> Duration {
-    SIFS + SLOT * (AIFS_SLOTS + random.up_to(CONTENTION_WINDOW))
+pub(super) fn draw_backoff(random: &mut Rng) -> Duration {
+    SIFS + SLOT * (AIFS_SLOTS + u32::try_from(random.below(CONTENTION_WINDOW + 1)).unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
 use viaduct_etsi::denm_ts103831_v231::encode;
-use viaduct_units::{Mono, Now, Position, Tai};
+use viaduct_units::{Mono, Now, Position, Rng, Tai};
 
 pub use self::{
     event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport},
@@ -27,7 +27,6 @@ use crate::{
     facilities::denm::{self, ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
     geonet::Area,
     limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
-    random::Random,
 };
 
 /// How far clocks may be apart. What lies further ahead is not believed: it would never end. Ours.
@@ -204,7 +203,7 @@ pub struct DenService {
     receiving: ReceivingTable,
     /// At most [`DEN_TRANSMITS_MAX`].
     transmits: VecDeque<DenTransmit>,
-    random: Random,
+    random: Rng,
     counters: DenCounters,
 }
 
@@ -213,11 +212,11 @@ impl DenService {
     /// speak of an old event, and the random part of `T_Forwarding`.
     #[must_use]
     pub fn new(settings: DenSettings, seed: u64) -> Self {
-        let mut random = Random::new(seed);
+        let mut random = Rng::new(seed);
         Self {
             settings,
             position: None,
-            sequence_number: u16::try_from(random.next() >> 48).unwrap_or(0),
+            sequence_number: u16::try_from(random.next_u64() >> 48).unwrap_or(0),
             originating: OriginatingTable::default(),
             receiving: ReceivingTable::new(settings.keep_alive_forwarding),
             transmits: VecDeque::new(),

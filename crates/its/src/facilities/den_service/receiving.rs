@@ -8,14 +8,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use viaduct_units::{Mono, Now, Position};
+use viaduct_units::{Mono, Now, Position, Rng};
 
 use super::{CLOCK_TOLERANCE, DenDrop, DenError, DenIndication, DenmHead, ForwardedDenm, originating::mono_of};
 use crate::{
     facilities::denm::{ActionId, Termination},
     geonet::Area,
     limits::{DEN_FORWARDS_MAX, DEN_FORWARDS_OF_STATION_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
-    random::Random,
 };
 
 /// The largest random part of `T_Forwarding` (8.3.2.5).
@@ -115,7 +114,7 @@ impl ReceivingTable {
         &mut self,
         now: Now,
         received: &ReceivedDenm<'_>,
-        random: &mut Random,
+        random: &mut Rng,
     ) -> Result<DenIndication, DenDrop> {
         let head = received.head;
         check_times(now, head)?;
@@ -188,7 +187,7 @@ impl ReceivingTable {
     }
 
     /// What a DENM means beside what is known about its event.
-    fn assess(&mut self, head: &DenmHead, now: Now, random: &mut Random) -> Result<DenIndication, DenDrop> {
+    fn assess(&mut self, head: &DenmHead, now: Now, random: &mut Rng) -> Result<DenIndication, DenDrop> {
         let Some(known) = self.events.get_mut(&head.action_id) else {
             return first_indication(head);
         };
@@ -212,7 +211,7 @@ impl ReceivingTable {
     }
 
     /// An event that lasts is forwarded, where its originator says how often it speaks (8.3.2.5).
-    fn forwarding(&self, now: Now, received: &ReceivedDenm<'_>, random: &mut Random) -> Option<Forwarding> {
+    fn forwarding(&self, now: Now, received: &ReceivedDenm<'_>, random: &mut Rng) -> Option<Forwarding> {
         let ReceivedDenm { head, payload, destination } = *received;
         let interval = head.transmission_interval.filter(|_| self.forwarding && head.termination.is_none())?;
         let destination = destination.or_else(|| head.awareness_area())?;
@@ -229,7 +228,7 @@ impl ReceivingTable {
         &mut self,
         now: Now,
         position: Option<Position>,
-        random: &mut Random,
+        random: &mut Rng,
         mut forward: impl FnMut(&ForwardedDenm),
     ) {
         self.forget_expired(now.mono);
@@ -258,8 +257,8 @@ impl ReceivingTable {
 
 impl Forwarding {
     /// `T_Forwarding`: twice the originator's interval and up to 150 ms.
-    fn restart(&mut self, now: Mono, random: &mut Random) {
-        self.due = now.plus(self.interval.saturating_mul(2)).plus(random.up_to(FORWARDING_JITTER_MAX));
+    fn restart(&mut self, now: Mono, random: &mut Rng) {
+        self.due = now.plus(self.interval.saturating_mul(2)).plus(random.duration_up_to(FORWARDING_JITTER_MAX));
     }
 }
 

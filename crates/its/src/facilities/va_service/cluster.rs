@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use viaduct_units::{Metres, MetresPerSecond, Mono, Position};
+use viaduct_units::{Metres, MetresPerSecond, Mono, Position, Rng};
 
 use super::{
     HeardVam,
     generation::T_GEN_VAM_MAX,
     neighbours::{Neighbour, Neighbours},
 };
-use crate::{facilities::motion::Motion, random::Random};
+use crate::facilities::motion::Motion;
 
 /// `numCreateCluster` (table 14): road users around who make a cluster worth while.
 pub const NUM_CREATE_CLUSTER: usize = 3;
@@ -225,7 +225,7 @@ impl Cluster {
     }
 
     /// One check: changes the role where it is time to.
-    pub(super) fn check(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Random) {
+    pub(super) fn check(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Rng) {
         let next = match &self.role {
             Role::Idle => None,
             Role::Standalone => self.standalone(now, motion, neighbours, random),
@@ -240,7 +240,7 @@ impl Cluster {
     }
 
     /// Joins a cluster that fits, or makes one where enough are around (5.4.2.2, 5.4.2.4).
-    fn standalone(&self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Random) -> Option<Role> {
+    fn standalone(&self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Rng) -> Option<Role> {
         let at = motion.position.filter(|_| self.enabled)?;
         if let Some((joining, _)) = joinable(now, motion, neighbours).next() {
             return Some(Role::Joining(joining));
@@ -365,8 +365,8 @@ fn moves_with(motion: &Motion, leader: &Neighbour, distance: Metres) -> Result<(
 }
 
 /// A number that no cluster around has; `None` where a few tries find none, which the next check makes up for.
-fn unused_id(now: Mono, neighbours: &Neighbours, random: &mut Random) -> Option<u8> {
+fn unused_id(now: Mono, neighbours: &Neighbours, random: &mut Rng) -> Option<u8> {
     (0..8)
-        .map(|_| u8::try_from(random.next() >> 56).unwrap_or(0))
+        .map(|_| u8::try_from(random.next_u64() >> 56).unwrap_or(0))
         .find(|id| *id != 0 && !neighbours.knows_cluster(now, *id, TIME_CLUSTER_UNIQUENESS_THRESHOLD))
 }

@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position};
+use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position, Rng};
 
 use self::{
     cluster::{Cluster, LEADER_PERIOD},
@@ -34,7 +34,6 @@ pub use self::{
     generation::{T_GEN_VAM_LF_MIN, T_GEN_VAM_MAX, T_GEN_VAM_MIN, VamTrigger},
 };
 use super::{VehicleState, motion::Motion, schedule::Schedule};
-use crate::random::Random;
 
 /// `numSkipVamsForRedundancyMitigation` (table 17): its example value.
 pub const NUM_SKIP_VAMS: u8 = 4;
@@ -151,7 +150,7 @@ pub struct VaService {
     cluster_check: Schedule,
     /// When the conditions for a VAM are; not before a VAM may come.
     check: Schedule,
-    random: Random,
+    random: Rng,
     counters: VaCounters,
 }
 
@@ -171,7 +170,7 @@ impl VaService {
             state: None,
             cluster_check: Schedule::new(interval, Duration::ZERO),
             check,
-            random: Random::new(seed),
+            random: Rng::new(seed),
             counters: VaCounters::default(),
         }
     }

@@ -87,7 +87,7 @@ impl Router {
             sequence: self.sequence,
             left: now,
         });
-        let [a, b, c, d, e, f, ..] = self.random.next().to_be_bytes();
+        let [a, b, c, d, e, f, ..] = self.random.next_u64().to_be_bytes();
         self.link_address = MacAddress([a & !GROUP_BIT | LOCAL_BIT, b, c, d, e, f]);
         self.address = GnAddress::automatic(self.settings.station_type, self.link_address);
         self.counters.address_changes += 1;

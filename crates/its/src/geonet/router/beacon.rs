@@ -9,7 +9,7 @@ impl Router {
     /// The first beacon goes out at once (10.3.6.2), but for the jitter: stations may start together.
     pub(super) fn start_beacons(&mut self, now: Mono) {
         if self.settings.beacons && self.beacon_due.is_none() {
-            let jitter = self.random.up_to(self.mib.beacon_service_max_jitter);
+            let jitter = self.random.duration_up_to(self.mib.beacon_service_max_jitter);
             self.beacon_due = Some(now.plus(jitter));
         }
     }
@@ -17,7 +17,7 @@ impl Router {
     /// Every packet that tells the neighbours where this station is puts the next beacon off (10.3.6.2, 10.3.10.2).
     pub(super) fn restart_beacon_timer(&mut self, now: Mono) {
         if self.beacon_due.is_some() {
-            let jitter = self.random.up_to(self.mib.beacon_service_max_jitter);
+            let jitter = self.random.duration_up_to(self.mib.beacon_service_max_jitter);
             self.beacon_due = Some(now.plus(self.mib.beacon_service_retransmit_timer + jitter));
         }
     }

@@ -26,7 +26,7 @@ mod tsb;
 
 use std::collections::VecDeque;
 
-use viaduct_units::{Mono, Now, Tai};
+use viaduct_units::{Mono, Now, Rng, Tai};
 
 pub(crate) use self::source::GnRequest;
 use self::{
@@ -45,7 +45,6 @@ use crate::{
     Counters, Destination, DropReason, Ego, Repetition, StationSettings,
     access::{EthernetHeader, MacAddress},
     limits::TRANSMITS_MAX,
-    random::Random,
     send_error::SendError,
 };
 
@@ -75,7 +74,7 @@ pub(crate) struct Router {
     former_address: Option<FormerAddress>,
     /// Where the station is; `None` until it is told.
     ego: Option<Ego>,
-    random: Random,
+    random: Rng,
     sequence: SequenceCounter,
     table: LocationTable,
     location_service: LocationService,
@@ -106,7 +105,7 @@ impl Router {
             address,
             former_address: None,
             ego: None,
-            random: Random::new(seed),
+            random: Rng::new(seed),
             sequence: SequenceCounter::default(),
             table: LocationTable::default(),
             location_service: LocationService::default(),
