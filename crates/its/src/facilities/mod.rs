@@ -1,351 +1,460 @@
-//! Messages of the facilities layer: which there are, and what they say in SI units.
+//! The facilities layer of a station: its services and the local dynamic map behind one machine.
 //!
-//! Scaled integers and "unavailable" codes end here: [`Summary`] has what is known as quantities, and each message's `build`
-//! makes a message from them.
+//! | folder | holds |
+//! |---|---|
+//! | `messages` | the nine messages: decoded, summarised in SI units, built from SI units |
+//! | `services` | the services, one machine each: [`ca_service`], [`cp_service`], [`den_service`], [`va_service`] |
+//! | [`ldm`] | the local dynamic map |
 //!
-//! [`Facilities`] joins the services of a station, each a machine in a folder of its own ([`ca_service`], [`cp_service`],
-//! [`den_service`], [`va_service`]), and the local dynamic map ([`ldm`]).
+//! **After each input, take every request from [`Facilities::poll_transmit`] and every event from
+//! [`Facilities::poll_event`], then read [`Facilities::poll_timeout`], before the next input.** What goes out is for
+//! [`crate::Station::send`]; what [`crate::Event::Received`] brings is for [`Facilities::handle_received`].
 
-pub mod ca_service;
-pub mod cam;
-pub mod cp_service;
-pub mod cpm;
-pub mod den_service;
-pub mod denm;
-mod dictionary;
-mod infrastructure;
-mod layer;
+mod messages;
+mod services;
+
 pub mod ldm;
-mod minute_of_year;
-mod motion;
-mod path;
-mod scale;
-mod schedule;
-mod shape;
-pub mod va_service;
-pub mod vam;
-mod vehicle_state;
-
-pub use dictionary::ConfidenceEllipse;
-pub use path::{PathPoint, PredictedPoint};
-pub use shape::{Offset, Outline, Shape};
-
-use viaduct_etsi::{
-    UperError, cam_ts103900_v231, cpm_ts103324_v211, denm_ts103831_v231, ivim_ts103301_v221, mapem_ts103301_v221,
-    pdu_header, spatem_ts103301_v221, srem_ts103301_v221, ssem_ts103301_v221, vam_ts103300_3_v231,
-};
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
+#[cfg(test)]
+mod tests;
 
 pub use self::{
-    layer::{EventError, Facilities, FacilitiesCounters, FacilitiesEvent, FacilitiesSettings},
-    vehicle_state::{STATE_AGE_MAX, VehicleState},
+    messages::{
+        ConfidenceEllipse, Message, MessageKind, Offset, Outline, PathPoint, PredictedPoint, Shape, Summary, cam, cpm,
+        denm, vam,
+    },
+    services::{STATE_AGE_MAX, VehicleState, ca_service, cp_service, den_service, va_service},
+};
+pub(crate) use messages::kind_of;
+
+use std::{collections::VecDeque, time::Duration};
+
+use bytes::Bytes;
+use viaduct_etsi::denm_ts103831_v231::Denm;
+use viaduct_units::{Mono, Now};
+
+use self::{
+    ca_service::{CaService, CaSettings},
+    cp_service::{CpService, CpSettings, PerceivedObject},
+    den_service::{
+        DenDrop, DenError, DenIndication, DenService, DenSettings, DenTransmit, DenmHead, EventReport, OwnDenm,
+    },
+    denm::{ActionId, Termination},
+    ldm::{LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, is_withdrawal, objects_of},
+    va_service::{HeardVam, VaService, VaSettings},
 };
 use crate::{
-    DropReason,
-    btp::ports,
-    geonet::{Lifetime, TrafficClass, mib},
+    Destination, Received, SendRequest,
+    geonet::{Lifetime, TrafficClass},
+    limits::{FACILITIES_EVENTS_MAX, FACILITIES_TRANSMITS_MAX},
 };
 
-/// A message that is decoded and sent, in the one edition of it that there is a decoder for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MessageKind {
-    /// Cooperative awareness, TS 103 900 V2.3.1; one of release 1 (EN 302 637-2) too.
-    Cam,
-    /// Environmental notification, TS 103 831 V2.3.1; one of release 1 (EN 302 637-3) too.
-    Denm,
-    /// Collective perception, TS 103 324 V2.1.1.
-    Cpm,
-    /// Vulnerable road user awareness, TS 103 300-3 V2.3.1.
-    Vam,
-    /// Infrastructure to vehicle information, TS 103 301 V2.2.1.
-    Ivim,
-    /// Road and lane topology, TS 103 301 V2.2.1.
-    Mapem,
-    /// Traffic light manoeuvre, TS 103 301 V2.2.1.
-    Spatem,
-    /// Request for priority at traffic lights, TS 103 301 V2.2.1.
-    Srem,
-    /// Status of requests for priority, TS 103 301 V2.2.1.
-    Ssem,
-}
+/// `itsGnMaxPacketLifetime`: a packet travels no longer, however long its event is valid.
+const PACKET_LIFETIME_MAX: Duration = Duration::from_secs(600);
+/// Shortest lifetime above none (EN 302 636-4-1, 9.6.4): a packet without any is not sent on.
+const PACKET_LIFETIME_MIN: Duration = Duration::from_millis(50);
 
-impl MessageKind {
-    /// Every kind.
-    pub const ALL: [Self; 9] =
-        [Self::Cam, Self::Denm, Self::Cpm, Self::Vam, Self::Ivim, Self::Mapem, Self::Spatem, Self::Srem, Self::Ssem];
-
-    /// The name as topics and JSON have it.
-    #[must_use]
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Cam => "cam",
-            Self::Denm => "denm",
-            Self::Cpm => "cpm",
-            Self::Vam => "vam",
-            Self::Ivim => "ivim",
-            Self::Mapem => "mapem",
-            Self::Spatem => "spatem",
-            Self::Srem => "srem",
-            Self::Ssem => "ssem",
-        }
-    }
-
-    /// The kind of that name, where there is one.
-    #[must_use]
-    pub fn from_label(label: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.label() == label)
-    }
-
-    /// The standard's name and version.
-    #[must_use]
-    pub const fn edition(self) -> &'static str {
-        match self {
-            Self::Cam => cam_ts103900_v231::EDITION,
-            Self::Denm => denm_ts103831_v231::EDITION,
-            Self::Cpm => cpm_ts103324_v211::EDITION,
-            Self::Vam => vam_ts103300_3_v231::EDITION,
-            Self::Ivim => ivim_ts103301_v221::EDITION,
-            Self::Mapem => mapem_ts103301_v221::EDITION,
-            Self::Spatem => spatem_ts103301_v221::EDITION,
-            Self::Srem => srem_ts103301_v221::EDITION,
-            Self::Ssem => ssem_ts103301_v221::EDITION,
-        }
-    }
-
-    /// `messageId` of the ITS PDU header.
-    #[must_use]
-    pub const fn message_id(self) -> u8 {
-        match self {
-            Self::Cam => cam_ts103900_v231::MESSAGE_ID,
-            Self::Denm => denm_ts103831_v231::MESSAGE_ID,
-            Self::Cpm => cpm_ts103324_v211::MESSAGE_ID,
-            Self::Vam => vam_ts103300_3_v231::MESSAGE_ID,
-            Self::Ivim => ivim_ts103301_v221::MESSAGE_ID,
-            Self::Mapem => mapem_ts103301_v221::MESSAGE_ID,
-            Self::Spatem => spatem_ts103301_v221::MESSAGE_ID,
-            Self::Srem => srem_ts103301_v221::MESSAGE_ID,
-            Self::Ssem => ssem_ts103301_v221::MESSAGE_ID,
-        }
-    }
-
-    /// `protocolVersion` of the ITS PDU header.
-    #[must_use]
-    pub const fn protocol_version(self) -> u8 {
-        match self {
-            Self::Cam => cam_ts103900_v231::PROTOCOL_VERSION,
-            Self::Denm => denm_ts103831_v231::PROTOCOL_VERSION,
-            Self::Cpm => cpm_ts103324_v211::PROTOCOL_VERSION,
-            Self::Vam => vam_ts103300_3_v231::PROTOCOL_VERSION,
-            Self::Ivim => ivim_ts103301_v221::PROTOCOL_VERSION,
-            Self::Mapem => mapem_ts103301_v221::PROTOCOL_VERSION,
-            Self::Spatem => spatem_ts103301_v221::PROTOCOL_VERSION,
-            Self::Srem => srem_ts103301_v221::PROTOCOL_VERSION,
-            Self::Ssem => ssem_ts103301_v221::PROTOCOL_VERSION,
-        }
-    }
-
-    /// BTP destination port.
-    #[must_use]
-    pub const fn btp_port(self) -> u16 {
-        match self {
-            Self::Cam => ports::CAM,
-            Self::Denm => ports::DENM,
-            Self::Cpm => ports::CPM,
-            Self::Vam => ports::VAM,
-            Self::Ivim => ports::IVIM,
-            Self::Mapem => ports::MAPEM,
-            Self::Spatem => ports::SPATEM,
-            Self::Srem => ports::SREM,
-            Self::Ssem => ports::SSEM,
-        }
-    }
-
-    /// Traffic class that a station sends it with (TS 103 175; a DENM's first packet has [`TrafficClass::DP0`]).
-    #[must_use]
-    pub const fn traffic_class(self) -> TrafficClass {
-        match self {
-            Self::Denm => TrafficClass::DP1,
-            Self::Cam | Self::Vam => TrafficClass::DP2,
-            Self::Cpm => TrafficClass::DP3,
-            Self::Ivim | Self::Mapem | Self::Spatem | Self::Srem | Self::Ssem => TrafficClass::DP3,
-        }
-    }
-
-    /// How long its packet may travel: at most one second (TS 103 900, 5.3.4.1; TS 103 324 and TS 103 300-3 alike), since an
-    /// older one says where somebody was. A DENM's is its validity, at most `itsGnMaxPacketLifetime` (600 s), which is here.
-    #[must_use]
-    pub const fn lifetime(self) -> Lifetime {
-        match self {
-            Self::Cam | Self::Cpm | Self::Vam => Lifetime::from_parts(1, 1),
-            Self::Denm => Lifetime::from_parts(60, 2),
-            // What they say of lights and requests changes as quickly.
-            Self::Spatem | Self::Srem | Self::Ssem => Lifetime::from_parts(1, 1),
-            // Signs and lanes stay.
-            Self::Ivim | Self::Mapem => mib::ITS_GN_DEFAULT_PACKET_LIFETIME,
-        }
-    }
-}
-
-/// The kind of a message by its BTP port, if the message's own header agrees.
-///
-/// # Errors
-/// Why a station drops it.
-pub(crate) fn kind_of(btp_port: u16, payload: &[u8]) -> Result<MessageKind, DropReason> {
-    let Some(kind) = MessageKind::ALL.into_iter().find(|kind| kind.btp_port() == btp_port) else {
-        let known = ports::is_well_known(btp_port);
-        return Err(if known { DropReason::MessageUnsupported } else { DropReason::UnknownPort });
-    };
-    let header = pdu_header(payload).ok_or(DropReason::MessageTruncated)?;
-    if header.message_id != kind.message_id() {
-        return Err(DropReason::MessageIdMismatch);
-    }
-    if header.protocol_version != kind.protocol_version() {
-        return Err(DropReason::MessageVersion);
-    }
-    Ok(kind)
-}
-
-/// A message decoded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
+/// Which services a station has. `None` is a service that is off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct FacilitiesSettings {
     /// Cooperative awareness.
-    Cam(Box<cam_ts103900_v231::Cam>),
-    /// Environmental notification.
-    Denm(Box<denm_ts103831_v231::Denm>),
+    pub ca: Option<CaSettings>,
     /// Collective perception.
-    Cpm(Box<cpm_ts103324_v211::Cpm>),
-    /// Vulnerable road user awareness.
-    Vam(Box<vam_ts103300_3_v231::Vam>),
-    /// Infrastructure to vehicle information.
-    Ivim(Box<ivim_ts103301_v221::Ivim>),
-    /// Road and lane topology.
-    Mapem(Box<mapem_ts103301_v221::Mapem>),
-    /// Traffic light manoeuvre.
-    Spatem(Box<spatem_ts103301_v221::Spatem>),
-    /// Request for priority at traffic lights.
-    Srem(Box<srem_ts103301_v221::Srem>),
-    /// Status of requests for priority.
-    Ssem(Box<ssem_ts103301_v221::Ssem>),
+    pub cp: Option<CpSettings>,
+    /// Environmental notification.
+    pub den: Option<DenSettings>,
+    /// Awareness of a vulnerable road user.
+    pub va: Option<VaSettings>,
 }
 
-impl Message {
-    /// Decodes a message from UPER.
-    ///
-    /// # Errors
-    /// Octets that are not just one message of that kind.
-    pub fn decode(kind: MessageKind, octets: &[u8]) -> Result<Self, UperError> {
-        Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::decode(octets)?)),
-            MessageKind::Denm => Self::Denm(Box::new(denm_ts103831_v231::decode(octets)?)),
-            MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::decode(octets)?)),
-            MessageKind::Vam => Self::Vam(Box::new(vam_ts103300_3_v231::decode(octets)?)),
-            MessageKind::Ivim => Self::Ivim(Box::new(ivim_ts103301_v221::decode(octets)?)),
-            MessageKind::Mapem => Self::Mapem(Box::new(mapem_ts103301_v221::decode(octets)?)),
-            MessageKind::Spatem => Self::Spatem(Box::new(spatem_ts103301_v221::decode(octets)?)),
-            MessageKind::Srem => Self::Srem(Box::new(srem_ts103301_v221::decode(octets)?)),
-            MessageKind::Ssem => Self::Ssem(Box::new(ssem_ts103301_v221::decode(octets)?)),
-        })
-    }
+/// Why an event was not said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// The station has no DEN service.
+    #[error("the station has no DEN service")]
+    ServiceOff,
+    /// The service refuses it.
+    #[error(transparent)]
+    Den(#[from] DenError),
+}
 
-    /// Reads a message from its JSON form.
-    ///
-    /// # Errors
-    /// What is wrong with the text, and where.
-    pub fn from_json(kind: MessageKind, text: &[u8]) -> Result<Self, viaduct_etsi::JsonError> {
-        Ok(match kind {
-            MessageKind::Cam => Self::Cam(Box::new(cam_ts103900_v231::from_json(text)?)),
-            MessageKind::Denm => Self::Denm(Box::new(denm_ts103831_v231::from_json(text)?)),
-            MessageKind::Cpm => Self::Cpm(Box::new(cpm_ts103324_v211::from_json(text)?)),
-            MessageKind::Vam => Self::Vam(Box::new(vam_ts103300_3_v231::from_json(text)?)),
-            MessageKind::Ivim => Self::Ivim(Box::new(ivim_ts103301_v221::from_json(text)?)),
-            MessageKind::Mapem => Self::Mapem(Box::new(mapem_ts103301_v221::from_json(text)?)),
-            MessageKind::Spatem => Self::Spatem(Box::new(spatem_ts103301_v221::from_json(text)?)),
-            MessageKind::Srem => Self::Srem(Box::new(srem_ts103301_v221::from_json(text)?)),
-            MessageKind::Ssem => Self::Ssem(Box::new(ssem_ts103301_v221::from_json(text)?)),
-        })
-    }
+/// What applications hear of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FacilitiesEvent {
+    /// The local dynamic map has changed.
+    Map(LdmEvent),
+    /// A DENM told something about an event.
+    Denm(DenIndication, Box<DenmHead>),
+    /// A DENM told nothing.
+    DenmDropped(DenDrop, ActionId),
+}
 
-    /// Encodes the message in UPER.
-    ///
-    /// # Errors
-    /// A value outside its range.
-    pub fn encode(&self) -> Result<Vec<u8>, UperError> {
-        match self {
-            Self::Cam(cam) => cam_ts103900_v231::encode(cam),
-            Self::Denm(denm) => denm_ts103831_v231::encode(denm),
-            Self::Cpm(cpm) => cpm_ts103324_v211::encode(cpm),
-            Self::Vam(vam) => vam_ts103300_3_v231::encode(vam),
-            Self::Ivim(ivim) => ivim_ts103301_v221::encode(ivim),
-            Self::Mapem(mapem) => mapem_ts103301_v221::encode(mapem),
-            Self::Spatem(spatem) => spatem_ts103301_v221::encode(spatem),
-            Self::Srem(srem) => srem_ts103301_v221::encode(srem),
-            Self::Ssem(ssem) => ssem_ts103301_v221::encode(ssem),
-        }
-    }
+/// What the layer has counted; each service counts for itself too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FacilitiesCounters {
+    /// Messages that were handed out.
+    pub sent: u64,
+    /// Messages that could not be encoded, since a container of theirs breaks a constraint.
+    pub unencodable: u64,
+    /// Messages that were due while nobody had taken those before them.
+    pub transmits_lost: u64,
+    /// Events that nobody took in time.
+    pub events_lost: u64,
+}
 
-    /// Appends the JSON form (ASN.1 names, raw ETSI integers) to `out`.
-    pub fn write_json(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Cam(cam) => cam_ts103900_v231::write_json(cam, out),
-            Self::Denm(denm) => denm_ts103831_v231::write_json(denm, out),
-            Self::Cpm(cpm) => cpm_ts103324_v211::write_json(cpm, out),
-            Self::Vam(vam) => vam_ts103300_3_v231::write_json(vam, out),
-            Self::Ivim(ivim) => ivim_ts103301_v221::write_json(ivim, out),
-            Self::Mapem(mapem) => mapem_ts103301_v221::write_json(mapem, out),
-            Self::Spatem(spatem) => spatem_ts103301_v221::write_json(spatem, out),
-            Self::Srem(srem) => srem_ts103301_v221::write_json(srem, out),
-            Self::Ssem(ssem) => ssem_ts103301_v221::write_json(ssem, out),
-        }
-    }
+/// The services and the map of one station.
+#[derive(Debug)]
+pub struct Facilities {
+    ca: Option<CaService>,
+    cp: Option<CpService>,
+    den: Option<DenService>,
+    va: Option<VaService>,
+    ldm: LocalDynamicMap,
+    /// At most [`FACILITIES_TRANSMITS_MAX`].
+    transmits: VecDeque<SendRequest>,
+    /// At most [`FACILITIES_EVENTS_MAX`]; the oldest is lost first. Changes of the map wait in the map.
+    events: VecDeque<FacilitiesEvent>,
+    /// Since when DENMs have waited in their service for room in `transmits`; `None` where none does.
+    denms_wait_since: Option<Mono>,
+    counters: FacilitiesCounters,
+}
 
-    /// Which message it is.
+impl Facilities {
+    /// A layer that does not know where the station is. The seed decides what is random in its services.
     #[must_use]
-    pub const fn kind(&self) -> MessageKind {
-        match self {
-            Self::Cam(_) => MessageKind::Cam,
-            Self::Denm(_) => MessageKind::Denm,
-            Self::Cpm(_) => MessageKind::Cpm,
-            Self::Vam(_) => MessageKind::Vam,
-            Self::Ivim(_) => MessageKind::Ivim,
-            Self::Mapem(_) => MessageKind::Mapem,
-            Self::Spatem(_) => MessageKind::Spatem,
-            Self::Srem(_) => MessageKind::Srem,
-            Self::Ssem(_) => MessageKind::Ssem,
+    pub fn new(settings: FacilitiesSettings, seed: u64) -> Self {
+        Self {
+            ca: settings.ca.map(CaService::new),
+            cp: settings.cp.map(CpService::new),
+            den: settings.den.map(|den| DenService::new(den, seed)),
+            va: settings.va.map(|va| VaService::new(va, seed)),
+            ldm: LocalDynamicMap::new(),
+            transmits: VecDeque::new(),
+            events: VecDeque::new(),
+            denms_wait_since: None,
+            counters: FacilitiesCounters::default(),
         }
     }
 
-    /// What nearly everybody asks for; times that the message has wrapped are widened to the moment nearest to `reception`.
+    /// What the layer has counted.
     #[must_use]
-    pub fn summary(&self, reception: Tai) -> Summary {
-        match self {
-            Self::Cam(cam) => cam::summary(cam, reception),
-            Self::Denm(denm) => denm::summary(denm),
-            Self::Cpm(cpm) => cpm::summary(cpm, reception),
-            Self::Vam(vam) => vam::summary(vam, reception),
-            Self::Ivim(ivim) => infrastructure::ivim(ivim),
-            Self::Mapem(mapem) => infrastructure::mapem(mapem),
-            Self::Spatem(spatem) => infrastructure::spatem(spatem, reception),
-            Self::Srem(srem) => infrastructure::srem(srem, reception),
-            Self::Ssem(ssem) => infrastructure::ssem(ssem, reception),
+    pub const fn counters(&self) -> FacilitiesCounters {
+        self.counters
+    }
+
+    /// The map, to be asked.
+    #[must_use]
+    pub const fn ldm(&self) -> &LocalDynamicMap {
+        &self.ldm
+    }
+
+    /// The map, to set its area.
+    pub const fn ldm_mut(&mut self) -> &mut LocalDynamicMap {
+        &mut self.ldm
+    }
+
+    /// The CA service, to set what its messages carry.
+    pub const fn ca_mut(&mut self) -> Option<&mut CaService> {
+        self.ca.as_mut()
+    }
+
+    /// The CP service, to set sensors and regions.
+    pub const fn cp_mut(&mut self) -> Option<&mut CpService> {
+        self.cp.as_mut()
+    }
+
+    /// The DEN service, to read its counters.
+    #[must_use]
+    pub const fn den(&self) -> Option<&DenService> {
+        self.den.as_ref()
+    }
+
+    /// The VA service, to set its role.
+    pub const fn va_mut(&mut self) -> Option<&mut VaService> {
+        self.va.as_mut()
+    }
+
+    /// Tells where the station is.
+    pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
+        if let Some(ca) = &mut self.ca {
+            ca.set_vehicle(now, state);
         }
+        if let Some(cp) = &mut self.cp {
+            cp.set_vehicle(now, state);
+        }
+        if let Some(va) = &mut self.va {
+            va.set_vehicle(now, state);
+        }
+        if let Some((den, position)) = self.den.as_mut().zip(state.position) {
+            den.set_position(position);
+        }
+    }
+
+    /// Tells all objects that the station perceives now; nothing happens without CP service.
+    pub fn set_objects(&mut self, objects: Vec<PerceivedObject>) {
+        if let Some(cp) = &mut self.cp {
+            cp.set_objects(objects);
+        }
+    }
+
+    /// Tells the shortest interval of messages that the channel allows (`T_GenCam_DCC` and its like).
+    pub fn set_t_gen_dcc(&mut self, interval: Duration) {
+        if let Some(ca) = &mut self.ca {
+            ca.set_t_gen_cam_dcc(interval);
+        }
+        if let Some(cp) = &mut self.cp {
+            cp.set_t_gen_cpm(interval);
+        }
+        if let Some(va) = &mut self.va {
+            va.set_t_gen_vam(interval);
+        }
+    }
+
+    /// Says a new event. Where there is no room for its DENM now, it is said after the requests before it have been taken.
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn trigger_event(&mut self, now: Now, report: EventReport) -> Result<ActionId, EventError> {
+        let action_id = self.den.as_mut().ok_or(EventError::ServiceOff)?.trigger(now, report)?;
+        self.send_denms(now);
+        Ok(action_id)
+    }
+
+    /// Says that an event of this station has changed.
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn update_event(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), EventError> {
+        self.den.as_mut().ok_or(EventError::ServiceOff)?.update(now, action_id, report)?;
+        self.send_denms(now);
+        Ok(())
+    }
+
+    /// Says that an event has ended.
+    ///
+    /// # Errors
+    /// Why it is not said.
+    pub fn terminate_event(
+        &mut self,
+        now: Now,
+        action_id: ActionId,
+        report: EventReport,
+    ) -> Result<Termination, EventError> {
+        let termination = self.den.as_mut().ok_or(EventError::ServiceOff)?.terminate(now, action_id, report)?;
+        self.send_denms(now);
+        Ok(termination)
+    }
+
+    /// Takes in a message that the station received.
+    pub fn handle_received(&mut self, now: Now, received: &Received) {
+        match &received.message {
+            Message::Denm(denm) => self.handle_denm(now, denm, received),
+            Message::Vam(vam) => {
+                if let Some(va) = &mut self.va {
+                    va.handle_received(now, &HeardVam::from(&**vam));
+                }
+                self.remember(now, &received.message, &received.payload, false);
+            }
+            message => self.remember(now, message, &received.payload, false),
+        }
+    }
+
+    /// Forgets what other stations said: their events, their part of the map, other road users and so any cluster. What the station
+    /// itself says goes on.
+    pub fn forget_heard(&mut self) {
+        if let Some(den) = &mut self.den {
+            den.forget_heard();
+        }
+        if let Some(va) = &mut self.va {
+            va.forget_heard();
+        }
+        self.ldm.forget_heard();
+    }
+
+    /// Does what is due in the services and in the map.
+    pub fn handle_timeout(&mut self, now: Now) {
+        if let Some((input, _)) = self.ca.as_mut().and_then(|ca| ca.handle_timeout(now)) {
+            self.broadcast(now, &Message::Cam(Box::new(cam::build(&input))));
+        }
+        if let Some((content, _)) = self.va.as_mut().and_then(|va| va.handle_timeout(now)) {
+            self.broadcast(now, &Message::Vam(Box::new(vam::build(&content.input()))));
+        }
+        for input in self.cp.as_mut().map(|cp| cp.handle_timeout(now)).unwrap_or_default() {
+            self.broadcast(now, &Message::Cpm(Box::new(cpm::build(&input))));
+        }
+        if let Some(den) = &mut self.den {
+            den.handle_timeout(now);
+        }
+        self.send_denms(now);
+        self.ldm.handle_timeout(now);
+    }
+
+    /// The next message for the station to send.
+    pub fn poll_transmit(&mut self) -> Option<SendRequest> {
+        self.transmits.pop_front()
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<FacilitiesEvent> {
+        self.events.pop_front().or_else(|| self.ldm.poll_event().map(FacilitiesEvent::Map))
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Mono> {
+        let services = [
+            self.ca.as_ref().and_then(CaService::poll_timeout),
+            self.cp.as_ref().and_then(CpService::poll_timeout),
+            self.den.as_ref().and_then(DenService::poll_timeout),
+            self.va.as_ref().and_then(VaService::poll_timeout),
+            self.ldm.poll_timeout(),
+            self.denms_wait_since,
+        ];
+        services.into_iter().flatten().min()
+    }
+
+    /// A DENM goes into the map as long as its event lasts; its end takes the event out.
+    fn handle_denm(&mut self, now: Now, denm: &Denm, received: &Received) {
+        let head = DenmHead::from(denm);
+        let Some(den) = &mut self.den else {
+            self.remember_event(now, &head, received);
+            return;
+        };
+        let area = match received.destination {
+            Destination::Area(area) => Some(area),
+            _ => None,
+        };
+        let indication = den.handle_received(now, &head, &received.payload, area);
+        let lasts = den.lasts(head.action_id);
+        match indication {
+            Ok(indication) => {
+                self.remember_event(now, &head, received);
+                self.tell(FacilitiesEvent::Denm(indication, Box::new(head)));
+            }
+            Err(reason) => {
+                if reason == DenDrop::Repeated && lasts {
+                    self.remember_repeated(now, &head, received);
+                }
+                self.tell(FacilitiesEvent::DenmDropped(reason, head.action_id));
+            }
+        }
+    }
+
+    /// What is said again tells nothing new, but the map keeps it before what is not; and takes it in where it has been evicted.
+    fn remember_repeated(&mut self, now: Now, head: &DenmHead, received: &Received) {
+        if !self.ldm.touch(event_key(head.action_id)) {
+            self.remember_event(now, head, received);
+        }
+    }
+
+    fn remember_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
+        if head.termination.is_none() {
+            self.remember(now, &received.message, &received.payload, false);
+        } else if !self.is_own(event_key(head.action_id)) {
+            // What others say against an own event, its application decides about.
+            self.ldm.withdraw(event_key(head.action_id));
+        }
+    }
+
+    fn is_own(&self, key: LdmKey) -> bool {
+        self.ldm.get(&key).is_some_and(|known| known.own)
+    }
+
+    fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
+        for object in objects_of(now, message, payload, own) {
+            if is_withdrawal(message) && (own || !self.is_own(object.key)) {
+                self.ldm.withdraw(object.key);
+            } else {
+                // Where others take back what is own, the map refuses and counts it.
+                self.ldm.insert(now, object);
+            }
+        }
+    }
+
+    /// Sends to everybody in reach.
+    fn broadcast(&mut self, now: Now, message: &Message) {
+        if let Some(payload) = self.encode(message) {
+            self.remember(now, message, &payload, true);
+            self.transmit(SendRequest::single_hop(message.kind(), payload));
+        }
+    }
+
+    /// Hands DENMs out while there is room; the others wait in their service, so that no event loses each repetition.
+    fn send_denms(&mut self, now: Now) {
+        while self.transmits.len() < FACILITIES_TRANSMITS_MAX {
+            let Some(transmit) = self.den.as_mut().and_then(DenService::poll_transmit) else {
+                break;
+            };
+            self.send_denm(now, transmit);
+        }
+        self.denms_wait_since = self.den.as_ref().filter(|den| den.has_transmits()).map(|_| now.mono);
+    }
+
+    /// One whose event has ended while it waited is lost.
+    fn send_denm(&mut self, now: Now, transmit: DenTransmit) {
+        let left = transmit.valid_until().since(now.tai);
+        if left.is_zero() {
+            self.counters.transmits_lost += 1;
+            return;
+        }
+        match transmit {
+            DenTransmit::Own(own) => self.send_own_denm(now, &own, left),
+            DenTransmit::Forwarded(denm) => {
+                let request = denm_request(Destination::Area(denm.destination), denm.payload, left);
+                // What others said goes after what this station says (TS 103 175).
+                self.transmit(SendRequest { traffic_class: TrafficClass::DP3, ..request });
+            }
+        }
+    }
+
+    fn send_own_denm(&mut self, now: Now, own: &OwnDenm, left: Duration) {
+        let message = Message::Denm(Box::new(denm::build(&own.input)));
+        let Some(payload) = self.encode(&message) else {
+            return;
+        };
+        if own.input.termination.is_none() {
+            self.remember(now, &message, &payload, true);
+        } else {
+            self.ldm.withdraw(event_key(own.input.action_id));
+        }
+        let request = denm_request(Destination::Area(own.destination), payload, left);
+        // The first DENM of an event goes before everything else (TS 103 175).
+        let traffic_class = if own.repeated { TrafficClass::DP1 } else { TrafficClass::DP0 };
+        self.transmit(SendRequest { traffic_class, ..request });
+    }
+
+    fn encode(&mut self, message: &Message) -> Option<Bytes> {
+        let encoded = message.encode().ok().map(Bytes::from);
+        if encoded.is_none() {
+            self.counters.unencodable += 1;
+        }
+        encoded
+    }
+
+    fn transmit(&mut self, request: SendRequest) {
+        if self.transmits.len() >= FACILITIES_TRANSMITS_MAX {
+            self.counters.transmits_lost += 1;
+            return;
+        }
+        self.counters.sent += 1;
+        self.transmits.push_back(request);
+    }
+
+    fn tell(&mut self, event: FacilitiesEvent) {
+        if self.events.len() >= FACILITIES_EVENTS_MAX {
+            self.events.pop_front();
+            self.counters.events_lost += 1;
+        }
+        self.events.push_back(event);
     }
 }
 
-/// What nearly everybody asks a message for. What it does not say is `None`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
-    /// Identifier of the station that generated the message.
-    pub station_id: u32,
-    /// Type of that station (`StationType`, TS 102 894-2: 5 is a passenger car, 15 a roadside unit). A CPM does not say.
-    pub station_type: Option<u8>,
-    /// When the message was generated.
-    pub generation: Option<Tai>,
-    /// Reference position; of a DENM that of the event.
-    pub position: Option<Position>,
-    /// Altitude above the WGS 84 ellipsoid.
-    pub altitude: Option<Metres>,
-    /// Speed over ground.
-    pub speed: Option<MetresPerSecond>,
-    /// Heading of a CAM or VAM, of a DENM's event, orientation of a CPM's vehicle, 0 up to 360.
-    pub heading: Option<Degrees>,
+/// A DENM's packet travels no longer than its event is valid, but for the shortest lifetime that a packet can have.
+fn denm_request(destination: Destination, payload: Bytes, left: Duration) -> SendRequest {
+    let lifetime = Lifetime::from_duration(left.clamp(PACKET_LIFETIME_MIN, PACKET_LIFETIME_MAX));
+    SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Denm, payload) }
+}
+
+const fn event_key(action_id: ActionId) -> LdmKey {
+    let subject = LdmSubject::Event(action_id.sequence_number);
+    LdmKey { kind: MessageKind::Denm, station_id: action_id.originating_station, subject }
 }

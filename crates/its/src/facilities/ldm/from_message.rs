@@ -12,7 +12,7 @@ use viaduct_etsi::{
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, Tai, TimestampIts};
 
 use super::{LdmKey, LdmObject, LdmSubject};
-use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, scale};
+use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, messages::scale};
 
 /// How long what a CAM or a CPM said is kept: two of the longest intervals, so that one lost message does no harm. Ours.
 pub const AWARENESS_VALIDITY: Duration = Duration::from_secs(2);

@@ -5,7 +5,7 @@ use viaduct_units::{Degrees, MetresPerSecond, Position, TimestampIts};
 use super::*;
 use crate::facilities::{
     cam::{LightBarSirenInUse, RescueContainer},
-    schedule::{LATE_MAX, LATENESS},
+    services::schedule::{LATE_MAX, LATENESS},
 };
 use viaduct_etsi::cam_ts103900_v231::types::{TwoWheelerContainer, VeryLowFrequencyContainer};
 

@@ -7,7 +7,7 @@ use viaduct_units::{Mono, Now, Tai};
 use super::{DenDrop, DenError, DenmHead, OwnDenm};
 use crate::{
     Repetition,
-    facilities::{denm::ActionId, schedule::LATE_MAX},
+    facilities::{denm::ActionId, services::schedule::LATE_MAX},
     geonet::Area,
     limits::DEN_ORIGINATED_MAX,
 };

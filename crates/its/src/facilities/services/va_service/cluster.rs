@@ -9,7 +9,7 @@ use super::{
     generation::T_GEN_VAM_MAX,
     neighbours::{Neighbour, Neighbours},
 };
-use crate::facilities::motion::Motion;
+use crate::facilities::services::motion::Motion;
 
 /// `numCreateCluster` (table 14): road users around who make a cluster worth while.
 pub const NUM_CREATE_CLUSTER: usize = 3;

@@ -3,7 +3,7 @@
 use viaduct_units::{Metres, TimestampIts};
 
 use super::*;
-use crate::facilities::schedule::LATENESS;
+use crate::facilities::services::schedule::LATENESS;
 
 const STEP: Duration = Duration::from_millis(100);
 

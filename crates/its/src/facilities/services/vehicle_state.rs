@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Now, Position, Tai};
 
-use super::ConfidenceEllipse;
+use crate::facilities::ConfidenceEllipse;
 
 /// A state older than this describes a place where the station no longer is, so no message is made from it. Our own bound:
 /// the standards only say that the data shall be current.

@@ -19,12 +19,14 @@ use self::{
     assembly::{Assembly, assemble},
     inclusion::{Inclusion, is_good_enough},
 };
-use super::{
-    Offset, VehicleState,
-    cpm::{CpmInput, OBJECTS_MAX, Object, Origin, PerceptionRegion, Sensor},
-    schedule::Schedule,
+use super::{VehicleState, schedule::Schedule};
+use crate::{
+    facilities::{
+        Offset,
+        cpm::{CpmInput, OBJECTS_MAX, Object, Origin, PerceptionRegion, Sensor},
+    },
+    limits::PAYLOAD_OCTETS_MAX,
 };
-use crate::limits::PAYLOAD_OCTETS_MAX;
 
 /// `T_GenCpmMin` of a vehicle (table F.1).
 pub const T_GEN_CPM_MIN: Duration = Duration::from_millis(100);

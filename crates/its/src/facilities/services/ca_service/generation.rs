@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-use crate::facilities::motion::{Change, Motion};
+use crate::facilities::services::motion::{Change, Motion};
 
 /// `T_GenCamMin`: no CAM comes sooner after another.
 pub const T_GEN_CAM_MIN: Duration = Duration::from_millis(100);

@@ -19,12 +19,8 @@ pub use self::{
     generation::{N_GEN_CAM, T_GEN_CAM_MAX, T_GEN_CAM_MIN, T_GEN_CAM_RSU_MIN, Trigger},
     path_history::PATH_POINTS_MAX,
 };
-use super::{
-    VehicleState,
-    cam::{CamInput, ExtensionContainer, LowFrequency, SpecialVehicleContainer, VehicleRole},
-    motion::Motion,
-    schedule::Schedule,
-};
+use super::{VehicleState, motion::Motion, schedule::Schedule};
+use crate::facilities::cam::{CamInput, ExtensionContainer, LowFrequency, SpecialVehicleContainer, VehicleRole};
 
 /// Shortest time between two low frequency containers (6.1.3).
 pub const T_LOW_FREQUENCY: Duration = Duration::from_millis(500);

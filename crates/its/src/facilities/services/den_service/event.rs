@@ -14,7 +14,7 @@ use crate::{
             self, ActionId, AlacarteContainer, Cause, DEFAULT_VALIDITY, DenmInput, Location, Situation, Termination,
             TrafficDirection,
         },
-        scale,
+        messages::scale,
     },
     geonet::{self, Area},
 };

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use viaduct_units::{Metres, Mono, Position};
 
 use super::{ClusterInformation, HeardVam};
-use crate::{facilities::motion::Motion, limits::VA_NEIGHBOURS_MAX};
+use crate::{facilities::services::motion::Motion, limits::VA_NEIGHBOURS_MAX};
 
 /// One other road user, or the leader of a cluster.
 #[derive(Clone, Copy, Debug)]

@@ -7,7 +7,7 @@ use viaduct_units::{Degrees, MetresPerSecond, Mono};
 use super::PerceivedObject;
 use crate::facilities::{
     cpm::{ObjectClass, VruProfileAndSubprofile},
-    motion::{DIRECTION_CHANGE, Motion, POSITION_CHANGE, SPEED_CHANGE, angle_between},
+    services::motion::{DIRECTION_CHANGE, Motion, POSITION_CHANGE, SPEED_CHANGE, angle_between},
 };
 
 /// `T_GenCpmMax` (table F.1): an object is told again then at the latest.

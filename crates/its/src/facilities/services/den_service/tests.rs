@@ -8,7 +8,7 @@ use crate::{
     Repetition,
     facilities::{
         denm::{self, Cause},
-        schedule::LATENESS,
+        services::schedule::LATENESS,
     },
     geonet::Shape,
     limits::{DEN_FORWARDS_MAX, DEN_FORWARDS_OF_STATION_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},

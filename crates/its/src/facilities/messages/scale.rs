@@ -12,55 +12,55 @@ const CM_PER_M: f64 = 100.0;
 const TENTHS: f64 = 10.0;
 
 /// `Latitude`: unavailable.
-pub(super) const LATITUDE_UNAVAILABLE: i32 = 900_000_001;
+pub(crate) const LATITUDE_UNAVAILABLE: i32 = 900_000_001;
 /// `Longitude`: unavailable.
-pub(super) const LONGITUDE_UNAVAILABLE: i32 = 1_800_000_001;
+pub(crate) const LONGITUDE_UNAVAILABLE: i32 = 1_800_000_001;
 /// `AltitudeValue`: unavailable.
-pub(super) const ALTITUDE_UNAVAILABLE: i32 = 800_001;
+pub(crate) const ALTITUDE_UNAVAILABLE: i32 = 800_001;
 /// `SpeedValue`: unavailable.
-pub(super) const SPEED_UNAVAILABLE: u16 = 16_383;
+pub(crate) const SPEED_UNAVAILABLE: u16 = 16_383;
 /// `HeadingValue`, `Wgs84AngleValue`: unavailable.
-pub(super) const HEADING_UNAVAILABLE: u16 = 3601;
+pub(crate) const HEADING_UNAVAILABLE: u16 = 3601;
 
 /// A scaled number rounded and put into the range; NaN becomes the lower end.
-pub(super) fn scaled(value: f64, factor: f64, low: i32, high: i32) -> i32 {
+pub(crate) fn scaled(value: f64, factor: f64, low: i32, high: i32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "clamped; a cast of NaN gives 0, which `clamp` then moves")]
     let rounded = (value * factor).round().clamp(f64::from(low), f64::from(high)) as i32;
     rounded.clamp(low, high)
 }
 
 /// A scaled number for a field of 16 bits.
-pub(super) fn scaled_u16(value: f64, factor: f64, low: u16, high: u16) -> u16 {
+pub(crate) fn scaled_u16(value: f64, factor: f64, low: u16, high: u16) -> u16 {
     u16::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
 }
 
 /// A scaled number for a signed field of 16 bits.
-pub(super) fn scaled_i16(value: f64, factor: f64, low: i16, high: i16) -> i16 {
+pub(crate) fn scaled_i16(value: f64, factor: f64, low: i16, high: i16) -> i16 {
     i16::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
 }
 
 /// A scaled number for a field of 8 bits.
-pub(super) fn scaled_u8(value: f64, factor: f64, low: u8, high: u8) -> u8 {
+pub(crate) fn scaled_u8(value: f64, factor: f64, low: u8, high: u8) -> u8 {
     u8::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
 }
 
 /// A confidence of seven bits: 1 to 125, 126 out of range (127, unavailable, is the caller's).
-pub(super) fn confidence(value: f64, factor: f64) -> u8 {
+pub(crate) fn confidence(value: f64, factor: f64) -> u8 {
     scaled_u8(value, factor, 1, 126)
 }
 
 /// The first class whose bound is not below the value; `beyond` where there is none.
-pub(super) fn class<T: Copy>(value: f64, classes: &[(f64, T)], beyond: T) -> T {
+pub(crate) fn class<T: Copy>(value: f64, classes: &[(f64, T)], beyond: T) -> T {
     classes.iter().find(|(bound, _)| value <= *bound).map_or(beyond, |(_, class)| *class)
 }
 
-pub(super) fn position(latitude: i32, longitude: i32) -> Option<Position> {
+pub(crate) fn position(latitude: i32, longitude: i32) -> Option<Position> {
     let known = latitude != LATITUDE_UNAVAILABLE && longitude != LONGITUDE_UNAVAILABLE;
     known.then(|| Position::new(f64::from(latitude) / PER_DEGREE, f64::from(longitude) / PER_DEGREE))
 }
 
 /// `Latitude` and `Longitude`.
-pub(super) fn coordinates(position: Option<Position>) -> (i32, i32) {
+pub(crate) fn coordinates(position: Option<Position>) -> (i32, i32) {
     position.map_or((LATITUDE_UNAVAILABLE, LONGITUDE_UNAVAILABLE), |at| {
         (
             scaled(at.latitude.value(), PER_DEGREE, -900_000_000, 900_000_000),
@@ -69,31 +69,31 @@ pub(super) fn coordinates(position: Option<Position>) -> (i32, i32) {
     })
 }
 
-pub(super) fn altitude(value: i32) -> Option<Metres> {
+pub(crate) fn altitude(value: i32) -> Option<Metres> {
     (value != ALTITUDE_UNAVAILABLE).then(|| Metres(f64::from(value) / CM_PER_M))
 }
 
 /// `AltitudeValue`.
-pub(super) fn altitude_value(altitude: Option<Metres>) -> i32 {
+pub(crate) fn altitude_value(altitude: Option<Metres>) -> i32 {
     altitude.map_or(ALTITUDE_UNAVAILABLE, |altitude| scaled(altitude.value(), CM_PER_M, -100_000, 800_000))
 }
 
-pub(super) fn speed(value: u16) -> Option<MetresPerSecond> {
+pub(crate) fn speed(value: u16) -> Option<MetresPerSecond> {
     (value != SPEED_UNAVAILABLE).then(|| MetresPerSecond(f64::from(value) / CM_PER_M))
 }
 
 /// `SpeedValue`: the amount of the speed; its direction is `DriveDirection`.
-pub(super) fn speed_value(speed: Option<MetresPerSecond>) -> u16 {
+pub(crate) fn speed_value(speed: Option<MetresPerSecond>) -> u16 {
     speed.map_or(SPEED_UNAVAILABLE, |speed| scaled_u16(speed.value().abs(), CM_PER_M, 0, SPEED_UNAVAILABLE - 1))
 }
 
-pub(super) fn heading(value: u16) -> Option<Degrees> {
+pub(crate) fn heading(value: u16) -> Option<Degrees> {
     // 3600 should not be used; it can only mean north.
     (value != HEADING_UNAVAILABLE).then(|| Degrees(f64::from(value) / TENTHS).normalised())
 }
 
 /// `HeadingValue`.
-pub(super) fn heading_value(heading: Option<Degrees>) -> u16 {
+pub(crate) fn heading_value(heading: Option<Degrees>) -> u16 {
     heading.map_or(HEADING_UNAVAILABLE, |heading| scaled_u16(heading.normalised().value(), TENTHS, 0, 3600) % 3600)
 }
 

@@ -12,7 +12,8 @@ use super::{
     ClusterInformation, ClusterOperation, HeardVam, LeaveReason, MAX_CLUSTER_DISTANCE, VamContent, VruProfile,
 };
 use crate::facilities::{
-    Shape, scale,
+    Shape,
+    messages::scale,
     vam::{
         self, Cluster, ClusterBreakupReason, ClusterLeaveReason, VamInput, VruLowFrequency, VruProfileAndSubprofile,
         VruSubProfileAnimal, VruSubProfileBicyclist, VruSubProfileMotorcyclist, VruSubProfilePedestrian,

@@ -6,7 +6,7 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, TimestampIts};
 use super::*;
 use crate::facilities::{
     cpm::{ObjectClass, OtherSubClass, SensorType, VehicleSubClass, VruProfileAndSubprofile, build},
-    schedule::LATENESS,
+    services::schedule::LATENESS,
 };
 use viaduct_etsi::cdd::{VruSubProfileMotorcyclist, VruSubProfilePedestrian};
 
