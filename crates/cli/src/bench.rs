@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use anyhow::{Context as _, bail};
 use viaduct_bench::{Report, bus, its};
 
+use crate::output::stdout_failed;
+
 /// What to measure, and how much of it.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -53,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Report::check_writable(path).with_context(|| cannot_write(path))?;
     }
     let report = measure(arguments)?;
-    report.print_table().context("cannot write to stdout")?;
+    report.print_table().or_else(stdout_failed)?;
     if let Some(path) = &arguments.json {
         report.write_json(path).with_context(|| cannot_write(path))?;
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::files;
+use crate::output::print_line;
 
 /// Files of nodes that are to run in one process.
 #[derive(clap::Args)]
@@ -13,13 +14,13 @@ pub(crate) struct Arguments {
     files: Vec<PathBuf>,
 }
 
-#[expect(clippy::print_stdout, reason = "the answer to the command")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let files = files::read(&arguments.files)?;
     for (graph, (file, _)) in files::resolve(&files)?.iter().zip(&files) {
-        println!("{file}: node `{}` is fine", graph.node_name());
+        print_line(format_args!("{file}: node `{}` is fine", graph.node_name()))?;
         for (name, kind, inputs, outputs) in graph.describe() {
-            println!("  {name} ({kind}){}{}", topics(" reads ", &inputs), topics(" publishes ", &outputs));
+            let (reads, publishes) = (topics(" reads ", &inputs), topics(" publishes ", &outputs));
+            print_line(format_args!("  {name} ({kind}){reads}{publishes}"))?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -9,11 +9,13 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, bail};
+use anyhow::bail;
 use viaduct_components::capture::{Capture, CapturedFrame};
 use viaduct_its::{DropReason, Frame, decode_frame};
 
 pub(crate) use send::run as send;
+
+use crate::output::{print_note, stdout_failed};
 
 /// What to do with ETSI ITS packets.
 #[derive(clap::Subcommand)]
@@ -60,7 +62,7 @@ pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let no_file = arguments.capture.to_str().filter(|_| !arguments.capture.exists());
     if let Some(octets) = no_file.and_then(frame::frame_from_hex) {
         let reading = frame::reading(&octets)?;
-        std::io::stdout().write_all(&reading.line).or_else(stdout_gone)?;
+        std::io::stdout().write_all(&reading.line).or_else(stdout_failed)?;
         return Ok(if reading.is_dropped { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     let mut out = BufWriter::new(std::io::stdout().lock());
@@ -84,7 +86,7 @@ pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
     }
     if let Err(error) = out.flush() {
-        stdout_gone(error)?;
+        stdout_failed(error)?;
     }
     summary.print();
     // What could be read was printed; the damage is told last, where it is seen.
@@ -102,7 +104,7 @@ fn decode_one(
         Ok(Frame::Message(packet)) => {
             *summary.messages.entry(packet.kind.label()).or_default() += 1;
             let Some(out) = out else { return Ok(None) };
-            out.write_all(&frame::json_line(&packet)?).or_else(stdout_gone)?;
+            out.write_all(&frame::json_line(&packet)?).or_else(stdout_failed)?;
         }
         Ok(Frame::Beacon(_)) => summary.beacons += 1,
         Ok(Frame::LocationService(_)) => summary.location_service += 1,
@@ -114,17 +116,8 @@ fn decode_one(
     Ok(None)
 }
 
-#[expect(clippy::print_stderr, reason = "drops go beside the messages")]
 fn say_dropped(number: u64, reason: DropReason) {
-    eprintln!("frame {number}: dropped: {reason}");
-}
-
-/// A reader that has seen enough (`| head`) ends the program without a complaint.
-pub(crate) fn stdout_gone(error: std::io::Error) -> anyhow::Result<()> {
-    if error.kind() == std::io::ErrorKind::BrokenPipe {
-        std::process::exit(0);
-    }
-    Err(error).context("cannot write to stdout")
+    print_note(format_args!("frame {number}: dropped: {reason}"));
 }
 
 impl Summary {
@@ -133,21 +126,20 @@ impl Summary {
         self.dropped.entry(reason).or_insert(Drops { count: 0, first }).count += 1;
     }
 
-    #[expect(clippy::print_stderr, reason = "the summary goes beside the messages")]
     fn print(&self) {
         let messages: u64 = self.messages.values().sum();
         let dropped: u64 = self.dropped.values().map(|drops| drops.count).sum();
         let Self { frames, beacons, location_service, .. } = self;
-        eprintln!(
+        print_note(format_args!(
             "{frames} frames: {messages} messages, {beacons} beacons, {location_service} location service, \
              {dropped} dropped"
-        );
+        ));
         for (kind, count) in &self.messages {
-            eprintln!("  {kind:<24} {count:>8}");
+            print_note(format_args!("  {kind:<24} {count:>8}"));
         }
         for (reason, drops) in &self.dropped {
-            eprintln!("  dropped: {:<15} {:>8}", reason.label(), drops.count);
-            eprintln!("    first is frame {}. {}", drops.first, reason.explain());
+            print_note(format_args!("  dropped: {:<15} {:>8}", reason.label(), drops.count));
+            print_note(format_args!("    first is frame {}. {}", drops.first, reason.explain()));
         }
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use viaduct_node::{Kind, find_kind};
 
 use crate::kinds;
+use crate::output::print_line;
 
 /// Which kind, and in which form.
 #[derive(clap::Args)]
@@ -22,7 +23,6 @@ pub(crate) struct Arguments {
     markdown: bool,
 }
 
-#[expect(clippy::print_stdout, reason = "the answer to the command")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let kinds = kinds();
     let text = match &arguments.kind {
@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             if arguments.json { serde_json::to_string_pretty(&kind.schema())? } else { settings(kind) }
         }
     };
-    println!("{}", text.trim_end());
+    print_line(text.trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 

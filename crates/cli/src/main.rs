@@ -2,10 +2,13 @@
 
 mod bench;
 mod check;
+mod completions;
 mod demo;
 mod files;
 mod its;
 mod kinds;
+mod log;
+mod output;
 mod run;
 mod topic;
 
@@ -13,7 +16,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// `bench bus` reports what a message's path allocates.
+/// Counts allocations; `bench bus` reports those of a message's path.
 #[global_allocator]
 static ALLOCATOR: viaduct_bench::CountingAllocator = viaduct_bench::CountingAllocator;
 
@@ -22,10 +25,13 @@ const FAILED: u8 = 1;
 /// Exit code of a config or a command line that is refused.
 const REFUSED: u8 = 2;
 
-/// Data plane of connected vehicles: a bus of components, ETSI C-ITS, MQTT, and an API, measured hop by hop.
+/// Data plane for connected vehicles: a bus of components, ETSI C-ITS, MQTT, and an API, measured hop by hop.
 #[derive(Parser)]
-#[command(version, max_term_width = 120)]
+#[command(name = "viaduct", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("VIADUCT_COMMIT"), ")"))]
+#[command(max_term_width = 120)]
 struct Arguments {
+    #[command(flatten)]
+    log: log::LogOptions,
     #[command(subcommand)]
     command: Command,
 }
@@ -38,22 +44,24 @@ enum Command {
     Check(check::Arguments),
     /// List the kinds of components, or the settings of one.
     Kinds(kinds::Arguments),
-    /// Look at ETSI ITS packets, and send some.
+    /// Read and send ETSI ITS packets.
     #[command(subcommand)]
     Its(its::Command),
-    /// Look at the topics of a running node.
+    /// Inspect the topics of a running node.
     #[command(subcommand)]
     Topic(topic::Command),
     /// Run simulated vehicles, an edge node and its API with a live map on this machine.
     Demo(demo::Arguments),
-    /// Measure, and print paper, ours, rivals and floor side by side.
+    /// Measure, and print the figures of papers, Viaduct, other middleware and the machine's lower bound side by side.
     Bench(bench::Arguments),
+    /// Print a completion script for a shell.
+    Completions(completions::Arguments),
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    start_log();
-    let outcome = match arguments.command {
+    let Arguments { log, command } = Arguments::parse();
+    log::start(&log);
+    let outcome = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Kinds(arguments) => kinds::run(&arguments),
@@ -62,26 +70,15 @@ fn main() -> ExitCode {
         Command::Topic(command) => topic::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
-        say_error(&error);
+        output::print_note(format_args!("viaduct: {error:#}"));
         ExitCode::from(if error.is::<files::Refused>() { REFUSED } else { FAILED })
     })
 }
 
-/// The log goes to stderr; `RUST_LOG` says what of it (`info` where it is not set).
-fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,mqtt5=off"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
-}
-
-#[expect(clippy::print_stderr, reason = "the error is for the person at the terminal")]
-fn say_error(error: &anyhow::Error) {
-    eprintln!("viaduct: {error:#}");
-}
-
-/// Every kind of every crate.
+/// Returns every kind of every crate, sorted by name.
 fn kinds() -> Vec<viaduct_node::Kind> {
     let mut kinds = [viaduct_components::KINDS, viaduct_backend::KINDS].concat();
     kinds.sort_by_key(|kind| kind.name);

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use viaduct_node::{Failure, Node};
 
+use crate::output::print_line;
 use crate::{files, run};
 
 /// How long messages that are on their way may take to arrive after the last one was sent.
@@ -53,11 +54,12 @@ pub(crate) struct Arguments {
     print_config: bool,
 }
 
-#[expect(clippy::print_stdout, reason = "the demo talks to the person at the terminal")]
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let files = config::files(arguments);
     if arguments.print_config {
-        files.iter().for_each(|(name, text)| println!("# {name}\n{text}"));
+        for (name, text) in &files {
+            print_line(format_args!("# {name}\n{text}"))?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     arguments.check()?;
@@ -68,12 +70,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut nodes = run::start(graphs, runtime)?;
         wait_for_probe(&nodes[0])?;
         nodes.extend(run::start(vehicles, runtime)?);
-        greet(arguments);
+        greet(arguments)?;
         let failure = watch(&mut nodes, runtime, &mut signals, arguments);
         let accounts = finish(nodes, arguments);
         failure.map_or(Ok(accounts), |failure| Err(failure.into()))
     })?;
-    println!("{}", accounts.table());
+    print_line(accounts.table())?;
     anyhow::ensure!(accounts.settled(), "a stage of the demo does not add up");
     Ok(ExitCode::SUCCESS)
 }
@@ -105,16 +107,16 @@ fn wait_for_probe(edge: &Node) -> anyhow::Result<()> {
     Ok(())
 }
 
-#[expect(clippy::print_stdout, reason = "the demo talks to the person at the terminal")]
-fn greet(arguments: &Arguments) {
+fn greet(arguments: &Arguments) -> anyhow::Result<()> {
     let Arguments { port, mqtt_port, vehicles, .. } = arguments;
-    println!("{vehicles} vehicles drive. Live map    http://127.0.0.1:{port}/");
-    println!("                        API         http://127.0.0.1:{port}/openapi.json");
-    println!("                        MQTT        mosquitto_sub -p {mqtt_port} -v -t 'its/#'");
+    print_line(format_args!("{vehicles} vehicles drive. Live map    http://127.0.0.1:{port}/"))?;
+    print_line(format_args!("                        API         http://127.0.0.1:{port}/openapi.json"))?;
+    print_line(format_args!("                        MQTT        mosquitto_sub -p {mqtt_port} -v -t 'its/#'"))?;
     if !arguments.headless && std::env::var_os("DISPLAY").is_some() {
         // A demo without a browser is still a demo.
         let _ = std::process::Command::new("xdg-open").arg(format!("http://127.0.0.1:{port}/")).spawn();
     }
+    Ok(())
 }
 
 /// Shows the live table until the time is over, Ctrl-C, or a failure.

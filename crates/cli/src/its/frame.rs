@@ -10,7 +10,7 @@ use viaduct_components::its_station::received_message;
 use viaduct_its::{Frame, Received, decode_frame};
 use viaduct_messages::viaduct::its::AccessLayer;
 
-use super::stdout_gone;
+use crate::output::stdout_failed;
 
 /// Octets of an Ethernet header: what is shorter is no frame.
 pub(super) const OCTETS_MIN: usize = 14;
@@ -48,7 +48,7 @@ pub(super) fn print(frame: &[u8]) -> anyhow::Result<()> {
     let digits: String = frame.iter().map(|octet| format!("{octet:02x}")).collect();
     let mut lines = format!("{digits}\n").into_bytes();
     lines.append(&mut reading(frame)?.line);
-    std::io::stdout().lock().write_all(&lines).or_else(stdout_gone)
+    std::io::stdout().lock().write_all(&lines).or_else(stdout_failed)
 }
 
 /// What a receiver reads, in one line.

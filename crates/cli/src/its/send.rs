@@ -189,9 +189,8 @@ fn dry_run(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<E
     Ok(ExitCode::SUCCESS)
 }
 
-#[expect(clippy::print_stderr, reason = "what is said about the frame goes beside it")]
 fn say_waits(request: &SendRequest) {
-    eprintln!("The station would keep the message: {}.", transmit::why_kept(request));
+    crate::output::print_note(format_args!("The station would keep the message: {}.", transmit::why_kept(request)));
 }
 
 fn parse_kind(text: &str) -> Result<MessageKind, String> {

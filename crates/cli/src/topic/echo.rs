@@ -21,7 +21,8 @@ use viaduct_units::Tai;
 
 use super::message::{Cut, clear_arrays, write_message};
 use super::text::time;
-use super::{NodeArgument, client, say};
+use super::{NodeArgument, client};
+use crate::output::{print_line, print_note};
 
 /// Longest part that a node sends: a message of 16 MiB and what stands around it.
 const PART_OCTETS_MAX: usize = 17 << 20;
@@ -68,7 +69,10 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if is_name(pattern) {
         snapshot.find(pattern)?;
     } else if snapshot.matching(pattern).next().is_none() {
-        note(&format!("node `{}` has no topic that fits `{pattern}` yet; waiting", snapshot.node));
+        print_note(format_args!(
+            "viaduct: node `{}` has no topic that matches `{pattern}` yet; waiting",
+            snapshot.node
+        ));
     }
     let mut parts = Parts { body: client::echo(node, pattern).await?, buffer: BytesMut::new() };
     let mut printer = Printer::new(arguments);
@@ -78,17 +82,12 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
             None => bail!("{node}: the node has ended the stream"),
             Some(Part::Type(told)) => printer.learn(&told),
             Some(Part::Sample(sample)) => {
-                say(&printer.print(&sample)?)?;
+                print_line(printer.print(&sample)?.trim_end())?;
                 left -= 1;
             }
         }
     }
     Ok(())
-}
-
-#[expect(clippy::print_stderr, reason = "the samples go to stdout")]
-fn note(text: &str) {
-    eprintln!("viaduct: {text}");
 }
 
 /// The parts of a stream.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::snapshot::{Distribution, Topic};
 use super::text::{rate, time};
-use super::{NodeArgument, client, say};
+use super::{NodeArgument, client};
+use crate::output::print_line;
 
 /// Which topic, for how long, and over which window.
 #[derive(clap::Args)]
@@ -27,7 +28,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     while left > 0 {
         seconds.tick().await;
         let (_, snapshot) = client::topics(&arguments.node.node).await?;
-        say(&line(snapshot.find(&arguments.topic)?, arguments.total))?;
+        print_line(line(snapshot.find(&arguments.topic)?, arguments.total))?;
         left -= 1;
     }
     Ok(())

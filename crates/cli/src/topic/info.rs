@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::snapshot::{Distribution, Publisher, Subscription, Topic};
 use super::text::{inline, rate, time};
-use super::{NodeArgument, client, say};
+use super::{NodeArgument, client};
+use crate::output::print_line;
 
 /// Which topic, and in which form.
 #[derive(clap::Args)]
@@ -24,9 +25,9 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     if arguments.json {
         let topics = value["topics"].as_array().into_iter().flatten();
         let own = topics.filter(|one| one["topic"] == topic.topic.as_str());
-        return own.map(serde_json::to_string_pretty).try_for_each(|text| say(&text?));
+        return own.map(serde_json::to_string_pretty).try_for_each(|text| print_line(text?));
     }
-    say(&describe(topic))
+    print_line(describe(topic).trim_end())
 }
 
 /// The topic in lines of name and value; what this program does not know of by its own name.

@@ -10,7 +10,8 @@ use viaduct_messages::topic::is_name;
 use super::echo::pattern;
 use super::snapshot::{Distribution, Snapshot, Windows};
 use super::text::{Screen, number, table, time};
-use super::{NodeArgument, client, say};
+use super::{NodeArgument, client};
+use crate::output::print_line;
 
 /// Which topics, for how long, and in which form.
 #[derive(clap::Args)]
@@ -50,7 +51,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         let (_, snapshot) = client::topics(&arguments.node.node).await?;
         let rows = rows(&snapshot, &arguments.topic)?;
         if arguments.json {
-            say(&serde_json::to_string(&rows)?)?;
+            print_line(serde_json::to_string(&rows)?)?;
         } else {
             screen.show(&show(&rows).to_string())?;
         }

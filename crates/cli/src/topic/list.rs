@@ -4,7 +4,8 @@ use comfy_table::{Cell, Table};
 
 use super::snapshot::Snapshot;
 use super::text::{number, rate, table};
-use super::{NodeArgument, client, say};
+use super::{NodeArgument, client};
+use crate::output::print_line;
 
 /// Which node, and in which form.
 #[derive(clap::Args)]
@@ -19,12 +20,12 @@ pub(crate) struct Arguments {
 pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let (value, snapshot) = client::topics(&arguments.node.node).await?;
     if arguments.json {
-        return say(&serde_json::to_string_pretty(&value["topics"])?);
+        return print_line(serde_json::to_string_pretty(&value["topics"])?);
     }
     if snapshot.topics.is_empty() {
-        return say(&format!("node `{}` has no topics yet", snapshot.node));
+        return print_line(format_args!("node `{}` has no topics yet", snapshot.node));
     }
-    say(&rows(&snapshot).to_string())
+    print_line(rows(&snapshot))
 }
 
 fn rows(snapshot: &Snapshot) -> Table {

@@ -13,12 +13,9 @@ mod message;
 mod snapshot;
 mod text;
 
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-
-use crate::its::stdout_gone;
 
 /// What to look at.
 #[derive(clap::Subcommand)]
@@ -56,10 +53,4 @@ pub(crate) fn run(command: &Command) -> anyhow::Result<ExitCode> {
         }
     })?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Prints a text and ends its line. A reader that has seen enough (`| head`) ends the program without a complaint.
-fn say(text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{}", text.trim_end()).and_then(|()| out.flush()).or_else(stdout_gone)
 }

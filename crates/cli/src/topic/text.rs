@@ -67,7 +67,7 @@ impl Screen {
     pub(super) fn show(&mut self, text: &str) -> anyhow::Result<()> {
         let up = if self.in_place && self.height > 0 { format!("\x1b[{}A\x1b[J", self.height) } else { String::new() };
         self.height = text.trim_end().lines().count();
-        super::say(&format!("{up}{text}"))
+        crate::output::print_line(format_args!("{up}{}", text.trim_end()))
     }
 }
 

@@ -94,7 +94,7 @@ async fn transmit(station: &mut Station, network: &Network, request: &SendReques
     while let Some(frame) = station.poll_transmit() {
         network.socket.send(&frame).await.with_context(|| format!("cannot send by {}", network.name))?;
         let carries_it = carries(&frame, request);
-        tell(&frame, carries_it, request, &network.name);
+        tell(&frame, carries_it, request, &network.name)?;
         gone |= carries_it;
     }
     Ok(gone)
@@ -117,11 +117,10 @@ fn hear(station: &mut Station, frame: &SocketFrame) {
     station.handle_frame(Now { tai: frame.received.unwrap_or(now.tai), ..now }, &frame.octets);
 }
 
-#[expect(clippy::print_stdout, reason = "the answer to the command")]
-fn tell(frame: &[u8], carries_it: bool, request: &SendRequest, network: &str) {
+fn tell(frame: &[u8], carries_it: bool, request: &SendRequest, network: &str) -> anyhow::Result<()> {
     let what = if carries_it { request.kind.label() } else { "packet of the station itself" };
     let whom = if carries_it { request.destination.to_string() } else { "its neighbours".to_owned() };
-    println!("sent {what} to {whom}: {} octets, {network}", frame.len());
+    crate::output::print_line(format_args!("sent {what} to {whom}: {} octets, {network}", frame.len()))
 }
 
 /// Whether a frame is the message itself, and not one of the station's own.
