@@ -3,7 +3,7 @@
 use std::{sync::LazyLock, time::Duration};
 
 use viaduct_components::{
-    its_station::{ServiceTexts, ToldServices},
+    kinds::its_station::{ServiceTexts, ToldServices},
     mqtt::typed::InboundType,
 };
 use viaduct_its::facilities::{

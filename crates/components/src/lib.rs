@@ -1,54 +1,23 @@
-//! The kinds of components that Viaduct has, one file or folder each.
+//! The kinds of components of Viaduct ([`kinds`]), and the modules that they share.
 //!
 //! Only here do the bus and the protocols meet: a component owns sockets, reads the clock, and drives a pure machine.
-//! A new kind is a new file and a row in [`KINDS`].
+//! A new kind is a new file in `kinds/` and a row in [`KINDS`].
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`kinds`] | one file or folder per kind |
+//! | [`net`] | sockets: batched receive, kernel timestamps, kernel drop counters |
+//! | [`capture`], [`capture_writer`] | capture files |
+//! | [`mqtt`] | routes between topics of the bus and MQTT topics |
+//! | [`v2x`] | V2X messages and send requests as they travel on the bus |
 
-mod allowance;
 pub mod capture;
 pub mod capture_writer;
 mod encoding;
-pub mod fleet;
-pub mod generator;
-pub mod its_station;
+pub mod kinds;
 pub mod mqtt;
-pub mod mqtt_bridge;
-pub mod mqtt_broker;
-pub mod mqtt_probe;
-pub mod sink;
+pub mod net;
+mod rate_limiter;
+pub mod v2x;
 
-use viaduct_node::Kind;
-
-/// Every kind of this crate.
-pub const KINDS: &[Kind] = &[
-    Kind::of::<fleet::Fleet>("fleet", "Simulated vehicles that drive on a road network and send CAMs.", "vehicles: 2"),
-    Kind::of::<generator::Generator>(
-        "generator",
-        "A stand-in for a lidar: publishes point clouds of a given size at a given rate.",
-        "topic: lidar/points",
-    ),
-    Kind::of::<its_station::ItsStation>(
-        "its_station",
-        "An ETSI ITS station on Ethernet, UDP multicast or a capture: messages to the bus and back, services that make them.",
-        "{ station_id: 1, access: { udp_multicast: {} } }",
-    ),
-    Kind::of::<mqtt_bridge::MqttBridge>(
-        "mqtt_bridge",
-        "Sends topics of the bus to an MQTT 5 broker, with QoS 1 without loss while it is away, and takes in what others publish.",
-        "{ broker: \"mqtt://127.0.0.1:1883\", routes: [ { from: its/rx/* } ] }",
-    ),
-    Kind::of::<mqtt_broker::MqttBroker>(
-        "mqtt_broker",
-        "An MQTT broker (3.1.1 and 5) inside the node: topics of the bus are published in it, and what clients publish goes back.",
-        "{ listen: \"127.0.0.1:0\" }",
-    ),
-    Kind::of::<mqtt_probe::MqttProbe>(
-        "mqtt_probe",
-        "Subscribes to an MQTT broker and measures when messages arrive.",
-        "{ broker: \"mqtt://127.0.0.1:1883\" }",
-    ),
-    Kind::of::<sink::Sink>(
-        "sink",
-        "Reads topics of any type, counts, and may be busy with each sample: a stand-in for a consumer.",
-        "topics: [ its/rx/* ]",
-    ),
-];
+pub use kinds::KINDS;

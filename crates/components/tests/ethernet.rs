@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use viaduct_bus::{Qos, Recv, Subscriber};
 use viaduct_components::KINDS;
 use viaduct_components::capture::{Capture, CapturedFrame};
-use viaduct_components::its_station::{EthernetSettings, FrameSocket, open_ethernet};
+use viaduct_components::net::{EthernetSettings, FrameSocket, open_ethernet};
 use viaduct_messages::viaduct::its::{AccessLayer, V2xMessage};
 use viaduct_node::{Graph, Node};
 

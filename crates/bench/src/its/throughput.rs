@@ -22,7 +22,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use viaduct_bus::{Meta, Publisher, Qos, clock};
-use viaduct_components::its_station::received_message;
+use viaduct_components::v2x::received_message;
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::MessageKind;
 use viaduct_its::{Event, Received as ReceivedPacket, Station, StationSettings};

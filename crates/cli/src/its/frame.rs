@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use serde_json::value::RawValue;
 use viaduct_bus::clock;
-use viaduct_components::its_station::received_message;
+use viaduct_components::v2x::received_message;
 use viaduct_its::{Frame, Received, decode_frame};
 use viaduct_messages::viaduct::its::AccessLayer;
 

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use viaduct_bus::clock;
-use viaduct_components::its_station::{EthernetSettings, UdpMulticastSettings, mac_of_station};
+use viaduct_components::kinds::its_station::mac_of_station;
+use viaduct_components::net::{EthernetSettings, UdpMulticastSettings};
 use viaduct_its::access::MacAddress;
 use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;

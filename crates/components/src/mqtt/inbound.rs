@@ -22,8 +22,8 @@ use super::hops;
 use super::route::{Message, Target, Template};
 use super::subscription;
 use super::typed::{InboundType, Sink};
-use crate::allowance::Allowance;
-use crate::its_station::request;
+use crate::rate_limiter::RateLimiter;
+use crate::v2x::request;
 
 /// Inbound routes of one component at most.
 const ROUTES_MAX: usize = 16;
@@ -175,7 +175,7 @@ struct Entrance {
     output: Output,
     errors: Arc<Target>,
     /// Held for a count only: a broker's clients are served side by side.
-    answers: Mutex<Allowance>,
+    answers: Mutex<RateLimiter>,
 }
 
 /// What an application has published.
@@ -318,7 +318,7 @@ impl Entrance {
                 None => Output::Requests(context.publisher(&route.to, OFFERED)?),
             },
             errors: Arc::new(Target::json(errors, qos)),
-            answers: Mutex::new(Allowance::new(ANSWERS_PER_SECOND_MAX)),
+            answers: Mutex::new(RateLimiter::new(ANSWERS_PER_SECOND_MAX)),
         })
     }
 
@@ -339,7 +339,7 @@ impl Entrance {
     }
 
     fn answer(&self, refusal: &Refusal, request: Request<'_>, now: Now) -> Option<Message> {
-        let count = self.answers.lock().unwrap_or_else(PoisonError::into_inner).one(now.mono)?;
+        let count = self.answers.lock().unwrap_or_else(PoisonError::into_inner).admit(now.mono)?;
         let Wanted { topic, correlation } = request.wanted;
         let target = match topic.is_empty() {
             true => Arc::clone(&self.errors),

@@ -25,9 +25,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use viaduct_bus::clock;
-use viaduct_components::its_station::{
-    EthernetSettings, FrameSocket, UdpMulticastSettings, open_ethernet, open_udp_multicast,
-};
+use viaduct_components::net::{EthernetSettings, FrameSocket, UdpMulticastSettings, open_ethernet, open_udp_multicast};
 use viaduct_messages::viaduct::its::AccessLayer;
 use viaduct_node::Node;
 use viaduct_units::Tai;

@@ -4,7 +4,8 @@ use std::sync::mpsc::Sender;
 
 use mqtt5::MqttClient;
 use viaduct_bus::clock;
-use viaduct_components::its_station::{FrameSocket, SocketFrame, received_message};
+use viaduct_components::net::{FrameSocket, SocketFrame};
+use viaduct_components::v2x::received_message;
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::Message;
 use viaduct_its::{Event, Received, Station, StationSettings};

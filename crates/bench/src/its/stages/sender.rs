@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use tokio::runtime::Runtime;
 use viaduct_bus::clock;
-use viaduct_components::its_station::FrameSocket;
+use viaduct_components::net::FrameSocket;
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};

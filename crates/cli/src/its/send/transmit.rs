@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use viaduct_bus::clock;
-use viaduct_components::its_station::{
+use viaduct_components::net::{
     EthernetSettings, FrameSocket, SocketFrame, UdpMulticastSettings, open_ethernet, open_udp_multicast,
 };
 use viaduct_its::access::MacAddress;

@@ -25,8 +25,8 @@ use viaduct_its::{Ego, SendRequest, Station, StationSettings};
 use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
 use viaduct_units::{Metres, Mono, Now, Rng};
 
-use crate::its_station::UdpMulticastSettings;
-use crate::its_station::udp::{interface_address, sending_socket};
+use crate::net::UdpMulticastSettings;
+use crate::net::udp::{interface_address, sending_socket};
 use awareness::Awareness;
 pub use awareness::CamGeneration;
 use road::RoadNetwork;
@@ -212,7 +212,7 @@ impl OnBoardUnit {
     ) -> Self {
         let vehicle = Vehicle::new(Arc::clone(roads), rng);
         let settings = StationSettings {
-            link_address: crate::its_station::mac_of_station(station_id),
+            link_address: crate::kinds::its_station::mac_of_station(station_id),
             station_type: PASSENGER_CAR,
             mobile: true,
             beacons: false,

@@ -37,7 +37,7 @@ const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 
 /// A member of a message, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::its_station) struct Member {
+pub(in crate::kinds::its_station) struct Member {
     /// In a list of objects, which one has it, from 0.
     object: Option<usize>,
     name: &'static str,
@@ -60,7 +60,7 @@ impl fmt::Display for Member {
 
 /// Why a message on an input topic is not taken. Who published it is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::its_station) enum InputError {
+pub(in crate::kinds::its_station) enum InputError {
     /// A vehicle state or an object has no position.
     #[error("{0}: it is not given")]
     NoPosition(Member),
@@ -95,7 +95,7 @@ pub(in crate::its_station) enum InputError {
 
 impl InputError {
     /// What [`Self::label`] may be.
-    pub(in crate::its_station) const LABELS: [&str; 9] = [
+    pub(in crate::kinds::its_station) const LABELS: [&str; 9] = [
         "no_position",
         "in_future",
         "out_of_range",
@@ -127,7 +127,7 @@ impl InputError {
     }
 
     /// The reason as counters have it.
-    pub(in crate::its_station) const fn label(&self) -> &'static str {
+    pub(in crate::kinds::its_station) const fn label(&self) -> &'static str {
         match self {
             Self::NoPosition(_) | Self::NoOwnPosition => "no_position",
             Self::InFuture => "in_future",

@@ -9,7 +9,7 @@ use viaduct_messages::its::{tai_of, timestamp};
 use viaduct_messages::viaduct::its::{self, EventNotice, MapObject, event_notice::Change, map_object::Subject};
 use viaduct_units::{Degrees, MetresPerSecond, Now, Position};
 
-use crate::its_station::message::{message_type, shifted};
+use crate::v2x::message::{message_type, shifted};
 
 /// What has become of an event. `shift_ns` moves the times of a replayed capture to now; it is 0 otherwise.
 pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) -> EventNotice {

@@ -8,7 +8,7 @@ use viaduct_node::SettingError;
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
 
 /// The town that is built in.
-const TOWN: &str = include_str!("../../../../configs/roads/town.geojson");
+const TOWN: &str = include_str!("../../../../../configs/roads/town.geojson");
 
 /// Roads of one network.
 const ROADS_MAX: usize = 100_000;

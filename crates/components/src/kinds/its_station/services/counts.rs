@@ -8,8 +8,8 @@ use viaduct_its::facilities::den_service::DenDrop;
 use viaduct_node::Context;
 
 use super::inputs::InputError;
-use crate::its_station::ItsStation;
-use crate::its_station::counts::Loss;
+use crate::kinds::its_station::ItsStation;
+use crate::kinds::its_station::counts::Loss;
 
 /// What a machine has counted since it began.
 type Read = fn(&mut Facilities) -> u64;

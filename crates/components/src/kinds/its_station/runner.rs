@@ -19,12 +19,11 @@ use super::counts::Counts;
 use super::errors::{Errors, Refusal};
 use super::filter::Filter;
 use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
-use super::message;
-use super::request;
 use super::services::{self, Input, Services};
 use super::settings::{CaptureSettings, ItsStationSettings, mac_of_station};
 use super::{ItsStation, OFFERED};
 use crate::capture_writer::{CaptureCounts, CaptureWriter};
+use crate::v2x::{message, request};
 
 /// Frames that are taken from the link before others get their turn.
 const FRAMES_PER_TURN_MAX: usize = 64;

@@ -281,8 +281,8 @@ fn keep_alive(answer: &ConnAckPacket) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::mqtt_bridge::outbox::{Counts, Limits, WhenFull};
     use crate::mqtt::route::Message;
-    use crate::mqtt_bridge::outbox::{Counts, Limits, WhenFull};
     use mqtt5::QoS;
     use viaduct_bus::Bus;
 

@@ -5,19 +5,55 @@ use std::io;
 use nix::ifaddrs::InterfaceAddress;
 use nix::net::if_::InterfaceFlags;
 use nix::sys::socket::{setsockopt, sockopt};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use socket2::{Domain, Socket, Type};
 use viaduct_its::access::{ETHERTYPE_GEONETWORKING, MacAddress};
-use viaduct_node::StartError;
+use viaduct_node::{SettingError, StartError};
 
 use super::frame_socket::{FrameSocket, Interface};
-use super::settings::EthernetSettings;
 use super::sys::{self, Membership};
+use super::{check_receive_buffer, default_receive_buffer};
 
-/// Opens a socket that receives and sends frames of GeoNetworking. Call it inside the runtime.
+/// A network interface as an access layer.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EthernetSettings {
+    /// The interface by its name: `eth0`, `wlan0`, `veth1`.
+    pub interface: String,
+    /// Octets that the kernel may queue for the station, 4096 to 268 435 456. It gives at most
+    /// `net.core.rmem_max`, or twice this where the process may (CAP_NET_ADMIN).
+    #[serde(default = "default_receive_buffer")]
+    #[schemars(range(min = 4096, max = 268_435_456))]
+    pub receive_buffer_octets: usize,
+    /// Whether the interface is put into promiscuous mode, so that frames to other stations alone are in the capture too.
+    /// The station itself drops them.
+    #[serde(default)]
+    pub promiscuous: bool,
+}
+
+impl EthernetSettings {
+    /// The interface of that name with the default settings.
+    #[must_use]
+    pub fn on(interface: impl Into<String>) -> Self {
+        let receive_buffer_octets = default_receive_buffer();
+        Self { interface: interface.into(), receive_buffer_octets, promiscuous: false }
+    }
+
+    pub(crate) fn check(&self, key: &str) -> Result<(), SettingError> {
+        check_receive_buffer(key, self.receive_buffer_octets)?;
+        check_interface(&self.interface).map_err(|problem| SettingError::new(format!("{key}.interface"), problem))
+    }
+}
+
+/// Opens a socket for GeoNetworking frames on a network interface. Call it inside the runtime.
 ///
 /// What the machine itself sends is not received: the kernel shows outgoing frames to sockets of all ethertypes only. On
 /// the loopback interface they come back as incoming ones, and the station drops its own.
-pub(super) fn open(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
+///
+/// # Errors
+/// What the system refuses: there is no such interface, it is down, or the process has no CAP_NET_RAW.
+pub fn open(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
     let found = find(&settings.interface)?;
     let name = &settings.interface;
     if !found.up {
@@ -44,7 +80,7 @@ pub(super) fn open(settings: &EthernetSettings) -> Result<FrameSocket, StartErro
 }
 
 /// Frames to `address` are received too, where it is not the interface's own.
-pub(super) fn receive_for(socket: &FrameSocket, address: MacAddress) -> Result<(), StartError> {
+pub(crate) fn receive_for(socket: &FrameSocket, address: MacAddress) -> Result<(), StartError> {
     if socket.hardware_address().is_none_or(|own| own == address) {
         return Ok(());
     }
@@ -90,7 +126,7 @@ fn list() -> io::Result<Vec<InterfaceAddress>> {
 }
 
 /// What is wrong with the name of an interface, where there is none of that name.
-pub(super) fn check_interface(name: &str) -> Result<(), String> {
+fn check_interface(name: &str) -> Result<(), String> {
     match nix::net::if_::if_nametoindex(name) {
         Ok(_) => Ok(()),
         Err(_) => Err(unknown(name)),

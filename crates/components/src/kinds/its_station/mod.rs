@@ -4,29 +4,21 @@
 mod channel;
 mod counts;
 mod errors;
-mod ethernet;
 mod filter;
-mod frame_socket;
 mod geonet;
 mod link;
-mod message;
 mod replay;
-pub(crate) mod request;
 mod runner;
 mod services;
 mod settings;
-mod sys;
-pub(crate) mod udp;
 
 use viaduct_bus::Qos;
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError};
 
 pub use channel::{AdaptiveSettings, Dcc};
-pub use frame_socket::{FrameSocket, SocketFrame};
 pub use geonet::{AreaForwarding, GeonetSettings, NonAreaForwarding};
 use link::Link;
-pub use message::{received_message, sent_or_received};
 use runner::Runner;
 pub use services::{
     CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmQuerySettings, LdmSettings, SensorSettings,
@@ -34,28 +26,11 @@ pub use services::{
     VruProfileSetting,
 };
 pub use settings::{
-    Access, CaptureSettings, EthernetSettings, FilterSettings, ItsStationSettings, Pace, PlaceSettings, ReplaySettings,
-    UdpMulticastSettings, mac_of_station,
+    Access, CaptureSettings, FilterSettings, ItsStationSettings, Pace, PlaceSettings, ReplaySettings, mac_of_station,
 };
 
 /// Queue of a subscriber that must not miss a message. A station never waits: one that is full is a counted drop.
 pub(crate) const OFFERED: Qos = Qos::reliable(4096, std::time::Duration::ZERO);
-
-/// Opens a socket that exchanges frames with other stations by UDP multicast. Call it inside the runtime.
-///
-/// # Errors
-/// What the system refuses.
-pub fn open_udp_multicast(settings: &UdpMulticastSettings) -> Result<FrameSocket, StartError> {
-    udp::open(settings)
-}
-
-/// Opens a socket for GeoNetworking frames on a network interface. Call it inside the runtime.
-///
-/// # Errors
-/// What the system refuses: there is no such interface, it is down, or the process has no CAP_NET_RAW.
-pub fn open_ethernet(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
-    ethernet::open(settings)
-}
 
 /// A station. All its work is in its I/O task, which owns the machine and the socket.
 pub struct ItsStation;

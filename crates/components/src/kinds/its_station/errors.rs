@@ -13,9 +13,9 @@ use viaduct_units::Now;
 
 use super::ItsStation;
 use super::counts::Loss;
-use super::request::RequestError;
 use super::services::{Input, InputError};
-use crate::allowance::Allowance;
+use crate::rate_limiter::RateLimiter;
+use crate::v2x::request::RequestError;
 
 /// What the topic offers: nobody waits for it, and a reader that is slow gets the newest.
 pub(super) const OFFERED: Qos = Qos::keep_last(256);
@@ -70,10 +70,10 @@ pub(super) struct Errors {
     publisher: Publisher<V2xError>,
     /// The node and the component.
     station: String,
-    frames: BTreeMap<DropReason, Allowance>,
+    frames: BTreeMap<DropReason, RateLimiter>,
     /// By what was refused and why, so that a wrong input does not take another one's turn; of labels there are as many as
     /// [`Refusal::label`] and [`InputError::label`] know.
-    requests: BTreeMap<(MessageType, &'static str), Allowance>,
+    requests: BTreeMap<(MessageType, &'static str), RateLimiter>,
 }
 
 impl Errors {
@@ -88,8 +88,8 @@ impl Errors {
 
     /// A frame was dropped.
     pub(super) fn dropped(&mut self, now: Now, reason: DropReason, frame: &[u8], cause: &Meta) {
-        let allowance = self.frames.entry(reason).or_insert_with(|| Allowance::new(FRAMES_PER_SECOND_MAX));
-        let Some(count) = allowance.one(now.mono) else {
+        let limiter = self.frames.entry(reason).or_insert_with(|| RateLimiter::new(FRAMES_PER_SECOND_MAX));
+        let Some(count) = limiter.admit(now.mono) else {
             return;
         };
         // The source is the second address of an Ethernet header.
@@ -155,9 +155,9 @@ impl Errors {
     }
 
     fn request_refused(&mut self, now: Now, label: &'static str, error: V2xError, cause: &Meta) {
-        let allowance = self.requests.entry((error.r#type(), label));
-        let allowance = allowance.or_insert_with(|| Allowance::new(REQUESTS_PER_SECOND_MAX));
-        let Some(count) = allowance.one(now.mono) else {
+        let limiter = self.requests.entry((error.r#type(), label));
+        let limiter = limiter.or_insert_with(|| RateLimiter::new(REQUESTS_PER_SECOND_MAX));
+        let Some(count) = limiter.admit(now.mono) else {
             return;
         };
         let (subject, time) = (Subject::Request.into(), Some(timestamp(now.tai)));

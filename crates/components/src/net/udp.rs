@@ -1,17 +1,64 @@
 //! UDP multicast as an access layer: each datagram is one Ethernet frame.
 
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use nix::sys::socket::{SockaddrIn, setsockopt, sockopt};
+use schemars::JsonSchema;
+use serde::Deserialize;
 use socket2::{Domain, Protocol, Socket, Type};
-use viaduct_node::StartError;
+use viaduct_its::access::{UDP_MULTICAST_GROUP, UDP_PORT};
+use viaduct_node::{SettingError, StartError};
 
 use super::frame_socket::FrameSocket;
-use super::settings::UdpMulticastSettings;
+use super::{check_receive_buffer, default_receive_buffer};
 
-/// Opens a socket that receives from and sends to the group. Call it inside the runtime.
-pub(super) fn open(settings: &UdpMulticastSettings) -> Result<FrameSocket, StartError> {
+/// UDP multicast as an access layer.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UdpMulticastSettings {
+    /// Multicast group and port.
+    #[serde(default = "default_group")]
+    pub group: SocketAddrV4,
+    /// The interface: its IPv4 address or its name. `127.0.0.1` keeps the packets on this machine.
+    #[serde(default = "default_interface")]
+    pub interface: String,
+    /// Octets that the kernel may queue for the station, 4096 to 268 435 456. It gives at most
+    /// `net.core.rmem_max`, or twice this where the process may (CAP_NET_ADMIN).
+    #[serde(default = "default_receive_buffer")]
+    #[schemars(range(min = 4096, max = 268_435_456))]
+    pub receive_buffer_octets: usize,
+}
+
+fn default_group() -> SocketAddrV4 {
+    SocketAddrV4::new(Ipv4Addr::from(UDP_MULTICAST_GROUP), UDP_PORT)
+}
+
+fn default_interface() -> String {
+    "127.0.0.1".to_owned()
+}
+
+impl Default for UdpMulticastSettings {
+    fn default() -> Self {
+        Self { group: default_group(), interface: default_interface(), receive_buffer_octets: default_receive_buffer() }
+    }
+}
+
+impl UdpMulticastSettings {
+    pub(crate) fn check(&self, key: &str) -> Result<(), SettingError> {
+        if !self.group.ip().is_multicast() {
+            let problem = format!("{} is not a multicast address (224.0.0.0 to 239.255.255.255)", self.group.ip());
+            return Err(SettingError::new(format!("{key}.group"), problem));
+        }
+        check_receive_buffer(key, self.receive_buffer_octets)
+    }
+}
+
+/// Opens a socket that exchanges frames with other stations by UDP multicast. Call it inside the runtime.
+///
+/// # Errors
+/// What the system refuses.
+pub fn open(settings: &UdpMulticastSettings) -> Result<FrameSocket, StartError> {
     let interface = interface_address(&settings.interface)?;
     let failed = |what: &str| {
         let what = format!("{what} for {} on interface {interface}", settings.group);

@@ -57,7 +57,7 @@ const fn edition(kind: MessageKind) -> Edition {
 }
 
 /// A moment of a replayed capture, moved to now by `shift_ns`.
-pub(super) fn shifted(moment: Tai, shift_ns: i64) -> Tai {
+pub(crate) fn shifted(moment: Tai, shift_ns: i64) -> Tai {
     Tai::from_nanos(moment.nanos().saturating_add(shift_ns))
 }
 

@@ -1,20 +1,19 @@
 //! Settings of a station.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_its::access::{MacAddress, UDP_MULTICAST_GROUP, UDP_PORT};
+use viaduct_its::access::MacAddress;
 use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::Position;
 
 use super::channel::Dcc;
-use super::ethernet::check_interface;
 use super::filter::Filter;
 use super::geonet::GeonetSettings;
 use super::services::ServicesSettings;
+use crate::net::{EthernetSettings, UdpMulticastSettings};
 
 /// An ETSI ITS station: GeoNetworking, BTP and facilities. CAM, DENM, CPM, VAM, IVIM, MAPEM, SPATEM, SREM and SSEM go to the
 /// bus and come from it, and services make the first four by themselves.
@@ -70,40 +69,6 @@ pub enum Access {
     Ethernet(EthernetSettings),
     /// Frames of a capture file, received again. What the station sends is dropped and counted.
     Replay(ReplaySettings),
-}
-
-/// UDP multicast as an access layer.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct UdpMulticastSettings {
-    /// Multicast group and port.
-    #[serde(default = "default_group")]
-    pub group: SocketAddrV4,
-    /// The interface: its IPv4 address or its name. `127.0.0.1` keeps the packets on this machine.
-    #[serde(default = "default_interface")]
-    pub interface: String,
-    /// Octets that the kernel may queue for the station, 4096 to 268 435 456. It gives at most
-    /// `net.core.rmem_max`, or twice this where the process may (CAP_NET_ADMIN).
-    #[serde(default = "default_receive_buffer")]
-    #[schemars(range(min = 4096, max = 268_435_456))]
-    pub receive_buffer_octets: usize,
-}
-
-/// A network interface as an access layer.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct EthernetSettings {
-    /// The interface by its name: `eth0`, `wlan0`, `veth1`.
-    pub interface: String,
-    /// Octets that the kernel may queue for the station, 4096 to 268 435 456. It gives at most
-    /// `net.core.rmem_max`, or twice this where the process may (CAP_NET_ADMIN).
-    #[serde(default = "default_receive_buffer")]
-    #[schemars(range(min = 4096, max = 268_435_456))]
-    pub receive_buffer_octets: usize,
-    /// Whether the interface is put into promiscuous mode, so that frames to other stations alone are in the capture too.
-    /// The station itself drops them.
-    #[serde(default)]
-    pub promiscuous: bool,
 }
 
 /// Whose frames a station looks at. Others are counted (`filtered`) and left unread.
@@ -196,26 +161,8 @@ const fn default_station_type() -> u8 {
     15
 }
 
-fn default_group() -> SocketAddrV4 {
-    SocketAddrV4::new(Ipv4Addr::from(UDP_MULTICAST_GROUP), UDP_PORT)
-}
-
-fn default_interface() -> String {
-    "127.0.0.1".to_owned()
-}
-
-const fn default_receive_buffer() -> usize {
-    4 << 20
-}
-
 const fn default_capture_octets() -> u64 {
     1 << 30
-}
-
-impl Default for UdpMulticastSettings {
-    fn default() -> Self {
-        Self { group: default_group(), interface: default_interface(), receive_buffer_octets: default_receive_buffer() }
-    }
 }
 
 impl ItsStationSettings {
@@ -249,7 +196,7 @@ impl ItsStationSettings {
         }
         match &self.access {
             Access::UdpMulticast(udp) => udp.check("access.udp_multicast"),
-            Access::Ethernet(ethernet) => ethernet.check(),
+            Access::Ethernet(ethernet) => ethernet.check("access.ethernet"),
             Access::Replay(replay) => replay.check(),
         }
     }
@@ -311,38 +258,6 @@ impl PlaceSettings {
             }
         }
         Ok(())
-    }
-}
-
-impl UdpMulticastSettings {
-    pub(crate) fn check(&self, key: &str) -> Result<(), SettingError> {
-        if !self.group.ip().is_multicast() {
-            let problem = format!("{} is not a multicast address (224.0.0.0 to 239.255.255.255)", self.group.ip());
-            return Err(SettingError::new(format!("{key}.group"), problem));
-        }
-        check_receive_buffer(key, self.receive_buffer_octets)
-    }
-}
-
-fn check_receive_buffer(key: &str, octets: usize) -> Result<(), SettingError> {
-    if !(4096..=268_435_456).contains(&octets) {
-        let problem = format!("{octets} is not within 4096 to 268435456");
-        return Err(SettingError::new(format!("{key}.receive_buffer_octets"), problem));
-    }
-    Ok(())
-}
-
-impl EthernetSettings {
-    /// The interface of that name with the default settings.
-    #[must_use]
-    pub fn on(interface: impl Into<String>) -> Self {
-        let receive_buffer_octets = default_receive_buffer();
-        Self { interface: interface.into(), receive_buffer_octets, promiscuous: false }
-    }
-
-    fn check(&self) -> Result<(), SettingError> {
-        check_receive_buffer("access.ethernet", self.receive_buffer_octets)?;
-        check_interface(&self.interface).map_err(|problem| SettingError::new("access.ethernet.interface", problem))
     }
 }
 

@@ -9,11 +9,10 @@ use viaduct_messages::viaduct::its::AccessLayer;
 use viaduct_node::StartError;
 use viaduct_units::Tai;
 
-use super::frame_socket::{FrameSocket, SocketFrame};
 use super::replay::{DueFrame, Replay};
 use super::settings::Access;
-use super::{ethernet, udp};
 use crate::capture::CaptureError;
+use crate::net::{FrameSocket, SocketFrame, ethernet, udp};
 
 /// Where a station's frames come from and go to.
 pub(super) enum Link {

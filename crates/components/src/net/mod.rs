@@ -1,0 +1,24 @@
+//! Sockets that several kinds need: received in batches, with the kernel's timestamps and drop counters.
+
+pub(crate) mod ethernet;
+mod frame_socket;
+mod sys;
+pub(crate) mod udp;
+
+use viaduct_node::SettingError;
+
+pub use ethernet::{EthernetSettings, open as open_ethernet};
+pub use frame_socket::{FrameSocket, SocketFrame};
+pub use udp::{UdpMulticastSettings, open as open_udp_multicast};
+
+const fn default_receive_buffer() -> usize {
+    4 << 20
+}
+
+fn check_receive_buffer(key: &str, octets: usize) -> Result<(), SettingError> {
+    if !(4096..=268_435_456).contains(&octets) {
+        let problem = format!("{octets} is not within 4096 to 268435456");
+        return Err(SettingError::new(format!("{key}.receive_buffer_octets"), problem));
+    }
+    Ok(())
+}
