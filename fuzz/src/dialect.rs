@@ -5,7 +5,7 @@ use std::time::Duration;
 use viaduct_etsi::{JsonForm, JsonStyle};
 use viaduct_its::{
     SendRequest,
-    dialect::{Dialect, read_message, write_message},
+    dialect::Dialect,
     facilities::{Message, MessageKind},
 };
 use viaduct_units::{Mono, Now, TimestampIts};
@@ -36,8 +36,8 @@ fn check(style: JsonStyle, request: &SendRequest) {
     let message = Message::decode(request.kind, &request.payload).expect("what is accepted decodes");
     assert_eq!(message.encode().as_deref(), Ok(&request.payload[..]));
     let mut text = Vec::new();
-    write_message(style, &message, &mut text);
-    let read = read_message(request.kind, JsonForm { style, header: None }, &text);
+    message.write_json_in(style, &mut text);
+    let read = Message::from_json_in(request.kind, JsonForm { style, header: None }, &text);
     assert_eq!(read.as_ref(), Ok(&message));
     send(request);
 }
@@ -84,7 +84,7 @@ fn untold(texts: impl Iterator<Item = String>) -> Vec<Vec<u8>> {
 fn texts(style: JsonStyle) -> Vec<String> {
     let written = |(kind, octets): (MessageKind, Vec<u8>)| {
         let mut text = Vec::new();
-        write_message(style, &Message::decode(kind, &octets).expect("the seed decodes"), &mut text);
+        Message::decode(kind, &octets).expect("the seed decodes").write_json_in(style, &mut text);
         String::from_utf8(text).expect("JSON is UTF-8")
     };
     seeds::messages().into_iter().map(written).collect()

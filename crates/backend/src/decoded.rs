@@ -122,26 +122,9 @@ impl Generations {
 }
 
 fn decode_json(edition: Edition, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
-    let kind = kind_of(edition).ok_or(Undecodable)?;
+    let kind = MessageKind::from_message_id(edition.message_type().message_id()).ok_or(Undecodable)?;
     Message::decode(kind, payload).map_err(|_| Undecodable)?.write_json(out);
     Ok(())
-}
-
-/// The message whose decoder reads the edition.
-const fn kind_of(edition: Edition) -> Option<MessageKind> {
-    Some(match edition {
-        Edition::Unknown => return None,
-        // A CAM of release 1 is one of release 2.
-        Edition::CamEn3026372V141 | Edition::CamTs103900V231 => MessageKind::Cam,
-        Edition::DenmTs103831V231 => MessageKind::Denm,
-        Edition::CpmTs103324V211 => MessageKind::Cpm,
-        Edition::VamTs1033003V231 => MessageKind::Vam,
-        Edition::IvimTs103301V221 => MessageKind::Ivim,
-        Edition::MapemTs103301V221 => MessageKind::Mapem,
-        Edition::SpatemTs103301V221 => MessageKind::Spatem,
-        Edition::SremTs103301V221 => MessageKind::Srem,
-        Edition::SsemTs103301V221 => MessageKind::Ssem,
-    })
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use viaduct_bus::clock;
 use viaduct_etsi::JsonStyle;
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_its::{Destination, Ego, Event, Received, Station, StationSettings, dialect};
+use viaduct_its::{Destination, Ego, Event, Received, Station, StationSettings};
 use viaduct_units::{MetresPerSecond, Position};
 
 fn viaduct(arguments: &[&str], input: &str) -> Output {
@@ -185,7 +185,7 @@ fn the_dialect_of_vanetza_nap_says_the_same() {
     let raw = decoded("cam.hex")["message"].take().to_string();
     let message = Message::from_json(MessageKind::Cam, raw.as_bytes()).unwrap();
     let mut scaled = Vec::new();
-    dialect::write_message(JsonStyle::Scaled, &message, &mut scaled);
+    message.write_json_in(JsonStyle::Scaled, &mut scaled);
     let scaled = format!("{{\"fields\":{}}}", String::from_utf8(scaled).unwrap());
     let (frame, _) = dry_run(&["--dialect", "vanetza-nap"], &scaled);
     assert_eq!(frame[14 + 40 + 4..], dry_run(&[], &raw).0[14 + 40 + 4..]);

@@ -147,7 +147,7 @@ fn standing() -> VehicleState {
 
 /// The message as JSON.
 fn decoded(message: &V2xMessage) -> Value {
-    let kind = MessageKind::ALL.into_iter().find(|kind| kind.label() == message.r#type().topic_level()).unwrap();
+    let kind = MessageKind::from_message_id(message.r#type().message_id()).unwrap();
     let mut text = Vec::new();
     Message::decode(kind, &message.payload).unwrap().write_json(&mut text);
     serde_json::from_slice(&text).unwrap()

@@ -83,7 +83,7 @@ pub enum SendError {
 /// What a payload is by its header.
 fn identity(message_id: Option<u8>) -> String {
     let Some(id) = message_id else { return "it is too short for the header of a message".to_owned() };
-    let kind = MessageKind::ALL.into_iter().find(|kind| kind.message_id() == id);
+    let kind = MessageKind::from_message_id(id);
     format!("its message id is {id} ({})", kind.map_or("no known message", MessageKind::label))
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use mqtt5::MqttClient;
 use serde_json::json;
 use tokio::runtime::Runtime;
-use viaduct_its::dialect::{Dialect, write_message};
+use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::Message;
 use viaduct_node::Node;
 
@@ -61,7 +61,7 @@ fn measure(
     runtime: &Runtime,
 ) -> Result<Row, BenchError> {
     let mut text = Vec::new();
-    write_message(dialect.style(), cam, &mut text);
+    cam.write_json_in(dialect.style(), &mut text);
     let cam = NumberedCam::of(&text)?;
     let road = Road::open(dialect, runtime)?;
     let measured = road.run(&cam, floors.pace().rate_hz, options, runtime);

@@ -9,51 +9,20 @@ use viaduct_messages::viaduct::its::{
 };
 use viaduct_units::{MetresPerSecond, Tai};
 
-/// The bus's name of a message's type.
+/// Returns the bus's type of a kind of message.
 #[must_use]
-pub(crate) const fn message_type(kind: MessageKind) -> MessageType {
-    match kind {
-        MessageKind::Cam => MessageType::Cam,
-        MessageKind::Denm => MessageType::Denm,
-        MessageKind::Cpm => MessageType::Cpm,
-        MessageKind::Vam => MessageType::Vam,
-        MessageKind::Ivim => MessageType::Ivim,
-        MessageKind::Mapem => MessageType::Mapem,
-        MessageKind::Spatem => MessageType::Spatem,
-        MessageKind::Srem => MessageType::Srem,
-        MessageKind::Ssem => MessageType::Ssem,
-    }
+pub(crate) fn message_type(kind: MessageKind) -> MessageType {
+    MessageType::from_message_id(kind.message_id())
 }
 
-/// The protocols' name of a message's type, where this station has the type.
+/// Returns the kind of message of a type of the bus, or `None` if the station does not have it.
 #[must_use]
-pub(crate) const fn message_kind(kind: MessageType) -> Option<MessageKind> {
-    match kind {
-        MessageType::Cam => Some(MessageKind::Cam),
-        MessageType::Denm => Some(MessageKind::Denm),
-        MessageType::Cpm => Some(MessageKind::Cpm),
-        MessageType::Vam => Some(MessageKind::Vam),
-        MessageType::Ivim => Some(MessageKind::Ivim),
-        MessageType::Mapem => Some(MessageKind::Mapem),
-        MessageType::Spatem => Some(MessageKind::Spatem),
-        MessageType::Srem => Some(MessageKind::Srem),
-        MessageType::Ssem => Some(MessageKind::Ssem),
-        _ => None,
-    }
+pub(crate) fn message_kind(message_type: MessageType) -> Option<MessageKind> {
+    MessageKind::from_message_id(message_type.message_id())
 }
 
-const fn edition(kind: MessageKind) -> Edition {
-    match kind {
-        MessageKind::Cam => Edition::CamTs103900V231,
-        MessageKind::Denm => Edition::DenmTs103831V231,
-        MessageKind::Cpm => Edition::CpmTs103324V211,
-        MessageKind::Vam => Edition::VamTs1033003V231,
-        MessageKind::Ivim => Edition::IvimTs103301V221,
-        MessageKind::Mapem => Edition::MapemTs103301V221,
-        MessageKind::Spatem => Edition::SpatemTs103301V221,
-        MessageKind::Srem => Edition::SremTs103301V221,
-        MessageKind::Ssem => Edition::SsemTs103301V221,
-    }
+fn edition(kind: MessageKind) -> Edition {
+    Edition::of(message_type(kind), kind.edition())
 }
 
 /// A moment of a replayed capture, moved to now by `shift_ns`.
@@ -114,5 +83,20 @@ pub fn received_message(packet: &Received, receiver: &str, access: AccessLayer, 
         speed_mps: Some(summary.speed.map_or_else(|| source.speed.value().abs(), MetresPerSecond::value)),
         heading_deg: summary.heading.or(source.heading).map(viaduct_units::Degrees::value),
         ..message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_a_type_and_an_edition_on_the_bus() {
+        for kind in MessageKind::ALL {
+            assert_eq!(message_type(kind).topic_level(), kind.label());
+            assert_eq!(message_kind(message_type(kind)), Some(kind));
+            assert_eq!(edition(kind).label(), kind.edition());
+        }
+        assert_eq!(message_kind(MessageType::Unknown), None);
     }
 }

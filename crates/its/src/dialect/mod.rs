@@ -16,11 +16,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
-use viaduct_etsi::{
-    HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, cam_ts103900_v231, cpm_ts103324_v211,
-    denm_ts103831_v231, ivim_ts103301_v221, limits::JSON_OCTETS_MAX, mapem_ts103301_v221, spatem_ts103301_v221,
-    srem_ts103301_v221, ssem_ts103301_v221, vam_ts103300_3_v231,
-};
+use viaduct_etsi::{HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, limits::JSON_OCTETS_MAX};
 
 pub use new_info::NewInfo;
 
@@ -69,59 +65,16 @@ impl Dialect {
     }
 }
 
-/// Appends a message in a style.
-pub fn write_message(style: JsonStyle, message: &Message, out: &mut Vec<u8>) {
-    match message {
-        Message::Cam(held) => cam_ts103900_v231::write_json_in(style, held, out),
-        Message::Denm(held) => denm_ts103831_v231::write_json_in(style, held, out),
-        Message::Cpm(held) => cpm_ts103324_v211::write_json_in(style, held, out),
-        Message::Vam(held) => vam_ts103300_3_v231::write_json_in(style, held, out),
-        Message::Ivim(held) => ivim_ts103301_v221::write_json_in(style, held, out),
-        Message::Mapem(held) => mapem_ts103301_v221::write_json_in(style, held, out),
-        Message::Spatem(held) => spatem_ts103301_v221::write_json_in(style, held, out),
-        Message::Srem(held) => srem_ts103301_v221::write_json_in(style, held, out),
-        Message::Ssem(held) => ssem_ts103301_v221::write_json_in(style, held, out),
-    }
-}
-
-/// Reads a message of a form.
-///
-/// # Errors
-/// What is wrong with the text, and where.
-pub fn read_message(kind: MessageKind, form: JsonForm, text: &[u8]) -> Result<Message, JsonError> {
-    Ok(match kind {
-        MessageKind::Cam => Message::Cam(Box::new(cam_ts103900_v231::from_json_in(form, text)?)),
-        MessageKind::Denm => Message::Denm(Box::new(denm_ts103831_v231::from_json_in(form, text)?)),
-        MessageKind::Cpm => Message::Cpm(Box::new(cpm_ts103324_v211::from_json_in(form, text)?)),
-        MessageKind::Vam => Message::Vam(Box::new(vam_ts103300_3_v231::from_json_in(form, text)?)),
-        MessageKind::Ivim => Message::Ivim(Box::new(ivim_ts103301_v221::from_json_in(form, text)?)),
-        MessageKind::Mapem => Message::Mapem(Box::new(mapem_ts103301_v221::from_json_in(form, text)?)),
-        MessageKind::Spatem => Message::Spatem(Box::new(spatem_ts103301_v221::from_json_in(form, text)?)),
-        MessageKind::Srem => Message::Srem(Box::new(srem_ts103301_v221::from_json_in(form, text)?)),
-        MessageKind::Ssem => Message::Ssem(Box::new(ssem_ts103301_v221::from_json_in(form, text)?)),
-    })
-}
-
 /// What the header of a message says where its text does not.
 const fn header_defaults(kind: MessageKind) -> HeaderDefaults {
-    let body = match kind {
-        MessageKind::Cam => cam_ts103900_v231::BODY,
-        MessageKind::Denm => denm_ts103831_v231::BODY,
-        MessageKind::Cpm => cpm_ts103324_v211::BODY,
-        MessageKind::Vam => vam_ts103300_3_v231::BODY,
-        MessageKind::Ivim => ivim_ts103301_v221::BODY,
-        MessageKind::Mapem => mapem_ts103301_v221::BODY,
-        MessageKind::Spatem => spatem_ts103301_v221::BODY,
-        MessageKind::Srem => srem_ts103301_v221::BODY,
-        MessageKind::Ssem => ssem_ts103301_v221::BODY,
-    };
-    HeaderDefaults { protocol_version: kind.protocol_version(), message_id: kind.message_id(), station_id: 0, body }
+    let (protocol_version, message_id) = (kind.protocol_version(), kind.message_id());
+    HeaderDefaults { protocol_version, message_id, station_id: 0, body: kind.body() }
 }
 
 /// Reads a message whose header may be missing, and encodes it; a station ID of 0 is for the station to fill in.
 fn payload_of(kind: MessageKind, style: JsonStyle, text: &[u8]) -> Result<Vec<u8>, JsonError> {
     let form = JsonForm { style, header: Some(header_defaults(kind)) };
-    let message = read_message(kind, form, text)?;
+    let message = Message::from_json_in(kind, form, text)?;
     message.encode().map_err(|cause| syntax(cause.to_string()))
 }
 
@@ -143,7 +96,7 @@ fn kind_of(hint: Option<MessageKind>, message: &[u8]) -> Result<MessageKind, Jso
 
 fn kind_by_body(message: &[u8]) -> Result<MessageKind, JsonError> {
     let members: BTreeMap<String, IgnoredAny> = parse(message)?;
-    let found = MessageKind::ALL.into_iter().find(|kind| members.contains_key(header_defaults(*kind).body));
+    let found = MessageKind::ALL.into_iter().find(|kind| members.contains_key(kind.body()));
     found.ok_or_else(|| JsonError { path: "header.messageId".to_owned(), problem: JsonProblem::Missing })
 }
 

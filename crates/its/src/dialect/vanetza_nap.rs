@@ -16,7 +16,7 @@ use std::io::Write as _;
 use viaduct_etsi::{JsonError, JsonStyle};
 use viaduct_units::Tai;
 
-use super::{Outline, kind_of, parse, payload_of, write_message};
+use super::{Outline, kind_of, parse, payload_of};
 use crate::{
     SendRequest,
     access::MacAddress,
@@ -76,7 +76,7 @@ impl Envelope {
         let Self { receiver_id, receiver_type, packet_octets, .. } = self;
         let _ = write!(out, ",\"receiverID\":{receiver_id},\"receiverType\":{receiver_type}");
         let _ = write!(out, ",\"packet_size\":{packet_octets},\"fields\":");
-        write_message(JsonStyle::Scaled, message, out);
+        message.write_json_in(JsonStyle::Scaled, out);
         out.push(b'}');
     }
 }

@@ -1,8 +1,9 @@
 //! The facilities layer of a station: its services and the local dynamic map behind one machine.
 //!
-//! | folder | holds |
+//! | module | holds |
 //! |---|---|
-//! | `messages` | the nine messages: decoded, summarised in SI units, built from SI units |
+//! | `message_kind` | the table of the nine messages: identifiers, port, traffic class, lifetime, codec |
+//! | `messages` | the content of each message in SI units |
 //! | `services` | the services, one machine each: [`ca_service`], [`cp_service`], [`den_service`], [`va_service`] |
 //! | [`ldm`] | the local dynamic map |
 //!
@@ -10,6 +11,7 @@
 //! [`Facilities::poll_event`], then read [`Facilities::poll_timeout`], before the next input.** What goes out is for
 //! [`crate::Station::send`]; what [`crate::Event::Received`] brings is for [`Facilities::handle_received`].
 
+mod message_kind;
 mod messages;
 mod services;
 
@@ -18,13 +20,11 @@ pub mod ldm;
 mod tests;
 
 pub use self::{
-    messages::{
-        ConfidenceEllipse, Message, MessageKind, Offset, Outline, PathPoint, PredictedPoint, Shape, Summary, cam, cpm,
-        denm, vam,
-    },
+    message_kind::{Message, MessageKind},
+    messages::{ConfidenceEllipse, Offset, Outline, PathPoint, PredictedPoint, Shape, Summary, cam, cpm, denm, vam},
     services::{STATE_AGE_MAX, VehicleState, ca_service, cp_service, den_service, va_service},
 };
-pub(crate) use messages::kind_of;
+pub(crate) use message_kind::kind_of;
 
 use std::{collections::VecDeque, time::Duration};
 

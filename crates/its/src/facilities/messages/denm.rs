@@ -32,7 +32,7 @@ const TRANSMISSION_INTERVAL_MAX: Duration = Duration::from_secs(10);
 
 /// What nearly everybody asks a DENM for: its position, speed and heading are those of the event.
 #[must_use]
-pub fn summary(denm: &Denm) -> Summary {
+pub fn summary(denm: &Denm, _reception: Tai) -> Summary {
     let management = &denm.denm.management;
     let at = &management.event_position;
     let location = denm.denm.location.as_deref();
@@ -386,7 +386,7 @@ mod tests {
             speed: Some(MetresPerSecond(3.25)),
             heading: Some(Degrees(90.0)),
         };
-        assert_eq!(summary(&denm), expected);
+        assert_eq!(summary(&denm, input.reference), expected);
         let situation = denm.denm.situation.unwrap();
         let cause = situation.event_type.cc_and_scc;
         assert_eq!((cause.cause(), cause.sub_cause()), (94, 2));

@@ -27,7 +27,7 @@ const VELOCITY_UNAVAILABLE: u16 = 8191;
 const PER_METRE_PER_SECOND: f64 = 50.0;
 
 /// An IVIM is where its first geographic location container is.
-pub(super) fn ivim(ivim: &Ivim) -> Summary {
+pub(in crate::facilities) fn ivim(ivim: &Ivim, _reception: Tai) -> Summary {
     let containers = ivim.ivi.optional.as_ref().map_or(&[][..], |containers| &containers.0);
     let at = containers.iter().find_map(|container| match container {
         ivi::types::IviContainer::glc(location) => Some(&location.reference_position),
@@ -43,7 +43,7 @@ pub(super) fn ivim(ivim: &Ivim) -> Summary {
 
 /// A MAPEM is where its first intersection is, or else its first road segment. Its time is that of the map and not more
 /// exact than a minute: none of the message.
-pub(super) fn mapem(mapem: &Mapem) -> Summary {
+pub(in crate::facilities) fn mapem(mapem: &Mapem, _reception: Tai) -> Summary {
     let intersections = mapem.map.intersections.as_ref().and_then(|list| list.0.first());
     let segments = mapem.map.road_segments.as_ref().and_then(|list| list.0.first());
     let at = intersections.map(|intersection| &intersection.ref_point).or(segments.map(|segment| &segment.ref_point));
@@ -51,7 +51,7 @@ pub(super) fn mapem(mapem: &Mapem) -> Summary {
 }
 
 /// A SPATEM was generated when its first intersection says; where that is, only a MAPEM knows.
-pub(super) fn spatem(spatem: &Spatem, reception: Tai) -> Summary {
+pub(in crate::facilities) fn spatem(spatem: &Spatem, reception: Tai) -> Summary {
     let first = spatem.spat.intersections.0.first();
     let minute = first.and_then(|state| state.moy.as_ref()).or(spatem.spat.time_stamp.as_ref());
     let second = first.and_then(|state| state.time_stamp.as_ref());
@@ -60,7 +60,7 @@ pub(super) fn spatem(spatem: &Spatem, reception: Tai) -> Summary {
 }
 
 /// A SREM is where its requestor is.
-pub(super) fn srem(srem: &Srem, reception: Tai) -> Summary {
+pub(in crate::facilities) fn srem(srem: &Srem, reception: Tai) -> Summary {
     let at = srem.srm.requestor.position.as_ref();
     let minute = srem.srm.time_stamp.as_ref();
     Summary {
@@ -74,7 +74,7 @@ pub(super) fn srem(srem: &Srem, reception: Tai) -> Summary {
 }
 
 /// A SSEM says when it was generated, but not where.
-pub(super) fn ssem(ssem: &Ssem, reception: Tai) -> Summary {
+pub(in crate::facilities) fn ssem(ssem: &Ssem, reception: Tai) -> Summary {
     let minute = ssem.ssm.time_stamp.as_ref();
     let generation = minute.and_then(|minute| moment(minute, &ssem.ssm.second, reception));
     Summary { generation, ..bare(ssem.header.station_id.0) }
