@@ -6,10 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use viaduct_messages::Message;
-use viaduct_messages::topic::{self as names, NameError};
+use viaduct_messages::topic as names;
 use viaduct_units::Mono;
 
 use crate::clock::Clock;
+use crate::error::{ObserveError, OpenError};
+use crate::limits::{OBSERVERS_MAX, TOPICS_MAX};
 use crate::meta::HopName;
 use crate::pool::{PoolError, PoolSize, PoolSnapshot};
 use crate::publisher::{Publisher, PublisherEnd, UntypedPublisher};
@@ -20,61 +22,6 @@ use crate::subscription::{Role, Subscription};
 use crate::topic::{JoinError, Topic};
 use crate::type_info::TypeInfo;
 use crate::watch::Watch;
-
-/// Topics that one bus holds at most.
-const TOPICS_MAX: usize = 4096;
-
-/// Observers that a bus has at most at a time: each may hold a sample, and pools keep buffers ready for that.
-pub const OBSERVERS_MAX: usize = 4;
-
-/// Why a topic cannot be published or read.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The text is not the name of a topic, or not a pattern.
-    #[error(transparent)]
-    Name(NameError),
-    /// The topic has another type.
-    #[error("topic `{topic}` carries `{has}`, and {component} wants `{wants}`")]
-    Type {
-        /// The topic.
-        topic: String,
-        /// The component that asked.
-        component: String,
-        /// The type that the topic has.
-        has: String,
-        /// The type that was asked for.
-        wants: String,
-    },
-    /// A publisher offers less than a subscriber asks for.
-    #[error("topic `{topic}`: {publisher} does not serve {subscriber} ({mismatch})")]
-    Qos {
-        /// The topic.
-        topic: String,
-        /// The publishing component.
-        publisher: String,
-        /// The reading component.
-        subscriber: String,
-        /// The policy that does not fit.
-        mismatch: Box<QosMismatch>,
-    },
-    /// The bus has as many topics as it can hold.
-    #[error("the bus has {TOPICS_MAX} topics already; `{topic}` would be one more")]
-    TooManyTopics {
-        /// The topic.
-        topic: String,
-    },
-}
-
-/// Why nobody more can look on.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum ObserveError {
-    /// The pattern cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// As many observers as there may be are there.
-    #[error("{OBSERVERS_MAX} observers are attached already; end one of them first")]
-    TooMany,
-}
 
 /// A bus; clones are the same bus.
 #[derive(Clone)]

@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use crate::notify::Notify;
 use crate::queue::Queue;
-use crate::subscription::Notify;
 
 /// Events that wait for their reader at most; the oldest makes room, and is counted.
 const EVENTS_MAX: usize = 64;

@@ -22,45 +22,53 @@
 //! here and nowhere below ([`clock::now`]).
 
 mod bus;
+mod callbacks;
 pub mod clock;
 mod deadline;
 mod encoded;
+mod error;
 mod events;
 mod executor;
+mod futex;
 mod latency;
+mod limits;
 pub mod memory;
 mod meta;
+mod notify;
 mod pool;
 mod prefetch;
 mod publisher;
 mod qos;
 mod queue;
 mod sample;
+mod scheduling;
 mod stats;
 mod subscriber;
 mod subscription;
 mod sync;
 mod topic;
+mod total;
 mod type_info;
 mod watch;
 
-pub use bus::{Bus, OBSERVERS_MAX, ObserveError, OpenError};
+pub use bus::Bus;
+pub use callbacks::{CallbackSnapshot, TimerSnapshot};
 pub use clock::{Clock, ManualClock};
 pub use encoded::Encoded;
+pub use error::{ObserveError, OpenError, PublishError};
 pub use events::{Events, QosEvent};
-pub use executor::{
-    CallbackGroup, CallbackPanic, CallbackSnapshot, Executor, GroupBuilder, Priority, Scheduling, SchedulingError,
-    SchedulingPolicy, TimerSnapshot, Timers, TooManyGroups,
-};
+pub use executor::{CallbackGroup, CallbackPanic, Executor, GroupBuilder, Timers, TooManyGroups};
 pub use latency::Percentiles;
+pub use limits::OBSERVERS_MAX;
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
 pub use pool::{
     LOAN_OCTETS_MAX, Loan, LoanError, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolError, PoolSize, PoolSnapshot,
     RegionSnapshot,
 };
-pub use publisher::{PublishError, Publisher, UntypedPublisher};
+pub use publisher::{Publisher, UntypedPublisher};
 pub use qos::{BLOCK_DEFAULT, DEPTH_MAX, Durability, History, Liveliness, Qos, QosMismatch, Reliability};
 pub use sample::{Sample, UntypedSample};
+pub use scheduling::{Priority, Scheduling, SchedulingError, SchedulingPolicy};
 pub use stats::{
     BusSnapshot, Counter, CounterSnapshot, Hop, HopSnapshot, PublisherSnapshot, SubscriptionSnapshot, TopicSnapshot,
 };

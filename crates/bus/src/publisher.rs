@@ -15,29 +15,18 @@ use crate::bus::Inner;
 use crate::clock;
 use crate::deadline::{Deadline, moment, stamp};
 use crate::encoded::Encoded;
+use crate::error::PublishError;
 use crate::events::{EventSlot, Events, QosEvent};
 use crate::meta::{HopName, HopStamp, Meta};
 use crate::pool::{Loan, LoanError};
 use crate::qos::{Liveliness, Qos};
 use crate::queue::PriorityMutex;
 use crate::sample::{BodyPool, BodyRef, Cause, Heading};
-use crate::stats::{PublisherSnapshot, Total};
+use crate::stats::PublisherSnapshot;
 use crate::subscription::{DropReason, End};
 use crate::topic::{Readers, Topic};
+use crate::total::Total;
 use crate::type_info::TypeInfo;
-
-/// Why not every subscriber got a sample. Those that had room did.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PublishError {
-    /// Reliable subscribers whose queue stayed full; each counted the drop.
-    #[error("topic `{topic}`: the queue of {} stayed full", subscribers.join(", "))]
-    QueueFull {
-        /// The topic.
-        topic: String,
-        /// The components that missed the sample.
-        subscribers: Vec<String>,
-    },
-}
 
 /// Publishes messages of type `M` on one topic.
 pub struct Publisher<M> {

@@ -12,13 +12,15 @@ use viaduct_units::Mono;
 use crate::clock;
 use crate::deadline::Deadline;
 use crate::events::EventSlot;
-use crate::executor::Word;
+use crate::futex::Word;
 use crate::latency::Latency;
+use crate::notify::Notify;
 use crate::prefetch::Lines;
 use crate::qos::Qos;
 use crate::queue::{PriorityMutex, Queue};
 use crate::sample::BodyRef;
-use crate::stats::{SubscriptionSnapshot, Total};
+use crate::stats::SubscriptionSnapshot;
+use crate::total::Total;
 use crate::type_info::Undecodable;
 
 /// Why a subscriber did not get a sample.
@@ -50,13 +52,6 @@ impl DropReason {
             Self::Closed => "closed",
         }
     }
-}
-
-/// Somebody who must run when a sample has come.
-pub(crate) trait Notify: Send + Sync {
-    fn notify(self: Arc<Self>);
-    /// Adds what it needs to run.
-    fn add_lines(&self, _lines: &mut Lines) {}
 }
 
 /// What became of the samples of one topic for one subscription: each is delivered, dropped or queued, and counted once.

@@ -16,8 +16,9 @@ use crate::publisher::PublisherEnd;
 use crate::qos::{Durability, QosMismatch, Reliability};
 use crate::queue::{PriorityGuard, PriorityMutex};
 use crate::sample::{BodyPool, BodyRef};
-use crate::stats::{TopicSnapshot, Total};
+use crate::stats::TopicSnapshot;
 use crate::subscription::{Account, DropReason, End, Queued, Role, Subscription};
+use crate::total::Total;
 use crate::type_info::TypeInfo;
 
 /// Samples after a change of the readers in which a topic notes what samples need.

@@ -10,7 +10,7 @@ use viaduct_units::Mono;
 
 use crate::bus::Inner;
 use crate::clock::{self, Clock};
-use crate::executor::Scheduling;
+use crate::scheduling::Scheduling;
 
 /// Time between two looks at least, so that a deadline of nanoseconds does not keep a core busy.
 const PAUSE: Duration = Duration::from_millis(1);

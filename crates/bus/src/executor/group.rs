@@ -8,18 +8,19 @@ use std::time::{Duration, Instant};
 use viaduct_messages::Message;
 use viaduct_units::{Mono, Now};
 
-use super::callbacks::CallbackStats;
 use super::lanes::{Seat, TooManyGroups};
 use super::phase::Phase;
 use super::{Executor, Outcome, Timers, Work};
 use crate::bus::Bus;
+use crate::callbacks::CallbackStats;
 use crate::clock;
 use crate::events::{Events, QosEvent};
+use crate::notify::Notify;
 use crate::prefetch::Lines;
 use crate::sample::{Sample, UntypedSample};
 use crate::stats::Stats;
 use crate::subscriber::{Subscriber, Taken, UntypedSubscriber};
-use crate::subscription::{Notify, Subscription};
+use crate::subscription::Subscription;
 
 /// Samples that one run of a group takes from one subscription before others get their turn.
 const SAMPLES_PER_RUN_MAX: usize = 64;

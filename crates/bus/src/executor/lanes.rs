@@ -8,12 +8,12 @@ use viaduct_units::Mono;
 
 use super::parking::{BEDS_MAX, Bed, Dormitory};
 use super::ready::Ready;
-use super::scheduling::{Scheduling, SchedulingError, Spawned};
 use super::{Outcome, Work};
 use crate::clock;
+use crate::notify::Notify;
 use crate::prefetch::Lines;
 use crate::queue::{PriorityGuard, PriorityMutex};
-use crate::subscription::Notify;
+use crate::scheduling::{Scheduling, SchedulingError, Spawned};
 
 /// Words of the set of groups that wait for their turn.
 const READY_WORDS: usize = 4;

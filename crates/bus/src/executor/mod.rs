@@ -8,30 +8,23 @@
 //! executor's [`ready`](ready::Ready) set, and a [sleeping thread](parking) is woken where one must run. All of it is
 //! lock-free, and none of it waits for a thread of lower priority.
 
-mod callbacks;
 mod group;
 mod lanes;
 mod parking;
 mod phase;
 mod ready;
-mod scheduling;
-mod sys;
 mod timers;
-mod word;
 
 use std::sync::Arc;
 
 use viaduct_units::Mono;
 
-use crate::subscription::Notify;
-pub(crate) use callbacks::Callbacks;
-pub use callbacks::{CallbackSnapshot, TimerSnapshot};
+use crate::notify::Notify;
+use crate::scheduling::{Scheduling, SchedulingError};
 pub use group::{CallbackGroup, CallbackPanic, GroupBuilder};
 pub use lanes::TooManyGroups;
 use lanes::{Lanes, Seat};
-pub use scheduling::{Priority, Scheduling, SchedulingError, SchedulingPolicy};
 pub use timers::Timers;
-pub(crate) use word::Word;
 
 /// Runs callback groups; clones are the same executor.
 #[derive(Clone)]

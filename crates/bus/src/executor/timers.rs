@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 use viaduct_units::Mono;
 
 use super::parking::Bed;
-use super::scheduling::{Scheduling, SchedulingError};
 use crate::clock;
-use crate::subscription::Notify;
+use crate::notify::Notify;
+use crate::scheduling::{Scheduling, SchedulingError};
 
 /// Wakes groups of pools and inline groups at absolute deadlines; clones are the same thread, which ends with the last of
 /// them.

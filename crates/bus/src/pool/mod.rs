@@ -16,7 +16,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use serde::Serialize;
 
-use crate::bus::OpenError;
+use crate::error::OpenError;
 use growing::{Growing, Grown, LOANS_MAX};
 use sys::{Slot, Slots};
 use usage::Usage;

@@ -147,7 +147,7 @@ fn thread_number() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Priority, Scheduling, SchedulingPolicy};
+    use crate::scheduling::{Priority, Scheduling, SchedulingPolicy};
     use std::sync::Arc;
     use std::sync::atomic::AtomicBool;
     use std::time::{Duration, Instant};

@@ -1,9 +1,9 @@
 //! How the kernel schedules a thread: policy, priority, cores.
 
+mod sys;
+
 use std::sync::mpsc;
 use std::thread::JoinHandle;
-
-use super::sys;
 
 /// Stack of a thread beside what is asked to be touched in advance: what the standard library gives.
 const STACK_OCTETS: usize = 2 << 20;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::latency::{Latency, Percentiles};
-use crate::stats::Total;
+use crate::total::Total;
 
 /// One callback at one moment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -42,7 +42,7 @@ pub struct TimerSnapshot {
 
 /// The measurements of one callback.
 #[derive(Debug)]
-pub(super) struct CallbackStats {
+pub(crate) struct CallbackStats {
     component: String,
     callback: String,
     budget: Option<Duration>,
@@ -58,23 +58,23 @@ struct TimerStats {
 }
 
 impl CallbackStats {
-    pub(super) fn of_topic(component: &str, callback: String, budget: Option<Duration>) -> Self {
+    pub(crate) fn of_topic(component: &str, callback: String, budget: Option<Duration>) -> Self {
         let (run_time, overruns) = Default::default();
         Self { component: component.to_owned(), callback, budget, run_time, overruns, timer: None }
     }
 
-    pub(super) fn of_timer(component: &str, callback: String, budget: Option<Duration>) -> Self {
+    pub(crate) fn of_timer(component: &str, callback: String, budget: Option<Duration>) -> Self {
         Self { timer: Some(TimerStats::default()), ..Self::of_topic(component, callback, budget) }
     }
 
-    pub(super) fn record_run(&self, run_time: Duration) {
+    pub(crate) fn record_run(&self, run_time: Duration) {
         self.run_time.record(run_time);
         if self.budget.is_some_and(|budget| run_time > budget) {
             self.overruns.add(1);
         }
     }
 
-    pub(super) fn record_lateness(&self, lateness: Duration, skipped: u32) {
+    pub(crate) fn record_lateness(&self, lateness: Duration, skipped: u32) {
         if let Some(timer) = &self.timer {
             timer.lateness.record(lateness);
             timer.skipped.add(skipped.into());
@@ -112,7 +112,7 @@ impl CallbackStats {
 pub(crate) struct Callbacks(Mutex<Vec<Weak<CallbackStats>>>);
 
 impl Callbacks {
-    pub(super) fn add(&self, stats: &Arc<CallbackStats>) {
+    pub(crate) fn add(&self, stats: &Arc<CallbackStats>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(stats));

@@ -1,52 +1,12 @@
-//! System calls that the standard library lacks: futexes, policies, cores, timer slack; and stacks that are touched.
+//! System calls that the standard library lacks: policies, cores, timer slack; and stacks that are touched.
 
 #![expect(unsafe_code, reason = "system calls")]
 
 use std::hint::black_box;
 use std::io;
-use std::sync::atomic::AtomicU32;
-
-use viaduct_units::Mono;
 
 /// Octets of a page, the smallest there are: what is touched at this distance is touched everywhere.
 const PAGE_OCTETS: usize = 4096;
-
-/// Sleeps while `word` is `expected`, until somebody wakes it or until `deadline`; may return for no reason.
-pub(super) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Mono>) {
-    let until = deadline.map(timespec);
-    let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    // FUTEX_WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC, FUTEX_WAIT a relative one (futex(2)).
-    let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
-    let unused = std::ptr::null::<u32>();
-    let any = libc::FUTEX_BITSET_MATCH_ANY;
-    // SAFETY: `word` and the time behind `until` live across the call, which reads them and no more. Every error (the
-    // value had changed, a signal, the time is over) is a reason to return, which the caller expects at any time.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, until, unused, any) };
-}
-
-/// Wakes one thread that sleeps on `word`.
-pub(super) fn futex_wake_one(word: &AtomicU32) {
-    futex_wake(word, 1);
-}
-
-/// Wakes all threads that sleep on `word`.
-pub(super) fn futex_wake_all(word: &AtomicU32) {
-    futex_wake(word, i32::MAX);
-}
-
-fn futex_wake(word: &AtomicU32, threads: i32) {
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the kernel takes the address of `word` as a name and does not touch what is there.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, threads) };
-}
-
-/// A moment of the system's clock for the kernel, which counts on the same one.
-fn timespec(moment: Mono) -> libc::timespec {
-    libc::timespec {
-        tv_sec: libc::time_t::try_from(moment.0.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: moment.0.subsec_nanos().into(),
-    }
-}
 
 /// Gives the calling thread a policy and a priority (sched(7)).
 pub(super) fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
@@ -97,24 +57,4 @@ pub(super) fn touch_stack(octets: usize) {
 
 fn checked(returned: i32) -> io::Result<()> {
     if returned == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock;
-    use std::time::Duration;
-
-    #[test]
-    fn a_wait_ends_at_its_deadline_and_not_before() {
-        let word = AtomicU32::new(0);
-        for milliseconds in [0, 1, 5] {
-            let deadline = clock::mono().plus(Duration::from_millis(milliseconds));
-            while clock::mono() < deadline {
-                futex_wait(&word, 0, Some(deadline));
-            }
-            // A value that is not the expected one is no reason to wait at all.
-            futex_wait(&word, 1, None);
-        }
-    }
 }

@@ -1,10 +1,10 @@
 //! A word that threads sleep on: a private futex (futex(2)).
 
+mod sys;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use viaduct_units::Mono;
-
-use super::sys;
 
 /// A number that a thread can wait on until it changes.
 pub(crate) struct Word(AtomicU32);
