@@ -1,9 +1,9 @@
-//! What applications tell the services of a station by text.
+//! JSON inputs of applications for the services of a station.
 
 use std::{sync::LazyLock, time::Duration};
 
 use viaduct_components::{
-    kinds::its_station::{ServiceTexts, ToldServices},
+    kinds::its_station::fuzzing::{FuzzedServices, JsonInputs},
     mqtt::typed::InboundType,
 };
 use viaduct_its::facilities::{
@@ -12,32 +12,31 @@ use viaduct_its::facilities::{
 
 use crate::station::start;
 
-/// Station ID of the one that is told.
+/// Station ID of the station under test.
 const STATION_ID: u32 = 7;
-/// Octets of an answer, in which names of members stand.
+/// Longest answer, in octets. Answers contain names of members of the input.
 const ANSWER_OCTETS_MAX: usize = 2048;
 
-static TEXTS: LazyLock<ServiceTexts> = LazyLock::new(|| ServiceTexts::new().expect("the types have schemas"));
+static INPUTS: LazyLock<JsonInputs> = LazyLock::new(|| JsonInputs::new().expect("the types have schemas"));
 
-/// How the station moves: see [`event_request`].
+/// The movement of the station: see [`event_request`].
 pub fn vehicle_state(octets: &[u8]) {
-    told(InboundType::VehicleState, octets);
+    apply(InboundType::VehicleState, octets);
 }
 
-/// What the station perceives: see [`event_request`].
+/// The objects that the station perceives: see [`event_request`].
 pub fn perceived_objects(octets: &[u8]) {
-    told(InboundType::PerceivedObjects, octets);
+    apply(InboundType::PerceivedObjects, octets);
 }
 
-/// An event, how it has changed, or its end: what is accepted makes messages that decode, and what is refused is answered in a few
-/// words.
+/// A new, changed or terminated event. An accepted input results in messages that decode; an invalid one is answered by a short text.
 pub fn event_request(octets: &[u8]) {
-    told(InboundType::EventRequest, octets);
+    apply(InboundType::EventRequest, octets);
 }
 
-fn told(kind: InboundType, text: &[u8]) {
+fn apply(kind: InboundType, text: &[u8]) {
     let (mut services, mut now) = (services(), start());
-    match TEXTS.tell(&mut services, kind, text, now) {
+    match INPUTS.apply(&mut services, kind, text, now) {
         Ok(()) => {
             for _ in 0..2 {
                 services.layer.handle_timeout(now);
@@ -50,17 +49,17 @@ fn told(kind: InboundType, text: &[u8]) {
     }
 }
 
-/// They know how the station moves, and say an event already.
-fn services() -> ToldServices {
+/// Creates services that have the station's movement and one active event.
+fn services() -> FuzzedServices {
     let settings = FacilitiesSettings {
         ca: Some(CaSettings::new(STATION_ID)),
         cp: Some(CpSettings::new(STATION_ID)),
         den: Some(DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: false }),
         va: None,
     };
-    let mut services = ToldServices::new(Facilities::new(settings, 1));
+    let mut services = FuzzedServices::new(Facilities::new(settings, 1));
     for (kind, text) in [(InboundType::VehicleState, STATE), (InboundType::EventRequest, JAM)] {
-        TEXTS.tell(&mut services, kind, text.as_bytes(), start()).expect("the text is good");
+        INPUTS.apply(&mut services, kind, text.as_bytes(), start()).expect("the input is valid");
     }
     take_messages(&mut services.layer);
     services
@@ -68,7 +67,7 @@ fn services() -> ToldServices {
 
 fn take_messages(layer: &mut Facilities) {
     while let Some(request) = layer.poll_transmit() {
-        let message = Message::decode(request.kind, &request.payload).expect("what is made is a message");
+        let message = Message::decode(request.kind, &request.payload).expect("a generated message decodes");
         assert_eq!(message.kind(), request.kind);
     }
 }
@@ -99,7 +98,7 @@ const WORKS: &str = r#"{"name":"works","report":{"cause":3,"position":{"latitude
 "carryingDangerousGoods":{"dangerousGoodsType":"explosives3","unNumber":3854,"elevatedTemperature":false,"tunnelsRestricted":true,
 "limitedQuantity":false},"energyStorageType":"FE"}}}}"#;
 
-/// The event has changed, is another one, has ended; one has containers of its own.
+/// An event that changes, a second event, a termination, and an event with containers of its own.
 pub(crate) fn event_requests() -> Vec<Vec<u8>> {
     vec![JAM.into(), JAM.replace("jam", "fog").into(), br#"{"name":"jam","end":{}}"#.to_vec(), WORKS.into()]
 }
@@ -116,7 +115,7 @@ mod tests {
             (InboundType::EventRequest, event_requests()),
         ] {
             for text in texts {
-                assert_eq!(TEXTS.tell(&mut services(), kind, &text, start()), Ok(()));
+                assert_eq!(INPUTS.apply(&mut services(), kind, &text, start()), Ok(()));
             }
         }
     }

@@ -13,6 +13,7 @@
 
 pub mod capture;
 pub mod capture_writer;
+mod counter_mirror;
 mod encoding;
 pub mod kinds;
 pub mod mqtt;

@@ -35,6 +35,7 @@ use tokio::time::Instant;
 use viaduct_bus::{Counter, Hop, clock};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
+use crate::counter_mirror::CounterMirror;
 use crate::mqtt::check_readable;
 use crate::mqtt::inbound::{self, Inbound, InboundRoute};
 use crate::mqtt::route::{self, Inputs, Message, Route, Taken};
@@ -136,7 +137,8 @@ impl Default for LimitSettings {
 
 /// A broker that runs.
 pub struct MqttBroker {
-    totals: Totals,
+    stats: Arc<BrokerStats>,
+    totals: CounterMirror<&'static Total>,
 }
 
 impl Component for MqttBroker {
@@ -193,8 +195,8 @@ impl Component for MqttBroker {
             (!settings.inbound.is_empty()).then(|| Door::open(&settings.inbound, context, answers)).transpose()?;
         let unanswered = door.as_ref().map(|_| context.counter("unanswered"));
         let engine = open(&settings, door)?;
-        let totals = Totals::new(engine.stats(), context);
-        context.every(COUNT_PERIOD, |broker, _| broker.totals.renew());
+        let (stats, totals) = (engine.stats(), CounterMirror::new(TOTALS, |(name, _)| context.counter(name)));
+        context.every(COUNT_PERIOD, |broker, _| broker.sync_counters());
         let task = Task {
             router: engine.router(),
             inputs: Inputs::open(settings.routes, context)?,
@@ -205,11 +207,17 @@ impl Component for MqttBroker {
             unencodable: context.counter_for("dropped", "unencodable"),
         };
         context.spawn_io(task.run(engine));
-        Ok(Self { totals })
+        Ok(Self { stats, totals })
     }
 
     fn stop(&mut self) {
-        self.totals.renew();
+        self.sync_counters();
+    }
+}
+
+impl MqttBroker {
+    fn sync_counters(&mut self) {
+        self.totals.sync(|(_, read)| read(&self.stats));
     }
 }
 
@@ -419,40 +427,18 @@ impl Task {
     }
 }
 
-/// The crate's statistics as counters, which only grow.
-struct Totals {
-    stats: Arc<BrokerStats>,
-    clients_connected: Counter,
-    clients_disconnected: Counter,
-    messages_in: Counter,
-    messages_out: Counter,
-}
+/// Name of a counter and its total in the statistics of `mqtt5`.
+type Total = (&'static str, fn(&BrokerStats) -> u64);
 
-impl Totals {
-    fn new(stats: Arc<BrokerStats>, context: &Context<MqttBroker>) -> Self {
-        Self {
-            stats,
-            clients_connected: context.counter("clients_connected"),
-            clients_disconnected: context.counter("clients_disconnected"),
-            messages_in: context.counter("messages_in"),
-            messages_out: context.counter("messages_out"),
-        }
-    }
-
-    fn renew(&self) {
-        let stats = &self.stats;
-        let total = stats.clients_total.load(Ordering::Relaxed);
-        let present = stats.clients_connected.load(Ordering::Relaxed) as u64;
-        for (counter, value) in [
-            (&self.clients_connected, total),
-            (&self.clients_disconnected, total.saturating_sub(present)),
-            (&self.messages_in, stats.publish_received.load(Ordering::Relaxed)),
-            (&self.messages_out, stats.publish_sent.load(Ordering::Relaxed)),
-        ] {
-            counter.add(value.saturating_sub(counter.value()));
-        }
-    }
-}
+const TOTALS: &[Total] = &[
+    ("clients_connected", |stats| stats.clients_total.load(Ordering::Relaxed)),
+    ("clients_disconnected", |stats| {
+        let connected = stats.clients_connected.load(Ordering::Relaxed) as u64;
+        stats.clients_total.load(Ordering::Relaxed).saturating_sub(connected)
+    }),
+    ("messages_in", |stats| stats.publish_received.load(Ordering::Relaxed)),
+    ("messages_out", |stats| stats.publish_sent.load(Ordering::Relaxed)),
+];
 
 #[cfg(test)]
 mod tests {

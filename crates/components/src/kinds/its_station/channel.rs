@@ -5,56 +5,16 @@
 
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Deserialize;
-use viaduct_bus::Counter;
 use viaduct_its::access::{EthernetHeader, HEADER_OCTETS, MacAddress};
 use viaduct_its::dcc::limeric::T_CBR;
 use viaduct_its::dcc::{DccCounters, DccMode, DccProfile, DccSettings, GateKeeper, air_time};
 use viaduct_its::geonet::{BasicHeader, BasicNextHeader, CommonHeader};
-use viaduct_node::{Context, SettingError};
 use viaduct_units::Mono;
 
-use super::ItsStation;
-use super::counts::Loss;
+use super::settings::{AdaptiveSettings, Dcc};
 
-/// Data rates of ITS-G5 on a channel of 10 MHz (EN 302 663).
-const DATA_RATES_KBPS: [u32; 8] = [3000, 4500, 6000, 9000, 12_000, 18_000, 24_000, 27_000];
 /// A symbol lasts 8 us: 125 of them are a millisecond.
 const SYMBOLS_PER_MS: u32 = 125;
-
-/// Congestion control, for a station whose access layer is a shared radio channel.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Dcc {
-    /// The adaptive approach of TS 102 687, 5.4: frames wait for their part of the channel.
-    Adaptive(AdaptiveSettings),
-}
-
-/// The adaptive approach.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct AdaptiveSettings {
-    /// Data rate of the channel in kbit/s: 3000, 4500, 6000, 9000, 12000, 18000, 24000 or 27000.
-    pub data_rate_kbps: u32,
-}
-
-impl Default for AdaptiveSettings {
-    fn default() -> Self {
-        Self { data_rate_kbps: 6000 }
-    }
-}
-
-impl Dcc {
-    pub(super) fn check(self) -> Result<(), SettingError> {
-        let Self::Adaptive(AdaptiveSettings { data_rate_kbps: rate }) = self;
-        if DATA_RATES_KBPS.contains(&rate) {
-            return Ok(());
-        }
-        let problem = format!("{rate} is none of {DATA_RATES_KBPS:?}, the data rates of ITS-G5");
-        Err(SettingError::new("dcc.adaptive.data_rate_kbps", problem))
-    }
-}
 
 /// The channel of one station.
 pub(super) struct Channel {
@@ -132,51 +92,6 @@ impl Channel {
 
     fn occupy(&mut self, frame: &[u8]) {
         self.busy += air_time(frame.len().saturating_sub(HEADER_OCTETS), self.bits_per_symbol);
-    }
-}
-
-/// Frames that the gate dropped, by reason.
-pub(super) struct DccCounts {
-    expired: Counter,
-    overflowed: Counter,
-    too_long: Counter,
-    /// Frames that waited when the station was stopped.
-    stopped: Counter,
-    /// What was counted when the counters last followed.
-    seen: DccCounters,
-}
-
-impl DccCounts {
-    pub(super) fn new(context: &Context<ItsStation>) -> Self {
-        let dropped = |reason: &str| context.counter_for("dcc_dropped", reason);
-        Self {
-            expired: dropped("expired"),
-            overflowed: dropped("overflowed"),
-            too_long: dropped("too_long"),
-            stopped: dropped("stopped"),
-            seen: DccCounters::default(),
-        }
-    }
-
-    /// Takes over what the gate has counted; what it has dropped since.
-    pub(super) fn follow(&mut self, now: &DccCounters) -> impl Iterator<Item = Loss> + use<> {
-        let before = std::mem::replace(&mut self.seen, *now);
-        let more = [
-            ("expired", &self.expired, now.expired.saturating_sub(before.expired)),
-            ("overflowed", &self.overflowed, now.overflowed.saturating_sub(before.overflowed)),
-            ("too_long", &self.too_long, now.too_long.saturating_sub(before.too_long)),
-        ];
-        let losses = more.map(|(reason, counter, count)| {
-            counter.add(count);
-            Loss { what: "frames were dropped before the channel", reason, explanation: None, count }
-        });
-        losses.into_iter().filter(|loss| loss.count > 0)
-    }
-
-    /// The station has stopped: what waits is not sent any more.
-    pub(super) fn stopped(&self, now: &DccCounters) {
-        let gone = now.sent + now.expired + now.overflowed + now.too_long;
-        self.stopped.add(now.pushed.saturating_sub(gone));
     }
 }
 
@@ -312,12 +227,9 @@ mod tests {
         assert_eq!((channel.poll_transmit(at(60_000)), channel.counters().expired), (None, 1));
     }
 
+    /// EN 302 663: 48 bits per symbol at 6 Mbit/s.
     #[test]
-    fn a_data_rate_is_one_of_the_radio() {
-        let check = |data_rate_kbps| Dcc::Adaptive(AdaptiveSettings { data_rate_kbps }).check();
-        assert!(DATA_RATES_KBPS.into_iter().all(|rate| check(rate) == Ok(())));
-        assert_eq!(check(5000).unwrap_err().key, "dcc.adaptive.data_rate_kbps");
-        // 48 bits a symbol at 6 Mbit/s, as EN 302 663 has it.
+    fn the_data_rate_decides_the_bits_per_symbol() {
         assert_eq!(channel().bits_per_symbol, 48);
     }
 }

@@ -12,7 +12,7 @@ use viaduct_node::{Context, StartError};
 use viaduct_units::Now;
 
 use super::ItsStation;
-use super::counts::Loss;
+use super::counters::Loss;
 use super::services::{Input, InputError};
 use crate::rate_limiter::RateLimiter;
 use crate::v2x::request::RequestError;
@@ -115,7 +115,7 @@ impl Errors {
         let error = V2xError {
             subject: Subject::Loss.into(),
             reason: loss.reason.to_owned(),
-            error: format!("{}: {why}", loss.what),
+            error: format!("{}: {why}", loss.description),
             time: Some(timestamp(now.tai)),
             count: loss.count,
             ..V2xError::default()

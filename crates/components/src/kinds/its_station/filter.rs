@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use viaduct_its::access::{EthernetHeader, MacAddress};
 use viaduct_node::SettingError;
 
-use super::settings::{FilterSettings, parse_mac};
+use super::settings::FilterSettings;
 
 /// Why a frame is left unread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,11 +40,8 @@ pub(super) struct Filter {
 impl Filter {
     /// The rules that are set.
     pub(super) fn new(settings: &FilterSettings) -> Result<Self, SettingError> {
-        let accepted = addresses("filter.accept_from", &settings.accept_from)?;
-        Ok(Self {
-            accepted: (!accepted.is_empty()).then_some(accepted),
-            ignored: addresses("filter.ignore_from", &settings.ignore_from)?,
-        })
+        let accepted = settings.accepted()?;
+        Ok(Self { accepted: (!accepted.is_empty()).then_some(accepted), ignored: settings.ignored()? })
     }
 
     /// Why the frame is left unread, where it is. One that is too short for addresses is for the station to drop.
@@ -56,11 +53,6 @@ impl Filter {
         let other = self.accepted.as_ref().is_some_and(|accepted| !accepted.contains(&link.source));
         other.then_some(Filtered::SenderNotAccepted)
     }
-}
-
-fn addresses(key: &str, listed: &[String]) -> Result<BTreeSet<MacAddress>, SettingError> {
-    let parse = |(index, text): (usize, &String)| parse_mac(&format!("{key}.{index}"), text);
-    listed.iter().enumerate().map(parse).collect()
 }
 
 #[cfg(test)]

@@ -2,10 +2,9 @@
 //! come from the bus, frames go to the access layer.
 
 mod channel;
-mod counts;
+mod counters;
 mod errors;
 mod filter;
-mod geonet;
 mod link;
 mod replay;
 mod runner;
@@ -16,17 +15,14 @@ use viaduct_bus::Qos;
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError};
 
-pub use channel::{AdaptiveSettings, Dcc};
-pub use geonet::{AreaForwarding, GeonetSettings, NonAreaForwarding};
 use link::Link;
 use runner::Runner;
-pub use services::{
-    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmQuerySettings, LdmSettings, SensorSettings,
-    SensorTypeSetting, ServiceTexts, ServicesSettings, ToldServices, VaServiceSettings, VehicleRoleSetting,
-    VruProfileSetting,
-};
+pub use services::fuzzing;
 pub use settings::{
-    Access, CaptureSettings, FilterSettings, ItsStationSettings, Pace, PlaceSettings, ReplaySettings, mac_of_station,
+    Access, AdaptiveSettings, AreaForwarding, CaServiceSettings, CaptureSettings, CpServiceSettings, Dcc,
+    DenServiceSettings, FilterSettings, GeonetSettings, ItsStationSettings, LdmQuerySettings, LdmSettings,
+    NonAreaForwarding, Pace, PlaceSettings, ReplaySettings, SensorSettings, SensorTypeSetting, ServicesSettings,
+    VaServiceSettings, VehicleRoleSetting, VruProfileSetting, mac_of_station,
 };
 
 /// Queue of a subscriber that must not miss a message. A station never waits: one that is full is a counted drop.

@@ -15,7 +15,7 @@ use viaduct_node::{Context, StartError, Stop};
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
 
 use super::channel::Channel;
-use super::counts::Counts;
+use super::counters::StationCounters;
 use super::errors::{Errors, Refusal};
 use super::filter::Filter;
 use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
@@ -59,7 +59,7 @@ pub(crate) struct Runner {
     requests: Option<Subscriber<V2xSendRequest>>,
     /// What makes messages by itself, where it is asked for.
     services: Option<Services>,
-    counts: Counts,
+    counters: StationCounters,
     errors: Errors,
     station_id: u32,
     station_type: u8,
@@ -114,7 +114,7 @@ impl Runner {
             sent: settings.sends().then(|| publishers(&topics.tx)).transpose()?,
             requests,
             services: services.map(|it| Services::new(it, settings, start, seed, context)).transpose()?,
-            counts: Counts::new(context),
+            counters: StationCounters::new(context),
             errors: Errors::new(&topics.errors, context)?,
             station_id: settings.station_id,
             station_type: settings.station_type,
@@ -126,9 +126,9 @@ impl Runner {
     /// Runs until the station is asked to stop or the link fails. The end of a capture is not the end of the station.
     pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
         let ended = self.run_until_stopped(&mut link).await;
-        self.follow_counters();
+        self.sync_counters();
         if let Some(channel) = &self.channel {
-            self.counts.dcc.stopped(&channel.counters());
+            self.counters.dcc.count_stopped(&channel.counters());
         }
         ended
     }
@@ -182,7 +182,7 @@ impl Runner {
         {
             self.take_frame(&frame, link).await;
         }
-        self.counts.count_kernel_drops(link.kernel_drops()?);
+        self.counters.count_kernel_drops(link.kernel_drops()?);
         Ok(())
     }
 
@@ -213,7 +213,7 @@ impl Runner {
             channel.heard(&frame.octets);
         }
         if let Some(reason) = self.filter.refuses(&frame.octets) {
-            self.counts.filter(reason);
+            self.counters.count_filtered(reason);
             return;
         }
         let now = clock::now();
@@ -239,9 +239,9 @@ impl Runner {
     /// Each pass of a capture is heard by a station that has heard nothing: its packets are no duplicates of themselves.
     fn begin_again(&mut self) {
         let now = clock::now();
-        self.follow_counters();
-        self.counts.router.restart();
-        self.counts.capture_repeated.add(self.machine.held_packets().try_into().unwrap_or(u64::MAX));
+        self.sync_counters();
+        self.counters.router.restart();
+        self.counters.capture_repeated.add(self.machine.held_packets().try_into().unwrap_or(u64::MAX));
         let (station, mib, seed) = self.begin;
         self.machine = Station::with_mib(station, mib, seed).with_sequence_of(now.tai);
         if let Some(services) = &mut self.services {
@@ -255,7 +255,7 @@ impl Runner {
 
     /// What the frame makes the station say has it as its cause.
     fn handle_frame(&mut self, now: Now, octets: &Bytes, meta: Meta, shift_ns: i64) -> Meta {
-        self.counts.received.increment();
+        self.counters.received.increment();
         self.keep(now.tai, octets);
         self.machine.handle_frame(now, octets);
         while let Some(event) = self.machine.poll_event() {
@@ -263,17 +263,17 @@ impl Runner {
                 Event::Received(packet) => {
                     let message = message::received_message(&packet, &self.receiver, self.access, shift_ns);
                     let message = self.with_receiver(message, octets.len());
-                    self.counts.delivered.increment();
+                    self.counters.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                     if let Some(services) = &mut self.services {
                         services.handle_received(now, &packet, &meta, shift_ns);
                     }
                 }
-                Event::Relayed => self.counts.relayed.increment(),
-                Event::LocationService => self.counts.location_service.increment(),
-                Event::Beacon(_) => self.counts.beacons.increment(),
+                Event::Relayed => self.counters.relayed.increment(),
+                Event::LocationService => self.counters.location_service.increment(),
+                Event::Beacon(_) => self.counters.beacons.increment(),
                 Event::Dropped(reason) => {
-                    self.counts.drop(reason);
+                    self.counters.count_dropped(reason);
                     let told = Now { tai: message::shifted(now.tai, shift_ns), ..now };
                     self.errors.dropped(told, reason, octets, &meta);
                 }
@@ -292,11 +292,11 @@ impl Runner {
         self.say_where(now);
         self.transmit(link).await;
         link.check()?;
-        self.counts.count_kernel_drops(link.kernel_drops()?);
+        self.counters.count_kernel_drops(link.kernel_drops()?);
         if let Some(capture) = &mut self.capture {
             capture.flush();
         }
-        self.follow_counters();
+        self.sync_counters();
         // A timeout that is due is not put off by traffic either.
         if self.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.handle_timeout(now, link).await;
@@ -305,16 +305,16 @@ impl Runner {
     }
 
     /// Takes over what the router, the services and the gate before the channel have counted, and tells what was lost.
-    fn follow_counters(&mut self) {
+    fn sync_counters(&mut self) {
         let now = clock::now();
-        let mut losses = self.counts.router.follow(&self.machine);
+        let mut losses = self.counters.router.sync(&self.machine);
         if let Some(services) = &mut self.services {
-            losses.extend(services.follow_counters());
+            losses.extend(services.sync_counters());
         }
         if let Some(channel) = &self.channel {
-            losses.extend(self.counts.dcc.follow(&channel.counters()));
+            losses.extend(self.counters.dcc.sync(&channel.counters()));
         }
-        losses.extend(self.counts.take_send_failures());
+        losses.extend(self.counters.take_send_failures());
         for loss in losses {
             self.errors.lost(now, &loss);
         }
@@ -368,7 +368,7 @@ impl Runner {
                 }
             }
             Err(refusal) => {
-                self.counts.unsent.increment();
+                self.counters.unsent.increment();
                 let (r#type, payload) = (message::message_type(request.kind).into(), request.payload.clone());
                 let request = V2xSendRequest { r#type, payload, ..V2xSendRequest::default() };
                 self.errors.refused(now, &refusal, &request, cause);
@@ -383,7 +383,7 @@ impl Runner {
     }
 
     async fn handle_request(&mut self, request: &Sample<V2xSendRequest>, link: &mut Link) {
-        self.counts.requests.increment();
+        self.counters.requests.increment();
         let now = clock::now();
         self.say_where(now);
         self.transmit(link).await;
@@ -394,7 +394,7 @@ impl Runner {
                 }
             }
             Err(refusal) => {
-                self.counts.refused.increment();
+                self.counters.refused.increment();
                 self.errors.refused(now, &refusal, request, request.meta());
             }
         }
@@ -457,10 +457,10 @@ impl Runner {
     async fn send_frame(&mut self, link: &mut Link, frame: &[u8]) {
         match link.send(frame).await {
             Ok(()) => {
-                self.counts.sent.increment();
+                self.counters.sent.increment();
                 self.keep(clock::tai(), frame);
             }
-            Err(cause) => self.counts.send_failed(&cause),
+            Err(cause) => self.counters.count_send_failure(&cause),
         }
     }
 

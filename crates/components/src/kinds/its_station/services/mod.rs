@@ -2,12 +2,10 @@
 //! goes to the bus.
 
 mod alacarte;
-mod counts;
 mod events;
+pub mod fuzzing;
 mod inputs;
 mod outputs;
-mod settings;
-mod texts;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,17 +21,11 @@ use viaduct_messages::viaduct::vehicle;
 use viaduct_node::{Context, Edges, StartError};
 use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position};
 
-use self::counts::Counts;
 use self::events::NamedEvents;
 use self::inputs::Clock;
 pub(super) use self::inputs::InputError;
-pub use self::settings::{
-    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmQuerySettings, LdmSettings, SensorSettings,
-    SensorTypeSetting, ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
-};
-pub use self::texts::{ServiceTexts, ToldServices};
-use super::counts::Loss;
-use super::settings::ItsStationSettings;
+use super::counters::{Loss, ServiceCounters};
+use super::settings::{ItsStationSettings, LdmQuerySettings, LdmSettings, ServicesSettings, VehicleRoleSetting};
 use super::{ItsStation, OFFERED};
 
 /// What arrives on an input topic.
@@ -69,7 +61,7 @@ pub(super) struct Services {
     state: Option<VehicleState>,
     /// What applications have reported.
     named: NamedEvents,
-    counts: Counts,
+    counters: ServiceCounters,
 }
 
 /// Where the local dynamic map goes.
@@ -184,7 +176,7 @@ impl Services {
             shifts: BTreeMap::new(),
             state: None,
             named: NamedEvents::default(),
-            counts: Counts::new(context),
+            counters: ServiceCounters::new(context),
         };
         if let Some((cp, service)) = settings.cp.as_ref().zip(services.facilities.cp_mut()) {
             service.set_sensors(cp.sensors());
@@ -234,7 +226,7 @@ impl Services {
                 self.named.take(&mut self.facilities, now, sample, here).map(|()| None)
             }
         };
-        taken.inspect_err(|error| self.counts.refuse(error))
+        taken.inspect_err(|error| self.counters.count_rejected(error))
     }
 
     /// A station that stands is at its place still.
@@ -268,8 +260,8 @@ impl Services {
     }
 
     /// Takes over what the machines have counted; which messages they have lost since.
-    pub(super) fn follow_counters(&mut self) -> Vec<Loss> {
-        self.counts.follow(&mut self.facilities)
+    pub(super) fn sync_counters(&mut self) -> Vec<Loss> {
+        self.counters.sync(&mut self.facilities)
     }
 
     /// Does what is due.
@@ -304,7 +296,7 @@ impl Services {
                         let _ = notices.try_publish_from(cause, outputs::notice(indication, &head, shift_ns));
                     }
                 }
-                FacilitiesEvent::DenmDropped(reason, _) => self.counts.denm(reason),
+                FacilitiesEvent::DenmDropped(reason, _) => self.counters.count_ignored_denm(reason),
                 FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object))
                     if shift_ns != 0 && self.map.is_some() =>
                 {

@@ -1,4 +1,4 @@
-//! What the services count, and what of it the machines count for themselves.
+//! Counters of the bus that mirror those of the facilities services.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use viaduct_its::facilities::Facilities;
 use viaduct_its::facilities::den_service::DenDrop;
 use viaduct_node::Context;
 
-use super::inputs::InputError;
+use super::Loss;
+use crate::counter_mirror::CounterMirror;
 use crate::kinds::its_station::ItsStation;
-use crate::kinds::its_station::counts::Loss;
+use crate::kinds::its_station::services::InputError;
 
-/// What a machine has counted since it began.
-type Read = fn(&mut Facilities) -> u64;
-
-/// Messages that services made or wanted to make.
+/// Counter of messages that a service generated or was due to generate, and that were not sent.
 const SERVICES_LOST: &str = "services_lost";
 
-/// Name and reason of a counter, and where its machine has it.
-const TOTALS: &[(&str, &str, Read)] = &[
+/// Name and reason of a counter and its total.
+type Total = (&'static str, &'static str, fn(&mut Facilities) -> u64);
+
+const TOTALS: &[Total] = &[
     (SERVICES_LOST, "unencodable", |layer| layer.counters().unencodable),
     (SERVICES_LOST, "transmits_lost", |layer| layer.counters().transmits_lost),
     (SERVICES_LOST, "events_lost", |layer| layer.counters().events_lost),
@@ -43,87 +43,66 @@ const TOTALS: &[(&str, &str, Read)] = &[
     ("ldm_dropped", "too_late", |layer| layer.ldm().counters().too_late),
 ];
 
-/// What a reason of [`SERVICES_LOST`] means.
+/// Returns the meaning of a reason of [`SERVICES_LOST`].
 fn explain(reason: &str) -> Option<&'static str> {
     Some(match reason {
-        "unencodable" => "a message that no packet can carry",
-        "transmits_lost" | "denm_transmits_lost" => "messages for which there was no room",
-        "events_lost" => "news for which there was no room",
+        "unencodable" => "a message exceeds what a packet can carry",
+        "transmits_lost" | "denm_transmits_lost" => "the transmit queue was full",
+        "events_lost" => "the event queue was full",
         "cam_state_too_old" | "cpm_state_too_old" | "vam_state_too_old" => {
-            "messages that were due while nobody said how the station moves"
+            "messages were due, but the station's movement was unknown or too old"
         }
-        "sensing_left_out" => "sensors for which a CPM had no room",
-        "denm_evicted" => "events of others, which made room for newer ones",
-        "denm_forwards_refused" => "DENMs of others that were due to be sent on, and too many",
-        "denm_ends_cut" => "ends of events, which made room before they were repeated as often as was asked",
+        "sensing_left_out" => "a CPM had no room for all sensors",
+        "denm_evicted" => "received events were evicted by newer ones",
+        "denm_forwards_refused" => "too many received DENMs were due for keep-alive forwarding",
+        "denm_ends_cut" => "terminations of events were evicted before all repetitions were sent",
         _ => return None,
     })
 }
 
 /// The counters of the services.
-pub(super) struct Counts {
-    /// Messages on input topics that were not taken, by reason.
+pub(in super::super) struct ServiceCounters {
+    /// Messages on input topics that were rejected, by reason.
     refused: BTreeMap<&'static str, Counter>,
-    /// DENMs that told nothing, by reason.
+    /// DENMs without news, by reason.
     denms: BTreeMap<&'static str, Counter>,
-    /// What the machines count, in the order of [`TOTALS`].
-    totals: Vec<Total>,
+    totals: CounterMirror<&'static Total>,
 }
 
-/// A counter that follows one of a machine.
-struct Total {
-    name: &'static str,
-    reason: &'static str,
-    counter: Counter,
-    read: Read,
-    /// What was there when the counter last followed.
-    seen: u64,
-}
-
-impl Counts {
-    pub(super) fn new(context: &Context<ItsStation>) -> Self {
+impl ServiceCounters {
+    pub(in super::super) fn new(context: &Context<ItsStation>) -> Self {
         let refused = |label| (label, context.counter_for("inputs_refused", label));
         let denm = |reason: DenDrop| (reason.label(), context.counter_for("denms_ignored", reason.label()));
-        let total = |(name, reason, read): &(&'static str, &'static str, Read)| Total {
-            name,
-            reason,
-            counter: context.counter_for(name, reason),
-            read: *read,
-            seen: 0,
-        };
         Self {
             refused: InputError::LABELS.into_iter().map(refused).collect(),
             denms: DenDrop::ALL.into_iter().map(denm).collect(),
-            totals: TOTALS.iter().map(total).collect(),
+            totals: CounterMirror::new(TOTALS, |(name, reason, _)| context.counter_for(name, reason)),
         }
     }
 
-    pub(super) fn refuse(&self, error: &InputError) {
+    /// Counts an input that was rejected.
+    pub(in super::super) fn count_rejected(&self, error: &InputError) {
         if let Some(counter) = self.refused.get(error.label()) {
             counter.increment();
         }
     }
 
-    pub(super) fn denm(&self, reason: DenDrop) {
+    /// Counts a received DENM that was ignored.
+    pub(in super::super) fn count_ignored_denm(&self, reason: DenDrop) {
         if let Some(counter) = self.denms.get(reason.label()) {
             counter.increment();
         }
     }
 
-    /// Takes over what the machines have counted; which messages they have lost since.
-    pub(super) fn follow(&mut self, layer: &mut Facilities) -> Vec<Loss> {
+    /// Adds the services' increases to the bus counters. Returns the messages lost since the last call.
+    pub(in super::super) fn sync(&mut self, facilities: &mut Facilities) -> Vec<Loss> {
         let mut losses = Vec::new();
-        for total in &mut self.totals {
-            let now = (total.read)(layer);
-            let count = now.saturating_sub(total.seen);
-            total.counter.add(count);
-            total.seen = now;
-            if count > 0 && total.name == SERVICES_LOST {
-                let explanation = explain(total.reason);
+        for ((name, reason, _), count) in self.totals.sync(|(_, _, read)| read(facilities)) {
+            if *name == SERVICES_LOST {
                 losses.push(Loss {
-                    what: "a service lost what it had to tell",
-                    reason: total.reason,
-                    explanation,
+                    description: "a service lost messages or events",
+                    reason,
+                    explanation: explain(reason),
                     count,
                 });
             }

@@ -1,4 +1,4 @@
-//! What applications tell services, without a node.
+//! Entry points for the fuzz targets: JSON inputs of applications, applied to services without a node.
 
 use viaduct_its::facilities::Facilities;
 use viaduct_messages::viaduct::its::EventRequest;
@@ -10,45 +10,44 @@ use super::events::NamedEvents;
 use super::inputs::{self, Clock};
 use crate::mqtt::typed::{InboundType, Reader};
 
-/// Reads texts of applications for the services of a station as an inbound route does.
-pub struct ServiceTexts {
+/// The readers that an inbound route uses for the JSON inputs of a station's services.
+pub struct JsonInputs {
     states: Reader<VehicleState>,
     objects: Reader<PerceivedObjects>,
     events: Reader<EventRequest>,
 }
 
-/// Services and the names of events that they were told. They take what they are told as a station does that has no special role
-/// and does not know where it is.
+/// Services with the names of their events, as in a station without a special vehicle role and without a position.
 #[derive(Debug)]
-pub struct ToldServices {
+pub struct FuzzedServices {
     /// The services.
     pub layer: Facilities,
     events: NamedEvents,
 }
 
-impl ToldServices {
-    /// Services that were told of no event.
+impl FuzzedServices {
+    /// Creates services without events.
     #[must_use]
     pub fn new(layer: Facilities) -> Self {
         Self { layer, events: NamedEvents::default() }
     }
 }
 
-impl ServiceTexts {
-    /// `None` where a type has no schema: a defect.
+impl JsonInputs {
+    /// Creates the readers, or returns `None` if a type has no schema, which is a defect.
     #[must_use]
     pub fn new() -> Option<Self> {
         Some(Self { states: Reader::new()?, objects: Reader::new()?, events: Reader::new()? })
     }
 
-    /// Tells the services what the text says. A V2X message is none of these texts, and nothing happens.
+    /// Applies a JSON text to the services. A text of [`InboundType::V2xMessage`] is ignored.
     ///
     /// # Errors
-    /// What is wrong with it, as its application is answered.
-    pub fn tell(&self, told: &mut ToldServices, kind: InboundType, text: &[u8], now: Now) -> Result<(), String> {
-        let ToldServices { layer, events } = told;
+    /// The text of the answer that the application receives if the input is invalid.
+    pub fn apply(&self, services: &mut FuzzedServices, kind: InboundType, text: &[u8], now: Now) -> Result<(), String> {
+        let FuzzedServices { layer, events } = services;
         let clock = Clock::new(now.tai, now.tai);
-        let taken = match kind {
+        let applied = match kind {
             InboundType::V2xMessage => Ok(()),
             InboundType::VehicleState => {
                 let state = self.states.read(text).map_err(|error| error.to_string())?;
@@ -63,7 +62,7 @@ impl ServiceTexts {
                 events.take(layer, now, &request, None)
             }
         };
-        taken.map_err(|error| error.to_string())
+        applied.map_err(|error| error.to_string())
     }
 }
 
@@ -75,17 +74,17 @@ mod tests {
 
     use super::*;
 
-    fn told(text: &str) -> Result<Option<Message>, String> {
+    fn sent(text: &str) -> Result<Option<Message>, String> {
         let den = DenSettings { station_id: 7, station_type: 15, keep_alive_forwarding: false };
         let layer = Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1);
         let now = Now { mono: Mono::default(), tai: Tai::from_nanos(700_000_000_000_000_000) };
-        let mut services = ToldServices::new(layer);
-        ServiceTexts::new().unwrap().tell(&mut services, InboundType::EventRequest, text.as_bytes(), now)?;
-        let sent = services.layer.poll_transmit();
-        Ok(sent.map(|request| Message::decode(request.kind, &request.payload).unwrap()))
+        let mut services = FuzzedServices::new(layer);
+        JsonInputs::new().unwrap().apply(&mut services, InboundType::EventRequest, text.as_bytes(), now)?;
+        let request = services.layer.poll_transmit();
+        Ok(request.map(|request| Message::decode(request.kind, &request.payload).unwrap()))
     }
 
-    /// Road works, with what only they have.
+    /// Road works have a container of their own.
     #[test]
     fn a_container_of_an_event_is_in_its_denm() {
         let works = |speed| {
@@ -94,12 +93,12 @@ mod tests {
                  \"alacarte\":{{\"roadWorks\":{{\"speedLimit\":{speed},\"closedLanes\":{{\"innerhardShoulderStatus\":\"closed\"}}}}}}}}}}"
             )
         };
-        let Some(Message::Denm(denm)) = told(&works(60)).unwrap() else { panic!() };
-        let works_said = denm.denm.alacarte.unwrap().road_works.unwrap();
-        assert_eq!(works_said.speed_limit.as_ref().map(|limit| limit.0), Some(60));
-        assert!(works_said.closed_lanes.is_some());
+        let Some(Message::Denm(denm)) = sent(&works(60)).unwrap() else { panic!() };
+        let works_sent = denm.denm.alacarte.unwrap().road_works.unwrap();
+        assert_eq!(works_sent.speed_limit.as_ref().map(|limit| limit.0), Some(60));
+        assert!(works_sent.closed_lanes.is_some());
         assert_eq!(
-            told(&works(0)).unwrap_err(),
+            sent(&works(0)).unwrap_err(),
             "report.alacarte.roadWorks.speedLimit: expected an integer from 1 to 255, got 0"
         );
     }

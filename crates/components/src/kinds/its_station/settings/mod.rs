@@ -1,5 +1,10 @@
-//! Settings of a station.
+//! Settings of a station. They are checked here; the rest of the station depends on this module, not the reverse.
 
+mod dcc;
+mod geonet;
+mod services;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -9,10 +14,12 @@ use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::Position;
 
-use super::channel::Dcc;
-use super::filter::Filter;
-use super::geonet::GeonetSettings;
-use super::services::ServicesSettings;
+pub use self::dcc::{AdaptiveSettings, Dcc};
+pub use self::geonet::{AreaForwarding, GeonetSettings, NonAreaForwarding};
+pub use self::services::{
+    CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmQuerySettings, LdmSettings, SensorSettings,
+    SensorTypeSetting, ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
+};
 use crate::net::{EthernetSettings, UdpMulticastSettings};
 
 /// An ETSI ITS station: GeoNetworking, BTP and facilities. CAM, DENM, CPM, VAM, IVIM, MAPEM, SPATEM, SREM and SSEM go to the
@@ -180,7 +187,8 @@ impl ItsStationSettings {
             place.check("position")?;
         }
         self.configured_address()?;
-        Filter::new(&self.filter)?;
+        self.filter.accepted()?;
+        self.filter.ignored()?;
         self.geonet.check()?;
         if let Some(dcc) = self.dcc {
             dcc.check()?;
@@ -215,7 +223,7 @@ pub fn mac_of_station(station_id: u32) -> MacAddress {
 }
 
 /// The link address in the setting of that key.
-pub(super) fn parse_mac(key: &str, text: &str) -> Result<MacAddress, SettingError> {
+fn parse_mac(key: &str, text: &str) -> Result<MacAddress, SettingError> {
     let octets: Option<Vec<u8>> = text.split(':').map(hex_pair).collect();
     let octets = octets.and_then(|octets| octets.try_into().ok());
     octets
@@ -227,6 +235,23 @@ pub(super) fn parse_mac(key: &str, text: &str) -> Result<MacAddress, SettingErro
 fn hex_pair(pair: &str) -> Option<u8> {
     let digits = pair.len() == 2 && pair.bytes().all(|digit| digit.is_ascii_hexdigit());
     u8::from_str_radix(pair, 16).ok().filter(|_| digits)
+}
+
+impl FilterSettings {
+    /// Returns the addresses in `accept_from`.
+    pub(super) fn accepted(&self) -> Result<BTreeSet<MacAddress>, SettingError> {
+        parse_macs("filter.accept_from", &self.accept_from)
+    }
+
+    /// Returns the addresses in `ignore_from`.
+    pub(super) fn ignored(&self) -> Result<BTreeSet<MacAddress>, SettingError> {
+        parse_macs("filter.ignore_from", &self.ignore_from)
+    }
+}
+
+fn parse_macs(key: &str, addresses: &[String]) -> Result<BTreeSet<MacAddress>, SettingError> {
+    let parse = |(index, text): (usize, &String)| parse_mac(&format!("{key}.{index}"), text);
+    addresses.iter().enumerate().map(parse).collect()
 }
 
 impl Topics {

@@ -173,7 +173,7 @@ impl GeonetSettings {
     }
 
     /// The router's constants; the address is that of the config and stays.
-    pub(super) fn mib(self) -> Mib {
+    pub(in super::super) fn mib(self) -> Mib {
         let millis = |value: u32| Duration::from_millis(value.into());
         let standard = Mib::default();
         // 60 s can be said in two ways on the wire; what the standard has stays as it has it.

@@ -283,7 +283,7 @@ impl From<VruProfileSetting> for VruProfile {
 
 impl VehicleRoleSetting {
     /// The role with what a CAM says of it.
-    pub(super) fn container(self, light_bar: bool, siren: bool) -> (VehicleRole, SpecialVehicleContainer) {
+    pub(in super::super) fn container(self, light_bar: bool, siren: bool) -> (VehicleRole, SpecialVehicleContainer) {
         let light_bar_siren_in_use = LightBarSirenInUse::from_octet(u8::from(light_bar) << 7 | u8::from(siren) << 6);
         match self {
             Self::RoadWork => {
@@ -420,14 +420,14 @@ impl CpServiceSettings {
         Ok(())
     }
 
-    pub(super) fn sensors(&self) -> Vec<Sensor> {
+    pub(in super::super) fn sensors(&self) -> Vec<Sensor> {
         self.sensors.iter().map(SensorSettings::sensor).collect()
     }
 }
 
 impl ServicesSettings {
     /// The settings of the services of a station of that type, which knows its place by its settings or does not.
-    pub(crate) fn check(&self, station_type: u8, has_position: bool) -> Result<(), SettingError> {
+    pub(super) fn check(&self, station_type: u8, has_position: bool) -> Result<(), SettingError> {
         if let Some(ca) = &self.ca {
             ca.check(station_type)?;
             if ca.role.is_some() && self.vehicle.is_none() {
@@ -482,7 +482,7 @@ impl ServicesSettings {
     }
 
     /// The machine's settings.
-    pub(super) fn facilities(&self, station_id: u32, station_type: u8) -> FacilitiesSettings {
+    pub(in super::super) fn facilities(&self, station_id: u32, station_type: u8) -> FacilitiesSettings {
         FacilitiesSettings {
             ca: self.ca.as_ref().map(|ca| ca.machine(station_id, station_type)),
             cp: self.cp.as_ref().map(|cp| CpSettings {
@@ -577,7 +577,7 @@ impl LdmQuerySettings {
     }
 
     /// The types that are asked for.
-    pub(super) fn kinds(&self) -> Vec<MessageKind> {
+    pub(in super::super) fn kinds(&self) -> Vec<MessageKind> {
         self.types.iter().filter_map(|label| MessageKind::from_label(label)).collect()
     }
 }
