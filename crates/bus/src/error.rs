@@ -43,6 +43,26 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    pub(crate) fn other_type(topic: &str, component: &str, has: &str, wants: &str) -> Self {
+        Self::Type {
+            topic: topic.to_owned(),
+            component: component.to_owned(),
+            has: has.to_owned(),
+            wants: wants.to_owned(),
+        }
+    }
+
+    pub(crate) fn qos(topic: &str, publisher: &str, subscriber: &str, mismatch: QosMismatch) -> Self {
+        Self::Qos {
+            topic: topic.to_owned(),
+            publisher: publisher.to_owned(),
+            subscriber: subscriber.to_owned(),
+            mismatch: Box::new(mismatch),
+        }
+    }
+}
+
 /// Why nobody more can look on.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ObserveError {

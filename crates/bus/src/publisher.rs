@@ -1,32 +1,25 @@
 //! The writing end of a topic.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Poll, Waker};
-use std::time::Duration;
 
 use viaduct_messages::Message;
-use viaduct_units::{Mono, Now};
+use viaduct_units::Mono;
 
-use crate::bus::Inner;
 use crate::clock;
-use crate::deadline::{Deadline, moment, stamp};
 use crate::encoded::Encoded;
+use crate::endpoint::Endpoint;
 use crate::error::PublishError;
-use crate::events::{EventSlot, Events, QosEvent};
+use crate::events::Events;
 use crate::meta::{HopName, HopStamp, Meta};
 use crate::pool::{Loan, LoanError};
-use crate::qos::{Liveliness, Qos};
-use crate::queue::PriorityMutex;
 use crate::sample::{BodyPool, BodyRef, Cause, Heading};
-use crate::stats::PublisherSnapshot;
 use crate::subscription::{DropReason, End};
 use crate::topic::{Readers, Topic};
-use crate::total::Total;
 use crate::type_info::TypeInfo;
+use crate::writer::Writer;
 
 /// Publishes messages of type `M` on one topic.
 pub struct Publisher<M> {
@@ -99,121 +92,13 @@ enum Wait {
     Never,
 }
 
-/// What the bus knows of one publisher of a topic.
-pub(crate) struct PublisherEnd {
-    pub(crate) owner: Arc<str>,
-    pub(crate) qos: Qos,
-    deadline: Option<Deadline>,
-    /// When it last showed that it is alive.
-    shown: AtomicU64,
-    alive: AtomicBool,
-    liveliness_lost: Total,
-    events: EventSlot,
-    /// Newest samples for late subscribers, oldest first.
-    kept: PriorityMutex<VecDeque<BodyRef>>,
-}
-
-impl PublisherEnd {
-    pub(crate) fn new(owner: &str, qos: Qos, now: Mono) -> Self {
-        Self {
-            owner: owner.into(),
-            qos,
-            deadline: qos.deadline.map(Deadline::new),
-            shown: AtomicU64::new(stamp(now)),
-            alive: AtomicBool::new(true),
-            liveliness_lost: Total::default(),
-            events: EventSlot::default(),
-            kept: PriorityMutex::default(),
-        }
-    }
-
-    #[inline]
-    fn expires(&self, now: Now) -> Option<Mono> {
-        self.qos.lifespan.map(|age| now.mono.plus(age))
-    }
-
-    /// Keeps a sample for late subscribers; gives back what made room for it.
-    pub(crate) fn keep(&self, body: &BodyRef) -> Option<BodyRef> {
-        let mut kept = self.kept.lock();
-        let displaced = if kept.len() >= self.qos.depth() { kept.pop_front() } else { None };
-        kept.push_back(body.clone());
-        displaced
-    }
-
-    pub(crate) fn kept(&self) -> Vec<BodyRef> {
-        self.kept.lock().iter().cloned().collect()
-    }
-
-    /// The time within which it must show that it is alive, where it must.
-    fn lease(&self) -> Option<Duration> {
-        self.qos.lease.filter(|_| self.qos.liveliness == Liveliness::ManualByTopic)
-    }
-
-    pub(crate) fn is_alive(&self) -> bool {
-        self.alive.load(Ordering::SeqCst)
-    }
-
-    /// Notes a sign of life; whether it had been silent.
-    fn show_life(&self, now: Mono) -> bool {
-        // One thread may be later than another one that publishes with it.
-        self.shown.fetch_max(stamp(now), Ordering::SeqCst);
-        !self.alive.load(Ordering::SeqCst) && !self.alive.swap(true, Ordering::SeqCst)
-    }
-
-    /// When it counts as silent if it shows no life.
-    pub(crate) fn life_ends(&self, now: Mono) -> Option<Mono> {
-        self.lease_ends().filter(|_| self.is_alive()).map(|end| end.max(now))
-    }
-
-    fn lease_ends(&self) -> Option<Mono> {
-        let lease = self.lease()?;
-        Some(moment(self.shown.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1)))
-    }
-
-    /// Whether it fell silent just now.
-    pub(crate) fn check_life(&self, now: Mono, topic: &Arc<str>) -> bool {
-        let is_over = || self.lease_ends().is_some_and(|end| end <= now);
-        let mut silent = is_over() && self.alive.swap(false, Ordering::SeqCst);
-        if silent && !is_over() {
-            // It showed life between the two looks, when it still counted as alive.
-            self.alive.store(true, Ordering::SeqCst);
-            silent = false;
-        }
-        if silent {
-            self.liveliness_lost.add(1);
-            self.events.emit(|| QosEvent::LivelinessLost { topic: Arc::clone(topic) });
-        }
-        silent
-    }
-
-    /// Tells what was missed of the deadline; when the next is missed.
-    pub(crate) fn check_deadline(&self, now: Mono, topic: &Arc<str>) -> Option<Mono> {
-        let deadline = self.deadline.as_ref()?;
-        let missed = deadline.take_missed(now);
-        if missed > 0 {
-            self.events.emit(|| QosEvent::OfferedDeadlineMissed { topic: Arc::clone(topic), missed });
-        }
-        deadline.next_miss(now)
-    }
-
-    pub(crate) fn snapshot(&self, now: Mono) -> PublisherSnapshot {
-        PublisherSnapshot {
-            publisher: self.owner.to_string(),
-            qos: self.qos,
-            alive: self.is_alive(),
-            deadline_missed: self.deadline.as_ref().map(|deadline| deadline.missed(now)),
-            liveliness_lost: self.lease().map(|_| self.liveliness_lost.value()),
-        }
-    }
-}
-
 /// Publishes octets on one topic, of a type that this binary need not know.
 pub struct UntypedPublisher {
     pub(crate) topic: Arc<Topic>,
     pub(crate) type_info: Arc<TypeInfo>,
-    pub(crate) end: Arc<PublisherEnd>,
+    pub(crate) writer: Arc<Writer>,
     pub(crate) hop: HopName,
-    pub(crate) bus: Arc<Inner>,
+    pub(crate) endpoint: Arc<Endpoint>,
 }
 
 impl UntypedPublisher {
@@ -240,19 +125,19 @@ impl UntypedPublisher {
 
     /// Says that this publisher is alive although it has nothing to publish.
     pub fn assert_liveliness(&self) {
-        self.show_life(self.bus.clock.mono());
+        self.show_life(self.endpoint.clock.mono());
     }
 
     /// What happens to the quality of service that this publisher offers.
     #[must_use]
     pub fn events(&self) -> Events {
-        self.end.events.reader()
+        self.writer.events.reader()
     }
 
     /// What the next message says of itself.
     #[inline]
     fn heading<'a>(&'a self, cause: Cause<'a>, sequence: u64) -> Heading<'a> {
-        let now = self.bus.clock.now();
+        let now = self.endpoint.clock.now();
         Heading {
             topic: &self.topic.name,
             type_info: &self.type_info,
@@ -260,7 +145,7 @@ impl UntypedPublisher {
             stamp: HopStamp { hop: self.hop, at: now.tai },
             published: now.mono,
             sequence,
-            expires: self.end.expires(now),
+            expires: self.writer.expires(now),
         }
     }
 
@@ -277,23 +162,23 @@ impl UntypedPublisher {
     }
 
     fn push_to(&self, readers: &Readers, body: &BodyRef) -> Vec<End> {
-        let (full, deadline_begins) = self.topic.push(body, &self.end, readers);
+        let (full, deadline_begins) = self.topic.push(body, &self.writer, readers);
         let now = body.meta.published;
-        let own_deadline_begins = self.end.deadline.as_ref().is_some_and(|deadline| deadline.note(now));
+        let own_deadline_begins = self.writer.deadline.as_ref().is_some_and(|deadline| deadline.note(now));
         if deadline_begins || own_deadline_begins {
-            self.bus.watch.poke(&self.bus);
+            self.endpoint.monitor.wake();
         }
         self.show_life(now);
         if let Some((last, here)) = body.meta.last_hop() {
-            self.bus.stats.record_hop(last.hop, here.hop, here.at.since(last.at));
+            self.endpoint.stats.record_hop(last.hop, here.hop, here.at.since(last.at));
         }
         full
     }
 
     fn show_life(&self, now: Mono) {
-        if self.end.show_life(now) {
+        if self.writer.show_life(now) {
             self.topic.tell_liveliness();
-            self.bus.watch.poke(&self.bus);
+            self.endpoint.monitor.wake();
         }
     }
 
@@ -367,6 +252,6 @@ impl Drop for Waiting {
 
 impl Drop for UntypedPublisher {
     fn drop(&mut self) {
-        self.topic.remove_publisher(&self.end);
+        self.topic.remove_publisher(&self.writer);
     }
 }

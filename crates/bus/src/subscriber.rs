@@ -3,14 +3,16 @@
 use std::future::poll_fn;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use viaduct_messages::Message;
 use viaduct_units::Now;
 
-use crate::bus::Inner;
+use crate::endpoint::Endpoint;
 use crate::events::Events;
+use crate::limits::OBSERVERS_MAX;
 use crate::sample::{BodyRef, Sample, UntypedSample};
 use crate::subscription::{Delivery, Queued, Subscription};
 use crate::type_info::Undecodable;
@@ -82,12 +84,12 @@ impl<M: Message> Subscriber<M> {
 /// Reads a topic, or the topics of a pattern, without knowing the type. One reader at a time.
 pub struct UntypedSubscriber {
     subscription: Arc<Subscription>,
-    bus: Arc<Inner>,
+    endpoint: Arc<Endpoint>,
 }
 
 impl UntypedSubscriber {
-    pub(crate) fn new(subscription: Arc<Subscription>, bus: Arc<Inner>) -> Self {
-        Self { subscription, bus }
+    pub(crate) fn new(subscription: Arc<Subscription>, endpoint: Arc<Endpoint>) -> Self {
+        Self { subscription, endpoint }
     }
 
     /// The next sample, where one is there.
@@ -119,7 +121,7 @@ impl UntypedSubscriber {
         if self.subscription.queued() == 0 {
             return None;
         }
-        let now = self.bus.clock.now();
+        let now = self.endpoint.clock.now();
         self.subscription.take(now.mono, read).map(|(sample, delivery)| Taken { sample, now, delivery })
     }
 
@@ -130,7 +132,7 @@ impl UntypedSubscriber {
     async fn take_async<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable>) -> Option<T> {
         loop {
             let queued = poll_fn(|context| self.subscription.poll_pop(context)).await?;
-            if let Some((sample, _)) = queued.read(self.bus.clock.mono(), &read) {
+            if let Some((sample, _)) = queued.read(self.endpoint.clock.mono(), &read) {
                 return Some(sample);
             }
         }
@@ -141,7 +143,7 @@ impl UntypedSubscriber {
         loop {
             match self.recv_until(deadline) {
                 Recv::Sample(queued) => {
-                    if let Some((sample, _)) = queued.read(self.bus.clock.mono(), &read) {
+                    if let Some((sample, _)) = queued.read(self.endpoint.clock.mono(), &read) {
                         return Recv::Sample(sample);
                     }
                 }
@@ -181,7 +183,7 @@ impl Drop for UntypedSubscriber {
     fn drop(&mut self) {
         self.subscription.close();
         self.subscription.discard();
-        self.bus.unsubscribe(&self.subscription);
+        self.endpoint.topics.unsubscribe(&self.subscription);
     }
 }
 
@@ -204,11 +206,20 @@ pub struct Observer {
 }
 
 /// One of the places that a bus has for observers.
-pub(crate) struct ObserverPlace(pub(crate) Arc<Inner>);
+pub(crate) struct ObserverPlace(Arc<AtomicUsize>);
+
+impl ObserverPlace {
+    /// Takes one of the places, of which `taken` are taken; `None` where all are.
+    pub(crate) fn take(taken: &Arc<AtomicUsize>) -> Option<Self> {
+        let more = |count| (count < OBSERVERS_MAX).then_some(count + 1);
+        taken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
+        Some(Self(Arc::clone(taken)))
+    }
+}
 
 impl Drop for ObserverPlace {
     fn drop(&mut self) {
-        self.0.observer_left();
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -12,7 +12,6 @@ use crate::events::QosEvent;
 use crate::latency::Latency;
 use crate::pool::Pool;
 use crate::prefetch::Lines;
-use crate::publisher::PublisherEnd;
 use crate::qos::{Durability, QosMismatch, Reliability};
 use crate::queue::{PriorityGuard, PriorityMutex};
 use crate::sample::{BodyPool, BodyRef};
@@ -20,6 +19,7 @@ use crate::stats::TopicSnapshot;
 use crate::subscription::{Account, DropReason, End, Queued, Role, Subscription};
 use crate::total::Total;
 use crate::type_info::TypeInfo;
+use crate::writer::Writer;
 
 /// Samples after a change of the readers in which a topic notes what samples need.
 const NOTE_LINES_UNTIL: u64 = 16;
@@ -65,7 +65,7 @@ impl Readers {
 /// Who publishes, and whether the topic is still the one of its name.
 #[derive(Default)]
 struct Ends {
-    publishers: Vec<Arc<PublisherEnd>>,
+    publishers: Vec<Arc<Writer>>,
     /// The bus has forgotten this topic: nobody may join it any more.
     forgotten: bool,
 }
@@ -108,7 +108,7 @@ impl Topic {
     ///
     /// `readers` were loaded before the sample was made. Where it is also kept for late ones, it goes to those who are there
     /// when it is kept.
-    pub(crate) fn push(&self, body: &BodyRef, from: &PublisherEnd, readers: &Readers) -> (Vec<End>, bool) {
+    pub(crate) fn push(&self, body: &BodyRef, from: &Writer, readers: &Readers) -> (Vec<End>, bool) {
         let listed;
         let readers = match from.qos.durability {
             Durability::Volatile => readers,
@@ -161,7 +161,7 @@ impl Topic {
 
     /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
     /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
-    fn keep_and_list_readers(&self, body: &BodyRef, from: &PublisherEnd) -> Arc<Readers> {
+    fn keep_and_list_readers(&self, body: &BodyRef, from: &Writer) -> Arc<Readers> {
         let ends = self.lock();
         let displaced = from.keep(body);
         let readers = self.readers.load_full();
@@ -172,7 +172,7 @@ impl Topic {
     }
 
     /// Adds a publisher of that type, if it serves every reader.
-    pub(crate) fn add_publisher(&self, publisher: &Arc<PublisherEnd>, wanted: &Arc<TypeInfo>) -> Result<(), JoinError> {
+    pub(crate) fn add_publisher(&self, publisher: &Arc<Writer>, wanted: &Arc<TypeInfo>) -> Result<(), JoinError> {
         let mut ends = self.lock();
         if ends.forgotten {
             return Err(JoinError::Forgotten);
@@ -188,7 +188,7 @@ impl Topic {
         Ok(())
     }
 
-    pub(crate) fn remove_publisher(&self, publisher: &Arc<PublisherEnd>) {
+    pub(crate) fn remove_publisher(&self, publisher: &Arc<Writer>) {
         self.lock().publishers.retain(|end| !Arc::ptr_eq(end, publisher));
         self.tell_liveliness();
     }
@@ -361,7 +361,7 @@ fn push_to(readers: &[End], body: &BodyRef) -> Vec<End> {
 }
 
 /// Gives a late reader what the publishers keep, in the order of publishing, as much as its own depth takes.
-fn give_kept(publishers: &[Arc<PublisherEnd>], end: &End, now: Mono) {
+fn give_kept(publishers: &[Arc<Writer>], end: &End, now: Mono) {
     let mut kept: Vec<_> = publishers.iter().flat_map(|publisher| publisher.kept()).collect();
     kept.retain(|body| !body.is_expired(now));
     kept.sort_unstable_by_key(|body| body.meta.sequence);

@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-use crate::bus::Inner;
-use crate::clock::{self, Clock};
+use crate::clock;
+use crate::registry::Registry;
 use crate::scheduling::Scheduling;
 
 /// Time between two looks at least, so that a deadline of nanoseconds does not keep a core busy.
 const PAUSE: Duration = Duration::from_millis(1);
 
-#[derive(Default)]
-pub(crate) struct Watch {
+pub(crate) struct QosMonitor {
+    /// The topics that it looks at; `None` in virtual time.
+    topics: Option<Weak<Registry>>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -29,20 +30,25 @@ struct State {
     ended: bool,
 }
 
-impl Watch {
+impl QosMonitor {
+    /// A monitor of these topics, or of none in virtual time.
+    pub(crate) fn new(topics: Option<Weak<Registry>>) -> Arc<Self> {
+        Arc::new(Self { topics, state: Mutex::default(), changed: Condvar::new() })
+    }
+
     /// Starts the thread where it does not run, and has it look again. In virtual time nobody watches but the caller of
     /// [`crate::Bus::check_deadlines`].
-    pub(crate) fn poke(self: &Arc<Self>, bus: &Arc<Inner>) {
-        if matches!(bus.clock, Clock::Manual(_)) {
+    pub(crate) fn wake(self: &Arc<Self>) {
+        let Some(topics) = &self.topics else {
             return;
-        }
+        };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.poked = true;
         self.changed.notify_one();
         if !state.started {
-            let (own, bus) = (Arc::clone(self), Arc::downgrade(bus));
+            let (own, topics) = (Arc::clone(self), Weak::clone(topics));
             // Without a thread the counters still tell, at the next snapshot.
-            state.started = Scheduling::default().spawn("qos-watch", move || own.run(&bus)).is_ok();
+            state.started = Scheduling::default().spawn("qos-watch", move || own.run(&topics)).is_ok();
         }
     }
 
@@ -51,8 +57,8 @@ impl Watch {
         self.changed.notify_one();
     }
 
-    fn run(&self, bus: &Weak<Inner>) {
-        while let Some(next) = bus.upgrade().map(|bus| bus.check_deadlines(clock::mono())) {
+    fn run(&self, topics: &Weak<Registry>) {
+        while let Some(next) = topics.upgrade().map(|topics| topics.check_deadlines(clock::mono())) {
             if !self.sleep_until(next) {
                 return;
             }

@@ -1,0 +1,101 @@
+//! The topics of a bus, by name, and the subscriptions to patterns.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use viaduct_messages::topic as names;
+use viaduct_units::Mono;
+
+use crate::clock::Clock;
+use crate::error::OpenError;
+use crate::limits::TOPICS_MAX;
+use crate::subscription::Subscription;
+use crate::topic::Topic;
+use crate::type_info::TypeInfo;
+
+/// Lock order: `patterns`, then `topics`, then the ends of one topic.
+pub(crate) struct Registry {
+    topics: RwLock<BTreeMap<Arc<str>, Arc<Topic>>>,
+    /// Subscriptions to a pattern: a topic that comes later is added to them.
+    patterns: Mutex<Vec<Arc<Subscription>>>,
+    clock: Clock,
+}
+
+impl Registry {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { topics: RwLock::default(), patterns: Mutex::default(), clock }
+    }
+
+    /// The topic of that name, of the type that is wanted or of none yet; made where it is new, and added to the patterns
+    /// that it fits.
+    pub(crate) fn topic(
+        &self,
+        name: &str,
+        wanted: Option<&Arc<TypeInfo>>,
+        owner: &str,
+    ) -> Result<Arc<Topic>, OpenError> {
+        let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = topics.get(name) {
+            match check_type(known, wanted, owner) {
+                Ok(()) => return Ok(Arc::clone(known)),
+                // A topic that nobody uses may come back with another type.
+                Err(_) if known.forget_if_plain() => _ = topics.remove(name),
+                Err(error) => return Err(error),
+            }
+        }
+        if topics.len() >= TOPICS_MAX {
+            topics.retain(|_, topic| !topic.forget_if_plain());
+        }
+        if topics.len() >= TOPICS_MAX {
+            return Err(OpenError::TooManyTopics { topic: name.to_owned() });
+        }
+        let topic = Arc::new(Topic::new(name));
+        for subscription in patterns.iter().filter(|reader| names::matches(&reader.pattern, name)) {
+            // A new topic has no publisher that could offer too little or keep something.
+            let _ = topic.add_subscription(subscription, None, self.clock.mono());
+        }
+        topics.insert(Arc::clone(&topic.name), Arc::clone(&topic));
+        Ok(topic)
+    }
+
+    /// Tells what was missed of deadlines and leases until `now`; when to look again.
+    pub(crate) fn check_deadlines(&self, now: Mono) -> Option<Mono> {
+        self.all_topics().iter().filter_map(|topic| topic.check_deadlines(now)).min()
+    }
+
+    /// Forgets a topic that nobody publishes and nobody reads by its name; whether there was one.
+    pub(crate) fn remove(&self, name: &str) -> bool {
+        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        topics.get(name).is_some_and(|topic| topic.forget()) && topics.remove(name).is_some()
+    }
+
+    /// Notes a subscription to a pattern and gives the topics that fit it already.
+    pub(crate) fn register_pattern(&self, subscription: &Arc<Subscription>) -> Vec<Arc<Topic>> {
+        let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
+        patterns.push(Arc::clone(subscription));
+        self.all_topics().into_iter().filter(|topic| names::matches(&subscription.pattern, &topic.name)).collect()
+    }
+
+    pub(crate) fn unsubscribe(&self, subscription: &Arc<Subscription>) {
+        self.patterns.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, subscription));
+        self.all_topics().iter().for_each(|topic| topic.remove_subscription(subscription));
+    }
+
+    pub(crate) fn all_topics(&self) -> Vec<Arc<Topic>> {
+        self.topics.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    pub(crate) fn all_patterns(&self) -> Vec<Arc<Subscription>> {
+        self.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+fn check_type(topic: &Topic, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<(), OpenError> {
+    match (topic.type_info.get(), wanted) {
+        (Some(has), Some(wanted)) if has.full_name() != wanted.full_name() => {
+            Err(OpenError::other_type(&topic.name, owner, has.full_name(), wanted.full_name()))
+        }
+        _ => Ok(()),
+    }
+}

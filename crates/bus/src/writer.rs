@@ -1,0 +1,124 @@
+//! The record that a topic keeps of each of its publishers.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use viaduct_units::{Mono, Now};
+
+use crate::deadline::{Deadline, moment, stamp};
+use crate::events::{EventSlot, QosEvent};
+use crate::qos::{Liveliness, Qos};
+use crate::queue::PriorityMutex;
+use crate::sample::BodyRef;
+use crate::stats::PublisherSnapshot;
+use crate::total::Total;
+
+/// What the bus knows of one publisher of a topic.
+pub(crate) struct Writer {
+    pub(crate) owner: Arc<str>,
+    pub(crate) qos: Qos,
+    pub(crate) deadline: Option<Deadline>,
+    /// When it last showed that it is alive.
+    shown: AtomicU64,
+    alive: AtomicBool,
+    liveliness_lost: Total,
+    pub(crate) events: EventSlot,
+    /// Newest samples for late subscribers, oldest first.
+    kept: PriorityMutex<VecDeque<BodyRef>>,
+}
+
+impl Writer {
+    pub(crate) fn new(owner: &str, qos: Qos, now: Mono) -> Self {
+        Self {
+            owner: owner.into(),
+            qos,
+            deadline: qos.deadline.map(Deadline::new),
+            shown: AtomicU64::new(stamp(now)),
+            alive: AtomicBool::new(true),
+            liveliness_lost: Total::default(),
+            events: EventSlot::default(),
+            kept: PriorityMutex::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn expires(&self, now: Now) -> Option<Mono> {
+        self.qos.lifespan.map(|age| now.mono.plus(age))
+    }
+
+    /// Keeps a sample for late subscribers; gives back what made room for it.
+    pub(crate) fn keep(&self, body: &BodyRef) -> Option<BodyRef> {
+        let mut kept = self.kept.lock();
+        let displaced = if kept.len() >= self.qos.depth() { kept.pop_front() } else { None };
+        kept.push_back(body.clone());
+        displaced
+    }
+
+    pub(crate) fn kept(&self) -> Vec<BodyRef> {
+        self.kept.lock().iter().cloned().collect()
+    }
+
+    /// The time within which it must show that it is alive, where it must.
+    fn lease(&self) -> Option<Duration> {
+        self.qos.lease.filter(|_| self.qos.liveliness == Liveliness::ManualByTopic)
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        self.alive.load(Ordering::SeqCst)
+    }
+
+    /// Notes a sign of life; whether it had been silent.
+    pub(crate) fn show_life(&self, now: Mono) -> bool {
+        // One thread may be later than another one that publishes with it.
+        self.shown.fetch_max(stamp(now), Ordering::SeqCst);
+        !self.alive.load(Ordering::SeqCst) && !self.alive.swap(true, Ordering::SeqCst)
+    }
+
+    /// When it counts as silent if it shows no life.
+    pub(crate) fn life_ends(&self, now: Mono) -> Option<Mono> {
+        self.lease_ends().filter(|_| self.is_alive()).map(|end| end.max(now))
+    }
+
+    fn lease_ends(&self) -> Option<Mono> {
+        let lease = self.lease()?;
+        Some(moment(self.shown.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1)))
+    }
+
+    /// Whether it fell silent just now.
+    pub(crate) fn check_life(&self, now: Mono, topic: &Arc<str>) -> bool {
+        let is_over = || self.lease_ends().is_some_and(|end| end <= now);
+        let mut silent = is_over() && self.alive.swap(false, Ordering::SeqCst);
+        if silent && !is_over() {
+            // It showed life between the two looks, when it still counted as alive.
+            self.alive.store(true, Ordering::SeqCst);
+            silent = false;
+        }
+        if silent {
+            self.liveliness_lost.add(1);
+            self.events.emit(|| QosEvent::LivelinessLost { topic: Arc::clone(topic) });
+        }
+        silent
+    }
+
+    /// Tells what was missed of the deadline; when the next is missed.
+    pub(crate) fn check_deadline(&self, now: Mono, topic: &Arc<str>) -> Option<Mono> {
+        let deadline = self.deadline.as_ref()?;
+        let missed = deadline.take_missed(now);
+        if missed > 0 {
+            self.events.emit(|| QosEvent::OfferedDeadlineMissed { topic: Arc::clone(topic), missed });
+        }
+        deadline.next_miss(now)
+    }
+
+    pub(crate) fn snapshot(&self, now: Mono) -> PublisherSnapshot {
+        PublisherSnapshot {
+            publisher: self.owner.to_string(),
+            qos: self.qos,
+            alive: self.is_alive(),
+            deadline_missed: self.deadline.as_ref().map(|deadline| deadline.missed(now)),
+            liveliness_lost: self.lease().map(|_| self.liveliness_lost.value()),
+        }
+    }
+}
