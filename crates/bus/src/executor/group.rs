@@ -8,9 +8,11 @@ use std::time::{Duration, Instant};
 use viaduct_messages::Message;
 use viaduct_units::{Mono, Now};
 
+use super::Executor;
 use super::lanes::{Seat, TooManyGroups};
 use super::phase::Phase;
-use super::{Executor, Outcome, Timers, Work};
+use super::timers::Timers;
+use super::work::{Outcome, Work};
 use crate::bus::Bus;
 use crate::callbacks::CallbackStats;
 use crate::clock;

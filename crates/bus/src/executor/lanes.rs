@@ -8,7 +8,7 @@ use viaduct_units::Mono;
 
 use super::parking::{BEDS_MAX, Bed, Dormitory};
 use super::ready::Ready;
-use super::{Outcome, Work};
+use super::work::{Outcome, Work};
 use crate::clock;
 use crate::notify::Notify;
 use crate::prefetch::Lines;

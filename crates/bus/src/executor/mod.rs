@@ -14,12 +14,10 @@ mod parking;
 mod phase;
 mod ready;
 mod timers;
+mod work;
 
 use std::sync::Arc;
 
-use viaduct_units::Mono;
-
-use crate::notify::Notify;
 use crate::scheduling::{Scheduling, SchedulingError};
 pub use group::{CallbackGroup, CallbackPanic, GroupBuilder};
 pub use lanes::TooManyGroups;
@@ -80,19 +78,4 @@ impl Executor {
             How::Inline => Ok(None),
         }
     }
-}
-
-/// Something that an executor runs.
-trait Work: Notify {
-    /// Does a bounded amount of work; `None` where it was not this one's turn.
-    fn run(&self) -> Option<Outcome>;
-}
-
-/// What a run left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Outcome {
-    /// Whether there is more to do at once.
-    again: bool,
-    /// When to notify next, for an executor that keeps time.
-    deadline: Option<Mono>,
 }

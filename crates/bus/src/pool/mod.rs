@@ -7,6 +7,7 @@
 mod free_list;
 mod growing;
 mod huge_pages;
+mod size;
 mod sys;
 mod usage;
 
@@ -17,18 +18,11 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::error::OpenError;
+pub use size::{LOAN_OCTETS_MAX, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolSize};
+
 use growing::{Growing, Grown, LOANS_MAX};
 use sys::{Slot, Slots};
 use usage::Usage;
-
-/// Longest buffer that is lent, 1 GiB: longer than any frame of a sensor, so a longer one is a mistake of whoever asks.
-pub const LOAN_OCTETS_MAX: usize = 1 << 30;
-
-/// Octets of all buffers of one pool together at most, 4 GiB: they are all made real at the start.
-pub const POOL_OCTETS_MAX: usize = 4 << 30;
-
-/// Buffers of one sized pool at most.
-pub const POOL_BUFFERS_MAX: usize = 65_536;
 
 /// Why a buffer is not lent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,34 +85,6 @@ pub enum PoolError {
         /// What the system says.
         cause: std::io::Error,
     },
-}
-
-/// Buffers of one length, made before the first loan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PoolSize {
-    /// How many may be out at a time, in the hands of publishers, queues and readers together: 1 to
-    /// [`POOL_BUFFERS_MAX`].
-    pub buffers: usize,
-    /// Octets of the longest loan, 1 to [`LOAN_OCTETS_MAX`].
-    pub octets: usize,
-    /// Whether to ask the kernel for huge pages (2 MiB). Buffers that have 128 KiB or more together then take whole ones.
-    pub huge_pages: bool,
-}
-
-impl PoolSize {
-    /// So many buffers of so many octets, in huge pages where the kernel gives them.
-    #[must_use]
-    pub const fn new(buffers: usize, octets: usize) -> Self {
-        Self { buffers, octets, huge_pages: true }
-    }
-
-    /// Octets of all buffers together; `None` for a size that a pool cannot have.
-    #[must_use]
-    pub fn region_octets(&self) -> Option<usize> {
-        let counts = (1..=POOL_BUFFERS_MAX).contains(&self.buffers) && (1..=LOAN_OCTETS_MAX).contains(&self.octets);
-        let region = sys::stride(self.octets)?.checked_mul(self.buffers)?;
-        (counts && region <= POOL_OCTETS_MAX).then_some(region)
-    }
 }
 
 /// A pool of buffers at one moment.

@@ -8,8 +8,8 @@ use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
-use super::PoolSize;
 use super::free_list::FreeList;
+use super::size::{ALIGNMENT, PoolSize};
 use super::usage::Usage;
 
 /// Octets of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is an alignment and no more.
@@ -18,9 +18,6 @@ const HUGE_PAGE_OCTETS: usize = 2 << 20;
 /// From this length on a region takes a whole huge page, and what it does not need of it is lost: every small page that is
 /// looked up on the way of a message costs as much as the rest of it.
 const HUGE_PAGE_FROM_OCTETS: usize = 128 << 10;
-
-/// Buffers begin at a cache line, so that no two share one.
-const ALIGNMENT: usize = 64;
 
 /// Private memory of which every page is there.
 ///
@@ -154,11 +151,6 @@ impl Slots {
         self.usage.count_loan();
         Some(Slot { slots: Arc::clone(self), number })
     }
-}
-
-/// Octets from one buffer to the next.
-pub(super) const fn stride(octets: usize) -> Option<usize> {
-    octets.checked_next_multiple_of(ALIGNMENT)
 }
 
 /// One buffer in one hand; it returns to its pool when it is dropped.
