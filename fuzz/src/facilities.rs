@@ -68,6 +68,7 @@ impl World {
             cp: Some(CpSettings::new(STATION_ID)),
             den: Some(DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: true }),
             va: Some(VaSettings { clustering: true, ..VaSettings::new(STATION_ID) }),
+            ..FacilitiesSettings::default()
         };
         let mut station = make_station(1, 0);
         station.set_ego(start(), ego(start(), 0.0));

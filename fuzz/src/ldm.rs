@@ -6,7 +6,7 @@ use bytes::Bytes;
 use viaduct_its::{
     facilities::{
         MessageKind,
-        ldm::{LdmEvent, LdmKey, LdmObject, LdmSubject, LocalDynamicMap, Query},
+        ldm::{ClockOffset, LdmEvent, LdmKey, LdmObject, LdmSubject, LocalDynamicMap, Query},
     },
     geonet::{Area, Shape},
     limits::LDM_OBJECTS_MAX,
@@ -125,6 +125,7 @@ fn object(now: Now, key: LdmKey, validity: u8, b: u8) -> LdmObject {
         key,
         own: b & 1 == 0,
         time: now.tai,
+        clock: ClockOffset::default(),
         expires: now.mono.plus(Duration::from_millis(20 * u64::from(validity))),
         position: (b & 2 == 0).then(|| Position::new(45.0 + f64::from(b) / 100.0, 7.5)),
         speed: None,

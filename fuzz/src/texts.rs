@@ -55,7 +55,7 @@ fn services() -> FuzzedServices {
         ca: Some(CaSettings::new(STATION_ID)),
         cp: Some(CpSettings::new(STATION_ID)),
         den: Some(DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: false }),
-        va: None,
+        ..FacilitiesSettings::default()
     };
     let mut services = FuzzedServices::new(Facilities::new(settings, 1));
     for (kind, text) in [(InboundType::VehicleState, STATE), (InboundType::EventRequest, JAM)] {

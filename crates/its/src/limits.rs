@@ -54,6 +54,8 @@ pub const LDM_OBJECTS_MAX: usize = 4096;
 pub const LDM_OBJECTS_OF_STATION_MAX: usize = LDM_OBJECTS_MAX / 8;
 /// Changes of the map that wait to be taken.
 pub const LDM_EVENTS_MAX: usize = 1024;
+/// Stations with an apparent clock offset in the local dynamic map: as many as it has objects.
+pub const LDM_CLOCKS_MAX: usize = LDM_OBJECTS_MAX;
 /// Stations whose last message is kept to tell whether the next one is new.
 pub const NEW_INFO_STATIONS_MAX: usize = 4096;
 

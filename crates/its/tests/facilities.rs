@@ -63,6 +63,7 @@ impl World {
             cp: Some(CpSettings::new(7)),
             den: Some(DenSettings { station_id: 7, station_type: 5, keep_alive_forwarding: true }),
             va: Some(VaSettings { clustering: true, ..VaSettings::new(7) }),
+            ..FacilitiesSettings::default()
         };
         let now = Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() };
         Self { now, facilities: Facilities::new(settings, 1), events: Vec::new(), last_cam: None }

@@ -39,7 +39,10 @@ use self::{
         DenDrop, DenError, DenIndication, DenService, DenSettings, DenTransmit, DenmHead, EventReport, OwnDenm,
     },
     denm::{ActionId, Termination},
-    ldm::{LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, is_withdrawal, objects_of},
+    ldm::{
+        ClockReport, ClockTolerance, LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, Sender, StationClocks,
+        is_withdrawal, objects_of,
+    },
     va_service::{HeardVam, VaService, VaSettings},
 };
 use crate::{
@@ -64,6 +67,8 @@ pub struct FacilitiesSettings {
     pub den: Option<DenSettings>,
     /// Awareness of a vulnerable road user.
     pub va: Option<VaSettings>,
+    /// Clock offsets of other stations that the local dynamic map corrects.
+    pub clock_tolerance: ClockTolerance,
 }
 
 /// Why an event was not said.
@@ -86,6 +91,8 @@ pub enum FacilitiesEvent {
     Denm(DenIndication, Box<DenmHead>),
     /// A DENM told nothing.
     DenmDropped(DenDrop, ActionId),
+    /// The clock of a station has been found to be offset. Reported once for a station and an offset.
+    ClockOffset(ClockReport),
 }
 
 /// What the layer has counted; each service counts for itself too.
@@ -109,6 +116,8 @@ pub struct Facilities {
     den: Option<DenService>,
     va: Option<VaService>,
     ldm: LocalDynamicMap,
+    /// Clocks of the stations whose messages are in the map.
+    clocks: StationClocks,
     /// At most [`FACILITIES_TRANSMITS_MAX`].
     transmits: VecDeque<SendRequest>,
     /// At most [`FACILITIES_EVENTS_MAX`]; the oldest is lost first. Changes of the map wait in the map.
@@ -128,6 +137,7 @@ impl Facilities {
             den: settings.den.map(|den| DenService::new(den, seed)),
             va: settings.va.map(|va| VaService::new(va, seed)),
             ldm: LocalDynamicMap::new(),
+            clocks: StationClocks::new(settings.clock_tolerance),
             transmits: VecDeque::new(),
             events: VecDeque::new(),
             denms_wait_since: None,
@@ -246,15 +256,30 @@ impl Facilities {
 
     /// Takes in a message that the station received.
     pub fn handle_received(&mut self, now: Now, received: &Received) {
+        self.observe_clock(now, received);
         match &received.message {
             Message::Denm(denm) => self.handle_denm(now, denm, received),
             Message::Vam(vam) => {
                 if let Some(va) = &mut self.va {
                     va.handle_received(now, &HeardVam::from(&**vam));
                 }
-                self.remember(now, &received.message, &received.payload, false);
+                self.remember_received(now, &received.message, &received.payload);
             }
-            message => self.remember(now, message, &received.payload, false),
+            _ => self.remember_received(now, &received.message, &received.payload),
+        }
+    }
+
+    /// Compares the sender's clock with the reception of a message that is sent as soon as it is generated. DENMs are repeated,
+    /// and the times of infrastructure messages are UTC.
+    fn observe_clock(&mut self, now: Now, received: &Received) {
+        if !matches!(received.kind, MessageKind::Cam | MessageKind::Cpm | MessageKind::Vam) {
+            return;
+        }
+        let Some(generation) = received.summary.generation else {
+            return;
+        };
+        if let Some(report) = self.clocks.observe(now.tai, received.summary.station_id, generation) {
+            self.tell(FacilitiesEvent::ClockOffset(report));
         }
     }
 
@@ -268,6 +293,7 @@ impl Facilities {
             va.forget_heard();
         }
         self.ldm.forget_heard();
+        self.clocks.begin_again();
     }
 
     /// Does what is due in the services and in the map.
@@ -348,7 +374,7 @@ impl Facilities {
 
     fn remember_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
         if head.termination.is_none() {
-            self.remember(now, &received.message, &received.payload, false);
+            self.remember_received(now, &received.message, &received.payload);
         } else if !self.is_own(event_key(head.action_id)) {
             // What others say against an own event, its application decides about.
             self.ldm.withdraw(event_key(head.action_id));
@@ -359,12 +385,22 @@ impl Facilities {
         self.ldm.get(&key).is_some_and(|known| known.own)
     }
 
-    fn remember(&mut self, now: Now, message: &Message, payload: &Bytes, own: bool) {
-        for object in objects_of(now, message, payload, own) {
-            if is_withdrawal(message) && (own || !self.is_own(object.key)) {
+    fn remember_received(&mut self, now: Now, message: &Message, payload: &Bytes) {
+        for object in objects_of(now, message, payload, Sender::Other(&self.clocks)) {
+            if is_withdrawal(message) && !self.is_own(object.key) {
                 self.ldm.withdraw(object.key);
             } else {
-                // Where others take back what is own, the map refuses and counts it.
+                // The map rejects and counts the withdrawal of an own object by another station.
+                self.ldm.insert(now, object);
+            }
+        }
+    }
+
+    fn remember_own(&mut self, now: Now, message: &Message, payload: &Bytes) {
+        for object in objects_of(now, message, payload, Sender::Own) {
+            if is_withdrawal(message) {
+                self.ldm.withdraw(object.key);
+            } else {
                 self.ldm.insert(now, object);
             }
         }
@@ -373,7 +409,7 @@ impl Facilities {
     /// Sends to everybody in reach.
     fn broadcast(&mut self, now: Now, message: &Message) {
         if let Some(payload) = self.encode(message) {
-            self.remember(now, message, &payload, true);
+            self.remember_own(now, message, &payload);
             self.transmit(SendRequest::single_hop(message.kind(), payload));
         }
     }
@@ -412,7 +448,7 @@ impl Facilities {
             return;
         };
         if own.input.termination.is_none() {
-            self.remember(now, &message, &payload, true);
+            self.remember_own(now, &message, &payload);
         } else {
             self.ldm.withdraw(event_key(own.input.action_id));
         }

@@ -1,7 +1,7 @@
 //! The layer together with the station below it: what one says, the other knows.
 
 use viaduct_etsi::denm_ts103831_v231::types::Temperature;
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai, TimestampIts};
 
 use super::*;
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
         Offset,
         cpm::Object,
         denm::Cause,
-        ldm::{LdmObject, LdmRemoval, Query},
+        ldm::{ClockOffset, LdmObject, LdmRemoval, Query},
         va_service::VruProfile,
     },
     geonet::Shape,
@@ -33,7 +33,7 @@ fn all_services(station_id: u32) -> FacilitiesSettings {
         ca: Some(CaSettings::new(station_id)),
         cp: Some(CpSettings::new(station_id)),
         den: Some(DenSettings { station_id, station_type: 5, keep_alive_forwarding: true }),
-        va: None,
+        ..FacilitiesSettings::default()
     }
 }
 
@@ -165,10 +165,10 @@ fn an_own_information_is_not_taken_back_by_others() {
     };
     let key = LdmKey { kind: MessageKind::Ivim, station_id: 1, subject: LdmSubject::Information(4) };
     let mut facilities = Facilities::new(all_services(1), 1);
-    facilities.remember(start(), &ivim(0), &Bytes::new(), true);
-    facilities.remember(start(), &ivim(2), &Bytes::new(), false);
+    facilities.remember_own(start(), &ivim(0), &Bytes::new());
+    facilities.remember_received(start(), &ivim(2), &Bytes::new());
     assert!(facilities.ldm().get(&key).is_some() && facilities.ldm().counters().own_claimed == 1);
-    facilities.remember(start(), &ivim(2), &Bytes::new(), true);
+    facilities.remember_own(start(), &ivim(2), &Bytes::new());
     assert_eq!(facilities.ldm().get(&key), None);
 }
 
@@ -247,6 +247,7 @@ fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
                 key,
                 own: false,
                 time: now.tai,
+                clock: ClockOffset::default(),
                 expires: now.mono.plus(Duration::from_secs(86_400)),
                 position: None,
                 speed: None,
@@ -564,4 +565,103 @@ fn awareness_goes_one_hop_for_a_second() {
         assert!(matches!(request.btp, BtpKind::B { .. }));
         assert!(request.lifetime.duration() <= Duration::from_secs(1));
     }
+}
+
+/// The clocks of a station that ignores leap seconds: 5 s late at [`start`].
+fn without_leap_seconds(now: Now) -> Now {
+    Now { tai: Tai::from_nanos(now.tai.nanos() - 5_000_000_000), ..now }
+}
+
+/// Runs the first node with a right clock, and the second one with the clock of `second_clock`.
+fn run_with_clock(nodes: &mut [Node; 2], from: u64, end: u64, second_clock: fn(Now) -> Now) -> Vec<Bytes> {
+    let mut sent = Vec::new();
+    for millis in (from..end).step_by(50) {
+        let now = start().plus(Duration::from_millis(millis));
+        let [first, second] = nodes;
+        first.step(now);
+        for frame in second.step(second_clock(now)) {
+            first.hear(now.plus(Duration::from_millis(20)), &frame);
+            sent.push(frame);
+        }
+    }
+    sent
+}
+
+fn clock_reports(node: &mut Node) -> Vec<ClockReport> {
+    let report = |event| match event {
+        FacilitiesEvent::ClockOffset(report) => Some(report),
+        _ => None,
+    };
+    node.events().into_iter().filter_map(report).collect()
+}
+
+#[test]
+fn a_station_that_ignores_leap_seconds_is_in_the_map() {
+    let mut nodes = pair();
+    run_with_clock(&mut nodes, 0, 10_000, without_leap_seconds);
+    let offset = ClockOffset { late_s: 5 };
+    assert_eq!(clock_reports(&mut nodes[0]), [ClockReport { station_id: 2, offset, corrected: true }]);
+    let query = Query { kinds: vec![MessageKind::Cam], only_others: true, ..Query::default() };
+    let known: Vec<_> = nodes[0].facilities.ldm().query(&query).collect();
+    let sent = without_leap_seconds(start().plus(Duration::from_millis(9950))).tai;
+    let [object] = known[..] else { panic!("one station is known: {known:?}") };
+    assert!(sent.since(object.sent_time()) < Duration::from_secs(1), "the time as sent remains visible");
+    assert_eq!((object.clock, object.time), (offset, offset.correct(object.sent_time())));
+    let too_late = nodes[0].facilities.ldm().counters().too_late;
+    assert!((3..=8).contains(&too_late), "only the messages before the detection are too late: {too_late}");
+}
+
+#[test]
+fn clocks_are_taken_as_they_are_if_the_setting_is_off() {
+    let settings = FacilitiesSettings { clock_tolerance: ClockTolerance::Off, ..all_services(1) };
+    let mut nodes = [Node::new(1, settings), Node::new(2, all_services(2))];
+    run_with_clock(&mut nodes, 0, 10_000, without_leap_seconds);
+    let offset = ClockOffset { late_s: 5 };
+    assert_eq!(clock_reports(&mut nodes[0]), [ClockReport { station_id: 2, offset, corrected: false }]);
+    assert_eq!(nodes[0].knows(MessageKind::Cam), []);
+}
+
+#[test]
+fn a_station_with_a_right_clock_is_taken_as_it_is() {
+    let mut nodes = pair();
+    run_with_clock(&mut nodes, 0, 5_000, |now| now);
+    assert_eq!(clock_reports(&mut nodes[0]), []);
+    let query = Query { only_others: true, ..Query::default() };
+    assert!(nodes[0].facilities.ldm().query(&query).all(|object| object.clock == ClockOffset::default()));
+    assert_eq!((nodes[0].knows(MessageKind::Cam).len(), nodes[0].facilities.ldm().counters().too_late), (1, 0));
+}
+
+/// Old messages are too late for the map, also those of a station whose clock is corrected.
+#[test]
+fn a_replayed_message_is_too_late() {
+    for clock in [without_leap_seconds, |now| now] {
+        let mut nodes = pair();
+        let sent = run_with_clock(&mut nodes, 0, 10_000, clock);
+        let [node, _] = &mut nodes;
+        let later = start().plus(Duration::from_secs(13));
+        node.facilities.handle_timeout(later);
+        assert_eq!(node.knows(MessageKind::Cam), [], "the station is silent");
+        let before = node.facilities.ldm().counters().too_late;
+        // The router would drop the duplicates, so the messages come to a station that has just started.
+        node.station = Node::new(1, all_services(1)).station;
+        for frame in &sent[sent.len() - 4..] {
+            node.hear(later, frame);
+        }
+        assert_eq!(node.knows(MessageKind::Cam), []);
+        assert!(node.facilities.ldm().counters().too_late >= before + 4);
+    }
+}
+
+/// The map of a capture that begins again keeps the offsets of its stations, without another report.
+#[test]
+fn a_capture_that_begins_again_reports_no_clock_again() {
+    let mut nodes = pair();
+    run_with_clock(&mut nodes, 0, 5_000, without_leap_seconds);
+    assert_eq!(clock_reports(&mut nodes[0]).len(), 1);
+    nodes[0].facilities.forget_heard();
+    nodes[1] = Node::new(2, all_services(2));
+    let too_late = nodes[0].facilities.ldm().counters().too_late;
+    run_with_clock(&mut nodes, 0, 2_000, without_leap_seconds);
+    assert_eq!(clock_reports(&mut nodes[0]), []);
+    assert_eq!((nodes[0].knows(MessageKind::Cam).len(), nodes[0].facilities.ldm().counters().too_late), (1, too_late));
 }

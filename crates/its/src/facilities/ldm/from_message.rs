@@ -11,7 +11,7 @@ use viaduct_etsi::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, Tai, TimestampIts};
 
-use super::{LdmKey, LdmObject, LdmSubject};
+use super::{ClockOffset, LdmKey, LdmObject, LdmSubject, StationClocks};
 use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, messages::scale};
 
 /// How long what a CAM or a CPM said is kept: two of the longest intervals, so that one lost message does no harm. Ours.
@@ -26,9 +26,18 @@ const IVI_TAKEN_BACK: [u8; 2] = [2, 3];
 /// Centimetres in a metre, for places and speeds of a CPM.
 const CM_PER_M: f64 = 100.0;
 
-/// What a message says: itself, and each object that it describes.
-pub(crate) fn objects_of(now: Now, message: &Message, payload: &Bytes, own: bool) -> Vec<LdmObject> {
-    let whole = whole(now, message, payload, own);
+/// The station that sent a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sender<'a> {
+    /// The own station.
+    Own,
+    /// Another one, whose clock may be offset.
+    Other(&'a StationClocks),
+}
+
+/// Returns the message itself and each object that it describes.
+pub(crate) fn objects_of(now: Now, message: &Message, payload: &Bytes, sender: Sender<'_>) -> Vec<LdmObject> {
+    let whole = whole(now, message, payload, sender);
     match message {
         Message::Cpm(cpm) => {
             let mut objects = perceived(cpm, &whole);
@@ -70,22 +79,35 @@ fn lights(spatem: &Spatem) -> Vec<(u16, Option<Position>)> {
     spatem.spat.intersections.0.iter().map(|state| (state.id.id.0, None)).collect()
 }
 
-/// The message as one object of the map.
-fn whole(now: Now, message: &Message, payload: &Bytes, own: bool) -> LdmObject {
+/// Returns the message as one object of the map.
+fn whole(now: Now, message: &Message, payload: &Bytes, sender: Sender<'_>) -> LdmObject {
     let summary = message.summary(now.tai);
-    // A time ahead of the own clock would keep out what is said next.
-    let time = summary.generation.map_or(now.tai, |generation| generation.min(now.tai));
+    let key = key(message, summary.station_id);
+    let sent = summary.generation.unwrap_or(now.tai);
+    let clock = match sender {
+        Sender::Other(clocks) if has_timestamp_its(message.kind()) => clocks.correction(now.tai, key.station_id, sent),
+        _ => ClockOffset::default(),
+    };
+    // A time in the future would exclude the next messages as outdated.
+    let time = clock.correct(sent).min(now.tai);
     LdmObject {
-        key: key(message, summary.station_id),
-        own,
+        key,
+        own: matches!(sender, Sender::Own),
         time,
-        expires: now.mono.plus(valid_until(now, message, time).since(now.tai).min(VALIDITY_MAX)),
+        clock,
+        expires: now.mono.plus(valid_until(now, message, time, clock).since(now.tai).min(VALIDITY_MAX)),
         position: summary.position,
         speed: summary.speed,
         heading: summary.heading,
         station_type: summary.station_type,
         payload: payload.clone(),
     }
+}
+
+/// Returns `true` if the times in such a message are `TimestampIts` or its lower bits, which count leap seconds. The times of
+/// the others are UTC.
+const fn has_timestamp_its(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::Cam | MessageKind::Denm | MessageKind::Cpm | MessageKind::Vam | MessageKind::Ivim)
 }
 
 /// An event is known under its action id, whoever says it; an information under its number.
@@ -107,9 +129,9 @@ fn key(message: &Message, station_id: u32) -> LdmKey {
     }
 }
 
-fn valid_until(now: Now, message: &Message, time: Tai) -> Tai {
+fn valid_until(now: Now, message: &Message, time: Tai, clock: ClockOffset) -> Tai {
     match message {
-        Message::Denm(denm) => DenmHead::from(&**denm).valid_until(),
+        Message::Denm(denm) => clock.correct(DenmHead::from(&**denm).valid_until()),
         Message::Vam(_) => time.plus(VAM_VALIDITY),
         // Its time is that of its making, which may be long ago.
         Message::Ivim(ivim) => ivim
@@ -117,7 +139,7 @@ fn valid_until(now: Now, message: &Message, time: Tai) -> Tai {
             .mandatory
             .valid_to
             .as_ref()
-            .map_or(now.tai.plus(INFRASTRUCTURE_VALIDITY), |end| TimestampIts(end.0).tai()),
+            .map_or(now.tai.plus(INFRASTRUCTURE_VALIDITY), |end| clock.correct(TimestampIts(end.0).tai())),
         Message::Mapem(_) => now.tai.plus(INFRASTRUCTURE_VALIDITY),
         _ => time.plus(AWARENESS_VALIDITY),
     }

@@ -10,6 +10,7 @@
 //! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.4.3 and 5.4.4), which a node's config
 //! decides; several maps.
 
+mod clocks;
 mod from_message;
 mod object;
 mod query;
@@ -20,8 +21,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use viaduct_units::{Mono, Now};
 
-pub(super) use self::from_message::{is_withdrawal, objects_of};
+pub(super) use self::{
+    clocks::StationClocks,
+    from_message::{Sender, is_withdrawal, objects_of},
+};
 pub use self::{
+    clocks::{ClockOffset, ClockReport, ClockTolerance},
     from_message::{AWARENESS_VALIDITY, INFRASTRUCTURE_VALIDITY, VAM_VALIDITY},
     object::{LdmKey, LdmObject, LdmSubject},
     query::Query,

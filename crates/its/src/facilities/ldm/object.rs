@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use viaduct_units::{Degrees, MetresPerSecond, Mono, Position, Tai};
 
+use super::ClockOffset;
 use crate::facilities::MessageKind;
 
 /// What something in the map is about.
@@ -38,8 +39,10 @@ pub struct LdmObject {
     pub key: LdmKey,
     /// Whether the own station said it.
     pub own: bool,
-    /// Moment that it describes.
+    /// Time that it describes, corrected by `clock`.
     pub time: Tai,
+    /// Offset of the sender's clock that `time` has been corrected by; 0 if `time` is as sent.
+    pub clock: ClockOffset,
     /// When its validity ends.
     pub expires: Mono,
     /// Where it is.
@@ -52,4 +55,12 @@ pub struct LdmObject {
     pub station_type: Option<u8>,
     /// The message that said it, in UPER.
     pub payload: Bytes,
+}
+
+impl LdmObject {
+    /// Returns the time that it describes as its message contains it.
+    #[must_use]
+    pub fn sent_time(&self) -> Tai {
+        self.clock.as_sent(self.time)
+    }
 }

@@ -26,6 +26,7 @@ fn object(station_id: u32, millis: u64, north_m: f64) -> LdmObject {
         key: key(station_id),
         own: false,
         time: after(millis).tai,
+        clock: ClockOffset::default(),
         expires: after(millis + 1000).mono,
         position: Some(middle().displaced(Metres(0.0), Metres(north_m))),
         speed: None,
@@ -239,7 +240,7 @@ fn who_speaks_for_the_own_station_does_not_drive_out_what_it_says() {
 
 fn message(kind: MessageKind, json: &str) -> Vec<LdmObject> {
     let message = crate::facilities::Message::from_json(kind, json.as_bytes()).unwrap();
-    objects_of(start(), &message, &Bytes::new(), false)
+    objects_of(start(), &message, &Bytes::new(), Sender::Other(&StationClocks::new(ClockTolerance::Off)))
 }
 
 fn ivim(number: u16, times: &str, status: u8) -> String {
