@@ -48,7 +48,7 @@ fn crates_use_only_what_the_architecture_allows() {
 }
 
 #[test]
-fn only_message_crates_name_rasn_and_only_components_name_mqtt() {
+fn each_external_engine_is_named_by_its_crates_only() {
     let metadata = MetadataCommand::new().no_deps().exec().unwrap();
     let users = |external: &str| -> Vec<String> {
         let uses = |package: &&cargo_metadata::Package| {
@@ -58,6 +58,7 @@ fn only_message_crates_name_rasn_and_only_components_name_mqtt() {
     };
     assert_eq!(users("rasn"), ["viaduct-asn1", "viaduct-etsi-infrastructure", "viaduct-etsi"]);
     assert_eq!(users("c-its-parser"), ["viaduct-etsi-infrastructure"]);
+    assert_eq!(users("mqtt5"), ["viaduct-mqtt"]);
     for pure in PURE {
         for banned in ["tokio", "socket2", "rand", "nix", "axum", "mqtt5", "tracing"] {
             assert!(!users(banned).contains(&format!("viaduct-{pure}")), "{pure} uses {banned}");

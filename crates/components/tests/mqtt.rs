@@ -9,12 +9,12 @@ use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use mqtt5::packet::suback::SubAckReasonCode;
-use mqtt5::types::ReasonCode;
-use mqtt5::{PropertyId, PropertyValue, QoS};
 use support::*;
 use viaduct_components::mqtt::hops;
 use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_mqtt::packet::suback::SubAckReasonCode;
+use viaduct_mqtt::types::ReasonCode;
+use viaduct_mqtt::{PropertyId, PropertyValue, QoS};
 
 /// A node with a bridge to `port` that sends `log/*` by a route and with further settings.
 fn bridge(port: u16, route: &str, more: &str) -> TestNode {
@@ -206,7 +206,7 @@ fn a_retained_message_is_there_for_those_who_come_later() {
 fn a_broker_with_a_password_file_lets_in_who_is_in_it() {
     let folder = tempfile::tempdir().unwrap();
     let (users, password) = (folder.path().join("users"), folder.path().join("password"));
-    let hash = mqtt5::broker::auth::PasswordAuthProvider::hash_password("secret").unwrap();
+    let hash = viaduct_mqtt::broker::PasswordAuthProvider::hash_password("secret").unwrap();
     std::fs::write(&users, format!("car:{hash}\n")).unwrap();
     std::fs::write(&password, "secret\n").unwrap();
     let port = free_port();

@@ -10,13 +10,13 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Command;
 use std::time::Duration;
 
-use mqtt5::packet::publish::PublishPacket;
-use mqtt5::{PropertyId, PropertyValue};
 use serde_json::{Value, json};
 use support::*;
 use viaduct_bus::{Qos, Recv, clock};
 use viaduct_messages::viaduct::its::V2xSendRequest;
 use viaduct_messages::viaduct::vehicle::VehicleState;
+use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::{PropertyId, PropertyValue};
 use viaduct_units::Tai;
 
 /// Two nodes on a multicast group of their own: `car` sends what applications ask for, `edge` receives.

@@ -14,7 +14,6 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use mqtt5::MqttClient;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
@@ -22,6 +21,8 @@ use tokio::runtime::Runtime;
 use viaduct_bus::{HopName, HopStamp, Meta, clock};
 use viaduct_components::mqtt::hops;
 use viaduct_its::access::UDP_MULTICAST_GROUP;
+use viaduct_mqtt::client::Client;
+use viaduct_mqtt::{ConnectOptions, SubscribeOptions};
 use viaduct_node::{Graph, Kind, Node};
 
 use super::Options;
@@ -254,7 +255,7 @@ pub(super) fn start(file: &str, text: &str, runtime: &Runtime) -> Result<Node, B
 
 /// A client of the edge node.
 enum Reader {
-    Mqtt(MqttClient),
+    Mqtt(Client),
     Live(tokio::task::JoinHandle<()>),
 }
 
@@ -278,8 +279,8 @@ impl Reader {
     }
 }
 
-async fn subscribe(address: SocketAddr, seen: Shared) -> Result<MqttClient, BenchError> {
-    let take = move |message: mqtt5::types::Message| {
+async fn subscribe(address: SocketAddr, seen: Shared) -> Result<Client, BenchError> {
+    let take = move |message: viaduct_mqtt::Message| {
         let now = clock::tai();
         let way = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
         let meta = way.and_then(|(_, value)| hops::parse(value).ok());
@@ -295,17 +296,17 @@ async fn subscribe(address: SocketAddr, seen: Shared) -> Result<MqttClient, Benc
 /// A client of the broker that takes every V2X message.
 pub(super) async fn subscribe_mqtt(
     address: SocketAddr,
-    take: impl Fn(mqtt5::types::Message) + Send + Sync + 'static,
-) -> Result<MqttClient, BenchError> {
+    take: impl Fn(viaduct_mqtt::Message) + Send + Sync + 'static,
+) -> Result<Client, BenchError> {
     let client = connect_mqtt("bench-reader", address).await?;
     let failed = BenchError::part("cannot subscribe by MQTT");
-    client.subscribe("its/rx/+", take).await.map_err(failed)?;
+    client.subscribe("its/rx/+", SubscribeOptions::default(), take).await.map_err(failed)?;
     Ok(client)
 }
 
 /// A client of the broker.
-pub(super) async fn connect_mqtt(name: &str, address: SocketAddr) -> Result<MqttClient, BenchError> {
-    let client = MqttClient::new(name);
+pub(super) async fn connect_mqtt(name: &str, address: SocketAddr) -> Result<Client, BenchError> {
+    let client = Client::new(ConnectOptions::new(name));
     let mut tries = 0;
     while let Err(error) = client.connect(&format!("mqtt://{address}")).await {
         tries += 1;

@@ -12,11 +12,11 @@ use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use mqtt5::MqttClient;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::Message;
+use viaduct_mqtt::client::Client;
 use viaduct_node::Node;
 
 use super::numbered::NumberedCam;
@@ -85,8 +85,8 @@ fn measure(
 struct Road {
     car: Node,
     edge: Node,
-    application: MqttClient,
-    reader: MqttClient,
+    application: Client,
+    reader: Client,
     /// Number of each message that the second application got, and when.
     seen: mpsc::Receiver<(u16, Instant)>,
 }
@@ -97,7 +97,7 @@ impl Road {
         let listen = end_to_end::free_tcp_address()?;
         let edge = end_to_end::start("edge.yaml", &edge(listen, &group, dialect), runtime)?;
         let (signs, seen) = mpsc::channel();
-        let take = move |message: mqtt5::types::Message| {
+        let take = move |message: viaduct_mqtt::Message| {
             let now = Instant::now();
             if let Some(number) = NumberedCam::number(&message.payload) {
                 // Nobody listens any more once the last message was given up.

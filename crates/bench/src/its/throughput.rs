@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use mqtt5::MqttClient;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
@@ -28,6 +27,7 @@ use viaduct_its::facilities::MessageKind;
 use viaduct_its::{Event, Received as ReceivedPacket, Station, StationSettings};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::{AccessLayer, V2xMessage};
+use viaduct_mqtt::client::Client;
 use viaduct_node::Node;
 
 use super::Options;
@@ -263,7 +263,7 @@ struct Line {
     /// Messages that will never arrive, so that the window does not wait for them again.
     given_up: u64,
     got: Arc<AtomicU64>,
-    reader: MqttClient,
+    reader: Client,
     node: Node,
     runtime: Runtime,
 }
@@ -285,7 +285,7 @@ impl Line {
         let publishers = MessageKind::ALL.into_iter().map(open).collect::<Result<_, BenchError>>()?;
         let got = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&got);
-        let count = move |message: mqtt5::types::Message| {
+        let count = move |message: viaduct_mqtt::Message| {
             black_box(message);
             counter.fetch_add(1, Ordering::Relaxed);
         };

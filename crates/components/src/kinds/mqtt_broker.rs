@@ -19,20 +19,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use mqtt5::MqttError;
-use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
-use mqtt5::broker::events::{BrokerEventHandler, ClientPublishEvent, PublishAction};
-use mqtt5::broker::sys_topics::BrokerStats;
-use mqtt5::broker::{
-    MqttBroker as Engine,
-    router::{MessageRouter, ROUTE_BUDGET_MAX},
-};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::mpsc;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::Instant;
 use viaduct_bus::{Counter, Hop, clock};
+use viaduct_mqtt::MqttError;
+use viaduct_mqtt::broker::BrokerStats;
+use viaduct_mqtt::broker::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
+use viaduct_mqtt::broker::{Broker, ROUTE_BUDGET_MAX, Router};
+use viaduct_mqtt::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
 use crate::counter_mirror::CounterMirror;
@@ -222,12 +219,12 @@ impl MqttBroker {
 }
 
 /// Binds the socket and builds the broker around it.
-fn open(settings: &Settings, door: Option<Door>) -> Result<Engine, StartError> {
+fn open(settings: &Settings, door: Option<Door>) -> Result<Broker, StartError> {
     let config = match door {
         Some(door) => config(settings).with_event_handler(Arc::new(door)),
         None => config(settings),
     };
-    let opened = tokio::runtime::Handle::current().block_on(Engine::with_config(config));
+    let opened = Broker::open(config, &tokio::runtime::Handle::current());
     opened.map_err(|error| {
         let what = format!("cannot listen on {}", settings.listen);
         // The crate tells about the socket in a text of several lines; the system's own cause is shorter.
@@ -300,10 +297,10 @@ struct Output {
 
 impl Output {
     /// The deadline bounds the time for subscribers that do not read.
-    async fn publish(&self, message: &Message, router: &MessageRouter, deadline: Instant) {
+    async fn publish(&self, message: &Message, router: &Router, deadline: Instant) {
         let now = clock::tai();
         let packet = message.packet(self.hop.name(), now);
-        router.route_message_with_deadline(&packet, None, deadline).await;
+        router.route(&packet, deadline).await;
         self.hop.mark(&message.meta, now);
         self.published.increment();
     }
@@ -350,7 +347,7 @@ impl BrokerEventHandler for Door {
 
 /// The broker's task: runs it, and gives it what the routes take.
 struct Task {
-    router: Arc<MessageRouter>,
+    router: Router,
     inputs: Inputs,
     /// What the inbound routes answer.
     answers: mpsc::Receiver<Message>,
@@ -362,12 +359,12 @@ struct Task {
 }
 
 impl Task {
-    async fn run(mut self, mut engine: Engine) -> Result<(), BrokerError> {
-        let (shutdown, mut ready) = (engine.shutdown_handle(), engine.ready_receiver());
+    async fn run(mut self, engine: Broker) -> Result<(), BrokerError> {
+        let (shutdown, mut ready) = (engine.shutdown_handle(), engine.ready());
         // On a task of its own: the broker's accepting must not wait for a route, nor a route for it. The set ends it
         // with this task, also where this one is aborted.
         let mut running = JoinSet::new();
-        running.spawn(async move { engine.run().await });
+        engine.spawn(&mut running);
         // Before that it would not hear that it is to end. An error means that it has ended, which is seen below.
         let _ = ready.wait_for(|ready| *ready).await;
         loop {

@@ -10,13 +10,14 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use mqtt5::types::RetainHandling;
-use mqtt5::{ConnectOptions, ConnectionEvent, Message, MqttClient, MqttError, QoS, SubscribeOptions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use viaduct_bus::{Counter, Hop, clock};
+use viaduct_mqtt::client::Client;
+use viaduct_mqtt::types::RetainHandling;
+use viaduct_mqtt::{ConnectOptions, ConnectionEvent, Message, MqttError, QoS, SubscribeOptions};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 
 use crate::mqtt::address::BrokerAddress;
@@ -124,7 +125,7 @@ impl Task {
         while !stop.is_asked() {
             let options =
                 ConnectOptions::new(self.client_id.clone()).with_clean_start(true).with_automatic_reconnect(false);
-            let client = MqttClient::with_options(options);
+            let client = Client::new(options);
             tokio::select! {
                 biased;
                 () = stop.asked() => {}
@@ -143,7 +144,7 @@ impl Task {
     }
 
     /// One connection, until it is lost. Cancelling it leaves the client to be disconnected.
-    async fn listen(&self, client: &MqttClient) -> Result<Infallible, MqttError> {
+    async fn listen(&self, client: &Client) -> Result<Infallible, MqttError> {
         let lost = Arc::new(Notify::new());
         let tell = Arc::clone(&lost);
         client
@@ -159,7 +160,7 @@ impl Task {
         Err(MqttError::NotConnected)
     }
 
-    async fn open(&self, client: &MqttClient) -> Result<(), MqttError> {
+    async fn open(&self, client: &Client) -> Result<(), MqttError> {
         client.connect(&self.address).await?;
         let counts = Arc::clone(&self.counts);
         let options = SubscribeOptions {
@@ -167,7 +168,7 @@ impl Task {
             retain_handling: RetainHandling::DontSend,
             ..SubscribeOptions::default()
         };
-        client.subscribe_with_options(self.filter.clone(), options, move |message| counts.take(&message)).await?;
+        client.subscribe(&self.filter, options, move |message| counts.take(&message)).await?;
         Ok(())
     }
 }

@@ -1,12 +1,12 @@
 //! Answers to requests that came by MQTT and cannot be carried out.
 
 use bytes::Bytes;
-use mqtt5::packet::publish::PublishPacket;
-use mqtt5::{PropertyId, PropertyValue};
 use serde::Serialize;
 use viaduct_bus::PublishError;
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_messages::write_timestamp;
+use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::{PropertyId, PropertyValue};
 use viaduct_units::Tai;
 
 /// Octets of a request's topic, and of the topic that it wants its answer on.
@@ -81,7 +81,7 @@ impl Wanted {
 
 /// Whether an answer may go there.
 pub(crate) fn is_topic(topic: &str) -> bool {
-    topic.len() <= TOPIC_OCTETS_MAX && !topic.starts_with('$') && mqtt5::validate_topic_name(topic).is_ok()
+    topic.len() <= TOPIC_OCTETS_MAX && !topic.starts_with('$') && viaduct_mqtt::validate_topic_name(topic).is_ok()
 }
 
 /// The members of an answer in their order.
@@ -127,7 +127,7 @@ pub(crate) fn write(refusal: &Refusal, topic: &str, now: Tai, count: u64) -> Byt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mqtt5::QoS;
+    use viaduct_mqtt::QoS;
 
     #[test]
     fn an_answer_says_where_and_what() {

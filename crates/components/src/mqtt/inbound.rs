@@ -2,9 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mqtt5::QoS;
-use mqtt5::broker::events::ClientPublishEvent;
-use mqtt5::packet::publish::PublishPacket;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta, Publisher, Qos};
@@ -13,6 +10,9 @@ use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::{ReplyTo, V2xSendRequest};
+use viaduct_mqtt::QoS;
+use viaduct_mqtt::broker::ClientPublishEvent;
+use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::Now;
 
@@ -83,7 +83,7 @@ pub(crate) fn check(routes: &[InboundRoute]) -> Result<(), SettingError> {
         let filter = filter(route, "node", "component").map_err(|problem| wrong("from", problem))?;
         let errors = errors(route, &filter, "node", "component").map_err(|problem| wrong("errors", problem))?;
         let filters = routes.iter().filter_map(|other| self::filter(other, "node", "component").ok());
-        if let Some(own) = filters.into_iter().find(|filter| mqtt5::topic_matches_filter(&errors, filter)) {
+        if let Some(own) = filters.into_iter().find(|filter| viaduct_mqtt::topic_matches_filter(&errors, filter)) {
             return Err(wrong(
                 "errors",
                 format!("`{errors}` is one of the topics `{own}`, so answers would come in again"),
@@ -129,7 +129,7 @@ fn kind(route: &InboundRoute) -> Result<Option<MessageKind>, String> {
 
 fn filter(route: &InboundRoute, node: &str, component: &str) -> Result<String, String> {
     let filter = Template::parse_without_topic(&route.from)?.expand(node, component, "");
-    mqtt5::validate_topic_filter(&filter).map_err(|_| format!("`{filter}` is not an MQTT topic filter"))?;
+    viaduct_mqtt::validate_topic_filter(&filter).map_err(|_| format!("`{filter}` is not an MQTT topic filter"))?;
     if filter.starts_with("$share/") {
         return Err(format!("`{filter}` would share the messages with others; every request comes in here"));
     }
@@ -248,7 +248,7 @@ impl Inbound {
 
     /// Whether a topic comes in.
     pub(crate) fn wants(&self, topic: &str) -> bool {
-        self.routes.iter().any(|route| mqtt5::topic_matches_filter(topic, &route.filter))
+        self.routes.iter().any(|route| viaduct_mqtt::topic_matches_filter(topic, &route.filter))
     }
 
     /// An answer finds no room.
@@ -260,7 +260,7 @@ impl Inbound {
     pub(crate) fn take<'a>(&self, request: impl Into<Request<'a>>, now: Now) -> Option<Message> {
         let request = request.into();
         self.counts.received.increment();
-        let matches = |route: &&Entrance| mqtt5::topic_matches_filter(request.topic, &route.filter);
+        let matches = |route: &&Entrance| viaduct_mqtt::topic_matches_filter(request.topic, &route.filter);
         let Some(route) = self.routes.iter().find(matches) else {
             self.counts.unrouted.increment();
             return None;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll};
 
 use bytes::Bytes;
-use mqtt5::QoS;
-use mqtt5::packet::publish::PublishPacket;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{HopName, Meta, Qos, UntypedSample, UntypedSubscriber};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::V2xError;
+use viaduct_mqtt::QoS;
+use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::Tai;
 
@@ -90,7 +90,7 @@ fn check_target(route: &Route) -> Result<(), String> {
     if example.starts_with('$') {
         return Err("topics that begin with `$` belong to the broker".to_owned());
     }
-    mqtt5::validate_topic_name(&example).map_err(|_| {
+    viaduct_mqtt::validate_topic_name(&example).map_err(|_| {
         format!("`{example}` is not a topic to publish on: it is empty or has a wildcard (`+`, `#`) or a NUL")
     })
 }

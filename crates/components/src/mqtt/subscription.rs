@@ -1,6 +1,6 @@
 //! Filters that are subscribed to: which of them take the same messages, and why a broker takes none of one.
 
-use mqtt5::packet::suback::SubAckReasonCode;
+use viaduct_mqtt::packet::suback::SubAckReasonCode;
 
 /// Whether there is a topic that both filters match. A broker may hand such a message over once or twice (MQTT 5,
 /// 3.3.4), and which of two routes it is for nobody could tell.

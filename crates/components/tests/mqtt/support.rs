@@ -11,21 +11,21 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
-use mqtt5::packet::connack::ConnAckPacket;
-use mqtt5::packet::connect::ConnectPacket;
-use mqtt5::packet::puback::PubAckPacket;
-use mqtt5::packet::publish::PublishPacket;
-use mqtt5::packet::suback::{SubAckPacket, SubAckReasonCode};
-use mqtt5::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
-use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer};
-use mqtt5::types::ReasonCode;
-use mqtt5::{ConnectOptions, Packet, QoS};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Bus, Publisher, Qos, TypeInfo};
 use viaduct_components::KINDS;
 use viaduct_messages::foxglove::Log;
 use viaduct_messages::viaduct::its::{Direction, Edition, MessageType, V2xMessage};
+use viaduct_mqtt::packet::connack::ConnAckPacket;
+use viaduct_mqtt::packet::connect::ConnectPacket;
+use viaduct_mqtt::packet::puback::PubAckPacket;
+use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::packet::suback::{SubAckPacket, SubAckReasonCode};
+use viaduct_mqtt::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
+use viaduct_mqtt::types::ReasonCode;
+use viaduct_mqtt::{ConnectOptions, Packet, QoS};
+use viaduct_mqtt::{decode_buffered_packet, encode_packet_to_buffer};
 use viaduct_node::{Component, Context, Edge, Edges, Graph, Kind, Node, StartError};
 
 /// Patience of a test with other processes; passing it is a failure whatever the machine does.
@@ -470,7 +470,7 @@ fn subscribed(port: u16, filter: &str) -> Option<Wire> {
     let packet = SubscribePacket {
         packet_id: 1,
         filters: vec![TopicFilter { filter: filter.to_owned(), options }],
-        properties: mqtt5::Properties::default(),
+        properties: viaduct_mqtt::Properties::default(),
         protocol_version: 5,
     };
     wire.write(&Packet::Subscribe(packet))?;

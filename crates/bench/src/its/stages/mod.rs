@@ -20,13 +20,13 @@ use std::net::SocketAddr;
 use std::sync::mpsc;
 use std::time::Instant;
 
-use mqtt5::MqttClient;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 use viaduct_bus::clock;
 use viaduct_components::net::{EthernetSettings, FrameSocket, UdpMulticastSettings, open_ethernet, open_udp_multicast};
 use viaduct_messages::viaduct::its::AccessLayer;
+use viaduct_mqtt::client::Client;
 use viaduct_node::Node;
 use viaduct_units::Tai;
 
@@ -171,7 +171,7 @@ fn measure(
 /// What is beyond the first station's socket: the second station, the broker and the subscriber.
 struct FarSide {
     broker: Node,
-    reader: MqttClient,
+    reader: Client,
     station: JoinHandle<()>,
 }
 
@@ -203,7 +203,7 @@ fn broker(listen: SocketAddr) -> String {
 }
 
 /// What the subscriber does with a message.
-fn reader(signs: mpsc::Sender<Sign>) -> impl Fn(mqtt5::types::Message) + Send + Sync + 'static {
+fn reader(signs: mpsc::Sender<Sign>) -> impl Fn(viaduct_mqtt::Message) + Send + Sync + 'static {
     move |message| {
         let now = clock::tai();
         if let Some(number) = NumberedCam::number(&message.payload) {

@@ -2,7 +2,6 @@
 
 use std::sync::mpsc::Sender;
 
-use mqtt5::MqttClient;
 use viaduct_bus::clock;
 use viaduct_components::net::{FrameSocket, SocketFrame};
 use viaduct_components::v2x::received_message;
@@ -10,6 +9,7 @@ use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::Message;
 use viaduct_its::{Event, Received, Station, StationSettings};
 use viaduct_messages::viaduct::its::AccessLayer;
+use viaduct_mqtt::client::Client;
 use viaduct_units::{Now, Tai};
 
 use super::Sign;
@@ -23,7 +23,7 @@ pub(super) struct Receiver {
     pub(super) socket: FrameSocket,
     pub(super) station: Station,
     pub(super) access: AccessLayer,
-    pub(super) client: MqttClient,
+    pub(super) client: Client,
     /// Who is told when a packet was where.
     pub(super) signs: Sender<Sign>,
 }

@@ -4,21 +4,21 @@ use std::io;
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
-use mqtt5::Packet;
-use mqtt5::packet::connack::ConnAckPacket;
-use mqtt5::packet::connect::ConnectPacket;
-use mqtt5::packet::disconnect::DisconnectPacket;
-use mqtt5::packet::puback::PubAckPacket;
-use mqtt5::packet::publish::PublishPacket;
-use mqtt5::packet::subscribe::SubscribePacket;
-use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer, read_packet_from_stream};
-use mqtt5::types::ReasonCode;
-use mqtt5::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::Instant;
 use viaduct_bus::{Hop, clock};
+use viaduct_mqtt::Packet;
+use viaduct_mqtt::packet::connack::ConnAckPacket;
+use viaduct_mqtt::packet::connect::ConnectPacket;
+use viaduct_mqtt::packet::disconnect::DisconnectPacket;
+use viaduct_mqtt::packet::puback::PubAckPacket;
+use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::packet::subscribe::SubscribePacket;
+use viaduct_mqtt::types::ReasonCode;
+use viaduct_mqtt::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue};
+use viaduct_mqtt::{decode_buffered_packet, encode_packet_to_buffer, read_packet};
 
 use super::outbox::{self, DropReason, Next, Outbox, Peer};
 use super::subscribed::Subscribed;
@@ -97,7 +97,7 @@ impl Connection {
         encode_packet_to_buffer(&Packet::Connect(Box::new(connect_packet(login))), &mut wire)?;
         writer.write_all(&wire).await?;
         wire.clear();
-        let answer = read_packet_from_stream(&mut reader, PROTOCOL_VERSION, &mut incoming, PACKET_OCTETS_MAX as usize);
+        let answer = read_packet(&mut reader, PROTOCOL_VERSION, &mut incoming, PACKET_OCTETS_MAX as usize);
         let answer = tokio::time::timeout(OPEN_TIME_MAX, answer).await.map_err(|_| ConnectionError::Timeout)??;
         let Packet::ConnAck(answer) = answer else {
             return Err(ConnectionError::Unexpected);
@@ -173,7 +173,7 @@ impl Connection {
     /// takes more of what is on the wire. Cancelling the wait loses nothing.
     pub(crate) async fn wait(&mut self, outbox: &mut Outbox, inbound: &Subscribed) -> Result<(), ConnectionError> {
         let limit = PACKET_OCTETS_MAX as usize;
-        let incoming = read_packet_from_stream(&mut self.reader, PROTOCOL_VERSION, &mut self.incoming, limit);
+        let incoming = read_packet(&mut self.reader, PROTOCOL_VERSION, &mut self.incoming, limit);
         let first = tokio::select! {
             biased;
             packet = incoming => packet?,
@@ -283,8 +283,8 @@ mod tests {
     use super::*;
     use crate::kinds::mqtt_bridge::outbox::{Counts, Limits, WhenFull};
     use crate::mqtt::route::Message;
-    use mqtt5::QoS;
     use viaduct_bus::Bus;
+    use viaduct_mqtt::QoS;
 
     fn packet(topic: &str, octets: usize) -> PublishPacket {
         PublishPacket::new(topic, vec![0; octets], QoS::AtMostOnce)

@@ -31,12 +31,12 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
-use mqtt5::QoS;
-use mqtt5::packet::subscribe::SubscribePacket;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 use viaduct_bus::{Counter, Hop};
+use viaduct_mqtt::QoS;
+use viaduct_mqtt::packet::subscribe::SubscribePacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 use viaduct_units::Rng;
 

@@ -12,10 +12,10 @@
 
 use std::collections::VecDeque;
 
-use mqtt5::QoS;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta};
+use viaduct_mqtt::QoS;
 
 use crate::mqtt::route::Message;
 

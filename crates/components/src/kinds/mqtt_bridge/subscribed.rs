@@ -1,10 +1,10 @@
 //! Inbound routes of a bridge: they take what its broker sends to their subscriptions.
 
-use mqtt5::packet::publish::PublishPacket;
-use mqtt5::packet::suback::SubAckReasonCode;
-use mqtt5::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
-use mqtt5::packet::subscribe_options::RetainHandling;
 use viaduct_bus::Counter;
+use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::packet::suback::SubAckReasonCode;
+use viaduct_mqtt::packet::subscribe::{SubscribePacket, SubscriptionOptions, TopicFilter};
+use viaduct_mqtt::packet::subscribe_options::RetainHandling;
 use viaduct_node::{Component, Context, StartError};
 use viaduct_units::Now;
 

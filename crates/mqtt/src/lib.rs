@@ -1,0 +1,37 @@
+//! The MQTT engine: broker, client and packets of the crate `mqtt5`.
+//!
+//! Every `async fn` of `mqtt5` that Viaduct awaits is behind a function here that returns a [`BoxFuture`]. The compiler generates
+//! the code of an `async fn` in the crate that polls it, together with everything that it calls. Awaited directly, the broker
+//! and the client are compiled again in each crate that uses them, and again after each change of such a crate; behind a box
+//! they are compiled here, once (`docs/decisions/0009-build-time.md`). The box costs one allocation per call.
+//!
+//! What is not here: settings, routes, the bus. They are in `viaduct-components`.
+
+pub mod broker;
+pub mod client;
+
+use std::pin::Pin;
+
+use bytes::BytesMut;
+pub use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer};
+pub use mqtt5::{
+    ConnectOptions, ConnectionEvent, Message, MqttError, Packet, Properties, PropertyId, PropertyValue, QoS,
+    SubscribeOptions, packet, topic_matches_filter, types, validate_topic_filter, validate_topic_name,
+};
+use tokio::net::tcp::OwnedReadHalf;
+
+/// A future on the heap.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Reads the next packet from a connection. `buffer` keeps the bytes that follow it.
+///
+/// # Errors
+/// The connection ends or fails, or the bytes are not a packet of at most `packet_bytes_max` bytes.
+pub fn read_packet<'a>(
+    reader: &'a mut OwnedReadHalf,
+    protocol_version: u8,
+    buffer: &'a mut BytesMut,
+    packet_bytes_max: usize,
+) -> BoxFuture<'a, Result<Packet, MqttError>> {
+    Box::pin(mqtt5::transport::packet_io::read_packet_from_stream(reader, protocol_version, buffer, packet_bytes_max))
+}
