@@ -16,7 +16,7 @@ use crate::pool::{PoolError, PoolSize, PoolSnapshot};
 use crate::publisher::{Publisher, UntypedPublisher};
 use crate::qos::Qos;
 use crate::stats::{BusSnapshot, Counter, Hop, Stats};
-use crate::subscriber::{Observer, ObserverPlace, Subscriber, UntypedSubscriber};
+use crate::subscriber::{Observer, ObserverPermit, Subscriber, UntypedSubscriber};
 use crate::subscription::{Role, Subscription};
 use crate::topic::{JoinError, Topic};
 use crate::type_info::TypeInfo;
@@ -96,7 +96,7 @@ impl Bus {
             let topic = endpoint.topics.topic(topic, Some(&wanted), owner)?;
             match topic.add_publisher(&writer, &wanted) {
                 Ok(()) => break topic,
-                Err(JoinError::Forgotten) => {}
+                Err(JoinError::Closed) => {}
                 Err(JoinError::Mismatch(reader, mismatch)) => {
                     return Err(OpenError::qos(&topic.name, &writer.owner, &reader, mismatch));
                 }
@@ -144,7 +144,7 @@ impl Bus {
     /// # Errors
     /// Not a name or pattern, or [`OBSERVERS_MAX`] look on already.
     pub fn observe(&self, pattern: &str) -> Result<Observer, ObserveError> {
-        let place = ObserverPlace::take(&self.inner.observers).ok_or(ObserveError::TooMany)?;
+        let place = ObserverPermit::take(&self.inner.observers).ok_or(ObserveError::TooMany)?;
         Ok(Observer::new(self.open_reader(pattern, None, Qos::keep_last(1), "observer", Role::Observer)?, place))
     }
 
@@ -221,7 +221,7 @@ impl Bus {
         &self.inner.endpoint.stats
     }
 
-    /// Ends a window of one second (or of `seconds`): rates and recent latencies are those of the window that ended.
+    /// Writers a window of one second (or of `seconds`): rates and recent latencies are those of the window that ended.
     pub fn tick(&self, seconds: f64) {
         self.inner.endpoint.stats.tick(seconds);
         self.inner.endpoint.topics.all_topics().iter().for_each(|topic| topic.tick(seconds));
@@ -240,14 +240,14 @@ impl Bus {
         }
     }
 
-    /// Ends all subscriptions: readers get what is in their queues and then the end.
+    /// Writers all subscriptions: readers get what is in their queues and then the end.
     pub fn close(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
         // Closing wakes readers, and an inline one runs here: no lock may be held.
         for topic in self.inner.endpoint.topics.all_topics() {
-            topic.readers().ends.iter().for_each(|end| end.subscription.close());
+            topic.readers().entries.iter().for_each(|entry| entry.subscription.close());
         }
-        self.inner.endpoint.topics.all_patterns().iter().for_each(|end| end.close());
+        self.inner.endpoint.topics.all_patterns().iter().for_each(|subscription| subscription.close());
     }
 }
 
@@ -269,7 +269,7 @@ impl Inner {
                 }
                 Ok(true)
             }
-            Err(JoinError::Forgotten) => Ok(false),
+            Err(JoinError::Closed) => Ok(false),
             Err(JoinError::Mismatch(publisher, mismatch)) => {
                 Err(OpenError::qos(&topic.name, &publisher, &reader.owner, mismatch))
             }
@@ -284,7 +284,7 @@ impl Inner {
 
     /// Whether a reader may join a topic, as far as it can be said before it does.
     fn check(&self, topic: &Topic, reader: &Subscription) -> Result<(), OpenError> {
-        match topic.serves(reader) {
+        match topic.check_qos(reader) {
             Err(JoinError::Mismatch(publisher, mismatch)) => {
                 Err(OpenError::qos(&topic.name, &publisher, &reader.owner, mismatch))
             }

@@ -15,10 +15,10 @@ pub(crate) struct Deadline {
     last: AtomicU64,
     /// Periods missed between two samples that both came.
     missed_in_gaps: AtomicU64,
-    /// What the watch has told so far.
-    told: AtomicU64,
-    /// What was shown so far: a count never goes down.
-    shown: AtomicU64,
+    /// What the watch has reported so far.
+    reported: AtomicU64,
+    /// What was returned so far: a count never goes down.
+    returned: AtomicU64,
 }
 
 impl Deadline {
@@ -27,13 +27,13 @@ impl Deadline {
             period_nanos: nanos(period).max(1),
             last: AtomicU64::new(0),
             missed_in_gaps: AtomicU64::new(0),
-            told: AtomicU64::new(0),
-            shown: AtomicU64::new(0),
+            reported: AtomicU64::new(0),
+            returned: AtomicU64::new(0),
         }
     }
 
     /// Notes a sample; whether it is the first, from which on somebody has to watch.
-    pub(crate) fn note(&self, now: Mono) -> bool {
+    pub(crate) fn record_sample(&self, now: Mono) -> bool {
         let now = stamp(now);
         // A publisher that was delayed notes an earlier moment than another one has noted.
         let before = self.last.fetch_max(now, Ordering::AcqRel);
@@ -47,17 +47,17 @@ impl Deadline {
         false
     }
 
-    /// Periods missed that were not told yet.
+    /// Periods missed that were not reported yet.
     pub(crate) fn take_missed(&self, now: Mono) -> u64 {
         let missed = self.missed(now);
-        missed.saturating_sub(self.told.fetch_max(missed, Ordering::Relaxed))
+        missed.saturating_sub(self.reported.fetch_max(missed, Ordering::Relaxed))
     }
 
     /// Periods missed until now.
     pub(crate) fn missed(&self, now: Mono) -> u64 {
         let missed = self.count(now);
         // A sample that comes just now has closed its gap and not yet counted it.
-        missed.max(self.shown.fetch_max(missed, Ordering::Relaxed))
+        missed.max(self.returned.fetch_max(missed, Ordering::Relaxed))
     }
 
     fn count(&self, now: Mono) -> u64 {
@@ -80,7 +80,7 @@ impl Deadline {
         }
         let missed = self.missed_within(stamp(now).saturating_sub(last));
         let after = self.period_nanos.saturating_mul(missed + 1).saturating_add(1);
-        Some(moment(last.saturating_add(after)))
+        Some(from_stamp(last.saturating_add(after)))
     }
 
     /// A sample that comes exactly at the end of the period is in time.
@@ -95,7 +95,7 @@ pub(crate) fn stamp(moment: Mono) -> u64 {
 }
 
 /// The moment of a [`stamp`].
-pub(crate) fn moment(stamp: u64) -> Mono {
+pub(crate) fn from_stamp(stamp: u64) -> Mono {
     Mono(Duration::from_nanos(stamp.saturating_sub(1)))
 }
 
@@ -115,37 +115,37 @@ mod tests {
     fn nothing_is_missed_before_the_first_sample() {
         let deadline = Deadline::new(Duration::from_millis(10));
         assert_eq!((deadline.take_missed(at(1000)), deadline.next_miss(at(1000))), (0, None));
-        assert!(deadline.note(at(1000)));
-        assert!(!deadline.note(at(1010)));
+        assert!(deadline.record_sample(at(1000)));
+        assert!(!deadline.record_sample(at(1010)));
         assert_eq!(deadline.take_missed(at(1020)), 0, "the end of the period is in time");
     }
 
     #[test]
     fn each_period_counts_once_whether_it_was_watched_or_not() {
         let deadline = Deadline::new(Duration::from_millis(10));
-        deadline.note(at(100));
+        deadline.record_sample(at(100));
         assert_eq!(deadline.take_missed(at(111)), 1);
         assert_eq!(deadline.next_miss(at(111)), Some(Mono(Duration::from_nanos(120_000_001))));
-        deadline.note(at(145));
-        assert_eq!(deadline.take_missed(at(146)), 3, "110, 120, 130 and 140 passed, one was told");
-        deadline.note(at(190));
-        deadline.note(at(191));
+        deadline.record_sample(at(145));
+        assert_eq!(deadline.take_missed(at(146)), 3, "110, 120, 130 and 140 passed, one was reported");
+        deadline.record_sample(at(190));
+        deadline.record_sample(at(191));
         assert_eq!((deadline.take_missed(at(192)), deadline.missed(at(192))), (4, 8));
     }
 
     #[test]
     fn a_sample_that_is_noted_late_does_not_turn_back_the_time() {
         let deadline = Deadline::new(Duration::from_millis(10));
-        deadline.note(at(100));
-        deadline.note(at(110));
-        deadline.note(at(101));
+        deadline.record_sample(at(100));
+        deadline.record_sample(at(110));
+        deadline.record_sample(at(101));
         assert_eq!(deadline.missed(at(115)), 0, "a sample came at 110");
     }
 
     #[test]
     fn the_moment_zero_is_a_moment_as_any_other() {
         let deadline = Deadline::new(Duration::from_millis(10));
-        assert!(deadline.note(at(0)));
+        assert!(deadline.record_sample(at(0)));
         assert_eq!(deadline.next_miss(at(0)), Some(Mono(Duration::from_nanos(10_000_001))));
         assert_eq!(deadline.missed(at(10)), 0);
         assert_eq!(deadline.missed(Mono(Duration::from_nanos(10_000_001))), 1);

@@ -105,7 +105,7 @@ impl EventSlot {
     /// Puts an event down without waking the reader, who may run here if it is inline.
     pub(crate) fn put(&self, event: impl FnOnce() -> QosEvent) {
         if let Some(queue) = self.queue.get()
-            && queue.events.force_push(event()).is_some()
+            && queue.events.push_overwriting(event()).is_some()
         {
             queue.lost.fetch_add(1, Ordering::Relaxed);
         }

@@ -100,7 +100,7 @@ impl Latency {
         self.open.record(nanos);
     }
 
-    /// Ends the window of the last second.
+    /// Writers the window of the last second.
     pub(crate) fn tick(&self) {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         let buckets = self.total.buckets.load();

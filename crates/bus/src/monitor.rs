@@ -26,7 +26,7 @@ pub(crate) struct QosMonitor {
 struct State {
     started: bool,
     /// Somebody may be due earlier than the thread knows.
-    poked: bool,
+    woken: bool,
     ended: bool,
 }
 
@@ -43,7 +43,7 @@ impl QosMonitor {
             return;
         };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.poked = true;
+        state.woken = true;
         self.changed.notify_one();
         if !state.started {
             let (own, topics) = (Arc::clone(self), Weak::clone(topics));
@@ -69,7 +69,7 @@ impl QosMonitor {
     /// Sleeps until that moment or a poke; whether to go on.
     fn sleep_until(&self, moment: Option<Mono>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        while !state.poked && !state.ended {
+        while !state.woken && !state.ended {
             let Some(left) = moment.map(|moment| moment.since(clock::mono())) else {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
@@ -79,7 +79,7 @@ impl QosMonitor {
             }
             (state, _) = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
         }
-        state.poked = false;
+        state.woken = false;
         !state.ended
     }
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::prefetch::Lines;
+use crate::prefetch::PrefetchSet;
 
 /// Somebody who must run when a sample has come.
 pub(crate) trait Notify: Send + Sync {
     fn notify(self: Arc<Self>);
     /// Adds what it needs to run.
-    fn add_lines(&self, _lines: &mut Lines) {}
+    fn collect_lines(&self, _lines: &mut PrefetchSet) {}
 }

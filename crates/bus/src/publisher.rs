@@ -15,8 +15,8 @@ use crate::error::PublishError;
 use crate::events::Events;
 use crate::meta::{HopName, HopStamp, Meta};
 use crate::pool::{Loan, LoanError};
-use crate::sample::{BodyPool, BodyRef, Cause, Heading};
-use crate::subscription::{DropReason, End};
+use crate::sample::{BodyPool, BodyRef, Cause, SampleHeader};
+use crate::subscription::{DropReason, SubscriberEntry};
 use crate::topic::{Readers, Topic};
 use crate::type_info::TypeInfo;
 use crate::writer::Writer;
@@ -45,7 +45,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
-        self.inner.publish(Cause::Here, Wait::Block, |heading| self.body(heading, message))
+        self.inner.publish(Cause::Here, Wait::Block, |header| self.body(header, message))
     }
 
     /// Publishes a message that was made from another one: it inherits the cause's origin and stamps.
@@ -53,7 +53,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.publish(Cause::Message(cause), Wait::Block, |heading| self.body(heading, message))
+        self.inner.publish(Cause::Message(cause), Wait::Block, |header| self.body(header, message))
     }
 
     /// Publishes without ever waiting, for `async` code and for those who would rather lose than wait.
@@ -61,12 +61,12 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// A reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.publish(Cause::Message(cause), Wait::Never, |heading| self.body(heading, message))
+        self.inner.publish(Cause::Message(cause), Wait::Never, |header| self.body(header, message))
     }
 
     /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
     pub async fn publish_async(&self, cause: &Meta, message: M) {
-        self.inner.publish_in_turn(Cause::Message(cause), |heading| self.body(heading, message)).await;
+        self.inner.publish_when_ready(Cause::Message(cause), |header| self.body(header, message)).await;
     }
 
     /// Says that this publisher is alive although it has nothing to publish.
@@ -80,8 +80,8 @@ impl<M: Message> Publisher<M> {
         self.inner.events()
     }
 
-    fn body(&self, heading: Heading<'_>, message: M) -> BodyRef {
-        self.inner.topic.bodies.typed(heading, message)
+    fn body(&self, header: SampleHeader<'_>, message: M) -> BodyRef {
+        self.inner.topic.bodies.typed(header, message)
     }
 }
 
@@ -107,7 +107,7 @@ impl UntypedPublisher {
     /// # Errors
     /// A reliable subscriber did not get it.
     pub fn publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.publish(Cause::Message(cause), Wait::Block, |heading| BodyPool::encoded(heading, message))
+        self.publish(Cause::Message(cause), Wait::Block, |header| BodyPool::encoded(header, message))
     }
 
     /// The same, without ever waiting.
@@ -115,17 +115,17 @@ impl UntypedPublisher {
     /// # Errors
     /// A reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.publish(Cause::Message(cause), Wait::Never, |heading| BodyPool::encoded(heading, message))
+        self.publish(Cause::Message(cause), Wait::Never, |header| BodyPool::encoded(header, message))
     }
 
     /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
     pub async fn publish_async(&self, cause: &Meta, message: Encoded) {
-        self.publish_in_turn(Cause::Message(cause), |heading| BodyPool::encoded(heading, message)).await;
+        self.publish_when_ready(Cause::Message(cause), |header| BodyPool::encoded(header, message)).await;
     }
 
     /// Says that this publisher is alive although it has nothing to publish.
     pub fn assert_liveliness(&self) {
-        self.show_life(self.endpoint.clock.mono());
+        self.assert_alive(self.endpoint.clock.mono());
     }
 
     /// What happens to the quality of service that this publisher offers.
@@ -136,9 +136,9 @@ impl UntypedPublisher {
 
     /// What the next message says of itself.
     #[inline]
-    fn heading<'a>(&'a self, cause: Cause<'a>, sequence: u64) -> Heading<'a> {
+    fn header<'a>(&'a self, cause: Cause<'a>, sequence: u64) -> SampleHeader<'a> {
         let now = self.endpoint.clock.now();
-        Heading {
+        SampleHeader {
             topic: &self.topic.name,
             type_info: &self.type_info,
             cause,
@@ -151,33 +151,37 @@ impl UntypedPublisher {
 
     /// Makes a message and pushes it to every subscriber; those that have no room and must not miss it come with it.
     #[inline]
-    fn push(&self, cause: Cause<'_>, body: impl FnOnce(Heading<'_>) -> BodyRef) -> (BodyRef, Vec<End>) {
+    fn deliver_new(
+        &self,
+        cause: Cause<'_>,
+        body: impl FnOnce(SampleHeader<'_>) -> BodyRef,
+    ) -> (BodyRef, Vec<SubscriberEntry>) {
         // Counted before the readers are listed: who had joined when it was counted gets it.
         let sequence = self.topic.next_sequence();
         let readers = self.topic.readers();
         readers.prefetch();
-        let body = body(self.heading(cause, sequence));
-        let full = self.push_to(&readers, &body);
+        let body = body(self.header(cause, sequence));
+        let full = self.deliver(&readers, &body);
         (body, full)
     }
 
-    fn push_to(&self, readers: &Readers, body: &BodyRef) -> Vec<End> {
-        let (full, deadline_begins) = self.topic.push(body, &self.writer, readers);
+    fn deliver(&self, readers: &Readers, body: &BodyRef) -> Vec<SubscriberEntry> {
+        let (full, deadline_begins) = self.topic.deliver(body, &self.writer, readers);
         let now = body.meta.published;
-        let own_deadline_begins = self.writer.deadline.as_ref().is_some_and(|deadline| deadline.note(now));
+        let own_deadline_begins = self.writer.deadline.as_ref().is_some_and(|deadline| deadline.record_sample(now));
         if deadline_begins || own_deadline_begins {
             self.endpoint.monitor.wake();
         }
-        self.show_life(now);
+        self.assert_alive(now);
         if let Some((last, here)) = body.meta.last_hop() {
             self.endpoint.stats.record_hop(last.hop, here.hop, here.at.since(last.at));
         }
         full
     }
 
-    fn show_life(&self, now: Mono) {
-        if self.writer.show_life(now) {
-            self.topic.tell_liveliness();
+    fn assert_alive(&self, now: Mono) {
+        if self.writer.assert_alive(now) {
+            self.topic.report_liveliness();
             self.endpoint.monitor.wake();
         }
     }
@@ -186,19 +190,19 @@ impl UntypedPublisher {
         &self,
         cause: Cause<'_>,
         wait: Wait,
-        body: impl FnOnce(Heading<'_>) -> BodyRef,
+        body: impl FnOnce(SampleHeader<'_>) -> BodyRef,
     ) -> Result<(), PublishError> {
-        let (body, full) = self.push(cause, body);
-        if full.is_empty() { Ok(()) } else { self.push_late(&full, &body, wait) }
+        let (body, full) = self.deliver_new(cause, body);
+        if full.is_empty() { Ok(()) } else { self.retry(&full, &body, wait) }
     }
 
     #[cold]
-    fn push_late(&self, full: &[End], body: &BodyRef, wait: Wait) -> Result<(), PublishError> {
+    fn retry(&self, full: &[SubscriberEntry], body: &BodyRef, wait: Wait) -> Result<(), PublishError> {
         let began = clock::mono();
         let missed: Vec<String> = full
             .iter()
-            .filter(|end| !deliver_late(end, body, wait, began))
-            .map(|end| end.subscription.owner.to_string())
+            .filter(|entry| !retry_one(entry, body, wait, began))
+            .map(|entry| entry.subscription.owner.to_string())
             .collect();
         if missed.is_empty() {
             Ok(())
@@ -207,45 +211,47 @@ impl UntypedPublisher {
         }
     }
 
-    async fn publish_in_turn(&self, cause: Cause<'_>, body: impl FnOnce(Heading<'_>) -> BodyRef) {
-        let (body, full) = self.push(cause, body);
-        let mut waiting = Waiting { ends: full, waker: None };
-        while let Some(end) = waiting.ends.last() {
+    async fn publish_when_ready(&self, cause: Cause<'_>, body: impl FnOnce(SampleHeader<'_>) -> BodyRef) {
+        let (body, full) = self.deliver_new(cause, body);
+        let mut pending = PendingSubscribers { entries: full, waker: None };
+        while let Some(entry) = pending.entries.last() {
             poll_fn(|context| {
-                waiting.waker = Some(context.waker().clone());
-                let pushed = end.subscription.poll_push(end.queued(&body), context);
-                if pushed.is_ok() { Poll::Ready(()) } else { Poll::Pending }
+                pending.waker = Some(context.waker().clone());
+                let outcome = entry.subscription.poll_enqueue(entry.queued(&body), context);
+                if outcome.is_ok() { Poll::Ready(()) } else { Poll::Pending }
             })
             .await;
-            waiting.ends.pop();
+            pending.entries.pop();
         }
     }
 }
 
 /// Second try for a reliable subscriber that had no room; whether it got the sample. What it waits for counts from `began`,
 /// so that several of them wait together and not one after the other.
-fn deliver_late(end: &End, body: &BodyRef, wait: Wait, began: Mono) -> bool {
-    let pushed = match wait {
-        Wait::Block => end.subscription.push_blocking(end.queued(body), began.plus(end.subscription.qos.block())),
-        Wait::Never => Err(end.queued(body)),
+fn retry_one(entry: &SubscriberEntry, body: &BodyRef, wait: Wait, began: Mono) -> bool {
+    let outcome = match wait {
+        Wait::Block => {
+            entry.subscription.enqueue_blocking(entry.queued(body), began.plus(entry.subscription.qos.block()))
+        }
+        Wait::Never => Err(entry.queued(body)),
     };
-    if let Err(refused) = &pushed {
-        refused.account.count_drop(DropReason::QueueFull);
+    if let Err(refused) = &outcome {
+        refused.stats.count_drop(DropReason::QueueFull);
     }
-    pushed.is_ok()
+    outcome.is_ok()
 }
 
 /// Subscribers that a task waits for. Those that are left when it is cancelled have lost the sample.
-struct Waiting {
-    ends: Vec<End>,
+struct PendingSubscribers {
+    entries: Vec<SubscriberEntry>,
     waker: Option<Waker>,
 }
 
-impl Drop for Waiting {
+impl Drop for PendingSubscribers {
     fn drop(&mut self) {
-        for end in &self.ends {
-            end.account.count_drop(DropReason::QueueFull);
-            self.waker.iter().for_each(|waker| end.subscription.forget(waker));
+        for entry in &self.entries {
+            entry.stats.count_drop(DropReason::QueueFull);
+            self.waker.iter().for_each(|waker| entry.subscription.remove_waker(waker));
         }
     }
 }

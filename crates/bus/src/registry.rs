@@ -40,12 +40,12 @@ impl Registry {
             match check_type(known, wanted, owner) {
                 Ok(()) => return Ok(Arc::clone(known)),
                 // A topic that nobody uses may come back with another type.
-                Err(_) if known.forget_if_plain() => _ = topics.remove(name),
+                Err(_) if known.close_if_unused_and_unsized() => _ = topics.remove(name),
                 Err(error) => return Err(error),
             }
         }
         if topics.len() >= TOPICS_MAX {
-            topics.retain(|_, topic| !topic.forget_if_plain());
+            topics.retain(|_, topic| !topic.close_if_unused_and_unsized());
         }
         if topics.len() >= TOPICS_MAX {
             return Err(OpenError::TooManyTopics { topic: name.to_owned() });
@@ -67,7 +67,7 @@ impl Registry {
     /// Forgets a topic that nobody publishes and nobody reads by its name; whether there was one.
     pub(crate) fn remove(&self, name: &str) -> bool {
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
-        topics.get(name).is_some_and(|topic| topic.forget()) && topics.remove(name).is_some()
+        topics.get(name).is_some_and(|topic| topic.close_if_unused()) && topics.remove(name).is_some()
     }
 
     /// Notes a subscription to a pattern and gives the topics that fit it already.

@@ -9,7 +9,7 @@ use viaduct_units::Mono;
 
 use crate::encoded::Encoded;
 use crate::meta::{HopStamp, Meta};
-use crate::prefetch::Lines;
+use crate::prefetch::PrefetchSet;
 use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
@@ -19,7 +19,7 @@ use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 #[repr(C)]
 pub(crate) struct Body {
     /// What the publisher gave.
-    given: Given,
+    payload: Payload,
     pub(crate) type_info: Arc<TypeInfo>,
     /// When it is worth being delivered no more.
     expires: Option<Mono>,
@@ -29,19 +29,19 @@ pub(crate) struct Body {
     /// The octets; encoded by the first reader that wants them, where the publisher gave a value.
     encoded: OnceLock<Encoded>,
     /// Where its memory goes when nobody reads it any more.
-    home: Weak<BodyPool>,
+    pool: Weak<BodyPool>,
     pub(crate) topic: Arc<str>,
 }
 
 #[derive(Debug)]
-enum Given {
+enum Payload {
     Value(AnyMessage),
-    Octets(Encoded),
+    Encoded(Encoded),
 }
 
 /// What a publisher says of a message beside the message itself.
 #[derive(Clone, Copy)]
-pub(crate) struct Heading<'a> {
+pub(crate) struct SampleHeader<'a> {
     pub(crate) topic: &'a Arc<str>,
     pub(crate) type_info: &'a Arc<TypeInfo>,
     pub(crate) cause: Cause<'a>,
@@ -62,46 +62,46 @@ pub(crate) enum Cause<'a> {
 }
 
 impl Body {
-    fn new(heading: Heading<'_>, given: Given, home: Weak<BodyPool>) -> Self {
-        let (topic, type_info) = (Arc::clone(heading.topic), Arc::clone(heading.type_info));
+    fn new(header: SampleHeader<'_>, payload: Payload, pool: Weak<BodyPool>) -> Self {
+        let (topic, type_info) = (Arc::clone(header.topic), Arc::clone(header.type_info));
         let (decoded, encoded) = Default::default();
-        let meta = Meta::from_origin(heading.stamp.at);
-        let mut body = Self { topic, type_info, meta, expires: None, given, decoded, encoded, home };
-        body.rename(heading);
+        let meta = Meta::from_origin(header.stamp.at);
+        let mut body = Self { topic, type_info, meta, expires: None, payload, decoded, encoded, pool };
+        body.reset(header);
         body
     }
 
     /// The place of a value of type `M`, where there is one and nobody else holds it.
     #[inline]
-    fn place<M: Message>(&mut self) -> Option<&mut M> {
-        match &mut self.given {
-            Given::Value(value) => Arc::get_mut(value)?.downcast_mut(),
-            Given::Octets(_) => None,
+    fn value_mut<M: Message>(&mut self) -> Option<&mut M> {
+        match &mut self.payload {
+            Payload::Value(value) => Arc::get_mut(value)?.downcast_mut(),
+            Payload::Encoded(_) => None,
         }
     }
 
-    /// Takes another heading, of the same topic.
+    /// Takes another header, of the same topic.
     #[inline]
-    fn rename(&mut self, heading: Heading<'_>) {
-        if !Arc::ptr_eq(&self.type_info, heading.type_info) {
-            self.type_info = Arc::clone(heading.type_info);
+    fn reset(&mut self, header: SampleHeader<'_>) {
+        if !Arc::ptr_eq(&self.type_info, header.type_info) {
+            self.type_info = Arc::clone(header.type_info);
         }
-        match heading.cause {
-            Cause::Here => self.meta.begin(heading.stamp.at),
+        match header.cause {
+            Cause::Here => self.meta.begin(header.stamp.at),
             Cause::Message(cause) => self.meta = *cause,
         }
-        self.meta.stamp(heading.stamp.hop, heading.stamp.at);
-        self.meta.published = heading.published;
-        self.meta.sequence = heading.sequence;
-        self.expires = heading.expires;
+        self.meta.stamp(header.stamp.hop, header.stamp.at);
+        self.meta.published = header.published;
+        self.meta.sequence = header.sequence;
+        self.expires = header.expires;
     }
 
     /// Lets go of what the message holds, such as a loaned buffer. Whether the memory can become another message.
     fn clear(&mut self) -> bool {
         self.decoded.take();
         self.encoded.take();
-        match (&mut self.given, self.type_info.codec()) {
-            (Given::Value(value), Some(codec)) => Arc::get_mut(value).is_some_and(|value| (codec.clear)(value)),
+        match (&mut self.payload, self.type_info.codec()) {
+            (Payload::Value(value), Some(codec)) => Arc::get_mut(value).is_some_and(|value| (codec.clear)(value)),
             _ => false,
         }
     }
@@ -116,14 +116,14 @@ impl Body {
     #[inline]
     fn value<M: Message>(&self) -> Result<Arc<M>, Undecodable> {
         self.check_type::<M>()?;
-        let value = match &self.given {
-            Given::Value(value) => Arc::clone(value),
-            Given::Octets(_) => made(&self.decoded, || self.decode::<M>()).clone()?,
+        let value = match &self.payload {
+            Payload::Value(value) => Arc::clone(value),
+            Payload::Encoded(_) => get_or_compute(&self.decoded, || self.decode::<M>()).clone()?,
         };
         match value.downcast::<M>() {
             Ok(value) => Ok(value),
             // Two Rust types may carry one protobuf name (a plug-in's own build of it): octets are their common ground.
-            Err(_) => decode::<M>(self.octets()),
+            Err(_) => decode::<M>(self.encoded()),
         }
     }
 
@@ -138,17 +138,17 @@ impl Body {
     }
 
     fn decode<M: Message>(&self) -> Result<AnyMessage, Undecodable> {
-        let octets = self.octets();
+        let octets = self.encoded();
         match self.type_info.codec() {
             Some(codec) => (codec.decode)(octets),
             None => decode::<M>(octets).map(|value| value as AnyMessage),
         }
     }
 
-    fn octets(&self) -> &Encoded {
-        match (&self.given, self.type_info.codec()) {
-            (Given::Octets(octets), _) => octets,
-            (Given::Value(value), codec) => made(&self.encoded, || {
+    fn encoded(&self) -> &Encoded {
+        match (&self.payload, self.type_info.codec()) {
+            (Payload::Encoded(octets), _) => octets,
+            (Payload::Value(value), codec) => get_or_compute(&self.encoded, || {
                 // A value is always of a type that has a codec.
                 codec.map(|codec| (codec.encode)(&**value)).unwrap_or_default()
             }),
@@ -158,7 +158,7 @@ impl Body {
 
 /// What the cell holds; made here where it is empty. Two threads may both make it, and the second one's is dropped: waiting
 /// for the first would tie a thread to one of lower priority.
-fn made<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+fn get_or_compute<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(made) => made,
         None => {
@@ -186,10 +186,10 @@ impl Drop for BodyRef {
             return;
         };
         if body.clear()
-            && let Some(home) = body.home.upgrade()
+            && let Some(pool) = body.pool.upgrade()
         {
             // For a moment there are two; a publisher that looks just then makes a new one.
-            let _ = home.free.push(Arc::clone(&self.0));
+            let _ = pool.free.push(Arc::clone(&self.0));
         }
     }
 }
@@ -210,32 +210,32 @@ impl BodyPool {
     }
 
     #[inline]
-    pub(crate) fn typed<M: Message>(self: &Arc<Self>, heading: Heading<'_>, message: M) -> BodyRef {
+    pub(crate) fn typed<M: Message>(self: &Arc<Self>, header: SampleHeader<'_>, message: M) -> BodyRef {
         if let Some(mut free) = self.free.pop()
             && let Some(body) = Arc::get_mut(&mut free)
-            && let Some(place) = body.place::<M>()
+            && let Some(value) = body.value_mut::<M>()
         {
-            *place = message;
-            body.rename(heading);
+            *value = message;
+            body.reset(header);
             return BodyRef(free);
         }
-        BodyRef(Arc::new(Body::new(heading, Given::Value(Arc::new(message)), Arc::downgrade(self))))
+        BodyRef(Arc::new(Body::new(header, Payload::Value(Arc::new(message)), Arc::downgrade(self))))
     }
 
     /// The bodies that are free now are the next ones to be used.
-    pub(crate) fn add_lines(&self, lines: &mut Lines) {
+    pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add(self);
-        self.free.add_lines(lines, |body, lines| {
+        self.free.collect_lines(lines, |body, lines| {
             lines.add_shared(&**body, body.meta.first_stamp());
-            if let Given::Value(value) = &body.given {
+            if let Payload::Value(value) = &body.payload {
                 lines.add(&**value);
             }
         });
     }
 
     /// Octets come from elsewhere, and their body is freed.
-    pub(crate) fn encoded(heading: Heading<'_>, octets: Encoded) -> BodyRef {
-        BodyRef(Arc::new(Body::new(heading, Given::Octets(octets), Weak::new())))
+    pub(crate) fn encoded(header: SampleHeader<'_>, octets: Encoded) -> BodyRef {
+        BodyRef(Arc::new(Body::new(header, Payload::Encoded(octets), Weak::new())))
     }
 }
 
@@ -321,7 +321,7 @@ impl UntypedSample {
     /// The octets; encoded on this thread where nobody did before.
     #[must_use]
     pub fn encoded(&self) -> &Encoded {
-        self.body.octets()
+        self.body.encoded()
     }
 
     /// The message as `M`.

@@ -14,7 +14,7 @@ use crate::endpoint::Endpoint;
 use crate::events::Events;
 use crate::limits::OBSERVERS_MAX;
 use crate::sample::{BodyRef, Sample, UntypedSample};
-use crate::subscription::{Delivery, Queued, Subscription};
+use crate::subscription::{DeliveryGuard, Queued, Subscription};
 use crate::type_info::Undecodable;
 
 /// What came of a bounded wait for a sample.
@@ -29,12 +29,12 @@ pub enum Recv<T> {
 }
 
 /// A sample that was taken.
-pub(crate) struct Taken<T> {
+pub(crate) struct Received<T> {
     pub(crate) sample: T,
     /// When.
     pub(crate) now: Now,
     /// To be dropped when the sample was used.
-    pub(crate) delivery: Delivery,
+    pub(crate) guard: DeliveryGuard,
 }
 
 /// Reads a topic, or the topics of a pattern, as messages of type `M`. One reader at a time.
@@ -72,7 +72,7 @@ impl<M: Message> Subscriber<M> {
     }
 
     /// The next sample, where one is there.
-    pub(crate) fn take(&self) -> Option<Taken<Sample<M>>> {
+    pub(crate) fn take(&self) -> Option<Received<Sample<M>>> {
         self.inner.take(Sample::read)
     }
 
@@ -117,15 +117,15 @@ impl UntypedSubscriber {
 
     /// The next sample that can be read, where one is there.
     #[inline]
-    pub(crate) fn take<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy) -> Option<Taken<T>> {
+    pub(crate) fn take<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy) -> Option<Received<T>> {
         if self.subscription.queued() == 0 {
             return None;
         }
         let now = self.endpoint.clock.now();
-        self.subscription.take(now.mono, read).map(|(sample, delivery)| Taken { sample, now, delivery })
+        self.subscription.take(now.mono, read).map(|(sample, guard)| Received { sample, now, guard })
     }
 
-    pub(crate) fn take_untyped(&self) -> Option<Taken<UntypedSample>> {
+    pub(crate) fn take_untyped(&self) -> Option<Received<UntypedSample>> {
         self.take(untyped)
     }
 
@@ -202,13 +202,13 @@ impl Wake for Unpark {
 pub struct Observer {
     /// Lets go of its sample before the place is free for another observer.
     inner: UntypedSubscriber,
-    _place: ObserverPlace,
+    _place: ObserverPermit,
 }
 
 /// One of the places that a bus has for observers.
-pub(crate) struct ObserverPlace(Arc<AtomicUsize>);
+pub(crate) struct ObserverPermit(Arc<AtomicUsize>);
 
-impl ObserverPlace {
+impl ObserverPermit {
     /// Takes one of the places, of which `taken` are taken; `None` where all are.
     pub(crate) fn take(taken: &Arc<AtomicUsize>) -> Option<Self> {
         let more = |count| (count < OBSERVERS_MAX).then_some(count + 1);
@@ -217,14 +217,14 @@ impl ObserverPlace {
     }
 }
 
-impl Drop for ObserverPlace {
+impl Drop for ObserverPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Observer {
-    pub(crate) fn new(inner: UntypedSubscriber, place: ObserverPlace) -> Self {
+    pub(crate) fn new(inner: UntypedSubscriber, place: ObserverPermit) -> Self {
         Self { inner, _place: place }
     }
 

@@ -12,10 +12,10 @@ use viaduct_units::Mono;
 use crate::clock;
 use crate::deadline::Deadline;
 use crate::events::EventSlot;
-use crate::futex::Word;
+use crate::futex::Futex;
 use crate::latency::Latency;
 use crate::notify::Notify;
-use crate::prefetch::Lines;
+use crate::prefetch::PrefetchSet;
 use crate::qos::Qos;
 use crate::queue::{PriorityMutex, Queue};
 use crate::sample::BodyRef;
@@ -58,7 +58,7 @@ impl DropReason {
 /// What each sample touches comes first.
 #[derive(Default)]
 #[repr(C)]
-pub(crate) struct Account {
+pub(crate) struct DeliveryStats {
     queued: AtomicUsize,
     delivered: Total,
     pub(crate) deadline: Option<Deadline>,
@@ -71,7 +71,7 @@ pub(crate) struct Account {
     dropped: [Total; DropReason::ALL.len()],
 }
 
-impl Account {
+impl DeliveryStats {
     /// The account of a subscription at a topic whose drops are counted in `dropped`.
     pub(crate) fn new(subscription: &Subscription, dropped: &Arc<Total>) -> Arc<Self> {
         let deadline = subscription.qos.deadline.map(Deadline::new);
@@ -102,7 +102,7 @@ impl Account {
 /// A sample for one subscription, with the account that says what became of it.
 pub(crate) struct Queued {
     pub(crate) body: BodyRef,
-    pub(crate) account: Arc<Account>,
+    pub(crate) stats: Arc<DeliveryStats>,
     /// Whether the time in the queue is the latency of the sample.
     pub(crate) measured: bool,
 }
@@ -114,20 +114,20 @@ impl Queued {
         self,
         now: Mono,
         read: impl FnOnce(BodyRef) -> Result<T, Undecodable>,
-    ) -> Option<(T, Delivery)> {
-        let Self { body, account, measured } = self;
+    ) -> Option<(T, DeliveryGuard)> {
+        let Self { body, stats, measured } = self;
         if body.is_expired(now) {
-            account.count_drop(DropReason::Expired);
+            stats.count_drop(DropReason::Expired);
             return None;
         }
         let latency = measured.then(|| now.since(body.meta.published));
         match read(body) {
             Ok(sample) => {
-                account.delivered.add(1);
-                Some((sample, Delivery { account, latency }))
+                stats.delivered.add(1);
+                Some((sample, DeliveryGuard { stats, latency }))
             }
             Err(_) => {
-                account.count_drop(DropReason::Undecodable);
+                stats.count_drop(DropReason::Undecodable);
                 None
             }
         }
@@ -136,41 +136,41 @@ impl Queued {
 
 /// A sample was delivered. Its latency is recorded when this is dropped: by then the reader has the sample in its hands, or
 /// its callback has run, and does not wait for the record.
-pub(crate) struct Delivery {
-    account: Arc<Account>,
+pub(crate) struct DeliveryGuard {
+    stats: Arc<DeliveryStats>,
     latency: Option<Duration>,
 }
 
-impl Drop for Delivery {
+impl Drop for DeliveryGuard {
     fn drop(&mut self) {
         if let Some(latency) = self.latency {
-            self.account.latency.get_or_init(Latency::default).record(latency);
+            self.stats.latency.get_or_init(Latency::default).record(latency);
         }
     }
 }
 
 /// One subscription at one topic.
 #[derive(Clone)]
-pub(crate) struct End {
+pub(crate) struct SubscriberEntry {
     pub(crate) subscription: Arc<Subscription>,
-    pub(crate) account: Arc<Account>,
+    pub(crate) stats: Arc<DeliveryStats>,
 }
 
-impl End {
+impl SubscriberEntry {
     /// A sample of the topic for this subscription.
     #[inline]
     pub(crate) fn queued(&self, body: &BodyRef) -> Queued {
-        Queued { body: body.clone(), account: Arc::clone(&self.account), measured: true }
+        Queued { body: body.clone(), stats: Arc::clone(&self.stats), measured: true }
     }
 
     /// Adds what a sample needs from here to its callback.
-    pub(crate) fn add_lines(&self, lines: &mut Lines) {
-        self.subscription.add_lines(lines);
-        lines.add_shared(&*self.account, &self.account.delivered);
+    pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
+        self.subscription.collect_lines(lines);
+        lines.add_shared(&*self.stats, &self.stats.delivered);
     }
 
     pub(crate) fn snapshot(&self, now: Mono) -> SubscriptionSnapshot {
-        let Account { delivered, dropped, queued, latency, deadline, .. } = &*self.account;
+        let DeliveryStats { delivered, dropped, queued, latency, deadline, .. } = &*self.stats;
         let counts = DropReason::ALL.map(|reason| (reason.label(), dropped[reason as usize].value()));
         SubscriptionSnapshot {
             subscriber: self.subscription.owner.to_string(),
@@ -200,7 +200,7 @@ pub(crate) enum Role {
 #[repr(C)]
 pub(crate) struct Subscription {
     closed: AtomicBool,
-    /// Holds accounts and no ends, which would keep this subscription.
+    /// Holds stats and no ends, which would keep this subscription.
     queue: Queue<Queued>,
     /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
     group: OnceLock<Group>,
@@ -228,7 +228,7 @@ struct Group {
 struct Room {
     /// Threads, and one for all tasks together.
     waiting: AtomicUsize,
-    made: Word,
+    freed: Futex,
     wakers: PriorityMutex<Vec<Waker>>,
 }
 
@@ -244,14 +244,14 @@ impl Subscription {
             queue: Queue::new(qos.depth()),
             group: OnceLock::new(),
             reader: AtomicWaker::new(),
-            room: Room { waiting: AtomicUsize::new(0), made: Word::new(0), wakers: PriorityMutex::default() },
+            room: Room { waiting: AtomicUsize::new(0), freed: Futex::new(0), wakers: PriorityMutex::default() },
             closed: AtomicBool::new(false),
         }
     }
 
     /// Puts a sample into the queue and wakes the reader; gives it back when the queue is full and keeps all. A subscription
     /// that has ended counts it as lost.
-    fn push(&self, sample: Queued) -> Result<(), Queued> {
+    fn enqueue_and_wake(&self, sample: Queued) -> Result<(), Queued> {
         let displaced = self.enqueue(sample)?;
         self.wake();
         drop(displaced);
@@ -263,21 +263,21 @@ impl Subscription {
     #[inline]
     pub(crate) fn enqueue(&self, sample: Queued) -> Result<Option<Queued>, Queued> {
         if self.is_closed() {
-            sample.account.count_drop(DropReason::Closed);
+            sample.stats.count_drop(DropReason::Closed);
             return Ok(None);
         }
         // Before it is in the queue, where the reader counts it out again.
-        sample.account.queued.fetch_add(1, Ordering::Relaxed);
+        sample.stats.queued.fetch_add(1, Ordering::Relaxed);
         if !self.qos.overwrites() {
             let refused = self.queue.push(sample);
             return refused
                 .map(|()| None)
-                .inspect_err(|sample| _ = sample.account.queued.fetch_sub(1, Ordering::Relaxed));
+                .inspect_err(|sample| _ = sample.stats.queued.fetch_sub(1, Ordering::Relaxed));
         }
-        let displaced = self.queue.force_push(sample);
+        let displaced = self.queue.push_overwriting(sample);
         if let Some(displaced) = &displaced {
-            displaced.account.queued.fetch_sub(1, Ordering::Relaxed);
-            displaced.account.count_drop(DropReason::Overwritten);
+            displaced.stats.queued.fetch_sub(1, Ordering::Relaxed);
+            displaced.stats.count_drop(DropReason::Overwritten);
         }
         Ok(displaced)
     }
@@ -288,27 +288,27 @@ impl Subscription {
     }
 
     /// Puts a sample into the queue and waits for room; gives it back when there was none in time.
-    pub(crate) fn push_blocking(&self, mut sample: Queued, until: Mono) -> Result<(), Queued> {
+    pub(crate) fn enqueue_blocking(&self, mut sample: Queued, until: Mono) -> Result<(), Queued> {
         self.room.waiting.fetch_add(1, Ordering::SeqCst);
         let outcome = loop {
             // Read before the queue is looked at: room that is made after the look changes it.
-            let made = self.room.made.load(Ordering::SeqCst);
-            sample = match self.push(sample) {
+            let freed = self.room.freed.load(Ordering::SeqCst);
+            sample = match self.enqueue_and_wake(sample) {
                 Ok(()) => break Ok(()),
                 Err(sample) => sample,
             };
             if clock::mono() >= until {
                 break Err(sample);
             }
-            self.room.made.wait(made, Some(until));
+            self.room.freed.wait(freed, Some(until));
         };
         self.room.waiting.fetch_sub(1, Ordering::SeqCst);
         outcome
     }
 
     /// Puts a sample into the queue, or leaves `context` to be woken when there may be room.
-    pub(crate) fn poll_push(&self, sample: Queued, context: &Context<'_>) -> Result<(), Queued> {
-        let sample = match self.push(sample) {
+    pub(crate) fn poll_enqueue(&self, sample: Queued, context: &Context<'_>) -> Result<(), Queued> {
+        let sample = match self.enqueue_and_wake(sample) {
             Ok(()) => return Ok(()),
             Err(sample) => sample,
         };
@@ -322,11 +322,11 @@ impl Subscription {
         }
         drop(wakers);
         // Room may have been made between the first try and the registration.
-        self.push(sample)
+        self.enqueue_and_wake(sample)
     }
 
     /// A task waits no more.
-    pub(crate) fn forget(&self, waker: &Waker) {
+    pub(crate) fn remove_waker(&self, waker: &Waker) {
         let mut wakers = self.room.wakers.lock();
         let left = wakers.iter().position(|known| known.will_wake(waker)).map(|index| wakers.swap_remove(index));
         if left.is_some() && wakers.is_empty() {
@@ -340,9 +340,9 @@ impl Subscription {
     #[inline]
     pub(crate) fn pop(&self) -> Option<Queued> {
         let sample = self.queue.pop()?;
-        sample.account.queued.fetch_sub(1, Ordering::Relaxed);
+        sample.stats.queued.fetch_sub(1, Ordering::Relaxed);
         if self.room.waiting.load(Ordering::SeqCst) > 0 {
-            self.tell_waiting_publishers();
+            self.notify_waiting_publishers();
         }
         Some(sample)
     }
@@ -353,7 +353,7 @@ impl Subscription {
         &self,
         now: Mono,
         read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy,
-    ) -> Option<(T, Delivery)> {
+    ) -> Option<(T, DeliveryGuard)> {
         loop {
             if let Some(delivered) = self.pop()?.read(now, read) {
                 return Some(delivered);
@@ -364,13 +364,13 @@ impl Subscription {
     /// Counts what nobody will take any more.
     pub(crate) fn discard(&self) {
         while let Some(sample) = self.pop() {
-            sample.account.count_drop(DropReason::Closed);
+            sample.stats.count_drop(DropReason::Closed);
         }
     }
 
     #[cold]
-    fn tell_waiting_publishers(&self) {
-        self.room.made.change();
+    fn notify_waiting_publishers(&self) {
+        self.room.freed.change();
         let mut wakers = self.room.wakers.lock();
         if !wakers.is_empty() {
             self.room.waiting.fetch_sub(1, Ordering::SeqCst);
@@ -396,7 +396,7 @@ impl Subscription {
     /// No more samples will come; what is in the queue can still be taken.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
-        self.tell_waiting_publishers();
+        self.notify_waiting_publishers();
         self.wake();
     }
 
@@ -406,11 +406,11 @@ impl Subscription {
     }
 
     /// Adds what a sample needs from here to its callback.
-    pub(crate) fn add_lines(&self, lines: &mut Lines) {
+    pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add_shared(self, &self.room);
-        self.queue.add_lines(lines, |_, _| {});
+        self.queue.collect_lines(lines, |_, _| {});
         if let Some(group) = self.group.get().and_then(|group| group.notify.upgrade()) {
-            group.add_lines(lines);
+            group.collect_lines(lines);
         }
     }
 

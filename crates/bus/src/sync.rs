@@ -3,4 +3,4 @@
 
 pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
-pub(crate) use crate::futex::Word;
+pub(crate) use crate::futex::Futex;

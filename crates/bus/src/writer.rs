@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use viaduct_units::{Mono, Now};
 
-use crate::deadline::{Deadline, moment, stamp};
+use crate::deadline::{Deadline, from_stamp, stamp};
 use crate::events::{EventSlot, QosEvent};
 use crate::qos::{Liveliness, Qos};
 use crate::queue::PriorityMutex;
@@ -21,12 +21,12 @@ pub(crate) struct Writer {
     pub(crate) qos: Qos,
     pub(crate) deadline: Option<Deadline>,
     /// When it last showed that it is alive.
-    shown: AtomicU64,
+    asserted: AtomicU64,
     alive: AtomicBool,
     liveliness_lost: Total,
     pub(crate) events: EventSlot,
     /// Newest samples for late subscribers, oldest first.
-    kept: PriorityMutex<VecDeque<BodyRef>>,
+    history: PriorityMutex<VecDeque<BodyRef>>,
 }
 
 impl Writer {
@@ -35,11 +35,11 @@ impl Writer {
             owner: owner.into(),
             qos,
             deadline: qos.deadline.map(Deadline::new),
-            shown: AtomicU64::new(stamp(now)),
+            asserted: AtomicU64::new(stamp(now)),
             alive: AtomicBool::new(true),
             liveliness_lost: Total::default(),
             events: EventSlot::default(),
-            kept: PriorityMutex::default(),
+            history: PriorityMutex::default(),
         }
     }
 
@@ -49,15 +49,15 @@ impl Writer {
     }
 
     /// Keeps a sample for late subscribers; gives back what made room for it.
-    pub(crate) fn keep(&self, body: &BodyRef) -> Option<BodyRef> {
-        let mut kept = self.kept.lock();
-        let displaced = if kept.len() >= self.qos.depth() { kept.pop_front() } else { None };
-        kept.push_back(body.clone());
+    pub(crate) fn retain(&self, body: &BodyRef) -> Option<BodyRef> {
+        let mut history = self.history.lock();
+        let displaced = if history.len() >= self.qos.depth() { history.pop_front() } else { None };
+        history.push_back(body.clone());
         displaced
     }
 
-    pub(crate) fn kept(&self) -> Vec<BodyRef> {
-        self.kept.lock().iter().cloned().collect()
+    pub(crate) fn history(&self) -> Vec<BodyRef> {
+        self.history.lock().iter().cloned().collect()
     }
 
     /// The time within which it must show that it is alive, where it must.
@@ -70,25 +70,25 @@ impl Writer {
     }
 
     /// Notes a sign of life; whether it had been silent.
-    pub(crate) fn show_life(&self, now: Mono) -> bool {
+    pub(crate) fn assert_alive(&self, now: Mono) -> bool {
         // One thread may be later than another one that publishes with it.
-        self.shown.fetch_max(stamp(now), Ordering::SeqCst);
+        self.asserted.fetch_max(stamp(now), Ordering::SeqCst);
         !self.alive.load(Ordering::SeqCst) && !self.alive.swap(true, Ordering::SeqCst)
     }
 
     /// When it counts as silent if it shows no life.
-    pub(crate) fn life_ends(&self, now: Mono) -> Option<Mono> {
-        self.lease_ends().filter(|_| self.is_alive()).map(|end| end.max(now))
+    pub(crate) fn lease_expiry(&self, now: Mono) -> Option<Mono> {
+        self.lease_end().filter(|_| self.is_alive()).map(|end| end.max(now))
     }
 
-    fn lease_ends(&self) -> Option<Mono> {
+    fn lease_end(&self) -> Option<Mono> {
         let lease = self.lease()?;
-        Some(moment(self.shown.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1)))
+        Some(from_stamp(self.asserted.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1)))
     }
 
     /// Whether it fell silent just now.
-    pub(crate) fn check_life(&self, now: Mono, topic: &Arc<str>) -> bool {
-        let is_over = || self.lease_ends().is_some_and(|end| end <= now);
+    pub(crate) fn check_lease(&self, now: Mono, topic: &Arc<str>) -> bool {
+        let is_over = || self.lease_end().is_some_and(|end| end <= now);
         let mut silent = is_over() && self.alive.swap(false, Ordering::SeqCst);
         if silent && !is_over() {
             // It showed life between the two looks, when it still counted as alive.

@@ -12,7 +12,7 @@ mod ready;
 
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
-use parking::{Bed, Dormitory};
+use parking::{Parker, ParkingLot};
 use phase::Phase;
 use ready::Ready;
 use sync::{AtomicU8, Ordering};
@@ -26,13 +26,13 @@ mod sync {
     /// A futex as the kernel promises it: comparing and falling asleep are one step for those who wake, and a sleeper may
     /// return for no reason. Nobody is ordered by it but who sleeps and who wakes, so it hides no fence that the protocol
     /// lacks.
-    pub(crate) struct Word {
+    pub(crate) struct Futex {
         value: AtomicU32,
         /// Unknown to the model: it holds who is to be woken, and nobody waits for it.
         sleeper: std::sync::Mutex<Option<Thread>>,
     }
 
-    impl Word {
+    impl Futex {
         pub(crate) fn new(value: u32) -> Self {
             Self { value: AtomicU32::new(value), sleeper: std::sync::Mutex::default() }
         }
@@ -75,19 +75,19 @@ fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
 #[test]
 fn two_who_bring_work_never_leave_the_one_thread_asleep() {
     model(3, || {
-        let shared = Arc::new((Ready::<1>::new(), Bed::new()));
+        let shared = Arc::new((Ready::<1>::new(), Parker::new()));
         let (sleeper, other) = (Arc::clone(&shared), Arc::clone(&shared));
         let sleeping = thread::spawn(move || {
-            let (ready, bed) = &*sleeper;
+            let (ready, parker) = &*sleeper;
             let mut done = 0;
             // A wake-up that is lost leaves this thread asleep for good, which the model reports.
             while done < 2 {
-                done += usize::from(ready.take(0).or_else(|| bed.sleep(None, || ready.take(0))).is_some());
+                done += usize::from(ready.take(0).or_else(|| parker.park(None, || ready.take(0))).is_some());
             }
         });
-        let bring = |(ready, bed): &(Ready<1>, Bed), group| {
+        let bring = |(ready, parker): &(Ready<1>, Parker), group| {
             ready.add(group);
-            bed.wake();
+            parker.unpark();
         };
         let bringing = thread::spawn(move || bring(&other, 1));
         bring(&shared, 0);
@@ -100,24 +100,24 @@ fn two_who_bring_work_never_leave_the_one_thread_asleep() {
 /// Two pieces of work that each wait for the other to begin: both threads must run.
 struct Meeting {
     ready: Ready<1>,
-    beds: Dormitory,
+    lot: ParkingLot,
     here: Mutex<u8>,
     came: Condvar,
 }
 
 impl Meeting {
     fn new() -> Self {
-        Self { ready: Ready::new(), beds: Dormitory::new(2), here: Mutex::new(0), came: Condvar::new() }
+        Self { ready: Ready::new(), lot: ParkingLot::new(2), here: Mutex::new(0), came: Condvar::new() }
     }
 
     fn bring(&self, group: usize) {
         self.ready.add(group);
-        self.beds.wake_one();
+        self.lot.unpark_one();
     }
 
     fn run_one(&self, thread: usize) {
         let find = || self.ready.take(0);
-        while find().or_else(|| self.beds.sleep(thread, find)).is_none() {}
+        while find().or_else(|| self.lot.park(thread, find)).is_none() {}
         let mut here = self.here.lock().unwrap();
         *here += 1;
         self.came.notify_all();
@@ -162,17 +162,17 @@ fn two_who_bring_work_wake_two_threads_of_the_pool() {
 #[test]
 fn the_end_reaches_every_thread_of_the_pool() {
     model(2, || {
-        let shared = Arc::new((AtomicU8::new(0), Dormitory::new(2)));
+        let shared = Arc::new((AtomicU8::new(0), ParkingLot::new(2)));
         let threads = [0, 1].map(|number| {
             let shared = Arc::clone(&shared);
             thread::spawn(move || {
-                let (ended, beds) = &*shared;
+                let (ended, lot) = &*shared;
                 let find = || (ended.load(Ordering::Relaxed) == 1).then_some(());
-                while beds.sleep(number, find).is_none() {}
+                while lot.park(number, find).is_none() {}
             })
         });
         shared.0.store(1, Ordering::Relaxed);
-        shared.1.wake_all();
+        shared.1.unpark_all();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }

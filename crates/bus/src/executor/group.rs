@@ -9,19 +9,19 @@ use viaduct_messages::Message;
 use viaduct_units::{Mono, Now};
 
 use super::Executor;
-use super::lanes::{Seat, TooManyGroups};
 use super::phase::Phase;
 use super::timers::Timers;
 use super::work::{Outcome, Work};
+use super::workers::{GroupHandle, TooManyGroups};
 use crate::bus::Bus;
 use crate::callbacks::CallbackStats;
 use crate::clock;
 use crate::events::{Events, QosEvent};
 use crate::notify::Notify;
-use crate::prefetch::Lines;
+use crate::prefetch::PrefetchSet;
 use crate::sample::{Sample, UntypedSample};
 use crate::stats::Stats;
-use crate::subscriber::{Subscriber, Taken, UntypedSubscriber};
+use crate::subscriber::{Received, Subscriber, UntypedSubscriber};
 use crate::subscription::Subscription;
 
 /// Samples that one run of a group takes from one subscription before others get their turn.
@@ -104,10 +104,10 @@ impl<S: Send + 'static> GroupBuilder<S> {
         timers: &Timers,
         on_panic: impl Fn(CallbackPanic) + Send + Sync + 'static,
     ) -> Result<CallbackGroup<S>, TooManyGroups> {
-        let seat = executor.seat(name)?;
+        let handle = executor.handle(name)?;
         let subscriptions: Vec<_> = self.sources.iter().filter_map(|source| source.subscription().cloned()).collect();
         let events: Vec<_> = self.sources.iter().filter_map(|source| source.events().cloned()).collect();
-        let callbacks = self.measured(name);
+        let callbacks = self.into_callbacks(name);
         let group = Arc::new_cyclic(|weak: &Weak<Group<S>>| Group {
             name: name.to_owned(),
             phase: Phase::new(),
@@ -115,16 +115,16 @@ impl<S: Send + 'static> GroupBuilder<S> {
             draining: AtomicBool::new(false),
             body: Mutex::new(GroupBody { state: Some(state), callbacks, armed: None }),
             subscriptions,
-            seat,
+            handle,
             timers: timers.clone(),
             on_panic: Box::new(on_panic),
             own: weak.clone(),
         });
-        if let Some(seat) = &group.seat {
-            seat.settle(group.own.clone());
+        if let Some(handle) = &group.handle {
+            handle.bind(group.own.clone());
         }
         for subscription in &group.subscriptions {
-            subscription.attach(group.own.clone(), group.seat.is_none());
+            subscription.attach(group.own.clone(), group.handle.is_none());
         }
         events.iter().for_each(|events| events.attach(group.own.clone()));
         // The first run arms the timers.
@@ -133,7 +133,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
     }
 
     /// The callbacks with their measurements, under names that tell them apart.
-    fn measured(self, component: &str) -> Vec<Callback<S>> {
+    fn into_callbacks(self, component: &str) -> Vec<Callback<S>> {
         let mut names = Vec::<String>::new();
         let Self { stats, sources, budget } = self;
         let measure = |source: Box<dyn Source<S>>| {
@@ -229,7 +229,7 @@ struct Group<S> {
     body: Mutex<GroupBody<S>>,
     subscriptions: Vec<Arc<Subscription>>,
     /// Where it runs; `None` is on the thread of whoever notifies.
-    seat: Option<Seat>,
+    handle: Option<GroupHandle>,
     timers: Timers,
     on_panic: Box<dyn Fn(CallbackPanic) + Send + Sync>,
     own: Weak<Self>,
@@ -262,15 +262,15 @@ impl<S: Send + 'static> Group<S> {
             return Outcome::default();
         };
         let draining = self.draining.load(Ordering::SeqCst);
-        let (mut again, mut deadline, mut moment) = (false, None::<Mono>, Moment::default());
+        let (mut again, mut deadline, mut now) = (false, None::<Mono>, LazyNow::default());
         for Callback { source, stats } in callbacks {
             if draining && source.deadline().is_some() {
                 continue;
             }
-            again |= source.run(state, stats, &mut moment);
+            again |= source.run(state, stats, &mut now);
             deadline = source.deadline().map(|own| deadline.map_or(own, |other| other.min(own))).or(deadline);
         }
-        if self.seat.as_ref().is_none_or(|seat| !seat.keeps_time()) {
+        if self.handle.as_ref().is_none_or(|handle| !handle.keeps_time()) {
             self.arm(armed, deadline);
         }
         Outcome { again, deadline }
@@ -285,7 +285,7 @@ impl<S: Send + 'static> Group<S> {
         }
     }
 
-    fn die_of(&self, panic: &(dyn std::any::Any + Send)) {
+    fn report_panic(&self, panic: &(dyn std::any::Any + Send)) {
         self.dead.store(true, Ordering::SeqCst);
         let body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
         // The state may be half changed: it is dropped, and its own panic on the way out is one too many to report.
@@ -298,9 +298,9 @@ impl<S: Send + 'static> Group<S> {
 }
 
 impl<S: Send + 'static> Notify for Group<S> {
-    fn add_lines(&self, lines: &mut Lines) {
+    fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add(self);
-        self.seat.iter().for_each(|seat| seat.add_lines(lines));
+        self.handle.iter().for_each(|handle| handle.collect_lines(lines));
         if let Ok(body) = self.body.try_lock() {
             lines.add(&body.callbacks[..]);
             body.callbacks.iter().for_each(|callback| lines.add(&*callback.source));
@@ -311,8 +311,8 @@ impl<S: Send + 'static> Notify for Group<S> {
         if !self.phase.notify() {
             return;
         }
-        match &self.seat {
-            Some(seat) => seat.submit(),
+        match &self.handle {
+            Some(handle) => handle.submit(),
             None => while self.run().is_some_and(|outcome| outcome.again) {},
         }
     }
@@ -320,7 +320,7 @@ impl<S: Send + 'static> Notify for Group<S> {
 
 impl<S: Send + 'static> Work for Group<S> {
     fn run(&self) -> Option<Outcome> {
-        // The bit of a group that ended in its queue may be found by the group that got its seat.
+        // The bit of a group that ended in its queue may be found by the group that got its handle.
         if !self.phase.begin() {
             return None;
         }
@@ -328,7 +328,7 @@ impl<S: Send + 'static> Work for Group<S> {
         if !self.dead.load(Ordering::SeqCst) {
             match catch_unwind(AssertUnwindSafe(|| self.run_callbacks())) {
                 Ok(left) => outcome = left,
-                Err(panic) => self.die_of(&*panic),
+                Err(panic) => self.report_panic(&*panic),
             }
         }
         outcome.again = self.phase.end(outcome.again);
@@ -338,9 +338,9 @@ impl<S: Send + 'static> Work for Group<S> {
 
 /// The clocks, read when a callback or a timer asks, and once for all that comes before the next callback has run.
 #[derive(Default)]
-struct Moment(Option<Now>);
+struct LazyNow(Option<Now>);
 
-impl Moment {
+impl LazyNow {
     fn now(&mut self) -> Now {
         *self.0.get_or_insert_with(clock::now)
     }
@@ -368,14 +368,14 @@ trait Source<S>: Send {
     }
     fn deadline(&self) -> Option<Mono>;
     /// Runs the callback for what is there; whether there may be more.
-    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool;
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, now: &mut LazyNow) -> bool;
 }
 
 /// A subscription that a callback reads, typed or not.
 trait Reader: Send {
     type Sample;
     fn subscription(&self) -> &Arc<Subscription>;
-    fn take(&self) -> Option<Taken<Self::Sample>>;
+    fn take(&self) -> Option<Received<Self::Sample>>;
 }
 
 impl<M: Message> Reader for Subscriber<M> {
@@ -385,7 +385,7 @@ impl<M: Message> Reader for Subscriber<M> {
         self.subscription()
     }
 
-    fn take(&self) -> Option<Taken<Sample<M>>> {
+    fn take(&self) -> Option<Received<Sample<M>>> {
         self.take()
     }
 }
@@ -397,7 +397,7 @@ impl Reader for UntypedSubscriber {
         self.subscription()
     }
 
-    fn take(&self) -> Option<Taken<UntypedSample>> {
+    fn take(&self) -> Option<Received<UntypedSample>> {
         self.take_untyped()
     }
 }
@@ -420,13 +420,13 @@ impl<S, R: Reader, F: FnMut(&mut S, R::Sample, Now) + Send> Source<S> for Sample
         None
     }
 
-    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool {
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, now: &mut LazyNow) -> bool {
         for _ in 0..SAMPLES_PER_RUN_MAX {
-            let Some(Taken { sample, now, delivery }) = self.reader.take() else {
+            let Some(Received { sample, now: received_at, guard }) = self.reader.take() else {
                 return false;
             };
-            moment.measure_from(now, stats, |now| (self.callback)(state, sample, now));
-            drop(delivery);
+            now.measure_from(received_at, stats, |now| (self.callback)(state, sample, now));
+            drop(guard);
         }
         true
     }
@@ -454,12 +454,12 @@ impl<S, F: FnMut(&mut S, QosEvent, Now) + Send> Source<S> for EventSource<F> {
         None
     }
 
-    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool {
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, now: &mut LazyNow) -> bool {
         for _ in 0..SAMPLES_PER_RUN_MAX {
             let Some(event) = self.events.try_next() else {
                 return false;
             };
-            moment.measure(stats, |now| (self.callback)(state, event, now));
+            now.measure(stats, |now| (self.callback)(state, event, now));
         }
         true
     }
@@ -484,16 +484,16 @@ impl<S, F: FnMut(&mut S, Now) + Send> Source<S> for TimerSource<F> {
         Some(self.next)
     }
 
-    fn run(&mut self, state: &mut S, stats: &CallbackStats, moment: &mut Moment) -> bool {
-        let now = moment.now().mono;
-        if now < self.next {
+    fn run(&mut self, state: &mut S, stats: &CallbackStats, now: &mut LazyNow) -> bool {
+        let began = now.now().mono;
+        if began < self.next {
             return false;
         }
-        let late = now.since(self.next);
+        let late = began.since(self.next);
         let skipped = u32::try_from(late.as_nanos() / self.period.as_nanos()).unwrap_or(u32::MAX);
         self.next = self.next.plus(self.period.saturating_mul(skipped.saturating_add(1)));
         stats.record_lateness(late, skipped);
-        moment.measure(stats, |now| (self.callback)(state, now));
+        now.measure(stats, |now| (self.callback)(state, now));
         false
     }
 }

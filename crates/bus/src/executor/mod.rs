@@ -9,30 +9,30 @@
 //! lock-free, and none of it waits for a thread of lower priority.
 
 mod group;
-mod lanes;
 mod parking;
 mod phase;
 mod ready;
 mod timers;
 mod work;
+mod workers;
 
 use std::sync::Arc;
 
 use crate::scheduling::{Scheduling, SchedulingError};
 pub use group::{CallbackGroup, CallbackPanic, GroupBuilder};
-pub use lanes::TooManyGroups;
-use lanes::{Lanes, Seat};
 pub use timers::Timers;
+pub use workers::TooManyGroups;
+use workers::{GroupHandle, WorkerPool};
 
 /// Runs callback groups; clones are the same executor.
 #[derive(Clone)]
 pub struct Executor {
-    how: How,
+    kind: ExecutorKind,
 }
 
 #[derive(Clone)]
-enum How {
-    Threads(Arc<Lanes>),
+enum ExecutorKind {
+    Threads(Arc<WorkerPool>),
     Inline,
 }
 
@@ -42,7 +42,7 @@ impl Executor {
     /// # Errors
     /// The system gives no thread.
     pub fn pool(name: &str, threads: usize) -> Result<Self, SchedulingError> {
-        Ok(Self { how: How::Threads(Arc::new(Lanes::start(name, threads, &Scheduling::default())?)) })
+        Ok(Self { kind: ExecutorKind::Threads(Arc::new(WorkerPool::start(name, threads, &Scheduling::default())?)) })
     }
 
     /// One thread with its own policy, priority and cores. Where the right to the policy is missing, it runs with the
@@ -51,7 +51,7 @@ impl Executor {
     /// # Errors
     /// The system gives no thread, or does not have the cores.
     pub fn thread(name: &str, scheduling: &Scheduling) -> Result<Self, SchedulingError> {
-        Ok(Self { how: How::Threads(Arc::new(Lanes::start(name, 1, scheduling)?)) })
+        Ok(Self { kind: ExecutorKind::Threads(Arc::new(WorkerPool::start(name, 1, scheduling)?)) })
     }
 
     /// Callbacks run on the thread that publishes, before `publish` returns: only for short ones, and never in a cycle. Where
@@ -59,23 +59,23 @@ impl Executor {
     /// once. Timers run on the timers' thread, events where they happen.
     #[must_use]
     pub const fn inline() -> Self {
-        Self { how: How::Inline }
+        Self { kind: ExecutorKind::Inline }
     }
 
     /// Why the threads run with the ordinary policy instead of the one that was asked for, where they do.
     #[must_use]
     pub fn refused(&self) -> Option<&SchedulingError> {
-        match &self.how {
-            How::Threads(lanes) => lanes.refused(),
-            How::Inline => None,
+        match &self.kind {
+            ExecutorKind::Threads(workers) => workers.refused(),
+            ExecutorKind::Inline => None,
         }
     }
 
     /// A place for the group of that name; none is needed inline.
-    fn seat(&self, group: &str) -> Result<Option<Seat>, TooManyGroups> {
-        match &self.how {
-            How::Threads(lanes) => Seat::take(lanes, group).map(Some),
-            How::Inline => Ok(None),
+    fn handle(&self, group: &str) -> Result<Option<GroupHandle>, TooManyGroups> {
+        match &self.kind {
+            ExecutorKind::Threads(workers) => GroupHandle::take(workers, group).map(Some),
+            ExecutorKind::Inline => Ok(None),
         }
     }
 }

@@ -6,102 +6,102 @@
 
 use viaduct_units::Mono;
 
-use crate::sync::{AtomicU64, Ordering, Word, fence};
+use crate::sync::{AtomicU64, Futex, Ordering, fence};
 
 const AWAKE: u32 = 0;
-const ASLEEP: u32 = 1;
+const PARKED: u32 = 1;
 
-/// Threads that a [`Dormitory`] has beds for at most.
-pub(crate) const BEDS_MAX: usize = u64::BITS as usize;
+/// Threads that a [`ParkingLot`] has lot for at most.
+pub(crate) const THREADS_MAX: usize = u64::BITS as usize;
 
-/// Where one thread sleeps: a word that the kernel waits on.
-pub(crate) struct Bed {
-    word: Word,
+/// Where one thread sleeps: a futex that the kernel waits on.
+pub(crate) struct Parker {
+    futex: Futex,
 }
 
-impl Bed {
+impl Parker {
     pub(crate) fn new() -> Self {
-        Self { word: Word::new(AWAKE) }
+        Self { futex: Futex::new(AWAKE) }
     }
 
     /// Looks for work; where there is none, sleeps until somebody wakes this thread, or until `deadline`. It may wake for
     /// no reason.
-    pub(crate) fn sleep<T>(&self, deadline: Option<Mono>, find: impl FnOnce() -> Option<T>) -> Option<T> {
+    pub(crate) fn park<T>(&self, deadline: Option<Mono>, find: impl FnOnce() -> Option<T>) -> Option<T> {
         // Both sides swap, so that a wake-up for an earlier sleep cannot be taken for one for this.
-        self.word.swap(ASLEEP, Ordering::Relaxed);
+        self.futex.swap(PARKED, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let found = find();
         if found.is_none() {
-            self.word.wait(ASLEEP, deadline);
+            self.futex.wait(PARKED, deadline);
         }
         // Who woke this thread has written it already.
-        if self.word.load(Ordering::Relaxed) != AWAKE {
-            self.word.swap(AWAKE, Ordering::Relaxed);
+        if self.futex.load(Ordering::Relaxed) != AWAKE {
+            self.futex.swap(AWAKE, Ordering::Relaxed);
         }
         found
     }
 
     /// Wakes the thread for work that was put down before. No system call where it is awake.
     #[inline]
-    pub(crate) fn wake(&self) {
+    pub(crate) fn unpark(&self) {
         fence(Ordering::SeqCst);
-        if self.word.load(Ordering::Relaxed) == ASLEEP && self.word.swap(AWAKE, Ordering::Relaxed) == ASLEEP {
-            self.word.wake();
+        if self.futex.load(Ordering::Relaxed) == PARKED && self.futex.swap(AWAKE, Ordering::Relaxed) == PARKED {
+            self.futex.wake();
         }
     }
 }
 
-/// Where up to [`BEDS_MAX`] threads sleep that take from the same work.
-pub(crate) struct Dormitory {
+/// Where up to [`THREADS_MAX`] threads sleep that take from the same work.
+pub(crate) struct ParkingLot {
     /// A bit for each thread that sleeps, or is about to and looks once more. Who clears it for another has claimed that
     /// thread for one piece of work.
-    asleep: AtomicU64,
-    words: Box<[Word]>,
+    parked: AtomicU64,
+    futexes: Box<[Futex]>,
 }
 
-impl Dormitory {
-    pub(crate) fn new(beds: usize) -> Self {
-        Self { asleep: AtomicU64::new(0), words: (0..beds.min(BEDS_MAX)).map(|_| Word::new(AWAKE)).collect() }
+impl ParkingLot {
+    pub(crate) fn new(threads: usize) -> Self {
+        Self { parked: AtomicU64::new(0), futexes: (0..threads.min(THREADS_MAX)).map(|_| Futex::new(AWAKE)).collect() }
     }
 
-    /// As [`Bed::sleep`], for the thread of that number.
-    pub(crate) fn sleep<T>(&self, thread: usize, find: impl FnOnce() -> Option<T>) -> Option<T> {
+    /// As [`Parker::park`], for the thread of that number.
+    pub(crate) fn park<T>(&self, thread: usize, find: impl FnOnce() -> Option<T>) -> Option<T> {
         let bit = 1 << thread;
-        self.words[thread].store(ASLEEP, Ordering::Relaxed);
-        // Who claims this thread writes its word after this.
-        self.asleep.fetch_or(bit, Ordering::Release);
+        self.futexes[thread].store(PARKED, Ordering::Relaxed);
+        // Who claims this thread writes its futex after this.
+        self.parked.fetch_or(bit, Ordering::Release);
         fence(Ordering::SeqCst);
         let found = find();
         if found.is_none() {
-            self.words[thread].wait(ASLEEP, None);
+            self.futexes[thread].wait(PARKED, None);
         }
-        let claimed = self.asleep.fetch_and(!bit, Ordering::Relaxed) & bit == 0;
+        let claimed = self.parked.fetch_and(!bit, Ordering::Relaxed) & bit == 0;
         if claimed && found.is_some() {
             // What this thread was claimed for may be other work than what it found: that would wait for this to end.
-            self.wake_one();
+            self.unpark_one();
         }
         found
     }
 
     /// Wakes one of the threads that sleep for work that was put down before. No system call where none does.
-    pub(crate) fn wake_one(&self) {
+    pub(crate) fn unpark_one(&self) {
         fence(Ordering::SeqCst);
         loop {
-            let asleep = self.asleep.load(Ordering::Relaxed);
-            if asleep == 0 {
+            let parked = self.parked.load(Ordering::Relaxed);
+            if parked == 0 {
                 return;
             }
-            let bit = asleep & asleep.wrapping_neg();
-            if self.asleep.fetch_and(!bit, Ordering::Acquire) & bit != 0 {
-                let word = &self.words[bit.trailing_zeros() as usize];
-                word.store(AWAKE, Ordering::Relaxed);
-                return word.wake();
+            let bit = parked & parked.wrapping_neg();
+            if self.parked.fetch_and(!bit, Ordering::Acquire) & bit != 0 {
+                let futex = &self.futexes[bit.trailing_zeros() as usize];
+                futex.store(AWAKE, Ordering::Relaxed);
+                return futex.wake();
             }
         }
     }
 
     /// Wakes every thread, for an end that was announced before.
-    pub(crate) fn wake_all(&self) {
-        self.words.iter().for_each(|_| self.wake_one());
+    pub(crate) fn unpark_all(&self) {
+        self.futexes.iter().for_each(|_| self.unpark_one());
     }
 }

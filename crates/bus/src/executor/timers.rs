@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
 
-use super::parking::Bed;
+use super::parking::Parker;
 use crate::clock;
 use crate::notify::Notify;
 use crate::scheduling::{Scheduling, SchedulingError};
@@ -21,7 +21,7 @@ pub struct Timers {
 
 struct Shared {
     state: Mutex<State>,
-    bed: Bed,
+    parker: Parker,
 }
 
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Timers {
     /// # Errors
     /// The system gives no thread.
     pub fn start() -> Result<Self, SchedulingError> {
-        let shared = Arc::new(Shared { state: Mutex::default(), bed: Bed::new() });
+        let shared = Arc::new(Shared { state: Mutex::default(), parker: Parker::new() });
         let own = Arc::clone(&shared);
         let handle = Scheduling::default().spawn("timers", move || own.run())?.thread;
         let thread = Thread { shared: Arc::clone(&shared), handle: Mutex::new(Some(handle)) };
@@ -62,7 +62,7 @@ impl Timers {
         let is_first = state.due.first_key_value().is_some_and(|(first, _)| *first == key);
         drop(state);
         if is_first {
-            self.shared.bed.wake();
+            self.shared.parker.unpark();
         }
     }
 }
@@ -75,7 +75,7 @@ impl Shared {
     fn run(&self) {
         loop {
             let earliest = self.state().earliest();
-            match self.bed.sleep(earliest, || self.find(earliest)) {
+            match self.parker.park(earliest, || self.find(earliest)) {
                 // An inline group runs on this thread and may set its next deadline.
                 Some(Found::Due(group)) => group.upgrade().into_iter().for_each(Notify::notify),
                 Some(Found::End) => return,
@@ -113,7 +113,7 @@ struct Thread {
 impl Drop for Thread {
     fn drop(&mut self) {
         self.shared.state().ended = true;
-        self.shared.bed.wake();
+        self.shared.parker.unpark();
         let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(handle) = handle.filter(|handle| handle.thread().id() != std::thread::current().id()) {
             let _ = handle.join();

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use viaduct_units::Mono;
 
 /// A number that a thread can wait on until it changes.
-pub(crate) struct Word(AtomicU32);
+pub(crate) struct Futex(AtomicU32);
 
-impl Word {
+impl Futex {
     pub(crate) fn new(value: u32) -> Self {
         Self(AtomicU32::new(value))
     }

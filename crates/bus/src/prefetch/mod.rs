@@ -2,7 +2,7 @@
 //!
 //! From a topic to the callback of its reader the way goes from one allocation to the next, each found through the one
 //! before. Where a sample comes each millisecond, others have used the caches in between, and each step waits for memory.
-//! [`Lines`] remembers the addresses, so that all of them are asked for at once and come side by side. An address that is
+//! [`PrefetchSet`] remembers the addresses, so that all of them are asked for at once and come side by side. An address that is
 //! stale costs nothing: asking for memory that is not there has no effect.
 //!
 //! Measured on a busy virtual machine, in turns with the same program without it, the median of a hand-over of 1 MB each
@@ -11,7 +11,7 @@
 
 mod sys;
 
-/// Lines of one topic at most: what the first readers need.
+/// PrefetchSet of one topic at most: what the first readers need.
 const LINES_MAX: usize = 128;
 
 /// Octets of a cache line.
@@ -19,9 +19,9 @@ const LINE_OCTETS: usize = 64;
 
 /// Addresses of cache lines.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(Vec<usize>);
+pub(crate) struct PrefetchSet(Vec<usize>);
 
-impl Lines {
+impl PrefetchSet {
     /// Adds what a value lies in, without what it refers to.
     pub(crate) fn add<T: ?Sized>(&mut self, value: &T) {
         self.add_octets(std::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
@@ -56,7 +56,7 @@ mod tests {
     fn a_value_has_each_of_its_lines_once_and_there_is_an_end() {
         #[repr(align(64))]
         struct Aligned([u8; 130]);
-        let (value, mut lines) = (Aligned([0; 130]), Lines::default());
+        let (value, mut lines) = (Aligned([0; 130]), PrefetchSet::default());
         lines.add(&value.0);
         let start = value.0.as_ptr().addr();
         assert_eq!(lines.0, [start, start + 64, start + 128]);
@@ -65,6 +65,6 @@ mod tests {
         lines.add(&vec![0_u8; 100_000][..]);
         assert_eq!(lines.0.len(), LINES_MAX);
         lines.fetch();
-        Lines(vec![0, usize::MAX]).fetch();
+        PrefetchSet(vec![0, usize::MAX]).fetch();
     }
 }

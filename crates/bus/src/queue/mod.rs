@@ -1,4 +1,4 @@
-//! A queue between threads of different priority, with a fixed number of places.
+//! A queue between threads of different priority, with a fixed number of slots.
 //!
 //! A publisher may be preempted by its own reader in the middle of a push. In a lock-free ring the reader then finds a
 //! place that is taken and not filled, and spins for it; under SCHED_FIFO on one core it spins for ever, because it keeps
@@ -10,11 +10,11 @@ mod sys;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::prefetch::Lines;
+use crate::prefetch::PrefetchSet;
 pub(crate) use sys::{PriorityGuard, PriorityMutex};
 
 /// Places of a queue that are asked for before they are used.
-const PLACES_FETCHED: usize = 2;
+const SLOTS_PREFETCHED: usize = 2;
 
 pub(crate) struct Queue<T> {
     ring: PriorityMutex<Ring<T>>,
@@ -24,12 +24,12 @@ pub(crate) struct Queue<T> {
 
 impl<T> std::fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Queue({} of {})", self.len(), self.ring.lock().places.len())
+        write!(f, "Queue({} of {})", self.len(), self.ring.lock().slots.len())
     }
 }
 
 impl<T> Queue<T> {
-    /// A queue of that many places, and one at least.
+    /// A queue of that many slots, and one at least.
     pub(crate) fn new(capacity: usize) -> Self {
         Self { ring: PriorityMutex::new(Ring::new(capacity.max(1))), length: AtomicUsize::new(0) }
     }
@@ -48,7 +48,7 @@ impl<T> Queue<T> {
 
     /// Puts an item at the end; where there is no room the oldest makes it, and is given back.
     #[inline]
-    pub(crate) fn force_push(&self, item: T) -> Option<T> {
+    pub(crate) fn push_overwriting(&self, item: T) -> Option<T> {
         let mut ring = self.ring.lock();
         let oldest = if ring.is_full() { ring.pop() } else { None };
         ring.push(item);
@@ -65,11 +65,11 @@ impl<T> Queue<T> {
         oldest
     }
 
-    /// Adds the first places, and what `of_item` says of the items.
-    pub(crate) fn add_lines(&self, lines: &mut Lines, of_item: impl Fn(&T, &mut Lines)) {
+    /// Adds the first slots, and what `of_item` says of the items.
+    pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet, of_item: impl Fn(&T, &mut PrefetchSet)) {
         let ring = self.ring.lock();
-        lines.add(&ring.places[..ring.places.len().min(PLACES_FETCHED)]);
-        ring.places.iter().flatten().for_each(|item| of_item(item, lines));
+        lines.add(&ring.slots[..ring.slots.len().min(SLOTS_PREFETCHED)]);
+        ring.slots.iter().flatten().for_each(|item| of_item(item, lines));
     }
 
     /// Items at a quick look: one that another thread puts in just now may not be seen yet.
@@ -86,7 +86,7 @@ impl<T> Queue<T> {
 
 /// Places that go around. Each is written when it is made, so that no page of them is missing later.
 struct Ring<T> {
-    places: Box<[Option<T>]>,
+    slots: Box<[Option<T>]>,
     oldest: usize,
     length: usize,
 }
@@ -98,28 +98,28 @@ impl<T> Ring<T> {
     fn new(capacity: usize) -> Self {
         let () = Self::SHORT;
         // Where `None` is all zeros, the memory could come unwritten: the compiler must not see that it is.
-        Self { places: (0..capacity).map(|_| black_box(None)).collect(), oldest: 0, length: 0 }
+        Self { slots: (0..capacity).map(|_| black_box(None)).collect(), oldest: 0, length: 0 }
     }
 
     fn is_full(&self) -> bool {
-        self.length == self.places.len()
+        self.length == self.slots.len()
     }
 
     /// The place so many after that of the oldest item.
-    fn after_oldest(&self, places: usize) -> usize {
-        let place = self.oldest + places;
-        if place < self.places.len() { place } else { place - self.places.len() }
+    fn after_oldest(&self, count: usize) -> usize {
+        let slot = self.oldest + count;
+        if slot < self.slots.len() { slot } else { slot - self.slots.len() }
     }
 
     /// Puts an item behind the last one. There must be room.
     fn push(&mut self, item: T) {
-        let place = self.after_oldest(self.length);
-        self.places[place] = Some(item);
+        let slot = self.after_oldest(self.length);
+        self.slots[slot] = Some(item);
         self.length += 1;
     }
 
     fn pop(&mut self) -> Option<T> {
-        let item = self.places[self.oldest].take()?;
+        let item = self.slots[self.oldest].take()?;
         self.length -= 1;
         // An empty ring begins at the front again: where the reader keeps up, each item has the same place.
         self.oldest = if self.length == 0 { 0 } else { self.after_oldest(1) };
@@ -135,7 +135,7 @@ mod tests {
     fn the_oldest_makes_room_or_the_new_one_is_refused() {
         let queue = Queue::new(2);
         assert_eq!((queue.push(1), queue.push(2), queue.push(3)), (Ok(()), Ok(()), Err(3)));
-        assert_eq!((queue.force_push(4), queue.len()), (Some(1), 2));
+        assert_eq!((queue.push_overwriting(4), queue.len()), (Some(1), 2));
         assert_eq!((queue.pop(), queue.pop(), queue.pop(), queue.len()), (Some(2), Some(4), None, 0));
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 const FREE: u32 = 0;
 
 /// Looks at the lock that many times before it waits in the kernel: an owner on another core is soon done.
-const LOOKS: usize = 32;
+const SPINS_MAX: usize = 32;
 
 /// Protects a value. Where a thread has to wait, the kernel lends its priority to the owner.
 pub(crate) struct PriorityMutex<T> {
@@ -42,7 +42,7 @@ impl<T> PriorityMutex<T> {
     #[cold]
     fn wait(&self, thread: u32) {
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..SPINS_MAX {
                 std::hint::spin_loop();
                 if self.owner.load(Ordering::Relaxed) == FREE && take(&self.owner, thread) {
                     return;

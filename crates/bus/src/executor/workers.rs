@@ -6,12 +6,12 @@ use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
 
-use super::parking::{BEDS_MAX, Bed, Dormitory};
+use super::parking::{Parker, ParkingLot, THREADS_MAX};
 use super::ready::Ready;
 use super::work::{Outcome, Work};
 use crate::clock;
 use crate::notify::Notify;
-use crate::prefetch::Lines;
+use crate::prefetch::PrefetchSet;
 use crate::queue::{PriorityGuard, PriorityMutex};
 use crate::scheduling::{Scheduling, SchedulingError, Spawned};
 
@@ -32,7 +32,7 @@ pub struct TooManyGroups {
 }
 
 /// An executor's threads. They end, and are joined, when the last handle and the last group are gone.
-pub(crate) struct Lanes {
+pub(crate) struct WorkerPool {
     name: String,
     shared: Arc<Shared>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -40,26 +40,26 @@ pub(crate) struct Lanes {
 }
 
 /// A group, where there is one.
-type Place = Option<Weak<dyn Work>>;
+type Slot = Option<Weak<dyn Work>>;
 
 /// What notifiers and the threads share.
 struct Shared {
-    gate: Gate,
-    /// The groups by number. A lock is held for as long as it takes to look; only seats that come and go write.
-    groups: Box<[PriorityMutex<Place>]>,
+    wake_state: WakeState,
+    /// The groups by number. A lock is held for as long as it takes to look; only handles that come and go write.
+    groups: Box<[PriorityMutex<Slot>]>,
 }
 
 /// All that a notification touches, in one cache line.
 #[repr(align(64))]
-struct Gate {
+struct WakeState {
     ready: Ready<READY_WORDS>,
-    sleepers: Sleepers,
+    idle: Idle,
     ended: AtomicBool,
 }
 
-enum Sleepers {
-    One(Bed),
-    Many(Dormitory),
+enum Idle {
+    One(Parker),
+    Many(ParkingLot),
 }
 
 /// What a thread finds when it looks for work.
@@ -68,22 +68,22 @@ enum Found {
     End,
 }
 
-impl Lanes {
+impl WorkerPool {
     pub(crate) fn start(name: &str, count: usize, scheduling: &Scheduling) -> Result<Self, SchedulingError> {
-        let count = count.clamp(1, BEDS_MAX);
-        let sleepers = if count == 1 { Sleepers::One(Bed::new()) } else { Sleepers::Many(Dormitory::new(count)) };
-        let gate = Gate { ready: Ready::new(), sleepers, ended: AtomicBool::new(false) };
+        let count = count.clamp(1, THREADS_MAX);
+        let idle = if count == 1 { Idle::One(Parker::new()) } else { Idle::Many(ParkingLot::new(count)) };
+        let wake_state = WakeState { ready: Ready::new(), idle, ended: AtomicBool::new(false) };
         let groups = (0..GROUPS_MAX).map(|_| PriorityMutex::default()).collect();
-        let shared = Arc::new(Shared { gate, groups });
-        let mut lanes = Self { name: name.to_owned(), shared, threads: Mutex::default(), refused: None };
+        let shared = Arc::new(Shared { wake_state, groups });
+        let mut workers = Self { name: name.to_owned(), shared, threads: Mutex::default(), refused: None };
         for index in 0..count {
             let name = if count == 1 { name.to_owned() } else { format!("{name}-{index}") };
-            let shared = Arc::clone(&lanes.shared);
-            let Spawned { thread, refused } = scheduling.spawn(&name, move || Lane::new(&shared, index).run())?;
-            lanes.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
-            lanes.refused = lanes.refused.take().or(refused);
+            let shared = Arc::clone(&workers.shared);
+            let Spawned { thread, refused } = scheduling.spawn(&name, move || Worker::new(&shared, index).run())?;
+            workers.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            workers.refused = workers.refused.take().or(refused);
         }
-        Ok(lanes)
+        Ok(workers)
     }
 
     pub(crate) const fn refused(&self) -> Option<&SchedulingError> {
@@ -92,14 +92,14 @@ impl Lanes {
 
     /// Whether the thread itself waits for the deadlines of its groups.
     fn keeps_time(&self) -> bool {
-        matches!(self.shared.gate.sleepers, Sleepers::One(_))
+        matches!(self.shared.wake_state.idle, Idle::One(_))
     }
 }
 
-impl Drop for Lanes {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
-        self.shared.gate.ended.store(true, Ordering::Relaxed);
-        self.shared.gate.sleepers.wake_all();
+        self.shared.wake_state.ended.store(true, Ordering::Relaxed);
+        self.shared.wake_state.idle.unpark_all();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let own = std::thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
@@ -110,28 +110,28 @@ impl Drop for Lanes {
 }
 
 /// A group's place at an executor; it is free again when this is dropped.
-pub(crate) struct Seat {
+pub(crate) struct GroupHandle {
     /// Reached without the way through the executor.
     shared: Arc<Shared>,
     number: usize,
-    lanes: Arc<Lanes>,
+    workers: Arc<WorkerPool>,
 }
 
-impl Seat {
+impl GroupHandle {
     /// Takes a place for the group of that name.
-    pub(crate) fn take(lanes: &Arc<Lanes>, group: &str) -> Result<Self, TooManyGroups> {
-        let refuse = || TooManyGroups { executor: lanes.name.clone(), group: group.to_owned() };
-        let number = lanes.shared.claim().ok_or_else(refuse)?;
-        Ok(Self { shared: Arc::clone(&lanes.shared), number, lanes: Arc::clone(lanes) })
+    pub(crate) fn take(workers: &Arc<WorkerPool>, group: &str) -> Result<Self, TooManyGroups> {
+        let refuse = || TooManyGroups { executor: workers.name.clone(), group: group.to_owned() };
+        let number = workers.shared.claim().ok_or_else(refuse)?;
+        Ok(Self { shared: Arc::clone(&workers.shared), number, workers: Arc::clone(workers) })
     }
 
     /// Says which group has the place.
-    pub(crate) fn settle(&self, group: Weak<dyn Work>) {
+    pub(crate) fn bind(&self, group: Weak<dyn Work>) {
         *self.shared.group(self.number) = Some(group);
     }
 
     /// Adds what a notification and the thread that it wakes need.
-    pub(crate) fn add_lines(&self, lines: &mut Lines) {
+    pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add(&*self.shared);
         lines.add(&self.shared.groups[self.number]);
     }
@@ -139,24 +139,24 @@ impl Seat {
     /// Has the group run once.
     #[inline]
     pub(crate) fn submit(&self) {
-        self.shared.gate.ready.add(self.number);
-        self.shared.gate.sleepers.wake_one();
+        self.shared.wake_state.ready.add(self.number);
+        self.shared.wake_state.idle.unpark_one();
     }
 
     /// Whether the executor keeps the deadlines that a run returns.
     pub(crate) fn keeps_time(&self) -> bool {
-        self.lanes.keeps_time()
+        self.workers.keeps_time()
     }
 }
 
-impl Drop for Seat {
+impl Drop for GroupHandle {
     fn drop(&mut self) {
         *self.shared.group(self.number) = None;
     }
 }
 
 impl Shared {
-    fn group(&self, number: usize) -> PriorityGuard<'_, Place> {
+    fn group(&self, number: usize) -> PriorityGuard<'_, Slot> {
         self.groups[number].lock()
     }
 
@@ -166,31 +166,31 @@ impl Shared {
             let mut group = self.group(number);
             let free = group.is_none();
             if free {
-                *group = Some(Weak::<Nothing>::new());
+                *group = Some(Weak::<Reserved>::new());
             }
             free
         })
     }
 }
 
-impl Sleepers {
-    fn wake_one(&self) {
+impl Idle {
+    fn unpark_one(&self) {
         match self {
-            Self::One(bed) => bed.wake(),
-            Self::Many(dormitory) => dormitory.wake_one(),
+            Self::One(parker) => parker.unpark(),
+            Self::Many(lot) => lot.unpark_one(),
         }
     }
 
-    fn wake_all(&self) {
+    fn unpark_all(&self) {
         match self {
-            Self::One(bed) => bed.wake(),
-            Self::Many(dormitory) => dormitory.wake_all(),
+            Self::One(parker) => parker.unpark(),
+            Self::Many(lot) => lot.unpark_all(),
         }
     }
 }
 
 /// One thread of an executor.
-struct Lane<'a> {
+struct Worker<'a> {
     shared: &'a Shared,
     index: usize,
     /// The group after the one that ran last: each has its turn.
@@ -198,7 +198,7 @@ struct Lane<'a> {
     deadlines: Deadlines,
 }
 
-impl<'a> Lane<'a> {
+impl<'a> Worker<'a> {
     fn new(shared: &'a Shared, index: usize) -> Self {
         Self { shared, index, next: 0, deadlines: Deadlines::default() }
     }
@@ -208,22 +208,22 @@ impl<'a> Lane<'a> {
             match self.find() {
                 Some(Found::Group(number)) => {
                     self.run_group(number);
-                    self.ring();
+                    self.fire_timers();
                 }
                 Some(Found::End) => return,
-                None => self.ring(),
+                None => self.fire_timers(),
             }
         }
     }
 
     /// The next group; sleeps where there is none, and may return without one.
     fn find(&self) -> Option<Found> {
-        let gate = &self.shared.gate;
-        let ready = || gate.ready.take(self.next).map(Found::Group);
-        let ready_or_end = || ready().or_else(|| gate.ended.load(Ordering::Relaxed).then_some(Found::End));
-        ready().or_else(|| match &gate.sleepers {
-            Sleepers::One(bed) => bed.sleep(self.deadlines.earliest(), ready_or_end),
-            Sleepers::Many(dormitory) => dormitory.sleep(self.index, ready_or_end),
+        let wake_state = &self.shared.wake_state;
+        let ready = || wake_state.ready.take(self.next).map(Found::Group);
+        let ready_or_end = || ready().or_else(|| wake_state.ended.load(Ordering::Relaxed).then_some(Found::End));
+        ready().or_else(|| match &wake_state.idle {
+            Idle::One(parker) => parker.park(self.deadlines.earliest(), ready_or_end),
+            Idle::Many(lot) => lot.park(self.index, ready_or_end),
         })
     }
 
@@ -235,13 +235,13 @@ impl<'a> Lane<'a> {
         };
         if outcome.again {
             // This thread looks for work before it sleeps, so nobody needs to be woken.
-            self.shared.gate.ready.add(number);
+            self.shared.wake_state.ready.add(number);
         }
         self.deadlines.set(number, outcome.deadline);
     }
 
     /// Notifies the groups whose deadlines have come.
-    fn ring(&mut self) {
+    fn fire_timers(&mut self) {
         while let Some(number) = self.deadlines.take_due() {
             let group = self.shared.group(number).as_ref().and_then(Weak::upgrade);
             group.into_iter().for_each(Notify::notify);
@@ -282,13 +282,13 @@ impl Deadlines {
 }
 
 /// Stands for a group that is not made yet.
-struct Nothing;
+struct Reserved;
 
-impl Notify for Nothing {
+impl Notify for Reserved {
     fn notify(self: Arc<Self>) {}
 }
 
-impl Work for Nothing {
+impl Work for Reserved {
     fn run(&self) -> Option<Outcome> {
         None
     }
