@@ -1,60 +1,70 @@
-//! `viaduct its decode CAPTURE`: what is in a capture, message by message, and why the rest is dropped.
+//! `viaduct its decode CAPTURE` prints the messages of a capture and the reasons of drops.
 //! `viaduct its send MESSAGE` is in [`send`].
 
 mod frame;
 mod send;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use viaduct_components::capture::{Capture, CapturedFrame};
+use viaduct_components::capture::{Capture, CapturedFrame, SkipReason};
 use viaduct_its::{DropReason, Frame, decode_frame};
 
 pub(crate) use send::run as send;
 
 use crate::output::{print_note, stdout_failed};
 
-/// What to do with ETSI ITS packets.
+/// Commands for ETSI ITS packets.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Decode the packets of a capture (pcap or pcapng), or one frame given in hexadecimal.
+    /// Decode the packets of a capture (pcap or pcapng), or one frame in hexadecimal.
     Decode(Arguments),
-    /// Send one message from JSON, for trying things.
+    /// Send one message from JSON, to try something.
     Send(Box<send::Arguments>),
 }
 
-/// Which capture, and how much of it to print.
+/// Arguments of `its decode`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The capture: Ethernet frames with GeoNetworking packets. Or one such frame as hexadecimal digits, of 14 octets or
-    /// more; the exit code is 1 where it is dropped.
+    /// The capture: pcap or pcapng, also compressed with gzip, with Ethernet, IEEE 802.11, radiotap or Linux cooked frames.
+    /// Or one Ethernet frame as hexadecimal digits, 14 octets or more; the exit code is 1 if it is dropped.
     #[arg(value_name = "CAPTURE|HEX")]
     capture: PathBuf,
     /// Print each message as one line of JSON on stdout.
     #[arg(long)]
     json_lines: bool,
-    /// Print a line on stderr for each frame that is dropped: its number in the capture, and why.
+    /// Print a line on stderr for each dropped frame: its number in the capture and the reason.
     #[arg(long)]
     drops: bool,
 }
 
-/// What was found. Frames = messages + beacons + location service + dropped.
+/// Counts of a capture. Frames = messages + beacons + location service + dropped.
 #[derive(Default)]
 struct Summary {
     frames: u64,
     messages: BTreeMap<&'static str, u64>,
     beacons: u64,
     location_service: u64,
-    dropped: BTreeMap<DropReason, Drops>,
+    dropped: BTreeMap<Dropped, Drops>,
+}
+
+/// Reason of a drop.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Dropped {
+    /// The record of the capture has no Ethernet frame.
+    Record(SkipReason),
+    /// A station drops the frame.
+    Frame(DropReason),
 }
 
 /// Frames that were dropped for one reason.
 struct Drops {
     count: u64,
-    /// Number of the first of them, counted from 1 as Wireshark does.
+    /// Number of the first of them in the capture, from 1 as Wireshark counts.
     first: u64,
 }
 
@@ -65,23 +75,29 @@ pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         std::io::stdout().write_all(&reading.line).or_else(stdout_failed)?;
         return Ok(if reading.is_dropped { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
-    let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut summary = Summary::default();
-    let mut damage = None;
     let capture = match Capture::open(&arguments.capture) {
         Err(error) if no_file.is_some_and(frame::is_hexadecimal) => {
             bail!("{error}; nor is it a frame, which has {} octets or more, two digits each", frame::OCTETS_MIN)
         }
         capture => capture?,
     };
+    decode_capture(capture, arguments)
+}
+
+fn decode_capture(capture: Capture, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut summary = Summary::default();
+    let mut damage = None;
     for frame in capture {
         match frame {
             Ok(frame) => {
                 let dropped = decode_one(&frame, &mut summary, arguments.json_lines.then_some(&mut out))?;
                 if let Some(reason) = dropped.filter(|_| arguments.drops) {
-                    say_dropped(summary.frames, reason);
+                    print_drop(frame.number, reason);
                 }
             }
+            // Nothing was read: the error is the only output.
+            Err(error) if summary.frames == 0 => return Err(error.into()),
             Err(error) => damage = Some(error),
         }
     }
@@ -89,43 +105,61 @@ pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         stdout_failed(error)?;
     }
     summary.print();
-    // What could be read was printed; the damage is told last, where it is seen.
+    // The error is printed last, below the counts of the frames before it.
     damage.map_or(Ok(ExitCode::SUCCESS), |damage| Err(damage.into()))
 }
 
-/// Decodes a frame and counts it; why it is dropped, where it is.
+/// Decodes and counts a frame. Returns the reason if it is dropped.
 fn decode_one(
-    frame: &CapturedFrame,
+    captured: &CapturedFrame,
     summary: &mut Summary,
     out: Option<&mut impl Write>,
-) -> anyhow::Result<Option<DropReason>> {
+) -> anyhow::Result<Option<Dropped>> {
     summary.frames += 1;
-    match decode_frame(frame.time, &frame.octets) {
+    let read = match &captured.octets {
+        Ok(octets) => decode_frame(captured.time, octets).map_err(Dropped::Frame),
+        Err(reason) => Err(Dropped::Record(*reason)),
+    };
+    match read {
         Ok(Frame::Message(packet)) => {
             *summary.messages.entry(packet.kind.label()).or_default() += 1;
-            let Some(out) = out else { return Ok(None) };
-            out.write_all(&frame::json_line(&packet)?).or_else(stdout_failed)?;
+            if let Some(out) = out {
+                out.write_all(&frame::json_line(&packet)?).or_else(stdout_failed)?;
+            }
         }
         Ok(Frame::Beacon(_)) => summary.beacons += 1,
         Ok(Frame::LocationService(_)) => summary.location_service += 1,
         Err(reason) => {
-            summary.count_drop(reason);
+            summary.dropped.entry(reason).or_insert(Drops { count: 0, first: captured.number }).count += 1;
             return Ok(Some(reason));
         }
     }
     Ok(None)
 }
 
-fn say_dropped(number: u64, reason: DropReason) {
+fn print_drop(number: u64, reason: Dropped) {
     print_note(format_args!("frame {number}: dropped: {reason}"));
 }
 
-impl Summary {
-    fn count_drop(&mut self, reason: DropReason) {
-        let first = self.frames;
-        self.dropped.entry(reason).or_insert(Drops { count: 0, first }).count += 1;
+impl Dropped {
+    const fn explain(self) -> &'static str {
+        match self {
+            Self::Record(reason) => reason.explain(),
+            Self::Frame(reason) => reason.explain(),
+        }
     }
+}
 
+impl fmt::Display for Dropped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Record(reason) => reason.label(),
+            Self::Frame(reason) => reason.label(),
+        })
+    }
+}
+
+impl Summary {
     fn print(&self) {
         let messages: u64 = self.messages.values().sum();
         let dropped: u64 = self.dropped.values().map(|drops| drops.count).sum();
@@ -138,8 +172,8 @@ impl Summary {
             print_note(format_args!("  {kind:<24} {count:>8}"));
         }
         for (reason, drops) in &self.dropped {
-            print_note(format_args!("  dropped: {:<15} {:>8}", reason.label(), drops.count));
-            print_note(format_args!("    first is frame {}. {}", drops.first, reason.explain()));
+            print_note(format_args!("  dropped: {:<15} {:>8}", reason.to_string(), drops.count));
+            print_note(format_args!("    the first is frame {}. {}", drops.first, reason.explain()));
         }
     }
 }

@@ -94,7 +94,7 @@ fn messages_go_to_stdout_and_drops_with_their_reason_to_stderr() {
     assert!(output.status.success());
     let summary = String::from_utf8(output.stderr).unwrap();
     assert!(summary.contains("dropped: secured") && summary.contains("dropped: not_geonetw"), "{summary}");
-    assert!(summary.contains("    first is frame 5. The frame is of another protocol"), "{summary}");
+    assert!(summary.contains("    the first is frame 5. The frame is of another protocol"), "{summary}");
     let first: Value = serde_json::from_slice(output.stdout.split(|octet| *octet == b'\n').next().unwrap()).unwrap();
     assert_eq!((&first["security"], &first["access"]), (&"unsecured".into(), &"replay".into()));
     let with_drops = String::from_utf8(decode(capture.path(), &["--drops"]).stderr).unwrap();

@@ -191,13 +191,14 @@ mod tests {
     fn frame(number: i64) -> CapturedFrame {
         let octets =
             Bytes::from(vec![u8::try_from(number % 251).unwrap(); 60 + usize::try_from(number % 900).unwrap()]);
-        CapturedFrame { time: Tai::from_unix_nanos(1_726_061_434_000_000_001 + number * 1_234_567), octets }
+        let time = Tai::from_unix_nanos(1_726_061_434_000_000_001 + number * 1_234_567);
+        CapturedFrame { number: number.unsigned_abs() + 1, time, octets: Ok(octets) }
     }
 
     fn write_all(path: &Path, max_octets: u64, frames: &[CapturedFrame], bus: &Bus) {
         let mut writer = CaptureWriter::create(path, max_octets, counts(bus)).unwrap();
         for frame in frames {
-            writer.write(frame.time, &frame.octets);
+            writer.write(frame.time, frame.octets.as_ref().unwrap());
         }
     }
 
@@ -236,7 +237,7 @@ mod tests {
         writer.chunks = Some(chunks);
         writer.thread = Some(std::thread::spawn(move || full.run(&waiting)));
         for number in 0..5 {
-            writer.write(frame(number).time, &frame(number).octets);
+            writer.write(frame(number).time, &frame(number).octets.unwrap());
             writer.flush();
         }
         drop(writer);

@@ -86,7 +86,9 @@ pub(super) fn capture(path: &Path) -> Result<Corpus, String> {
     let mut packets = Vec::new();
     for frame in Capture::open(path).map_err(|error| error.to_string())? {
         let frame = frame.map_err(|error| error.to_string())?;
-        packets.extend(packet(frame.time, frame.octets));
+        if let Ok(octets) = frame.octets {
+            packets.extend(packet(frame.time, octets));
+        }
     }
     if packets.is_empty() {
         return Err(format!("{} has no CAM or CPM", path.display()));

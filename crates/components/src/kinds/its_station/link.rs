@@ -11,7 +11,7 @@ use viaduct_units::Tai;
 
 use super::replay::{DueFrame, Replay};
 use super::settings::Access;
-use crate::capture::CaptureError;
+use crate::capture::{CaptureError, SkipReason};
 use crate::net::{FrameSocket, SocketFrame, ethernet, udp};
 
 /// Where a station's frames come from and go to.
@@ -24,7 +24,8 @@ pub(super) enum Link {
 
 /// A frame and when it came.
 pub(super) struct LinkFrame {
-    pub(super) octets: Bytes,
+    /// The Ethernet frame, or the reason why the record of a capture has none.
+    pub(super) octets: Result<Bytes, SkipReason>,
     pub(super) time: FrameTime,
 }
 
@@ -118,7 +119,7 @@ impl Link {
 
 impl From<SocketFrame> for LinkFrame {
     fn from(frame: SocketFrame) -> Self {
-        Self { octets: frame.octets, time: frame.received.map_or(FrameTime::Now, FrameTime::Received) }
+        Self { octets: Ok(frame.octets), time: frame.received.map_or(FrameTime::Now, FrameTime::Received) }
     }
 }
 

@@ -8,7 +8,7 @@ use viaduct_node::StartError;
 use viaduct_units::{Mono, Tai};
 
 use super::settings::{Pace, ReplaySettings};
-use crate::capture::{Capture, CaptureError, CapturedFrame};
+use crate::capture::{Capture, CaptureError, CapturedFrame, SkipReason};
 
 /// Gives the frames of a capture with the moments at which they are due.
 pub(crate) struct Replay {
@@ -31,7 +31,8 @@ pub(crate) struct DueFrame {
     pub(crate) captured: Tai,
     /// Whether a pass that is not the first begins with it.
     pub(crate) again: bool,
-    pub(crate) octets: Bytes,
+    /// The Ethernet frame, or the reason why the record of the capture has none.
+    pub(crate) octets: Result<Bytes, SkipReason>,
 }
 
 impl Replay {

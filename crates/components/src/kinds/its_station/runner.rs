@@ -209,18 +209,25 @@ impl Runner {
             self.begin_again();
             self.transmit(link).await;
         }
+        let octets = match &frame.octets {
+            Ok(octets) => octets,
+            Err(reason) => {
+                self.counters.count_skipped(*reason);
+                return;
+            }
+        };
         if let Some(channel) = &mut self.channel {
-            channel.heard(&frame.octets);
+            channel.heard(octets);
         }
-        if let Some(reason) = self.filter.refuses(&frame.octets) {
+        if let Some(reason) = self.filter.refuses(octets) {
             self.counters.count_filtered(reason);
             return;
         }
         let now = clock::now();
         let cause = match frame.time {
-            FrameTime::Now => self.handle_received(now, now.tai, &frame.octets),
-            FrameTime::Received(reception) => self.handle_received(now, reception, &frame.octets),
-            FrameTime::Captured { at: captured, .. } => self.handle_replayed(now, captured, &frame.octets),
+            FrameTime::Now => self.handle_received(now, now.tai, octets),
+            FrameTime::Received(reception) => self.handle_received(now, reception, octets),
+            FrameTime::Captured { at: captured, .. } => self.handle_replayed(now, captured, octets),
         };
         self.transmit(link).await;
         self.serve(clock::now(), &cause, link).await;

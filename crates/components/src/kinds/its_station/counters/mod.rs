@@ -16,6 +16,7 @@ use self::router::RouterCounters;
 pub(super) use self::services::ServiceCounters;
 use super::ItsStation;
 use super::filter::Filtered;
+use crate::capture::SkipReason;
 
 /// Reasons why the access layer rejects a frame. The last row is any other reason.
 const SEND_FAILURES: [(Option<io::ErrorKind>, &str); 6] = [
@@ -53,6 +54,8 @@ struct SendFailure {
 /// Frames that the filter rejects are not counted as received.
 pub(super) struct StationCounters {
     filtered: BTreeMap<Filtered, Counter>,
+    /// Records of a replayed capture that are not frames for the station.
+    capture_skipped: BTreeMap<SkipReason, Counter>,
     pub(super) received: Counter,
     pub(super) delivered: Counter,
     pub(super) relayed: Counter,
@@ -79,9 +82,11 @@ pub(super) struct StationCounters {
 impl StationCounters {
     pub(super) fn new(context: &Context<ItsStation>) -> Self {
         let dropped = |reason: DropReason| (reason, context.counter_for("dropped", reason.label()));
+        let skipped = |reason: SkipReason| (reason, context.counter_for("capture_skipped", reason.label()));
         let filtered = |reason: Filtered| (reason, context.counter_for("filtered", reason.label()));
         Self {
             filtered: Filtered::ALL.into_iter().map(filtered).collect(),
+            capture_skipped: SkipReason::ALL.into_iter().map(skipped).collect(),
             received: context.counter("received"),
             delivered: context.counter("delivered"),
             relayed: context.counter("relayed"),
@@ -110,6 +115,13 @@ impl StationCounters {
     pub(super) fn count_kernel_drops(&mut self, total: u32) {
         self.kernel_drops.add(u64::from(total.wrapping_sub(self.kernel_drops_seen)));
         self.kernel_drops_seen = total;
+    }
+
+    /// Counts a record of a capture that has no Ethernet frame.
+    pub(super) fn count_skipped(&self, reason: SkipReason) {
+        if let Some(counter) = self.capture_skipped.get(&reason) {
+            counter.increment();
+        }
     }
 
     pub(super) fn count_filtered(&self, reason: Filtered) {

@@ -104,7 +104,8 @@ pub struct CaptureSettings {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReplaySettings {
-    /// The capture: pcap or pcapng of Ethernet frames. A relative path starts where the program was started.
+    /// The capture: pcap or pcapng, also compressed with gzip. Link types: Ethernet (with or without VLAN tags), IEEE 802.11
+    /// (with or without radiotap), Linux cooked (v1 and v2). A relative path starts where the program was started.
     pub file: PathBuf,
     /// When the frames come.
     #[serde(default)]
