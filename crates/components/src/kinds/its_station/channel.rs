@@ -1,7 +1,7 @@
-//! A radio channel that the station shares with others: how busy it is, and the gate before it (TS 102 687 V1.2.1).
+//! A shared radio channel: an estimate of its busy ratio, and the DCC gate in front of it (TS 102 687 V1.2.1).
 //!
-//! How busy it is, is estimated from the frames that were heard and sent and the time that each takes on air. A radio measures
-//! more: frames that it could not decode, and noise. An estimate is below that, and a station that goes by it sends rather more.
+//! The busy ratio is estimated from the air time of received and sent frames. A radio measures more: frames that it cannot
+//! decode, and noise. The estimate is therefore too low, and a station that relies on it sends somewhat more than allowed.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use viaduct_units::Mono;
 
 use super::settings::{AdaptiveSettings, Dcc};
 
-/// A symbol lasts 8 us: 125 of them are a millisecond.
+/// Symbols per millisecond; a symbol lasts 8 us.
 const SYMBOLS_PER_MS: u32 = 125;
 
-/// The channel of one station.
+/// The radio channel as seen by one station.
 pub(super) struct Channel {
     gate: GateKeeper,
     bits_per_symbol: u32,
-    /// Address of the station: what it hears from there is what it has sent.
+    /// Address of the station. Received frames with this source are its own.
     own: MacAddress,
-    /// Time on air in the present period.
+    /// Air time in the current period.
     busy: Duration,
-    /// When the period began; each is [`T_CBR`] long.
+    /// Start of the current period; a period lasts [`T_CBR`].
     since: Mono,
 }
 
@@ -36,31 +36,31 @@ impl Channel {
         Self { gate, bits_per_symbol, own, busy: Duration::ZERO, since: now }
     }
 
-    /// A frame was on the channel.
-    pub(super) fn heard(&mut self, frame: &[u8]) {
+    /// Adds a received frame to the estimate, unless it is an own one.
+    pub(super) fn observe(&mut self, frame: &[u8]) {
         if EthernetHeader::parse(frame).is_some_and(|(header, _)| header.source != self.own) {
             self.occupy(frame);
         }
     }
 
-    /// Puts a frame of the station before the gate.
+    /// Queues an own frame at the gate.
     pub(super) fn push(&mut self, now: Mono, frame: Vec<u8>) {
         if let Some((header, _)) = EthernetHeader::parse(&frame) {
-            // Another station may have had the address before.
+            // The station may have changed its address.
             self.own = header.source;
         }
         let (profile, lifetime) = profile_and_lifetime(&frame);
         self.gate.push(now, frame, profile, lifetime);
     }
 
-    /// The frame to send now.
+    /// Returns the frame to send now, or `None` if the gate is closed or no frame waits.
     pub(super) fn poll_transmit(&mut self, now: Mono) -> Option<Vec<u8>> {
         let frame = self.gate.poll_transmit(now)?;
         self.occupy(&frame);
         Some(frame)
     }
 
-    /// Does what is due. At the end of a period, how far apart messages of the services are to be.
+    /// Handles a timeout. At the end of a period, returns the minimum interval between CAMs (`T_GenCam_DCC`).
     pub(super) fn handle_timeout(&mut self, now: Mono) -> Option<Duration> {
         let measured = self.measure(now);
         self.gate.handle_timeout(now);
@@ -71,8 +71,8 @@ impl Channel {
         self.gate.poll_timeout().into_iter().fold(self.since.plus(T_CBR), Mono::min)
     }
 
-    /// When the gate opens for a frame that waits, if one does.
-    pub(super) fn opening(&self) -> Option<Mono> {
+    /// Returns the time at which the gate opens for a waiting frame, or `None` if no frame waits.
+    pub(super) fn gate_opens_at(&self) -> Option<Mono> {
         self.gate.opening()
     }
 
@@ -80,6 +80,7 @@ impl Channel {
         self.gate.counters()
     }
 
+    /// Updates the busy ratio if the period has ended. Returns `true` if it has.
     fn measure(&mut self, now: Mono) -> bool {
         let period = now.since(self.since);
         let ended = period >= T_CBR;
@@ -95,8 +96,8 @@ impl Channel {
     }
 }
 
-/// DCC profile of a frame, and how long it is worth sending. One that does not say is of the lowest priority, and worth no
-/// waiting beyond a period.
+/// Returns the DCC profile of a frame and its lifetime. A frame whose headers cannot be read has the lowest priority and a
+/// lifetime of one period.
 fn profile_and_lifetime(frame: &[u8]) -> (DccProfile, Duration) {
     read_headers(frame).map_or((DccProfile::Dp3, T_CBR), |(basic, common)| {
         (DccProfile::of_packet(&basic, &common), basic.lifetime.duration())
@@ -106,7 +107,7 @@ fn profile_and_lifetime(frame: &[u8]) -> (DccProfile, Duration) {
 fn read_headers(frame: &[u8]) -> Option<(BasicHeader, CommonHeader)> {
     let (_, packet) = EthernetHeader::parse(frame)?;
     let (basic, rest) = BasicHeader::parse(packet)?;
-    // The common header of a secured packet is within its envelope.
+    // The common header of a secured packet is inside its envelope.
     let (common, _) = CommonHeader::parse(rest).filter(|_| basic.next_header == BasicNextHeader::CommonHeader)?;
     Some((basic, common))
 }
@@ -133,7 +134,7 @@ mod tests {
         Channel::new(Dcc::Adaptive(AdaptiveSettings::default()), OWN, at(0))
     }
 
-    /// A frame with a CAM of a station, in a traffic class.
+    /// Returns a frame with a CAM of a station, in a traffic class.
     fn frame(link_address: MacAddress, class: TrafficClass) -> Vec<u8> {
         let settings = StationSettings { link_address, station_type: 5, mobile: true, beacons: false };
         let mut station = Station::new(settings, 1);
@@ -150,22 +151,24 @@ mod tests {
         station.poll_transmit().unwrap()
     }
 
-    /// Others send so much of the time, for so long; how far apart the own messages are then to be.
-    fn others_send(channel: &mut Channel, frames_per_period: usize, periods: u64) -> Duration {
+    /// Lets another station send `frames_per_period` frames in each of `periods` periods. Returns the resulting CAM interval.
+    fn load_channel(channel: &mut Channel, frames_per_period: usize, periods: u64) -> Duration {
         let (own, other) = (frame(OWN, TrafficClass::DP2), frame(OTHER, TrafficClass::DP2));
-        let mut apart = Duration::ZERO;
+        let mut t_gen = Duration::ZERO;
         for period in 1..=periods {
-            (0..frames_per_period).for_each(|_| channel.heard(&other));
+            for _ in 0..frames_per_period {
+                channel.observe(&other);
+            }
             let now = at(100 * period);
-            apart = channel.handle_timeout(now).unwrap();
+            t_gen = channel.handle_timeout(now).unwrap();
             channel.push(now, own.clone());
             while channel.poll_transmit(now).is_some() {}
         }
-        apart
+        t_gen
     }
 
     #[test]
-    fn the_traffic_class_is_the_profile() {
+    fn the_traffic_class_decides_the_profile() {
         for (class, profile) in [
             (TrafficClass::DP0, DccProfile::Dp0),
             (TrafficClass::DP1, DccProfile::Dp1),
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gate_keeps_frames_apart_and_lets_the_urgent_one_first() {
+    fn the_gate_spaces_frames_and_passes_the_urgent_one_first() {
         let mut channel = channel();
         let (cam, warning) = (frame(OWN, TrafficClass::DP2), frame(OWN, TrafficClass::DP0));
         channel.push(at(0), cam.clone());
@@ -193,16 +196,16 @@ mod tests {
         assert_eq!(channel.poll_transmit(opens), None);
     }
 
-    /// TS 102 687, 5.4: the more of the channel others use, the farther apart are the own messages.
+    /// TS 102 687, 5.4: the CAM interval grows with the busy ratio.
     #[test]
     fn a_busy_channel_slows_the_services() {
-        let free = others_send(&mut channel(), 0, 100);
+        let free = load_channel(&mut channel(), 0, 100);
         assert_eq!(free, Duration::from_millis(25));
-        let busy = others_send(&mut channel(), 500, 600);
+        let busy = load_channel(&mut channel(), 500, 600);
         assert!(busy > 4 * free && busy <= Duration::from_secs(1), "{busy:?}");
     }
 
-    /// Also where the station took another address after its start.
+    /// Also if the station changed its address after its start.
     #[test]
     fn an_own_frame_that_comes_back_does_not_count_twice() {
         for (own, other) in [(OWN, OTHER), (OTHER, OWN)] {
@@ -210,9 +213,9 @@ mod tests {
             channel.push(at(0), own.clone());
             channel.poll_transmit(at(0)).unwrap();
             let once = channel.busy;
-            channel.heard(&own);
+            channel.observe(&own);
             assert_eq!(channel.busy, once);
-            channel.heard(&frame(other, TrafficClass::DP2));
+            channel.observe(&frame(other, TrafficClass::DP2));
             assert_eq!(channel.busy, once * 2);
         }
     }

@@ -1,4 +1,4 @@
-//! What a station could not do, as messages on the bus: refused requests, samples of dropped frames, and what was lost later.
+//! Error reports of a station on the bus: rejected requests and inputs, samples of dropped frames, and losses.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,16 @@ use super::services::{Input, InputError};
 use crate::rate_limiter::RateLimiter;
 use crate::v2x::request::RequestError;
 
-/// What the topic offers: nobody waits for it, and a reader that is slow gets the newest.
+/// Quality of service of the topic: best effort, a slow reader receives the newest reports.
 pub(super) const OFFERED: Qos = Qos::keep_last(256);
-/// Dropped frames of one reason that are told each second; the others are counted in the next one that is told.
+/// Reports of dropped frames per second and reason. The next report includes the number of those that were suppressed.
 const FRAMES_PER_SECOND_MAX: u32 = 2;
-/// Refused requests and inputs of one type and reason that are told each second.
+/// Reports of rejected requests and inputs per second, message type and reason.
 const REQUESTS_PER_SECOND_MAX: u32 = 50;
-/// Characters of an event's name that are told.
+/// Characters of an event's name in a report.
 const EVENT_CHARACTERS_MAX: usize = 64;
 
-/// Why a request was not sent.
+/// Reason why a request was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("{0}")]
@@ -38,7 +38,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// The reason as counters have it.
+    /// Returns the reason as it appears in counters.
     pub(super) const fn label(&self) -> &'static str {
         match self {
             Self::Request(_) => "request_invalid",
@@ -65,14 +65,14 @@ const fn send_error_label(error: &SendError) -> &'static str {
     }
 }
 
-/// Publishes errors, not more often than somebody can read them.
+/// A publisher of error reports with rate limits.
 pub(super) struct Errors {
     publisher: Publisher<V2xError>,
-    /// The node and the component.
+    /// `node/component`.
     station: String,
     frames: BTreeMap<DropReason, RateLimiter>,
-    /// By what was refused and why, so that a wrong input does not take another one's turn; of labels there are as many as
-    /// [`Refusal::label`] and [`InputError::label`] know.
+    /// One limiter per message type and reason, so that one invalid input does not suppress reports about another. The number
+    /// of keys is bounded by the labels of [`Refusal`] and [`InputError`].
     requests: BTreeMap<(MessageType, &'static str), RateLimiter>,
 }
 
@@ -86,7 +86,7 @@ impl Errors {
         })
     }
 
-    /// A frame was dropped.
+    /// Reports a dropped frame.
     pub(super) fn dropped(&mut self, now: Now, reason: DropReason, frame: &[u8], cause: &Meta) {
         let limiter = self.frames.entry(reason).or_insert_with(|| RateLimiter::new(FRAMES_PER_SECOND_MAX));
         let Some(count) = limiter.admit(now.mono) else {
@@ -109,7 +109,7 @@ impl Errors {
         );
     }
 
-    /// Something was lost after it was taken; who follows the counters tells it at most as often as it looks.
+    /// Reports a loss. Its rate is limited by the interval at which the counters are synchronised.
     pub(super) fn lost(&self, now: Now, loss: &Loss) {
         let why = loss.explanation.map_or_else(|| loss.reason.replace('_', " "), str::to_owned);
         let error = V2xError {
@@ -123,7 +123,7 @@ impl Errors {
         self.publish(&Meta::from_origin(now.tai), error);
     }
 
-    /// A request to send was refused.
+    /// Reports a rejected send request.
     pub(super) fn refused(&mut self, now: Now, refusal: &Refusal, request: &V2xSendRequest, cause: &Meta) {
         let error = V2xError {
             reason: refusal.label().to_owned(),
@@ -136,7 +136,7 @@ impl Errors {
         self.request_refused(now, refusal.label(), error, cause);
     }
 
-    /// What an application tells the services was refused.
+    /// Reports a rejected input of the services.
     pub(super) fn input_refused(&mut self, now: Now, refusal: &InputError, input: &Input) {
         let (kind, event, reply_to) = match input {
             Input::Vehicle(state) => (MessageType::Unknown, "", &state.reply_to),
@@ -165,7 +165,7 @@ impl Errors {
     }
 
     fn publish(&self, cause: &Meta, error: V2xError) {
-        // A subscriber without room has counted the drop.
+        // A subscriber whose queue is full counts the drop.
         let _ = self.publisher.try_publish_from(cause, V2xError { station: self.station.clone(), ..error });
     }
 }

@@ -1,4 +1,4 @@
-//! Whose frames a station looks at, by the link address of who sent them.
+//! The filter of received frames by the link address of their sender.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use viaduct_node::SettingError;
 
 use super::settings::FilterSettings;
 
-/// Why a frame is left unread.
+/// Reason why a frame is filtered out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Filtered {
     /// Its sender is in `ignore_from`.
     IgnoredSender,
-    /// There is an `accept_from`, and its sender is not in it.
+    /// `accept_from` is not empty, and the sender is not in it.
     SenderNotAccepted,
 }
 
@@ -20,7 +20,7 @@ impl Filtered {
     /// Every reason.
     pub(super) const ALL: [Self; 2] = [Self::IgnoredSender, Self::SenderNotAccepted];
 
-    /// The reason as metrics have it.
+    /// Returns the reason as it appears in metrics.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::IgnoredSender => "ignored_sender",
@@ -29,23 +29,24 @@ impl Filtered {
     }
 }
 
-/// The rules of one station.
+/// The filter rules of one station.
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
-    /// Absent: every sender.
+    /// `None` accepts every sender.
     accepted: Option<BTreeSet<MacAddress>>,
     ignored: BTreeSet<MacAddress>,
 }
 
 impl Filter {
-    /// The rules that are set.
+    /// Creates the filter from its settings.
     pub(super) fn new(settings: &FilterSettings) -> Result<Self, SettingError> {
         let accepted = settings.accepted()?;
         Ok(Self { accepted: (!accepted.is_empty()).then_some(accepted), ignored: settings.ignored()? })
     }
 
-    /// Why the frame is left unread, where it is. One that is too short for addresses is for the station to drop.
-    pub(super) fn refuses(&self, frame: &[u8]) -> Option<Filtered> {
+    /// Returns the reason why the frame is filtered out, or `None` if it passes. A frame without a complete Ethernet header
+    /// passes: the station drops and counts it.
+    pub(super) fn check(&self, frame: &[u8]) -> Option<Filtered> {
         let (link, _) = EthernetHeader::parse(frame)?;
         if self.ignored.contains(&link.source) {
             return Some(Filtered::IgnoredSender);
@@ -59,7 +60,7 @@ impl Filter {
 mod tests {
     use super::*;
 
-    /// A broadcast of the station with that last octet in its address.
+    /// Returns a broadcast of the station whose address ends with `source`.
     fn frame(source: u8) -> Vec<u8> {
         [[0xFF; 6], [2, 0, 0, 0, 0, source]].concat().into_iter().chain([0x89, 0x47]).collect()
     }
@@ -70,22 +71,22 @@ mod tests {
     }
 
     #[test]
-    fn without_rules_every_sender_is_heard() {
+    fn without_rules_every_sender_is_accepted() {
         let filter = filter(&[], &[]).unwrap();
-        assert_eq!(filter.refuses(&frame(9)), None);
-        assert_eq!(filter.refuses(&[0; 13]), None, "the station drops what is too short");
+        assert_eq!(filter.check(&frame(9)), None);
+        assert_eq!(filter.check(&[0; 13]), None, "the station drops frames that are too short");
     }
 
     #[test]
     fn senders_are_accepted_and_ignored_by_their_address() {
         let some = filter(&["02:00:00:00:00:09", "02:00:00:00:00:0a"], &["02:00:00:00:00:0a"]).unwrap();
-        assert_eq!(some.refuses(&frame(9)), None);
-        assert_eq!(some.refuses(&frame(8)), Some(Filtered::SenderNotAccepted));
-        assert_eq!(some.refuses(&frame(10)), Some(Filtered::IgnoredSender), "ignored goes before accepted");
+        assert_eq!(some.check(&frame(9)), None);
+        assert_eq!(some.check(&frame(8)), Some(Filtered::SenderNotAccepted));
+        assert_eq!(some.check(&frame(10)), Some(Filtered::IgnoredSender), "`ignore_from` has precedence");
     }
 
     #[test]
-    fn a_wrong_address_is_named_by_its_place() {
+    fn an_invalid_address_is_reported_with_its_index() {
         let error = filter(&[], &["02:00:00:00:00:09", "x"]).unwrap_err();
         assert_eq!((&*error.key, error.problem.contains("`x`")), ("filter.ignore_from.1", true));
     }

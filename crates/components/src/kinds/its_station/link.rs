@@ -1,4 +1,4 @@
-//! The access layers of a station behind one face: frames come, frames go.
+//! The access layers of a station behind one interface that receives and sends frames.
 
 use std::io;
 
@@ -14,46 +14,46 @@ use super::settings::Access;
 use crate::capture::{CaptureError, SkipReason};
 use crate::net::{FrameSocket, SocketFrame, ethernet, udp};
 
-/// Where a station's frames come from and go to.
+/// The access layer of a station.
 pub(super) enum Link {
-    /// A network, by a socket.
+    /// A network, through a socket.
     Socket(FrameSocket),
-    /// A capture file, which takes no frames.
+    /// A capture file. Frames cannot be sent.
     Replay(Replay),
 }
 
-/// A frame and when it came.
+/// A received frame and its time of reception.
 pub(super) struct LinkFrame {
     /// The Ethernet frame, or the reason why the record of a capture has none.
     pub(super) octets: Result<Bytes, SkipReason>,
     pub(super) time: FrameTime,
 }
 
-/// What is known about the time of a frame.
+/// Time of reception of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameTime {
-    /// It came just now, and nobody said when.
+    /// Now: the kernel gave no timestamp.
     Now,
-    /// The kernel received it at that time.
+    /// The timestamp of the kernel.
     Received(Tai),
-    /// It was captured at that time and is received again; `again` is the first of a further pass.
+    /// The frame is replayed; `at` is its capture time. `again` is `true` for the first frame of a further pass.
     Captured { at: Tai, again: bool },
 }
 
-/// Why a link is of no use any more.
+/// Failure of a link.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LinkError {
     /// The socket fails.
     #[error("cannot receive frames: {0}")]
     Socket(#[from] io::Error),
-    /// The capture cannot be read on.
+    /// The rest of the capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
 }
 
 impl Link {
-    /// Opens the access layer for a station; its address is `configured`, or that of the interface. Call it inside the
-    /// runtime.
+    /// Opens the access layer for a station. Frames to `configured` are received as well if it differs from the address of the
+    /// interface. Must be called inside the runtime.
     pub(super) fn open(access: &Access, configured: Option<MacAddress>) -> Result<Self, StartError> {
         Ok(match access {
             Access::UdpMulticast(settings) => Self::Socket(udp::open(settings)?),
@@ -68,7 +68,7 @@ impl Link {
         })
     }
 
-    /// Address of the interface, where the link has one.
+    /// Returns the address of the interface, or `None` if the link has none.
     pub(super) fn hardware_address(&self) -> Option<MacAddress> {
         match self {
             Self::Socket(socket) => socket.hardware_address(),
@@ -84,7 +84,7 @@ impl Link {
         }
     }
 
-    /// The next frame, where one is there.
+    /// Returns the next frame, or `None` if none is waiting.
     pub(super) fn try_receive(&mut self) -> Result<Option<LinkFrame>, LinkError> {
         match self {
             Self::Socket(socket) => Ok(socket.try_receive()?.map(LinkFrame::from)),
@@ -96,11 +96,11 @@ impl Link {
     pub(super) async fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         match self {
             Self::Socket(socket) => socket.send(frame).await,
-            Self::Replay(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "a capture takes no frames")),
+            Self::Replay(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "frames cannot be sent to a capture")),
         }
     }
 
-    /// Sees whether the link can still be received from. Call it now and then.
+    /// Checks that the link can still receive. To be called periodically.
     pub(super) fn check(&mut self) -> Result<(), LinkError> {
         match self {
             Self::Socket(socket) => Ok(socket.check()?),
@@ -108,7 +108,7 @@ impl Link {
         }
     }
 
-    /// Frames that were dropped before the station could take them; the count wraps.
+    /// Returns the number of frames that the kernel dropped before the station could receive them. The count wraps.
     pub(super) fn kernel_drops(&self) -> io::Result<u32> {
         match self {
             Self::Socket(socket) => socket.kernel_drops(),
@@ -129,7 +129,7 @@ impl From<DueFrame> for LinkFrame {
     }
 }
 
-/// How messages name the access layer that they came by.
+/// Returns the access layer as it appears in messages.
 pub(super) const fn access_layer(access: &Access) -> AccessLayer {
     match access {
         Access::UdpMulticast(_) => AccessLayer::UdpMulticast,

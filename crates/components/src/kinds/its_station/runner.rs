@@ -1,4 +1,4 @@
-//! The I/O task of a station: owns the machine, feeds it, and carries out what it says.
+//! The I/O task of a station: it owns the station machine, passes inputs to it and performs its outputs.
 //!
 //! **Each input of the machine is followed by [`Runner::transmit`]**: the machine has room for the frames of one input.
 
@@ -25,50 +25,64 @@ use super::{ItsStation, OFFERED};
 use crate::capture_writer::{CaptureCounts, CaptureWriter};
 use crate::v2x::{message, request};
 
-/// Frames that are taken from the link before others get their turn.
+/// Frames handled in a row before other inputs are polled.
 const FRAMES_PER_TURN_MAX: usize = 64;
 
-/// How often a station that stands still says where, and the kernel is asked what it dropped.
+/// Interval of the position update of a fixed station, and of reading the kernel's drop counter.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 
-/// Time for each of what was asked for, what the services were told and what the kernel still holds, when the station is
-/// asked to stop.
+/// Time limit for draining each of: send requests, inputs of the services, and frames in the kernel, when the station stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(50);
 
-/// Time for all that and for what waits before the gate of the channel: more than a packet of 1000 octets closes the gate
-/// at a channel busy ratio of 0.58, and less than a component's share of a node's stop where eight share it.
+/// Time limit for all draining, including the frames that wait at the DCC gate. A packet of 1000 octets closes the gate for less
+/// than this at a channel busy ratio of 0.58, and eight components that share a node's stop time have more than this each.
 const STOP_TIME_MAX: Duration = Duration::from_millis(200);
 
-/// A station with its topics and counters.
+/// A station machine with its topics and counters.
 pub(crate) struct Runner {
     machine: Station,
-    /// What the machine begins with, each time that a capture does.
-    begin: (StationSettings, Mib, u64),
+    /// Arguments for a new machine, which each pass of a capture starts with.
+    machine_arguments: MachineArguments,
     receiver: String,
     access: AccessLayer,
     filter: Filter,
-    /// The file that keeps the frames, where one is asked for.
+    /// Capture file for received and sent frames, if configured.
     capture: Option<CaptureWriter>,
-    /// The radio channel, where the station shares one.
+    /// The shared radio channel, if DCC is configured.
     channel: Option<Channel>,
-    place: Option<Position>,
-    /// Where the station was last said to be.
+    /// Position from the settings.
+    fixed_position: Option<Position>,
+    /// Last position passed to the machine.
     ego: Option<Ego>,
     received: Publishers,
     sent: Option<Publishers>,
     requests: Option<Subscriber<V2xSendRequest>>,
-    /// What makes messages by itself, where it is asked for.
+    /// The facilities services, if configured.
     services: Option<Services>,
     counters: StationCounters,
     errors: Errors,
     station_id: u32,
     station_type: u8,
-    /// When the station next says where it is and asks the kernel what it dropped.
+    /// Time of the next [`Runner::upkeep`].
     upkeep_due: Mono,
     stop: Stop,
 }
 
-/// One publisher a message type.
+/// Arguments of a new machine.
+#[derive(Clone, Copy)]
+struct MachineArguments {
+    settings: StationSettings,
+    mib: Mib,
+    seed: u64,
+}
+
+impl MachineArguments {
+    fn start(self, now: Tai) -> Station {
+        Station::with_mib(self.settings, self.mib, self.seed).with_sequence_of(now)
+    }
+}
+
+/// One publisher for each message type.
 type Publishers = BTreeMap<MessageKind, Publisher<V2xMessage>>;
 
 impl Runner {
@@ -87,10 +101,10 @@ impl Runner {
             mobile: settings.station_type != 15,
             beacons: settings.beacons,
         };
-        // What is drawn at random at one start is not what it was at the one before.
+        // The start time is part of the seed, so that random numbers differ from one start to the next.
         let start = clock::now();
         let seed = context.seed() ^ start.tai.nanos().unsigned_abs();
-        let begin = (station, settings.geonet.mib(), seed);
+        let machine_arguments = MachineArguments { settings: station, mib: settings.geonet.mib(), seed };
         let publishers = |below: &str| -> Result<Publishers, StartError> {
             let open = |kind: MessageKind| {
                 Ok((kind, context.publisher::<V2xMessage>(&format!("{below}/{}", kind.label()), OFFERED)?))
@@ -101,14 +115,14 @@ impl Runner {
         let requests =
             topics.send.as_ref().map(|topic| context.subscribe::<V2xSendRequest>(topic, OFFERED)).transpose()?;
         Ok(Self {
-            machine: Station::with_mib(begin.0, begin.1, begin.2).with_sequence_of(start.tai),
-            begin,
+            machine: machine_arguments.start(start.tai),
+            machine_arguments,
             receiver: format!("{}/{}", context.node(), context.name()),
             access: access_layer(&settings.access),
             filter: Filter::new(&settings.filter)?,
             capture: settings.capture.as_ref().map(|capture| open_capture(capture, context)).transpose()?,
             channel: settings.dcc.map(|dcc| Channel::new(dcc, link_address, start.mono)),
-            place: settings.position.map(|place| place.position()),
+            fixed_position: settings.position.map(|place| place.position()),
             ego: None,
             received: publishers(&topics.rx)?,
             sent: settings.sends().then(|| publishers(&topics.tx)).transpose()?,
@@ -123,7 +137,7 @@ impl Runner {
         })
     }
 
-    /// Runs until the station is asked to stop or the link fails. The end of a capture is not the end of the station.
+    /// Runs until the station is asked to stop or the link fails. The end of a capture does not end the station.
     pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
         let ended = self.run_until_stopped(&mut link).await;
         self.sync_counters();
@@ -154,7 +168,7 @@ impl Runner {
         Ok(())
     }
 
-    /// What was asked for before the stop is still sent, within a time: others may go on asking.
+    /// Sends what was requested before the stop, for at most [`DRAIN_TIME_MAX`] because requests may keep arriving.
     async fn drain_requests(&mut self, link: &mut Link) {
         let deadline = clock::mono().plus(DRAIN_TIME_MAX);
         while clock::mono() < deadline
@@ -164,7 +178,7 @@ impl Runner {
         }
     }
 
-    /// What the services were told before the stop, they still tell, likewise: that an event has ended, for one.
+    /// Handles inputs published before the stop, such as the termination of an event, for at most [`DRAIN_TIME_MAX`].
     async fn drain_inputs(&mut self, link: &mut Link) {
         let deadline = clock::mono().plus(DRAIN_TIME_MAX);
         while clock::mono() < deadline
@@ -174,7 +188,7 @@ impl Runner {
         }
     }
 
-    /// What the kernel received before the stop is part of what was received, within a time: others may go on sending.
+    /// Handles frames that the kernel received before the stop, for at most [`DRAIN_TIME_MAX`] because more may arrive.
     async fn drain_link(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let deadline = clock::mono().plus(DRAIN_TIME_MAX);
         while clock::mono() < deadline
@@ -186,11 +200,11 @@ impl Runner {
         Ok(())
     }
 
-    /// What waits before the gate of the channel still goes out where the gate opens in time, the most urgent first.
+    /// Sends frames that wait at the DCC gate, the most urgent first, as far as the gate opens before the deadline.
     async fn drain_channel(&mut self, link: &mut Link, deadline: Mono) {
-        let opening = |channel: &Channel| channel.opening().filter(|opening| *opening <= deadline);
-        while let Some(opening) = self.channel.as_ref().and_then(opening) {
-            sleep_until(Some(opening)).await;
+        let opens_at = |channel: &Channel| channel.gate_opens_at().filter(|time| *time <= deadline);
+        while let Some(opens_at) = self.channel.as_ref().and_then(opens_at) {
+            sleep_until(Some(opens_at)).await;
             self.transmit(link).await;
         }
     }
@@ -206,7 +220,7 @@ impl Runner {
 
     async fn take_frame(&mut self, frame: &LinkFrame, link: &mut Link) {
         if let FrameTime::Captured { again: true, .. } = frame.time {
-            self.begin_again();
+            self.restart();
             self.transmit(link).await;
         }
         let octets = match &frame.octets {
@@ -217,9 +231,9 @@ impl Runner {
             }
         };
         if let Some(channel) = &mut self.channel {
-            channel.heard(octets);
+            channel.observe(octets);
         }
-        if let Some(reason) = self.filter.refuses(octets) {
+        if let Some(reason) = self.filter.check(octets) {
             self.counters.count_filtered(reason);
             return;
         }
@@ -230,40 +244,41 @@ impl Runner {
             FrameTime::Captured { at: captured, .. } => self.handle_replayed(now, captured, octets),
         };
         self.transmit(link).await;
-        self.serve(clock::now(), &cause, link).await;
+        self.send_service_messages(clock::now(), &cause, link).await;
     }
 
     fn handle_received(&mut self, now: Now, reception: Tai, octets: &Bytes) -> Meta {
         self.handle_frame(Now { tai: reception, ..now }, octets, Meta::from_origin(reception), 0)
     }
 
-    /// A frame of a capture is decoded at its own time, which its wrapped counters refer to, and then moved to now.
+    /// Handles a frame of a capture: it is decoded with its capture time, which its wrapping time fields refer to, and the
+    /// resulting times are shifted to now.
     fn handle_replayed(&mut self, now: Now, captured: Tai, octets: &Bytes) -> Meta {
         let shift_ns = now.tai.nanos().saturating_sub(captured.nanos());
         self.handle_frame(Now { tai: captured, ..now }, octets, Meta::from_origin(now.tai), shift_ns)
     }
 
-    /// Each pass of a capture is heard by a station that has heard nothing: its packets are no duplicates of themselves.
-    fn begin_again(&mut self) {
+    /// Starts a new pass of a capture with a new machine, so that its packets are not duplicates of the previous pass.
+    fn restart(&mut self) {
         let now = clock::now();
         self.sync_counters();
         self.counters.router.restart();
         self.counters.capture_repeated.add(self.machine.held_packets().try_into().unwrap_or(u64::MAX));
-        let (station, mib, seed) = self.begin;
-        self.machine = Station::with_mib(station, mib, seed).with_sequence_of(now.tai);
+        self.machine = self.machine_arguments.start(now.tai);
         if let Some(services) = &mut self.services {
-            services.begin_again(&Meta::from_origin(now.tai));
+            services.restart(&Meta::from_origin(now.tai));
         }
-        // That is not from the capture.
+        // The own position does not come from the capture.
         if let Some(ego) = self.ego {
             self.machine.set_ego(now, ego);
         }
     }
 
-    /// What the frame makes the station say has it as its cause.
+    /// Passes a frame to the machine and publishes the received messages. Returns the frame's metadata, which the messages
+    /// that the station sends in response inherit.
     fn handle_frame(&mut self, now: Now, octets: &Bytes, meta: Meta, shift_ns: i64) -> Meta {
         self.counters.received.increment();
-        self.keep(now.tai, octets);
+        self.record(now.tai, octets);
         self.machine.handle_frame(now, octets);
         while let Some(event) = self.machine.poll_event() {
             match event {
@@ -281,22 +296,22 @@ impl Runner {
                 Event::Beacon(_) => self.counters.beacons.increment(),
                 Event::Dropped(reason) => {
                     self.counters.count_dropped(reason);
-                    let told = Now { tai: message::shifted(now.tai, shift_ns), ..now };
-                    self.errors.dropped(told, reason, octets, &meta);
+                    let shifted = Now { tai: message::shifted(now.tai, shift_ns), ..now };
+                    self.errors.dropped(shifted, reason, octets, &meta);
                 }
             }
         }
         meta
     }
 
-    /// What is due at times of its own, however busy the channel is.
+    /// Does periodic work, regardless of how busy the channel is.
     async fn upkeep(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let now = clock::now();
         if now.mono < self.upkeep_due {
             return Ok(());
         }
         self.upkeep_due = now.mono.plus(UPKEEP_PERIOD);
-        self.say_where(now);
+        self.update_position(now);
         self.transmit(link).await;
         link.check()?;
         self.counters.count_kernel_drops(link.kernel_drops()?);
@@ -304,14 +319,14 @@ impl Runner {
             capture.flush();
         }
         self.sync_counters();
-        // A timeout that is due is not put off by traffic either.
+        // Traffic must not delay a timeout that is due.
         if self.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.handle_timeout(now, link).await;
         }
         Ok(())
     }
 
-    /// Takes over what the router, the services and the gate before the channel have counted, and tells what was lost.
+    /// Updates the counters that mirror those of the router, the services and the DCC gate, and reports losses.
     fn sync_counters(&mut self) {
         let now = clock::now();
         let mut losses = self.counters.router.sync(&self.machine);
@@ -327,22 +342,24 @@ impl Runner {
         }
     }
 
-    /// Does what is due in the channel, the machine and the services.
+    /// Handles the timeouts of the channel, the machine and the services.
     async fn handle_timeout(&mut self, now: Now, link: &mut Link) {
-        let apart = self.channel.as_mut().and_then(|channel| channel.handle_timeout(now.mono));
-        if let Some((services, apart)) = self.services.as_mut().zip(apart) {
-            services.set_t_gen_dcc(apart);
+        if let Some(channel) = &mut self.channel
+            && let Some(t_gen) = channel.handle_timeout(now.mono)
+            && let Some(services) = &mut self.services
+        {
+            services.set_t_gen_dcc(t_gen);
         }
         if self.machine.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.machine.handle_timeout(now);
         }
         self.transmit(link).await;
-        // Sending may have taken its time.
+        // Sending may have taken a while.
         let now = clock::now();
         if let Some(services) = &mut self.services {
             services.handle_timeout(now);
         }
-        self.serve(now, &Meta::from_origin(now.tai), link).await;
+        self.send_service_messages(now, &Meta::from_origin(now.tai), link).await;
     }
 
     async fn handle_input(&mut self, input: &Input, link: &mut Link) {
@@ -354,11 +371,11 @@ impl Runner {
             Err(error) => self.errors.input_refused(now, &error, input),
         }
         self.transmit(link).await;
-        self.serve(now, input.meta(), link).await;
+        self.send_service_messages(now, input.meta(), link).await;
     }
 
-    /// Sends what the services have made, one after the other, and tells what they have learnt.
-    async fn serve(&mut self, now: Now, cause: &Meta, link: &mut Link) {
+    /// Publishes the events of the services and sends the messages that they have generated.
+    async fn send_service_messages(&mut self, now: Now, cause: &Meta, link: &mut Link) {
         let Some(services) = &mut self.services else { return };
         services.publish_events(cause);
         while let Some(request) = self.services.as_mut().and_then(Services::poll_transmit) {
@@ -392,7 +409,7 @@ impl Runner {
     async fn handle_request(&mut self, request: &Sample<V2xSendRequest>, link: &mut Link) {
         self.counters.requests.increment();
         let now = clock::now();
-        self.say_where(now);
+        self.update_position(now);
         self.transmit(link).await;
         match self.send(now, request) {
             Ok((kind, message)) => {
@@ -408,7 +425,7 @@ impl Runner {
         self.transmit(link).await;
     }
 
-    /// Hands a request to the machine; what was sent.
+    /// Passes a request to the machine. Returns the message that was sent.
     fn send(&mut self, now: Now, request: &V2xSendRequest) -> Result<(MessageKind, V2xMessage), Refusal> {
         let request = request::from_bus(request, self.station_id)?;
         Ok((request.kind, self.send_to_machine(now, &request)?))
@@ -423,7 +440,7 @@ impl Runner {
         Ok(self.with_receiver(message, 0))
     }
 
-    /// The message with what the station says about itself, and the length of its frame.
+    /// Adds the receiving station and the length of the frame to a message.
     fn with_receiver(&self, message: V2xMessage, frame_octets: usize) -> V2xMessage {
         V2xMessage {
             receiver_station_id: self.station_id,
@@ -438,17 +455,21 @@ impl Runner {
         self.machine.set_ego(now, ego);
     }
 
-    fn say_where(&mut self, now: Now) {
-        if let Some(position) = self.place.filter(|_| !self.services.as_ref().is_some_and(Services::is_told_where)) {
+    /// Updates the position of a fixed station. The position of a moving one comes from a topic.
+    fn update_position(&mut self, now: Now) {
+        if self.services.as_ref().is_some_and(Services::has_vehicle_topic) {
+            return;
+        }
+        if let Some(position) = self.fixed_position {
             let speed = MetresPerSecond(0.0);
             self.set_ego(now, Ego { time: now.tai, position, position_accurate: true, speed, heading: None });
             if let Some(services) = &mut self.services {
-                services.stand_at(now, position);
+                services.set_fixed_position(now, position);
             }
         }
     }
 
-    /// Sends what is to be sent, where there is a channel as far as its gate allows.
+    /// Sends the frames of the machine: through the DCC gate if there is one, directly otherwise.
     async fn transmit(&mut self, link: &mut Link) {
         while let Some(frame) = self.machine.poll_transmit() {
             match &mut self.channel {
@@ -465,20 +486,20 @@ impl Runner {
         match link.send(frame).await {
             Ok(()) => {
                 self.counters.sent.increment();
-                self.keep(clock::tai(), frame);
+                self.record(clock::tai(), frame);
             }
             Err(cause) => self.counters.count_send_failure(&cause),
         }
     }
 
-    /// Writes a frame to the capture, where there is one.
-    fn keep(&mut self, time: Tai, frame: &[u8]) {
+    /// Writes a frame to the capture file, if there is one.
+    fn record(&mut self, time: Tai, frame: &[u8]) {
         if let Some(capture) = &mut self.capture {
             capture.write(time, frame);
         }
     }
 
-    /// Sleeps until the machine wants to be called or the upkeep is due.
+    /// Sleeps until the next timeout or upkeep.
     fn sleep_until_timeout(&self) -> impl Future<Output = ()> + use<> {
         sleep_until(self.poll_timeout().into_iter().chain([self.upkeep_due]).min())
     }
@@ -498,7 +519,7 @@ fn open_capture(settings: &CaptureSettings, context: &Context<ItsStation>) -> Re
 
 fn publish(publishers: &Publishers, kind: MessageKind, cause: &Meta, message: V2xMessage) {
     if let Some(publisher) = publishers.get(&kind) {
-        // A subscriber without room has counted the drop.
+        // A subscriber whose queue is full counts the drop.
         let _ = publisher.try_publish_from(cause, message);
     }
 }

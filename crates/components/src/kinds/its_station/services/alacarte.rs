@@ -1,17 +1,17 @@
-//! The alacarte container of an event, as an application says it: members of ASN.1 by their names.
+//! The alacarte container of an event in an application's JSON: ASN.1 members by their names.
 
 use prost_types::value::Kind;
-use prost_types::{Struct, Value as Given};
+use prost_types::{Struct, Value as ProtoValue};
 use serde_json::{Map, Number, Value};
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::facilities::denm::{ActionId, AlacarteContainer, DenmInput, build};
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_units::Tai;
 
-/// Integers up to here are exact in a double.
+/// Integers below this are exact in a double.
 const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
-/// Reads it as a part of a DENM that says nothing else.
+/// Parses the container as part of an otherwise empty DENM.
 pub(super) fn read(container: &Struct) -> Result<Box<AlacarteContainer>, JsonError> {
     let text = denm_with(object(container)).to_string();
     match Message::from_json(MessageKind::Denm, text.as_bytes()).map_err(|error| error.below("denm"))? {
@@ -21,9 +21,9 @@ pub(super) fn read(container: &Struct) -> Result<Box<AlacarteContainer>, JsonErr
 }
 
 fn denm_with(alacarte: Value) -> Value {
-    let nothing = DenmInput::new(0, ActionId { originating_station: 0, sequence_number: 0 }, Tai::from_nanos(0));
+    let empty = DenmInput::new(0, ActionId { originating_station: 0, sequence_number: 0 }, Tai::from_nanos(0));
     let mut text = Vec::new();
-    Message::Denm(Box::new(build(&nothing))).write_json(&mut text);
+    Message::Denm(Box::new(build(&empty))).write_json(&mut text);
     let mut denm: Value = serde_json::from_slice(&text).unwrap_or_default();
     if let Some(body) = denm.get_mut("denm").and_then(Value::as_object_mut) {
         body.insert("alacarte".to_owned(), alacarte);
@@ -36,11 +36,11 @@ fn missing() -> JsonError {
 }
 
 fn object(container: &Struct) -> Value {
-    let member = |(name, value): (&String, &Given)| (name.clone(), json(value));
+    let member = |(name, value): (&String, &ProtoValue)| (name.clone(), json(value));
     Value::Object(container.fields.iter().map(member).collect::<Map<_, _>>())
 }
 
-fn json(value: &Given) -> Value {
+fn json(value: &ProtoValue) -> Value {
     match &value.kind {
         None | Some(Kind::NullValue(_)) => Value::Null,
         Some(Kind::BoolValue(is)) => Value::Bool(*is),
@@ -51,8 +51,8 @@ fn json(value: &Given) -> Value {
     }
 }
 
-/// What JSON has as an integer is one again.
-#[expect(clippy::cast_possible_truncation, reason = "whole and within the integers that a double has")]
+/// Converts a double back to an integer if it is a whole number.
+#[expect(clippy::cast_possible_truncation, reason = "whole and exact in a double")]
 fn json_number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < INTEGER_MAX {
         return Value::Number((number as i64).into());
@@ -66,8 +66,8 @@ mod tests {
 
     use super::*;
 
-    fn given(kind: Kind) -> Given {
-        Given { kind: Some(kind) }
+    fn given(kind: Kind) -> ProtoValue {
+        ProtoValue { kind: Some(kind) }
     }
 
     fn container(members: &[(&str, Kind)]) -> Struct {
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_is_read_by_its_names() {
+    fn a_container_is_parsed_by_member_names() {
         let closed = container(&[(
             "drivingLaneStatus",
             Kind::StructValue(container(&[
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_path() {
+    fn errors_contain_the_path() {
         let wrong = |name: &str, kind| read(&container(&[(name, kind)])).unwrap_err().to_string();
         let works = container(&[("speedLimit", Kind::NumberValue(300.0))]);
         assert_eq!(

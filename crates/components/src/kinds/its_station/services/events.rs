@@ -1,4 +1,4 @@
-//! Events that applications of this station have reported, by the names that they gave them.
+//! Events that applications of this station have reported, by their names.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use viaduct_units::{Mono, Now, Position};
 
 use super::inputs::{self, InputError};
 
-/// Octets of a name.
-const NAME_OCTETS_MAX: usize = 64;
+/// Maximum length of a name, in bytes.
+const NAME_BYTES_MAX: usize = 64;
 
-/// The events that last, at most [`DEN_ORIGINATED_MAX`]: the DEN service has no room for more.
+/// The active events, at most [`DEN_ORIGINATED_MAX`] as in the DEN service.
 #[derive(Debug, Default)]
 pub(super) struct NamedEvents(BTreeMap<String, NamedEvent>);
 
 #[derive(Debug)]
 struct NamedEvent {
     action_id: ActionId,
-    /// What was said last.
+    /// The last report.
     report: EventReport,
 }
 
 impl NamedEvents {
-    /// Does what an application asks for; `here` is where the station is.
+    /// Handles the request of an application. `here` is the position of the station.
     pub(super) fn take(
         &mut self,
         layer: &mut Facilities,
@@ -40,7 +40,7 @@ impl NamedEvents {
         }
     }
 
-    /// Says an event that is new, or how one that is known by that name has changed.
+    /// Triggers a new event, or updates the active event of that name.
     fn report(&mut self, layer: &mut Facilities, now: Now, name: &str, report: EventReport) -> Result<(), InputError> {
         check(name)?;
         self.forget_ended(layer, now.mono);
@@ -56,7 +56,7 @@ impl NamedEvents {
         Ok(())
     }
 
-    /// Says that the event of that name has ended, to those to whom it was said, where it was said, and as often.
+    /// Terminates the named event, with the destination area and repetition of its last report.
     fn end(&mut self, layer: &mut Facilities, now: Now, name: &str) -> Result<(), InputError> {
         check(name)?;
         self.forget_ended(layer, now.mono);
@@ -67,14 +67,15 @@ impl NamedEvents {
         Ok(())
     }
 
-    /// A name stands for an event as long as the service says it, by a clock that nobody sets: said again, it is a new one.
+    /// Forgets the names of events that the service no longer sends, by the monotonic clock. A later report with such a name is a
+    /// new event.
     fn forget_ended(&mut self, layer: &Facilities, now: Mono) {
         self.0.retain(|_, event| layer.den().is_some_and(|den| den.originates(now, event.action_id)));
     }
 }
 
 fn check(name: &str) -> Result<(), InputError> {
-    if name.is_empty() || name.len() > NAME_OCTETS_MAX { Err(InputError::EventName) } else { Ok(()) }
+    if name.is_empty() || name.len() > NAME_BYTES_MAX { Err(InputError::EventName) } else { Ok(()) }
 }
 
 const fn full() -> InputError {
@@ -110,7 +111,7 @@ mod tests {
         EventReport { validity: Duration::from_secs(60), ..report }
     }
 
-    /// Sequence number, termination and destination of the next DENM.
+    /// Returns sequence number, termination and destination of the next DENM.
     fn next(layer: &mut Facilities) -> (u16, bool, Destination) {
         let SendRequest { kind, payload, destination, .. } = layer.poll_transmit().unwrap();
         let Message::Denm(denm) = Message::decode(kind, &payload).unwrap() else { panic!("{kind:?}") };
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_one_event_until_it_ends() {
+    fn a_name_identifies_one_event_until_it_ends() {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         events.report(&mut layer, at(0), "jam", report(0)).unwrap();
         let (number, ends, area) = next(&mut layer);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_was_not_ended_ends_with_its_validity() {
+    fn an_event_without_termination_ends_with_its_validity() {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         events.report(&mut layer, at(0), "jam", report(0)).unwrap();
         let number = next(&mut layer).0;
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_ended_in_the_service_ends_though_the_clock_was_set_back() {
+    fn an_event_that_ended_in_the_service_is_forgotten_even_if_the_clock_was_set_back() {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         for name in ["jam", "fog"] {
             events.report(&mut layer, at(0), name, report(0)).unwrap();
@@ -164,28 +165,32 @@ mod tests {
         }
     }
 
-    /// It is said still when the clock has been set right again.
+    /// The event is still being sent when the clock has been corrected.
     #[test]
-    fn an_event_keeps_its_name_though_the_clock_was_ahead_for_a_while() {
+    fn an_event_keeps_its_name_although_the_clock_was_ahead_for_a_while() {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         events.report(&mut layer, at(0), "jam", report(0)).unwrap();
         let (number, _, area) = next(&mut layer);
         let ahead = Now { tai: at(900).tai, ..at(10) };
         layer.handle_timeout(ahead);
         let expired = InputError::Refused(EventError::Den(DenError::Expired));
-        assert_eq!(events.end(&mut layer, ahead, "jam"), Err(expired), "nobody would believe an end after the end");
+        assert_eq!(
+            events.end(&mut layer, ahead, "jam"),
+            Err(expired),
+            "receivers ignore a termination after the validity"
+        );
         events.end(&mut layer, at(20), "jam").unwrap();
         assert_eq!(next(&mut layer), (number, true, area));
     }
 
     #[test]
-    fn names_are_as_many_as_the_service_has_room_for() {
+    fn the_number_of_names_is_limited_as_in_the_service() {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         for number in 0..DEN_ORIGINATED_MAX {
             events.report(&mut layer, at(0), &number.to_string(), report(0)).unwrap();
         }
         assert_eq!(events.report(&mut layer, at(0), "one more", report(0)), Err(full()));
-        // The others are still known by their names.
+        // The existing events keep their names.
         events.end(&mut layer, at(1), "0").unwrap();
         assert_eq!(events.report(&mut layer, at(0), "", report(0)), Err(InputError::EventName));
         assert_eq!(events.end(&mut layer, at(0), &"x".repeat(65)), Err(InputError::EventName));

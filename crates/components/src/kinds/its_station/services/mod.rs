@@ -1,5 +1,5 @@
-//! The services of a station: what they are told comes from the bus, what they make goes to the machine, what they learn
-//! goes to the bus.
+//! The facilities services of a station: inputs come from the bus, generated messages go to the station machine, events and the
+//! local dynamic map go to the bus.
 
 mod alacarte;
 mod events;
@@ -28,7 +28,7 @@ use super::counters::{Loss, ServiceCounters};
 use super::settings::{ItsStationSettings, LdmQuerySettings, LdmSettings, ServicesSettings, VehicleRoleSetting};
 use super::{ItsStation, OFFERED};
 
-/// What arrives on an input topic.
+/// A message on an input topic.
 pub(super) enum Input {
     Vehicle(Sample<vehicle::VehicleState>),
     Objects(Sample<PerceivedObjects>),
@@ -48,23 +48,23 @@ impl Input {
 /// The services with their topics and counters.
 pub(super) struct Services {
     facilities: Facilities,
-    /// What CAMs tell beside where the vehicle is.
+    /// Special role of the vehicle, which CAMs contain.
     role: Option<VehicleRoleSetting>,
     vehicle: Option<Subscriber<vehicle::VehicleState>>,
     objects: Option<Subscriber<PerceivedObjects>>,
     events: Option<Subscriber<EventRequest>>,
     notices: Option<Publisher<EventNotice>>,
     map: Option<MapTopic>,
-    /// How far the times of what a replayed capture said are moved, in nanoseconds.
+    /// Time shift in nanoseconds of map objects that come from a replayed capture.
     shifts: BTreeMap<LdmKey, i64>,
-    /// How the station moves, as it was told last.
+    /// Last known movement of the station.
     state: Option<VehicleState>,
-    /// What applications have reported.
+    /// Events reported by applications.
     named: NamedEvents,
     counters: ServiceCounters,
 }
 
-/// Where the local dynamic map goes.
+/// The topic of the local dynamic map.
 struct MapTopic {
     publisher: Publisher<LocalDynamicMap>,
     period: Duration,
@@ -73,10 +73,10 @@ struct MapTopic {
     queries: Vec<QueryTopic>,
 }
 
-/// Where a part of it goes.
+/// The topic of one query of the map.
 struct QueryTopic {
     publisher: Publisher<LocalDynamicMap>,
-    /// What is asked for, without its area.
+    /// The query without its area.
     query: Query,
     within: Option<Metres>,
     newer_than: Option<Duration>,
@@ -93,8 +93,8 @@ impl QueryTopic {
         })
     }
 
-    /// What is asked for by a station that is there; `None` where it asks for what is near and knows no place.
-    fn asked(&self, here: Option<Position>) -> Option<Query> {
+    /// Returns the query with its area around `here`, or `None` if the query has a radius and the position is unknown.
+    fn at(&self, here: Option<Position>) -> Option<Query> {
         let area = match self.within {
             Some(radius) => Some(Area { centre: here?, shape: Shape::Circle { radius } }),
             None => None,
@@ -103,7 +103,7 @@ impl QueryTopic {
     }
 }
 
-/// What the services read and publish.
+/// Adds the topics that the services read and publish.
 pub(super) fn edges(settings: &ServicesSettings, mut edges: Edges) -> Edges {
     if let Some(topic) = &settings.vehicle {
         edges = edges.reads::<vehicle::VehicleState>("services.vehicle", topic, OFFERED);
@@ -127,7 +127,7 @@ pub(super) fn edges(settings: &ServicesSettings, mut edges: Edges) -> Edges {
     edges
 }
 
-/// What arrives next; never, where there are no services.
+/// Waits for the next input. Waits forever if there are no services.
 pub(super) async fn next_input(services: Option<&Services>) -> Input {
     let Some(Services { vehicle, objects, events, .. }) = services else {
         return std::future::pending().await;
@@ -164,9 +164,9 @@ impl Services {
             Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius, queries })
         };
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
-        let of_station = settings.facilities(station.station_id, station.station_type);
+        let facilities = settings.facilities(station.station_id, station.station_type);
         let mut services = Self {
-            facilities: Facilities::new(of_station, seed),
+            facilities: Facilities::new(facilities, seed),
             role: settings.ca.as_ref().and_then(|ca| ca.role),
             vehicle: settings.vehicle.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
             objects: settings.objects.as_ref().map(|topic| context.subscribe(topic, OFFERED)).transpose()?,
@@ -178,21 +178,25 @@ impl Services {
             named: NamedEvents::default(),
             counters: ServiceCounters::new(context),
         };
-        if let Some((cp, service)) = settings.cp.as_ref().zip(services.facilities.cp_mut()) {
+        if let Some(cp) = &settings.cp
+            && let Some(service) = services.facilities.cp_mut()
+        {
             service.set_sensors(cp.sensors());
         }
         services.set_lights(false, false);
         Ok(services)
     }
 
-    /// Tells whether light bar and siren of a vehicle with a role are on.
+    /// Updates the state of light bar and siren of a vehicle with a special role.
     fn set_lights(&mut self, light_bar: bool, siren: bool) {
-        if let Some((ca, role)) = self.facilities.ca_mut().zip(self.role) {
+        if let Some(ca) = self.facilities.ca_mut()
+            && let Some(role) = self.role
+        {
             ca.set_special_vehicle(Some(role.container(light_bar, siren)));
         }
     }
 
-    /// What has arrived and was not taken yet.
+    /// Returns the next input that is waiting, or `None`.
     pub(super) fn try_next_input(&self) -> Option<Input> {
         let vehicle = || self.vehicle.as_ref()?.try_recv().map(Input::Vehicle);
         let objects = || self.objects.as_ref()?.try_recv().map(Input::Objects);
@@ -200,18 +204,18 @@ impl Services {
         vehicle().or_else(objects).or_else(event)
     }
 
-    /// Whether the station's movement comes from a topic.
-    pub(super) const fn is_told_where(&self) -> bool {
+    /// Returns `true` if the station's movement comes from a topic.
+    pub(super) const fn has_vehicle_topic(&self) -> bool {
         self.vehicle.is_some()
     }
 
-    /// Takes what has arrived; where the station is, if that was it.
+    /// Passes an input to the services. Returns the new position of the station if the input contained one.
     ///
     /// # Errors
-    /// Why it is not taken, which is counted.
+    /// The reason why the input is rejected, which is also counted.
     pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Result<Option<Ego>, InputError> {
         let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
-        let taken = match input {
+        let handled = match input {
             Input::Vehicle(sample) => inputs::vehicle_state(sample, clock(sample.meta())).map(|state| {
                 self.set_lights(sample.light_bar, sample.siren);
                 self.set_vehicle(now, &state);
@@ -226,11 +230,11 @@ impl Services {
                 self.named.take(&mut self.facilities, now, sample, here).map(|()| None)
             }
         };
-        taken.inspect_err(|error| self.counters.count_rejected(error))
+        handled.inspect_err(|error| self.counters.count_rejected(error))
     }
 
-    /// A station that stands is at its place still.
-    pub(super) fn stand_at(&mut self, now: Now, position: Position) {
+    /// Renews the position of a station that does not move.
+    pub(super) fn set_fixed_position(&mut self, now: Now, position: Position) {
         let state = VehicleState {
             time: now.tai,
             position: Some(position),
@@ -240,31 +244,31 @@ impl Services {
         self.set_vehicle(now, &state);
     }
 
-    /// Takes how far apart messages are to be on a busy channel.
-    pub(super) fn set_t_gen_dcc(&mut self, apart: Duration) {
-        self.facilities.set_t_gen_dcc(apart);
+    /// Sets the minimum interval between CAMs on a busy channel (`T_GenCam_DCC`).
+    pub(super) fn set_t_gen_dcc(&mut self, t_gen: Duration) {
+        self.facilities.set_t_gen_dcc(t_gen);
     }
 
-    /// Takes in a message that was received, and tells what was learnt. `shift_ns` moves the times of a replayed capture to
-    /// now; it is 0 otherwise.
+    /// Passes a received message to the services and publishes the resulting events. `shift_ns` shifts the times of a replayed
+    /// capture to now; it is 0 otherwise.
     pub(super) fn handle_received(&mut self, now: Now, packet: &Received, cause: &Meta, shift_ns: i64) {
         self.facilities.handle_received(now, packet);
-        self.tell(cause, shift_ns);
+        self.publish_events_shifted(cause, shift_ns);
     }
 
-    /// Begins anew with nothing heard, since the capture does: what was said then is older than what is known. What the station
-    /// itself does and says is not from there, and goes on; but a cluster ends, whose others were heard.
-    pub(super) fn begin_again(&mut self, cause: &Meta) {
+    /// Forgets everything received, because the capture restarts. Own events and services continue; a VAM cluster is dissolved,
+    /// since its members came from the capture.
+    pub(super) fn restart(&mut self, cause: &Meta) {
         self.facilities.forget_heard();
-        self.tell(cause, 0);
+        self.publish_events_shifted(cause, 0);
     }
 
-    /// Takes over what the machines have counted; which messages they have lost since.
+    /// Updates the counters that mirror those of the services. Returns the losses since the last call.
     pub(super) fn sync_counters(&mut self) -> Vec<Loss> {
         self.counters.sync(&mut self.facilities)
     }
 
-    /// Does what is due.
+    /// Handles timeouts of the services, and publishes the map if it is due.
     pub(super) fn handle_timeout(&mut self, now: Now) {
         if self.facilities.poll_timeout().is_some_and(|due| due <= now.mono) {
             self.facilities.handle_timeout(now);
@@ -277,22 +281,22 @@ impl Services {
         self.facilities.poll_timeout().into_iter().chain(map).min()
     }
 
-    /// The next message to send.
+    /// Returns the next message to send.
     pub(super) fn poll_transmit(&mut self) -> Option<SendRequest> {
         self.facilities.poll_transmit()
     }
 
-    /// Tells what was learnt. Changes of the map are in its next message.
+    /// Publishes the events of the services. Changes of the map appear in its next message.
     pub(super) fn publish_events(&mut self, cause: &Meta) {
-        self.tell(cause, 0);
+        self.publish_events_shifted(cause, 0);
     }
 
-    fn tell(&mut self, cause: &Meta, shift_ns: i64) {
+    fn publish_events_shifted(&mut self, cause: &Meta, shift_ns: i64) {
         while let Some(event) = self.facilities.poll_event() {
             match event {
                 FacilitiesEvent::Denm(indication, head) => {
                     if let Some(notices) = &self.notices {
-                        // A subscriber without room has counted the drop.
+                        // A subscriber whose queue is full counts the drop.
                         let _ = notices.try_publish_from(cause, outputs::notice(indication, &head, shift_ns));
                     }
                 }
@@ -316,7 +320,9 @@ impl Services {
         self.state = Some(*state);
         self.facilities.set_vehicle(now, state);
         let radius = self.map.as_ref().and_then(|map| map.radius);
-        if let Some((centre, radius)) = state.position.zip(radius) {
+        if let Some(centre) = state.position
+            && let Some(radius) = radius
+        {
             self.facilities.ldm_mut().set_area(Area { centre, shape: Shape::Circle { radius } });
         }
     }
@@ -325,16 +331,16 @@ impl Services {
         let Some(map) = self.map.as_mut().filter(|map| map.due <= now.mono) else { return };
         map.due = now.mono.plus(map.period);
         let known = self.facilities.ldm();
-        // Events may have been lost.
+        // Events about removed objects may have been lost.
         self.shifts.retain(|key, _| known.get(key).is_some());
         let meta = Meta::from_origin(now.tai);
         let everything = outputs::map(known.query(&Query::default()), now, &self.shifts);
-        // A subscriber without room has counted the drop.
+        // A subscriber whose queue is full counts the drop.
         let _ = map.publisher.try_publish_from(&meta, everything);
         let here = self.state.and_then(|state| state.position);
         for topic in &map.queries {
-            let Some(asked) = topic.asked(here) else { continue };
-            let mut found = outputs::map(known.query(&asked), now, &self.shifts);
+            let Some(query) = topic.at(here) else { continue };
+            let mut found = outputs::map(known.query(&query), now, &self.shifts);
             if let Some(age) = topic.newer_than {
                 outputs::keep_newer(&mut found, now, age);
             }

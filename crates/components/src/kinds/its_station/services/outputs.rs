@@ -1,4 +1,4 @@
-//! What services have learnt, as messages that travel on the bus.
+//! Outputs of the services as messages of the bus.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use viaduct_units::{Degrees, MetresPerSecond, Now, Position};
 
 use crate::v2x::message::{message_type, shifted};
 
-/// What has become of an event. `shift_ns` moves the times of a replayed capture to now; it is 0 otherwise.
+/// Returns the notice about a change of an event. `shift_ns` shifts the times of a replayed capture to now; it is 0 otherwise.
 pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) -> EventNotice {
     let change = match indication {
         DenIndication::New => Change::New,
@@ -31,7 +31,7 @@ pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) 
     }
 }
 
-/// What was found in the map; `shifts` move the times of what a replayed capture said to now.
+/// Returns the result of a query of the map. `shifts` shift the times of objects from a replayed capture to now.
 pub(super) fn map<'a>(
     found: impl Iterator<Item = &'a LdmObject>,
     now: Now,
@@ -42,7 +42,7 @@ pub(super) fn map<'a>(
     its::LocalDynamicMap { time: Some(timestamp(now.tai)), objects }
 }
 
-/// Leaves out what describes a time that is longer ago.
+/// Removes the objects whose time is longer ago than `age`.
 pub(super) fn keep_newer(map: &mut its::LocalDynamicMap, now: Now, age: Duration) {
     map.objects.retain(|object| object.time.as_ref().is_none_or(|time| now.tai.since(tai_of(time)) <= age));
 }
