@@ -506,15 +506,15 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     wait_for(&car, "inputs_refused", Some("duplicate_id"), 1);
     let told: Vec<V2xError> = (0..11).map(|_| until(&errors, nothing, |it| it.subject() == Subject::Request)).collect();
     for (kind, event, reason, text) in [
-        (MessageType::Unknown, "", "no_position", "position: it is not given"),
-        (MessageType::Unknown, "", "in_future", "its time is more than two seconds ahead of the clock"),
-        (MessageType::Cpm, "", "no_position", "objects.0.position: it is not given"),
+        (MessageType::Unknown, "", "no_position", "position: missing"),
+        (MessageType::Unknown, "", "in_future", "time: more than two seconds ahead of the clock"),
+        (MessageType::Cpm, "", "no_position", "objects.0.position: missing"),
         (MessageType::Cpm, "", "out_of_range", "objects.1.heading_deg: this is no number within its range"),
-        (MessageType::Cpm, "", "duplicate_id", "objects.1.id: an object before it has this number"),
-        (MessageType::Denm, "here", "no_position", "position: it is not given, and the station does not know its own"),
+        (MessageType::Cpm, "", "duplicate_id", "objects.1.id: an earlier object of the list has the same id"),
+        (MessageType::Denm, "here", "no_position", "position: missing, and the position of the station is unknown"),
         (MessageType::Denm, "", "event_name", "name: expected 1 to 64 octets"),
         (MessageType::Denm, "jam", "no_action", "expected `report` or `end`"),
-        (MessageType::Denm, "jam", "unknown_event", "no event of that name lasts"),
+        (MessageType::Denm, "jam", "unknown_event", "name: no active event has this name"),
         (MessageType::Denm, "jam", "out_of_range", "cause: this is no number within its range"),
         (MessageType::Denm, "jam", "refused", "the event's validity has ended"),
     ] {
@@ -758,30 +758,34 @@ fn what_the_router_sends_does_not_take_the_place_of_what_the_services_send() {
     warner.stop();
 }
 
-/// The problem with the settings of a station, and its key.
+/// Returns the error for the settings of a station, with its key.
 fn problem(station_type: u8, more: &str) -> String {
     let text = format!(
         "node: node\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 1\n      \
          station_type: {station_type}\n      access: {{ udp_multicast: {{}} }}\n      {more}\n"
     );
     match Graph::resolve("node.yaml", &text, viaduct_components::KINDS) {
-        Ok(_) => panic!("{more} is taken"),
+        Ok(_) => panic!("{more} is accepted"),
         Err(error) => error.to_string(),
     }
 }
 
 #[test]
-fn wrong_settings_are_refused_with_the_key() {
+fn invalid_settings_are_rejected_with_the_key() {
     let place = "position: { latitude_deg: 1, longitude_deg: 1 }";
     for (station_type, more, words) in [
-        (5, "services: { ca: {} }", "position: a station with services needs its position"),
-        (15, "services: { ca: {}, vehicle: state }", "station_type: 15, a roadside unit, stands at its `position`"),
+        (5, "services: { ca: {} }", "position: a station with services needs either `position` or `services.vehicle`"),
+        (
+            15,
+            "services: { ca: {}, vehicle: state }",
+            "station_type: 15 is a roadside unit, which stands at its `position`",
+        ),
         (
             5,
             "position: { latitude_deg: 1, longitude_deg: 1 }\n      services: { vehicle: state }",
-            "position: the station's place",
+            "position: not allowed with `services.vehicle`",
         ),
-        (5, "services: { ca: { length_m: 0 } }", "services.ca.length_m: 0 is not above 0 up to 102.2"),
+        (5, "services: { ca: { length_m: 0 } }", "services.ca.length_m: 0 is not above 0 and at most 102.2"),
         (5, "services: { ca: { n_gen_cam: 4 } }", "services.ca.n_gen_cam: 4 is not within 1 to 3"),
         (
             5,
@@ -789,12 +793,12 @@ fn wrong_settings_are_refused_with_the_key() {
             "services.ca.roadside_interval_ms: 999 is not within 1000",
         ),
         (5, "services: { cp: { period_ms: 99 } }", "services.cp.period_ms: 99 is not within 100 to 1000"),
-        (15, "services: { ca: { role: rescue } }", "services.ca.role: a vehicle has a role, and `station_type` 15"),
+        (15, "services: { ca: { role: rescue } }", "services.ca.role: not allowed for `station_type` 15"),
         (5, "services: { ca: { role: taxi } }", "services.ca.role: "),
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar }, { id: 1, type: radar } ] } }",
-            "services.cp.sensors.1.id: 1 is another sensor's",
+            "services.cp.sensors.1.id: 1 is already used by another sensor",
         ),
         (
             5,
@@ -804,64 +808,64 @@ fn wrong_settings_are_refused_with_the_key() {
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 9, start_deg: 90, end_deg: 90 } ] } }",
-            "services.cp.sensors.0.end_deg: the field of view ends where it begins",
+            "services.cp.sensors.0.end_deg: the field of view is empty",
         ),
         (
             5,
             "position: { latitude_deg: 45, longitude_deg: 7 }\n      services: { ca: { role: rescue } }",
-            "services.ca.role: a vehicle with a role says by `services.vehicle`",
+            "services.ca.role: needs `services.vehicle`",
         ),
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 9, start_deg: 90, end_deg: 90.04 } ] } }",
-            "services.cp.sensors.0.end_deg: the field of view ends where it begins; from 0 to 360 is all around",
+            "services.cp.sensors.0.end_deg: the field of view is empty; use 0 to 360 for all around",
         ),
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 9, start_deg: 360, end_deg: 0 } ] } }",
-            "services.cp.sensors.0.end_deg: the field of view ends where it begins; from 0 to 360 is all around",
+            "services.cp.sensors.0.end_deg: the field of view is empty; use 0 to 360 for all around",
         ),
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar, x_m: -1.5 } ] } }",
-            "services.cp.sensors.0.range_m: where the sensor is, is told with its field of view, and no range is given",
+            "services.cp.sensors.0.range_m: required with `x_m` and `y_m`",
         ),
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar, range_m: 9, start_deg: 3 } ] } }",
-            "services.cp.sensors.0: a field of view has a beginning",
+            "services.cp.sensors.0: `start_deg` and `end_deg` must be given together",
         ),
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar, start_deg: 3, end_deg: 4 } ] } }",
-            "services.cp.sensors.0.range_m: a field of view has a range",
+            "services.cp.sensors.0.range_m: required with `start_deg` and `end_deg`",
         ),
         (
             5,
             "services: { cp: { sensors: [ { id: 1, type: lidar, confidence: 1.1 } ] } }",
             "services.cp.sensors.0.confidence: 1.1 is not within 0.01 to 1",
         ),
-        (
-            5,
-            "services: { cp: {}, vehicle: state }",
-            "services.objects: the service `cp` tells what comes on this topic",
-        ),
-        (5, "services: { objects: objects }", "services.objects: the service `cp` that would read it is off"),
-        (5, "services: { events: events }", "services.events: the service `den` that would read it is off"),
+        (5, "services: { cp: {}, vehicle: state }", "services.objects: required by `services.cp`"),
+        (5, "services: { objects: objects }", "services.objects: needs `services.cp`, which is off"),
+        (5, "services: { events: events }", "services.events: needs `services.den`, which is off"),
         (5, "services: { vehicle: \"a//b\" }", "services.vehicle: "),
         (5, "services: { ldm: { period_ms: 99 } }", "services.ldm.period_ms: 99 is not within 100 to 60000"),
         (5, "services: { ldm: { radius_m: 0 } }", "services.ldm.radius_m: 0 is not within 1 to 65535"),
         (5, "services: { ldm: { topic: \"*\" } }", "services.ldm.topic: "),
         (5, "services: { va: { profile: driver } }", "services.va.profile: "),
         (5, "services: { cam: {} }", "services.cam: unknown field `cam`, expected one of ca, cp, den, va, ldm"),
-        (5, "dcc: { adaptive: { data_rate_kbps: 5000 } }", "dcc.adaptive.data_rate_kbps: 5000 is none of [3000, 4500"),
+        (
+            5,
+            "dcc: { adaptive: { data_rate_kbps: 5000 } }",
+            "dcc.adaptive.data_rate_kbps: 5000 is not a data rate of ITS-G5; expected one of [3000, 4500",
+        ),
         (5, "geonet: { hop_limit: 0 }", "geonet.hop_limit: 0 is not within 1 to 255"),
         (5, "geonet: { area_forwarding: greedy }", "geonet.area_forwarding: "),
     ] {
         let found = problem(station_type, more);
         assert!(found.contains(&format!("settings.{words}")), "{more}: {found}");
     }
-    // A topic that nobody feeds is as wrong as one with a bad name.
+    // An input topic without a publisher is also a mistake.
     let unfed = problem(5, &format!("{place}\n      services: {{ den: {{}}, events: events }}"));
     assert!(unfed.contains("events"), "{unfed}");
 }

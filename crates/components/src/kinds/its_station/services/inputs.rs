@@ -1,4 +1,4 @@
-//! What services are told, from the messages that travel on the bus.
+//! Conversion of messages on the input topics to inputs of the services.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -24,21 +24,21 @@ use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPe
 
 use super::alacarte;
 
-/// `itsGnPaiInterval`: a position is accurate where its confidence is within so much.
+/// `itsGnPaiInterval`: a position is accurate if its confidence radius is at most this.
 const POSITION_ACCURATE_WITHIN: Metres = Metres(80.0);
-/// How far the clock of a sensor may be ahead of that of this node.
+/// Maximum lead of the time of an input over the clock of this node.
 const AHEAD_MAX: Duration = Duration::from_secs(2);
-/// How long ago something was published at most, whatever its way says: it is too old for every message long before.
+/// Maximum age of an input that is derived from its hop metadata, in nanoseconds. Older inputs are too old for every message.
 const PUBLISHED_AGE_NS_MAX: i64 = 60_000_000_000;
-/// An event is valid for a day at most (`ValidityDuration`).
+/// Maximum validity of an event: a day (`ValidityDuration`).
 const VALIDITY_S_MAX: u32 = 86_400;
-/// `EventRequest.relevance_distance_m`; a greater circle is larger than `itsGnMaxGeoAreaSize`.
+/// Range of `EventRequest.relevance_distance_m`. A larger circle exceeds `itsGnMaxGeoAreaSize`.
 const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 
-/// A member of a message, by its name.
+/// A member of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::kinds::its_station) struct Member {
-    /// In a list of objects, which one has it, from 0.
+    /// Index in the list of objects, from 0; `None` for a member of the message itself.
     object: Option<usize>,
     name: &'static str,
 }
@@ -58,43 +58,43 @@ impl fmt::Display for Member {
     }
 }
 
-/// Why a message on an input topic is not taken. Who published it is at fault.
+/// Reason why a message on an input topic is rejected. The publisher is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::kinds::its_station) enum InputError {
     /// A vehicle state or an object has no position.
-    #[error("{0}: it is not given")]
+    #[error("{0}: missing")]
     NoPosition(Member),
-    /// An event has no position, nor does the station know its own.
-    #[error("position: it is not given, and the station does not know its own")]
+    /// An event has no position, and the position of the station is unknown.
+    #[error("position: missing, and the position of the station is unknown")]
     NoOwnPosition,
-    /// Its time lies more than [`AHEAD_MAX`] ahead of this node's clock: what is made of it would never be too old.
-    #[error("its time is more than two seconds ahead of the clock")]
+    /// The time is more than [`AHEAD_MAX`] ahead of this node's clock. Such an input would never become too old.
+    #[error("time: more than two seconds ahead of the clock")]
     InFuture,
-    /// A number is none, or outside the range that its message documents.
+    /// A number is NaN, or outside the range that its message documents.
     #[error("{0}: this is no number within its range")]
     OutOfRange(Member),
-    /// An object has the number of one before it in the list.
-    #[error("{0}: an object before it has this number")]
+    /// Two objects of the list have the same id.
+    #[error("{0}: an earlier object of the list has the same id")]
     DuplicateId(Member),
     /// An event has no name, or one of more than 64 octets.
     #[error("name: expected 1 to 64 octets")]
     EventName,
-    /// It is neither said what the event is nor that it ended.
+    /// The request contains neither a report nor an end.
     #[error("expected `report` or `end`")]
     NoAction,
-    /// Its alacarte container is none.
+    /// The alacarte container is invalid.
     #[error("report.{0}")]
     Alacarte(#[from] JsonError),
-    /// The event that is to end is not known under that name.
-    #[error("no event of that name lasts")]
+    /// There is no active event with the name that is to be terminated.
+    #[error("name: no active event has this name")]
     UnknownEvent,
-    /// The DEN service refuses it.
+    /// The DEN service rejects the event.
     #[error("{0}")]
     Refused(#[from] EventError),
 }
 
 impl InputError {
-    /// What [`Self::label`] may be.
+    /// All values of [`Self::label`].
     pub(in crate::kinds::its_station) const LABELS: [&str; 9] = [
         "no_position",
         "in_future",
@@ -115,7 +115,7 @@ impl InputError {
         Self::NoPosition("position".into())
     }
 
-    /// The same of an object in a list.
+    /// Returns the same error for a member of the object at `index`.
     fn of_object(self, index: usize) -> Self {
         let inside = |member: Member| Member { object: Some(index), ..member };
         match self {
@@ -126,7 +126,7 @@ impl InputError {
         }
     }
 
-    /// The reason as counters have it.
+    /// Returns the reason as it appears in counters.
     pub(in crate::kinds::its_station) const fn label(&self) -> &'static str {
         match self {
             Self::NoPosition(_) | Self::NoOwnPosition => "no_position",
@@ -142,7 +142,7 @@ impl InputError {
     }
 }
 
-/// The clock, and when an input was published by it.
+/// The current time, and the time at which an input was published.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     now: Tai,
@@ -150,20 +150,20 @@ pub(super) struct Clock {
 }
 
 impl Clock {
-    /// Who publishes by MQTT says the origin, so it counts only as far as it can be true.
+    /// Creates a clock for an input. `origin` comes from the publisher, so it is limited to the last 60 s.
     pub(super) fn new(now: Tai, origin: Tai) -> Self {
         let oldest = Tai::from_nanos(now.nanos().saturating_sub(PUBLISHED_AGE_NS_MAX));
         Self { now, published: origin.clamp(oldest, now) }
     }
 
-    /// When something was so; where it is not said, when it was published.
-    fn moment(self, said: Option<Tai>) -> Result<Tai, InputError> {
-        let moment = said.unwrap_or(self.published);
+    /// Returns the time of an input: `given`, or the time of publication if it is absent.
+    fn moment(self, given: Option<Tai>) -> Result<Tai, InputError> {
+        let moment = given.unwrap_or(self.published);
         if moment.since(self.now) > AHEAD_MAX { Err(InputError::InFuture) } else { Ok(moment) }
     }
 }
 
-/// How the station moves.
+/// Converts the movement of the station.
 pub(super) fn vehicle_state(
     message: &vehicle::VehicleState,
     clock: Clock,
@@ -187,19 +187,19 @@ pub(super) fn vehicle_state(
     })
 }
 
-/// The same for GeoNetworking; `None` where there is no position.
+/// Returns the movement for GeoNetworking, or `None` if there is no position.
 pub(super) fn ego(state: &facilities::VehicleState) -> Option<Ego> {
     Some(Ego {
         time: state.time,
         position: state.position?,
-        // What is not said is taken for a receiver in the open.
+        // Without a confidence, a receiver with open sky is assumed.
         position_accurate: state.position_confidence.is_none_or(|it| it.semi_major <= POSITION_ACCURATE_WITHIN),
         speed: state.speed.unwrap_or(MetresPerSecond(0.0)),
         heading: state.heading,
     })
 }
 
-/// `ExteriorLights` (TS 102 894-2), the most significant bit first.
+/// Returns the bits of `ExteriorLights` (TS 102 894-2), the most significant bit first.
 fn lights(lights: &vehicle::ExteriorLights) -> u8 {
     let bits = [
         lights.low_beam,
@@ -214,7 +214,8 @@ fn lights(lights: &vehicle::ExteriorLights) -> u8 {
     bits.into_iter().fold(0, |octet, bit| octet << 1 | u8::from(bit))
 }
 
-/// All perceived objects. One that is wrong makes all of them wrong: a list without it would say that it is gone.
+/// Converts all perceived objects. If one object is invalid, the whole list is rejected: dropping only that object would tell
+/// receivers that it has disappeared.
 pub(super) fn objects(message: &PerceivedObjects, clock: Clock) -> Result<Vec<PerceivedObject>, InputError> {
     let measured = clock.moment(message.time.as_ref().map(tai_of))?;
     let mut ids = BTreeSet::new();
@@ -249,26 +250,25 @@ fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Res
     Ok(PerceivedObject { position: place, object })
 }
 
-/// East and north.
+/// Returns the velocity to the east and to the north.
 fn velocity(speed: f64, heading: f64) -> [MetresPerSecond; 2] {
     let (east, north) = heading.to_radians().sin_cos();
     [MetresPerSecond(speed * east), MetresPerSecond(speed * north)]
 }
 
-/// Counter-clockwise from east instead of clockwise from north.
+/// Converts degrees clockwise from north to degrees counter-clockwise from east.
 fn yaw(heading: f64) -> Degrees {
     Degrees((90.0 - heading).rem_euclid(360.0))
 }
 
-/// `ObjectPerceptionQuality`: 0 to 15.
+/// Converts an existence probability (0 to 1) to `ObjectPerceptionQuality` (0 to 15).
 fn quality(existence: f64) -> u8 {
-    // Within the range: `existence` is 0 to 1.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 15")]
     let quality = (existence * 15.0).round() as u8;
     quality.min(15)
 }
 
-/// The class in the standard's terms (TS 102 894-2); `None` is not known.
+/// Returns the class as defined in TS 102 894-2, or `None` if it is unknown.
 fn class(class: ObjectClass) -> Option<ClassChoice> {
     let vru = |profile| Some(ClassChoice::VruSubClass(profile));
     match class {
@@ -281,7 +281,7 @@ fn class(class: ObjectClass) -> Option<ClassChoice> {
         ObjectClass::Motorcycle => vru(VruProfileAndSubprofile::Motorcyclist(VruSubProfileMotorcyclist::MOTORCYCLE)),
         ObjectClass::Animal => vru(VruProfileAndSubprofile::Animal(VruSubProfileAnimal::UNAVAILABLE)),
         ObjectClass::Other => Some(ClassChoice::OtherSubClass(OtherSubClass::SINGLE_OBJECT)),
-        // The numbers of vehicles are those of TrafficParticipantType.
+        // The numbers of vehicle classes are those of TrafficParticipantType.
         ObjectClass::PassengerCar => vehicle_class(5),
         ObjectClass::Bus => vehicle_class(6),
         ObjectClass::LightTruck => vehicle_class(7),
@@ -297,7 +297,7 @@ const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
     Some(ClassChoice::VehicleSubClass(VehicleSubClass(participant)))
 }
 
-/// An event; where it is not said when and where it is, it is here and now.
+/// Converts an event. The default time is now, and the default position is the station's position.
 pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
     let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoOwnPosition)?;
     let cause =
@@ -394,7 +394,7 @@ mod tests {
 
     const PUBLISHED: Tai = Tai::from_nanos(1_800_000_000_000_000_000);
 
-    /// A second after it was published.
+    /// Returns a clock one second after the publication.
     fn clock() -> Clock {
         Clock::new(PUBLISHED.plus(Duration::from_secs(1)), PUBLISHED)
     }
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_vehicle_does_not_say_is_not_known() {
+    fn absent_members_of_a_vehicle_state_are_unknown() {
         let known = vehicle_state(&state(), clock()).unwrap();
         assert_eq!((known.time, known.position), (PUBLISHED, Some(Position::new(45.5, 7.25))));
         assert_eq!((known.altitude, known.speed), (Some(Metres(300.0)), Some(MetresPerSecond(-2.0))));
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_is_none_is_refused() {
+    fn an_invalid_state_is_rejected() {
         let refused = |state: &vehicle::VehicleState| vehicle_state(state, clock()).unwrap_err();
         let beyond = its::Position { latitude_deg: 90.1, ..here() };
         let nowhere = its::Position { longitude_deg: f64::NAN, ..here() };
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn who_publishes_does_not_set_the_clock() {
+    fn the_origin_of_the_publisher_is_limited_to_the_last_minute() {
         let now = PUBLISHED;
         let second_ago = Tai::from_nanos(now.nanos() - 1_000_000_000);
         let minute_ago = Tai::from_nanos(now.nanos() - 60_000_000_000);
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_is_accurate_within_the_interval_of_geonetworking() {
+    fn a_position_is_accurate_up_to_the_interval_of_geonetworking() {
         for (radius, accurate) in [(None, true), (Some(80.0), true), (Some(80.1), false)] {
             let message = vehicle::VehicleState { position_confidence_m: radius, ..state() };
             let ego = ego(&vehicle_state(&message, clock()).unwrap()).unwrap();
@@ -475,9 +475,9 @@ mod tests {
         }
     }
 
-    /// The bits of `ExteriorLights` begin with the low beam.
+    /// `ExteriorLights` begins with the low beam.
     #[test]
-    fn lights_are_bits_from_the_left() {
+    fn lights_are_bits_from_the_most_significant_one() {
         let off = vehicle::ExteriorLights::default();
         assert_eq!(lights(&off), 0);
         assert_eq!(lights(&vehicle::ExteriorLights { low_beam: true, ..off }), 0b1000_0000);
@@ -503,7 +503,7 @@ mod tests {
 
     /// South is -90 degrees from east, counter-clockwise, which is 270.
     #[test]
-    fn an_object_turns_from_compass_to_mathematics() {
+    fn headings_are_converted_to_mathematical_angles() {
         let known = objects(&list(object()), clock()).unwrap().remove(0);
         assert_eq!((known.position, known.object.measurement), (Position::new(45.5, 7.25), PUBLISHED));
         assert_eq!((known.object.yaw, known.object.quality), (Some(Degrees(270.0)), Some(15)));
@@ -512,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wrong_object_makes_the_list_wrong() {
+    fn one_invalid_object_makes_the_list_invalid() {
         for (wrong, error) in [
             (perception::PerceivedObject { position: None, ..object() }, InputError::no_position()),
             (perception::PerceivedObject { id: 65_536, ..object() }, InputError::out_of_range("id")),
@@ -532,18 +532,18 @@ mod tests {
     }
 
     #[test]
-    fn a_number_stands_for_one_object_of_the_list() {
+    fn an_id_is_unique_within_the_list() {
         let with_id = |id| perception::PerceivedObject { id, ..object() };
         let list = PerceivedObjects { objects: [3, 4, 3].map(with_id).to_vec(), ..PerceivedObjects::default() };
         let error = objects(&list, clock()).unwrap_err();
         assert_eq!(
             (error.label(), error.to_string().as_str()),
-            ("duplicate_id", "objects.2.id: an object before it has this number")
+            ("duplicate_id", "objects.2.id: an earlier object of the list has the same id")
         );
     }
 
     #[test]
-    fn each_class_is_one_of_the_standard() {
+    fn each_class_has_a_class_of_the_standard() {
         assert_eq!(class(ObjectClass::Unknown), None);
         assert_eq!(class(ObjectClass::PassengerCar), Some(ClassChoice::VehicleSubClass(VehicleSubClass(5))));
         assert_eq!(class(ObjectClass::Tram), Some(ClassChoice::VehicleSubClass(VehicleSubClass(11))));
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_here_and_now_where_it_is_not_said() {
+    fn an_event_defaults_to_here_and_now() {
         let report = event(&accident(), PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap();
         assert_eq!((report.detection, report.position), (PUBLISHED, Position::new(45.5, 7.25)));
         assert_eq!((report.validity, report.repetition, report.destination), (Duration::from_secs(600), None, None));
@@ -567,9 +567,9 @@ mod tests {
         assert_eq!(error.to_string(), "position.latitude_deg: this is no number within its range");
     }
 
-    /// Who is in the circle to which the message goes reads how far the event concerns somebody.
+    /// The relevance distance is the radius of the destination area, and is part of the message.
     #[test]
-    fn the_relevance_distance_is_said() {
+    fn the_relevance_distance_is_in_the_report() {
         let near = Event { relevance_distance_m: Some(500), ..accident() };
         let report = event(&near, PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap();
         let circle = Area { centre: report.position, shape: Shape::Circle { radius: Metres(500.0) } };
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_within_its_ranges_is_taken_and_no_other() {
+    fn an_event_is_accepted_if_all_members_are_in_range() {
         let most = Event {
             cause: 127,
             sub_cause: 255,
@@ -590,8 +590,8 @@ mod tests {
             repetition_duration_ms: Some(0),
             ..accident()
         };
-        let taken = |event_: &Event| event(event_, PUBLISHED, Some(Position::new(45.5, 7.25)));
-        assert!(taken(&most).is_ok());
+        let result = |request: &Event| event(request, PUBLISHED, Some(Position::new(45.5, 7.25)));
+        assert!(result(&most).is_ok());
         for (wrong, name) in [
             (Event { cause: 0, ..accident() }, "cause"),
             (Event { cause: 128, ..accident() }, "cause"),
@@ -608,11 +608,11 @@ mod tests {
             ),
             (Event { speed_mps: Some(-1.0), ..accident() }, "speed_mps"),
         ] {
-            assert_eq!(taken(&wrong).unwrap_err(), InputError::out_of_range(name), "{wrong:?}");
+            assert_eq!(result(&wrong).unwrap_err(), InputError::out_of_range(name), "{wrong:?}");
         }
     }
 
-    /// Each label has its counter.
+    /// Each label has a counter.
     #[test]
     fn the_labels_are_those_of_the_errors() {
         let errors = [

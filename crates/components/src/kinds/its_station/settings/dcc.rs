@@ -11,7 +11,7 @@ const DATA_RATES_KBPS: [u32; 8] = [3000, 4500, 6000, 9000, 12_000, 18_000, 24_00
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Dcc {
-    /// The adaptive approach of TS 102 687, 5.4: frames wait for their part of the channel.
+    /// The adaptive approach of TS 102 687, 5.4: frames wait until the station may use the channel again.
     Adaptive(AdaptiveSettings),
 }
 
@@ -35,7 +35,7 @@ impl Dcc {
         if DATA_RATES_KBPS.contains(&rate) {
             return Ok(());
         }
-        let problem = format!("{rate} is none of {DATA_RATES_KBPS:?}, the data rates of ITS-G5");
+        let problem = format!("{rate} is not a data rate of ITS-G5; expected one of {DATA_RATES_KBPS:?}");
         Err(SettingError::new("dcc.adaptive.data_rate_kbps", problem))
     }
 }

@@ -1,4 +1,4 @@
-//! What of the router's management information base a config may set (EN 302 636-4-1, annex H).
+//! Settings of the GeoNetworking router: part of its management information base (EN 302 636-4-1, annex H).
 
 use std::time::Duration;
 
@@ -9,104 +9,104 @@ use viaduct_its::geonet::{Lifetime, Mib, TrafficClass};
 use viaduct_node::SettingError;
 use viaduct_units::Metres;
 
-/// GeoNetworking: the constants of EN 302 636-4-1, annex H, by their names there without `itsGn`. What is absent is as the standard
-/// has it.
+/// GeoNetworking: the constants of EN 302 636-4-1, annex H, named as there but without `itsGn`. The defaults are those of the
+/// standard.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct GeonetSettings {
-    /// How a packet spreads within its area (`itsGnAreaForwardingAlgorithm`).
+    /// Forwarding of a packet within its area (`itsGnAreaForwardingAlgorithm`).
     pub area_forwarding: AreaForwarding,
-    /// How a packet gets to its area or station (`itsGnNonAreaForwardingAlgorithm`).
+    /// Forwarding of a packet towards its area or station (`itsGnNonAreaForwardingAlgorithm`).
     pub non_area_forwarding: NonAreaForwarding,
-    /// Hops of a packet for which nobody says how many (`itsGnDefaultHopLimit`), 1 to 255.
+    /// Default hop limit of a packet (`itsGnDefaultHopLimit`), 1 to 255.
     #[schemars(range(min = 1, max = 255))]
     pub hop_limit: u8,
-    /// Greedy forwarding passes over a neighbour that was not heard for longer, in milliseconds, 100 to 600000. An addition: absent,
-    /// the standard's behaviour, it takes whoever it remembers.
+    /// Greedy forwarding skips a neighbour from which nothing was received for longer than this, in milliseconds, 100 to 600000.
+    /// An addition to the standard. Absent: every known neighbour is used, as in the standard.
     #[schemars(range(min = 100, max = 600_000))]
     pub greedy_neighbour_age_max_ms: Option<u32>,
-    /// Greedy forwarding passes over a neighbour that is farther away, in metres, 1 to 65535. An addition: absent, the standard's
-    /// behaviour, it prefers whoever is at the end of the range.
+    /// Greedy forwarding skips a neighbour that is farther away than this, in metres, 1 to 65535. An addition to the standard.
+    /// Absent: neighbours at the end of the radio range are used, as in the standard.
     #[schemars(range(min = 1, max = 65_535))]
     pub greedy_neighbour_distance_max_m: Option<u32>,
-    /// How far a radio reaches, in metres, as contention assumes it (`itsGnDefaultMaxCommunicationRange`), 1 to 65535. Where it is the
-    /// range of the radio, contention chooses best.
+    /// Radio range that contention-based forwarding assumes, in metres (`itsGnDefaultMaxCommunicationRange`), 1 to 65535. Set it to
+    /// the real range of the radio for the best choice of forwarders.
     #[schemars(range(min = 1, max = 65_535))]
     pub max_communication_range_m: u32,
-    /// Shortest time that a packet contends, in milliseconds (`itsGnCbfMinTime`), 1 to 10000, not above the longest.
+    /// Shortest contention time of a packet, in milliseconds (`itsGnCbfMinTime`), 1 to 10000, at most `cbf_max_time_ms`.
     #[schemars(range(min = 1, max = 10_000))]
     pub cbf_min_time_ms: u32,
-    /// Longest time that a packet contends, in milliseconds (`itsGnCbfMaxTime`), 1 to 10000.
+    /// Longest contention time of a packet, in milliseconds (`itsGnCbfMaxTime`), 1 to 10000.
     #[schemars(range(min = 1, max = 10_000))]
     pub cbf_max_time_ms: u32,
-    /// Octets that wait whether another station sends them (`itsGnCbfPacketBufferSize`), up to 16777216.
+    /// Size of the buffer of contending packets, in octets (`itsGnCbfPacketBufferSize`), up to 16777216.
     #[schemars(range(max = 16_777_216))]
     pub cbf_packet_buffer_octets: u32,
-    /// Octets for one station that wait for a neighbour (`itsGnUcForwardingPacketBufferSize`), up to 16777216.
+    /// Size of the buffer of unicast packets that wait for a neighbour, in octets (`itsGnUcForwardingPacketBufferSize`), up to 16777216.
     #[schemars(range(max = 16_777_216))]
     pub uc_forwarding_packet_buffer_octets: u32,
-    /// Octets for many stations that wait for a neighbour (`itsGnBcForwardingPacketBufferSize`), up to 16777216.
+    /// Size of the buffer of broadcast packets that wait for a neighbour, in octets (`itsGnBcForwardingPacketBufferSize`), up to 16777216.
     #[schemars(range(max = 16_777_216))]
     pub bc_forwarding_packet_buffer_octets: u32,
-    /// Octets that wait for the location of their destination (`itsGnLocationServicePacketBufferSize`), up to 16777216.
+    /// Size of the buffer of packets that wait for the location of their destination, in octets (`itsGnLocationServicePacketBufferSize`), up to 16777216.
     #[schemars(range(max = 16_777_216))]
     pub location_service_packet_buffer_octets: u32,
     /// Time between two location requests, in milliseconds (`itsGnLocationServiceRetransmitTimer`), 10 to 60000.
     #[schemars(range(min = 10, max = 60_000))]
     pub location_service_retransmit_timer_ms: u32,
-    /// How often a location request is repeated (`itsGnLocationServiceMaxRetrans`), 0 to 255.
+    /// Repetitions of a location request (`itsGnLocationServiceMaxRetrans`), 0 to 255.
     pub location_service_max_retrans: u8,
-    /// Time after which a station that sends nothing else sends a beacon, in milliseconds (`itsGnBeaconServiceRetransmitTimer`), 100 to
+    /// Time without other transmissions after which a beacon is sent, in milliseconds (`itsGnBeaconServiceRetransmitTimer`), 100 to
     /// 600000. Up to a quarter of it is added at random (`itsGnBeaconServiceMaxJitter`).
     #[schemars(range(min = 100, max = 600_000))]
     pub beacon_service_retransmit_timer_ms: u32,
-    /// How long a station is remembered, in milliseconds (`itsGnLifetimeLocTE`), 100 to 600000.
+    /// Lifetime of an entry of the location table, in milliseconds (`itsGnLifetimeLocTE`), 100 to 600000.
     #[schemars(range(min = 100, max = 600_000))]
     pub lifetime_loc_te_ms: u32,
-    /// Sequence numbers that are remembered of each station (`itsGnDPLLength`), 1 to 256.
+    /// Sequence numbers remembered for each station (`itsGnDPLLength`), 1 to 256.
     #[schemars(range(min = 1, max = 256))]
     pub dpl_length: u16,
-    /// Lifetime of beacons and of the location service's packets, in seconds (`itsGnDefaultPacketLifetime`), 1 to 600; above 63 s
-    /// rounded up to tens, as the field has it.
+    /// Lifetime of beacons and of the location service's packets, in seconds (`itsGnDefaultPacketLifetime`), 1 to 600. Above 63 s it is
+    /// rounded up to a multiple of 10 s, as the field requires.
     #[schemars(range(min = 1, max = 600))]
     pub default_packet_lifetime_s: u32,
     /// Traffic class of beacons and of the location service's packets (`itsGnDefaultTrafficClass`), 0 to 255.
     pub default_traffic_class: u8,
-    /// Octets a second of one source that are forwarded (`itsGnMaxPacketDataRate`), 1000 to 100000000.
+    /// Maximum data rate of one source that is forwarded, in octets per second (`itsGnMaxPacketDataRate`), 1000 to 100000000.
     #[schemars(range(min = 1000, max = 100_000_000))]
     pub max_packet_data_rate: u32,
     /// Weight of the past in the average of a source's data rate, in percent (`itsGnMaxPacketDataRateEmaBeta`), 1 to 99.
     #[schemars(range(min = 1, max = 99))]
     pub max_packet_data_rate_ema_beta: u8,
-    /// Shortest time from one repetition to the next, in milliseconds (`itsGnMinPacketRepetitionInterval`), 10 to 60000.
+    /// Minimum interval between two repetitions, in milliseconds (`itsGnMinPacketRepetitionInterval`), 10 to 60000.
     #[schemars(range(min = 10, max = 60_000))]
     pub min_packet_repetition_interval_ms: u32,
 }
 
-/// How a packet spreads within its area.
+/// Forwarding of a packet within its area.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AreaForwarding {
-    /// Everybody sends it once (annex F.2).
+    /// Every station sends the packet once (annex F.2).
     Simple,
-    /// Whoever is farthest from the sender sends first, and the others then do not (annex F.3).
+    /// The station that is farthest from the sender sends first, which cancels the transmission of the others (annex F.3).
     #[default]
     Contention,
 }
 
-/// How a packet gets to its area or station.
+/// Forwarding of a packet towards its area or station.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NonAreaForwarding {
-    /// To the neighbour that is nearest to the destination (annex E.2).
+    /// The packet is sent to the neighbour that is nearest to the destination (annex E.2).
     #[default]
     Greedy,
-    /// Whoever is nearest to the destination sends first, and the others then do not (annex E.3).
+    /// The station that is nearest to the destination sends first, which cancels the transmission of the others (annex E.3).
     Contention,
 }
 
 impl Default for GeonetSettings {
-    /// Annex H.
+    /// Returns the values of annex H.
     fn default() -> Self {
         Self {
             area_forwarding: AreaForwarding::default(),
@@ -172,11 +172,11 @@ impl GeonetSettings {
         Ok(())
     }
 
-    /// The router's constants; the address is that of the config and stays.
+    /// Returns the router's management information base. The address is configured and does not change.
     pub(in super::super) fn mib(self) -> Mib {
         let millis = |value: u32| Duration::from_millis(value.into());
         let standard = Mib::default();
-        // 60 s can be said in two ways on the wire; what the standard has stays as it has it.
+        // 60 s has two encodings on the wire; the standard's value keeps the encoding of the standard.
         let default_packet_lifetime = match Duration::from_secs(self.default_packet_lifetime_s.into()) {
             lifetime if lifetime == standard.default_packet_lifetime.duration() => standard.default_packet_lifetime,
             lifetime => Lifetime::at_least(lifetime),
@@ -227,13 +227,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_is_as_the_standard_has_it() {
+    fn defaults_are_those_of_the_standard() {
         let managed = Mib { local_gn_addr_conf_method: LocalGnAddrConfMethod::Managed, ..Mib::default() };
         assert_eq!(settings("{}").mib(), managed);
     }
 
     #[test]
-    fn what_is_said_is_what_the_router_does() {
+    fn settings_reach_the_router() {
         let mib = settings(r#"{"area_forwarding":"simple","non_area_forwarding":"contention","hop_limit":3}"#).mib();
         assert_eq!(mib.area_forwarding_algorithm, AreaForwardingAlgorithm::Simple);
         assert_eq!(mib.non_area_forwarding_algorithm, NonAreaForwardingAlgorithm::ContentionBased);
@@ -249,13 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_needs_a_hop() {
+    fn a_hop_limit_is_at_least_one() {
         assert_eq!(settings(r#"{"hop_limit":0}"#).check().unwrap_err().key, "geonet.hop_limit");
         assert_eq!(settings(r#"{"hop_limit":255}"#).check(), Ok(()));
     }
 
     #[test]
-    fn what_is_out_of_range_is_refused() {
+    fn values_out_of_range_are_rejected() {
         for (text, problem) in [
             (r#"{"cbf_min_time_ms":50,"cbf_max_time_ms":49}"#, "geonet.cbf_min_time_ms: 50 is not within 1 to 49"),
             (r#"{"dpl_length":257}"#, "geonet.dpl_length: 257 is not within 1 to 256"),

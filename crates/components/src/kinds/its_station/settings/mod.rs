@@ -22,31 +22,30 @@ pub use self::services::{
 };
 use crate::net::{EthernetSettings, UdpMulticastSettings};
 
-/// An ETSI ITS station: GeoNetworking, BTP and facilities. CAM, DENM, CPM, VAM, IVIM, MAPEM, SPATEM, SREM and SSEM go to the
-/// bus and come from it, and services make the first four by themselves.
+/// An ETSI ITS station: GeoNetworking, BTP and facilities. It publishes received CAM, DENM, CPM, VAM, IVIM,
+/// MAPEM, SPATEM, SREM and SSEM on the bus and sends those that it reads there. Services generate the first four on their own.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItsStationSettings {
-    /// Station ID (StationID, TS 102 894-2), 0 to 4 294 967 295. The link address is made from it where none is given.
+    /// Station ID (StationID, TS 102 894-2), 0 to 4 294 967 295. The default link address contains it.
     pub station_id: u32,
     /// Type of the station (StationType, TS 102 894-2), 0 to 31: 5 is a passenger car, 15 a roadside unit.
     #[serde(default = "default_station_type")]
     #[schemars(range(min = 0, max = 31))]
     pub station_type: u8,
-    /// Address on the link, six octets as `02:00:00:00:03:e9`. Absent: that of the Ethernet interface; where the access
-    /// layer has none, 02:00 and the station ID.
+    /// Link address, six octets as in `02:00:00:00:03:e9`. Absent: the address of the Ethernet interface, or 02:00 followed by the
+    /// station ID if the access layer has no address.
     #[serde(default)]
     pub link_address: Option<String>,
-    /// Where the station stands. A station needs it to send, or `services.vehicle` where it moves; one that only receives
-    /// does not.
+    /// Position of a fixed station. To send, a station needs either this or, if it moves, `services.vehicle`.
     #[serde(default)]
     pub position: Option<PlaceSettings>,
-    /// Whether it sends GeoNetworking beacons while it has nothing else to send (EN 302 636-4-1, 10.3.6).
+    /// Sends GeoNetworking beacons while there is nothing else to send (EN 302 636-4-1, 10.3.6).
     #[serde(default)]
     pub beacons: bool,
-    /// Where frames come from and go to.
+    /// Access layer: the source and destination of frames.
     pub access: Access,
-    /// Whose frames are looked at.
+    /// Filter of received frames by sender.
     #[serde(default)]
     pub filter: FilterSettings,
     /// Writes the frames that the station receives and sends to a file. Absent: no file.
@@ -55,18 +54,18 @@ pub struct ItsStationSettings {
     /// GeoNetworking's constants.
     #[serde(default)]
     pub geonet: GeonetSettings,
-    /// Congestion control. Absent: frames go out at once, as on a wire or where the radio has its own.
+    /// Congestion control. Absent: frames are sent at once, for a wire or a radio with its own congestion control.
     #[serde(default)]
     pub dcc: Option<Dcc>,
-    /// Services that make messages by themselves. Absent: messages only come from `topics.send`.
+    /// Services that generate messages on their own. Absent: only messages from `topics.send` are sent.
     #[serde(default)]
     pub services: Option<ServicesSettings>,
-    /// Names of its topics.
+    /// Topics of the station.
     #[serde(default)]
     pub topics: Topics,
 }
 
-/// Where frames come from and go to.
+/// Access layer: the source and destination of frames.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Access {
@@ -78,13 +77,13 @@ pub enum Access {
     Replay(ReplaySettings),
 }
 
-/// Whose frames a station looks at. Others are counted (`filtered`) and left unread.
+/// Filter of received frames by sender. Other frames are counted (`filtered`) and not decoded.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FilterSettings {
-    /// Link addresses of the only senders that are heard, as `02:00:00:00:03:e9`. Empty: every sender.
+    /// Link addresses of the only senders that are accepted, as in `02:00:00:00:03:e9`. Empty: every sender.
     pub accept_from: Vec<String>,
-    /// Link addresses of senders that are not heard.
+    /// Link addresses of senders that are ignored.
     pub ignore_from: Vec<String>,
 }
 
@@ -107,26 +106,26 @@ pub struct ReplaySettings {
     /// The capture: pcap or pcapng, also compressed with gzip. Link types: Ethernet (with or without VLAN tags), IEEE 802.11
     /// (with or without radiotap), Linux cooked (v1 and v2). A relative path starts where the program was started.
     pub file: PathBuf,
-    /// When the frames come.
+    /// Pace of the frames.
     #[serde(default)]
     pub pace: Pace,
-    /// Whether the capture starts again when it has ended. The station then forgets what it has heard.
+    /// Restarts the capture at its end. The station then forgets everything received.
     #[serde(default)]
     pub repeat: bool,
 }
 
-/// When the frames of a capture come.
+/// Pace of the frames of a capture.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Pace {
-    /// At the distances at which they were captured.
+    /// At the intervals at which they were captured.
     #[default]
     Recorded,
-    /// So many a second, above 0 up to 1 000 000.
+    /// A fixed number of frames per second, above 0 to 1 000 000.
     RateHz(f64),
 }
 
-/// A place on WGS 84.
+/// A position on WGS 84.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlaceSettings {
@@ -138,19 +137,18 @@ pub struct PlaceSettings {
     pub longitude_deg: f64,
 }
 
-/// Names of a station's topics.
+/// Topics of a station.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Topics {
-    /// Received messages come out below this name: `its/rx/cam`.
+    /// Prefix of the topics of received messages: `its/rx/cam`.
     pub rx: String,
-    /// Sent messages come out below this name: `its/tx/cam`.
+    /// Prefix of the topics of sent messages: `its/tx/cam`.
     pub tx: String,
-    /// Messages to send (`viaduct.its.V2xSendRequest`) are read here. Absent: the station only receives.
+    /// Topic of messages to send (`viaduct.its.V2xSendRequest`). Absent: the station sends only what its services generate.
     pub send: Option<String>,
-    /// What the station could not do comes out here (`viaduct.its.V2xError`): refused requests and inputs, fifty a second for
-    /// each type and reason, and dropped frames, two a second for each reason, each with the number of those that it stands
-    /// for.
+    /// Topic of error reports (`viaduct.its.V2xError`): rejected requests and inputs (at most 50/s for each type and reason), and
+    /// dropped frames (at most 2/s for each reason). Each report contains the number of events that it represents.
     pub errors: String,
 }
 
@@ -174,7 +172,7 @@ const fn default_capture_octets() -> u64 {
 }
 
 impl ItsStationSettings {
-    /// Whether messages of its own go out.
+    /// Returns `true` if the station sends messages of its own.
     pub(super) const fn sends(&self) -> bool {
         self.topics.send.is_some() || self.services.is_some()
     }
@@ -210,29 +208,29 @@ impl ItsStationSettings {
         }
     }
 
-    /// The link address, where one is given.
+    /// Returns the link address, or `None` if it is not configured.
     pub(super) fn configured_address(&self) -> Result<Option<MacAddress>, SettingError> {
         self.link_address.as_deref().map(|text| parse_mac("link_address", text)).transpose()
     }
 }
 
-/// A locally administered address that holds the station ID.
+/// Returns a locally administered address that contains the station ID.
 #[must_use]
 pub fn mac_of_station(station_id: u32) -> MacAddress {
     let [a, b, c, d] = station_id.to_be_bytes();
     MacAddress([0x02, 0x00, a, b, c, d])
 }
 
-/// The link address in the setting of that key.
+/// Parses the link address in the setting `key`.
 fn parse_mac(key: &str, text: &str) -> Result<MacAddress, SettingError> {
     let octets: Option<Vec<u8>> = text.split(':').map(hex_pair).collect();
     let octets = octets.and_then(|octets| octets.try_into().ok());
     octets
         .map(MacAddress)
-        .ok_or_else(|| SettingError::new(key, format!("`{text}` is not six octets as `02:00:00:00:03:e9`")))
+        .ok_or_else(|| SettingError::new(key, format!("`{text}` is not six octets such as `02:00:00:00:03:e9`")))
 }
 
-/// One octet of two hexadecimal digits; `from_str_radix` alone would take a sign.
+/// Parses an octet of two hexadecimal digits. `from_str_radix` alone would accept a sign.
 fn hex_pair(pair: &str) -> Option<u8> {
     let digits = pair.len() == 2 && pair.bytes().all(|digit| digit.is_ascii_hexdigit());
     u8::from_str_radix(pair, 16).ok().filter(|_| digits)
@@ -266,7 +264,7 @@ impl Topics {
 }
 
 impl PlaceSettings {
-    /// The place as a quantity.
+    /// Returns the position as a quantity.
     #[must_use]
     pub const fn position(&self) -> Position {
         Position::new(self.latitude_deg, self.longitude_deg)
@@ -302,7 +300,7 @@ impl CaptureSettings {
     }
 }
 
-/// Whether both paths are one file that is there, by whatever way.
+/// Returns `true` if both paths are equal or lead to the same existing file.
 fn is_same_file(a: &Path, b: &Path) -> bool {
     a == b || matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
@@ -312,7 +310,7 @@ impl ReplaySettings {
         if let Pace::RateHz(rate) = self.pace
             && !(rate > 0.0 && rate <= 1e6)
         {
-            let problem = format!("{rate} is not above 0 up to 1000000");
+            let problem = format!("{rate} is not above 0 and at most 1000000");
             return Err(SettingError::new("access.replay.pace.rate_hz", problem));
         }
         match std::fs::metadata(&self.file) {
@@ -330,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_replayed_capture_is_not_written_over() {
+    fn a_replayed_capture_is_not_overwritten() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let replay = ReplaySettings { file: file.path().to_owned(), pace: Pace::Recorded, repeat: false };
         let capture = |file: &Path| CaptureSettings { file: file.to_owned(), max_octets: default_capture_octets() };
@@ -352,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_address_is_six_pairs() {
+    fn a_link_address_is_six_pairs_of_digits() {
         assert_eq!(parse_mac("link_address", "02:00:00:00:03:e9"), Ok(MacAddress([2, 0, 0, 0, 3, 0xE9])));
         assert_eq!(mac_of_station(1001), MacAddress([2, 0, 0, 0, 3, 0xE9]));
         for bad in

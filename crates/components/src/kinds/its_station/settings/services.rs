@@ -18,17 +18,17 @@ use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::{Degrees, Metres};
 
-/// A whole turn in tenths of a degree.
+/// A full turn in tenths of a degree.
 const ALL_AROUND: i32 = 3600;
 
-/// Queries of one map.
+/// Maximum number of queries of one map.
 const QUERIES_MAX: usize = 16;
 
 /// `StationType` of a roadside unit (TS 102 894-2).
 const ROADSIDE_UNIT: u8 = 15;
 
-/// Services of the facilities layer: each makes messages by its standard's rules. A service that is absent is off; `{}`
-/// is one with the standard's defaults.
+/// Services of the facilities layer. Each generates messages by the rules of its standard. A service that is absent is off; `{}`
+/// enables it with the defaults of the standard.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServicesSettings {
@@ -36,19 +36,19 @@ pub struct ServicesSettings {
     pub ca: Option<CaServiceSettings>,
     /// Collective perception (TS 103 324): CPMs, from perceived objects.
     pub cp: Option<CpServiceSettings>,
-    /// Environmental notification (TS 103 831): DENMs, from events; keeps what others said about events.
+    /// Environmental notification (TS 103 831): DENMs, from events of applications; tracks the events of other stations.
     pub den: Option<DenServiceSettings>,
     /// Vulnerable road user awareness (TS 103 300-3): VAMs, from the station's movement.
     pub va: Option<VaServiceSettings>,
-    /// Local dynamic map (EN 302 895): all that is known and still valid, as one message on a topic.
+    /// Local dynamic map (EN 302 895): all valid objects, as one message on a topic.
     pub ldm: Option<LdmSettings>,
-    /// Topic of the station's movement (`viaduct.vehicle.VehicleState`). Absent: it stands at `position`.
+    /// Topic of the station's movement (`viaduct.vehicle.VehicleState`). Absent: the station stands at `position`.
     pub vehicle: Option<String>,
     /// Topic of perceived objects (`viaduct.perception.PerceivedObjects`), for `cp`.
     pub objects: Option<String>,
     /// Topic of events (`viaduct.its.EventRequest`), for `den`.
     pub events: Option<String>,
-    /// Topic on which `den` tells what has become of the events of others (`viaduct.its.EventNotice`).
+    /// Topic on which `den` publishes changes of the events of other stations (`viaduct.its.EventNotice`).
     pub notices: String,
 }
 
@@ -72,18 +72,19 @@ impl Default for ServicesSettings {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CaServiceSettings {
-    /// Length of the vehicle in metres, above 0 to 102.2. Absent: not said.
+    /// Length of the vehicle in metres, above 0 to 102.2. Absent: unavailable in CAMs.
     pub length_m: Option<f64>,
-    /// Width of the vehicle in metres, above 0 to 6.1. Absent: not said.
+    /// Width of the vehicle in metres, above 0 to 6.1. Absent: unavailable in CAMs.
     pub width_m: Option<f64>,
-    /// CAMs in a row after a change of movement before the interval is the longest again (`N_GenCam`), 1 to 3. Absent: 3.
+    /// CAMs sent at the shorter interval after a change of movement, before the interval returns to the longest (`N_GenCam`),
+    /// 1 to 3. Absent: 3.
     #[schemars(range(min = 1, max = 3))]
     pub n_gen_cam: Option<u8>,
     /// Interval of a roadside unit (`station_type` 15) in milliseconds, 1000 to 3 600 000. Absent: 1000.
     #[schemars(range(min = 1000, max = 3_600_000))]
     pub roadside_interval_ms: Option<u64>,
-    /// Special role of the vehicle; needs `services.vehicle`. Its CAMs say whether light bar and siren are on, as the messages
-    /// there do. Absent: none.
+    /// Special role of the vehicle; needs `services.vehicle`. Its CAMs contain the state of light bar and siren from that topic.
+    /// Absent: none.
     pub role: Option<VehicleRoleSetting>,
 }
 
@@ -91,13 +92,13 @@ pub struct CaServiceSettings {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VehicleRoleSetting {
-    /// Works on the road.
+    /// Road works.
     RoadWork,
-    /// Rescues, as breakdown services do.
+    /// Rescue, such as a breakdown service.
     Rescue,
     /// Police, fire brigade, ambulance.
     Emergency,
-    /// Goes before others, as before an abnormal load.
+    /// Safety car, such as the escort of an abnormal load.
     SafetyCar,
 }
 
@@ -105,15 +106,15 @@ pub enum VehicleRoleSetting {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CpServiceSettings {
-    /// Time from one generation event to the next in milliseconds (`T_GenCpm`), 100 to 1000. Absent: 100.
+    /// Interval between generation events in milliseconds (`T_GenCpm`), 100 to 1000. Absent: 100.
     #[schemars(range(min = 100, max = 1000))]
     pub period_ms: Option<u64>,
-    /// The station's sensors, at most 128, which are told once a second. Empty: not told.
+    /// The station's sensors, at most 128. CPMs describe them once per second. Empty: not described.
     #[schemars(length(max = 128))]
     pub sensors: Vec<SensorSettings>,
 }
 
-/// A sensor and where it looks (SensorInformation, TS 103 324).
+/// A sensor and its field of view (SensorInformation, TS 103 324).
 ///
 /// Directions are counter-clockwise, from straight ahead for a vehicle and from east for a roadside unit.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
@@ -121,34 +122,35 @@ pub struct CpServiceSettings {
 pub struct SensorSettings {
     /// Number of the sensor at this station, 0 to 255.
     pub id: u8,
-    /// What kind it is.
+    /// Type of the sensor.
     pub r#type: SensorTypeSetting,
-    /// How far it sees in metres, 0.1 to 409.5. Absent: where it looks is not said.
+    /// Range in metres, 0.1 to 409.5. Absent: CPMs do not describe the field of view.
     #[serde(default)]
     #[schemars(range(min = 0.1, max = 409.5))]
     pub range_m: Option<f64>,
-    /// Where its field of view begins in degrees, 0 to 360. Absent, as `end_deg`: it sees all around.
+    /// Start of the field of view in degrees, 0 to 360. Absent together with `end_deg`: the sensor sees all around.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 360.0))]
     pub start_deg: Option<f64>,
-    /// Where its field of view ends in degrees, 0 to 360. From 0 to 360 is all around.
+    /// End of the field of view in degrees, 0 to 360. From 0 to 360 is all around.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 360.0))]
     pub end_deg: Option<f64>,
-    /// How far ahead of the reference position it is mounted in metres (of a roadside unit: how far east), -327 to 327; told
-    /// where there is a range.
+    /// Mounting position ahead of the reference position in metres (for a roadside unit: east of it), -327 to 327. Used only with
+    /// `range_m`.
     #[serde(default)]
     #[schemars(range(min = -327.0, max = 327.0))]
     pub x_m: f64,
-    /// How far to the left of it (of a roadside unit: how far north), likewise.
+    /// Mounting position to the left of the reference position in metres (for a roadside unit: north of it), -327 to 327. Used only
+    /// with `range_m`.
     #[serde(default)]
     #[schemars(range(min = -327.0, max = 327.0))]
     pub y_m: f64,
-    /// Probability that an object where it looks is perceived, 0.01 to 1. Absent: not said.
+    /// Probability that an object in the field of view is perceived, 0.01 to 1. Absent: unavailable in CPMs.
     #[serde(default)]
     #[schemars(range(min = 0.01, max = 1.0))]
     pub confidence: Option<f64>,
-    /// Whether objects hide from it what is behind them.
+    /// Objects hide what is behind them (shadowing).
     #[serde(default)]
     pub shadowing: bool,
 }
@@ -157,33 +159,33 @@ pub struct SensorSettings {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SensorTypeSetting {
-    /// None of the others.
+    /// Any other type.
     Undefined,
     /// Radar.
     Radar,
     /// Lidar.
     Lidar,
-    /// A camera.
+    /// Monocular camera.
     Monovideo,
-    /// Two cameras.
+    /// Stereo camera.
     Stereovision,
-    /// A camera for infrared light.
+    /// Infrared camera.
     Nightvision,
     /// Ultrasound.
     Ultrasonic,
-    /// A camera that measures the time of flight (photonic mixing device).
+    /// Time-of-flight camera (photonic mixing device).
     Pmd,
-    /// An induction loop in the road.
+    /// Induction loop in the road.
     InductionLoop,
-    /// A camera that sees all around.
+    /// 360-degree camera.
     SphericalCamera,
     /// Ultra-wideband radio.
     Uwb,
     /// Microphones.
     Acoustic,
-    /// What several sensors of the station see together.
+    /// Fusion of several sensors of the station.
     LocalAggregation,
-    /// The same, and what others told.
+    /// Fusion of the sensors of the station with received messages.
     ItsAggregation,
     /// Radio tags.
     Rfid,
@@ -193,7 +195,7 @@ pub enum SensorTypeSetting {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DenServiceSettings {
-    /// Whether to send on what others said and no longer say (keep-alive forwarding).
+    /// Forwards DENMs of other stations that no longer repeat them (keep-alive forwarding).
     pub keep_alive_forwarding: bool,
 }
 
@@ -201,9 +203,9 @@ pub struct DenServiceSettings {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct VaServiceSettings {
-    /// Who the road user is.
+    /// Profile of the road user.
     pub profile: VruProfileSetting,
-    /// Whether to make and join clusters.
+    /// Creates and joins clusters.
     pub clustering: bool,
 }
 
@@ -214,7 +216,7 @@ pub enum VruProfileSetting {
     /// Profile 1.
     #[default]
     Pedestrian,
-    /// Profile 2: bicycles and the like.
+    /// Profile 2: bicycles and light vehicles.
     Bicyclist,
     /// Profile 3.
     Motorcyclist,
@@ -228,13 +230,13 @@ pub enum VruProfileSetting {
 pub struct LdmSettings {
     /// Topic of the map (`viaduct.its.LocalDynamicMap`).
     pub topic: String,
-    /// Time from one message to the next in milliseconds, 100 to 60 000.
+    /// Interval between messages in milliseconds, 100 to 60 000.
     #[schemars(range(min = 100, max = 60_000))]
     pub period_ms: u64,
-    /// What is further from the station than so many metres is not kept, 1 to 65 535. Absent: everything is.
+    /// Objects farther from the station than this are not kept, in metres, 1 to 65 535. Absent: no limit.
     #[schemars(range(min = 1, max = 65_535))]
     pub radius_m: Option<u32>,
-    /// Parts of the map that are asked for, each on a topic of its own, as often as the map; up to 16.
+    /// Queries of the map, each published on a topic of its own at the interval of the map; at most 16.
     #[schemars(length(max = 16))]
     pub queries: Vec<LdmQuerySettings>,
 }
@@ -245,27 +247,28 @@ impl Default for LdmSettings {
     }
 }
 
-/// What of the map is asked for: all that fits everything that is said here.
+/// A query of the map. An object must match every condition.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LdmQuerySettings {
-    /// Topic of the answer (`viaduct.its.LocalDynamicMap`).
+    /// Topic of the result (`viaduct.its.LocalDynamicMap`).
     pub topic: String,
-    /// Only what messages of these types said: `cam`, `denm`, and so on. Absent: each.
+    /// Only objects from messages of these types: `cam`, `denm`, and so on. Empty: all types.
     #[serde(default)]
     pub types: Vec<String>,
-    /// Only what this station said.
+    /// Only objects from messages of this station.
     #[serde(default)]
     pub station_id: Option<u32>,
-    /// Only what is up to so many metres from the station, 1 to 65 535. As long as it does not know where it is, there is no answer.
+    /// Only objects within this distance of the station, in metres, 1 to 65 535. Nothing is published while the position of the
+    /// station is unknown.
     #[serde(default)]
     #[schemars(range(min = 1, max = 65_535))]
     pub within_m: Option<u32>,
-    /// Only what describes the last so many milliseconds, 1 to 86 400 000.
+    /// Only objects whose time is at most this long ago, in milliseconds, 1 to 86 400 000.
     #[serde(default)]
     #[schemars(range(min = 1, max = 86_400_000))]
     pub newer_than_ms: Option<u32>,
-    /// Leaves out what the station itself said.
+    /// Excludes objects from the station's own messages.
     #[serde(default)]
     pub only_others: bool,
 }
@@ -282,7 +285,7 @@ impl From<VruProfileSetting> for VruProfile {
 }
 
 impl VehicleRoleSetting {
-    /// The role with what a CAM says of it.
+    /// Returns the role and its container of a CAM.
     pub(in super::super) fn container(self, light_bar: bool, siren: bool) -> (VehicleRole, SpecialVehicleContainer) {
         let light_bar_siren_in_use = LightBarSirenInUse::from_octet(u8::from(light_bar) << 7 | u8::from(siren) << 6);
         match self {
@@ -354,30 +357,30 @@ impl SensorSettings {
         }
         let angles = (self.start_deg.is_some(), self.end_deg.is_some());
         if angles.0 != angles.1 {
-            let problem = "a field of view has a beginning, `start_deg`, and an end, `end_deg`";
+            let problem = "`start_deg` and `end_deg` must be given together";
             return Err(SettingError::new(key, problem));
         }
         if self.view().is_some_and(|(start, end)| (end - start) % ALL_AROUND == 0 && end - start != ALL_AROUND) {
-            let problem = "the field of view ends where it begins; from 0 to 360 is all around";
+            let problem = "the field of view is empty; use 0 to 360 for all around";
             return Err(SettingError::new(format!("{key}.end_deg"), problem));
         }
         if angles.0 && self.range_m.is_none() {
-            return Err(SettingError::new(format!("{key}.range_m"), "a field of view has a range, and none is given"));
+            return Err(SettingError::new(format!("{key}.range_m"), "required with `start_deg` and `end_deg`"));
         }
         if (self.x_m != 0.0 || self.y_m != 0.0) && self.range_m.is_none() {
-            let problem = "where the sensor is, is told with its field of view, and no range is given";
+            let problem = "required with `x_m` and `y_m`";
             return Err(SettingError::new(format!("{key}.range_m"), problem));
         }
         Ok(())
     }
 
-    /// Beginning and end of the field of view as messages have them, in tenths of a degree.
+    /// Returns start and end of the field of view in tenths of a degree, as in messages.
     fn view(&self) -> Option<(i32, i32)> {
         let tenths = |degrees: f64| (degrees * 10.0).round() as i32;
         self.start_deg.map(tenths).zip(self.end_deg.map(tenths))
     }
 
-    /// As the machine has it.
+    /// Returns the sensor as the CP service needs it.
     fn sensor(&self) -> Sensor {
         Sensor {
             id: self.id,
@@ -390,7 +393,7 @@ impl SensorSettings {
 
     fn area(&self, range: Metres) -> Shape {
         let outline = match self.start_deg.zip(self.end_deg) {
-            // A sector that ends where it begins is none: degrees wrap.
+            // Degrees wrap, so a sector from 0 to 360 would be empty.
             Some((start, end)) if self.view().is_some_and(|(start, end)| end - start != ALL_AROUND) => {
                 Outline::Sector { range, start: Degrees(start), end: Degrees(end) }
             }
@@ -407,14 +410,17 @@ impl CpServiceSettings {
             within("services.cp.period_ms", period, millis(T_GEN_CPM_MIN), millis(T_GEN_CPM_MAX))?;
         }
         if self.sensors.len() > SENSORS_MAX {
-            let problem = format!("{} are more than {SENSORS_MAX}", self.sensors.len());
+            let problem = format!("{} sensors; at most {SENSORS_MAX} are allowed", self.sensors.len());
             return Err(SettingError::new("services.cp.sensors", problem));
         }
         for (index, sensor) in self.sensors.iter().enumerate() {
             let key = format!("services.cp.sensors.{index}");
             sensor.check(&key)?;
             if self.sensors.iter().take(index).any(|before| before.id == sensor.id) {
-                return Err(SettingError::new(format!("{key}.id"), format!("{} is another sensor's", sensor.id)));
+                return Err(SettingError::new(
+                    format!("{key}.id"),
+                    format!("{} is already used by another sensor", sensor.id),
+                ));
             }
         }
         Ok(())
@@ -426,12 +432,12 @@ impl CpServiceSettings {
 }
 
 impl ServicesSettings {
-    /// The settings of the services of a station of that type, which knows its place by its settings or does not.
+    /// Checks the settings for a station of the given type. `has_position` is `true` if the station has the setting `position`.
     pub(super) fn check(&self, station_type: u8, has_position: bool) -> Result<(), SettingError> {
         if let Some(ca) = &self.ca {
             ca.check(station_type)?;
             if ca.role.is_some() && self.vehicle.is_none() {
-                let problem = "a vehicle with a role says by `services.vehicle` whether its light bar and siren are on";
+                let problem = "needs `services.vehicle`, which contains the state of light bar and siren";
                 return Err(SettingError::new("services.ca.role", problem));
             }
         }
@@ -443,27 +449,26 @@ impl ServicesSettings {
         }
         self.check_topics()?;
         if self.vehicle.is_some() && station_type == ROADSIDE_UNIT {
-            let problem = "15, a roadside unit, stands at its `position`; one that moves by `services.vehicle` is of \
-                           another type: 5 is a passenger car";
+            let problem = "15 is a roadside unit, which stands at its `position`; with `services.vehicle` use another \
+                           type, such as 5 for a passenger car";
             return Err(SettingError::new("station_type", problem));
         }
         if self.vehicle.is_some() && has_position {
-            let problem = "the station's place comes by `services.vehicle`, so that it has no other";
+            let problem = "not allowed with `services.vehicle`, which contains the position";
             return Err(SettingError::new("position", problem));
         }
         if self.vehicle.is_none() && !has_position {
-            let problem =
-                "a station with services needs its position: `position`, or `services.vehicle` as the topic of it";
+            let problem = "a station with services needs either `position` or `services.vehicle`";
             return Err(SettingError::new("position", problem));
         }
         if self.cp.is_some() && self.objects.is_none() {
-            let problem = "the service `cp` tells what comes on this topic, and none is given";
+            let problem = "required by `services.cp`: the topic of the perceived objects";
             return Err(SettingError::new("services.objects", problem));
         }
         Ok(())
     }
 
-    /// The topics are names, and there for a service that is on.
+    /// Checks that the topics are names and that the service that reads each of them is on.
     fn check_topics(&self) -> Result<(), SettingError> {
         let topics = [
             ("services.vehicle", self.vehicle.as_ref(), None),
@@ -475,13 +480,13 @@ impl ServicesSettings {
             let Some(name) = name else { continue };
             topic::check_name(name).map_err(|error| SettingError::new(key, error.to_string()))?;
             if let Some((service, false)) = service {
-                return Err(SettingError::new(key, format!("the service `{service}` that would read it is off")));
+                return Err(SettingError::new(key, format!("needs `services.{service}`, which is off")));
             }
         }
         Ok(())
     }
 
-    /// The machine's settings.
+    /// Returns the settings of the state machine.
     pub(in super::super) fn facilities(&self, station_id: u32, station_type: u8) -> FacilitiesSettings {
         FacilitiesSettings {
             ca: self.ca.as_ref().map(|ca| ca.machine(station_id, station_type)),
@@ -507,7 +512,7 @@ impl ServicesSettings {
 impl CaServiceSettings {
     fn check(&self, station_type: u8) -> Result<(), SettingError> {
         if self.role.is_some() && station_type == ROADSIDE_UNIT {
-            let problem = "a vehicle has a role, and `station_type` 15 is a roadside unit";
+            let problem = "not allowed for `station_type` 15: only a vehicle has a role";
             return Err(SettingError::new("services.ca.role", problem));
         }
         for (key, value, max) in
@@ -516,7 +521,7 @@ impl CaServiceSettings {
             if let Some(value) = value
                 && !(value > 0.0 && value <= max)
             {
-                return Err(SettingError::new(key, format!("{value} is not above 0 up to {max}")));
+                return Err(SettingError::new(key, format!("{value} is not above 0 and at most {max}")));
             }
         }
         if let Some(count) = self.n_gen_cam {
@@ -551,13 +556,13 @@ impl LdmSettings {
         let key = "services.ldm.queries";
         if self.queries.len() > QUERIES_MAX {
             let count = self.queries.len();
-            return Err(SettingError::new(key, format!("{count} queries are more than {QUERIES_MAX}")));
+            return Err(SettingError::new(key, format!("{count} queries; at most {QUERIES_MAX} are allowed")));
         }
         for (number, query) in self.queries.iter().enumerate() {
             query.check(&format!("{key}.{number}"))?;
             let before = self.queries.iter().take(number).map(|query| &query.topic).chain([&self.topic]);
             if let Some(topic) = before.into_iter().find(|topic| **topic == query.topic) {
-                let problem = format!("`{topic}` is taken by the map or by a query before it");
+                let problem = format!("`{topic}` is already used by the map or an earlier query");
                 return Err(SettingError::new(format!("{key}.{number}.topic"), problem));
             }
         }
@@ -570,13 +575,16 @@ impl LdmQuerySettings {
         topic::check_name(&self.topic).map_err(|error| SettingError::new(format!("{key}.topic"), error.to_string()))?;
         if let Some(unknown) = self.types.iter().find(|label| MessageKind::from_label(label).is_none()) {
             let known = MessageKind::ALL.map(MessageKind::label).join(", ");
-            return Err(SettingError::new(format!("{key}.types"), format!("`{unknown}` is none of {known}")));
+            return Err(SettingError::new(
+                format!("{key}.types"),
+                format!("unknown type `{unknown}`; expected one of {known}"),
+            ));
         }
         within(&format!("{key}.within_m"), self.within_m.unwrap_or(1).into(), 1, 65_535)?;
         within(&format!("{key}.newer_than_ms"), self.newer_than_ms.unwrap_or(1).into(), 1, 86_400_000)
     }
 
-    /// The types that are asked for.
+    /// Returns the message types of the query.
     pub(in super::super) fn kinds(&self) -> Vec<MessageKind> {
         self.types.iter().filter_map(|label| MessageKind::from_label(label)).collect()
     }
