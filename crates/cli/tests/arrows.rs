@@ -10,7 +10,7 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
 
 /// The crates that read no clock, socket, file, environment or random source.
-const PURE: [&str; 6] = ["its", "asn1", "etsi", "etsi-infrastructure", "netem", "units"];
+const PURE: [&str; 7] = ["its", "asn1", "etsi", "etsi-infrastructure", "netem", "units", "v2x-json"];
 
 /// Crate and what it may use, from the table under "Code map".
 fn documented() -> BTreeMap<String, BTreeSet<String>> {

@@ -1,8 +1,8 @@
-//! Turning a sample of the bus into the octets that leave the node.
+//! Encodes a sample of the bus for clients outside the node.
 //!
-//! JSON has one shape everywhere: a `viaduct.its.V2xMessage` is [`V2xMessage::write_json`] with the decoded ETSI message
-//! inside; every other type is protobuf's own JSON mapping, read from the schema that its topic carries, so that a type
-//! which this binary has never heard of becomes JSON too. Protobuf is the octets as they are.
+//! In JSON a `viaduct.its.V2xMessage` contains the decoded ETSI message. Every other type is written by the schema that
+//! its topic carries ([`viaduct_v2x_json::protobuf`]), including types that this binary was not compiled with. Protobuf is
+//! the encoded bytes as published.
 
 use std::collections::HashMap;
 
@@ -18,21 +18,23 @@ use viaduct_its::dialect::vanetza_nap::Envelope;
 use viaduct_its::dialect::{Dialect, NewInfo};
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage};
+use viaduct_v2x_json::protobuf::JsonOf;
 
-/// How a message is written.
+/// The encoding of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Encoding {
-    /// JSON text. A V2X message has the decoded ETSI message inside, with ASN.1 names; every other type is in protobuf's
-    /// JSON mapping (field names in lowerCamelCase, 64-bit integers and octets as strings).
+    /// JSON text. A V2X message contains the decoded ETSI message with ASN.1 names. Every other type has the field names
+    /// of its schema (`latitude_deg`), enumeration values in lower case without prefix (`new`), times in RFC 3339, and
+    /// bytes in base64.
     #[default]
     Json,
-    /// The message's protobuf octets as they are.
+    /// The protobuf bytes of the message as published.
     Protobuf,
 }
 
 impl Encoding {
-    /// The media type of what is written.
+    /// Returns the media type of the encoded message.
     pub(crate) fn content_type(self, full_name: &str) -> String {
         match self {
             Self::Json => "application/json".to_owned(),
@@ -41,40 +43,40 @@ impl Encoding {
     }
 }
 
-/// Why a message cannot be written.
+/// The reason why a message cannot be encoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum EncodeError {
-    /// The topic does not carry a schema with its type.
-    #[error("no schema of `{full_name}` is known")]
+    /// The topic carries no schema of its type.
+    #[error("the topic carries no schema of `{full_name}`")]
     NoSchema {
         /// The type.
         full_name: String,
     },
-    /// The dialect has only what can be decoded.
-    #[error("a `{label}` is not decoded")]
+    /// The dialect needs the decoded message, and there is no decoder for its type.
+    #[error("there is no decoder for a `{label}`")]
     NoDecoder {
         /// The message's type.
         label: &'static str,
     },
-    /// The octets are not a message of the topic's type, or the ETSI message in it is malformed.
-    #[error("the octets are not a message of `{full_name}`")]
+    /// The bytes are not a message of the topic's type, or the ETSI message in it is malformed.
+    #[error("the bytes are not a message of `{full_name}`")]
     Malformed {
         /// The type.
         full_name: String,
     },
 }
 
-/// Writes the samples of one route. Schemas are read once a topic; a bus has a bounded number of topics.
+/// An encoder for the samples of one route. It parses the schema of each topic once; a bus has a bounded number of topics.
 #[derive(Default)]
 pub(crate) struct Encoder {
-    /// The type of each topic that was asked for, `None` where its schema does not have it.
+    /// Type of each topic seen so far; `None` if the schema of the topic does not contain the type.
     schemas: HashMap<String, Option<MessageDescriptor>>,
-    /// What vanetza-nap's `newInfo` is told by.
+    /// Decides the member `newInfo` of the vanetza-nap dialect.
     new_info: NewInfo,
 }
 
 impl Encoder {
-    /// Writes a sample. The dialect is for V2X messages in JSON.
+    /// Encodes a sample. The dialect applies to V2X messages in JSON.
     pub(crate) fn encode(&mut self, form: (Encoding, Dialect), sample: &UntypedSample) -> Result<Bytes, EncodeError> {
         let (Encoding::Json, dialect) = form else {
             return Ok(sample.encoded().to_bytes());
@@ -94,7 +96,7 @@ impl Encoder {
         let kind = MessageKind::from_label(label).ok_or(EncodeError::NoDecoder { label })?;
         let decoded = Message::decode(kind, &message.payload).map_err(|_| malformed(sample))?;
         let reception = message.reception().unwrap_or_else(clock::tai);
-        let new_info = tells_where(kind).then(|| self.new_info.tells(&decoded.summary(reception), reception));
+        let new_info = reports_position(kind).then(|| self.new_info.tells(&decoded.summary(reception), reception));
         let envelope = Envelope {
             reception,
             new_info,
@@ -114,7 +116,7 @@ impl Encoder {
         let no_schema = || EncodeError::NoSchema { full_name: full_name.to_owned() };
         let descriptor = self.descriptor(sample).ok_or_else(no_schema)?;
         let message = DynamicMessage::decode(descriptor, sample.encoded().reader()).map_err(|_| malformed(sample))?;
-        serde_json::to_vec(&message).map_err(|_| malformed(sample))
+        serde_json::to_vec(&JsonOf::new(&message)).map_err(|_| malformed(sample))
     }
 
     fn descriptor(&mut self, sample: &UntypedSample) -> Option<MessageDescriptor> {
@@ -132,8 +134,8 @@ impl Encoder {
 const V2X_MESSAGE: &str = "viaduct.its.V2xMessage";
 const V2X_ERROR: &str = "viaduct.its.V2xError";
 
-/// Whether a message is about where its station is.
-const fn tells_where(kind: MessageKind) -> bool {
+/// Returns `true` if the message reports the position of its own station.
+const fn reports_position(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Cam | MessageKind::Vam)
 }
 
@@ -144,7 +146,7 @@ fn error_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
     Ok(out)
 }
 
-/// The one JSON shape of a V2X message, with the decoded ETSI message where there is a decoder for its type.
+/// Returns the JSON of a V2X message, with the decoded ETSI message if there is a decoder for its type.
 fn v2x_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
     let message = sample.typed::<V2xMessage>().map_err(|_| malformed(sample))?;
     let decoded = match MessageKind::from_label(message.r#type().topic_level()) {
@@ -174,7 +176,7 @@ mod tests {
     use viaduct_messages::viaduct::its::MessageType;
     use viaduct_units::Tai;
 
-    /// One sample with these octets, of a type that the bus knows by schema only.
+    /// Returns one sample with these bytes, of a type that the bus knows by its schema only.
     fn foreign(full_name: &str, schema: Bytes, octets: &'static [u8]) -> UntypedSample {
         let bus = Bus::new("test");
         let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
@@ -197,14 +199,14 @@ mod tests {
     fn a_type_that_is_known_by_schema_only_becomes_json() {
         // Field 3 of foxglove.Log is `message`.
         let sample = foreign("foxglove.Log", schema(), b"\x1a\x02hi");
-        assert_eq!(json(&sample).unwrap(), "{\"message\":\"hi\"}");
+        assert_eq!(json(&sample).unwrap(), r#"{"level":"unknown","message":"hi","name":"","file":"","line":0}"#);
         assert_eq!(sample.typed::<Log>().unwrap().message, "hi");
         let octets = Encoder::default().encode((Encoding::Protobuf, Dialect::Viaduct), &sample).unwrap();
         assert_eq!(&octets[..], b"\x1a\x02hi");
     }
 
     #[test]
-    fn what_has_no_schema_or_is_malformed_is_an_error() {
+    fn a_missing_schema_or_malformed_bytes_are_an_error() {
         let nameless = foreign("acme.Thing", Bytes::new(), b"");
         assert_eq!(json(&nameless), Err(EncodeError::NoSchema { full_name: "acme.Thing".into() }));
         let cut = foreign("foxglove.Log", schema(), b"\x1a\x7f");

@@ -18,8 +18,9 @@ use viaduct_messages::viaduct::observe::echo_part::Part;
 use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoType};
 use viaduct_messages::write_timestamp;
 use viaduct_units::Tai;
+use viaduct_v2x_json::protobuf::JsonOf;
 
-use super::message::{Cut, clear_arrays, write_message};
+use super::message::{Cut, write_message};
 use super::text::time;
 use super::{NodeArgument, client};
 use crate::output::{print_line, print_note};
@@ -44,7 +45,7 @@ pub(crate) struct Arguments {
     /// End after this many samples. Default: go on until Ctrl-C.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Print each sample as one line of JSON, whole: a V2X message as on MQTT, another in protobuf's JSON mapping.
+    /// Print each sample as one line of JSON, with the same names and values as on MQTT.
     #[arg(long)]
     json: bool,
     /// Elements of a list, characters of a text and octets that are shown of a long field.
@@ -204,11 +205,10 @@ impl Printer {
         if known.full_name == V2X_MESSAGE && !sample.skipped {
             return v2x_json(&octets(sample)).ok_or_else(|| malformed(known));
         }
-        let mut message = message(sample, known)?;
-        if self.cut.no_arr {
-            clear_arrays(&mut message);
-        }
-        serde_json::to_string(&message).map_err(|error| error.to_string())
+        let message = message(sample, known)?;
+        let whole = JsonOf::new(&message);
+        let json = if self.cut.no_arr { whole.without_arrays() } else { whole };
+        serde_json::to_string(&json).map_err(|error| error.to_string())
     }
 }
 
@@ -338,7 +338,7 @@ mod tests {
     #[test]
     fn a_line_of_json_has_the_message_and_all_about_it() {
         let text = printer(true, "foxglove.Log", DESCRIPTOR_SET).print(&log()).unwrap();
-        let expected = r#"{"topic":"log","type":"foxglove.Log","sequence":7,"missed":2,"origin":"1970-01-01T00:00:00.000000Z","stamps":[{"hop":"writer","at":"1970-01-01T00:00:00.000012Z"}],"length":18,"message":{"message":"hello there","line":3}}"#;
+        let expected = r#"{"topic":"log","type":"foxglove.Log","sequence":7,"missed":2,"origin":"1970-01-01T00:00:00.000000Z","stamps":[{"hop":"writer","at":"1970-01-01T00:00:00.000012Z"}],"length":18,"message":{"level":"unknown","message":"hello there","name":"","file":"","line":3}}"#;
         assert_eq!(text, expected);
     }
 

@@ -5,6 +5,7 @@
 use std::fmt::Write as _;
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, Value};
+use viaduct_v2x_json::protobuf::enum_label;
 
 /// What is left out of long fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,25 +33,6 @@ pub(super) fn write_message(message: &DynamicMessage, cut: Cut, indent: usize, o
         }
         let _ = write!(out, "{:indent$}{}:", "", field.name());
         write_field(&message.get_field(&field), &field, cut, indent, out);
-    }
-}
-
-/// Clears lists and octets wherever they are: what `--no-arr` leaves out of JSON.
-pub(super) fn clear_arrays(message: &mut DynamicMessage) {
-    let is_array = |value: &Value| matches!(value, Value::List(_) | Value::Bytes(_));
-    let arrays: Vec<FieldDescriptor> =
-        message.fields().filter(|(_, value)| is_array(value)).map(|(field, _)| field).collect();
-    arrays.iter().for_each(|field| message.clear_field(field));
-    for (_, value) in message.fields_mut() {
-        match value {
-            Value::Message(below) => clear_arrays(below),
-            Value::Map(entries) => entries.values_mut().for_each(|value| {
-                if let Value::Message(below) = value {
-                    clear_arrays(below);
-                }
-            }),
-            _ => {}
-        }
     }
 }
 
@@ -162,7 +144,7 @@ fn key_text(key: &MapKey) -> String {
 }
 
 fn enum_text(number: i32, kind: &Kind) -> String {
-    let named = kind.as_enum().and_then(|names| names.get_value(number)).map(|value| value.name().to_owned());
+    let named = kind.as_enum().and_then(|names| names.get_value(number)).map(|value| enum_label(&value));
     named.unwrap_or_else(|| number.to_string())
 }
 
@@ -200,6 +182,7 @@ mod tests {
     use viaduct_messages::its::timestamp;
     use viaduct_messages::{DESCRIPTOR_SET, Message};
     use viaduct_units::Tai;
+    use viaduct_v2x_json::protobuf::JsonOf;
 
     const ALL: Cut = Cut { length: None, no_arr: false };
 
@@ -241,13 +224,13 @@ point_stride: 0
 fields:
 - name: x
   offset: 4
-  type: FLOAT32
+  type: float32
 - name: y
   offset: 4
-  type: FLOAT32
+  type: float32
 - name: z
   offset: 4
-  type: FLOAT32
+  type: float32
 data: <4 octets: 00 01 fe ff>
 ";
         assert_eq!(text(&dynamic(&cloud()), ALL), expected);
@@ -273,11 +256,11 @@ data: <4 octets: 00 01 fe ff>
         let pool = DescriptorPool::from_file_descriptor_set(files).unwrap();
         // n = [1, 2, 3], m = { "k": { b: true } }
         let octets = [0x0a, 3, 1, 2, 3, 0x12, 7, 0x0a, 1, b'k', 0x12, 2, 0x18, 1];
-        let mut message = DynamicMessage::decode(pool.get_message_by_name("T").unwrap(), octets.as_slice()).unwrap();
+        let message = DynamicMessage::decode(pool.get_message_by_name("T").unwrap(), octets.as_slice()).unwrap();
         let shown = text(&message, Cut { length: Some(2), no_arr: false });
         assert_eq!(shown, "n: [1, 2, <1 more of 3>]\nm:\n  k:\n    n: []\n    m: {}\n    b: true\n");
-        clear_arrays(&mut message);
-        assert_eq!(serde_json::to_string(&message).unwrap(), r#"{"m":{"k":{"b":true}}}"#);
+        let json = serde_json::to_string(&JsonOf::new(&message).without_arrays()).unwrap();
+        assert_eq!(json, r#"{"m":{"k":{"m":{},"b":true}}}"#);
     }
 
     #[test]

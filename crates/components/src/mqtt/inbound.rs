@@ -45,7 +45,7 @@ pub struct InboundRoute {
     pub from: String,
     /// Topic of the bus: where a station reads what it is asked to send, or what its services are told.
     pub to: String,
-    /// What the text is. All but V2X messages are in protobuf's JSON mapping.
+    /// Content of the text. Types other than V2X messages have the field names of their schema (`latitude_deg`).
     #[serde(default)]
     pub r#type: InboundType,
     /// Quality of service of the answers, and what a bridge asks of its broker for the requests: 0 (at most once) or 1

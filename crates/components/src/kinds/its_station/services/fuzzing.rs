@@ -5,10 +5,11 @@ use viaduct_messages::viaduct::its::EventRequest;
 use viaduct_messages::viaduct::perception::PerceivedObjects;
 use viaduct_messages::viaduct::vehicle::VehicleState;
 use viaduct_units::Now;
+use viaduct_v2x_json::protobuf::Reader;
 
 use super::events::NamedEvents;
 use super::inputs::{self, Clock};
-use crate::mqtt::typed::{InboundType, Reader};
+use crate::mqtt::typed::InboundType;
 
 /// The readers that an inbound route uses for the JSON inputs of a station's services.
 pub struct JsonInputs {

@@ -1,0 +1,10 @@
+//! JSON of the messages that travel on the bus: the only place that decides how they look.
+//!
+//! # The style
+//!
+//! Names are in snake_case and end in the unit (`speed_mps`), times are RFC 3339 in UTC, values of enumerations are in
+//! lower case without a prefix (`received`, `new`, `cam`).
+//!
+//! [`protobuf`] writes and reads messages of any protobuf type that has a schema.
+
+pub mod protobuf;
