@@ -1,15 +1,15 @@
-//! Puts the built dashboard (`dashboard/dist`) into the crate as a table of files, where it is there.
+//! Embeds the built dashboard (`dashboard/dist`) into the crate as a table of files, if it exists.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// Files that a dashboard may have; more means that something else lies there.
+/// Largest number of files; more indicate that the folder is not a built dashboard.
 const FILES_MAX: usize = 256;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let dashboard = Path::new(&std::env::var("CARGO_MANIFEST_DIR")?).join("../../dashboard");
     let dist = dashboard.join("dist");
-    // A path that is missing would make cargo build this crate each time.
+    // If a watched path is missing, cargo rebuilds this crate each time.
     let watched = [&dist, &dashboard].into_iter().find(|path| path.is_dir());
     println!("cargo::rerun-if-changed=build.rs");
     if let Some(watched) = watched {
@@ -40,8 +40,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn std::e
     Ok(())
 }
 
-/// A Rust expression: `&[File { .. }, ..]`, with paths as URLs have them. It names copies in `out`: the dashboard may be built
-/// anew while this crate is compiled.
+/// Returns a Rust expression `&[File { .. }, ..]` with the paths of the files in URLs. It refers to copies in `out`, because the
+/// dashboard may be rebuilt while this crate is compiled.
 fn table(dist: &Path, files: &[PathBuf], out: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut table = String::from("&[\n");
     for (number, file) in files.iter().enumerate() {
@@ -51,13 +51,13 @@ fn table(dist: &Path, files: &[PathBuf], out: &Path) -> Result<String, Box<dyn s
         let copy = out.join(format!("dashboard-{number}"));
         std::fs::write(&copy, content)?;
         let url = format!("/{path}");
-        writeln!(table, "    File {{ path: {url:?}, etag: {etag:?}, octets: include_bytes!({copy:?}) }},")?;
+        writeln!(table, "    File {{ path: {url:?}, etag: {etag:?}, bytes: include_bytes!({copy:?}) }},")?;
     }
     table.push_str("]\n");
     Ok(table)
 }
 
-/// FNV-1a, 64 bits: tells the versions of a file apart.
-fn fnv1a(octets: &[u8]) -> u64 {
-    octets.iter().fold(0xCBF2_9CE4_8422_2325, |hash, octet| (hash ^ u64::from(*octet)).wrapping_mul(0x100_0000_01B3))
+/// Returns the FNV-1a hash (64 bits), which identifies a version of a file.
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3))
 }

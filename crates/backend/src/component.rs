@@ -1,4 +1,4 @@
-//! The kind `api`: topics of V2X messages in, HTTP out.
+//! The kind `api`: subscribes to V2X messages and serves them over HTTP.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -15,23 +15,23 @@ use crate::{ApiSettings, Backend, SettingsError};
 /// Every kind of this crate.
 pub const KINDS: &[Kind] = &[Kind::of::<ApiServer>(
     "api",
-    "Keeps the newest V2X messages and answers about them over HTTP; shows the dashboard.",
+    "Keeps the newest V2X messages and serves them over HTTP, with the dashboard.",
     "{ listen: 127.0.0.1:0, topics: [] }",
 )];
 
-/// Messages of one topic that wait to be taken into the cache; then the oldest are lost and counted. The publisher never
-/// waits for the cache.
+/// Queue of each subscribed topic. When it is full, the oldest messages are dropped and counted; the publisher never waits for
+/// the cache.
 const REQUESTED: Qos = Qos::keep_last(4096);
 
-/// How often rates are read and what is too old is dropped.
+/// Period in which rates are computed and expired messages dropped.
 const TICK: Duration = Duration::from_secs(1);
 
-/// See the module.
+/// The component: feeds a [`Backend`] and serves its API.
 pub struct ApiServer {
     backend: Arc<Backend>,
-    /// Where messages are measured when they can be asked for.
+    /// Measures the latency until a message is available to requests.
     hop: Hop,
-    /// Received = inserted + dropped by reason.
+    /// Messages received: equals inserted plus dropped.
     received: Counter,
     inserted: Counter,
     dropped: [(Rejected, Counter); Rejected::ALL.len()],
@@ -81,24 +81,24 @@ impl ApiServer {
                 self.inserted.increment();
                 self.hop.mark(message.meta(), clock::tai());
             }
-            Err(refused) => self.count(refused),
+            Err(reason) => self.count(reason),
         }
     }
 
-    fn count(&self, refused: Rejected) {
-        if let Some((_, counter)) = self.dropped.iter().find(|(reason, _)| *reason == refused) {
+    fn count(&self, rejected: Rejected) {
+        if let Some((_, counter)) = self.dropped.iter().find(|(reason, _)| *reason == rejected) {
             counter.increment();
         }
     }
 }
 
-/// Listens, so that a port in use is an error of the start, and serves beside the callbacks.
+/// Binds the address and serves the API in an I/O task. A port in use is thus an error of the start.
 fn serve(address: SocketAddr, api: Arc<Api>, context: &mut Context<ApiServer>) -> Result<(), StartError> {
-    let refused = |cause| StartError::io(format!("cannot listen on {address}"), cause);
-    let listener = TcpListener::bind(address).map_err(refused)?;
-    listener.set_nonblocking(true).map_err(refused)?;
-    let address = listener.local_addr().map_err(refused)?;
-    tracing::info!(%address, "the API listens");
+    let failed = |cause| StartError::io(format!("cannot listen on {address}"), cause);
+    let listener = TcpListener::bind(address).map_err(failed)?;
+    listener.set_nonblocking(true).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    tracing::info!(%address, "API is listening");
     let mut stop = context.stop();
     context.spawn_io(async move {
         let listener = tokio::net::TcpListener::from_std(listener)?;
@@ -116,14 +116,14 @@ impl From<SettingsError> for SettingError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::suite::message;
+    use crate::cache::tests::message;
     use std::io::{Read as _, Write as _};
     use std::net::TcpStream;
     use viaduct_bus::Publisher;
     use viaduct_messages::viaduct::its::MessageType;
     use viaduct_node::{Graph, Node};
 
-    /// Publishes one message that the cache takes and one that it refuses.
+    /// Publishes one message that the cache accepts and one that it rejects.
     struct Radio(Option<Publisher<V2xMessage>>);
 
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_published_in_a_node_can_be_asked_for() {
+    fn a_message_published_in_a_node_is_served() {
         let (runtime, address) = (tokio::runtime::Runtime::new().unwrap(), free_address());
         let text = format!(
             "node: edge\ncomponents:\n  web: {{ kind: api, settings: {{ listen: \"{address}\" }} }}\n  radio: {{ kind: radio, settings: {{}} }}\n"
@@ -185,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_refused_with_its_place() {
+    fn an_invalid_setting_is_rejected_with_its_key() {
         let text = "node: a\ncomponents:\n  web: { kind: api, settings: { topics: [], live: { queue: 0 } } }\n";
         let error = Graph::resolve("a.yaml", text, KINDS).err().unwrap().to_string();
         assert!(error.contains("components.web.settings.live.queue: 0 is not within 1 to 65536"), "{error}");
     }
 
     #[test]
-    fn a_missing_map_keeps_the_node_from_starting() {
+    fn a_missing_map_prevents_the_node_from_starting() {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let text = "node: a\ncomponents:\n  web: { kind: api, settings: { listen: \"127.0.0.1:0\", topics: [], map: { file: /no/map } } }\n";
         let error = Node::start(Graph::resolve("a.yaml", text, KINDS).unwrap(), runtime.handle()).err().unwrap();

@@ -1,8 +1,9 @@
-//! Decoded ETSI messages that were asked for lately, as JSON.
+//! JSON of recently requested ETSI messages.
 //!
-//! Decoding a CAM and writing it as JSON takes 2 to 8 us, and its text 1 to 3.5 kB, against 41 to 241 octets in UPER
-//! (without and with 23 path points). So the cache keeps the octets, and this keeps the texts of what is being looked at, in a memory of its own: two generations, of which
-//! the older goes as a whole when the younger is half the memory; what is asked for again moves to the younger.
+//! Decoding a CAM and writing its JSON takes 2 to 8 us, and the text has 1 to 3.5 kB, against 41 to 241 octets in UPER
+//! (without and with 23 path points). So the cache keeps the UPER payload, and [`Decoded`] keeps the texts of recent requests
+//! in a memory of its own. That memory has two generations: when the younger one fills half of it, the older one is dropped as
+//! a whole. A text that is requested again moves to the younger generation.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,18 +18,18 @@ use crate::sync::lock;
 /// Appends a message in UPER of the given edition to `out`, as JSON with ASN.1 names and raw integers.
 type DecodeJson = fn(Edition, &[u8], &mut Vec<u8>) -> Result<(), Undecodable>;
 
-/// The octets are no message of that edition, or there is no decoder for it.
+/// The payload is not one message of its edition, or there is no decoder for the edition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Undecodable;
+pub(crate) struct Undecodable;
 
-/// Octets of one text in the table beside the text itself.
-const RECORD_OCTETS: usize = 96;
+/// Memory of one record in the table without its text, in bytes.
+const RECORD_BYTES: usize = 96;
 
-/// See the module.
+/// JSON texts of recently requested messages.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     decode: DecodeJson,
-    /// Of one generation, in octets.
+    /// Largest memory of one generation, in bytes.
     generation_max: usize,
     generations: Mutex<Generations>,
     failures: AtomicU64,
@@ -38,19 +39,19 @@ pub(crate) struct Decoded {
 struct Generations {
     young: HashMap<u64, Arc<[u8]>>,
     old: HashMap<u64, Arc<[u8]>>,
-    young_octets: usize,
+    young_bytes: usize,
 }
 
 impl Decoded {
-    pub(crate) fn new(octets_max: usize) -> Self {
-        Self::with_decoder(decode_json, octets_max)
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self::with_decoder(decode_json, bytes_max)
     }
 
-    fn with_decoder(decode: DecodeJson, octets_max: usize) -> Self {
-        Self { decode, generation_max: octets_max / 2, generations: Mutex::default(), failures: AtomicU64::new(0) }
+    fn with_decoder(decode: DecodeJson, bytes_max: usize) -> Self {
+        Self { decode, generation_max: bytes_max / 2, generations: Mutex::default(), failures: AtomicU64::new(0) }
     }
 
-    /// The texts of the entries, in their order; empty where the message cannot be decoded.
+    /// Returns the texts of the entries, in their order. A text is empty if the message cannot be decoded.
     pub(crate) fn texts(&self, entries: &[Arc<Entry>]) -> Vec<Arc<[u8]>> {
         let known = self.known(entries);
         let mut fresh = Vec::new();
@@ -66,7 +67,7 @@ impl Decoded {
         texts
     }
 
-    /// Messages that could not be decoded when they were asked for.
+    /// Returns the number of requested messages that could not be decoded.
     pub(crate) fn failures(&self) -> u64 {
         self.failures.load(Ordering::Relaxed)
     }
@@ -107,31 +108,39 @@ impl Generations {
     }
 
     fn keep(&mut self, seq: u64, text: Arc<[u8]>, generation_max: usize) {
-        let octets = text.len() + RECORD_OCTETS;
-        if octets > generation_max {
+        let bytes = text.len() + RECORD_BYTES;
+        if bytes > generation_max {
             return;
         }
-        if self.young_octets + octets > generation_max {
+        if self.young_bytes + bytes > generation_max {
             self.old = std::mem::take(&mut self.young);
-            self.young_octets = 0;
+            self.young_bytes = 0;
         }
         if self.young.insert(seq, text).is_none() {
-            self.young_octets += octets;
+            self.young_bytes += bytes;
         }
     }
 }
 
 fn decode_json(edition: Edition, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Undecodable> {
-    let kind = MessageKind::from_message_id(edition.message_type().message_id()).ok_or(Undecodable)?;
-    Message::decode(kind, payload).map_err(|_| Undecodable)?.write_json(out);
+    decode(edition, payload)?.write_json(out);
     Ok(())
+}
+
+/// Decodes a message in UPER.
+///
+/// # Errors
+/// The edition is unknown, or the payload is not one message of it.
+pub(crate) fn decode(edition: Edition, payload: &[u8]) -> Result<Message, Undecodable> {
+    let kind = MessageKind::from_message_id(edition.message_type().message_id()).ok_or(Undecodable)?;
+    Message::decode(kind, payload).map_err(|_| Undecodable)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::suite::message;
-    use crate::cache::{Cache as _, CacheLimits, MemoryCache};
+    use crate::cache::tests::message;
+    use crate::cache::{CacheLimits, MemoryCache};
     use viaduct_messages::viaduct::its::MessageType;
 
     static CALLS: AtomicU64 = AtomicU64::new(0);
@@ -157,13 +166,13 @@ mod tests {
         assert_eq!(CALLS.swap(0, Ordering::Relaxed), 21);
         assert!(first[20].is_empty() && roomy.failures() == 1);
 
-        let tight = Decoded::with_decoder(decode, 10 * (200 + RECORD_OCTETS));
+        let tight = Decoded::with_decoder(decode, 10 * (200 + RECORD_BYTES));
         for _ in 0..3 {
             assert_eq!(tight.texts(&entries), first);
             let generations = lock(&tight.generations);
             assert!(generations.young.len() <= 6 && generations.old.len() <= 6);
         }
-        // What is looked at again and again stays.
+        // Texts that are requested again and again remain.
         tight.texts(&entries[..3]);
         CALLS.store(0, Ordering::Relaxed);
         for other in 3..20 {

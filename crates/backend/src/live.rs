@@ -1,4 +1,4 @@
-//! Messages to those who wait for them: one bounded queue a client.
+//! Delivery of new messages to live clients: one bounded queue per client.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, RwLock};
@@ -19,7 +19,7 @@ pub(crate) struct Live {
 #[derive(Debug, Default)]
 struct Clients {
     list: Vec<Arc<Client>>,
-    /// Set once, at the end: nobody subscribes any more.
+    /// Set when the server stops: further subscriptions are rejected.
     closed: bool,
 }
 
@@ -27,35 +27,35 @@ struct Clients {
 struct Client {
     filter: Filter,
     queue: Mutex<Queue>,
-    /// Something happened to the queue.
+    /// Notified when the queue changes.
     wake: Notify,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
     entries: VecDeque<Arc<Entry>>,
-    /// Messages that the client did not take in time, not yet reported.
+    /// Messages dropped because the queue was full, not yet reported to the client.
     lost: u64,
     closed: bool,
 }
 
-/// What a client gets.
+/// An item that a client receives.
 #[derive(Clone, Debug)]
 pub(crate) enum Delivery {
     /// A message.
     Message(Arc<Entry>),
-    /// So many messages were lost before the next one.
+    /// Number of messages lost before the next one.
     Lost(u64),
 }
 
-/// A client's place; it is given up when this is dropped.
+/// A client's subscription. Dropping it frees the place for another client.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     live: Arc<Live>,
     client: Arc<Client>,
 }
 
-/// There is no place for one more client.
+/// The maximum number of clients is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -64,12 +64,15 @@ impl Live {
         Self { clients_max, queue_max: queue_max.max(1), clients: RwLock::default() }
     }
 
-    /// Messages that wait for one client at most.
+    /// Returns the capacity of a client's queue.
     pub(crate) fn queue_max(&self) -> usize {
         self.queue_max
     }
 
-    /// Takes in a client, which gets what is published from now on.
+    /// Adds a client, which receives the messages published from now on.
+    ///
+    /// # Errors
+    /// [`Full`] if there are too many clients, or if the server stops.
     pub(crate) fn subscribe(self: &Arc<Self>, filter: Filter) -> Result<Subscription, Full> {
         let mut clients = write(&self.clients);
         if clients.closed || clients.list.len() >= self.clients_max {
@@ -80,14 +83,14 @@ impl Live {
         Ok(Subscription { live: self.clone(), client })
     }
 
-    /// Puts the message into the queue of each client that wants it.
+    /// Enqueues the message for each client whose filter admits it.
     pub(crate) fn publish(&self, entry: &Arc<Entry>) {
         for client in read(&self.clients).list.iter().filter(|client| client.filter.admits(entry)) {
             client.push(entry, self.queue_max);
         }
     }
 
-    /// Ends every stream, and accepts no other.
+    /// Ends every stream and rejects further clients.
     pub(crate) fn close(&self) {
         let mut clients = write(&self.clients);
         clients.closed = true;
@@ -97,7 +100,7 @@ impl Live {
         }
     }
 
-    /// Clients at this moment.
+    /// Returns the present number of clients.
     pub(crate) fn clients(&self) -> usize {
         read(&self.clients).list.len()
     }
@@ -117,7 +120,8 @@ impl Client {
 }
 
 impl Queue {
-    /// What comes next; what was lost is older than all that waits.
+    /// Returns the next delivery, or `None` if the queue is empty. Lost messages come first, because they are older than all
+    /// that are queued.
     fn take(&mut self) -> Option<Delivery> {
         match std::mem::take(&mut self.lost) {
             0 => self.entries.pop_front().map(Delivery::Message),
@@ -127,7 +131,7 @@ impl Queue {
 }
 
 impl Subscription {
-    /// The next delivery; `None` when the stream has ended.
+    /// Waits for the next delivery. Returns `None` when the stream has ended.
     pub(crate) async fn next(&self) -> Option<Delivery> {
         loop {
             {
@@ -153,8 +157,8 @@ impl Drop for Subscription {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::suite::message;
-    use crate::cache::{Cache as _, CacheLimits, MemoryCache};
+    use crate::cache::tests::message;
+    use crate::cache::{CacheLimits, MemoryCache};
     use viaduct_messages::viaduct::its::MessageType;
 
     fn entry(cache: &MemoryCache, station: u32) -> Arc<Entry> {
@@ -162,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_client_loses_the_oldest_and_is_told_how_many() {
+    async fn a_slow_client_loses_the_oldest_messages_and_receives_their_number() {
         let (live, cache) = (Arc::new(Live::new(2, 3)), MemoryCache::new(CacheLimits::default()));
         let slow = live.subscribe(Filter::ALL).unwrap();
         let picky = live.subscribe(Filter { station: Some(4), ..Filter::ALL }).unwrap();
@@ -178,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn places_are_limited_given_back_and_closed() {
+    async fn places_are_limited_freed_and_closed() {
         let live = Arc::new(Live::new(1, 3));
         let first = live.subscribe(Filter::ALL).unwrap();
         assert_eq!(live.subscribe(Filter::ALL).unwrap_err(), Full);

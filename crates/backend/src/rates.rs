@@ -4,16 +4,16 @@ use viaduct_units::Mono;
 
 use crate::cache::TYPES;
 
-/// Growth of counts over the last tick.
+/// Growth of the counts over the last tick.
 #[derive(Debug, Default)]
 pub(crate) struct Rates {
-    /// When the last tick was, and the counts then.
+    /// Time and counts of the last tick.
     last: Option<(Mono, [u64; TYPES])>,
     hz: [f64; TYPES],
 }
 
 impl Rates {
-    /// Ends the window that began with the last tick. Two ticks at the same time are one.
+    /// Ends the window that began with the last tick. A second tick at the same time changes nothing.
     pub(crate) fn tick(&mut self, now: Mono, counts: [u64; TYPES]) {
         if let Some((before, old)) = self.last {
             let seconds = now.since(before).as_secs_f64();
@@ -25,6 +25,7 @@ impl Rates {
         self.last = Some((now, counts));
     }
 
+    /// Returns messages per second, by type.
     pub(crate) fn hz(&self) -> [f64; TYPES] {
         self.hz
     }
@@ -41,7 +42,7 @@ mod tests {
         let counts = |count| [count; TYPES];
         let mut rates = Rates::default();
         rates.tick(at(0), counts(5));
-        assert_eq!(rates.hz(), [0.0; TYPES], "no window is over");
+        assert_eq!(rates.hz(), [0.0; TYPES], "no window has ended");
         rates.tick(at(2000), counts(25));
         rates.tick(at(2000), counts(26));
         assert_eq!(rates.hz(), [10.0; TYPES]);

@@ -1,25 +1,25 @@
-//! Which run of the back-end a sequence number belongs to.
+//! Identity of a run of the backend, which qualifies sequence numbers.
 
 use std::fmt;
 use std::str::FromStr;
 
 use viaduct_units::Tai;
 
-/// One life of the cache: when it began, in nanoseconds. The cache counts anew with each start, so a number that a client
-/// kept means nothing in another run.
+/// A run of the backend: its start time in nanoseconds. Sequence numbers start again with each run, so a number from another
+/// run is meaningless.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run(u64);
 
-/// The place of a message in a live stream, as the `id` of its event: `run-seq`.
+/// The `id` of an event in a live stream, written as `run-seq`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventId {
     pub(crate) run: Run,
     pub(crate) seq: u64,
 }
 
-/// The text is no event ID.
+/// The text is not an event id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NoEventId;
+pub(crate) struct InvalidEventId;
 
 impl Run {
     pub(crate) fn started(at: Tai) -> Self {
@@ -40,12 +40,12 @@ impl fmt::Display for EventId {
 }
 
 impl FromStr for EventId {
-    type Err = NoEventId;
+    type Err = InvalidEventId;
 
-    fn from_str(text: &str) -> Result<Self, NoEventId> {
-        let (run, seq) = text.split_once('-').ok_or(NoEventId)?;
-        let run = u64::from_str_radix(run, 16).map_err(|_| NoEventId)?;
-        Ok(Self { run: Run(run), seq: seq.parse().map_err(|_| NoEventId)? })
+    fn from_str(text: &str) -> Result<Self, InvalidEventId> {
+        let (run, seq) = text.split_once('-').ok_or(InvalidEventId)?;
+        let run = u64::from_str_radix(run, 16).map_err(|_| InvalidEventId)?;
+        Ok(Self { run: Run(run), seq: seq.parse().map_err(|_| InvalidEventId)? })
     }
 }
 
@@ -60,7 +60,7 @@ mod tests {
             assert_eq!(id.to_string().parse(), Ok(id));
         }
         for bad in ["", "12", "-", "x-1", "1-", "1-x", "1-2-3"] {
-            assert_eq!(bad.parse::<EventId>(), Err(NoEventId), "{bad}");
+            assert_eq!(bad.parse::<EventId>(), Err(InvalidEventId), "{bad}");
         }
     }
 }

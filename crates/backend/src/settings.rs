@@ -17,23 +17,26 @@ pub struct ApiSettings {
     /// Address and port to listen on. Default `127.0.0.1:8080`: this machine only.
     #[schemars(with = "String")]
     pub listen: SocketAddr,
-    /// Topics of V2X messages, names or patterns. Default `its/rx/*`, and `its/tx/*` where something publishes it.
+    /// Topics of V2X messages, names or patterns. Default `its/rx/*`, and `its/tx/*` if a component publishes it.
     pub topics: Vec<String>,
-    /// What is kept to be asked for.
+    /// Limits of the message cache.
     pub cache: CacheSettings,
     /// The road network that the dashboard draws. Default: none.
     pub map: Option<MapSource>,
     /// Streams of `/v1/live`.
     pub live: LiveSettings,
-    /// Origins (`https://host:port`) whose web pages may use the API; `*` allows all. Default: none but the API's own.
+    /// Origins (`https://host:port`) whose web pages may use the API; `*` allows all. Default: only the API's own.
     pub cors_origins: Vec<String>,
+    /// Address under which clients reach the API, for the links in answers: `https://host:port/path`. Default: taken from each
+    /// request (`Host`, `X-Forwarded-Host`, `X-Forwarded-Proto`).
+    pub public_url: Option<String>,
 }
 
-/// Where a road network comes from.
+/// Source of a road network.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MapSource {
-    /// The town that the kind `fleet` drives in by default.
+    /// The town in which the vehicles of the kind `fleet` drive by default.
     Town,
     /// A GeoJSON FeatureCollection of LineStrings, at most 16 MiB.
     File(PathBuf),
@@ -43,15 +46,15 @@ pub enum MapSource {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct CacheSettings {
-    /// Memory for messages, in octets, at least 1 MiB. When it is full the oldest bucket goes. Default 268435456 (256 MiB).
+    /// Memory for messages, in bytes, at least 1 MiB. When it is full, the oldest bucket is dropped. Default 268435456 (256 MiB).
     pub octets_max: usize,
-    /// Memory for decoded messages that were asked for lately, in octets. Default 33554432 (32 MiB).
+    /// Memory for the JSON of recently requested messages, in bytes. Default 33554432 (32 MiB).
     pub decoded_octets_max: usize,
-    /// Length of a bucket in seconds, 0.1 to 3600: what is dropped at once. Default 5.
+    /// Time span of a bucket, which is dropped as a whole, in seconds, 0.1 to 3600. Default 5.
     pub bucket_s: f64,
-    /// Seconds after which a message is dropped, with a bucket's grain; 1 or more. Default: none, memory alone decides.
+    /// Age at which a message is dropped, in seconds, at least 1, plus up to one bucket. Default: none, only memory is limited.
     pub retention_s: Option<f64>,
-    /// Stations of which a summary is kept, 1 to 200000. Default 20000.
+    /// Number of stations with a summary, 1 to 200000. Default 20000.
     pub stations_max: usize,
 }
 
@@ -59,19 +62,19 @@ pub struct CacheSettings {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LiveSettings {
-    /// Clients at the same time, up to 4096; one more is answered 503. Default 64.
+    /// Largest number of clients at the same time, 0 to 4096; further clients receive status 503. Default 64.
     pub clients_max: usize,
-    /// Messages that wait for one client, 1 to 65536; then it loses the oldest. Default 256.
+    /// Queue of each client in messages, 1 to 65536. When it is full, the oldest message is dropped. Default 256.
     pub queue: usize,
 }
 
-/// A setting with a value that it cannot have.
+/// A setting with an invalid value.
 #[derive(Debug, thiserror::Error)]
 #[error("{key}: {problem}")]
 pub struct SettingsError {
-    /// Where the setting stands below `settings`: `cache.bucket_s`.
+    /// Path of the setting below `settings`: `cache.bucket_s`.
     pub key: &'static str,
-    /// What is wrong, with the value.
+    /// The problem, with the value.
     pub problem: String,
 }
 
@@ -84,6 +87,7 @@ impl Default for ApiSettings {
             map: None,
             live: LiveSettings::default(),
             cors_origins: Vec::new(),
+            public_url: None,
         }
     }
 }
@@ -92,7 +96,7 @@ impl Default for CacheSettings {
     fn default() -> Self {
         let limits = CacheLimits::default();
         Self {
-            octets_max: limits.octets_max,
+            octets_max: limits.bytes_max,
             decoded_octets_max: 32 << 20,
             bucket_s: limits.bucket.as_secs_f64(),
             retention_s: None,
@@ -108,16 +112,16 @@ impl Default for LiveSettings {
 }
 
 impl ApiSettings {
-    /// How many of the topics, from the first, must be fed: all that the user names, but not the second of the default, which
-    /// a station that only listens does not feed.
+    /// Returns how many of the topics, counted from the first, must have a publisher: all that the user names, but only the
+    /// first of the default, because a station that only listens does not publish the second.
     pub(crate) fn topics_needed(&self) -> usize {
         if self.topics == topics_default() { 1 } else { self.topics.len() }
     }
 
-    /// Checks what the types do not say. The map is read, and the origins are checked, when the API is built.
+    /// Checks ranges and topic patterns. The API checks the map, the origins and the public URL when it is created.
     ///
     /// # Errors
-    /// The first setting that has a wrong value.
+    /// The first setting with an invalid value.
     pub fn check(&self) -> Result<(), SettingsError> {
         for pattern in &self.topics {
             topic::check_pattern(pattern).map_err(|error| SettingsError::new("topics", &error))?;
@@ -132,22 +136,22 @@ impl ApiSettings {
     }
 }
 
-/// Received messages, and those that a station of the node sends, if one does.
+/// Returns the topics of received messages and of messages that a station of the node sends.
 fn topics_default() -> [String; 2] {
     [topic::ITS_RX, topic::ITS_TX].map(|prefix| format!("{prefix}/*"))
 }
 
 impl CacheSettings {
-    /// The limits as the cache has them; call it on checked settings.
+    /// Returns the limits of the cache. The settings must be checked.
     pub(crate) fn limits(&self) -> CacheLimits {
         CacheLimits {
-            octets_max: self.octets_max,
+            bytes_max: self.octets_max,
             stations_max: self.stations_max,
             bucket: Duration::try_from_secs_f64(self.bucket_s).unwrap_or(CacheLimits::default().bucket),
         }
     }
 
-    /// How long a message is kept at most.
+    /// Returns the maximum age of a message, or `None` if it is unlimited.
     pub(crate) fn retention(&self) -> Option<Duration> {
         self.retention_s.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
     }
@@ -159,7 +163,7 @@ impl SettingsError {
     }
 }
 
-/// Refuses a value outside `low` to `high`, and one that is no number.
+/// Returns an error if the value is outside `low` to `high` or is not a number.
 fn within<T: Copy + PartialOrd + std::fmt::Display>(
     key: &'static str,
     value: T,
@@ -189,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_key_is_refused_at_every_level() {
+    fn an_unknown_key_is_rejected_at_every_level() {
         for bad in [r#"{"port":1}"#, r#"{"cache":{"octets":1}}"#, r#"{"live":{"clients":1}}"#] {
             assert!(parse(bad).unwrap_err().to_string().contains("unknown field"), "{bad}");
         }
     }
 
     #[test]
-    fn a_wrong_value_is_refused_with_its_key() {
+    fn an_invalid_value_is_rejected_with_its_key() {
         for (bad, key) in [
             (r#"{"topics":["its/#"]}"#, "topics"),
             (r#"{"cache":{"octets_max":1000}}"#, "cache.octets_max"),

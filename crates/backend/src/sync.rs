@@ -1,4 +1,4 @@
-//! Locks that outlive a panic of their holder: what they guard is valid after every statement.
+//! Locks that stay usable after a panic of their holder: the guarded data is valid after every statement.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 

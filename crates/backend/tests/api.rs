@@ -1,4 +1,4 @@
-//! The API as a client sees it: every resource, every error, and one stream over a real socket.
+//! The API from a client's side: every resource, every error, and one stream over a real socket.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
 use std::sync::Arc;
@@ -13,8 +13,9 @@ use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tower::ServiceExt as _;
 use viaduct_backend::api::{Api, CounterKpi, KpiSnapshot, KpiSource, openapi, router, serve};
-use viaduct_backend::cache::Cache as _;
 use viaduct_backend::{ApiSettings, Backend};
+use viaduct_its::facilities::Message;
+use viaduct_its::facilities::denm::{self, ActionId, Cause, DenmInput, Situation};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{self, Direction, Edition, MessageType, V2xMessage};
 use viaduct_units::{Mono, Now, Tai};
@@ -52,7 +53,7 @@ fn service(json: Value) -> (Arc<Backend>, Router) {
     (backend, router(api))
 }
 
-/// A received CAM, `tenths` of a second after the start.
+/// Returns a CAM received `tenths` of a second after the start.
 fn cam(station: u32, tenths: i64) -> V2xMessage {
     let payload: Vec<u8> =
         (0..CAM.len() / 2).map(|at| u8::from_str_radix(&CAM[2 * at..2 * at + 2], 16).unwrap()).collect();
@@ -89,7 +90,7 @@ async fn good(router: &Router, uri: &str) -> Value {
     body
 }
 
-/// The numbers of a collection's features.
+/// Returns the sequence numbers of a collection's features.
 fn ids(collection: &Value) -> Vec<u64> {
     collection["features"].as_array().unwrap().iter().map(|feature| feature["id"].as_u64().unwrap()).collect()
 }
@@ -104,7 +105,10 @@ async fn a_message_is_a_feature_with_the_decoded_message() {
     assert_eq!(body["type"], "FeatureCollection");
     assert_eq!(body["numberReturned"], 1);
     assert!(body["timeStamp"].as_str().unwrap().ends_with('Z'));
-    assert_eq!(body["links"], json!([{ "rel": "self", "href": "/v1/messages", "type": "application/geo+json" }]));
+    assert_eq!(
+        body["links"],
+        json!([{ "rel": "self", "href": "http://127.0.0.1:8080/v1/messages", "type": "application/geo+json" }])
+    );
     assert!(body.get("cursor").is_none());
     let mut feature = body["features"][0].clone();
     let message = feature["properties"].as_object_mut().unwrap().remove("message").unwrap();
@@ -125,7 +129,7 @@ async fn a_message_is_a_feature_with_the_decoded_message() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_decoded_is_shown_without_and_counted() {
+async fn an_undecodable_message_is_returned_without_its_content_and_counted() {
     let (backend, router) = service(json!({}));
     backend.insert(&V2xMessage { payload: vec![0xFF; 3].into(), ..cam(1, 0) }).unwrap();
     let body = good(&router, "/v1/messages").await;
@@ -134,7 +138,7 @@ async fn a_message_that_cannot_be_decoded_is_shown_without_and_counted() {
 }
 
 #[tokio::test]
-async fn messages_are_filtered_by_place_time_station_and_type() {
+async fn messages_are_filtered_by_position_time_station_and_type() {
     let (backend, router) = service(json!({}));
     for (station, tenths) in [(1, 0), (2, 10), (1, 20), (3, 30)] {
         backend.insert(&cam(station, tenths)).unwrap();
@@ -159,7 +163,7 @@ async fn messages_are_filtered_by_place_time_station_and_type() {
 }
 
 #[tokio::test]
-async fn pages_follow_next_to_the_end_while_messages_arrive() {
+async fn the_links_lead_through_all_pages_while_messages_arrive() {
     let (backend, router) = service(json!({}));
     for number in 0..25_u32 {
         backend.insert(&cam(number, i64::from(number))).unwrap();
@@ -173,12 +177,12 @@ async fn pages_follow_next_to_the_end_while_messages_arrive() {
         assert!(next["href"].as_str().unwrap().ends_with(body["cursor"].as_str().unwrap()));
         next["href"].as_str().unwrap().clone_into(&mut uri);
     }
-    // The late ones have the time of the first message, which the first page had passed.
+    // The messages that arrive in between have the time of the first message, which the first page has passed.
     assert_eq!(seen, (1..=25).collect::<Vec<u64>>());
 }
 
 #[tokio::test]
-async fn a_long_answer_is_made_whole_and_a_huge_one_is_cut_with_a_link_to_the_rest() {
+async fn a_long_answer_is_complete_and_a_huge_one_links_to_the_rest() {
     let (backend, router) = service(json!({ "cache": { "decoded_octets_max": 0 } }));
     let wordy = V2xMessage { receiver: "x".repeat(20_000), payload: Vec::new().into(), ..cam(1, 0) };
     for _ in 0..1000 {
@@ -207,7 +211,7 @@ async fn a_rare_message_is_found_among_many_others() {
 }
 
 #[tokio::test]
-async fn latest_is_one_feature_a_station_without_the_message() {
+async fn latest_is_one_feature_per_station_without_the_message() {
     let (backend, router) = service(json!({}));
     for (station, tenths) in [(7, 5), (7, 2), (3, 1)] {
         backend.insert(&cam(station, tenths)).unwrap();
@@ -271,7 +275,7 @@ async fn key_figures_join_the_cache_and_the_node() {
 }
 
 #[tokio::test]
-async fn what_is_older_than_the_retention_goes_with_the_tick() {
+async fn messages_older_than_the_retention_are_dropped_by_the_tick() {
     let (backend, _) = service(json!({ "cache": { "retention_s": 60, "bucket_s": 1 } }));
     backend.insert(&cam(1, 0)).unwrap();
     backend.insert(&cam(1, 1000)).unwrap();
@@ -296,7 +300,7 @@ async fn the_map_is_empty_or_the_file() {
 }
 
 #[tokio::test]
-async fn every_wrong_request_is_answered_with_a_problem_that_names_the_fault() {
+async fn every_invalid_request_is_answered_with_a_problem_that_names_the_cause() {
     let (_, router) = service(json!({ "live": { "clients_max": 0 } }));
     for (uri, status, parameter, detail) in [
         ("/v1/messages?bbox=1,2,3", 400, "bbox", "`1,2,3` is not four numbers"),
@@ -309,21 +313,23 @@ async fn every_wrong_request_is_answered_with_a_problem_that_names_the_fault() {
         ("/v1/messages?limit=0", 400, "limit", "`0` is not a whole number from 1 to 10000"),
         ("/v1/messages?limit=10001", 400, "limit", "10001"),
         ("/v1/messages?cursor=12", 400, "cursor", "`12` is not a cursor"),
-        ("/v1/messages?station=-1", 400, "station", "`-1` is not a station ID"),
+        ("/v1/messages?station=-1", 400, "station", "`-1` is not a station id"),
         ("/v1/messages?type=cam,bus", 400, "type", "`bus` is not a message type; there are denm, cam"),
         ("/v1/messages?type=", 400, "type", "is not a message type"),
         ("/v1/messages?box=1", 400, "box", "there is no parameter `box`; there are bbox, datetime"),
-        ("/v1/messages?limit=1&limit=2", 400, "limit", "`limit` is there twice"),
+        ("/v1/messages?limit=1&limit=2", 400, "limit", "`limit` occurs twice"),
         ("/v1/latest?station=1", 400, "station", "there is no parameter `station`"),
         ("/v1/kpis?x=1", 400, "x", "this resource has none"),
         ("/v1/map?x=1", 400, "x", "this resource has none"),
+        ("/v1/events?x=1", 400, "x", "this resource has none"),
+        ("/v1/infrastructure?x=1", 400, "x", "this resource has none"),
         ("/v1/stations/1?x=1", 400, "x", "this resource has none"),
-        ("/v1/live?cursor=x", 400, "cursor", "`x` is not an event ID"),
-        ("/v1/live?cursor=7", 400, "cursor", "`7` is not an event ID"),
+        ("/v1/live?cursor=x", 400, "cursor", "`x` is not an event id"),
+        ("/v1/live?cursor=7", 400, "cursor", "`7` is not an event id"),
         ("/v1/live?limit=1", 400, "limit", "there is no parameter"),
-        ("/v1/live", 503, "", "as many live clients as may be"),
-        ("/v1/stations/first", 400, "id", "`first` is not a station ID"),
-        ("/v1/stations/%FF", 400, "id", "no text in UTF-8"),
+        ("/v1/live", 503, "", "maximum number of live clients"),
+        ("/v1/stations/first", 400, "id", "`first` is not a station id"),
+        ("/v1/stations/%FF", 400, "id", "not valid UTF-8"),
         ("/v1/stations/5", 404, "", "no message of station 5"),
         ("/v1/stations", 404, "", "no resource `/v1/stations`"),
         ("/v2/messages", 404, "", "no resource `/v2/messages`"),
@@ -340,7 +346,7 @@ async fn every_wrong_request_is_answered_with_a_problem_that_names_the_fault() {
 }
 
 #[tokio::test]
-async fn a_problem_repeats_no_more_of_a_value_than_a_reader_needs() {
+async fn a_problem_shortens_long_values() {
     let (_, router) = service(json!({}));
     let long = "ä9".repeat(1000);
     let escaped = "%C3%A49".repeat(1000);
@@ -367,7 +373,7 @@ async fn a_problem_repeats_no_more_of_a_value_than_a_reader_needs() {
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_answered_with_a_problem_and_the_right_one() {
+async fn an_unsupported_method_is_answered_with_a_problem_and_the_supported_ones() {
     let (_, router) = service(json!({}));
     for uri in ["/v1/messages", "/v1/stations/1", "/openapi.json", "/"] {
         let post = Request::builder().method(Method::POST).uri(uri).body(Body::empty()).unwrap();
@@ -380,7 +386,7 @@ async fn a_wrong_method_is_answered_with_a_problem_and_the_right_one() {
 }
 
 #[tokio::test]
-async fn a_client_that_accepts_gzip_gets_large_answers_compressed() {
+async fn large_answers_are_compressed_for_clients_that_accept_gzip() {
     let (backend, router) = service(json!({}));
     for tenths in 0..50 {
         backend.insert(&cam(1, tenths)).unwrap();
@@ -395,7 +401,7 @@ async fn a_client_that_accepts_gzip_gets_large_answers_compressed() {
 }
 
 #[tokio::test]
-async fn other_origins_are_allowed_only_where_the_settings_say_so() {
+async fn other_origins_are_allowed_only_by_the_settings() {
     let ask = || Request::get("/v1/map").header("origin", "https://desk:5173").body(Body::empty()).unwrap();
     let allowed = "access-control-allow-origin";
     let (_, router) = service(json!({}));
@@ -412,7 +418,105 @@ async fn other_origins_are_allowed_only_where_the_settings_say_so() {
 }
 
 #[tokio::test]
-async fn the_first_page_is_there_with_or_without_the_dashboard() {
+async fn links_are_absolute() {
+    let (backend, router) = service(json!({}));
+    backend.insert(&cam(1, 0)).unwrap();
+    backend.insert(&cam(1, 1)).unwrap();
+    let ask = || {
+        let uri = "/v1/messages?limit=1&type=cam";
+        let head = Request::get(uri).header("host", "edge:8080").header("x-forwarded-proto", "https");
+        head.header("x-forwarded-host", "example.org").body(Body::empty()).unwrap()
+    };
+    let body: Value = serde_json::from_slice(&request(&router, ask()).await.2).unwrap();
+    assert_eq!(body["links"][0]["href"], "https://example.org/v1/messages?limit=1&type=cam");
+    let next = body["links"][1]["href"].as_str().unwrap();
+    assert!(next.starts_with("https://example.org/v1/messages?limit=1&type=cam&cursor="), "{next}");
+
+    let (backend, router) = service(json!({ "public_url": "https://api.example.org/viaduct/" }));
+    backend.insert(&cam(1, 0)).unwrap();
+    for path in ["/v1/latest", "/v1/messages", "/v1/events", "/v1/infrastructure"] {
+        let asked = Request::get(path).header("host", "edge:8080").body(Body::empty()).unwrap();
+        let body: Value = serde_json::from_slice(&request(&router, asked).await.2).unwrap();
+        assert_eq!(body["links"][0]["href"], format!("https://api.example.org/viaduct{path}"));
+    }
+    let bad = settings(json!({ "public_url": "example.org" }));
+    let error = Api::new(&bad, Backend::new(&bad).unwrap(), Arc::new(Figures)).err().unwrap();
+    assert_eq!(error.key, "public_url");
+}
+
+/// A DENM in UPER: a stationary vehicle at 45 N, 7.5 E, valid for 600 s.
+fn denm(reception: Tai) -> V2xMessage {
+    let action_id = ActionId { originating_station: 1001, sequence_number: 7 };
+    let input = DenmInput {
+        position: Some(viaduct_units::Position::new(45.0, 7.5)),
+        situation: Some(Situation::new(3, Cause { code: 94, sub_code: 0 })),
+        ..DenmInput::new(1001, action_id, reception)
+    };
+    let payload = Message::Denm(Box::new(denm::build(&input))).encode().unwrap();
+    V2xMessage {
+        r#type: MessageType::Denm.into(),
+        edition: Edition::DenmTs103831V231.into(),
+        station_id: 1001,
+        reception_time: Some(timestamp(reception)),
+        position: Some(its::Position { latitude_deg: 45.0, longitude_deg: 7.5, altitude_m: Some(269.5) }),
+        payload: payload.into(),
+        ..Default::default()
+    }
+}
+
+#[tokio::test]
+async fn an_event_is_a_feature_at_its_position() {
+    let (backend, router) = service(json!({}));
+    let now = viaduct_bus::clock::tai();
+    backend.insert(&denm(now)).unwrap();
+    backend.insert(&denm(now)).unwrap();
+    let (status, headers, body) = get(&router, "/v1/events").await;
+    assert_eq!((status, &headers["content-type"]), (StatusCode::OK, &"application/geo+json".parse().unwrap()));
+    assert_eq!((&body["type"], &body["numberReturned"]), (&json!("FeatureCollection"), &json!(1)));
+    let feature = &body["features"][0];
+    assert_eq!((&feature["type"], &feature["id"]), (&json!("Feature"), &json!("1001-7")));
+    assert_eq!(feature["geometry"], json!({ "type": "Point", "coordinates": [7.5, 45.0, 269.5] }));
+    let properties = &feature["properties"];
+    assert_eq!((&properties["state"], &properties["cause_text"]), (&json!("active"), &json!("stationary vehicle")));
+    assert_eq!((&properties["messages"], &properties["updates"]), (&json!(2), &json!(0)));
+    assert_eq!(good(&router, "/v1/kpis").await["cache"]["events"], 1);
+    assert!(good(&router, "/v1/infrastructure").await["features"].as_array().unwrap().is_empty());
+}
+
+/// OGR takes a text like `02:00:00:00:03:fc` for a time, and keeps three of its octets.
+#[tokio::test]
+async fn ogr_reads_addresses_as_text() {
+    if std::process::Command::new("ogrinfo").arg("--version").output().is_err() {
+        assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "ogrinfo is missing: install gdal-bin");
+        eprintln!("skipped: no ogrinfo on this machine");
+        return;
+    }
+    let (backend, router) = service(json!({}));
+    for address in [[2, 0, 0, 0, 3, 0xFC], [0x12, 1, 5, 0, 3, 4]] {
+        let geonet_address = [&[0x14, 0][..], &address[..]].concat();
+        let message =
+            V2xMessage { link_address: address.to_vec().into(), geonet_address: geonet_address.into(), ..cam(1, 0) };
+        backend.insert(&message).unwrap();
+    }
+    let answer = request(&router, Request::get("/v1/messages").body(Body::empty()).unwrap()).await.2;
+    let file = tempfile::Builder::new().suffix(".geojson").tempfile().unwrap();
+    std::fs::write(file.path(), answer).unwrap();
+    let output = std::process::Command::new("ogrinfo").arg("-al").arg(file.path()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    for line in [
+        "link_address: String (0.0)",
+        "link_address (String) = 02-00-00-00-03-fc",
+        "link_address (String) = 12-01-05-00-03-04",
+        "geonet_address (String) = 14-00-02-00-00-00-03-fc",
+        "reception_time: DateTime (0.0)",
+        "station_id: Integer (0.0)",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_start_page_exists_with_and_without_the_dashboard() {
     let (_, router) = service(json!({}));
     let (status, headers, page) = request(&router, Request::get("/").body(Body::empty()).unwrap()).await;
     assert_eq!((status, &headers["content-type"]), (StatusCode::OK, &"text/html; charset=utf-8".parse().unwrap()));
@@ -428,7 +532,7 @@ async fn every_documented_resource_answers_as_documented() {
     let document: Value = serde_json::from_str(&openapi().unwrap()).unwrap();
     assert_eq!(good(&router, "/openapi.json").await, document);
     let paths = document["paths"].as_object().unwrap();
-    assert_eq!(paths.len(), 6);
+    assert_eq!(paths.len(), 8);
     for (path, item) in paths {
         let uri = path.replace("{id}", "1001");
         let response = router.clone().oneshot(Request::get(&uri).body(Body::empty()).unwrap()).await.unwrap();
@@ -440,26 +544,29 @@ async fn every_documented_resource_answers_as_documented() {
 }
 
 #[test]
-fn the_committed_document_is_that_of_the_code() {
+fn the_committed_document_matches_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
     let document = openapi().unwrap();
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, &document).unwrap();
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(committed == document, "the API has changed: look at the difference after UPDATE_GOLDEN=1 cargo test");
+    assert!(
+        committed == document,
+        "the API has changed: run UPDATE_GOLDEN=1 cargo test -p viaduct-backend and review the difference"
+    );
 }
 
 /// A client of `/v1/live` over a socket.
 struct LiveClient {
-    /// `run-seq` of the last event that had one.
+    /// Id of the last event that had one: `run-seq`.
     last_id: String,
     lines: tokio::io::Lines<BufReader<OwnedReadHalf>>,
     _writer: tokio::net::tcp::OwnedWriteHalf,
 }
 
 impl LiveClient {
-    /// Connects and reads the head of the answer.
+    /// Connects and reads the head of the response.
     async fn connect(address: std::net::SocketAddr, query: &str, header: &str) -> Self {
         let (reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
         let head = format!("GET /v1/live{query} HTTP/1.1\r\nhost: x\r\naccept-encoding: gzip\r\n{header}\r\n");
@@ -474,7 +581,7 @@ impl LiveClient {
         self.lines.next_line().await.unwrap().expect("the stream goes on")
     }
 
-    /// The next event: name, sequence number, data. The lengths of chunks stand between.
+    /// Returns name, sequence number and data of the next event. Skips the lengths of chunks.
     async fn event(&mut self) -> (String, Option<u64>, Value) {
         let (mut name, mut id) = (String::new(), None);
         loop {
@@ -492,7 +599,7 @@ impl LiveClient {
     }
 }
 
-/// A node that has just started, its address, and what stops it.
+/// Starts a server. Returns its backend, its address and a function that stops it.
 async fn start(settings: &ApiSettings) -> (Arc<Backend>, std::net::SocketAddr, impl AsyncFnOnce()) {
     let backend = Backend::new(settings).unwrap();
     let api = Api::new(settings, backend.clone(), Arc::new(Figures)).unwrap();
@@ -510,7 +617,7 @@ async fn start(settings: &ApiSettings) -> (Arc<Backend>, std::net::SocketAddr, i
 }
 
 #[tokio::test]
-async fn a_live_client_is_told_that_the_node_has_started_anew_and_gets_what_there_is() {
+async fn a_live_client_receives_restarted_and_all_messages_after_a_restart() {
     let settings = settings(json!({}));
     let (old, address, stop) = start(&settings).await;
     let mut client = LiveClient::connect(address, "", "").await;
@@ -531,12 +638,12 @@ async fn a_live_client_is_told_that_the_node_has_started_anew_and_gets_what_ther
     assert_eq!((name.as_str(), seq, &data), ("restarted", Some(0), &json!({ "run": run })));
     assert_eq!(back.event().await.1, Some(1), "from the start of the cache");
     let mut again = LiveClient::connect(address, &format!("?cursor={run}-0"), "").await;
-    assert_eq!(again.event().await.0, "message", "told once");
+    assert_eq!(again.event().await.0, "message", "received once");
     stop().await;
 }
 
 #[tokio::test]
-async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
+async fn live_clients_receive_new_missed_and_lost_messages() {
     let settings = settings(json!({ "live": { "queue": 3, "clients_max": 2 } }));
     let (backend, address, stop) = start(&settings).await;
     let mut first = LiveClient::connect(address, "?station=1&type=cam&bbox=7,44,8,46", "").await;
@@ -553,7 +660,7 @@ async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
     for tenths in 3..7 {
         backend.insert(&cam(1, tenths)).unwrap();
     }
-    // The header counts where both are there: 4 to 7 were missed, and the queue holds three.
+    // The header takes precedence: 4 to 7 were missed, and the queue holds three.
     let mut resumed =
         LiveClient::connect(address, &format!("?station=1&cursor={run}-1"), &format!("last-event-id: {run}-3\r\n"))
             .await;
@@ -562,7 +669,7 @@ async fn live_clients_get_what_arrives_what_they_missed_and_what_was_lost() {
         assert_eq!(resumed.event().await.1, Some(expected));
     }
     backend.insert(&cam(1, 8)).unwrap();
-    assert_eq!(resumed.event().await.1, Some(8), "and then what arrives");
+    assert_eq!(resumed.event().await.1, Some(8), "followed by new messages");
 
     stop().await;
     assert!(matches!(resumed.lines.next_line().await, Ok(Some(_) | None) | Err(_)), "the stream has ended");

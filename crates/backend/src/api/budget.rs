@@ -1,4 +1,4 @@
-//! Memory of answers on their way: a client that reads slowly holds its answer, so all of them together are limited.
+//! Memory budget for answers in flight: a slow client holds its answer in memory, so the total is limited.
 
 use std::sync::Arc;
 
@@ -7,39 +7,43 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::problem::Problem;
 
-/// Octets of all answers that are not yet sent: sixteen of the largest pages.
-pub(super) const IN_FLIGHT_OCTETS_MAX: usize = 16 * super::geojson::RESPONSE_OCTETS_MAX;
+/// Largest memory of all answers that are not sent completely, in bytes: sixteen of the largest pages.
+pub(super) const IN_FLIGHT_BYTES_MAX: usize = 16 * super::geojson::RESPONSE_BYTES_MAX;
 
-/// The unit in which the budget is counted.
-const UNIT_OCTETS: usize = 1024;
+/// Unit of the budget, in bytes.
+const UNIT_BYTES: usize = 1024;
 
-/// What is left for further answers.
+/// The memory available for further answers.
 #[derive(Debug)]
 pub(super) struct Budget(Arc<Semaphore>);
 
-/// An answer that gives its share back when its last octet is sent.
+/// An answer that returns its share to the budget when it is dropped.
 struct Held {
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     _share: OwnedSemaphorePermit,
 }
 
 impl AsRef<[u8]> for Held {
     fn as_ref(&self) -> &[u8] {
-        &self.octets
+        &self.bytes
     }
 }
 
 impl Budget {
-    pub(super) fn new(octets: usize) -> Self {
-        Self(Arc::new(Semaphore::new(octets / UNIT_OCTETS)))
+    /// Creates a budget of `bytes`.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(Arc::new(Semaphore::new(bytes / UNIT_BYTES)))
     }
 
-    /// The answer as a body, or 503 where too much is on its way already.
-    pub(super) fn hold(&self, octets: Vec<u8>) -> Result<Bytes, Problem> {
-        let units = u32::try_from(octets.capacity().div_ceil(UNIT_OCTETS)).unwrap_or(u32::MAX);
+    /// Returns the answer as a body.
+    ///
+    /// # Errors
+    /// Status 503 if the budget is used up.
+    pub(super) fn hold(&self, answer: Vec<u8>) -> Result<Bytes, Problem> {
+        let units = u32::try_from(answer.capacity().div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
         let share = self.0.clone().try_acquire_many_owned(units);
-        let share = share.map_err(|_| Problem::busy("too many large answers are on their way; try again"))?;
-        Ok(Bytes::from_owner(Held { octets, _share: share }))
+        let share = share.map_err(|_| Problem::busy("too many large answers are in flight; try again"))?;
+        Ok(Bytes::from_owner(Held { bytes: answer, _share: share }))
     }
 }
 
@@ -48,13 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_given_back_with_the_last_reference() {
-        let budget = Budget::new(8 * UNIT_OCTETS);
-        let first = budget.hold(vec![1; 5 * UNIT_OCTETS]).unwrap();
+    fn a_share_is_returned_with_the_last_reference() {
+        let budget = Budget::new(8 * UNIT_BYTES);
+        let first = budget.hold(vec![1; 5 * UNIT_BYTES]).unwrap();
         let part = first.slice(..10);
         drop(first);
-        assert!(budget.hold(vec![1; 4 * UNIT_OCTETS]).is_err());
+        assert!(budget.hold(vec![1; 4 * UNIT_BYTES]).is_err());
         drop(part);
-        assert!(budget.hold(vec![1; 8 * UNIT_OCTETS]).is_ok());
+        assert!(budget.hold(vec![1; 8 * UNIT_BYTES]).is_ok());
     }
 }

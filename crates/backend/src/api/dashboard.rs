@@ -1,4 +1,4 @@
-//! The dashboard: files that are built into the program, or a page that says how to have them there.
+//! The dashboard: files built into the program, or a page that explains how to build them in.
 
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -9,23 +9,23 @@ use super::problem::{Problem, shown};
 /// One file of the dashboard.
 #[derive(Debug)]
 struct File {
-    /// As URLs have it: `/assets/index.js`.
+    /// Path in URLs: `/assets/index.js`.
     path: &'static str,
     /// Changes with the content.
     etag: &'static str,
-    octets: &'static [u8],
+    bytes: &'static [u8],
 }
 
 static FILES: &[File] = include!(concat!(env!("OUT_DIR"), "/dashboard.rs"));
 
-static NOT_BUILT: File = File { path: "/index.html", etag: "\"not-built\"", octets: include_bytes!("not_built.html") };
+static NOT_BUILT: File = File { path: "/index.html", etag: "\"not-built\"", bytes: include_bytes!("not_built.html") };
 
-/// The first page.
+/// Serves the start page.
 pub(super) async fn index(headers: HeaderMap) -> Response {
     answer(find(FILES, "/index.html").unwrap_or(&NOT_BUILT), &headers)
 }
 
-/// A file of the dashboard, for paths that no resource has.
+/// Serves a file of the dashboard, for paths without a resource.
 pub(super) async fn file(method: Method, uri: Uri, headers: HeaderMap) -> Response {
     match find(FILES, uri.path()) {
         Some(file) if matches!(method, Method::GET | Method::HEAD) => answer(file, &headers),
@@ -44,7 +44,7 @@ fn answer(file: &File, headers: &HeaderMap) -> Response {
     let mut response = if fresh {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        Body::from(Bytes::from_static(file.octets)).into_response()
+        Body::from(Bytes::from_static(file.bytes)).into_response()
     };
     let fields = [
         (header::CONTENT_TYPE, content_type(file.path)),
@@ -56,7 +56,7 @@ fn answer(file: &File, headers: &HeaderMap) -> Response {
     response
 }
 
-/// The build names what lies in `assets` after its content, so that it never changes.
+/// Returns the cache policy of a file. The names of files in `assets` contain a hash of their content, so they never change.
 fn cache_control(path: &str) -> &'static str {
     if path.starts_with("/assets/") { "public, max-age=31536000, immutable" } else { "no-cache" }
 }
@@ -86,8 +86,8 @@ mod tests {
     }
 
     #[test]
-    fn hashed_assets_are_kept_for_ever_and_pages_are_asked_for_again() {
-        let script = File { path: "/assets/index-1a2b.js", etag: "\"1\"", octets: b"x" };
+    fn hashed_assets_are_cached_and_pages_are_revalidated() {
+        let script = File { path: "/assets/index-1a2b.js", etag: "\"1\"", bytes: b"x" };
         let response = answer(&script, &HeaderMap::new());
         assert_eq!(header_of(&response, header::CONTENT_TYPE), "text/javascript; charset=utf-8");
         assert!(header_of(&response, header::CACHE_CONTROL).contains("immutable"));
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_version_is_not_sent_again() {
+    fn a_cached_version_is_not_sent_again() {
         for (tags, status) in [
             ("\"not-built\"", StatusCode::NOT_MODIFIED),
             ("\"old\", W/\"not-built\"", StatusCode::NOT_MODIFIED),

@@ -1,4 +1,4 @@
-//! Moments and intervals in the query: RFC 3339, and `a/b`, `../b`, `a/..` as OGC API Features has them.
+//! Times and intervals in queries: RFC 3339, and `a/b`, `../b`, `a/..` by OGC API Features.
 
 use viaduct_units::Tai;
 
@@ -6,13 +6,16 @@ use super::problem::shown;
 
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// What an answer does not show of a time: a moment to the microsecond means the whole microsecond.
+/// Answers show times to the microsecond, so a time in a query covers the whole microsecond.
 const BELOW_MICROSECOND_NANOS: i64 = 999;
 
-/// First and last moment of an interval; `None` where it is open.
+/// First and last time of an interval; `None` if that end is open.
 pub(super) type Interval = (Option<Tai>, Option<Tai>);
 
-/// Reads an instant or an interval; the error says what is wrong with it.
+/// Parses a time or an interval.
+///
+/// # Errors
+/// A text that explains the problem.
 pub(super) fn interval(text: &str) -> Result<Interval, String> {
     let (from, to) = match text.split_once('/') {
         Some((from, to)) => (bound(from)?, bound(to)?),
@@ -38,9 +41,9 @@ fn moment(text: &str) -> Result<Tai, String> {
         .ok_or_else(|| format!("`{}` is not a time like 2026-01-31T12:00:00Z, in the years 1678 to 2261", shown(text)))
 }
 
-/// `2024-09-11T13:30:34.09287Z`, or with an offset like `+02:00` for `Z`; up to nine digits of a second.
+/// Parses `2024-09-11T13:30:34.09287Z`, or with an offset like `+02:00` instead of `Z`; up to nine digits of a second.
 ///
-/// A plus sign that was not escaped arrives as a space, and is taken as what was meant.
+/// A plus sign that the client did not escape arrives as a space, and is accepted.
 fn rfc3339(text: &str) -> Option<Tai> {
     let (date, time) = (text.get(..10)?, text.get(11..)?);
     if !matches!(text.as_bytes().get(10)?, b'T' | b't' | b' ') {
@@ -55,14 +58,14 @@ fn rfc3339(text: &str) -> Option<Tai> {
     Some(Tai::from_unix_nanos(unix.checked_mul(NANOS_PER_SECOND)?.checked_add(nanos)?))
 }
 
-/// Days since 1970-01-01 of `2024-09-11`.
+/// Returns the days since 1970-01-01 of `2024-09-11`.
 fn days(date: &str) -> Option<i64> {
     let (year, month, day) = (number(date.get(..4)?)?, number(date.get(5..7)?)?, number(date.get(8..)?)?);
     separated(date, 4, b'-')?;
     separated(date, 7, b'-')?;
     (1..=12).contains(&month).then_some(())?;
     (1..=days_of_month(year, month)).contains(&day).then_some(())?;
-    // The calendar is counted in years from 1 March, so that the leap day is the last of its year.
+    // Years start on 1 March, so that the leap day is the last of its year.
     let (year, month_from_march) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     Some(year * 365 + leap_days + (153 * month_from_march + 2) / 5 + day - 1 - 719_468)
@@ -78,7 +81,7 @@ fn days_of_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Seconds since midnight of `13:30:34`; a leap second counts as the first of the next minute.
+/// Returns the seconds since midnight of `13:30:34`; a leap second counts as the first second of the next minute.
 fn second_of_day(clock: &str) -> Option<i64> {
     let (hour, minute, second) = (number(clock.get(..2)?)?, number(clock.get(3..5)?)?, number(clock.get(6..)?)?);
     separated(clock, 2, b':')?;
@@ -86,7 +89,7 @@ fn second_of_day(clock: &str) -> Option<i64> {
     (hour < 24 && minute < 60 && second <= 60).then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// Nanoseconds of `.09287Z`, and the `Z`.
+/// Returns the nanoseconds of `.09287Z`, and the rest `Z`.
 fn fraction(text: &str) -> Option<(i64, &str)> {
     let Some(digits) = text.strip_prefix('.') else { return Some((0, text)) };
     let length = digits.bytes().take_while(u8::is_ascii_digit).count();
@@ -108,9 +111,9 @@ fn offset_seconds(zone: &str) -> Option<i64> {
     (offset.len() == 5 && hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// A number of digits alone; `parse` would take a sign.
+/// Parses a number that consists of digits only; `parse` would accept a sign.
 fn number(digits: &str) -> Option<i64> {
-    if digits.is_empty() || !digits.bytes().all(|octet| octet.is_ascii_digit()) {
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     digits.parse().ok()
@@ -126,7 +129,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn moments_are_read_with_zone_and_fraction() {
+    fn times_are_parsed_with_zone_and_fraction() {
         for (text, unix_nanos) in [
             ("1970-01-01T00:00:00Z", 0),
             ("2000-02-29T00:00:00z", 951_782_400_000_000_000),
@@ -141,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_moment_is_refused() {
+    fn an_invalid_time_is_rejected() {
         for text in [
             "",
             "now",
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_may_be_open_and_hold_their_last_microsecond() {
+    fn intervals_may_be_open_and_include_their_last_microsecond() {
         let at = "2024-09-11T13:30:34.092870Z";
         let moment = rfc3339(at).unwrap();
         let last = Tai::from_nanos(moment.nanos() + 999);
@@ -179,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(micros in -9_000_000_000_000_000_i64..9_000_000_000_000_000) {
+        fn a_written_time_is_parsed(micros in -9_000_000_000_000_000_i64..9_000_000_000_000_000) {
             let moment = Tai::from_unix_nanos(micros * 1000);
             let mut text = String::new();
             viaduct_messages::write_timestamp(moment, &mut text);
@@ -187,7 +190,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "[0-9TZ:.+ä/ -]{0,40}") {
+        fn no_text_causes_a_panic(text in "[0-9TZ:.+ä/ -]{0,40}") {
             let _ = interval(&text);
         }
     }

@@ -2,25 +2,24 @@
 
 use std::sync::Arc;
 
-use axum::http::Uri;
 use serde::Serialize;
+use utoipa::ToSchema;
 use viaduct_bus::clock;
-use viaduct_messages::write_timestamp;
-use viaduct_units::Tai;
 
 use super::params::write_cursor;
 use crate::cache::{Cursor, Entry, Page, StationSummary, TypeSet};
 use crate::decoded::Decoded;
+use crate::timestamp;
 
 pub(super) const MEDIA_TYPE: &str = "application/geo+json";
 
-/// Octets of one answer, give or take one feature. A page ends there, with a link to the next.
-pub(super) const RESPONSE_OCTETS_MAX: usize = 16 << 20;
+/// Size of an answer at which its page ends, with a link to the next, in bytes. The last feature may exceed it.
+pub(super) const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
-/// Features of which decoded messages are held at the same time while an answer is made.
+/// Number of features whose decoded messages are in memory at the same time.
 const CHUNK: usize = 256;
 
-/// What stands behind the features of a collection.
+/// The members of a collection after its features.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tail {
@@ -31,20 +30,34 @@ struct Tail {
     cursor: Option<String>,
 }
 
-#[derive(Serialize)]
-struct Link {
-    rel: &'static str,
-    href: String,
-    r#type: &'static str,
+/// A link of an answer (RFC 8288).
+#[derive(Serialize, ToSchema)]
+pub(super) struct Link {
+    /// `self` or `next`.
+    pub(super) rel: &'static str,
+    /// Absolute URL.
+    pub(super) href: String,
+    /// Media type of the linked resource.
+    pub(super) r#type: &'static str,
 }
 
-/// A page of messages, whole; `uri` is what was asked for.
-pub(super) fn page(page: &Page, decoded: &Decoded, uri: &Uri) -> Vec<u8> {
-    let mut out = start(page.entries.len().saturating_mul(4096).min(RESPONSE_OCTETS_MAX));
+/// The absolute URL of a request, for the links of its answer.
+pub(super) struct RequestLinks {
+    /// The URL with its query.
+    pub(super) this: String,
+    /// The URL without its query.
+    pub(super) path: String,
+    /// The query without the question mark.
+    pub(super) query: String,
+}
+
+/// Returns a page of messages with the decoded messages.
+pub(super) fn page(page: &Page, decoded: &Decoded, request: &RequestLinks) -> Vec<u8> {
+    let mut out = start(page.entries.len().saturating_mul(4096).min(RESPONSE_BYTES_MAX));
     let mut written = 0;
     for chunk in page.entries.chunks(CHUNK) {
         for (entry, message) in chunk.iter().zip(decoded.texts(chunk)) {
-            if written > 0 && out.len() >= RESPONSE_OCTETS_MAX {
+            if written > 0 && out.len() >= RESPONSE_BYTES_MAX {
                 break;
             }
             write_feature(entry, &message, written, &mut out);
@@ -53,19 +66,19 @@ pub(super) fn page(page: &Page, decoded: &Decoded, uri: &Uri) -> Vec<u8> {
     }
     let more = page.more || written < page.entries.len();
     let last = page.entries.get(written.wrapping_sub(1)).filter(|_| more).map(|entry| entry.cursor());
-    end(written, links(uri, last), last.map(write_cursor), out)
+    end(written, links(request, last), last.map(write_cursor), out)
 }
 
-/// Messages without the decoded part.
-pub(super) fn summaries(entries: &[Arc<Entry>], uri: &Uri) -> Vec<u8> {
+/// Returns messages without the decoded messages.
+pub(super) fn summaries(entries: &[Arc<Entry>], request: &RequestLinks) -> Vec<u8> {
     let mut out = start(entries.len().saturating_mul(640));
     for (index, entry) in entries.iter().enumerate() {
         write_feature(entry, b"", index, &mut out);
     }
-    end(entries.len(), links(uri, None), None, out)
+    end(entries.len(), links(request, None), None, out)
 }
 
-/// What is known of a station.
+/// Returns a station with its newest messages.
 pub(super) fn station(station: &StationSummary, decoded: &Decoded) -> Vec<u8> {
     let latest: Vec<Arc<Entry>> = station.kinds.iter().map(|kind| kind.latest.clone()).collect();
     let texts = decoded.texts(&latest);
@@ -74,7 +87,7 @@ pub(super) fn station(station: &StationSummary, decoded: &Decoded) -> Vec<u8> {
     out.extend_from_slice(located.map_or(b"null", |entry| entry.geometry()));
     out.extend_from_slice(b",\"properties\":");
     append(&StationProperties::of(station, located.map(Arc::as_ref)), &mut out);
-    // The object goes on with the newest messages, whose texts are there.
+    // Replaces the closing brace with the newest messages.
     out.pop();
     out.extend_from_slice(b",\"latest\":{");
     for (index, (entry, text)) in latest.iter().zip(&texts).enumerate() {
@@ -86,7 +99,7 @@ pub(super) fn station(station: &StationSummary, decoded: &Decoded) -> Vec<u8> {
     out
 }
 
-/// Properties of a station but its newest messages.
+/// Properties of a station without its newest messages.
 #[derive(Serialize)]
 struct StationProperties {
     station_id: u32,
@@ -115,13 +128,6 @@ impl StationProperties {
     }
 }
 
-/// The moment in UTC as RFC 3339 has it, with microseconds.
-pub(super) fn timestamp(moment: Tai) -> String {
-    let mut text = String::with_capacity(27);
-    write_timestamp(moment, &mut text);
-    text
-}
-
 fn start(capacity: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(capacity + 512);
     out.extend_from_slice(b"{\"type\":\"FeatureCollection\",\"features\":[");
@@ -139,26 +145,25 @@ fn end(number_returned: usize, links: Vec<Link>, cursor: Option<String>, mut out
     out.extend_from_slice(b"],");
     let tail = out.len();
     append(&Tail { number_returned, time_stamp: timestamp(clock::tai()), links, cursor }, &mut out);
-    // The members of the tail are members of the collection: without their opening brace.
+    // The members of the tail continue the collection, so the opening brace is removed.
     out.remove(tail);
     out
 }
 
-/// `self`, and `next` where something follows `last`. They are relative: the server does not know its public name.
-fn links(uri: &Uri, last: Option<Cursor>) -> Vec<Link> {
-    let this = uri.path_and_query().map_or("/", |path| path.as_str());
+/// Returns the link `self`, and the link `next` if messages follow `last`.
+fn links(request: &RequestLinks, last: Option<Cursor>) -> Vec<Link> {
     let link = |rel, href| Link { rel, href, r#type: MEDIA_TYPE };
-    let mut links = vec![link("self", this.to_owned())];
+    let mut links = vec![link("self", request.this.clone())];
     if let Some(last) = last {
-        let others = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+        let others = request.query.split('&').filter(|pair| !pair.is_empty());
         let others: String =
             others.filter(|pair| !pair.starts_with("cursor=")).map(|pair| format!("{pair}&")).collect();
-        links.push(link("next", format!("{}?{others}cursor={}", uri.path(), write_cursor(last))));
+        links.push(link("next", format!("{}?{others}cursor={}", request.path, write_cursor(last))));
     }
     links
 }
 
-/// Appends a value that cannot fail to be written: strings, numbers and maps with string keys.
+/// Appends a value as JSON. Cannot fail for strings, numbers and maps with string keys.
 fn append(value: &impl Serialize, out: &mut Vec<u8>) {
     let _ = serde_json::to_writer(out, value);
 }

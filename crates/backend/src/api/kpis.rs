@@ -1,4 +1,4 @@
-//! Key figures: what the cache holds, what the bus carries, and how long each step takes.
+//! Key figures: contents of the cache, traffic on the bus, and the latency of each step.
 
 use std::collections::BTreeMap;
 
@@ -9,27 +9,29 @@ use viaduct_messages::viaduct::its::MessageType;
 use viaduct_units::Tai;
 
 use super::Api;
-use super::geojson::timestamp;
 use crate::cache::{CacheStats, type_index};
+use crate::map_objects::MapObjectCounts;
+use crate::sync::read;
+use crate::timestamp;
 
-/// Who knows the figures of the node.
+/// A source of the figures of a node.
 pub trait KpiSource: Send + Sync + 'static {
-    /// The figures at this moment.
+    /// Returns the present figures.
     fn kpis(&self) -> KpiSnapshot;
 }
 
-/// What a node counts and measures, at one moment.
+/// Counts and measurements of a node at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct KpiSnapshot {
     /// Name of the node.
     pub node: String,
-    /// When the figures were read.
+    /// Time at which the figures were read.
     pub time: Tai,
     /// Seconds since the node was started.
     pub uptime_s: f64,
     /// Topics by name.
     pub topics: Vec<TopicKpi>,
-    /// Hops by their two places.
+    /// Hops by their two ends.
     pub hops: Vec<HopKpi>,
     /// Counters by component, name and reason.
     pub counters: Vec<CounterKpi>,
@@ -40,51 +42,51 @@ pub struct KpiSnapshot {
 pub struct TopicKpi {
     /// Name of the topic.
     pub topic: String,
-    /// Full name of its message type; empty while nobody has said.
+    /// Full name of the message type; empty until a publisher or subscriber declares it.
     pub r#type: String,
     /// Samples published since the start.
     pub published: u64,
     /// Samples per second over the last whole second.
     pub rate_hz: f64,
-    /// Samples that some subscriber did not get.
+    /// Samples that a subscriber did not receive.
     pub dropped: u64,
-    /// Who reads it.
+    /// The topic's subscriptions.
     pub subscriptions: Vec<SubscriptionKpi>,
 }
 
-/// One reader of a topic.
+/// One subscription of a topic.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct SubscriptionKpi {
-    /// The component that reads.
+    /// The subscribing component.
     pub subscriber: String,
-    /// Samples that it has taken.
+    /// Samples taken from the queue.
     pub delivered: u64,
-    /// Samples that wait for it.
+    /// Samples in the queue.
     pub queued: u64,
-    /// Samples that it did not get, by reason.
+    /// Samples dropped, by reason.
     pub dropped: BTreeMap<String, u64>,
 }
 
-/// Latencies between two places.
+/// Latencies between two places on the path of messages.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct HopKpi {
     /// The place at the end of the hop.
     pub hop: String,
-    /// Where messages came from.
+    /// The place before.
     pub from: String,
-    /// Where they were measured.
+    /// The place of the measurement.
     pub to: String,
     /// Messages since the start.
     pub count: u64,
     /// Messages per second over the last whole second.
     pub rate_hz: f64,
-    /// The last whole second.
+    /// Latencies of the last whole second.
     pub recent: RecentLatency,
-    /// Since the start.
+    /// Latencies since the start.
     pub total: TotalLatency,
 }
 
-/// Latencies of the last whole second, in microseconds; absent where no message was measured.
+/// Latencies of the last whole second, in microseconds; absent if no message was measured.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
 pub struct RecentLatency {
     /// Messages measured.
@@ -97,7 +99,7 @@ pub struct RecentLatency {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub p99_us: Option<f64>,
-    /// Longest.
+    /// Maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub max_us: Option<f64>,
@@ -114,7 +116,7 @@ pub struct TotalLatency {
     pub p99_us: f64,
     /// 99.9th percentile.
     pub p999_us: f64,
-    /// Longest.
+    /// Maximum.
     pub max_us: f64,
     /// Arithmetic mean.
     pub mean_us: f64,
@@ -123,15 +125,15 @@ pub struct TotalLatency {
 /// One counter.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct CounterKpi {
-    /// The component that counts.
+    /// The component that owns the counter.
     pub component: String,
-    /// What is counted.
+    /// Name of the counter.
     pub name: String,
-    /// Why, for counts of drops.
+    /// Reason, for counters with one per reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub reason: Option<String>,
-    /// Counted since the start.
+    /// Value since the start.
     pub value: u64,
     /// Growth per second over the last whole second.
     pub rate_hz: f64,
@@ -142,7 +144,7 @@ pub struct CounterKpi {
 pub(super) struct Kpis {
     /// Name of the node.
     node: String,
-    /// When the figures were read.
+    /// Time at which the figures were read.
     #[schema(format = DateTime)]
     time: String,
     /// Seconds since the node was started.
@@ -155,16 +157,16 @@ pub(super) struct Kpis {
     counters: Vec<CounterKpi>,
 }
 
-/// What the cache holds and has done.
+/// Contents and counters of the cache.
 #[derive(Debug, Serialize, ToSchema)]
 struct CacheKpis {
     /// Messages held.
     messages: u64,
-    /// Memory for them, in octets.
+    /// Memory of the messages, in bytes.
     octets: u64,
-    /// The limit of that.
+    /// Limit of the memory, in bytes.
     octets_max: u64,
-    /// Stations known.
+    /// Stations with a message in the cache.
     stations: u64,
     /// Reception of the oldest message held.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,16 +176,24 @@ struct CacheKpis {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(format = DateTime, nullable = false)]
     newest: Option<String>,
-    /// Messages taken in since the start.
+    /// Messages inserted since the start.
     inserted: u64,
-    /// Messages that left for want of memory or because they were too old.
+    /// Messages evicted because memory was full or they were too old.
     evicted: u64,
-    /// Stations forgotten because there were too many.
+    /// Stations evicted because there were too many.
     stations_evicted: u64,
-    /// Messages refused, by reason.
+    /// Messages rejected, by reason.
     rejected: BTreeMap<&'static str, u64>,
-    /// Messages that could not be decoded when they were asked for.
+    /// Requested messages that could not be decoded.
     undecodable: u64,
+    /// Events in `/v1/events`.
+    events: u64,
+    /// Intersections, road segments and road information in `/v1/infrastructure`.
+    infrastructure: u64,
+    /// Events and infrastructure evicted because there were too many.
+    objects_evicted: u64,
+    /// Messages whose event or infrastructure was not read, because they were too large or could not be decoded.
+    objects_skipped: u64,
     /// Clients of `/v1/live`.
     live_clients: u64,
 }
@@ -192,9 +202,9 @@ struct CacheKpis {
 #[derive(Debug, Serialize, ToSchema)]
 struct TypeKpi {
     r#type: &'static str,
-    /// Taken in since the start.
+    /// Messages inserted since the start.
     count: u64,
-    /// Per second over the last whole second.
+    /// Messages per second over the last whole second.
     rate_hz: f64,
 }
 
@@ -203,17 +213,18 @@ impl Kpis {
         let KpiSnapshot { node, time, uptime_s, topics, hops, counters } = api.kpis.kpis();
         let stats = api.backend.cache().stats();
         let types = types(&stats, &api.backend.rates_hz());
-        let cache = CacheKpis::of(&stats, api);
+        let objects = read(api.backend.objects()).counts();
+        let cache = CacheKpis::of(&stats, objects, api);
         Self { node, time: timestamp(time), uptime_s, cache, types, topics, hops, counters }
     }
 }
 
 impl CacheKpis {
-    fn of(stats: &CacheStats, api: &Api) -> Self {
+    fn of(stats: &CacheStats, objects: MapObjectCounts, api: &Api) -> Self {
         Self {
             messages: stats.messages,
-            octets: stats.octets,
-            octets_max: stats.octets_max,
+            octets: stats.bytes,
+            octets_max: stats.bytes_max,
             stations: stats.stations,
             oldest: stats.oldest.map(timestamp),
             newest: stats.newest.map(timestamp),
@@ -222,12 +233,16 @@ impl CacheKpis {
             stations_evicted: stats.stations_evicted,
             rejected: stats.rejected.into_iter().map(|(reason, count)| (reason.label(), count)).collect(),
             undecodable: api.decoded.failures(),
+            events: objects.events as u64,
+            infrastructure: objects.infrastructure as u64,
+            objects_evicted: objects.evicted,
+            objects_skipped: objects.skipped,
             live_clients: api.backend.live().clients() as u64,
         }
     }
 }
 
-/// The types of which there was a message.
+/// Returns the types with at least one message.
 fn types(stats: &CacheStats, rates_hz: &[f64]) -> Vec<TypeKpi> {
     let every = MessageType::ALL.into_iter().chain([MessageType::Unknown]);
     let rows = every.map(|kind| {

@@ -1,4 +1,4 @@
-//! The road network that the dashboard draws.
+//! The road network for the dashboard.
 
 use std::fs::File;
 use std::io::Read as _;
@@ -9,15 +9,15 @@ use serde::Deserialize;
 
 use crate::settings::{MapSource, SettingsError};
 
-/// Octets that a map may have.
-const MAP_OCTETS_MAX: u64 = 16 << 20;
+/// Largest size of a map, in bytes.
+const MAP_BYTES_MAX: u64 = 16 << 20;
 
 /// The roads of the built-in town.
 const TOWN: &str = include_str!("../../../../configs/roads/town.geojson");
 
 const EMPTY: &[u8] = b"{\"type\":\"FeatureCollection\",\"features\":[]}";
 
-/// What a map must have; the rest passes through.
+/// The members of a map that are checked; all others are passed through.
 #[derive(Deserialize)]
 struct Collection {
     r#type: String,
@@ -34,7 +34,7 @@ struct Geometry {
     r#type: String,
 }
 
-/// The text of the map; an empty collection where none is wanted.
+/// Returns the text of the map; an empty collection if none is configured.
 pub(super) fn load(source: Option<&MapSource>) -> Result<Bytes, SettingsError> {
     match source {
         None => Ok(Bytes::from_static(EMPTY)),
@@ -44,23 +44,23 @@ pub(super) fn load(source: Option<&MapSource>) -> Result<Bytes, SettingsError> {
 }
 
 fn read(path: &Path) -> Result<Bytes, SettingsError> {
-    let refused = |problem: &dyn std::fmt::Display| {
+    let invalid = |problem: &dyn std::fmt::Display| {
         SettingsError::new("map.file", &format_args!("{}: {problem}", path.display()))
     };
     let mut text = Vec::new();
-    let file = File::open(path).map_err(|error| refused(&error))?;
-    file.take(MAP_OCTETS_MAX + 1).read_to_end(&mut text).map_err(|error| refused(&error))?;
-    check(&text).map_err(|problem| refused(&problem))?;
+    let file = File::open(path).map_err(|error| invalid(&error))?;
+    file.take(MAP_BYTES_MAX + 1).read_to_end(&mut text).map_err(|error| invalid(&error))?;
+    check(&text).map_err(|problem| invalid(&problem))?;
     Ok(text.into())
 }
 
 fn check(text: &[u8]) -> Result<(), String> {
-    if text.len() as u64 > MAP_OCTETS_MAX {
-        return Err(format!("the file has more than {MAP_OCTETS_MAX} octets"));
+    if text.len() as u64 > MAP_BYTES_MAX {
+        return Err(format!("the file has more than {MAP_BYTES_MAX} bytes"));
     }
     let map: Collection = serde_json::from_slice(text).map_err(|error| error.to_string())?;
     if map.r#type != "FeatureCollection" {
-        return Err(format!("a FeatureCollection is expected, this is a `{}`", map.r#type));
+        return Err(format!("expected a FeatureCollection, found `{}`", map.r#type));
     }
     let other = map.features.iter().map(|feature| feature.geometry.r#type.as_str());
     match other.enumerate().find(|(_, kind)| !matches!(*kind, "LineString" | "MultiLineString")) {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_map_is_served_as_it_is() {
+    fn a_map_is_served_unchanged() {
         let text = r#"{"type":"FeatureCollection","features":[{"type":"Feature","properties":{"name":"A4"},
             "geometry":{"type":"LineString","coordinates":[[7.0,45.0],[7.1,45.0]]}}]}"#;
         assert_eq!(load_text(text).unwrap(), text.as_bytes());
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_map_is_refused_with_the_reason() {
+    fn an_invalid_map_is_rejected_with_the_reason() {
         for (text, expected) in [
             ("{", "EOF"),
             (r#"{"type":"Feature","features":[]}"#, "`Feature`"),

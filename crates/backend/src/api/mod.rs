@@ -1,15 +1,24 @@
 //! The HTTP API and the dashboard.
 //!
-//! One file a subject: [`params`] reads what is asked for, `geojson` and `kpis` write the answers, `stream` the live
-//! events, `problem` what goes wrong. The OpenAPI document is made from the handlers here ([`openapi`]); it is committed as
-//! `openapi.json` and compared by a test.
+//! | module | does |
+//! |---|---|
+//! | `params` | parses queries |
+//! | `geojson`, `objects`, `kpis` | write answers |
+//! | `stream` | writes live events |
+//! | `links` | writes absolute links |
+//! | `problem` | describes errors |
+//!
+//! The OpenAPI document is generated from the handlers in this file ([`openapi`]). It is committed as `openapi.json`, and a test
+//! compares the two.
 
 mod budget;
 mod dashboard;
 mod datetime;
 mod geojson;
 mod kpis;
+mod links;
 mod map;
+mod objects;
 mod params;
 mod problem;
 mod schema;
@@ -34,40 +43,43 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 use utoipa::OpenApi;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
+use viaduct_bus::clock;
 
 pub use kpis::{CounterKpi, HopKpi, KpiSnapshot, KpiSource, RecentLatency, SubscriptionKpi, TopicKpi, TotalLatency};
 pub use server::serve;
 
 use self::budget::Budget;
+use self::links::Links;
 use self::params::{LatestParams, LiveParams, MessagesParams, Pairs};
 use self::problem::{Problem, shown};
 use crate::Backend;
-use crate::cache::{Cache as _, Resumed};
+use crate::cache::Resumed;
 use crate::decoded::Decoded;
 use crate::live::Full;
 use crate::settings::{ApiSettings, SettingsError};
+use crate::sync::read;
 
-/// Messages in an answer that is made on the thread that serves others too; longer ones are made beside it.
+/// Largest number of messages in an answer that is written on an async worker; longer ones are written on the blocking pool.
 const INLINE_MAX: usize = 200;
 
-/// What a search on such a thread may look at, in messages: about a tenth of a millisecond. One that does not end with it starts
-/// anew beside the thread.
+/// Search budget on an async worker, in messages examined (about 0.1 ms). A search beyond it restarts on the blocking pool.
 const INLINE_STEPS: usize = 10_000;
 
-/// Longer answers and searches that are made at the same time; further ones wait.
+/// Largest number of answers and searches on the blocking pool at the same time; further ones wait.
 const LONG_ANSWERS_MAX: usize = 4;
 
-/// Octets from which an answer is compressed for clients that accept it: one packet.
-const COMPRESSED_OCTETS_MIN: u64 = 1400;
+/// Smallest answer that is compressed for clients that accept it, in bytes: one packet.
+const COMPRESSED_BYTES_MIN: u64 = 1400;
 
-/// A live stream says at least every so often that it is alive.
+/// Interval of the comments that keep an otherwise silent live stream open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// The API: what its handlers share.
+/// The state that the handlers of the API share.
 pub struct Api {
     backend: Arc<Backend>,
     decoded: Decoded,
     kpis: Arc<dyn KpiSource>,
+    links: Links,
     map: Bytes,
     cors: Option<CorsLayer>,
     budget: Budget,
@@ -75,10 +87,10 @@ pub struct Api {
 }
 
 impl Api {
-    /// The API over a back-end with the same settings.
+    /// Creates the API over a backend with the same settings.
     ///
     /// # Errors
-    /// A setting that cannot be used: a map that cannot be read, an origin that is none.
+    /// A setting is invalid, or the map cannot be read.
     pub fn new(
         settings: &ApiSettings,
         backend: Arc<Backend>,
@@ -89,50 +101,51 @@ impl Api {
             backend,
             decoded: Decoded::new(settings.cache.decoded_octets_max),
             kpis,
+            links: Links::new(settings.public_url.as_deref(), settings.listen.to_string())?,
             map: map::load(settings.map.as_ref())?,
             cors: cors(&settings.cors_origins)?,
-            budget: Budget::new(budget::IN_FLIGHT_OCTETS_MAX),
+            budget: Budget::new(budget::IN_FLIGHT_BYTES_MAX),
             long_answers: Arc::new(Semaphore::new(LONG_ANSWERS_MAX)),
         }))
     }
 
-    /// Makes an answer of up to `features` features, beside the serving threads where that takes long.
+    /// Writes an answer of at most `features` features: on this worker if it is short, else on the blocking pool.
     async fn answer(
         self: &Arc<Self>,
         features: usize,
         make: impl FnOnce(&Self) -> Vec<u8> + Send + 'static,
     ) -> Result<Response, Problem> {
-        let octets = if features <= INLINE_MAX { make(self) } else { self.beside(make).await? };
-        Ok(geojson_response(self.budget.hold(octets)?))
+        let answer = if features <= INLINE_MAX { make(self) } else { self.run_blocking(make).await? };
+        Ok(geojson_response(self.budget.hold(answer)?))
     }
 
-    /// Does what takes long beside the serving threads; a few at a time, the others wait.
-    async fn beside<T: Send + 'static>(
+    /// Runs long work on the blocking pool; at most [`LONG_ANSWERS_MAX`] at a time, others wait.
+    async fn run_blocking<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, Problem> {
-        // The semaphore is never closed. The turn goes with the work, which goes on where the client does not.
-        let turn = self.long_answers.clone().acquire_owned().await.ok();
+        // The semaphore is never closed. The work keeps the permit, because it continues if the client disconnects.
+        let permit = self.long_answers.clone().acquire_owned().await.ok();
         let api = self.clone();
         let done = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
+            let _permit = permit;
             work(&api)
         });
-        done.await.map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be made"))
+        done.await.map_err(|_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the answer could not be written"))
     }
 }
 
-/// The document of the API: what `openapi.json` in this crate has.
+/// Returns the OpenAPI document, which is committed as `openapi.json`.
 ///
 /// # Errors
-/// None that occurs; serialisation is fallible by its type.
+/// Does not occur; serialisation is fallible by its type.
 pub fn openapi() -> Result<String, serde_json::Error> {
     let mut text = documented().into_openapi().to_pretty_json()?;
     text.push('\n');
     Ok(text)
 }
 
-/// The whole service: API, document and dashboard.
+/// Returns the router of the API, its document and the dashboard.
 pub fn router(api: Arc<Api>) -> Router {
     let cors = api.cors.clone();
     let (resources, _) = documented().with_state(api).split_for_parts();
@@ -152,78 +165,132 @@ pub fn router(api: Arc<Api>) -> Router {
 #[openapi(
     info(
         title = "Viaduct",
-        description = "What a node's stations received and sent lately, and how long each step takes.\n\n\
-            Times are RFC 3339 in UTC with microseconds; a number carries its unit in its name; what is not known is \
-            absent. Every error is a problem details object (RFC 9457). Lists are sorted by reception time and sequence \
-            number, and their cursors stay valid while messages arrive.",
+        description = "V2X messages that the stations of a node received and sent recently, the events and infrastructure \
+            that they describe, and the latency of each processing step.\n\n\
+            Times are RFC 3339 in UTC with microseconds. The name of a number ends with its unit. Unknown values are absent. \
+            Links are absolute. Addresses are octets in hexadecimal, separated by hyphens. Every error is a problem details \
+            object (RFC 9457). Lists of messages are sorted by reception time and sequence number, and their cursors stay \
+            valid while messages arrive.",
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     tags(
         (name = "messages", description = "V2X messages in the cache, as GeoJSON"),
+        (name = "objects", description = "Events and infrastructure that messages describe, as GeoJSON"),
         (name = "node", description = "The node itself"),
     ),
 )]
 struct Document;
 
-/// The documented resources.
+/// Returns the documented resources.
 fn documented() -> OpenApiRouter<Arc<Api>> {
     OpenApiRouter::with_openapi(Document::openapi())
         .routes(routes!(messages))
         .routes(routes!(latest))
         .routes(routes!(station))
+        .routes(routes!(events))
+        .routes(routes!(infrastructure))
         .routes(routes!(live))
         .routes(routes!(kpis_now))
         .routes(routes!(road_map))
 }
 
-/// Messages by place, time, station and type.
+/// Messages by position, time, station and type.
 ///
-/// Sorted by reception time, the newest last. Where there are more, `next` and `cursor` lead on; each message is in one page
-/// only, whatever arrives meanwhile.
+/// Sorted by reception time, newest last. If there are more messages, the link `next` and the member `cursor` lead to the next
+/// page. Each message is on exactly one page, even if messages arrive in between.
 #[utoipa::path(
     get, path = "/v1/messages", tag = "messages", params(MessagesParams),
     responses(
         (status = 200, description = "The messages, decoded", body = schema::MessageCollection, content_type = "application/geo+json"),
-        (status = 400, description = "A parameter is wrong", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Too much is on its way", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "A parameter is invalid", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-async fn messages(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Problem> {
+async fn messages(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
     let query = Pairs::parse(&uri, params::MESSAGES)?.query()?;
-    let prompt = query.limit <= INLINE_MAX;
-    if let Some(page) = prompt.then(|| api.backend.cache().query_within(&query, INLINE_STEPS)).flatten() {
-        return api.answer(page.entries.len(), move |api| geojson::page(&page, &api.decoded, &uri)).await;
+    let request = RequestUrl { headers, uri };
+    if query.limit <= INLINE_MAX
+        && let Some(page) = api.backend.cache().query_within(&query, INLINE_STEPS)
+    {
+        let write = move |api: &Api| geojson::page(&page, &api.decoded, &request.links(&api.links));
+        return api.answer(query.limit, write).await;
     }
-    let search = move |api: &Api| geojson::page(&api.backend.cache().query(&query), &api.decoded, &uri);
-    let octets = api.beside(search).await?;
-    Ok(geojson_response(api.budget.hold(octets)?))
+    let search =
+        move |api: &Api| geojson::page(&api.backend.cache().query(&query), &api.decoded, &request.links(&api.links));
+    let answer = api.run_blocking(search).await?;
+    Ok(geojson_response(api.budget.hold(answer)?))
 }
 
 /// The newest message with a position of each station.
 #[utoipa::path(
     get, path = "/v1/latest", tag = "messages", params(LatestParams),
     responses(
-        (status = 200, description = "One message a station, not decoded", body = schema::MessageCollection, content_type = "application/geo+json"),
-        (status = 400, description = "A parameter is wrong", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Too much is on its way", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "One message per station, without the decoded message", body = schema::MessageCollection, content_type = "application/geo+json"),
+        (status = 400, description = "A parameter is invalid", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy", body = Problem, content_type = "application/problem+json"),
     ),
 )]
-async fn latest(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Problem> {
+async fn latest(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
     let pairs = Pairs::parse(&uri, params::LATEST)?;
-    let (bbox, types) = (pairs.bbox()?, pairs.types()?);
-    let looked_at = api.backend.cache().stations();
-    api.answer(looked_at, move |api| geojson::summaries(&api.backend.cache().latest(bbox.as_ref(), types), &uri)).await
+    let bbox = pairs.bbox()?;
+    let types = pairs.types()?;
+    let request = RequestUrl { headers, uri };
+    let features_max = api.backend.cache().stations();
+    let write = move |api: &Api| {
+        geojson::summaries(&api.backend.cache().latest(bbox.as_ref(), types), &request.links(&api.links))
+    };
+    api.answer(features_max, write).await
 }
 
-/// What is known of a station, with its newest message of each type.
+/// Events that DENMs describe, with their life cycle.
+///
+/// One feature per event (`ActionId`), at the position of the event, from its first message until 60 s after its end. Repetitions
+/// count in `messages`, new versions in `updates`. At most 512 events; then the one with the oldest message is evicted.
+#[utoipa::path(
+    get, path = "/v1/events", tag = "objects",
+    responses(
+        (status = 200, description = "The events, sorted by originating station and sequence number", body = objects::EventCollection, content_type = "application/geo+json"),
+        (status = 400, description = "The resource has no parameters", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+async fn events(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
+    Pairs::parse(&uri, &[])?;
+    let href = RequestUrl { headers, uri }.links(&api.links).this;
+    let features_max = read(api.backend.objects()).counts().events;
+    api.answer(features_max, move |api| json(&objects::events(&read(api.backend.objects()), clock::tai(), href))).await
+}
+
+/// Lanes and stop lines (MAPEM) with the states of their signals (SPATEM), and road signs with their zones (IVIM).
+///
+/// Lines run along the middle of a lane; a stop line has one part per signal group. Each object is kept for 60 s after its last
+/// message, a signal state for 2 s, a road sign until the end of its validity.
+#[utoipa::path(
+    get, path = "/v1/infrastructure", tag = "objects",
+    responses(
+        (status = 200, description = "The infrastructure", body = objects::InfrastructureCollection, content_type = "application/geo+json"),
+        (status = 400, description = "The resource has no parameters", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy", body = Problem, content_type = "application/problem+json"),
+    ),
+)]
+async fn infrastructure(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
+    Pairs::parse(&uri, &[])?;
+    let href = RequestUrl { headers, uri }.links(&api.links).this;
+    // An intersection has tens of lanes.
+    let features_max = read(api.backend.objects()).counts().infrastructure * 32;
+    let write = move |api: &Api| json(&objects::infrastructure(&read(api.backend.objects()), clock::tai(), href));
+    api.answer(features_max, write).await
+}
+
+/// One station with its newest message of each type.
 #[utoipa::path(
     get, path = "/v1/stations/{id}", tag = "messages",
-    params(("id" = u32, Path, description = "Station ID", example = 1001)),
+    params(("id" = u32, Path, description = "Station id", example = 1001)),
     responses(
         (status = 200, description = "The station", body = schema::StationFeature, content_type = "application/geo+json"),
-        (status = 400, description = "The ID is not a number", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "The id is not a number", body = Problem, content_type = "application/problem+json"),
         (status = 404, description = "The cache holds no message of the station", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "Too much is on its way", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The server is busy", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 async fn station(
@@ -232,43 +299,48 @@ async fn station(
     uri: Uri,
 ) -> Result<Response, Problem> {
     Pairs::parse(&uri, &[])?;
-    let Path(id) = id.map_err(|_| Problem::parameter("id", "the station ID is no text in UTF-8"))?;
+    let Path(id) = id.map_err(|_| Problem::parameter("id", "the station id is not valid UTF-8"))?;
     let id = params::station_id(&id).map_err(|detail| Problem::parameter("id", detail))?;
     let station = api.backend.cache().station(id);
     let station = station.ok_or_else(|| Problem::not_found(format!("the cache holds no message of station {id}")))?;
     api.answer(1, move |api| geojson::station(&station, &api.decoded)).await
 }
 
-/// Messages as they arrive: server-sent events.
+/// New messages as server-sent events.
 ///
-/// An event `message` has a feature without the decoded message as its data, and an `id`, which clients take as it is: run of
-/// the node and sequence number. A client that comes back with `Last-Event-ID` first gets what it missed, as far as the cache
-/// has it and its queue can hold it. Where its ID is of another run, the node has started anew: an event `restarted` with
-/// `{"run":"..."}` says so, and the stream goes on from the start of the cache. An event `lost` with `{"count":N}` says that N messages were left out; those that have left the cache meanwhile are
-/// counted whether the client wanted them or not.
+/// | event | data |
+/// |---|---|
+/// | `message` | a feature without the decoded message |
+/// | `lost` | `{"count":N}`: N messages were left out, because the client was too slow or they were evicted from the cache |
+/// | `restarted` | `{"run":"..."}`: the node has restarted since the client's last event; the stream continues from the start of the cache |
+///
+/// The `id` of an event is opaque: it contains the run of the node and the sequence number. A client that reconnects with
+/// `Last-Event-ID` first receives the messages that it missed, if the cache still holds them and the client's queue has room for
+/// them. Evicted messages count as lost even if the client's filter would not admit them.
 #[utoipa::path(
     get, path = "/v1/live", tag = "messages",
-    params(LiveParams, ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that the client has")),
+    params(LiveParams, ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that the client received")),
     responses(
         (status = 200, description = "The stream", body = String, content_type = "text/event-stream"),
-        (status = 400, description = "A parameter is wrong", body = Problem, content_type = "application/problem+json"),
-        (status = 503, description = "There are as many clients as may be", body = Problem, content_type = "application/problem+json"),
+        (status = 400, description = "A parameter is invalid", body = Problem, content_type = "application/problem+json"),
+        (status = 503, description = "The maximum number of clients is reached", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 async fn live(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
     let pairs = Pairs::parse(&uri, params::LIVE)?;
-    let (filter, named) = (pairs.filter()?, pairs.last_event()?);
-    let last = stream::last_event_id(&headers)?.or(named);
+    let filter = pairs.filter()?;
+    let last = stream::last_event_id(&headers)?.or(pairs.last_event()?);
     let live = api.backend.live();
-    // First subscribe, then look for what was missed: so nothing falls between.
-    let subscription =
-        live.subscribe(filter).map_err(|Full| Problem::busy("there are as many live clients as may be; try again"))?;
+    // Subscribe before searching for missed messages, so that none is left out in between.
+    let subscription = live
+        .subscribe(filter)
+        .map_err(|Full| Problem::busy("the maximum number of live clients is reached; try again"))?;
     let run = api.backend.run();
     let restarted = last.is_some_and(|last| last.run != run);
     let after = last.map(|last| if restarted { 0 } else { last.seq });
     let resumed = match after {
         Some(seq) => {
-            api.beside(move |api| api.backend.cache().since(seq, &filter, api.backend.live().queue_max())).await?
+            api.run_blocking(move |api| api.backend.cache().since(seq, &filter, api.backend.live().queue_max())).await?
         }
         None => Resumed::default(),
     };
@@ -276,12 +348,12 @@ async fn live(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Resu
     Ok(events.keep_alive(KeepAlive::new().interval(KEEP_ALIVE)).into_response())
 }
 
-/// Key figures: the cache, rates, losses, and the latency of each hop.
+/// Key figures: cache, rates, losses, and the latency of each hop.
 #[utoipa::path(
     get, path = "/v1/kpis", operation_id = "kpis", tag = "node",
     responses(
-        (status = 200, description = "The figures at this moment", body = kpis::Kpis),
-        (status = 400, description = "There are no parameters", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The present figures", body = kpis::Kpis),
+        (status = 400, description = "The resource has no parameters", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 async fn kpis_now(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Problem> {
@@ -293,8 +365,8 @@ async fn kpis_now(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Pro
 #[utoipa::path(
     get, path = "/v1/map", operation_id = "map", tag = "node",
     responses(
-        (status = 200, description = "The roads; none where no map is configured", body = schema::RoadMap, content_type = "application/geo+json"),
-        (status = 400, description = "There are no parameters", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The roads; none if no map is configured", body = schema::RoadMap, content_type = "application/geo+json"),
+        (status = 400, description = "The resource has no parameters", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 async fn road_map(State(api): State<Arc<Api>>, uri: Uri) -> Result<Response, Problem> {
@@ -308,17 +380,41 @@ async fn document() -> Result<Response, Problem> {
 }
 
 async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
-    let detail = format!("`{}` can be read with GET, not {}", shown(uri.path()), shown(method.as_str()));
+    let detail = format!("`{}` supports GET, not {}", shown(uri.path()), shown(method.as_str()));
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, detail)
+}
+
+/// A request, for the links in its answer.
+struct RequestUrl {
+    headers: HeaderMap,
+    uri: Uri,
+}
+
+impl RequestUrl {
+    /// Returns the absolute links of the request.
+    fn links(&self, links: &Links) -> geojson::RequestLinks {
+        let this = self.uri.path_and_query().map_or("/", |path| path.as_str());
+        geojson::RequestLinks {
+            this: links.absolute(&self.headers, &self.uri, this),
+            path: links.absolute(&self.headers, &self.uri, self.uri.path()),
+            query: self.uri.query().unwrap_or_default().to_owned(),
+        }
+    }
+}
+
+/// Returns the JSON of an answer, which consists of strings, numbers and lists only.
+fn json(answer: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(answer).unwrap_or_default()
 }
 
 fn geojson_response(body: Bytes) -> Response {
     ([(header::CONTENT_TYPE, geojson::MEDIA_TYPE)], body).into_response()
 }
 
-/// Fast gzip of what is large, and neither of live streams, which must not wait in a compressor, nor of images.
+/// Returns a fast gzip layer for large answers. Live streams are excluded, because events must not wait in a compressor, and so
+/// are images.
 fn compression() -> CompressionLayer<impl Predicate> {
-    let worth = SizeAbove::new(COMPRESSED_OCTETS_MIN).and(NotForContentType::SSE).and(NotForContentType::IMAGES);
+    let worth = SizeAbove::new(COMPRESSED_BYTES_MIN).and(NotForContentType::SSE).and(NotForContentType::IMAGES);
     CompressionLayer::new().quality(CompressionLevel::Fastest).compress_when(worth)
 }
 
@@ -334,12 +430,12 @@ fn cors(origins: &[String]) -> Result<Option<CorsLayer>, SettingsError> {
     Ok(Some(CorsLayer::new().allow_origin(allowed).allow_methods([Method::GET])))
 }
 
-/// `scheme://host[:port]`, as browsers write it.
+/// Parses an origin in the form of browsers: `scheme://host[:port]`.
 fn read_origin(origin: &str) -> Result<HeaderValue, SettingsError> {
-    let refused = || SettingsError::new("cors_origins", &format_args!("`{origin}` is not like `https://host:port`"));
-    let (scheme, host) = origin.split_once("://").ok_or_else(refused)?;
+    let invalid = || SettingsError::new("cors_origins", &format_args!("`{origin}` is not like `https://host:port`"));
+    let (scheme, host) = origin.split_once("://").ok_or_else(invalid)?;
     if scheme.is_empty() || host.is_empty() || host.contains('/') {
-        return Err(refused());
+        return Err(invalid());
     }
-    HeaderValue::from_str(origin).map_err(|_| refused())
+    HeaderValue::from_str(origin).map_err(|_| invalid())
 }

@@ -1,4 +1,4 @@
-//! The query string: parsed once, into values that can only be valid.
+//! Query strings, parsed once into valid values.
 
 use axum::extract::Query;
 use axum::http::Uri;
@@ -11,9 +11,9 @@ use super::problem::{Problem, shown};
 use crate::cache::{self, Cursor, Filter, TypeSet};
 use crate::run::EventId;
 
-/// Messages of one answer, where the request does not say.
+/// Number of messages in an answer if the request has no `limit`.
 const LIMIT_DEFAULT: usize = 100;
-/// Messages of one answer at most.
+/// Largest number of messages in an answer.
 pub(super) const LIMIT_MAX: usize = 10_000;
 
 /// Query parameters of `/v1/messages`.
@@ -21,24 +21,24 @@ pub(super) const LIMIT_MAX: usize = 10_000;
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents the parameters; `Pairs` reads them")]
 pub(super) struct MessagesParams {
-    /// Messages with a position in this box: west,south,east,north in degrees. A box across the antimeridian has a west
-    /// that is larger than its east.
+    /// Only messages with a position in this box: west,south,east,north in degrees. If west is larger than east, the box crosses
+    /// the antimeridian.
     #[param(example = "7.0,45.0,7.1,45.1")]
     bbox: Option<String>,
-    /// Messages received at this time or in this interval, RFC 3339: `a`, `a/b`, `../b` or `a/..`, ends included.
+    /// Only messages received at this time or in this interval, by RFC 3339: `a`, `a/b`, `../b` or `a/..`, ends included.
     #[param(example = "2026-01-31T12:00:00Z/..")]
     datetime: Option<String>,
-    /// Messages of this station.
+    /// Only messages of this station.
     #[param(example = 1001)]
     station: Option<u32>,
-    /// Messages of these types, separated by commas.
+    /// Only messages of these types, separated by commas.
     #[param(example = "cam,cpm")]
     r#type: Option<String>,
-    /// At most so many messages. An answer of more than 16 MiB has fewer, and a link to the next.
+    /// Largest number of messages in the answer. An answer that reaches 16 MiB has fewer, and a link to the next page.
     #[param(minimum = 1, maximum = 10_000, default = 100)]
     limit: Option<u32>,
-    /// Messages behind this place: `cursor` of an earlier answer. One from before a restart of the node leads on behind the
-    /// reception time of the last message of that answer.
+    /// Only messages after this place: the `cursor` of an earlier answer. A cursor from before a restart of the node continues
+    /// after the reception time of that answer's last message.
     cursor: Option<String>,
 }
 
@@ -47,10 +47,10 @@ pub(super) struct MessagesParams {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents the parameters; `Pairs` reads them")]
 pub(super) struct LatestParams {
-    /// Stations whose newest position lies in this box: west,south,east,north in degrees.
+    /// Only stations whose newest position lies in this box: west,south,east,north in degrees.
     #[param(example = "7.0,45.0,7.1,45.1")]
     bbox: Option<String>,
-    /// Look at messages of these types, separated by commas.
+    /// Only consider messages of these types, separated by commas.
     #[param(example = "cam,cpm")]
     r#type: Option<String>,
 }
@@ -60,17 +60,17 @@ pub(super) struct LatestParams {
 #[into_params(parameter_in = Query)]
 #[expect(dead_code, reason = "documents the parameters; `Pairs` reads them")]
 pub(super) struct LiveParams {
-    /// Messages with a position in this box: west,south,east,north in degrees.
+    /// Only messages with a position in this box: west,south,east,north in degrees.
     #[param(example = "7.0,45.0,7.1,45.1")]
     bbox: Option<String>,
-    /// Messages of this station.
+    /// Only messages of this station.
     #[param(example = 1001)]
     station: Option<u32>,
-    /// Messages of these types, separated by commas.
+    /// Only messages of these types, separated by commas.
     #[param(example = "cam,cpm")]
     r#type: Option<String>,
-    /// The `id` of the last event that the client has: the stream goes on behind it, as far as the cache has it. For
-    /// clients that cannot send `Last-Event-ID`, which counts where both are there.
+    /// The `id` of the last event that the client received: the stream continues after it, if the cache still holds the
+    /// messages. For clients that cannot send `Last-Event-ID`, which takes precedence.
     cursor: Option<String>,
 }
 
@@ -78,12 +78,15 @@ pub(super) const MESSAGES: &[&str] = &["bbox", "datetime", "station", "type", "l
 pub(super) const LATEST: &[&str] = &["bbox", "type"];
 pub(super) const LIVE: &[&str] = &["bbox", "station", "type", "cursor"];
 
-/// The pairs of a query string, each name known and there once.
+/// The parameters of a query string: names are known and unique.
 #[derive(Debug)]
 pub(super) struct Pairs(Vec<(String, String)>);
 
 impl Pairs {
-    /// Splits the query of `uri`, and refuses names that are not in `known`.
+    /// Splits the query of `uri`.
+    ///
+    /// # Errors
+    /// A name is not in `known`, or occurs twice.
     pub(super) fn parse(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|error| Problem::new(axum::http::StatusCode::BAD_REQUEST, shown(&error.body_text())))?;
@@ -92,23 +95,24 @@ impl Pairs {
                 return Err(Problem::parameter(name, unknown(name, known)));
             }
             if pairs.iter().take(index).any(|(earlier, _)| earlier == name) {
-                return Err(Problem::parameter(name, format!("`{}` is there twice", shown(name))));
+                return Err(Problem::parameter(name, format!("`{}` occurs twice", shown(name))));
             }
         }
         Ok(Self(pairs))
     }
 
-    /// Everything that `/v1/messages` is asked for.
+    /// Returns the query of `/v1/messages`.
     pub(super) fn query(&self) -> Result<cache::Query, Problem> {
         let (from, to) = self.interval()?;
         Ok(cache::Query { filter: self.filter()?, from, to, after: self.cursor()?, limit: self.limit()? })
     }
 
-    /// Place, station and types.
+    /// Returns the conditions on position, station and types.
     pub(super) fn filter(&self) -> Result<Filter, Problem> {
         Ok(Filter { bbox: self.bbox()?, station: self.station()?, types: self.types()? })
     }
 
+    /// Returns the box, or `None` if the query has none.
     pub(super) fn bbox(&self) -> Result<Option<BoundingBox>, Problem> {
         self.read("bbox", |text| {
             let edges = text.split(',').map(|edge| edge.trim().parse().ok()).collect::<Option<Vec<f64>>>();
@@ -119,15 +123,16 @@ impl Pairs {
         })
     }
 
+    /// Returns the message types; all of them if the query names none.
     pub(super) fn types(&self) -> Result<TypeSet, Problem> {
         let types = self.read("type", |text| text.split(',').try_fold(TypeSet::NONE, with_type))?;
         Ok(types.unwrap_or(TypeSet::ALL))
     }
 
-    /// The last event that a live client has.
+    /// Returns the last event that a live client received.
     pub(super) fn last_event(&self) -> Result<Option<EventId>, Problem> {
         self.read("cursor", |text| {
-            text.parse().map_err(|_| format!("`{}` is not an event ID of this API", shown(text)))
+            text.parse().map_err(|_| format!("`{}` is not an event id of this API", shown(text)))
         })
     }
 
@@ -159,18 +164,18 @@ impl Pairs {
     }
 }
 
-/// Reads a station ID.
+/// Parses a station id.
 pub(super) fn station_id(text: &str) -> Result<u32, String> {
-    text.parse().map_err(|_| format!("`{}` is not a station ID, a whole number from 0 to 4294967295", shown(text)))
+    text.parse().map_err(|_| format!("`{}` is not a station id, a whole number from 0 to 4294967295", shown(text)))
 }
 
-/// The text of a cursor: time and sequence number in hexadecimal, opaque to clients.
+/// Returns the text of a cursor: time and sequence number in hexadecimal, opaque to clients.
 pub(super) fn write_cursor(cursor: Cursor) -> String {
     format!("{:016x}{:016x}", cursor.reception.nanos().cast_unsigned(), cursor.seq)
 }
 
 fn read_cursor(text: &str) -> Option<Cursor> {
-    if text.len() != 32 || !text.bytes().all(|octet| octet.is_ascii_hexdigit()) {
+    if text.len() != 32 || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         return None;
     }
     let (time, seq) = text.split_at_checked(16)?;
@@ -189,7 +194,7 @@ fn with_type(types: TypeSet, name: &str) -> Result<TypeSet, String> {
 fn unknown(name: &str, known: &[&str]) -> String {
     let name = shown(name);
     if known.is_empty() {
-        return format!("there is no parameter `{name}`: this resource has none");
+        return format!("there is no parameter `{name}`; this resource has none");
     }
     format!("there is no parameter `{name}`; there are {}", known.join(", "))
 }
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_documented_parameters_are_those_that_are_read() {
+    fn the_documented_parameters_are_the_parsed_ones() {
         assert_eq!(names::<MessagesParams>(), MESSAGES);
         assert_eq!(names::<LatestParams>(), LATEST);
         assert_eq!(names::<LiveParams>(), LIVE);

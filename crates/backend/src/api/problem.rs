@@ -1,4 +1,4 @@
-//! What goes wrong with a request, as RFC 9457 has it.
+//! Errors of requests, by RFC 9457.
 
 use std::borrow::Cow;
 
@@ -10,14 +10,14 @@ use utoipa::ToSchema;
 /// A problem details object (RFC 9457).
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
 pub(crate) struct Problem {
-    /// `about:blank`: the status says what kind of problem it is.
+    /// `about:blank`: the status identifies the kind of problem.
     r#type: &'static str,
     /// The status in words.
     title: &'static str,
     /// HTTP status code.
     #[schema(minimum = 400, maximum = 599)]
     status: u16,
-    /// What is wrong with this request, with what was expected and what came.
+    /// The problem with this request: what was expected and what was received.
     detail: String,
     /// The query or path parameter at fault.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,10 +25,10 @@ pub(crate) struct Problem {
     parameter: Option<String>,
 }
 
-/// Characters of a client's value that an answer repeats.
+/// Largest number of characters of a client's value that an answer repeats.
 const SHOWN_CHARACTERS_MAX: usize = 80;
 
-/// A value of the client as a problem shows it: cut where it is long.
+/// Returns a client's value in the form in which a problem shows it: shortened if it is long.
 pub(super) fn shown(value: &str) -> Cow<'_, str> {
     match value.char_indices().nth(SHOWN_CHARACTERS_MAX) {
         Some((end, _)) => format!("{}…", &value[..end]).into(),
@@ -37,21 +37,23 @@ pub(super) fn shown(value: &str) -> Cow<'_, str> {
 }
 
 impl Problem {
+    /// Creates a problem with the given status.
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         Self { r#type: "about:blank", title, status: status.as_u16(), detail: detail.into(), parameter: None }
     }
 
-    /// 400: a parameter has a wrong value, or there is none of that name.
+    /// Creates a problem with status 400: a parameter has an invalid value, or its name is unknown.
     pub(super) fn parameter(name: &str, detail: impl Into<String>) -> Self {
         Self { parameter: Some(shown(name).into_owned()), ..Self::new(StatusCode::BAD_REQUEST, detail) }
     }
 
+    /// Creates a problem with status 404.
     pub(super) fn not_found(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, detail)
     }
 
-    /// 503: a limit of this server is reached; the same request may succeed later.
+    /// Creates a problem with status 503: a limit of this server is reached, and the same request may succeed later.
     pub(super) fn busy(detail: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, detail)
     }

@@ -1,10 +1,12 @@
-//! The shapes of the answers, for the OpenAPI document. Features are written as text from the cache, so these types are
-//! never filled; the tests compare the two.
+//! Types of the answers, for the OpenAPI document. Features are written as text from the cache, so these types are never
+//! instantiated; tests compare the two.
 #![expect(dead_code, reason = "the types are documentation")]
 
 use std::collections::BTreeMap;
 
 use utoipa::ToSchema;
+
+use super::geojson::Link;
 
 /// A GeoJSON FeatureCollection (RFC 7946) of V2X messages.
 #[derive(ToSchema)]
@@ -15,24 +17,14 @@ pub(super) struct MessageCollection {
     /// Features in this answer.
     #[schema(rename = "numberReturned")]
     number_returned: u32,
-    /// When the answer was made.
+    /// Time of the answer.
     #[schema(rename = "timeStamp", format = DateTime)]
     time_stamp: String,
-    /// `self`, and `next` where there is more.
+    /// `self`, and `next` if there is another page.
     links: Vec<Link>,
-    /// The place behind the last feature, where there is more.
+    /// Place of the last feature; absent on the last page.
     #[schema(nullable = false)]
     cursor: Option<String>,
-}
-
-/// A link of an answer (RFC 8288), relative to the server.
-#[derive(ToSchema)]
-pub(super) struct Link {
-    /// `self` or `next`.
-    rel: String,
-    href: String,
-    /// Media type of what the link leads to.
-    r#type: String,
 }
 
 /// One V2X message as a GeoJSON Feature.
@@ -40,9 +32,9 @@ pub(super) struct Link {
 pub(super) struct MessageFeature {
     #[schema(pattern = "^Feature$")]
     r#type: String,
-    /// Sequence number in the cache: counts from 1 in the order of arrival, anew with each start of the node.
+    /// Sequence number in the cache: counts from 1 in the order of arrival, and restarts with the node.
     id: u64,
-    /// The reference position; null where the message has none.
+    /// Reference position of the message, of a DENM that of the event; null if the message has none.
     #[schema(required = true)]
     geometry: Option<Point>,
     properties: MessageProperties,
@@ -53,35 +45,35 @@ pub(super) struct MessageFeature {
 pub(super) struct Point {
     #[schema(pattern = "^Point$")]
     r#type: String,
-    /// Longitude and latitude in degrees, and the altitude in metres where it is known.
+    /// Longitude and latitude in degrees, and the altitude in metres if it is known.
     #[schema(min_items = 2, max_items = 3)]
     coordinates: Vec<f64>,
 }
 
-/// What is known of a message; what is not known is absent.
+/// Properties of a message; unknown ones are absent.
 #[derive(ToSchema)]
 pub(super) struct MessageProperties {
     /// `received` or `sent`.
     direction: String,
-    /// Type of the message: `cam`, `cpm`, ...
+    /// Type of the message: `cam`, `cpm` or another one.
     r#type: String,
-    /// The standard's edition by which the message is coded.
+    /// Edition of the standard that defines the encoding of the message.
     edition: String,
     station_id: u32,
     /// `TrafficParticipantType` of TS 102 894-2: 5 is a passenger car.
     #[schema(nullable = false)]
     station_type: Option<u32>,
-    /// Address of the sender on the link.
-    #[schema(nullable = false)]
+    /// Address of the sender on the link: six octets in hexadecimal, separated by hyphens.
+    #[schema(nullable = false, example = "02-00-00-00-03-fc")]
     link_address: Option<String>,
-    /// GeoNetworking address of the packet's source.
-    #[schema(nullable = false)]
+    /// GeoNetworking address of the packet's source: eight octets in hexadecimal, separated by hyphens.
+    #[schema(nullable = false, example = "14-00-02-00-00-00-03-fc")]
     geonet_address: Option<String>,
-    /// The node and component that received or sent it.
+    /// Node and component that received or sent the message.
     receiver: String,
     /// The layer below GeoNetworking.
     access: String,
-    /// What is known about the packet's signature.
+    /// State of the packet's signature.
     security: String,
     #[schema(format = DateTime, nullable = false)]
     reception_time: Option<String>,
@@ -98,37 +90,37 @@ pub(super) struct MessageProperties {
     message: Option<serde_json::Value>,
 }
 
-/// What is known of a station, as a GeoJSON Feature.
+/// A station as a GeoJSON Feature.
 #[derive(ToSchema)]
 pub(super) struct StationFeature {
     #[schema(pattern = "^Feature$")]
     r#type: String,
-    /// Station ID.
+    /// Station id.
     id: u32,
-    /// The last position; null where none is known.
+    /// Newest position; null if none is known.
     #[schema(required = true)]
     geometry: Option<Point>,
     properties: StationProperties,
 }
 
-/// What is known of a station.
+/// Properties of a station.
 #[derive(ToSchema)]
 pub(super) struct StationProperties {
     station_id: u32,
-    /// `TrafficParticipantType` of TS 102 894-2, in the newest message that says it.
+    /// `TrafficParticipantType` of TS 102 894-2, from the newest message that has one.
     #[schema(nullable = false)]
     station_type: Option<u32>,
     #[schema(format = DateTime)]
     first_seen: String,
     #[schema(format = DateTime)]
     last_seen: String,
-    /// With the last position.
+    /// Speed over ground in metres per second, from the message with the newest position.
     #[schema(nullable = false)]
     speed_mps: Option<f64>,
-    /// With the last position.
+    /// Heading in degrees clockwise from north, from the message with the newest position.
     #[schema(nullable = false)]
     heading_deg: Option<f64>,
-    /// Messages by type, since the station is known.
+    /// Messages by type, since the first one of the station.
     messages: BTreeMap<String, u64>,
     /// The newest message of each type.
     latest: BTreeMap<String, MessageProperties>,

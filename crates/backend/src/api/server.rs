@@ -1,4 +1,4 @@
-//! Listening: a limited number of connections, and an end that waits for no slow client.
+//! The HTTP server: a limited number of connections, and a shutdown that does not wait for slow clients.
 
 use std::future::Future;
 use std::io;
@@ -16,16 +16,17 @@ use tokio::time::{Instant, Sleep};
 
 use super::{Api, router};
 
-/// Connections at the same time; further clients wait in the kernel's queue.
+/// Largest number of connections at the same time; further clients wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 1024;
 
-/// How long a connection may carry no octet in either direction; a live stream has one every [`super::KEEP_ALIVE`].
+/// Time after which a connection without traffic in either direction is closed. A live stream sends at least one line every
+/// [`super::KEEP_ALIVE`].
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
-/// How long clients may finish at the end.
+/// Time that answers in progress may take at shutdown.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Serves the API until `shutdown` is done; then live streams end, and other answers have two seconds.
+/// Serves the API until `shutdown` completes. Then live streams end, and other answers may finish within two seconds.
 ///
 /// # Errors
 /// The listener's address cannot be read.
@@ -39,7 +40,7 @@ pub async fn serve(
     let graceful = async move {
         shutdown.await;
         live.close();
-        // Nobody listens any more where the server has failed.
+        // Fails only if the server has ended already.
         let _ = ended.send(true);
     };
     let listener = Limited { listener, places: Arc::new(Semaphore::new(CONNECTIONS_MAX)), idle_max: IDLE_MAX };
@@ -53,19 +54,19 @@ pub async fn serve(
     }
 }
 
-/// A listener that accepts when it has a place.
+/// A listener that accepts a connection only while fewer than the maximum are open.
 struct Limited {
     listener: TcpListener,
     places: Arc<Semaphore>,
     idle_max: Duration,
 }
 
-/// A connection with its place, which it gives up when nothing has come or gone for a while.
+/// A connection that ends if it has no traffic for `idle_max`.
 struct Connection {
     stream: TcpStream,
     _place: Option<OwnedSemaphorePermit>,
     idle_max: Duration,
-    /// When the connection ends unless an octet comes or goes.
+    /// Completes when the connection has been idle for too long.
     end: Pin<Box<Sleep>>,
 }
 
@@ -77,7 +78,7 @@ impl Listener for Limited {
         // The semaphore is never closed.
         let place = self.places.clone().acquire_owned().await.ok();
         let (stream, peer) = Listener::accept(&mut self.listener).await;
-        // Without it a small event waits for the acknowledgement of the one before; a socket without it works too.
+        // Otherwise a small event waits for the acknowledgement of the previous one. A failure only adds latency.
         let _ = stream.set_nodelay(true);
         let (idle_max, end) = (self.idle_max, Box::pin(tokio::time::sleep(self.idle_max)));
         (Connection { stream, _place: place, idle_max, end }, peer)
@@ -89,8 +90,8 @@ impl Listener for Limited {
 }
 
 impl Connection {
-    /// An octet has come or gone.
-    fn alive(&mut self) {
+    /// Restarts the idle time.
+    fn restart_idle_timer(&mut self) {
         let end = Instant::now() + self.idle_max;
         self.end.as_mut().reset(end);
     }
@@ -100,7 +101,7 @@ impl AsyncRead for Connection {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.stream).poll_read(cx, buf);
         if read.is_ready() {
-            self.alive();
+            self.restart_idle_timer();
         } else if self.end.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
@@ -112,7 +113,7 @@ impl AsyncWrite for Connection {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, buf);
         if written.is_ready() {
-            self.alive();
+            self.restart_idle_timer();
         }
         written
     }
@@ -124,7 +125,7 @@ impl AsyncWrite for Connection {
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
         if written.is_ready() {
-            self.alive();
+            self.restart_idle_timer();
         }
         written
     }
@@ -148,7 +149,7 @@ mod tests {
     use tokio::io::AsyncReadExt as _;
 
     #[tokio::test]
-    async fn a_connection_on_which_nothing_happens_gives_its_place_up() {
+    async fn an_idle_connection_is_closed_and_frees_its_place() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let places = Arc::new(Semaphore::new(1));

@@ -1,4 +1,4 @@
-//! `/v1/live` as server-sent events.
+//! The resource `/v1/live` as server-sent events.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -12,28 +12,29 @@ use crate::cache::{Entry, Resumed};
 use crate::live::{Delivery, Subscription};
 use crate::run::{EventId, Run};
 
-/// Name of the header with the last event that a client has.
+/// Name of the header with the id of the last event that a client received.
 const LAST_EVENT_ID: &str = "last-event-id";
 
-/// The last event that the client says it has, in the header that browsers send when they connect again.
+/// Returns the id of the last event that the client received, from the header that browsers send when they reconnect.
 pub(super) fn last_event_id(headers: &HeaderMap) -> Result<Option<EventId>, Problem> {
     let Some(value) = headers.get(LAST_EVENT_ID).filter(|value| !value.is_empty()) else { return Ok(None) };
     let id = value.to_str().ok().and_then(|text| text.parse().ok());
-    id.map(Some).ok_or_else(|| Problem::parameter("Last-Event-ID", "`Last-Event-ID` is not an event ID of this API"))
+    id.map(Some).ok_or_else(|| Problem::parameter("Last-Event-ID", "`Last-Event-ID` is not an event id of this API"))
 }
 
-/// What a client gets: first what it missed, then what arrives.
+/// State of a client's stream: first the missed messages, then new ones.
 struct State {
     run: Run,
-    /// Whether the client is still to be told that it knew another run.
+    /// `true` until the event `restarted` is sent, if the client's last event is of another run.
     restarted: bool,
     subscription: Subscription,
     missed: VecDeque<Delivery>,
-    /// The last sequence number that `missed` covers: the queue may hold it too.
+    /// The last sequence number that `missed` covers; the queue may contain the same messages.
     upto: u64,
 }
 
-/// The events for one client; `resumed` was read after it had subscribed, from the start where it knew another run.
+/// Returns the events for one client. `resumed` must be read after subscribing; if the client's last event is of another run,
+/// from the start of the cache.
 pub(super) fn events(
     run: Run,
     restarted: bool,
@@ -70,7 +71,8 @@ impl State {
     }
 }
 
-/// It has an ID, so that a client that loses the stream before the next message is not told again.
+/// Returns the event `restarted`. It has an id, so that a client that reconnects before the next message does not receive it
+/// again.
 fn restarted(run: Run) -> Event {
     let id = EventId { run, seq: 0 };
     Event::default().id(id.to_string()).event("restarted").data(format!("{{\"run\":\"{run}\"}}"))
@@ -89,6 +91,6 @@ fn event(run: Run, delivery: &Delivery) -> Event {
 fn feature(entry: &Entry) -> String {
     let mut text = Vec::with_capacity(640);
     entry.write_feature(b"", &mut text);
-    // The text is JSON made of strings.
+    // The feature consists of valid UTF-8 only.
     String::from_utf8(text).unwrap_or_default()
 }

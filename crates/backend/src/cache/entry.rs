@@ -1,36 +1,37 @@
-//! One cached message: what indexes and filters read, and its octets.
+//! One cached message: the fields that indexes and filters read, its GeoJSON text and its payload.
 
 use std::io::Write as _;
 
+use axum::body::Bytes;
 use viaduct_messages::viaduct::its::{Edition, MessageType, V2xMessage};
 use viaduct_units::{Position, Tai};
 
 use super::{Cursor, Rejected};
 
-/// Octets that one message may take: an ITS message of one packet is below 2 KiB, so 128 KiB refuses only nonsense.
-pub const ENTRY_OCTETS_MAX: usize = 128 * 1024;
+/// Largest size of one message, in bytes. An ITS message of one packet is below 2 KiB, so 128 KiB rejects only nonsense.
+pub const ENTRY_BYTES_MAX: usize = 128 * 1024;
 
-/// What the allocator and the reference count add to an entry and its octets.
-const ALLOCATION_OCTETS: usize = 48;
+/// Overhead of the allocator and the reference count for one entry, in bytes.
+const ALLOCATION_BYTES: usize = 48;
 
-/// A message in the cache. It never changes, so a reader keeps it without a lock.
+/// A message in the cache. It never changes, so readers keep it without a lock.
 ///
-/// The GeoJSON text without the decoded ETSI message is written once, at insertion. The decoded message is not kept here;
-/// the HTTP API keeps those that were asked for lately. Measured on two shared cores with a CAM of 241 octets (23 path points):
+/// The GeoJSON text without the decoded ETSI message is written once, at insertion. Decoded messages are not kept here; the
+/// HTTP API keeps those requested recently. Measured on two shared cores with a CAM of 241 octets (23 path points):
 ///
 /// | | us |
 /// |---|---|
-/// | insertion, text included | 4 to 5.5 |
-/// | writing the text (460 octets) / copying it for a request | 1.6 / 0.04 |
+/// | insertion, including the text | 4 to 5.5 |
+/// | writing the text (460 bytes) / copying it for a request | 1.6 / 0.04 |
 /// | decoding the message and writing its JSON (3.5 kB) | 7.9 |
-/// | request of 100 with messages (400 kB): decoded for it / kept from an earlier one | 894 / 47 |
+/// | request for 100 decoded messages (400 kB): decoded for this request / kept from an earlier one | 894 / 47 |
 ///
-/// So the text pays from the first request on, and a decoded message kept with each entry would triple the cost of an
-/// insertion and leave a quarter of the messages in the same memory (1.05 kB each as it is).
+/// So the text saves time from the first request on. A decoded message in each entry would triple the cost of an insertion,
+/// and the same memory would hold a quarter of the messages (1.05 kB each at present).
 ///
 /// ```text
-/// octets: | "geometry":{..} | "properties":{..     | payload |
-///         0                 properties_at          payload_at
+/// bytes: | geometry {..} | properties {..       | payload |
+///        0               properties_at          payload_at
 /// ```
 #[derive(Debug)]
 pub struct Entry {
@@ -45,11 +46,11 @@ pub struct Entry {
     edition: Edition,
     properties_at: u32,
     payload_at: u32,
-    octets: Box<[u8]>,
+    bytes: Box<[u8]>,
 }
 
 impl Entry {
-    /// A message made ready to be cached; it gets its sequence number when it is.
+    /// Creates an entry from a message. The sequence number is 0 until [`Self::numbered`] sets it.
     ///
     /// # Errors
     /// [`Rejected::NoReceptionTime`] and [`Rejected::TooLarge`].
@@ -57,23 +58,25 @@ impl Entry {
         let reception = message.reception().ok_or(Rejected::NoReceptionTime)?;
         let addresses = message.link_address.len() + message.geonet_address.len();
         let variable = message.payload.len() + message.receiver.len() + addresses * 3;
-        if variable > ENTRY_OCTETS_MAX {
+        if variable > ENTRY_BYTES_MAX {
             return Err(Rejected::TooLarge);
         }
         let altitude_m = message.position.and_then(|at| at.altitude_m).filter(|metres| metres.is_finite());
-        // Place and motion that are no numbers are unknown: JSON has no word for them.
+        // JSON cannot represent NaN and infinity, so such positions and motions count as unknown.
         let bare = V2xMessage {
             position: None,
+            link_address: Bytes::new(),
+            geonet_address: Bytes::new(),
             speed_mps: message.speed_mps.filter(|speed| speed.is_finite()),
             heading_deg: message.heading_deg.filter(|heading| heading.is_finite()),
             ..message.clone()
         };
         let position = message.place().filter(on_earth);
-        let mut octets = Vec::with_capacity(640 + message.payload.len());
+        let mut bytes = Vec::with_capacity(640 + message.payload.len());
         let (properties_at, payload_at) =
-            write_texts(&bare, position, altitude_m, &mut octets).map_err(|_| Rejected::TooLarge)?;
-        octets.extend_from_slice(&message.payload);
-        if octets.len() > ENTRY_OCTETS_MAX {
+            write_texts(&bare, message, position, altitude_m, &mut bytes).map_err(|_| Rejected::TooLarge)?;
+        bytes.extend_from_slice(&message.payload);
+        if bytes.len() > ENTRY_BYTES_MAX {
             return Err(Rejected::TooLarge);
         }
         Ok(Self {
@@ -89,88 +92,89 @@ impl Entry {
             edition: message.edition(),
             properties_at,
             payload_at,
-            octets: octets.into_boxed_slice(),
+            bytes: bytes.into_boxed_slice(),
         })
     }
 
-    /// The same entry with its sequence number.
+    /// Returns the entry with its sequence number.
     pub(super) fn numbered(self, seq: u64) -> Self {
         Self { seq, ..self }
     }
 
-    /// The sequence number: counts from 1 in the order of insertion.
+    /// Returns the sequence number, which counts from 1 in the order of insertion.
     #[must_use]
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// When the message was received, or handed to the access layer.
+    /// Returns the time at which the message was received, or passed to the access layer if the node sent it.
     #[must_use]
     pub fn reception(&self) -> Tai {
         self.reception
     }
 
-    /// The message's place in the order of results.
+    /// Returns the message's place in the order of results.
     #[must_use]
     pub fn cursor(&self) -> Cursor {
         Cursor { reception: self.reception, seq: self.seq }
     }
 
-    /// The reference position, where there is one on earth.
+    /// Returns the reference position, or `None` if the message has no valid one.
     #[must_use]
     pub fn position(&self) -> Option<Position> {
         self.position
     }
 
-    /// Speed over ground in metres per second.
+    /// Returns the speed over ground in metres per second.
     #[must_use]
     pub fn speed_mps(&self) -> Option<f64> {
         self.speed_mps
     }
 
-    /// Heading in degrees clockwise from north, 0 up to 360.
+    /// Returns the heading in degrees clockwise from north, 0 up to 360.
     #[must_use]
     pub fn heading_deg(&self) -> Option<f64> {
         self.heading_deg
     }
 
-    /// Station ID in the message's own header.
+    /// Returns the station id in the message's header.
     #[must_use]
     pub fn station_id(&self) -> u32 {
         self.station_id
     }
 
-    /// Type of the station (`TrafficParticipantType`, TS 102 894-2).
+    /// Returns the type of the station (`TrafficParticipantType`, TS 102 894-2), or `None` if it is unknown.
     #[must_use]
     pub fn station_type(&self) -> Option<u32> {
         self.station_type
     }
 
-    /// Type of the message.
+    /// Returns the type of the message.
     #[must_use]
     pub fn kind(&self) -> MessageType {
         self.kind
     }
 
-    /// The standard's edition by which the payload is coded.
+    /// Returns the edition of the standard that defines the encoding of the payload.
     #[must_use]
     pub fn edition(&self) -> Edition {
         self.edition
     }
 
-    /// The message in UPER.
+    /// Returns the message in UPER.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
-        &self.octets[self.payload_at as usize..]
+        &self.bytes[self.payload_at as usize..]
     }
 
-    /// Memory that the entry takes, in octets.
+    /// Returns the memory of the entry, in bytes.
     #[must_use]
-    pub fn octets(&self) -> usize {
-        size_of::<Self>() + ALLOCATION_OCTETS + self.octets.len()
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + ALLOCATION_BYTES + self.bytes.len()
     }
 
-    /// Appends the GeoJSON feature; `message` is the decoded ETSI message as JSON, empty to leave it out.
+    /// Appends the GeoJSON feature to `out`. `message` is the decoded ETSI message as JSON; if it is empty, the feature has no
+    /// member `message`.
     pub fn write_feature(&self, message: &[u8], out: &mut Vec<u8>) {
         // Writing into a Vec cannot fail.
         let _ = write!(out, "{{\"type\":\"Feature\",\"id\":{},\"geometry\":", self.seq);
@@ -180,9 +184,9 @@ impl Entry {
         out.push(b'}');
     }
 
-    /// Appends the feature's `properties` alone.
+    /// Appends only the feature's `properties` to `out`.
     pub fn write_properties(&self, message: &[u8], out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.octets[self.properties_at as usize..self.payload_at as usize]);
+        out.extend_from_slice(&self.bytes[self.properties_at as usize..self.payload_at as usize]);
         if !message.is_empty() {
             out.extend_from_slice(b",\"message\":");
             out.extend_from_slice(message);
@@ -190,19 +194,25 @@ impl Entry {
         out.push(b'}');
     }
 
-    /// The feature's `geometry`: a point, or `null`.
+    /// Returns the feature's `geometry` as JSON: a point, or `null`.
     #[must_use]
     pub fn geometry(&self) -> &[u8] {
-        &self.octets[..self.properties_at as usize]
+        &self.bytes[..self.properties_at as usize]
     }
 }
 
+/// Returns `true` if latitude and longitude are within their ranges.
 fn on_earth(position: &Position) -> bool {
     viaduct_units::BoundingBox::WORLD.contains(*position)
 }
 
-/// Writes geometry, and properties without their closing brace; returns where the properties start and where they end.
+/// Appends the geometry, and the properties without their closing brace. Returns the offsets at which the properties start and
+/// end.
+///
+/// `bare` is the message without position and addresses: the geometry replaces the position, and the addresses are written
+/// with hyphens.
 fn write_texts(
+    bare: &V2xMessage,
     message: &V2xMessage,
     position: Option<Position>,
     altitude_m: Option<f64>,
@@ -210,10 +220,25 @@ fn write_texts(
 ) -> Result<(u32, u32), serde_json::Error> {
     write_geometry(position, altitude_m, out)?;
     let properties_at = out.len();
-    message.write_json(None, out)?;
+    bare.write_json(None, out)?;
     out.pop();
+    write_address("link_address", &message.link_address, out);
+    write_address("geonet_address", &message.geonet_address, out);
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
     Ok((offset(properties_at), offset(out.len())))
+}
+
+/// Appends an address as `"name":"02-00-00-00-03-fc"`, unless it is empty.
+///
+/// With colons in their place, OGR (GDAL) takes some addresses for times and loses all but three octets.
+fn write_address(name: &str, octets: &[u8], out: &mut Vec<u8>) {
+    // Writing into a Vec cannot fail.
+    for (index, octet) in octets.iter().enumerate() {
+        let _ = if index == 0 { write!(out, ",\"{name}\":\"{octet:02x}") } else { write!(out, "-{octet:02x}") };
+    }
+    if !octets.is_empty() {
+        out.push(b'"');
+    }
 }
 
 fn write_geometry(
@@ -248,6 +273,7 @@ mod tests {
             station_type: 5,
             reception_time: Some(timestamp(Tai::from_unix_nanos(1_726_061_434_092_870_123))),
             position: Some(its::Position { latitude_deg: 45.5, longitude_deg: 7.25, altitude_m: Some(269.5) }),
+            link_address: vec![2, 0, 0, 0, 3, 0xFC].into(),
             payload: vec![2, 2, 0].into(),
             ..Default::default()
         }
@@ -267,13 +293,14 @@ mod tests {
             "{\"type\":\"Feature\",\"id\":7,\"geometry\":{\"type\":\"Point\",\"coordinates\":[7.25,45.5,269.5]},\
              \"properties\":{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"unknown\",\"station_id\":100,\
              \"station_type\":5,\"receiver\":\"\",\"access\":\"unknown\",\"security\":\"unknown\",\
-             \"reception_time\":\"2024-09-11T13:30:34.092870Z\",\"message\":{\"cam\":{}}}}"
+             \"reception_time\":\"2024-09-11T13:30:34.092870Z\",\"link_address\":\"02-00-00-00-03-fc\",\
+             \"message\":{\"cam\":{}}}}"
         );
         assert_eq!(entry.payload(), [2, 2, 0]);
     }
 
     #[test]
-    fn what_is_no_place_or_number_is_unknown() {
+    fn an_invalid_position_or_number_is_unknown() {
         let mut message = cam();
         message.speed_mps = Some(f64::NAN);
         message.position = Some(its::Position { latitude_deg: 90.5, longitude_deg: 7.25, altitude_m: None });
@@ -284,12 +311,12 @@ mod tests {
     }
 
     #[test]
-    fn a_message_without_time_or_of_absurd_size_is_refused() {
+    fn a_message_without_time_or_of_absurd_size_is_rejected() {
         let timeless = V2xMessage { reception_time: None, ..cam() };
         assert_eq!(Entry::prepare(&timeless).unwrap_err(), Rejected::NoReceptionTime);
         for huge in [
-            V2xMessage { payload: vec![0; ENTRY_OCTETS_MAX].into(), ..cam() },
-            V2xMessage { geonet_address: vec![0; ENTRY_OCTETS_MAX].into(), ..cam() },
+            V2xMessage { payload: vec![0; ENTRY_BYTES_MAX].into(), ..cam() },
+            V2xMessage { geonet_address: vec![0; ENTRY_BYTES_MAX].into(), ..cam() },
         ] {
             assert_eq!(Entry::prepare(&huge).unwrap_err(), Rejected::TooLarge);
         }

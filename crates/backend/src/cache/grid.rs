@@ -1,15 +1,15 @@
-//! A plain grid over the earth, for the position index.
+//! A grid of latitude and longitude, for the position index.
 //!
 //! A cell is 1/256 degree in both directions: 434 m from south to north, and 434 m times the cosine of the latitude from west
-//! to east (307 m at 45 degrees). The alternative, hexagonal H3 cells, covers a box only roughly, needs a dependency, and a
-//! box is all that is asked for; here a box is a range of rows and a range of columns, and 1/256 is exact in binary, so the
-//! cell of a point never disagrees with the cells of the box around it.
+//! to east (307 m at 45 degrees). A box is a range of rows and a range of columns, and 1/256 is exact in binary, so the cell
+//! of a point always agrees with the cells of the box around it. Hexagonal H3 cells would cover a box only roughly and need a
+//! dependency, and the API queries boxes only.
 
 use viaduct_units::{BoundingBox, Position};
 
 const CELLS_PER_DEGREE: f64 = 256.0;
 
-/// A cell: its row and column.
+/// A cell of the grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Cell {
     row: i32,
@@ -17,7 +17,7 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    /// The cell in which a point lies.
+    /// Returns the cell that contains a point.
     pub(super) fn of(position: Position) -> Self {
         Self { row: line(position.latitude.value()), column: line(position.longitude.value()) }
     }
@@ -30,10 +30,11 @@ pub(super) struct Cover {
     columns: [(i32, i32); 2],
 }
 
-/// A range of no columns.
+/// An empty range of columns.
 const NO_COLUMNS: (i32, i32) = (0, -1);
 
 impl Cover {
+    /// Returns the cells that a box touches.
     pub(super) fn of(bbox: &BoundingBox) -> Self {
         let [west, south, east, north] = bbox.edges();
         let columns = if west <= east {
@@ -44,13 +45,13 @@ impl Cover {
         Self { rows: (line(south), line(north)), columns }
     }
 
-    /// How many cells there are.
+    /// Returns the number of cells.
     pub(super) fn len(&self) -> usize {
         let columns: usize = self.columns.iter().map(|&range| width(range)).sum();
         width(self.rows).saturating_mul(columns)
     }
 
-    /// The cells, each once.
+    /// Returns each cell once.
     pub(super) fn cells(&self) -> impl Iterator<Item = Cell> {
         let columns = self.columns;
         (self.rows.0..=self.rows.1).flat_map(move |row| {
@@ -59,7 +60,7 @@ impl Cover {
     }
 }
 
-/// The row or column of a coordinate.
+/// Returns the row or column of a coordinate.
 #[expect(clippy::cast_possible_truncation, reason = "a coordinate is within -180 to 180")]
 fn line(degrees: f64) -> i32 {
     (degrees * CELLS_PER_DEGREE).floor() as i32

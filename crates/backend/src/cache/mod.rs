@@ -1,10 +1,29 @@
-//! The edge cache: the newest V2X messages, by time, by station and by place.
+//! Cache of the newest V2X messages, by time, by station and by position.
 //!
-//! [`Cache`] is what an implementation promises; `suite` tests every implementation against a plain list. The one of this
-//! crate is [`MemoryCache`].
+//! ```
+//! use viaduct_backend::cache::{CacheLimits, Filter, MemoryCache, Query};
+//! use viaduct_messages::its::timestamp;
+//! use viaduct_messages::viaduct::its::{MessageType, V2xMessage};
+//! use viaduct_units::Tai;
 //!
-//! Results are sorted by (reception time, sequence number). The sequence number is given at insertion, so the pair is
-//! unique and never changes: a [`Cursor`] made of it continues a listing where it ended, whatever arrived meanwhile.
+//! let cache = MemoryCache::new(CacheLimits::default());
+//! cache.insert(&V2xMessage {
+//!     r#type: MessageType::Cam.into(),
+//!     station_id: 1001,
+//!     reception_time: Some(timestamp(Tai::from_unix_nanos(1_726_061_434_000_000_000))),
+//!     ..V2xMessage::default()
+//! })?;
+//!
+//! let of_station = Filter { station: Some(1001), ..Filter::ALL };
+//! let page = cache.query(&Query { filter: of_station, from: None, to: None, after: None, limit: 10 });
+//! assert_eq!(page.entries[0].kind(), MessageType::Cam);
+//! assert!(!page.more);
+//! # Ok::<(), viaduct_backend::cache::Rejected>(())
+//! ```
+//!
+//! Results are sorted by (reception time, sequence number). The sequence number is assigned at insertion, so the pair is
+//! unique and never changes: a [`Cursor`] made from it continues a listing at the same place, even if messages arrived in
+//! between.
 
 mod bucket;
 mod entry;
@@ -12,47 +31,27 @@ mod grid;
 mod memory;
 mod stations;
 #[cfg(test)]
-pub(crate) mod suite;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 
-use viaduct_messages::viaduct::its::{MessageType, V2xMessage};
+use viaduct_messages::viaduct::its::MessageType;
 use viaduct_units::{BoundingBox, Tai};
 
-pub use entry::{ENTRY_OCTETS_MAX, Entry};
+pub use entry::{ENTRY_BYTES_MAX, Entry};
 pub use memory::{CacheLimits, CacheStats, MemoryCache, Resumed};
 pub use stations::{KindSummary, StationSummary};
 
-/// What every cache of V2X messages does.
-pub trait Cache: Send + Sync {
-    /// Takes in a message; those received out of order find their place.
-    ///
-    /// # Errors
-    /// Why the message is not taken; the reason is counted.
-    fn insert(&self, message: &V2xMessage) -> Result<Arc<Entry>, Rejected>;
-
-    /// The first messages, in the order of (reception time, sequence number), that the query asks for.
-    fn query(&self, query: &Query) -> Page;
-
-    /// The newest message with a position of each station, where it lies in the box and has one of the types; sorted by
-    /// station.
-    fn latest(&self, bbox: Option<&BoundingBox>, types: TypeSet) -> Vec<Arc<Entry>>;
-
-    /// Drops messages received before `time`, and returns how many. It may keep some of the last seconds before (a
-    /// bucket is dropped as a whole), and never drops one received at `time` or later.
-    fn drop_before(&self, time: Tai) -> u64;
-}
-
-/// Why a message was not taken.
+/// Reason for which a message is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Rejected {
-    /// The cache is ordered by reception time.
+    /// The cache is ordered by reception time, and the message has none.
     #[error("the message has no reception time")]
     NoReceptionTime,
-    /// The message needs more than [`ENTRY_OCTETS_MAX`], or more than the whole cache has.
+    /// The message needs more than [`ENTRY_BYTES_MAX`], or more than the whole cache may hold.
     #[error("the message is too large")]
     TooLarge,
-    /// The cache is full, and all else that it holds is newer.
+    /// The cache is full, and everything in it is newer than the message.
     #[error("the cache is full of newer messages")]
     TooOld,
 }
@@ -61,7 +60,7 @@ impl Rejected {
     /// Every reason, in the order of [`Self::index`].
     pub const ALL: [Self; 3] = [Self::NoReceptionTime, Self::TooLarge, Self::TooOld];
 
-    /// The name as counters and JSON have it.
+    /// Returns the name in counters and JSON.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -71,7 +70,7 @@ impl Rejected {
         }
     }
 
-    /// The place in an array of one counter a reason.
+    /// Returns the index in an array with one counter per reason.
     const fn index(self) -> usize {
         self as usize
     }
@@ -81,51 +80,51 @@ impl Rejected {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TypeSet(u16);
 
-/// Message types and the unknown one: the length of an array of one element a type.
+/// Number of message types, including the unknown one: the length of an array with one element per type.
 pub(crate) const TYPES: usize = MessageType::ALL.len() + 1;
 
 const _: () = assert!(TYPES <= u16::BITS as usize, "each type has a bit of a set");
 
 impl TypeSet {
-    /// Every type, the unknown one too.
+    /// Every type, including the unknown one.
     pub const ALL: Self = Self(u16::MAX);
     /// No type.
     pub const NONE: Self = Self(0);
 
-    /// This set and one more type.
+    /// Returns this set with one more type.
     #[must_use]
     pub fn with(self, kind: MessageType) -> Self {
         Self(self.0 | 1 << type_index(kind))
     }
 
-    /// Whether the type is in the set.
+    /// Returns `true` if the type is in the set.
     #[must_use]
     pub fn contains(self, kind: MessageType) -> bool {
         self.0 & 1 << type_index(kind) != 0
     }
 }
 
-/// The place of a type in an array of [`TYPES`] elements.
+/// Returns the index of a type in an array of [`TYPES`] elements.
 pub(crate) fn type_index(kind: MessageType) -> usize {
     MessageType::ALL.iter().position(|&known| known == kind).map_or(0, |index| index + 1)
 }
 
-/// Which messages are wanted, whatever their time.
+/// Conditions on messages other than their time. All of them must hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Filter {
-    /// Those with a position in this box; a message without a position lies in no box.
+    /// The position lies in this box; a message without a position lies in no box.
     pub bbox: Option<BoundingBox>,
-    /// Those of this station.
+    /// The station in the message's header.
     pub station: Option<u32>,
-    /// Those of these types.
+    /// The type is one of these.
     pub types: TypeSet,
 }
 
 impl Filter {
-    /// Every message.
+    /// No condition.
     pub const ALL: Self = Self { bbox: None, station: None, types: TypeSet::ALL };
 
-    /// Whether the message is wanted.
+    /// Returns `true` if the message meets every condition.
     #[must_use]
     pub fn admits(&self, entry: &Entry) -> bool {
         self.types.contains(entry.kind())
@@ -134,35 +133,35 @@ impl Filter {
     }
 }
 
-/// Which messages are wanted, and how many.
+/// A request for messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Query {
-    /// Which messages.
+    /// Conditions on the messages.
     pub filter: Filter,
-    /// Received at this time or later.
+    /// Earliest reception time, included.
     pub from: Option<Tai>,
-    /// Received at this time or earlier.
+    /// Latest reception time, included.
     pub to: Option<Tai>,
-    /// Those that follow this one.
+    /// Only messages behind this place in the order.
     pub after: Option<Cursor>,
-    /// At most so many.
+    /// Largest number of messages in the answer.
     pub limit: usize,
 }
 
-/// A place in the order of messages: that of one message.
+/// The place of one message in the order of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Cursor {
-    /// When the message was received.
+    /// Reception time of the message.
     pub reception: Tai,
-    /// Its sequence number.
+    /// Sequence number of the message.
     pub seq: u64,
 }
 
-/// What a query found.
+/// The answer to a [`Query`].
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// The messages, the newest last.
+    /// The messages, newest last.
     pub entries: Vec<Arc<Entry>>,
-    /// Whether there are more behind the last one.
+    /// `true` if more messages follow the last one.
     pub more: bool,
 }

@@ -1,4 +1,4 @@
-//! What is known of each station: when it was heard, how often, and its newest messages.
+//! Summary of each station: first and last reception, counts, and newest messages.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,31 +8,31 @@ use viaduct_units::{BoundingBox, Tai};
 
 use super::{Entry, TYPES, TypeSet};
 
-/// What a station takes in memory at most, in octets, beside the messages, which the buckets account for: its place in the
-/// table and a record for each type.
-pub(super) const STATION_OCTETS: usize = 3 * size_of::<(u32, Station)>() + TYPES * size_of::<KindSummary>();
+/// Upper bound of the memory of a station, in bytes: its place in the table and a record for each type. The buckets account
+/// for the messages.
+pub(super) const STATION_BYTES: usize = 3 * size_of::<(u32, Station)>() + TYPES * size_of::<KindSummary>();
 
-/// What the cache knows of one station, of messages that it still holds.
+/// Summary of one station with a message in the cache.
 #[derive(Clone, Debug)]
 pub struct StationSummary {
-    /// Station ID in the messages' headers.
+    /// Station id in the messages' headers.
     pub station_id: u32,
-    /// Type in the newest message that says it (`TrafficParticipantType`, TS 102 894-2).
+    /// Type in the newest message that has one (`TrafficParticipantType`, TS 102 894-2).
     pub station_type: Option<u32>,
-    /// Reception of the oldest message since the station is known.
+    /// Earliest reception since the summary was created.
     pub first_seen: Tai,
-    /// Reception of the newest message.
+    /// Latest reception.
     pub last_seen: Tai,
-    /// One record a type of message.
+    /// One record per message type.
     pub kinds: Vec<KindSummary>,
 }
 
-/// What the cache knows of one type of message of a station.
+/// Summary of one station's messages of one type.
 #[derive(Clone, Debug)]
 pub struct KindSummary {
     /// The type.
     pub kind: MessageType,
-    /// Messages since the station is known.
+    /// Number of messages since the summary was created.
     pub count: u64,
     /// The newest message.
     pub latest: Arc<Entry>,
@@ -41,19 +41,19 @@ pub struct KindSummary {
 }
 
 impl StationSummary {
-    /// The newest message with a position, of the given types.
+    /// Returns the newest message with a position among the given types, or `None` if there is none.
     #[must_use]
     pub fn located(&self, types: TypeSet) -> Option<&Arc<Entry>> {
         newest_located(&self.kinds, types)
     }
 }
 
-/// Every known station; a limited number.
+/// Summaries of stations, limited in number.
 #[derive(Debug)]
 pub(super) struct Stations {
     by_id: HashMap<u32, Station>,
     max: usize,
-    /// Stations forgotten because there were too many.
+    /// Stations evicted because there were too many.
     evicted: u64,
 }
 
@@ -70,7 +70,7 @@ impl Stations {
         Self { by_id: HashMap::new(), max: max.max(1), evicted: 0 }
     }
 
-    /// Notes a message; where there are too many stations, those not heard for the longest time are forgotten.
+    /// Adds a message to its station's summary. If there are too many stations, those silent for longest are evicted.
     pub(super) fn note(&mut self, entry: &Arc<Entry>) {
         if !self.by_id.contains_key(&entry.station_id()) && self.by_id.len() >= self.max {
             self.evict();
@@ -79,7 +79,7 @@ impl Stations {
         station.note(entry);
     }
 
-    /// Forgets what the named stations sent before `time`, and stations of which nothing is left.
+    /// Removes messages received before `time` from the given stations, and stations without any message left.
     pub(super) fn forget_before(&mut self, time: Tai, stations: impl Iterator<Item = u32>) {
         for id in stations {
             let Some(station) = self.by_id.get_mut(&id) else { continue };
@@ -97,7 +97,7 @@ impl Stations {
         self.by_id.get(&id).map(|station| station.summary(id))
     }
 
-    /// The newest message with a position of each station, where it lies in the box.
+    /// Returns the newest message with a position of each station, if it lies in the box.
     pub(super) fn latest(&self, bbox: Option<&BoundingBox>, types: TypeSet) -> Vec<Arc<Entry>> {
         let newest = self.by_id.values().filter_map(|station| newest_located(&station.kinds, types));
         let in_box = newest
@@ -113,7 +113,7 @@ impl Stations {
         self.evicted
     }
 
-    /// Forgets a sixteenth of the stations at once, so that the search for the oldest costs each newcomer little.
+    /// Evicts a sixteenth of the stations at once, so that the search for the oldest is spread over many insertions.
     fn evict(&mut self) {
         let victims = (self.max / 16).max(1).min(self.by_id.len());
         let mut by_age: Vec<(Tai, u32)> = self.by_id.iter().map(|(&id, station)| (station.last_seen, id)).collect();
@@ -129,8 +129,8 @@ impl Stations {
 
 impl Station {
     fn first(entry: &Entry) -> Self {
-        let (station_type, seen) = (entry.station_type(), entry.reception());
-        Self { station_type, first_seen: seen, last_seen: seen, kinds: Vec::with_capacity(1) }
+        let seen = entry.reception();
+        Self { station_type: entry.station_type(), first_seen: seen, last_seen: seen, kinds: Vec::with_capacity(1) }
     }
 
     fn note(&mut self, entry: &Arc<Entry>) {
@@ -138,7 +138,7 @@ impl Station {
         self.first_seen = self.first_seen.min(seen);
         if seen >= self.last_seen {
             self.last_seen = seen;
-            // A CPM does not say its sender's type, and does not undo that a CAM did.
+            // A CPM has no station type and must not erase the one from a CAM.
             self.station_type = entry.station_type().or(self.station_type);
         } else {
             self.station_type = self.station_type.or(entry.station_type());

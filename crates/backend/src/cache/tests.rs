@@ -1,5 +1,4 @@
-//! What every implementation of [`Cache`] must do. An implementation calls [`all`] with a function that makes an empty one,
-//! large enough to keep some thousand messages.
+//! Behaviour of the cache, compared with a plain list.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +8,19 @@ use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{self, MessageType, V2xMessage};
 use viaduct_units::{BoundingBox, Tai};
 
-use super::{Cache, Filter, Query, Rejected, TypeSet};
+use super::{CacheLimits, Filter, MemoryCache, Query, Rejected, TypeSet};
 
-/// The whole suite.
-pub(super) fn all<C: Cache>(make: impl Fn() -> C) {
-    refuses_a_message_without_time(&make());
-    sorts_what_arrives_out_of_order(&make());
-    pages_hold_each_message_once_while_others_arrive(&make());
-    a_box_across_the_antimeridian_finds_both_sides(&make());
-    latest_is_the_newest_with_a_position_of_each_station(&make());
-    drops_what_is_old_and_nothing_else(&make());
-    agrees_with_a_plain_list(&make);
+/// Returns an empty cache that holds all messages of a test.
+fn cache() -> MemoryCache {
+    MemoryCache::new(CacheLimits::default())
 }
 
-/// A moment so many milliseconds after the start of the tests.
+/// Returns the time `ms` milliseconds after the start of the tests.
 pub(crate) fn time(ms: i64) -> Tai {
     Tai::from_unix_nanos(1_700_000_000_000_000_000 + ms * 1_000_000)
 }
 
-/// A message as the tests need it; `place` is latitude and longitude.
+/// Returns a received message; `place` is latitude and longitude.
 pub(crate) fn message(station: u32, kind: MessageType, time_ms: i64, place: Option<(f64, f64)>) -> V2xMessage {
     V2xMessage {
         r#type: kind.into(),
@@ -43,13 +36,17 @@ pub(crate) fn message(station: u32, kind: MessageType, time_ms: i64, place: Opti
     }
 }
 
-fn refuses_a_message_without_time(cache: &impl Cache) {
+#[test]
+fn rejects_a_message_without_time() {
+    let cache = cache();
     let timeless = V2xMessage { reception_time: None, ..message(1, MessageType::Cam, 0, None) };
     assert_eq!(cache.insert(&timeless).unwrap_err(), Rejected::NoReceptionTime);
     assert!(cache.query(&Query { limit: 10, ..everything() }).entries.is_empty());
 }
 
-fn sorts_what_arrives_out_of_order(cache: &impl Cache) {
+#[test]
+fn sorts_what_arrives_out_of_order() {
+    let cache = cache();
     for time_ms in [20_000, 1000, 20_000, 7000, 6000] {
         cache.insert(&message(1, MessageType::Cam, time_ms, None)).unwrap();
     }
@@ -62,7 +59,9 @@ fn sorts_what_arrives_out_of_order(cache: &impl Cache) {
     assert!(!rest.more);
 }
 
-fn pages_hold_each_message_once_while_others_arrive(cache: &impl Cache) {
+#[test]
+fn pages_hold_each_message_once_while_others_arrive() {
+    let cache = cache();
     for number in 0..500 {
         cache.insert(&message(number % 9, MessageType::Cam, i64::from(number) * 40, None)).unwrap();
     }
@@ -79,10 +78,12 @@ fn pages_hold_each_message_once_while_others_arrive(cache: &impl Cache) {
     }
     let unique: BTreeSet<u64> = seen.iter().copied().collect();
     assert_eq!(unique.len(), seen.len(), "none twice");
-    assert!((1..=500).all(|seq| unique.contains(&seq)), "none left out");
+    assert!((1..=500).all(|seq| unique.contains(&seq)), "none missing");
 }
 
-fn a_box_across_the_antimeridian_finds_both_sides(cache: &impl Cache) {
+#[test]
+fn a_box_across_the_antimeridian_finds_both_sides() {
+    let cache = cache();
     for (station, longitude) in [(1, 179.9999), (2, -179.9999), (3, 0.0), (4, 179.9), (5, 180.0), (6, -180.0)] {
         // Enough of each that an index is worth using.
         for time_ms in 0..20 {
@@ -97,7 +98,9 @@ fn a_box_across_the_antimeridian_finds_both_sides(cache: &impl Cache) {
     assert_eq!(cache.latest(Some(&bbox), TypeSet::ALL).len(), 4);
 }
 
-fn latest_is_the_newest_with_a_position_of_each_station(cache: &impl Cache) {
+#[test]
+fn latest_is_the_newest_with_a_position_of_each_station() {
+    let cache = cache();
     let (here, there) = (Some((45.0, 7.0)), Some((46.0, 8.0)));
     for (station, kind, time_ms, place) in [
         (1, MessageType::Cam, 2000, here),
@@ -118,7 +121,9 @@ fn latest_is_the_newest_with_a_position_of_each_station(cache: &impl Cache) {
     assert_eq!(latest(Some(&around_here), TypeSet::ALL), [5], "station 1 has moved on");
 }
 
-fn drops_what_is_old_and_nothing_else(cache: &impl Cache) {
+#[test]
+fn drops_old_messages_and_nothing_else() {
+    let cache = cache();
     for second in 0..100 {
         cache.insert(&message(second, MessageType::Cam, i64::from(second) * 1000, Some((45.0, 7.0)))).unwrap();
     }
@@ -131,12 +136,14 @@ fn drops_what_is_old_and_nothing_else(cache: &impl Cache) {
     assert_eq!(cache.drop_before(time(0)), 0);
 }
 
-/// Random messages and queries, against a list that is searched from end to end.
-fn agrees_with_a_plain_list<C: Cache>(make: impl Fn() -> C) {
+/// Compares random messages and queries with a list that is searched from end to end.
+#[test]
+fn agrees_with_a_plain_list() {
     let script = (prop::collection::vec(any_message(), 1..250), prop::collection::vec(any_query(), 1..20));
     let mut runner = TestRunner::new(Config { cases: 128, failure_persistence: None, ..Config::default() });
     let outcome = runner.run(&script, |(messages, queries)| {
-        let (cache, mut list) = (make(), Vec::new());
+        let cache = cache();
+        let mut list = Vec::new();
         for message in &messages {
             list.push(cache.insert(message).unwrap());
         }
@@ -173,7 +180,7 @@ fn any_kind() -> impl Strategy<Value = MessageType> {
     prop::sample::select(vec![MessageType::Cam, MessageType::Cpm, MessageType::Unknown])
 }
 
-/// Places close enough that boxes of some cells hold some of them, at 7 degrees east and at the antimeridian.
+/// Generates places close enough that boxes of some cells contain some of them, at 7 degrees east and at the antimeridian.
 fn any_place() -> impl Strategy<Value = (f64, f64)> {
     let longitude = prop_oneof![7.0..7.02_f64, 179.99..=180.0_f64, -180.0..-179.99_f64];
     (45.0..45.02_f64, longitude)
