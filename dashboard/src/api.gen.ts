@@ -4,6 +4,48 @@
  */
 
 export interface paths {
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Events that DENMs describe, with their life cycle.
+         * @description One feature per event (`ActionId`), at the position of the event, from its first message until 60 s after its end. Repetitions
+         *     count in `messages`, new versions in `updates`. At most 512 events; then the one with the oldest message is evicted.
+         */
+        get: operations["events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/infrastructure": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Lanes and stop lines (MAPEM) with the states of their signals (SPATEM), and road signs with their zones (IVIM).
+         * @description Lines run along the middle of a lane; a stop line has one part per signal group. Each object is kept for 60 s after its last
+         *     message, a signal state for 2 s, a road sign until the end of its validity.
+         */
+        get: operations["infrastructure"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/kpis": {
         parameters: {
             query?: never;
@@ -11,7 +53,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Key figures: the cache, rates, losses, and the latency of each hop. */
+        /** Key figures: cache, rates, losses, and the latency of each hop. */
         get: operations["kpis"];
         put?: never;
         post?: never;
@@ -46,12 +88,16 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Messages as they arrive: server-sent events.
-         * @description An event `message` has a feature without the decoded message as its data, and an `id`, which clients take as it is: run of
-         *     the node and sequence number. A client that comes back with `Last-Event-ID` first gets what it missed, as far as the cache
-         *     has it and its queue can hold it. Where its ID is of another run, the node has started anew: an event `restarted` with
-         *     `{"run":"..."}` says so, and the stream goes on from the start of the cache. An event `lost` with `{"count":N}` says that N messages were left out; those that have left the cache meanwhile are
-         *     counted whether the client wanted them or not.
+         * New messages as server-sent events.
+         * @description | event | data |
+         *     |---|---|
+         *     | `message` | a feature without the decoded message |
+         *     | `lost` | `{"count":N}`: N messages were left out, because the client was too slow or they were evicted from the cache |
+         *     | `restarted` | `{"run":"..."}`: the node has restarted since the client's last event; the stream continues from the start of the cache |
+         *
+         *     The `id` of an event is opaque: it contains the run of the node and the sequence number. A client that reconnects with
+         *     `Last-Event-ID` first receives the messages that it missed, if the cache still holds them and the client's queue has room for
+         *     them. Evicted messages count as lost even if the client's filter would not admit them.
          */
         get: operations["live"];
         put?: never;
@@ -87,9 +133,9 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Messages by place, time, station and type.
-         * @description Sorted by reception time, the newest last. Where there are more, `next` and `cursor` lead on; each message is in one page
-         *     only, whatever arrives meanwhile.
+         * Messages by position, time, station and type.
+         * @description Sorted by reception time, newest last. If there are more messages, the link `next` and the member `cursor` lead to the next
+         *     page. Each message is on exactly one page, even if messages arrive in between.
          */
         get: operations["messages"];
         put?: never;
@@ -107,7 +153,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is known of a station, with its newest message of each type. */
+        /** One station with its newest message of each type. */
         get: operations["station"];
         put?: never;
         post?: never;
@@ -121,16 +167,26 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        /** @description What the cache holds and has done. */
+        /** @description Contents and counters of the cache. */
         CacheKpis: {
             /**
              * Format: int64
-             * @description Messages that left for want of memory or because they were too old.
+             * @description Events in `/v1/events`.
+             */
+            events: number;
+            /**
+             * Format: int64
+             * @description Messages evicted because memory was full or they were too old.
              */
             evicted: number;
             /**
              * Format: int64
-             * @description Messages taken in since the start.
+             * @description Intersections, road segments and road information in `/v1/infrastructure`.
+             */
+            infrastructure: number;
+            /**
+             * Format: int64
+             * @description Messages inserted since the start.
              */
             inserted: number;
             /**
@@ -150,12 +206,22 @@ export interface components {
             newest?: string;
             /**
              * Format: int64
-             * @description Memory for them, in octets.
+             * @description Events and infrastructure evicted because there were too many.
+             */
+            objects_evicted: number;
+            /**
+             * Format: int64
+             * @description Messages whose event or infrastructure was not read, because they were too large or could not be decoded.
+             */
+            objects_skipped: number;
+            /**
+             * Format: int64
+             * @description Memory of the messages, in bytes.
              */
             octets: number;
             /**
              * Format: int64
-             * @description The limit of that.
+             * @description Limit of the memory, in bytes.
              */
             octets_max: number;
             /**
@@ -163,53 +229,201 @@ export interface components {
              * @description Reception of the oldest message held.
              */
             oldest?: string;
-            /** @description Messages refused, by reason. */
+            /** @description Messages rejected, by reason. */
             rejected: {
                 [key: string]: number;
             };
             /**
              * Format: int64
-             * @description Stations known.
+             * @description Stations with a message in the cache.
              */
             stations: number;
             /**
              * Format: int64
-             * @description Stations forgotten because there were too many.
+             * @description Stations evicted because there were too many.
              */
             stations_evicted: number;
             /**
              * Format: int64
-             * @description Messages that could not be decoded when they were asked for.
+             * @description Requested messages that could not be decoded.
              */
             undecodable: number;
         };
         /** @description One counter. */
         CounterKpi: {
-            /** @description The component that counts. */
+            /** @description The component that owns the counter. */
             component: string;
-            /** @description What is counted. */
+            /** @description Name of the counter. */
             name: string;
             /**
              * Format: double
              * @description Growth per second over the last whole second.
              */
             rate_hz: number;
-            /** @description Why, for counts of drops. */
+            /** @description Reason, for counters with one per reason. */
             reason?: string;
             /**
              * Format: int64
-             * @description Counted since the start.
+             * @description Value since the start.
              */
             value: number;
         };
-        /** @description Latencies between two places. */
+        /** @description A GeoJSON FeatureCollection (RFC 7946) of events. */
+        EventCollection: {
+            features: components["schemas"]["EventFeature"][];
+            links: components["schemas"]["Link"][];
+            /** @description Features in this answer. */
+            numberReturned: number;
+            /**
+             * Format: date-time
+             * @description Time of the answer.
+             */
+            timeStamp: string;
+            type: string;
+        };
+        /** @description An event that DENMs describe, as a GeoJSON Feature. */
+        EventFeature: {
+            geometry: components["schemas"]["Point"] | null;
+            /**
+             * @description Originating station and sequence number: the action id.
+             * @example 1001-7
+             */
+            id: string;
+            properties: components["schemas"]["EventProperties"];
+            type: string;
+        };
+        /** @description Properties of an event. */
+        EventProperties: {
+            /** @description Paths that lead to the event (`detectionZonesToEventPosition`). */
+            approaches?: components["schemas"]["Geometry"];
+            /**
+             * Format: double
+             * @description Radius around the event within which stations should be aware of it, in metres: the upper end of the class that the
+             *     message names (`awarenessDistance`), 20000 for "over 10 km".
+             */
+            awareness_distance_m?: number;
+            /**
+             * Format: int32
+             * @description Cause code (`CauseCodeV2`, TS 102 894-2): 94 is a stationary vehicle. Absent if only the end of the event was received.
+             */
+            cause?: number;
+            /**
+             * @description Name of the cause code in English.
+             * @example stationary vehicle
+             */
+            cause_text?: string;
+            /**
+             * Format: date-time
+             * @description Detection of the event or of its end.
+             */
+            detection_time: string;
+            /**
+             * Format: date-time
+             * @description Reception of the cancellation or negation.
+             */
+            ended_time?: string;
+            /**
+             * Format: date-time
+             * @description Reception of the first message about the event.
+             */
+            first_received: string;
+            /**
+             * Format: double
+             * @description Heading of the event in degrees clockwise from north, 0 up to 360.
+             */
+            heading_deg?: number;
+            /**
+             * Format: int32
+             * @description `InformationQuality`, 0 (unavailable) to 7 (highest).
+             */
+            information_quality?: number;
+            /**
+             * Format: date-time
+             * @description Reception of the newest message about the event.
+             */
+            last_received: string;
+            /**
+             * Format: int64
+             * @description Messages about the event, repetitions included.
+             */
+            messages: number;
+            /**
+             * Format: int32
+             * @description Station that detected the event first (`ActionId`).
+             */
+            originating_station_id: number;
+            /**
+             * Format: date-time
+             * @description Generation of the newest version.
+             */
+            reference_time: string;
+            /**
+             * Format: int32
+             * @description Number of the event at that station (`ActionId`).
+             */
+            sequence_number: number;
+            /**
+             * Format: double
+             * @description Speed of the event in metres per second, if it moves.
+             */
+            speed_mps?: number;
+            state: components["schemas"]["EventState"];
+            /**
+             * Format: int32
+             * @description Station that sent the newest message about the event.
+             */
+            station_id: number;
+            /**
+             * Format: int32
+             * @description Sub-cause code; 0 is unavailable.
+             */
+            sub_cause?: number;
+            /** @description Traffic that is concerned: `all`, `upstream`, `downstream` or `opposite`, seen from the event in its direction of travel. */
+            traffic_direction?: string;
+            /**
+             * Format: int64
+             * @description Versions after the first; a repetition is none.
+             */
+            updates: number;
+            /**
+             * Format: date-time
+             * @description End of the validity.
+             */
+            valid_until: string;
+            /** @description The event zone: a line from the event through its points. */
+            zone?: components["schemas"]["Geometry"];
+        };
+        /**
+         * @description The state of an event.
+         * @enum {string}
+         */
+        EventState: "active" | "cancelled" | "negated" | "expired";
+        /** @description A GeoJSON geometry. */
+        Geometry: {
+            coordinates: number[];
+            /** @enum {string} */
+            type: "Point";
+        } | {
+            coordinates: number[][];
+            /** @enum {string} */
+            type: "LineString";
+        } | {
+            coordinates: number[][][];
+            /** @enum {string} */
+            type: "MultiLineString";
+        } | {
+            coordinates: number[][][];
+            /** @enum {string} */
+            type: "Polygon";
+        };
+        /** @description Latencies between two places on the path of messages. */
         HopKpi: {
             /**
              * Format: int64
              * @description Messages since the start.
              */
             count: number;
-            /** @description Where messages came from. */
+            /** @description The place before. */
             from: string;
             /** @description The place at the end of the hop. */
             hop: string;
@@ -218,12 +432,121 @@ export interface components {
              * @description Messages per second over the last whole second.
              */
             rate_hz: number;
-            /** @description The last whole second. */
+            /** @description Latencies of the last whole second. */
             recent: components["schemas"]["RecentLatency"];
-            /** @description Where they were measured. */
+            /** @description The place of the measurement. */
             to: string;
-            /** @description Since the start. */
+            /** @description Latencies since the start. */
             total: components["schemas"]["TotalLatency"];
+        };
+        /** @description A GeoJSON FeatureCollection (RFC 7946) of lanes, stop lines, signs and zones. */
+        InfrastructureCollection: {
+            features: components["schemas"]["InfrastructureFeature"][];
+            links: components["schemas"]["Link"][];
+            /** @description Features in this answer. */
+            numberReturned: number;
+            /**
+             * Format: date-time
+             * @description Time of the answer.
+             */
+            timeStamp: string;
+            type: string;
+        };
+        /** @description A part of the infrastructure as a GeoJSON Feature. */
+        InfrastructureFeature: {
+            geometry: components["schemas"]["Geometry"];
+            /** @description Stays the same while the object is known. */
+            id: string;
+            properties: components["schemas"]["InfrastructureProperties"];
+            type: string;
+        };
+        /**
+         * @description What a feature of the infrastructure stands for.
+         * @enum {string}
+         */
+        InfrastructureKind: "intersection" | "lane" | "stop_line" | "connection" | "sign" | "zone";
+        /** @description Properties of a feature of the infrastructure; a property that does not apply to the kind is absent. */
+        InfrastructureProperties: {
+            direction?: components["schemas"]["LaneDirection"];
+            /**
+             * Format: int32
+             * @description Identification number of the road information (`IviIdentificationNumber`).
+             */
+            information?: number;
+            /**
+             * Format: int32
+             * @description Number of the intersection (`IntersectionID`).
+             */
+            intersection?: number;
+            kind: components["schemas"]["InfrastructureKind"];
+            /**
+             * Format: int32
+             * @description Number of the lane; of a connection the ingress lane.
+             */
+            lane?: number;
+            lane_type?: components["schemas"]["LaneKind"];
+            /**
+             * Format: date-time
+             * @description Reception of the newest message.
+             */
+            last_received: string;
+            /** @description Name of the intersection or road segment. */
+            name?: string;
+            /**
+             * Format: int32
+             * @description Region of the intersection's or road segment's number.
+             */
+            region?: number;
+            /**
+             * Format: int32
+             * @description Number of the road segment (`RoadSegmentID`).
+             */
+            road_segment?: number;
+            /** @description Purposes of the zone: `relevance`, `detection`, `awareness`. */
+            roles?: string[];
+            /**
+             * Format: int32
+             * @description Number of the signal group.
+             */
+            signal_group?: number;
+            /** @description State of the signal group; absent if no SPATEM of the last 2 s has it. */
+            signal_state?: components["schemas"]["SignalState"];
+            /** @description The road signs, those of a zone that refer to it. */
+            signs?: components["schemas"]["RoadSign"][];
+            /**
+             * Format: int32
+             * @description Station that sent the newest message.
+             */
+            station_id: number;
+            /** @description Texts below the signs. */
+            texts?: string[];
+            /**
+             * Format: int32
+             * @description Number of the egress lane of a connection.
+             */
+            to_lane?: number;
+            /** @description Type of the message: `mapem` or `ivim`. */
+            type: string;
+            /**
+             * Format: date-time
+             * @description Start of the validity.
+             */
+            valid_from?: string;
+            /**
+             * Format: date-time
+             * @description End of the validity.
+             */
+            valid_until?: string;
+            /**
+             * Format: double
+             * @description Width of the lane in metres.
+             */
+            width_m?: number;
+            /**
+             * Format: int32
+             * @description Number of the zone.
+             */
+            zone?: number;
         };
         /** @description The answer of `/v1/kpis`. */
         Kpis: {
@@ -234,7 +557,7 @@ export interface components {
             node: string;
             /**
              * Format: date-time
-             * @description When the figures were read.
+             * @description Time at which the figures were read.
              */
             time: string;
             topics: components["schemas"]["TopicKpi"][];
@@ -246,20 +569,31 @@ export interface components {
              */
             uptime_s: number;
         };
-        /** @description A link of an answer (RFC 8288), relative to the server. */
+        /**
+         * @description `LaneDirection`.
+         * @enum {string}
+         */
+        LaneDirection: "ingress" | "egress" | "both" | "none";
+        /**
+         * @description `LaneTypeAttributes`.
+         * @enum {string}
+         */
+        LaneKind: "vehicle" | "crosswalk" | "bike_lane" | "sidewalk" | "median" | "striping" | "tracked_vehicle" | "parking";
+        /** @description A link of an answer (RFC 8288). */
         Link: {
+            /** @description Absolute URL. */
             href: string;
             /** @description `self` or `next`. */
             rel: string;
-            /** @description Media type of what the link leads to. */
+            /** @description Media type of the linked resource. */
             type: string;
         };
         /** @description A GeoJSON FeatureCollection (RFC 7946) of V2X messages. */
         MessageCollection: {
-            /** @description The place behind the last feature, where there is more. */
+            /** @description Place of the last feature; absent on the last page. */
             cursor?: string;
             features: components["schemas"]["MessageFeature"][];
-            /** @description `self`, and `next` where there is more. */
+            /** @description `self`, and `next` if there is another page. */
             links: components["schemas"]["Link"][];
             /**
              * Format: int32
@@ -268,7 +602,7 @@ export interface components {
             numberReturned: number;
             /**
              * Format: date-time
-             * @description When the answer was made.
+             * @description Time of the answer.
              */
             timeStamp: string;
             type: string;
@@ -278,38 +612,44 @@ export interface components {
             geometry: components["schemas"]["Point"] | null;
             /**
              * Format: int64
-             * @description Sequence number in the cache: counts from 1 in the order of arrival, anew with each start of the node.
+             * @description Sequence number in the cache: counts from 1 in the order of arrival, and restarts with the node.
              */
             id: number;
             properties: components["schemas"]["MessageProperties"];
             type: string;
         };
-        /** @description What is known of a message; what is not known is absent. */
+        /** @description Properties of a message; unknown ones are absent. */
         MessageProperties: {
             /** @description The layer below GeoNetworking. */
             access: string;
             /** @description `received` or `sent`. */
             direction: string;
-            /** @description The standard's edition by which the message is coded. */
+            /** @description Edition of the standard that defines the encoding of the message. */
             edition: string;
             /** Format: date-time */
             generation_time?: string;
-            /** @description GeoNetworking address of the packet's source. */
+            /**
+             * @description GeoNetworking address of the packet's source: eight octets in hexadecimal, separated by hyphens.
+             * @example 14-00-02-00-00-00-03-fc
+             */
             geonet_address?: string;
             /**
              * Format: double
              * @description Heading in degrees clockwise from north, 0 up to 360.
              */
             heading_deg?: number;
-            /** @description Address of the sender on the link. */
+            /**
+             * @description Address of the sender on the link: six octets in hexadecimal, separated by hyphens.
+             * @example 02-00-00-00-03-fc
+             */
             link_address?: string;
             /** @description The decoded ETSI message with ASN.1 names and raw integers. */
             message?: unknown;
-            /** @description The node and component that received or sent it. */
+            /** @description Node and component that received or sent the message. */
             receiver: string;
             /** Format: date-time */
             reception_time?: string;
-            /** @description What is known about the packet's signature. */
+            /** @description State of the packet's signature. */
             security: string;
             /**
              * Format: double
@@ -323,18 +663,18 @@ export interface components {
              * @description `TrafficParticipantType` of TS 102 894-2: 5 is a passenger car.
              */
             station_type?: number;
-            /** @description Type of the message: `cam`, `cpm`, ... */
+            /** @description Type of the message: `cam`, `cpm` or another one. */
             type: string;
         };
-        /** @description A GeoJSON Point. */
+        /** @description A GeoJSON Point with an altitude if it is known. */
         Point: {
-            /** @description Longitude and latitude in degrees, and the altitude in metres where it is known. */
+            /** @description Longitude and latitude in degrees, and the altitude in metres if it is known. */
             coordinates: number[];
             type: string;
         };
         /** @description A problem details object (RFC 9457). */
         Problem: {
-            /** @description What is wrong with this request, with what was expected and what came. */
+            /** @description The problem with this request: what was expected and what was received. */
             detail: string;
             /** @description The query or path parameter at fault. */
             parameter?: string;
@@ -345,10 +685,10 @@ export interface components {
             status: number;
             /** @description The status in words. */
             title: string;
-            /** @description `about:blank`: the status says what kind of problem it is. */
+            /** @description `about:blank`: the status identifies the kind of problem. */
             type: string;
         };
-        /** @description Latencies of the last whole second, in microseconds; absent where no message was measured. */
+        /** @description Latencies of the last whole second, in microseconds; absent if no message was measured. */
         RecentLatency: {
             /**
              * Format: int64
@@ -357,7 +697,7 @@ export interface components {
             count: number;
             /**
              * Format: double
-             * @description Longest.
+             * @description Maximum.
              */
             max_us?: number;
             /**
@@ -376,24 +716,44 @@ export interface components {
             features: unknown[];
             type: string;
         };
-        /** @description What is known of a station, as a GeoJSON Feature. */
+        /** @description A road sign. */
+        RoadSign: {
+            /** @description Catalogue of the code: `vienna_convention`, `iso_14823`, `itis` or `other`. */
+            catalogue: string;
+            /**
+             * @description Code of the sign: of ISO 14823 its category and three digits, of the Vienna Convention its class and number.
+             * @example regulatory 557
+             */
+            code: string;
+            /**
+             * @description The number on the sign with its unit, if it has one.
+             * @example 60 km/h
+             */
+            value?: string;
+        };
+        /**
+         * @description `MovementPhaseState`.
+         * @enum {string}
+         */
+        SignalState: "unavailable" | "dark" | "stop_then_proceed" | "stop_and_remain" | "pre_movement" | "permissive_movement_allowed" | "protected_movement_allowed" | "permissive_clearance" | "protected_clearance" | "caution_conflicting_traffic";
+        /** @description A station as a GeoJSON Feature. */
         StationFeature: {
             geometry: components["schemas"]["Point"] | null;
             /**
              * Format: int32
-             * @description Station ID.
+             * @description Station id.
              */
             id: number;
             properties: components["schemas"]["StationProperties"];
             type: string;
         };
-        /** @description What is known of a station. */
+        /** @description Properties of a station. */
         StationProperties: {
             /** Format: date-time */
             first_seen: string;
             /**
              * Format: double
-             * @description With the last position.
+             * @description Heading in degrees clockwise from north, from the message with the newest position.
              */
             heading_deg?: number;
             /** Format: date-time */
@@ -402,47 +762,47 @@ export interface components {
             latest: {
                 [key: string]: components["schemas"]["MessageProperties"];
             };
-            /** @description Messages by type, since the station is known. */
+            /** @description Messages by type, since the first one of the station. */
             messages: {
                 [key: string]: number;
             };
             /**
              * Format: double
-             * @description With the last position.
+             * @description Speed over ground in metres per second, from the message with the newest position.
              */
             speed_mps?: number;
             /** Format: int32 */
             station_id: number;
             /**
              * Format: int32
-             * @description `TrafficParticipantType` of TS 102 894-2, in the newest message that says it.
+             * @description `TrafficParticipantType` of TS 102 894-2, from the newest message that has one.
              */
             station_type?: number;
         };
-        /** @description One reader of a topic. */
+        /** @description One subscription of a topic. */
         SubscriptionKpi: {
             /**
              * Format: int64
-             * @description Samples that it has taken.
+             * @description Samples taken from the queue.
              */
             delivered: number;
-            /** @description Samples that it did not get, by reason. */
+            /** @description Samples dropped, by reason. */
             dropped: {
                 [key: string]: number;
             };
             /**
              * Format: int64
-             * @description Samples that wait for it.
+             * @description Samples in the queue.
              */
             queued: number;
-            /** @description The component that reads. */
+            /** @description The subscribing component. */
             subscriber: string;
         };
         /** @description One topic. */
         TopicKpi: {
             /**
              * Format: int64
-             * @description Samples that some subscriber did not get.
+             * @description Samples that a subscriber did not receive.
              */
             dropped: number;
             /**
@@ -455,11 +815,11 @@ export interface components {
              * @description Samples per second over the last whole second.
              */
             rate_hz: number;
-            /** @description Who reads it. */
+            /** @description The topic's subscriptions. */
             subscriptions: components["schemas"]["SubscriptionKpi"][];
             /** @description Name of the topic. */
             topic: string;
-            /** @description Full name of its message type; empty while nobody has said. */
+            /** @description Full name of the message type; empty until a publisher or subscriber declares it. */
             type: string;
         };
         /** @description Latencies since the start, in microseconds. */
@@ -471,7 +831,7 @@ export interface components {
             count: number;
             /**
              * Format: double
-             * @description Longest.
+             * @description Maximum.
              */
             max_us: number;
             /**
@@ -499,12 +859,12 @@ export interface components {
         TypeKpi: {
             /**
              * Format: int64
-             * @description Taken in since the start.
+             * @description Messages inserted since the start.
              */
             count: number;
             /**
              * Format: double
-             * @description Per second over the last whole second.
+             * @description Messages per second over the last whole second.
              */
             rate_hz: number;
             type: string;
@@ -518,6 +878,82 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    events: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events, sorted by originating station and sequence number */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/geo+json": components["schemas"]["EventCollection"];
+                };
+            };
+            /** @description The resource has no parameters */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server is busy */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    infrastructure: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The infrastructure */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/geo+json": components["schemas"]["InfrastructureCollection"];
+                };
+            };
+            /** @description The resource has no parameters */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The server is busy */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     kpis: {
         parameters: {
             query?: never;
@@ -527,7 +963,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The figures at this moment */
+            /** @description The present figures */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -536,7 +972,7 @@ export interface operations {
                     "application/json": components["schemas"]["Kpis"];
                 };
             };
-            /** @description There are no parameters */
+            /** @description The resource has no parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -551,12 +987,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Stations whose newest position lies in this box: west,south,east,north in degrees.
+                 * @description Only stations whose newest position lies in this box: west,south,east,north in degrees.
                  * @example 7.0,45.0,7.1,45.1
                  */
                 bbox?: string;
                 /**
-                 * @description Look at messages of these types, separated by commas.
+                 * @description Only consider messages of these types, separated by commas.
                  * @example cam,cpm
                  */
                 type?: string;
@@ -567,7 +1003,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description One message a station, not decoded */
+            /** @description One message per station, without the decoded message */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -576,7 +1012,7 @@ export interface operations {
                     "application/geo+json": components["schemas"]["MessageCollection"];
                 };
             };
-            /** @description A parameter is wrong */
+            /** @description A parameter is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -585,7 +1021,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is on its way */
+            /** @description The server is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -600,28 +1036,28 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Messages with a position in this box: west,south,east,north in degrees.
+                 * @description Only messages with a position in this box: west,south,east,north in degrees.
                  * @example 7.0,45.0,7.1,45.1
                  */
                 bbox?: string;
                 /**
-                 * @description Messages of this station.
+                 * @description Only messages of this station.
                  * @example 1001
                  */
                 station?: number;
                 /**
-                 * @description Messages of these types, separated by commas.
+                 * @description Only messages of these types, separated by commas.
                  * @example cam,cpm
                  */
                 type?: string;
                 /**
-                 * @description The `id` of the last event that the client has: the stream goes on behind it, as far as the cache has it. For
-                 *     clients that cannot send `Last-Event-ID`, which counts where both are there.
+                 * @description The `id` of the last event that the client received: the stream continues after it, if the cache still holds the
+                 *     messages. For clients that cannot send `Last-Event-ID`, which takes precedence.
                  */
                 cursor?: string;
             };
             header?: {
-                /** @description The `id` of the last event that the client has */
+                /** @description The `id` of the last event that the client received */
                 "Last-Event-ID"?: string | null;
             };
             path?: never;
@@ -638,7 +1074,7 @@ export interface operations {
                     "text/event-stream": string;
                 };
             };
-            /** @description A parameter is wrong */
+            /** @description A parameter is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -647,7 +1083,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description There are as many clients as may be */
+            /** @description The maximum number of clients is reached */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -667,7 +1103,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The roads; none where no map is configured */
+            /** @description The roads; none if no map is configured */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -676,7 +1112,7 @@ export interface operations {
                     "application/geo+json": components["schemas"]["RoadMap"];
                 };
             };
-            /** @description There are no parameters */
+            /** @description The resource has no parameters */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -691,31 +1127,31 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Messages with a position in this box: west,south,east,north in degrees. A box across the antimeridian has a west
-                 *     that is larger than its east.
+                 * @description Only messages with a position in this box: west,south,east,north in degrees. If west is larger than east, the box crosses
+                 *     the antimeridian.
                  * @example 7.0,45.0,7.1,45.1
                  */
                 bbox?: string;
                 /**
-                 * @description Messages received at this time or in this interval, RFC 3339: `a`, `a/b`, `../b` or `a/..`, ends included.
+                 * @description Only messages received at this time or in this interval, by RFC 3339: `a`, `a/b`, `../b` or `a/..`, ends included.
                  * @example 2026-01-31T12:00:00Z/..
                  */
                 datetime?: string;
                 /**
-                 * @description Messages of this station.
+                 * @description Only messages of this station.
                  * @example 1001
                  */
                 station?: number;
                 /**
-                 * @description Messages of these types, separated by commas.
+                 * @description Only messages of these types, separated by commas.
                  * @example cam,cpm
                  */
                 type?: string;
-                /** @description At most so many messages. An answer of more than 16 MiB has fewer, and a link to the next. */
+                /** @description Largest number of messages in the answer. An answer that reaches 16 MiB has fewer, and a link to the next page. */
                 limit?: number;
                 /**
-                 * @description Messages behind this place: `cursor` of an earlier answer. One from before a restart of the node leads on behind the
-                 *     reception time of the last message of that answer.
+                 * @description Only messages after this place: the `cursor` of an earlier answer. A cursor from before a restart of the node continues
+                 *     after the reception time of that answer's last message.
                  */
                 cursor?: string;
             };
@@ -734,7 +1170,7 @@ export interface operations {
                     "application/geo+json": components["schemas"]["MessageCollection"];
                 };
             };
-            /** @description A parameter is wrong */
+            /** @description A parameter is invalid */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -743,7 +1179,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is on its way */
+            /** @description The server is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -760,7 +1196,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Station ID
+                 * @description Station id
                  * @example 1001
                  */
                 id: number;
@@ -778,7 +1214,7 @@ export interface operations {
                     "application/geo+json": components["schemas"]["StationFeature"];
                 };
             };
-            /** @description The ID is not a number */
+            /** @description The id is not a number */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -796,7 +1232,7 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description Too much is on its way */
+            /** @description The server is busy */
             503: {
                 headers: {
                     [name: string]: unknown;
