@@ -78,7 +78,7 @@ impl Bus {
         self.publisher_untyped(topic, TypeInfo::of::<M>(), offered, owner).map(Publisher::new)
     }
 
-    /// Opens a topic for publishing octets of a type that this binary need not know.
+    /// Opens a topic for publishing bytes of a type that this binary need not know.
     ///
     /// # Errors
     /// As for [`Self::publisher`].

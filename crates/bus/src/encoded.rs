@@ -1,14 +1,14 @@
-//! A message as octets: short parts that were written, and blobs that were only referred to.
+//! A message as bytes: short parts that were written, and blobs that were only referred to.
 
 #![expect(unsafe_code, reason = "`BufMut` is an unsafe trait; the implementation passes its duties on to `BytesMut`")]
 
 use bytes::buf::UninitSlice;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// From this size on a `bytes` field is carried by reference instead of being copied into the octets beside it.
-const BLOB_OCTETS_MIN: usize = 1024;
+/// From this size on a `bytes` field is carried by reference instead of being copied into the bytes beside it.
+const BLOB_BYTES_MIN: usize = 1024;
 
-/// An encoded message: its octets in order, in one or more chunks. Cloning it copies no octet.
+/// An encoded message: its bytes in order, in one or more chunks. Cloning it copies no byte.
 ///
 /// prost writes a `bytes::Bytes` field with [`BufMut::put`] and reads it with [`Buf::copy_to_bytes`]; both are
 /// overridden here, so that a large field crosses encoding and decoding as a reference to the same memory.
@@ -27,25 +27,25 @@ impl Encoded {
         writer.finish()
     }
 
-    /// The octets in order, chunk by chunk, as a vectored write takes them.
+    /// The bytes in order, chunk by chunk, as a vectored write takes them.
     #[must_use]
     pub fn chunks(&self) -> &[Bytes] {
         &self.chunks
     }
 
-    /// Number of octets.
+    /// Number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.chunks.iter().map(Bytes::len).sum()
     }
 
-    /// Whether there is no octet (a message of defaults has none).
+    /// Whether there is no byte (a message of defaults has none).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// The octets in one piece; copies where there are several chunks.
+    /// The bytes in one piece; copies where there are several chunks.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         match self.chunks.as_slice() {
@@ -63,12 +63,12 @@ impl Encoded {
 }
 
 impl From<Bytes> for Encoded {
-    fn from(octets: Bytes) -> Self {
-        Self { chunks: if octets.is_empty() { Vec::new() } else { vec![octets] } }
+    fn from(bytes: Bytes) -> Self {
+        Self { chunks: if bytes.is_empty() { Vec::new() } else { vec![bytes] } }
     }
 }
 
-/// Collects octets and blobs while prost encodes.
+/// Collects bytes and blobs while prost encodes.
 #[derive(Default)]
 struct Writer {
     chunks: Vec<Bytes>,
@@ -96,7 +96,7 @@ unsafe impl BufMut for Writer {
     }
 
     unsafe fn advance_mut(&mut self, count: usize) {
-        // SAFETY: the caller wrote `count` octets into what `chunk_mut` gave, which was the inner buffer's.
+        // SAFETY: the caller wrote `count` bytes into what `chunk_mut` gave, which was the inner buffer's.
         unsafe { self.open.advance_mut(count) }
     }
 
@@ -105,12 +105,12 @@ unsafe impl BufMut for Writer {
     }
 
     fn put<T: Buf>(&mut self, mut source: T) {
-        if source.remaining() < BLOB_OCTETS_MIN {
+        if source.remaining() < BLOB_BYTES_MIN {
             self.open.put(source);
             return;
         }
         self.close();
-        // For a `Bytes` this takes a reference, not the octets.
+        // For a `Bytes` this takes a reference, not the bytes.
         self.chunks.push(source.copy_to_bytes(source.remaining()));
     }
 }
@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn octets_are_those_of_prost_and_decode_to_the_same(
+        fn bytes_are_those_of_prost_and_decode_to_the_same(
             frame in "[a-z]{0,8}",
             data in proptest::collection::vec(any::<u8>(), 0..5000),
             stride in any::<u32>(),

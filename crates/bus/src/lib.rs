@@ -2,7 +2,7 @@
 //! of it.
 //!
 //! Publishing pushes straight into each subscriber's bounded queue and wakes that subscriber's executor: one hop and no
-//! dispatcher thread. A [`Sample`] is opaque: its body is a shared value or encoded octets, and one becomes the other at
+//! dispatcher thread. A [`Sample`] is opaque: its body is a shared value or encoded bytes, and one becomes the other at
 //! most once, on the reader's thread, so a component that knows only type names can relay a type that the binary has
 //! never heard of.
 //!
@@ -65,7 +65,7 @@ pub use latency::Percentiles;
 pub use limits::OBSERVERS_MAX;
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
 pub use pool::{
-    LOAN_OCTETS_MAX, Loan, LoanError, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolError, PoolSize, PoolSnapshot,
+    LOAN_BYTES_MAX, Loan, LoanError, POOL_BUFFERS_MAX, POOL_BYTES_MAX, PoolError, PoolSize, PoolSnapshot,
     RegionSnapshot,
 };
 pub use publisher::{Publisher, UntypedPublisher};

@@ -5,30 +5,30 @@ use viaduct_units::{Mono, Tai};
 /// Stamps that a message can carry. A later one is not recorded, and the last one it has stays the reference.
 pub const HOPS_MAX: usize = 8;
 
-/// Name of a place where messages are stamped: the first 15 octets of a component's name.
+/// Name of a place where messages are stamped: the first 15 bytes of a component's name.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HopName {
-    octets: [u8; 15],
+    bytes: [u8; 15],
     length: u8,
 }
 
 impl HopName {
-    /// The name, cut at a character boundary to 15 octets.
+    /// The name, cut at a character boundary to 15 bytes.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let mut length = name.len().min(15);
         while !name.is_char_boundary(length) {
             length -= 1;
         }
-        let mut octets = [0; 15];
-        octets[..length].copy_from_slice(&name.as_bytes()[..length]);
-        Self { octets, length: length as u8 }
+        let mut bytes = [0; 15];
+        bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+        Self { bytes, length: length as u8 }
     }
 
     /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.octets[..usize::from(self.length)]).unwrap_or_default()
+        std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
     }
 }
 

@@ -92,7 +92,7 @@ enum Wait {
     Never,
 }
 
-/// Publishes octets on one topic, of a type that this binary need not know.
+/// Publishes bytes on one topic, of a type that this binary need not know.
 pub struct UntypedPublisher {
     pub(crate) topic: Arc<Topic>,
     pub(crate) type_info: Arc<TypeInfo>,

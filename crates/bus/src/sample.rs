@@ -13,7 +13,7 @@ use crate::prefetch::PrefetchSet;
 use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
-/// What all readers of one message share: its body as a value, as octets, or both. What a message touches until it is read
+/// What all readers of one message share: its body as a value, as bytes, or both. What a message touches until it is read
 /// comes first.
 #[derive(Debug)]
 #[repr(C)]
@@ -24,9 +24,9 @@ pub(crate) struct Body {
     /// When it is worth being delivered no more.
     expires: Option<Mono>,
     pub(crate) meta: Meta,
-    /// The value; decoded by the first reader that wants it, where the publisher gave octets.
+    /// The value; decoded by the first reader that wants it, where the publisher gave bytes.
     decoded: OnceLock<Result<AnyMessage, Undecodable>>,
-    /// The octets; encoded by the first reader that wants them, where the publisher gave a value.
+    /// The bytes; encoded by the first reader that wants them, where the publisher gave a value.
     encoded: OnceLock<Encoded>,
     /// Where its memory goes when nobody reads it any more.
     pool: Weak<BodyPool>,
@@ -122,7 +122,7 @@ impl Body {
         };
         match value.downcast::<M>() {
             Ok(value) => Ok(value),
-            // Two Rust types may carry one protobuf name (a plug-in's own build of it): octets are their common ground.
+            // Two Rust types may carry one protobuf name (a plug-in's own build of it): bytes are their common ground.
             Err(_) => decode::<M>(self.encoded()),
         }
     }
@@ -138,16 +138,16 @@ impl Body {
     }
 
     fn decode<M: Message>(&self) -> Result<AnyMessage, Undecodable> {
-        let octets = self.encoded();
+        let bytes = self.encoded();
         match self.type_info.codec() {
-            Some(codec) => (codec.decode)(octets),
-            None => decode::<M>(octets).map(|value| value as AnyMessage),
+            Some(codec) => (codec.decode)(bytes),
+            None => decode::<M>(bytes).map(|value| value as AnyMessage),
         }
     }
 
     fn encoded(&self) -> &Encoded {
         match (&self.payload, self.type_info.codec()) {
-            (Payload::Encoded(octets), _) => octets,
+            (Payload::Encoded(bytes), _) => bytes,
             (Payload::Value(value), codec) => get_or_compute(&self.encoded, || {
                 // A value is always of a type that has a codec.
                 codec.map(|codec| (codec.encode)(&**value)).unwrap_or_default()
@@ -233,9 +233,9 @@ impl BodyPool {
         });
     }
 
-    /// Octets come from elsewhere, and their body is freed.
-    pub(crate) fn encoded(header: SampleHeader<'_>, octets: Encoded) -> BodyRef {
-        BodyRef(Arc::new(Body::new(header, Payload::Encoded(octets), Weak::new())))
+    /// Bytes come from elsewhere, and their body is freed.
+    pub(crate) fn encoded(header: SampleHeader<'_>, bytes: Encoded) -> BodyRef {
+        BodyRef(Arc::new(Body::new(header, Payload::Encoded(bytes), Weak::new())))
     }
 }
 
@@ -318,7 +318,7 @@ impl UntypedSample {
         &self.body.type_info
     }
 
-    /// The octets; encoded on this thread where nobody did before.
+    /// The bytes; encoded on this thread where nobody did before.
     #[must_use]
     pub fn encoded(&self) -> &Encoded {
         self.body.encoded()
@@ -327,7 +327,7 @@ impl UntypedSample {
     /// The message as `M`.
     ///
     /// # Errors
-    /// Octets that are not a message of that type.
+    /// Bytes that are not a message of that type.
     pub fn typed<M: Message>(&self) -> Result<Sample<M>, Undecodable> {
         Sample::read(self.body.clone())
     }

@@ -32,7 +32,7 @@ pub enum DropReason {
     QueueFull,
     /// The sample waited in the queue for longer than its lifespan.
     Expired,
-    /// The octets were not a message of the topic's type.
+    /// The bytes were not a message of the topic's type.
     Undecodable,
     /// The subscription ended before the sample was taken.
     Closed,

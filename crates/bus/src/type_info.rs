@@ -19,7 +19,7 @@ pub struct TypeInfo {
     codec: Option<Codec>,
 }
 
-/// How a type of this binary becomes octets and back.
+/// How a type of this binary becomes bytes and back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Codec {
     pub(crate) type_id: TypeId,
@@ -32,8 +32,8 @@ pub(crate) struct Codec {
 /// Why a sample cannot be read as a message of the type that its reader wants.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Undecodable {
-    /// The octets are not a message of the type.
-    #[error("the octets are not a message of type `{full_name}`: {cause}")]
+    /// The bytes are not a message of the type.
+    #[error("the bytes are not a message of type `{full_name}`: {cause}")]
     Malformed {
         /// The type.
         full_name: String,

@@ -120,7 +120,7 @@ fn an_offer_below_the_request_is_refused_from_either_side() {
 }
 
 #[test]
-fn octets_that_are_no_message_are_counted_drops() {
+fn bytes_that_are_no_message_are_counted_drops() {
     let bus = Bus::new("test");
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(4), "reader").unwrap();
     let writer = bus.publisher_untyped("log", TypeInfo::of::<Log>(), Qos::keep_last(4), "plug-in").unwrap();

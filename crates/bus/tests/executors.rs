@@ -238,7 +238,7 @@ fn a_thread_has_the_policy_and_the_stack_that_it_was_asked_for() {
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
     for policy in [SchedulingPolicy::Fifo, SchedulingPolicy::RoundRobin] {
         let policy = policy(Priority::new(3).unwrap());
-        let scheduling = Scheduling { policy, prefault_stack_octets: 8 << 20, ..Scheduling::default() };
+        let scheduling = Scheduling { policy, prefault_stack_bytes: 8 << 20, ..Scheduling::default() };
         let executor = Executor::thread("deep", &scheduling).unwrap();
         let (said, heard) = mpsc::channel();
         let mut builder = GroupBuilder::<()>::new(&bus);

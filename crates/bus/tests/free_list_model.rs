@@ -18,7 +18,7 @@ mod free_list;
 use free_list::FreeList;
 
 /// A list with the memory that its numbers stand for. The model reports an access that does not happen after the one
-/// before it, so a number in two hands, or one that is passed on without its octets, is found.
+/// before it, so a number in two hands, or one that is passed on without its bytes, is found.
 struct Pool {
     free: FreeList,
     buffers: Vec<UnsafeCell<u32>>,

@@ -11,18 +11,18 @@ fn page_faults() -> i64 {
 }
 
 /// Faults of a thread that uses that much of its stack.
-fn faults_of_using(octets: usize) -> i64 {
+fn faults_of_using(bytes: usize) -> i64 {
     let before = page_faults();
-    use_stack(octets);
+    use_stack(bytes);
     page_faults() - before
 }
 
 #[inline(never)]
-fn use_stack(octets: usize) {
+fn use_stack(bytes: usize) {
     let mut frame = [1_u8; 4096];
     std::hint::black_box(&mut frame);
-    if octets > 4096 {
-        use_stack(octets - 4096);
+    if bytes > 4096 {
+        use_stack(bytes - 4096);
     }
     std::hint::black_box(&mut frame);
 }
@@ -32,7 +32,7 @@ const STACK: usize = 512 * 1024;
 #[test]
 fn a_thread_of_the_bus_prefaults_what_was_asked_for() {
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
-    let scheduling = Scheduling { prefault_stack_octets: STACK + 256 * 1024, ..Scheduling::default() };
+    let scheduling = Scheduling { prefault_stack_bytes: STACK + 256 * 1024, ..Scheduling::default() };
     let executor = Executor::thread("reader", &scheduling).unwrap();
     let (sender, faults) = std::sync::mpsc::channel();
     let mut group = GroupBuilder::new(&bus);

@@ -33,7 +33,7 @@ fn writing_to_every_page_of_every_buffer_faults_on_none() {
 }
 
 #[test]
-fn the_octets_outlive_the_bus() {
+fn the_bytes_outlive_the_bus() {
     let bus = Bus::new("test");
     let clouds = bus.subscribe::<PointCloud>("points", Qos::keep_last(1), "reader").unwrap();
     let points = publisher(&bus, PoolSize::new(2, 3 << 20));
@@ -43,9 +43,9 @@ fn the_octets_outlive_the_bus() {
     let held = clouds.try_recv().unwrap();
     drop((points, clouds, bus));
     unpublished.fill(43);
-    assert!(held.data.iter().all(|octet| *octet == 42));
+    assert!(held.data.iter().all(|byte| *byte == 42));
     drop(held);
-    assert!(unpublished.iter().all(|octet| *octet == 43));
+    assert!(unpublished.iter().all(|byte| *byte == 43));
 }
 
 #[test]

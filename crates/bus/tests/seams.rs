@@ -31,7 +31,7 @@ fn foreign_pool() -> DescriptorPool {
 }
 
 #[test]
-fn a_relay_that_knows_only_names_and_octets_passes_on_a_foreign_type() {
+fn a_relay_that_knows_only_names_and_bytes_passes_on_a_foreign_type() {
     let pool = foreign_pool();
     let descriptor = pool.get_message_by_name("vendor.Greeting").unwrap();
     let mut greeting = DynamicMessage::new(descriptor.clone());
@@ -44,8 +44,8 @@ fn a_relay_that_knows_only_names_and_octets_passes_on_a_foreign_type() {
     let reader = bus.subscribe_untyped("near/greeting", Qos::keep_last(4), "reader").unwrap();
 
     let origin = viaduct_bus::clock::tai();
-    let octets = Bytes::from(greeting.encode_to_vec());
-    source.publish_from(&viaduct_bus::Meta::from_origin(origin), Encoded::from(octets)).unwrap();
+    let bytes = Bytes::from(greeting.encode_to_vec());
+    source.publish_from(&viaduct_bus::Meta::from_origin(origin), Encoded::from(bytes)).unwrap();
 
     // The relay: nothing in it names `Greeting`.
     let received = relay_in.try_recv().unwrap();
@@ -66,7 +66,7 @@ fn a_relay_that_knows_only_names_and_octets_passes_on_a_foreign_type() {
 }
 
 #[test]
-fn four_megabytes_go_from_publisher_through_octets_to_a_typed_reader_without_a_copy() {
+fn four_megabytes_go_from_publisher_through_bytes_to_a_typed_reader_without_a_copy() {
     let bus = Bus::new("test");
     let publisher = bus.publisher::<PointCloud>("lidar/points", Qos::sensor_data(), "lidar").unwrap();
     let untyped = bus.subscribe_untyped("lidar/points", Qos::keep_last(1), "relay").unwrap();
@@ -80,7 +80,7 @@ fn four_megabytes_go_from_publisher_through_octets_to_a_typed_reader_without_a_c
     let memory = data.as_ptr();
     publisher.publish(PointCloud { data, frame_id: "base".into(), ..Default::default() }).unwrap();
 
-    // Typed -> encoded on the relay's thread -> published as octets -> decoded on the reader's thread.
+    // Typed -> encoded on the relay's thread -> published as bytes -> decoded on the reader's thread.
     let sample = untyped.try_recv().unwrap();
     let blob = sample.encoded().chunks().iter().find(|chunk| chunk.len() == 4 << 20).expect("a chunk is the blob");
     assert_eq!(blob.as_ptr(), memory, "encoding copied the blob");

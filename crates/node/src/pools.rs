@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use viaduct_bus::{Durability, LOAN_OCTETS_MAX, OBSERVERS_MAX, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolSize};
+use viaduct_bus::{Durability, LOAN_BYTES_MAX, OBSERVERS_MAX, POOL_BUFFERS_MAX, POOL_BYTES_MAX, PoolSize};
 use viaduct_messages::topic;
 
 use crate::component::{Edge, Loans};
@@ -82,11 +82,11 @@ impl<'a> Topic<'a> {
             let are = if buffers == 1 { "buffer is" } else { "buffers are" };
             return Err(source.error(self.key("buffers"), format!("{buffers} {are} too few: {sum}")));
         }
-        let size = PoolSize { buffers, octets, huge_pages };
-        if size.region_octets().is_none() {
+        let size = PoolSize { buffers, bytes: octets, huge_pages };
+        if size.region_bytes().is_none() {
             let problem = format!(
                 "{buffers} buffers of {octets} octets are more than a pool has, which is {POOL_BUFFERS_MAX} buffers and \
-                 {POOL_OCTETS_MAX} octets; needed are {sum}"
+                 {POOL_BYTES_MAX} octets; needed are {sum}"
             );
             return Err(source.error(self.key(""), problem));
         }
@@ -104,7 +104,7 @@ impl<'a> Topic<'a> {
                 refuse("no publisher says how long its messages are; a number from 1 on is needed".into())
             }
             _ if octets < needed => refuse(format!("{octets} octets are too few: `{publisher}` fills {needed}")),
-            _ if octets > LOAN_OCTETS_MAX => refuse(format!("{octets} octets are more than {LOAN_OCTETS_MAX}")),
+            _ if octets > LOAN_BYTES_MAX => refuse(format!("{octets} octets are more than {LOAN_BYTES_MAX}")),
             _ => Ok(octets),
         }
     }

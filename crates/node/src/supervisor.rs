@@ -208,8 +208,8 @@ impl Node {
 fn make_pools(bus: &Bus, pools: &[(String, PoolSize)]) -> Result<(), PoolError> {
     for (topic, size) in pools {
         let made = bus.size_pool(topic, *size)?;
-        let (buffers, octets) = (made.buffers, made.octets);
-        let huge_octets = made.region.map_or(0, |RegionSnapshot { huge_octets, .. }| huge_octets);
+        let (buffers, octets) = (made.buffers, made.bytes);
+        let huge_octets = made.region.map_or(0, |RegionSnapshot { huge_bytes, .. }| huge_bytes);
         tracing::info!(node = bus.node(), topic, buffers, octets, huge_octets, "pool made");
     }
     Ok(())

@@ -77,7 +77,7 @@ fn run(memory: &str, executor: &str) -> (u64, usize) {
     };
     let region = node.bus().snapshot().topics[0].pool.as_ref().unwrap().region.unwrap();
     node.stop();
-    (faults, region.huge_octets)
+    (faults, region.huge_bytes)
 }
 
 /// One test, because locked memory has no missing pages.

@@ -97,7 +97,7 @@ fn pool(text: &str) -> Option<PoolSnapshot> {
 fn size(text: &str) -> (usize, usize) {
     let pool = pool(text).unwrap();
     assert!(pool.region.is_some(), "{pool:?} was made by the first loan");
-    (pool.buffers, pool.octets)
+    (pool.buffers, pool.bytes)
 }
 
 fn refused(text: &str) -> String {

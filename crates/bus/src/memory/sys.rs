@@ -17,7 +17,7 @@ pub(super) fn keep_freed_memory() -> bool {
     // Allocations from this length on are mapped anew each time. Some versions of glibc refuse more than 32 MiB.
     let thresholds = [1 << 30, 32 << 20];
     // SAFETY: no memory is passed; the calls are safe beside allocations of other threads.
-    let mapped = thresholds.into_iter().any(|octets| unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, octets) } == 1);
+    let mapped = thresholds.into_iter().any(|bytes| unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) } == 1);
     // SAFETY: as above. -1 ends trimming, mallopt(3).
     let kept = unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, -1) } == 1;
     mapped && kept

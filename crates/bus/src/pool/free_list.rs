@@ -9,7 +9,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 /// In place of a number: nothing is below.
 const NONE: u32 = u32::MAX;
 
-/// Last in, first out: the buffer that came back last is the one whose octets are still in the cache.
+/// Last in, first out: the buffer that came back last is the one whose bytes are still in the cache.
 #[derive(Debug)]
 pub(crate) struct FreeList {
     /// ```text

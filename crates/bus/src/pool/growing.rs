@@ -17,7 +17,7 @@ pub(super) struct Growing {
 }
 
 impl Growing {
-    /// Lends a buffer of at least `length` octets; `None` when all are out.
+    /// Lends a buffer of at least `length` bytes; `None` when all are out.
     pub(super) fn lend(self: &Arc<Self>, length: usize) -> Option<Grown> {
         let memory = self.reserve(length)?.unwrap_or_else(|| fresh(length));
         Some(Grown { memory, pool: Arc::clone(self) })

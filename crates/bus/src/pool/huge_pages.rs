@@ -2,23 +2,23 @@
 
 use std::ops::Range;
 
-/// Octets of a range of this process's memory that are in huge pages now; 0 where the system does not say. The range
+/// Bytes of a range of this process's memory that are in huge pages now; 0 where the system does not say. The range
 /// must not share a mapping with other memory.
-pub(super) fn octets_in(range: Range<usize>) -> usize {
-    std::fs::read_to_string("/proc/self/smaps").map_or(0, |smaps| octets_of(&smaps, range))
+pub(super) fn bytes_in(range: Range<usize>) -> usize {
+    std::fs::read_to_string("/proc/self/smaps").map_or(0, |smaps| bytes_of(&smaps, range))
 }
 
 /// `AnonHugePages` of the mappings within a range, proc_pid_smaps(5).
-fn octets_of(smaps: &str, range: Range<usize>) -> usize {
-    let (mut inside, mut octets) = (false, 0);
+fn bytes_of(smaps: &str, range: Range<usize>) -> usize {
+    let (mut inside, mut bytes) = (false, 0);
     for line in smaps.lines() {
         if let Some(mapping) = mapping_of(line) {
             inside = range.start <= mapping.start && mapping.end <= range.end;
         } else if let Some(kib) = line.strip_prefix("AnonHugePages:").filter(|_| inside) {
-            octets += kib.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0) * 1024;
+            bytes += kib.trim().trim_end_matches(" kB").parse::<usize>().unwrap_or(0) * 1024;
         }
     }
-    octets
+    bytes
 }
 
 /// The range of a mapping's first line, `7f1200000000-7f1200400000 rw-p ...`.
@@ -44,8 +44,8 @@ mod tests {
 
     #[test]
     fn only_the_mappings_of_the_range_count() {
-        assert_eq!(octets_of(SMAPS, 0x40_0000..0xA0_0000), 4 << 20);
-        assert_eq!(octets_of(SMAPS, 0x20_0000..0xA0_0000), 6 << 20);
-        assert_eq!(octets_of(SMAPS, 0x50_0000..0xA0_0000), 0);
+        assert_eq!(bytes_of(SMAPS, 0x40_0000..0xA0_0000), 4 << 20);
+        assert_eq!(bytes_of(SMAPS, 0x20_0000..0xA0_0000), 6 << 20);
+        assert_eq!(bytes_of(SMAPS, 0x50_0000..0xA0_0000), 0);
     }
 }

@@ -18,7 +18,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::error::OpenError;
-pub use size::{LOAN_OCTETS_MAX, POOL_BUFFERS_MAX, POOL_OCTETS_MAX, PoolSize};
+pub use size::{LOAN_BYTES_MAX, POOL_BUFFERS_MAX, POOL_BYTES_MAX, PoolSize};
 
 use growing::{Growing, Grown, LOANS_MAX};
 use sys::{Slot, Slots};
@@ -36,20 +36,20 @@ pub enum LoanError {
         buffers: usize,
     },
     /// The length is more than a buffer of the topic's pool has, or more than any message can have.
-    #[error("a loan of {length} octets is longer than the {octets} of a buffer of topic `{topic}`{}", remedy(topic, *octets))]
+    #[error("a loan of {length} bytes is longer than the {bytes} of a buffer of topic `{topic}`{}", remedy(topic, *bytes))]
     TooLong {
         /// The topic.
         topic: String,
-        /// The length that was asked for, in octets.
+        /// The length that was asked for, in bytes.
         length: usize,
-        /// Octets of the longest loan of this topic.
-        octets: usize,
+        /// Bytes of the longest loan of this topic.
+        bytes: usize,
     },
 }
 
 /// Where a class below the longest possible one is changed.
-fn remedy(topic: &str, octets: usize) -> String {
-    if octets < LOAN_OCTETS_MAX { format!("; `topics.{topic}.pool.octets` makes them longer") } else { String::new() }
+fn remedy(topic: &str, bytes: usize) -> String {
+    if bytes < LOAN_BYTES_MAX { format!("; `topics.{topic}.pool.octets` makes them longer") } else { String::new() }
 }
 
 /// Why a pool is not sized.
@@ -58,10 +58,10 @@ pub enum PoolError {
     /// There can be no such topic.
     #[error(transparent)]
     Topic(#[from] OpenError),
-    /// No buffers, too many of them, or buffers of no octets or of too many.
+    /// No buffers, too many of them, or buffers of no bytes or of too many.
     #[error(
-        "topic `{topic}`: a pool has 1 to {POOL_BUFFERS_MAX} buffers of 1 to {LOAN_OCTETS_MAX} octets, together at most \
-         {POOL_OCTETS_MAX}, and not {} of {}", size.buffers, size.octets
+        "topic `{topic}`: a pool has 1 to {POOL_BUFFERS_MAX} buffers of 1 to {LOAN_BYTES_MAX} bytes, together at most \
+         {POOL_BYTES_MAX}, and not {} of {}", size.buffers, size.bytes
     )]
     Size {
         /// The topic.
@@ -76,7 +76,7 @@ pub enum PoolError {
         topic: String,
     },
     /// The system gives no memory.
-    #[error("topic `{topic}`: no memory for {} buffers of {} octets: {cause}", size.buffers, size.octets)]
+    #[error("topic `{topic}`: no memory for {} buffers of {} bytes: {cause}", size.buffers, size.bytes)]
     Memory {
         /// The topic.
         topic: String,
@@ -92,8 +92,9 @@ pub enum PoolError {
 pub struct PoolSnapshot {
     /// Buffers that may be out at a time.
     pub buffers: usize,
-    /// Octets of the longest loan.
-    pub octets: usize,
+    /// Bytes of the longest loan.
+    #[serde(rename = "octets")]
+    pub bytes: usize,
     /// Memory of a sized pool; absent where the pool grows on demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionSnapshot>,
@@ -108,10 +109,12 @@ pub struct PoolSnapshot {
 /// Memory of a sized pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RegionSnapshot {
-    /// Octets of all pages.
-    pub octets: usize,
-    /// Octets of them that were in huge pages when the pool had been made, by the kernel's own account.
-    pub huge_octets: usize,
+    /// Bytes of all pages.
+    #[serde(rename = "octets")]
+    pub bytes: usize,
+    /// Bytes of them that were in huge pages when the pool had been made, by the kernel's own account.
+    #[serde(rename = "huge_octets")]
+    pub huge_bytes: usize,
 }
 
 /// The buffers of one topic. A buffer comes back when the last reader lets go.
@@ -140,12 +143,12 @@ impl Pool {
         Ok(snapshot)
     }
 
-    /// Lends a buffer of `length` octets. Its content is whatever was there before.
+    /// Lends a buffer of `length` bytes. Its content is whatever was there before.
     pub(crate) fn lend(&self, topic: &str, length: usize) -> Result<Loan, LoanError> {
         let kind = self.kind.get_or_init(|| Kind::Growing(Arc::default()));
-        let octets = kind.octets();
-        if length > octets {
-            return Err(LoanError::TooLong { topic: topic.to_owned(), length, octets });
+        let bytes = kind.bytes();
+        if length > bytes {
+            return Err(LoanError::TooLong { topic: topic.to_owned(), length, bytes });
         }
         let memory = match kind {
             Kind::Sized(slots, _) => slots.lend().map(Memory::Slot),
@@ -168,13 +171,13 @@ impl Pool {
 
 impl Kind {
     fn sized(topic: &str, size: PoolSize) -> Result<Self, PoolError> {
-        if size.region_octets().is_none() {
+        if size.region_bytes().is_none() {
             return Err(PoolError::Size { topic: topic.to_owned(), size });
         }
         let refused = |cause| PoolError::Memory { topic: topic.to_owned(), size, cause };
         let slots = Slots::new(size).map_err(refused)?;
         let addresses = slots.addresses();
-        let region = RegionSnapshot { octets: addresses.len(), huge_octets: huge_pages::octets_in(addresses) };
+        let region = RegionSnapshot { bytes: addresses.len(), huge_bytes: huge_pages::bytes_in(addresses) };
         Ok(Self::Sized(Arc::new(slots), region))
     }
 
@@ -185,10 +188,10 @@ impl Kind {
         }
     }
 
-    fn octets(&self) -> usize {
+    fn bytes(&self) -> usize {
         match self {
-            Self::Sized(slots, _) => slots.size().octets,
-            Self::Growing(_) => LOAN_OCTETS_MAX,
+            Self::Sized(slots, _) => slots.size().bytes,
+            Self::Growing(_) => LOAN_BYTES_MAX,
         }
     }
 
@@ -204,9 +207,9 @@ impl Kind {
             Self::Sized(_, region) => Some(*region),
             Self::Growing(_) => None,
         };
-        let (buffers, octets, usage) = (self.buffers(), self.octets(), self.usage());
+        let (buffers, bytes, usage) = (self.buffers(), self.bytes(), self.usage());
         let (lent, most_lent, exhausted) = (usage.lent(), usage.most_lent(), usage.exhausted());
-        PoolSnapshot { buffers, octets, region, lent, most_lent, exhausted }
+        PoolSnapshot { buffers, bytes, region, lent, most_lent, exhausted }
     }
 }
 
@@ -217,7 +220,7 @@ pub struct Loan {
 }
 
 impl Loan {
-    /// Ends the filling. The octets can be shared from here on; the buffer returns to its pool with the last of them.
+    /// Ends the filling. The bytes can be shared from here on; the buffer returns to its pool with the last of them.
     #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self.buffer)
@@ -235,7 +238,7 @@ impl Deref for Loan {
 impl DerefMut for Loan {
     fn deref_mut(&mut self) -> &mut [u8] {
         let whole = match &mut self.buffer.memory {
-            Memory::Slot(slot) => slot.octets_mut(),
+            Memory::Slot(slot) => slot.bytes_mut(),
             Memory::Grown(grown) => &mut grown.memory,
         };
         &mut whole[..self.buffer.length]
@@ -257,7 +260,7 @@ enum Memory {
 impl AsRef<[u8]> for Buffer {
     fn as_ref(&self) -> &[u8] {
         let whole = match &self.memory {
-            Memory::Slot(slot) => slot.octets(),
+            Memory::Slot(slot) => slot.bytes(),
             Memory::Grown(grown) => &grown.memory,
         };
         &whole[..self.length]

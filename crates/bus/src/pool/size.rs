@@ -1,10 +1,10 @@
 //! The size of a pool, and its limits.
 
 /// Longest buffer that is lent, 1 GiB: longer than any frame of a sensor, so a longer one is a mistake of whoever asks.
-pub const LOAN_OCTETS_MAX: usize = 1 << 30;
+pub const LOAN_BYTES_MAX: usize = 1 << 30;
 
-/// Octets of all buffers of one pool together at most, 4 GiB: they are all made real at the start.
-pub const POOL_OCTETS_MAX: usize = 4 << 30;
+/// Bytes of all buffers of one pool together at most, 4 GiB: they are all made real at the start.
+pub const POOL_BYTES_MAX: usize = 4 << 30;
 
 /// Buffers of one sized pool at most.
 pub const POOL_BUFFERS_MAX: usize = 65_536;
@@ -18,29 +18,29 @@ pub struct PoolSize {
     /// How many may be out at a time, in the hands of publishers, queues and readers together: 1 to
     /// [`POOL_BUFFERS_MAX`].
     pub buffers: usize,
-    /// Octets of the longest loan, 1 to [`LOAN_OCTETS_MAX`].
-    pub octets: usize,
+    /// Bytes of the longest loan, 1 to [`LOAN_BYTES_MAX`].
+    pub bytes: usize,
     /// Whether to ask the kernel for huge pages (2 MiB). Buffers that have 128 KiB or more together then take whole ones.
     pub huge_pages: bool,
 }
 
 impl PoolSize {
-    /// So many buffers of so many octets, in huge pages where the kernel gives them.
+    /// So many buffers of so many bytes, in huge pages where the kernel gives them.
     #[must_use]
-    pub const fn new(buffers: usize, octets: usize) -> Self {
-        Self { buffers, octets, huge_pages: true }
+    pub const fn new(buffers: usize, bytes: usize) -> Self {
+        Self { buffers, bytes, huge_pages: true }
     }
 
-    /// Octets of all buffers together; `None` for a size that a pool cannot have.
+    /// Bytes of all buffers together; `None` for a size that a pool cannot have.
     #[must_use]
-    pub fn region_octets(&self) -> Option<usize> {
-        let counts = (1..=POOL_BUFFERS_MAX).contains(&self.buffers) && (1..=LOAN_OCTETS_MAX).contains(&self.octets);
-        let region = stride(self.octets)?.checked_mul(self.buffers)?;
-        (counts && region <= POOL_OCTETS_MAX).then_some(region)
+    pub fn region_bytes(&self) -> Option<usize> {
+        let counts = (1..=POOL_BUFFERS_MAX).contains(&self.buffers) && (1..=LOAN_BYTES_MAX).contains(&self.bytes);
+        let region = stride(self.bytes)?.checked_mul(self.buffers)?;
+        (counts && region <= POOL_BYTES_MAX).then_some(region)
     }
 }
 
-/// Octets from one buffer to the next.
-const fn stride(octets: usize) -> Option<usize> {
-    octets.checked_next_multiple_of(ALIGNMENT)
+/// Bytes from one buffer to the next.
+const fn stride(bytes: usize) -> Option<usize> {
+    bytes.checked_next_multiple_of(ALIGNMENT)
 }

@@ -12,12 +12,12 @@ use super::free_list::FreeList;
 use super::size::{ALIGNMENT, PoolSize};
 use super::usage::Usage;
 
-/// Octets of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is an alignment and no more.
-const HUGE_PAGE_OCTETS: usize = 2 << 20;
+/// Bytes of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is an alignment and no more.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
 
 /// From this length on a region takes a whole huge page, and what it does not need of it is lost: every small page that is
 /// looked up on the way of a message costs as much as the rest of it.
-const HUGE_PAGE_FROM_OCTETS: usize = 128 << 10;
+const HUGE_PAGE_FROM_BYTES: usize = 128 << 10;
 
 /// Private memory of which every page is there.
 ///
@@ -30,7 +30,7 @@ const HUGE_PAGE_FROM_OCTETS: usize = 128 << 10;
 struct Region {
     /// Begin of the mapping with its guards.
     mapping: NonNull<libc::c_void>,
-    mapping_octets: usize,
+    mapping_bytes: usize,
     /// Offset and length of the memory in it.
     memory: Range<usize>,
 }
@@ -41,16 +41,16 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn map(octets: usize, huge_pages: bool) -> io::Result<Self> {
-        let page = page_octets();
-        let huge_pages = huge_pages && octets >= HUGE_PAGE_FROM_OCTETS;
-        let alignment = if huge_pages { HUGE_PAGE_OCTETS.max(page) } else { page };
-        let octets = octets.next_multiple_of(alignment);
-        let mapping_octets = octets + alignment + 2 * page;
-        let mapping = reserve(mapping_octets)?;
+    fn map(bytes: usize, huge_pages: bool) -> io::Result<Self> {
+        let page = page_bytes();
+        let huge_pages = huge_pages && bytes >= HUGE_PAGE_FROM_BYTES;
+        let alignment = if huge_pages { HUGE_PAGE_BYTES.max(page) } else { page };
+        let bytes = bytes.next_multiple_of(alignment);
+        let mapping_bytes = bytes + alignment + 2 * page;
+        let mapping = reserve(mapping_bytes)?;
         let address = mapping.as_ptr() as usize;
         let start = (address + page).next_multiple_of(alignment) - address;
-        let region = Self { mapping, mapping_octets, memory: start..start + octets };
+        let region = Self { mapping, mapping_bytes, memory: start..start + bytes };
         if huge_pages {
             region.ask_for_huge_pages();
         }
@@ -83,7 +83,7 @@ impl Region {
     /// Writes to every page, so that none is missing when a publisher writes to it.
     fn touch(&self, page: usize) {
         for offset in (0..self.memory.len()).step_by(page) {
-            // SAFETY: the octet is inside the open memory, to which no reference is out yet.
+            // SAFETY: the byte is inside the open memory, to which no reference is out yet.
             unsafe { self.at(offset).cast::<u8>().write_volatile(0) };
         }
     }
@@ -92,25 +92,25 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the mapping is the own one, and whoever touches it holds the region alive.
-        unsafe { libc::munmap(self.mapping.as_ptr(), self.mapping_octets) };
+        unsafe { libc::munmap(self.mapping.as_ptr(), self.mapping_bytes) };
     }
 }
 
 /// Address space that cannot be touched yet and costs no memory.
-fn reserve(octets: usize) -> io::Result<NonNull<libc::c_void>> {
+fn reserve(bytes: usize) -> io::Result<NonNull<libc::c_void>> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
     // SAFETY: a new mapping at an address of the kernel's choice; no memory of ours is involved.
-    let address = unsafe { libc::mmap(null_mut(), octets, libc::PROT_NONE, flags, -1, 0) };
+    let address = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     if address == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
     NonNull::new(address).ok_or_else(|| io::Error::other("the system maps memory at address 0"))
 }
 
-fn page_octets() -> usize {
+fn page_bytes() -> usize {
     // SAFETY: asks the system for a number.
-    let octets = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(octets).unwrap_or(4096)
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
 }
 
 /// Buffers of one size, side by side in one region. The region lives until the last of them is back.
@@ -125,8 +125,8 @@ pub(super) struct Slots {
 impl Slots {
     /// Maps and touches the memory.
     pub(super) fn new(size: PoolSize) -> io::Result<Self> {
-        let region_octets = size.region_octets().ok_or(io::ErrorKind::InvalidInput)?;
-        let region = Region::map(region_octets, size.huge_pages)?;
+        let region_bytes = size.region_bytes().ok_or(io::ErrorKind::InvalidInput)?;
+        let region = Region::map(region_bytes, size.huge_pages)?;
         // A size with a region has at most `POOL_BUFFERS_MAX` buffers.
         let free = FreeList::full(size.buffers as u32);
         Ok(Self { region, size, free, usage: Usage::default() })
@@ -162,19 +162,19 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    pub(super) fn octets(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         // SAFETY: the buffer is inside the region, which lives as long as `slots`, and was written when it was mapped; no
         // other slot has its number, so it is only written through `&mut self`.
-        unsafe { std::slice::from_raw_parts(self.start(), self.slots.size.octets) }
+        unsafe { std::slice::from_raw_parts(self.start(), self.slots.size.bytes) }
     }
 
-    pub(super) fn octets_mut(&mut self) -> &mut [u8] {
+    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, and `&mut self` is the only reference to the only slot with that number.
-        unsafe { std::slice::from_raw_parts_mut(self.start(), self.slots.size.octets) }
+        unsafe { std::slice::from_raw_parts_mut(self.start(), self.slots.size.bytes) }
     }
 
     fn start(&self) -> *mut u8 {
-        let stride = self.slots.size.octets.next_multiple_of(ALIGNMENT);
+        let stride = self.slots.size.bytes.next_multiple_of(ALIGNMENT);
         self.slots.region.at(self.number as usize * stride).cast()
     }
 }

@@ -6,9 +6,9 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn sized(buffers: usize, octets: usize) -> Pool {
+fn sized(buffers: usize, bytes: usize) -> Pool {
     let pool = Pool::default();
-    pool.size("t", PoolSize::new(buffers, octets)).unwrap();
+    pool.size("t", PoolSize::new(buffers, bytes)).unwrap();
     pool
 }
 
@@ -61,7 +61,7 @@ fn a_loan_longer_than_the_class_is_refused_with_the_key() {
     assert_eq!(lend(&pool, 1000).len(), 1000);
     assert_eq!(
         pool.lend("t", 1001).unwrap_err().to_string(),
-        "a loan of 1001 octets is longer than the 1000 of a buffer of topic `t`; `topics.t.pool.octets` makes them longer"
+        "a loan of 1001 bytes is longer than the 1000 of a buffer of topic `t`; `topics.t.pool.octets` makes them longer"
     );
 }
 
@@ -78,26 +78,26 @@ fn a_pool_is_sized_once_and_before_the_first_loan() {
 
 #[test]
 fn a_size_that_no_pool_can_have_is_refused() {
-    for (buffers, octets) in [
+    for (buffers, bytes) in [
         (0, 8),
         (8, 0),
         (POOL_BUFFERS_MAX + 1, 1),
-        (1, LOAN_OCTETS_MAX + 1),
-        (5, LOAN_OCTETS_MAX),
+        (1, LOAN_BYTES_MAX + 1),
+        (5, LOAN_BYTES_MAX),
         (usize::MAX, usize::MAX),
     ] {
-        let refused = Pool::default().size("t", PoolSize::new(buffers, octets)).unwrap_err();
-        assert!(refused.to_string().ends_with(&format!("and not {buffers} of {octets}")), "{refused}");
+        let refused = Pool::default().size("t", PoolSize::new(buffers, bytes)).unwrap_err();
+        assert!(refused.to_string().ends_with(&format!("and not {buffers} of {bytes}")), "{refused}");
     }
 }
 
 #[test]
 fn buffers_do_not_overlap_and_the_region_holds_them_all() {
-    for octets in [1, 63, 64, 65, 4096, 1 << 20] {
-        let pool = sized(5, octets);
-        let mut lent: Vec<Loan> = (0..5).map(|_| lend(&pool, octets)).collect();
+    for bytes in [1, 63, 64, 65, 4096, 1 << 20] {
+        let pool = sized(5, bytes);
+        let mut lent: Vec<Loan> = (0..5).map(|_| lend(&pool, bytes)).collect();
         (1..).zip(&mut lent).for_each(|(mark, loan)| loan.fill(mark));
-        assert!((1..).zip(&lent).all(|(mark, loan)| loan.iter().all(|octet| *octet == mark)));
+        assert!((1..).zip(&lent).all(|(mark, loan)| loan.iter().all(|byte| *byte == mark)));
     }
 }
 
@@ -105,11 +105,11 @@ fn buffers_do_not_overlap_and_the_region_holds_them_all() {
 fn a_region_of_some_length_takes_whole_huge_pages_and_smaller_ones_have_none() {
     let pool = sized(3, 1 << 20);
     let region = pool.snapshot().unwrap().region.unwrap();
-    assert_eq!((region.octets, lend(&pool, 8).as_ptr().addr() % (2 << 20)), (4 << 20, 0));
-    assert!(region.huge_octets <= region.octets);
-    assert_eq!(sized(2, 64 << 10).snapshot().unwrap().region.unwrap().octets, 2 << 20);
+    assert_eq!((region.bytes, lend(&pool, 8).as_ptr().addr() % (2 << 20)), (4 << 20, 0));
+    assert!(region.huge_bytes <= region.bytes);
+    assert_eq!(sized(2, 64 << 10).snapshot().unwrap().region.unwrap().bytes, 2 << 20);
     let small = sized(3, 1000).snapshot().unwrap().region.unwrap();
-    assert_eq!((small.octets, small.huge_octets), (4096, 0));
+    assert_eq!((small.bytes, small.huge_bytes), (4096, 0));
 }
 
 /// Whether the kernel gives any depends on how its free memory is cut; the advice and its account do not.
@@ -124,8 +124,8 @@ fn huge_pages_are_asked_for_where_they_are_wanted() {
         let flags = own.lines().find(|line| line.starts_with("VmFlags:")).unwrap();
         assert_eq!(flags.contains(" hg"), huge_pages, "{flags}");
         let account = own.lines().find_map(|line| line.strip_prefix("AnonHugePages:")).unwrap();
-        let huge_octets = account.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024;
-        assert_eq!(made.region.unwrap().huge_octets, huge_octets);
+        let huge_bytes = account.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024;
+        assert_eq!(made.region.unwrap().huge_bytes, huge_bytes);
     }
 }
 
@@ -137,7 +137,7 @@ fn a_buffer_is_in_one_hand_whatever_threads_do() {
             if let Ok(mut loan) = pool.lend("t", 256) {
                 loan.fill(mark);
                 std::thread::yield_now();
-                assert!(loan.freeze().iter().all(|octet| *octet == mark));
+                assert!(loan.freeze().iter().all(|byte| *byte == mark));
             }
         }
     };

@@ -14,8 +14,8 @@ mod sys;
 /// PrefetchSet of one topic at most: what the first readers need.
 const LINES_MAX: usize = 128;
 
-/// Octets of a cache line.
-const LINE_OCTETS: usize = 64;
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
 
 /// Addresses of cache lines.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub(crate) struct PrefetchSet(Vec<usize>);
 impl PrefetchSet {
     /// Adds what a value lies in, without what it refers to.
     pub(crate) fn add<T: ?Sized>(&mut self, value: &T) {
-        self.add_octets(std::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
+        self.add_bytes(std::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
     }
 
     /// Adds the part of a shared value up to that field of it, and how often it is shared, which stands before it.
@@ -32,12 +32,12 @@ impl PrefetchSet {
         let start = std::ptr::from_ref(value).addr();
         let end = std::ptr::from_ref(last).addr() + size_of::<F>();
         let counts = 2 * size_of::<usize>();
-        self.add_octets(start - counts, end.saturating_sub(start) + counts);
+        self.add_bytes(start - counts, end.saturating_sub(start) + counts);
     }
 
-    /// Adds so many octets from that address on.
-    pub(crate) fn add_octets(&mut self, start: usize, octets: usize) {
-        let lines = (start - start % LINE_OCTETS..start.saturating_add(octets)).step_by(LINE_OCTETS);
+    /// Adds so many bytes from that address on.
+    pub(crate) fn add_bytes(&mut self, start: usize, bytes: usize) {
+        let lines = (start - start % LINE_BYTES..start.saturating_add(bytes)).step_by(LINE_BYTES);
         self.0.extend(lines.take(LINES_MAX.saturating_sub(self.0.len())));
     }
 

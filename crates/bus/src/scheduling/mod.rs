@@ -6,10 +6,10 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 /// Stack of a thread beside what is asked to be touched in advance: what the standard library gives.
-const STACK_OCTETS: usize = 2 << 20;
+const STACK_BYTES: usize = 2 << 20;
 
-/// Octets of stack that can be touched in advance at most.
-pub(crate) const PREFAULT_STACK_OCTETS_MAX: usize = 64 << 20;
+/// Bytes of stack that can be touched in advance at most.
+pub(crate) const PREFAULT_STACK_BYTES_MAX: usize = 64 << 20;
 
 /// Real-time priority, 1 (lowest) to 99.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,9 +42,9 @@ pub struct Scheduling {
     pub policy: SchedulingPolicy,
     /// Cores on which the thread may run; empty means those of the thread that starts it.
     pub cpus: Vec<usize>,
-    /// Octets of its stack that are touched before its first callback, up to 64 MiB; the stack has 2 MiB more. It keeps
+    /// Bytes of its stack that are touched before its first callback, up to 64 MiB; the stack has 2 MiB more. It keeps
     /// page faults out of callbacks where the memory of the process is locked.
-    pub prefault_stack_octets: usize,
+    pub prefault_stack_bytes: usize,
 }
 
 /// Why a thread cannot be started as asked.
@@ -93,8 +93,8 @@ impl Scheduling {
     pub(crate) fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<Spawned, SchedulingError> {
         let (report, applied) = mpsc::sync_channel(1);
         let (own, thread_name) = (self.clone(), name.to_owned());
-        let prefault = self.prefault_stack_octets.min(PREFAULT_STACK_OCTETS_MAX);
-        let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_OCTETS + prefault);
+        let prefault = self.prefault_stack_bytes.min(PREFAULT_STACK_BYTES_MAX);
+        let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES + prefault);
         let thread = builder.spawn(move || {
             let outcome = own.apply(&thread_name);
             let start = outcome.is_ok();

@@ -5,8 +5,8 @@
 use std::hint::black_box;
 use std::io;
 
-/// Octets of a page, the smallest there are: what is touched at this distance is touched everywhere.
-const PAGE_OCTETS: usize = 4096;
+/// Bytes of a page, the smallest there are: what is touched at this distance is touched everywhere.
+const PAGE_BYTES: usize = 4096;
 
 /// Gives the calling thread a policy and a priority (sched(7)).
 pub(super) fn set_policy(policy: i32, priority: i32) -> io::Result<()> {
@@ -45,11 +45,11 @@ pub(super) fn set_finest_timer_slack() {
 
 /// Touches that much of the calling thread's stack below this frame, so that no page of it is missing later.
 #[inline(never)]
-pub(super) fn touch_stack(octets: usize) {
-    let mut page = [0_u8; PAGE_OCTETS];
+pub(super) fn touch_stack(bytes: usize) {
+    let mut page = [0_u8; PAGE_BYTES];
     black_box(&mut page);
-    if octets > PAGE_OCTETS {
-        touch_stack(octets - PAGE_OCTETS);
+    if bytes > PAGE_BYTES {
+        touch_stack(bytes - PAGE_BYTES);
     }
     // The frame is needed until here, so the call above is one and not a jump.
     black_box(&page);

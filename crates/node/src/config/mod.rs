@@ -269,7 +269,7 @@ impl ThreadSettings {
             (Policy::Rr, Some(priority)) => SchedulingPolicy::RoundRobin(priority),
             _ => SchedulingPolicy::Other,
         };
-        Scheduling { policy, cpus: self.cpus.clone(), prefault_stack_octets: self.prefault_stack_octets }
+        Scheduling { policy, cpus: self.cpus.clone(), prefault_stack_bytes: self.prefault_stack_octets }
     }
 }
 
