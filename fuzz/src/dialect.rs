@@ -8,7 +8,7 @@ use viaduct_its::{
     dialect::Dialect,
     facilities::{Message, MessageKind},
 };
-use viaduct_units::{Mono, Now, TimestampIts};
+use viaduct_units::{Mono, Now, StationId, TimestampIts};
 
 use crate::{seeds, station};
 
@@ -47,7 +47,7 @@ fn send(request: &SendRequest) {
     let now = Now { mono: Mono(Duration::from_secs(1)), tai: TimestampIts(650_000_012_345).tai() };
     let mut sender = station::make_station(1, 0);
     sender.set_ego(now, station::ego(now, 0.0));
-    if sender.send(now, &request.clone().from_station(7)).is_ok() {
+    if sender.send(now, &request.clone().from_station(StationId(7))).is_ok() {
         station::take_frames(&mut sender, now);
         station::check(&sender);
     }

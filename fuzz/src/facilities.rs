@@ -16,7 +16,7 @@ use viaduct_its::{
     },
     limits::LDM_OBJECTS_MAX,
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, StationId, StationType};
 
 use crate::{
     seeds,
@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Station ID of the one that lives through the input.
-const STATION_ID: u32 = 7;
+const STATION_ID: StationId = StationId(7);
 /// Objects that are perceived at once, at most.
 const OBJECTS_MAX: u8 = 20;
 /// Frames that are heard in one sequence.
@@ -66,7 +66,11 @@ impl World {
         let settings = FacilitiesSettings {
             ca: Some(CaSettings::new(STATION_ID)),
             cp: Some(CpSettings::new(STATION_ID)),
-            den: Some(DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: true }),
+            den: Some(DenSettings {
+                station_id: STATION_ID,
+                station_type: StationType::PASSENGER_CAR,
+                keep_alive_forwarding: true,
+            }),
             va: Some(VaSettings { clustering: true, ..VaSettings::new(STATION_ID) }),
             ..FacilitiesSettings::default()
         };

@@ -11,7 +11,7 @@ use viaduct_its::{
     geonet::{Area, Shape},
     limits::LDM_OBJECTS_MAX,
 };
-use viaduct_units::{Degrees, Metres, Now, Position};
+use viaduct_units::{Degrees, Metres, Now, Position, StationId};
 
 use crate::station::start;
 
@@ -117,7 +117,7 @@ fn key(subject: u8, station: u8) -> LdmKey {
         1 => (MessageKind::Denm, LdmSubject::Event(number)),
         _ => (MessageKind::Cpm, LdmSubject::Object(number)),
     };
-    LdmKey { kind, station_id: station.into(), subject }
+    LdmKey { kind, station_id: StationId(station.into()), subject }
 }
 
 fn object(now: Now, key: LdmKey, validity: u8, b: u8) -> LdmObject {

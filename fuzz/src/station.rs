@@ -14,7 +14,7 @@ use viaduct_its::{
     },
     limits::{LOCATION_TABLE_ENTRIES_MAX, TRANSMITS_MAX},
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, Tai, TimestampIts};
 
 /// Octets before each frame of an input: its length in two, then how long after the frame before it came.
 const RECORD_HEADER: usize = 3;
@@ -123,7 +123,7 @@ pub(crate) fn ego(now: Now, north_m: f64) -> Ego {
 pub(crate) fn make_station(number: u8, algorithms: u8) -> Station {
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0, number]),
-        station_type: 5,
+        station_type: StationType::PASSENGER_CAR,
         mobile: true,
         beacons: true,
     };
@@ -197,7 +197,7 @@ fn requests(here: geonet::GnAddress, beyond: geonet::GnAddress) -> Vec<(Destinat
 }
 
 fn cam(now: Now) -> Bytes {
-    let message = Message::Cam(Box::new(cam::build(&cam::CamInput::new(7, now.tai))));
+    let message = Message::Cam(Box::new(cam::build(&cam::CamInput::new(StationId(7), now.tai))));
     Bytes::from(message.encode().expect("the message can be encoded"))
 }
 

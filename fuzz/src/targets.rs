@@ -12,7 +12,7 @@ use viaduct_its::{
     limits::PAYLOAD_OCTETS_MAX,
 };
 use viaduct_node::Graph;
-use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai, TimestampIts};
+use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
 use crate::{dcc, dialect, facilities, ldm, link, messages, seeds, station, texts};
 
@@ -151,7 +151,7 @@ pub fn btp(octets: &[u8]) {
 pub fn frame(octets: &[u8]) {
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0, 9]),
-        station_type: 15,
+        station_type: StationType::ROADSIDE_UNIT,
         mobile: false,
         beacons: false,
     };

@@ -9,11 +9,12 @@ use viaduct_components::{
 use viaduct_its::facilities::{
     Facilities, FacilitiesSettings, Message, ca_service::CaSettings, cp_service::CpSettings, den_service::DenSettings,
 };
+use viaduct_units::{StationId, StationType};
 
 use crate::station::start;
 
 /// Station ID of the station under test.
-const STATION_ID: u32 = 7;
+const STATION_ID: StationId = StationId(7);
 /// Longest answer, in octets. Answers contain names of members of the input.
 const ANSWER_OCTETS_MAX: usize = 2048;
 
@@ -54,7 +55,11 @@ fn services() -> FuzzedServices {
     let settings = FacilitiesSettings {
         ca: Some(CaSettings::new(STATION_ID)),
         cp: Some(CpSettings::new(STATION_ID)),
-        den: Some(DenSettings { station_id: STATION_ID, station_type: 5, keep_alive_forwarding: false }),
+        den: Some(DenSettings {
+            station_id: STATION_ID,
+            station_type: StationType::PASSENGER_CAR,
+            keep_alive_forwarding: false,
+        }),
         ..FacilitiesSettings::default()
     };
     let mut services = FuzzedServices::new(Facilities::new(settings, 1));

@@ -15,7 +15,7 @@ use viaduct_etsi::JsonStyle;
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_its::{Destination, Ego, Event, Received, Station, StationSettings};
-use viaduct_units::{MetresPerSecond, Position};
+use viaduct_units::{MetresPerSecond, Position, StationType};
 
 fn viaduct(arguments: &[&str], input: &str) -> Output {
     let mut process = Command::new(env!("CARGO_BIN_EXE_viaduct"))
@@ -93,7 +93,8 @@ fn lines(output: &Output) -> Vec<String> {
 /// A station near to the one of the vector.
 fn other_station() -> Station {
     let link_address = MacAddress([2, 0, 0, 0, 0, 9]);
-    let settings = StationSettings { link_address, station_type: 5, mobile: true, beacons: false };
+    let settings =
+        StationSettings { link_address, station_type: StationType::PASSENGER_CAR, mobile: true, beacons: false };
     let mut station = Station::new(settings, 9);
     let now = clock::now();
     let position = Position::new(45.015, 7.5685);

@@ -28,7 +28,7 @@ use viaduct_messages::viaduct::its::{
 use viaduct_messages::viaduct::perception::{ObjectClass, PerceivedObject, PerceivedObjects};
 use viaduct_messages::viaduct::vehicle::VehicleState;
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
-use viaduct_units::{Mono, Now, Tai};
+use viaduct_units::{Mono, Now, StationId, StationType, Tai};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How often a vehicle says how it moves.
@@ -621,15 +621,23 @@ fn old_capture() -> tempfile::NamedTempFile {
     let start = Tai::from_nanos(clock::tai().nanos() - 86_400_000_000_000);
     let at = |ms| Now { mono: Mono(Duration::from_secs(1)), tai: start.plus(Duration::from_millis(ms)) };
     let position = viaduct_units::Position::new(NORTH, EAST);
-    let settings =
-        StationSettings { link_address: MacAddress([2, 0, 0, 0, 0, 5]), station_type: 5, mobile: true, beacons: false };
+    let settings = StationSettings {
+        link_address: MacAddress([2, 0, 0, 0, 0, 5]),
+        station_type: StationType::PASSENGER_CAR,
+        mobile: true,
+        beacons: false,
+    };
     let mut station = Station::new(settings, 1);
     let speed = viaduct_units::MetresPerSecond(0.0);
     station.set_ego(at(0), Ego { time: start, position, position_accurate: true, speed, heading: None });
-    let den = DenSettings { station_id: 5, station_type: 5, keep_alive_forwarding: false };
+    let den = DenSettings {
+        station_id: StationId(5),
+        station_type: StationType::PASSENGER_CAR,
+        keep_alive_forwarding: false,
+    };
     let mut layer = Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1);
     layer.trigger_event(at(0), EventReport::new(Cause { code: 1, sub_code: 0 }, start, position)).unwrap();
-    let cam = build(&CamInput { position: Some(position), ..CamInput::new(5, at(50).tai) });
+    let cam = build(&CamInput { position: Some(position), ..CamInput::new(StationId(5), at(50).tai) });
     let cam = SendRequest::single_hop(MessageKind::Cam, Message::Cam(Box::new(cam)).encode().unwrap().into());
     let mut frames = Vec::new();
     for (ms, request) in [(0, layer.poll_transmit().unwrap()), (50, cam)] {
@@ -698,7 +706,7 @@ fn a_capture_is_told_as_if_it_were_now() {
 fn repeated(interval: f64) -> V2xSendRequest {
     let cam = build(&CamInput {
         position: Some(viaduct_units::Position::new(NORTH, EAST)),
-        ..CamInput::new(5, clock::tai())
+        ..CamInput::new(StationId(5), clock::tai())
     });
     V2xSendRequest {
         r#type: MessageType::Cam.into(),

@@ -13,7 +13,7 @@ use viaduct_etsi::cam_ts103900_v231;
 use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_messages::viaduct::its::{Direction, MessageType, V2xMessage, V2xSendRequest};
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, Out, StartError};
-use viaduct_units::Position;
+use viaduct_units::{Position, StationId};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const RELIABLE: Qos = Qos::reliable(4096, Duration::ZERO);
@@ -181,7 +181,10 @@ impl Component for Asker {
 
 impl Asker {
     fn ask(&mut self, out: &mut Out) {
-        let cam = build(&CamInput { position: Some(Position::new(45.5, 7.25)), ..CamInput::new(4711, out.now.tai) });
+        let cam = build(&CamInput {
+            position: Some(Position::new(45.5, 7.25)),
+            ..CamInput::new(StationId(4711), out.now.tai)
+        });
         let payload = bytes::Bytes::from(cam_ts103900_v231::encode(&cam).unwrap());
         for kind in [MessageType::Cam, MessageType::Cpm, MessageType::Vam] {
             let request = V2xSendRequest { r#type: kind.into(), payload: payload.clone(), ..Default::default() };

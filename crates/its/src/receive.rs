@@ -208,13 +208,13 @@ impl<'a> LinkPacket<'a> {
 
 #[cfg(test)]
 mod tests {
-    use viaduct_units::{Degrees, MetresPerSecond, Position};
+    use viaduct_units::{Degrees, MetresPerSecond, Position, StationType};
 
     use super::*;
 
     #[test]
     fn a_person_reads_who_is_where() {
-        let address = |number| GnAddress::new(5, MacAddress([2, 0, 0, 0, 0, number]));
+        let address = |number| GnAddress::new(StationType::PASSENGER_CAR, MacAddress([2, 0, 0, 0, 0, number]));
         let (reception, link_source) = (Tai::from_nanos(0), MacAddress([2, 0, 0, 0, 0, 9]));
         let source = LongPositionVector {
             address: address(1),

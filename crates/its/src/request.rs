@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use viaduct_units::StationId;
 
 use crate::{
     btp::BtpKind,
@@ -125,11 +126,11 @@ impl SendRequest {
 
     /// The request with the station's own ID in its message, where the message says 0.
     #[must_use]
-    pub fn from_station(mut self, station_id: u32) -> Self {
+    pub fn from_station(mut self, station_id: StationId) -> Self {
         if self.payload.get(STATION_ID) == Some(&[0; 4]) {
             let mut whole = self.payload.to_vec();
             if let Some(octets) = whole.get_mut(STATION_ID) {
-                octets.copy_from_slice(&station_id.to_be_bytes());
+                octets.copy_from_slice(&station_id.0.to_be_bytes());
             }
             self.payload = whole.into();
         }
@@ -139,7 +140,7 @@ impl SendRequest {
 
 #[cfg(test)]
 mod tests {
-    use viaduct_units::{Metres, Position};
+    use viaduct_units::{Metres, Position, StationType};
 
     use super::*;
     use crate::{access::MacAddress, geonet::Shape};
@@ -147,7 +148,9 @@ mod tests {
     #[test]
     fn a_message_without_a_station_gets_the_stations_own() {
         let of = |payload: &'static [u8]| {
-            SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(payload)).from_station(0x0102_0304).payload
+            SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(payload))
+                .from_station(StationId(0x0102_0304))
+                .payload
         };
         assert_eq!(&of(&[2, 2, 0, 0, 0, 0, 7])[..], [2, 2, 1, 2, 3, 4, 7]);
         assert_eq!(&of(&[2, 2, 0, 0, 0, 9, 7])[..], [2, 2, 0, 0, 0, 9, 7]);
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn a_person_reads_who_a_message_is_for() {
         let area = Area { centre: Position::new(48.5, -1.25), shape: Shape::Circle { radius: Metres(300.0) } };
-        let address = GnAddress::new(5, MacAddress([2, 0, 0, 0, 0, 1]));
+        let address = GnAddress::new(StationType::PASSENGER_CAR, MacAddress([2, 0, 0, 0, 0, 1]));
         for (destination, text) in [
             (Destination::SingleHop, "everybody in reach".to_owned()),
             (Destination::Hops(3), "everybody within 3 hops".to_owned()),

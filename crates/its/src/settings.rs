@@ -1,6 +1,6 @@
 //! What a station is, and where it is.
 
-use viaduct_units::{Degrees, MetresPerSecond, Position, Tai};
+use viaduct_units::{Degrees, MetresPerSecond, Position, StationType, Tai};
 
 use crate::access::MacAddress;
 
@@ -10,7 +10,7 @@ pub struct StationSettings {
     /// Address on the link; the GeoNetworking address is made from it.
     pub link_address: MacAddress,
     /// ITS-S type of the GeoNetworking address, 0 to 31: 5 is a passenger car, 15 a roadside unit.
-    pub station_type: u8,
+    pub station_type: StationType,
     /// Whether the station can move (`itsGnIsMobile`).
     pub mobile: bool,
     /// Whether to send beacons while nothing else is sent (EN 302 636-4-1, 10.3.6).

@@ -28,7 +28,8 @@ use viaduct_its::{
     geonet::{self, Area, GucHeader, Mib, Packet, PacketBody, Shape, TrafficClass},
 };
 use viaduct_units::{
-    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Mono, Now, Position, TimestampIts,
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Mono, Now, Position, StationId,
+    StationType, TimestampIts,
 };
 
 #[test]
@@ -427,14 +428,14 @@ fn input() -> CamInput {
         length: Some(Metres(4.5)),
         width: Some(Metres(1.8)),
         low_frequency: Some(LowFrequency { exterior_lights: 0xA0, path_history }),
-        ..CamInput::new(0xFFFF_FFFE, now().tai)
+        ..CamInput::new(StationId(0xFFFF_FFFE), now().tai)
     }
 }
 
 fn station() -> Station {
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0x10, 1]),
-        station_type: 5,
+        station_type: StationType::PASSENGER_CAR,
         mobile: true,
         beacons: true,
     };

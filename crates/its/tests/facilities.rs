@@ -18,7 +18,7 @@ use viaduct_its::{
         va_service::VaSettings,
     },
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, TimestampIts};
 
 /// One thing that happens to the layer.
 #[derive(Clone, Debug)]
@@ -59,10 +59,14 @@ struct World {
 impl World {
     fn new() -> Self {
         let settings = FacilitiesSettings {
-            ca: Some(CaSettings::new(7)),
-            cp: Some(CpSettings::new(7)),
-            den: Some(DenSettings { station_id: 7, station_type: 5, keep_alive_forwarding: true }),
-            va: Some(VaSettings { clustering: true, ..VaSettings::new(7) }),
+            ca: Some(CaSettings::new(StationId(7))),
+            cp: Some(CpSettings::new(StationId(7))),
+            den: Some(DenSettings {
+                station_id: StationId(7),
+                station_type: StationType::PASSENGER_CAR,
+                keep_alive_forwarding: true,
+            }),
+            va: Some(VaSettings { clustering: true, ..VaSettings::new(StationId(7)) }),
             ..FacilitiesSettings::default()
         };
         let now = Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() };

@@ -13,14 +13,14 @@ use viaduct_its::{
     Event, Frame, Station, StationSettings, access::MacAddress, decode_frame, facilities::Message,
     facilities::MessageKind,
 };
-use viaduct_units::{Mono, Now};
+use viaduct_units::{Mono, Now, StationId, StationType};
 
 #[test]
 fn all_929_frames_are_messages() {
     let Some(frames) = capture::sample() else { return };
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0, 1]),
-        station_type: 15,
+        station_type: StationType::ROADSIDE_UNIT,
         mobile: false,
         beacons: false,
     };
@@ -60,14 +60,14 @@ fn the_summaries_are_plausible() {
     for captured in &frames {
         let Ok(Frame::Message(received)) = decode_frame(captured.reception, &captured.frame) else { panic!() };
         let summary = received.summary;
-        assert_eq!(summary.station_id, 100);
+        assert_eq!(summary.station_id, StationId(100));
         let position = summary.position.expect("every message has a position");
         match received.source.position {
             Some(packet) => assert!(position.distance(packet).value() < 20.0, "{position:?} {packet:?}"),
             None => packets_without_position += 1,
         }
         if received.kind == MessageKind::Cam {
-            assert_eq!(summary.station_type, Some(5));
+            assert_eq!(summary.station_type, Some(StationType::PASSENGER_CAR));
             let generation = summary.generation.expect("a CAM has a time");
             let age = captured.reception.since(generation).max(generation.since(captured.reception));
             assert!(age.as_secs() < 33, "widened to the nearest: {age:?}");

@@ -15,7 +15,7 @@ use viaduct_its::{
     geonet::mib::{ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER},
     limits::{EVENTS_MAX, PAYLOAD_OCTETS_MAX, TRANSMITS_MAX},
 };
-use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position, TimestampIts};
+use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position, StationId, StationType, TimestampIts};
 
 fn start() -> Now {
     Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() }
@@ -23,7 +23,10 @@ fn start() -> Now {
 
 fn station(number: u8) -> Station {
     let link_address = MacAddress([2, 0, 0, 0, 0, number]);
-    Station::new(StationSettings { link_address, station_type: 5, mobile: true, beacons: true }, number.into())
+    Station::new(
+        StationSettings { link_address, station_type: StationType::PASSENGER_CAR, mobile: true, beacons: true },
+        number.into(),
+    )
 }
 
 fn ego(now: Now) -> Ego {
@@ -37,7 +40,7 @@ fn ego(now: Now) -> Ego {
 }
 
 fn cam_request(now: Now) -> SendRequest {
-    let input = cam::CamInput { position: Some(ego(now).position), ..cam::CamInput::new(7, now.tai) };
+    let input = cam::CamInput { position: Some(ego(now).position), ..cam::CamInput::new(StationId(7), now.tai) };
     let payload = Message::Cam(Box::new(cam::build(&input))).encode().unwrap();
     SendRequest::single_hop(MessageKind::Cam, Bytes::from(payload))
 }

@@ -10,7 +10,7 @@ use viaduct_its::{
     DropReason, Frame, Received, decode_frame,
     facilities::{Message, MessageKind, cpm::object_count},
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, StationType, Tai};
 
 /// When the capture was made, to the second.
 fn reception() -> Tai {
@@ -32,7 +32,7 @@ fn the_cam_says_where_the_car_is() {
     assert_eq!(received.link_source.to_string(), "48:a9:8a:90:82:7f");
     assert_eq!(received.source.address.mid(), received.link_source);
     let summary = received.summary;
-    assert_eq!((summary.station_id, summary.station_type), (100, Some(5)));
+    assert_eq!((summary.station_id, summary.station_type), (StationId(100), Some(StationType::PASSENGER_CAR)));
     assert_eq!(summary.position, Some(Position::new(45.014_765_3, 7.568_490_8)));
     assert_eq!(summary.altitude, Some(Metres(269.8)));
     assert_eq!(summary.speed, Some(MetresPerSecond(0.0)));

@@ -11,7 +11,7 @@ use viaduct_its::facilities::{
     VehicleState,
     ca_service::{CaService, CaSettings, T_GEN_CAM_MAX, T_GEN_CAM_MIN},
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, StationId, TimestampIts};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/village.txt");
 const DRIVE: Duration = Duration::from_secs(120);
@@ -80,7 +80,7 @@ impl Vehicle {
         let moving = manoeuvre.speed > 0.0;
         Self {
             manoeuvre,
-            service: CaService::new(CaSettings::new(number)),
+            service: CaService::new(CaSettings::new(StationId(number))),
             position: Position::new(45.0, 7.6).displaced(Metres(f64::from(number) * 12.0), Metres(0.0)),
             speed: if moving { manoeuvre.speed + offset } else { 0.0 },
             heading: 10.0 * f64::from(number),

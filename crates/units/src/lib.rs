@@ -7,9 +7,11 @@
 mod position;
 mod quantity;
 mod random;
+mod station;
 mod time;
 
 pub use position::{BoundingBox, BoundingBoxError, Position};
 pub use quantity::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared};
 pub use random::Rng;
+pub use station::{StationId, StationType};
 pub use time::{ITS_EPOCH_TAI, Mono, Now, Tai, TimestampIts};

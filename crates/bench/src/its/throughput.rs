@@ -29,6 +29,7 @@ use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::{AccessLayer, V2xMessage};
 use viaduct_mqtt::client::Client;
 use viaduct_node::Node;
+use viaduct_units::StationType;
 
 use super::Options;
 use super::corpus::{Corpus, Packet};
@@ -170,7 +171,7 @@ impl Decoder {
     fn new() -> Self {
         let settings = StationSettings {
             link_address: MacAddress([2, 0, 0, 0, 0, 1]),
-            station_type: 15,
+            station_type: StationType::ROADSIDE_UNIT,
             mobile: false,
             beacons: false,
         };

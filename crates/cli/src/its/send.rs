@@ -17,17 +17,12 @@ use viaduct_its::access::MacAddress;
 use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;
 use viaduct_its::{Destination, Ego, SendRequest, Station, StationSettings};
-use viaduct_units::{MetresPerSecond, Position};
+use viaduct_units::{MetresPerSecond, Position, StationId, StationType};
 
 use super::frame;
 use crate::files::Refused;
 use message::{OutgoingMessage, Reading};
 use transmit::{Network, Repeat};
-
-/// `StationType` of a passenger car, for a message that does not say its own.
-const PASSENGER_CAR: u8 = 5;
-/// `StationType` of a roadside unit, which does not move.
-const ROADSIDE_UNIT: u8 = 15;
 
 /// Which message, to whom, by what.
 #[derive(clap::Args)]
@@ -107,7 +102,8 @@ impl DestinationArguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { dialect, kind, station_id, .. } = *arguments;
-    let message = OutgoingMessage::read(&arguments.message, Reading { dialect, kind, station_id })?;
+    let message =
+        OutgoingMessage::read(&arguments.message, Reading { dialect, kind, station_id: StationId(station_id) })?;
     if arguments.link.dry_run {
         return dry_run(arguments, &message);
     }
@@ -147,11 +143,12 @@ fn station(
     let position = arguments.position.or(summary.position).ok_or_else(|| {
         Refused::argument("the message does not say where the station is; --position LAT,LON does".to_owned())
     })?;
-    let station_type = arguments.station_type.or(summary.station_type).unwrap_or(PASSENGER_CAR);
+    let station_type =
+        arguments.station_type.map(StationType).or(summary.station_type).unwrap_or(StationType::PASSENGER_CAR);
     let settings = StationSettings {
         link_address: hardware_address.unwrap_or_else(|| mac_of_station(summary.station_id)),
         station_type,
-        mobile: station_type != ROADSIDE_UNIT,
+        mobile: !station_type.is_roadside_unit(),
         beacons: false,
     };
     let mut station = Station::new(settings, now.tai.nanos().unsigned_abs()).with_sequence_of(now.tai);

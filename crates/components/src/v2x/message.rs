@@ -46,8 +46,8 @@ pub fn sent_or_received(
         direction: direction.into(),
         r#type: message_type(kind).into(),
         edition: edition(kind).into(),
-        station_id: summary.station_id,
-        station_type: u32::from(summary.station_type.unwrap_or(0)),
+        station_id: summary.station_id.into(),
+        station_type: summary.station_type.unwrap_or_default().into(),
         reception_time: Some(told(at)),
         generation_time: summary.generation.map(told),
         position: summary.position.map(|position| Position {
@@ -79,7 +79,7 @@ pub fn received_message(packet: &Received, receiver: &str, access: AccessLayer, 
         btp_port: u32::from(packet.btp_port),
         // A CPM does not say type, speed and heading of its station; the packet that carried it does. Its speed is
         // negative for a station that drives backwards, and here it is the amount.
-        station_type: u32::from(summary.station_type.unwrap_or_else(|| source.address.station_type())),
+        station_type: summary.station_type.unwrap_or_else(|| source.address.station_type()).into(),
         speed_mps: Some(summary.speed.map_or_else(|| source.speed.value().abs(), MetresPerSecond::value)),
         heading_deg: summary.heading.or(source.heading).map(viaduct_units::Degrees::value),
         ..message

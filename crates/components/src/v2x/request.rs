@@ -8,7 +8,7 @@ use viaduct_its::{Destination, Repetition, SendRequest};
 use viaduct_messages::viaduct::its as bus;
 use viaduct_messages::viaduct::its::v2x_send_request::Destination as BusDestination;
 use viaduct_messages::viaduct::its::{V2xSendRequest, area};
-use viaduct_units::{Degrees, Metres, Position};
+use viaduct_units::{Degrees, Metres, Position, StationId};
 
 use super::message::{message_kind, message_type};
 
@@ -78,7 +78,7 @@ fn area_to_bus(area: &Area) -> bus::Area {
 
 /// The request as a station takes it: what is absent is as the message's facility has it, and a station ID of 0 in the
 /// message becomes the station's own.
-pub(crate) fn from_bus(request: &V2xSendRequest, station_id: u32) -> Result<SendRequest, RequestError> {
+pub(crate) fn from_bus(request: &V2xSendRequest, station_id: StationId) -> Result<SendRequest, RequestError> {
     let kind = message_kind(request.r#type()).ok_or(RequestError::Type(request.r#type().topic_level()))?;
     let defaults = SendRequest::single_hop(kind, request.payload.clone()).from_station(station_id);
     let traffic_class = request.traffic_class.map(u8::try_from).transpose().map_err(|_| RequestError::TrafficClass)?;
@@ -184,7 +184,7 @@ mod tests {
             Destination::Station(GnAddress([1, 2, 3, 4, 5, 6, 7, 8])),
         ] {
             let request = request(destination);
-            assert_eq!(from_bus(&to_bus(&request), 5), Ok(request));
+            assert_eq!(from_bus(&to_bus(&request), StationId(5)), Ok(request));
         }
         let seconds = |interval, duration| {
             let of = Duration::from_secs;
@@ -194,9 +194,9 @@ mod tests {
         let lifetime = SendRequest::default_lifetime(MessageKind::Cam, whole, seconds(1, 30));
         let repeated = SendRequest { lifetime, repetition: seconds(1, 30), ..request(whole) };
         assert_eq!(to_bus(&repeated).lifetime_s, None);
-        assert_eq!(from_bus(&to_bus(&repeated), 5), Ok(repeated));
+        assert_eq!(from_bus(&to_bus(&repeated), StationId(5)), Ok(repeated));
         let plain = SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(b"......"));
-        assert_eq!(from_bus(&to_bus(&plain), 5), Ok(plain));
+        assert_eq!(from_bus(&to_bus(&plain), StationId(5)), Ok(plain));
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
             (V2xSendRequest { traffic_class: Some(256), ..good.clone() }, RequestError::TrafficClass),
             (V2xSendRequest { lifetime_s: Some(-1.0), ..good.clone() }, RequestError::Seconds("lifetime_s")),
         ] {
-            assert_eq!(from_bus(&request, 1), Err(expected));
+            assert_eq!(from_bus(&request, StationId(1)), Err(expected));
         }
     }
 }

@@ -170,7 +170,7 @@ pub(crate) fn cam() -> V2xMessage {
         direction: Direction::Received.into(),
         r#type: MessageType::Cam.into(),
         edition: Edition::CamTs103900V231.into(),
-        station_id: received.summary.station_id,
+        station_id: received.summary.station_id.into(),
         station_type: received.summary.station_type.unwrap().into(),
         receiver: "edge/station".to_owned(),
         payload: received.payload.clone(),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, Tai};
 
 use crate::{facilities::Summary, limits::NEW_INFO_STATIONS_MAX};
 
@@ -16,7 +16,7 @@ const AGE: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct NewInfo {
     /// By station ID, at most [`NEW_INFO_STATIONS_MAX`].
-    stations: BTreeMap<u32, State>,
+    stations: BTreeMap<StationId, State>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -43,7 +43,7 @@ impl NewInfo {
     }
 
     /// Where there is no room for a station, it is not kept: its next message is told as new.
-    fn keep(&mut self, station_id: u32, state: State) {
+    fn keep(&mut self, station_id: StationId, state: State) {
         if let Some(known) = self.stations.get_mut(&station_id) {
             *known = state;
             return;
@@ -77,9 +77,9 @@ impl State {
 mod tests {
     use super::*;
 
-    fn summary(station_id: u32, heading_deg: f64) -> Summary {
+    fn summary(station: u32, heading_deg: f64) -> Summary {
         Summary {
-            station_id,
+            station_id: StationId(station),
             station_type: None,
             generation: None,
             position: Some(Position::new(48.0, 11.0)),

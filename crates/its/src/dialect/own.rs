@@ -268,6 +268,8 @@ fn address_of(text: &str) -> Option<GnAddress> {
 
 #[cfg(test)]
 mod tests {
+    use viaduct_units::StationId;
+
     use super::*;
     use crate::facilities::cam::{CamInput, build};
     use viaduct_etsi::cam_ts103900_v231;
@@ -275,7 +277,10 @@ mod tests {
     /// The body of a CAM as JSON.
     fn cam_body() -> String {
         let mut out = Vec::new();
-        cam_ts103900_v231::write_json(&build(&CamInput::new(175, viaduct_units::Tai::from_nanos(0))), &mut out);
+        cam_ts103900_v231::write_json(
+            &build(&CamInput::new(StationId(175), viaduct_units::Tai::from_nanos(0))),
+            &mut out,
+        );
         let whole: serde_json::Value = serde_json::from_slice(&out).unwrap();
         whole["cam"].to_string()
     }

@@ -83,12 +83,14 @@ impl Envelope {
 
 #[cfg(test)]
 mod tests {
+    use viaduct_units::StationId;
+
     use super::*;
     use crate::facilities::cam::{CamInput, build};
 
     #[test]
     fn an_envelope_has_what_is_known() {
-        let message = Message::Cam(Box::new(build(&CamInput::new(175, Tai::from_nanos(0)))));
+        let message = Message::Cam(Box::new(build(&CamInput::new(StationId(175), Tai::from_nanos(0)))));
         let envelope = Envelope {
             reception: Tai::from_unix_nanos(1_762_875_466_004_915_999),
             new_info: Some(true),

@@ -1,7 +1,7 @@
 //! The layer together with the station below it: what one says, the other knows.
 
 use viaduct_etsi::denm_ts103831_v231::types::Temperature;
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, StationType, Tai, TimestampIts};
 
 use super::*;
 use crate::{
@@ -28,11 +28,11 @@ fn place() -> Position {
     Position::new(45.0, 7.6)
 }
 
-fn all_services(station_id: u32) -> FacilitiesSettings {
+fn all_services(station_id: StationId) -> FacilitiesSettings {
     FacilitiesSettings {
         ca: Some(CaSettings::new(station_id)),
         cp: Some(CpSettings::new(station_id)),
-        den: Some(DenSettings { station_id, station_type: 5, keep_alive_forwarding: true }),
+        den: Some(DenSettings { station_id, station_type: StationType::PASSENGER_CAR, keep_alive_forwarding: true }),
         ..FacilitiesSettings::default()
     }
 }
@@ -47,7 +47,8 @@ struct Node {
 impl Node {
     fn new(number: u8, settings: FacilitiesSettings) -> Self {
         let link_address = MacAddress([2, 0, 0, 0, 0, number]);
-        let station = StationSettings { link_address, station_type: 5, mobile: true, beacons: false };
+        let station =
+            StationSettings { link_address, station_type: StationType::PASSENGER_CAR, mobile: true, beacons: false };
         Self {
             station: Station::new(station, number.into()),
             facilities: Facilities::new(settings, number.into()),
@@ -121,7 +122,7 @@ fn run(nodes: &mut [Node; 2], from: u64, end: u64) {
 }
 
 fn pair() -> [Node; 2] {
-    [Node::new(1, all_services(1)), Node::new(2, all_services(2))]
+    [Node::new(1, all_services(StationId(1))), Node::new(2, all_services(StationId(2)))]
 }
 
 #[test]
@@ -129,22 +130,22 @@ fn who_is_near_is_in_the_map_until_it_is_silent() {
     let mut nodes = pair();
     run(&mut nodes, 0, 500);
     assert_eq!(nodes[0].knows(MessageKind::Cam).len(), 1);
-    let own = Query { station_id: Some(1), ..Query::default() };
+    let own = Query { station_id: Some(StationId(1)), ..Query::default() };
     assert!(nodes[0].facilities.ldm().query(&own).all(|object| object.own));
     let [first, _] = &mut nodes;
     let late = start().plus(Duration::from_secs(10));
     first.facilities.handle_timeout(late);
     assert_eq!(nodes[0].knows(MessageKind::Cam), []);
-    let expired = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Map(LdmEvent::Removed(key, LdmRemoval::Expired)) if key.station_id == 2);
+    let expired = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Map(LdmEvent::Removed(key, LdmRemoval::Expired)) if key.station_id == StationId(2));
     assert!(nodes[0].events().iter().any(expired));
 }
 
 /// Another station that speaks under the own station ID does not take the place of the own one in its map.
 #[test]
 fn the_own_station_stays_in_the_map() {
-    let mut nodes = [Node::new(1, all_services(1)), Node::new(2, all_services(1))];
+    let mut nodes = [Node::new(1, all_services(StationId(1))), Node::new(2, all_services(StationId(1)))];
     run(&mut nodes, 0, 2_500);
-    let key = LdmKey { kind: MessageKind::Cam, station_id: 1, subject: LdmSubject::Station };
+    let key = LdmKey { kind: MessageKind::Cam, station_id: StationId(1), subject: LdmSubject::Station };
     for node in &nodes {
         let own = node.facilities.ldm().get(&key).unwrap();
         assert!(own.own && own.position.unwrap().distance(node.position) < Metres(0.1), "{own:?}");
@@ -163,8 +164,8 @@ fn an_own_information_is_not_taken_back_by_others() {
         );
         Message::from_json(MessageKind::Ivim, json.as_bytes()).unwrap()
     };
-    let key = LdmKey { kind: MessageKind::Ivim, station_id: 1, subject: LdmSubject::Information(4) };
-    let mut facilities = Facilities::new(all_services(1), 1);
+    let key = LdmKey { kind: MessageKind::Ivim, station_id: StationId(1), subject: LdmSubject::Information(4) };
+    let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     facilities.remember_own(start(), &ivim(0), &Bytes::new());
     facilities.remember_received(start(), &ivim(2), &Bytes::new());
     assert!(facilities.ldm().get(&key).is_some() && facilities.ldm().counters().own_claimed == 1);
@@ -180,7 +181,7 @@ fn what_one_perceives_the_other_knows() {
     let seen = place().displaced(Metres(100.0), Metres(30.0));
     nodes[0].facilities.set_objects(vec![PerceivedObject { position: seen, object }]);
     run(&mut nodes, 0, 500);
-    let key = LdmKey { kind: MessageKind::Cpm, station_id: 1, subject: LdmSubject::Object(17) };
+    let key = LdmKey { kind: MessageKind::Cpm, station_id: StationId(1), subject: LdmSubject::Object(17) };
     let known = nodes[1].facilities.ldm().get(&key).unwrap();
     assert!(known.position.unwrap().distance(seen) < Metres(0.1), "{known:?}");
     assert!((known.speed.unwrap().value() - 5.0).abs() < 0.01);
@@ -229,7 +230,7 @@ fn what_others_said_is_forgotten_alone() {
         assert_eq!(own.events().iter().filter(|event| new(event)).count(), 1);
         assert!(known(&own) > of_its_own);
         own.facilities.forget_heard();
-        own.station = Node::new(1, all_services(1)).station;
+        own.station = Node::new(1, all_services(StationId(1))).station;
         assert_eq!(known(&own), of_its_own);
     }
     let last = start().plus(Duration::from_millis(50));
@@ -240,7 +241,7 @@ fn what_others_said_is_forgotten_alone() {
 /// What that many stations which were not heard before say, each for a day.
 fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
     for station_id in (first..).take(count) {
-        let key = LdmKey { kind: MessageKind::Cam, station_id, subject: LdmSubject::Station };
+        let key = LdmKey { kind: MessageKind::Cam, station_id: StationId(station_id), subject: LdmSubject::Station };
         ldm.insert(
             now,
             LdmObject {
@@ -297,7 +298,7 @@ fn an_event_that_is_repeated_stays_in_the_map() {
 /// the area, and travels no longer than the event is valid.
 #[test]
 fn a_denm_goes_to_its_area_with_its_priority() {
-    let mut facilities = Facilities::new(all_services(1), 1);
+    let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let report = EventReport {
         validity: Duration::from_secs(30),
         awareness_distance: Some(Metres(300.0)),
@@ -342,13 +343,16 @@ fn a_forwarded_denm_has_the_lowest_priority() {
 
 #[test]
 fn a_pedestrian_is_known_to_a_vehicle() {
-    let pedestrian = VaSettings { profile: VruProfile::Pedestrian, ..VaSettings::new(2) };
+    let pedestrian = VaSettings { profile: VruProfile::Pedestrian, ..VaSettings::new(StationId(2)) };
     let settings = FacilitiesSettings { va: Some(pedestrian), ..FacilitiesSettings::default() };
-    let mut nodes = [Node::new(1, all_services(1)), Node::new(2, settings)];
+    let mut nodes = [Node::new(1, all_services(StationId(1))), Node::new(2, settings)];
     run(&mut nodes, 0, 200);
     let known = nodes[0].knows(MessageKind::Vam);
-    assert_eq!(known, [LdmKey { kind: MessageKind::Vam, station_id: 2, subject: LdmSubject::Station }]);
-    assert_eq!(nodes[0].facilities.ldm().get(&known[0]).and_then(|object| object.station_type), Some(1));
+    assert_eq!(known, [LdmKey { kind: MessageKind::Vam, station_id: StationId(2), subject: LdmSubject::Station }]);
+    assert_eq!(
+        nodes[0].facilities.ldm().get(&known[0]).and_then(|object| object.station_type),
+        Some(StationType::PEDESTRIAN)
+    );
 }
 
 /// What the VA services say to each other survives the way through octets: a group becomes a cluster.
@@ -358,7 +362,7 @@ fn a_cluster_forms_over_the_air() {
         va: Some(VaSettings { clustering: true, num_skip_vams: None, ..VaSettings::new(station_id) }),
         ..FacilitiesSettings::default()
     };
-    let mut nodes: Vec<Node> = (1..=4).map(|number| Node::new(number, settings(number.into()))).collect();
+    let mut nodes: Vec<Node> = (1..=4).map(|number| Node::new(number, settings(StationId(number.into())))).collect();
     for (number, node) in (0_u32..).zip(&mut nodes) {
         node.position = place().displaced(Metres(f64::from(number)), Metres(0.0));
     }
@@ -412,7 +416,7 @@ fn the_channel_holds_back_each_service() {
 fn the_gate_keeper_slows_the_generation() {
     let gate = DccSettings { mode: DccMode::Adaptive, ..DccSettings::default() };
     let mut gate = GateKeeper::new(gate);
-    let settings = FacilitiesSettings { ca: Some(CaSettings::new(1)), ..FacilitiesSettings::default() };
+    let settings = FacilitiesSettings { ca: Some(CaSettings::new(StationId(1))), ..FacilitiesSettings::default() };
     let mut node = Node::new(1, settings);
     let mut sent_in = |seconds: std::ops::Range<u64>, busy: f64| {
         let before = gate.counters().sent;
@@ -440,7 +444,7 @@ fn the_gate_keeper_slows_the_generation() {
 /// What nobody takes is bounded; events wait in their service for room and are not lost.
 #[test]
 fn requests_that_nobody_takes_are_bounded() {
-    let mut facilities = Facilities::new(all_services(1), 1);
+    let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
     for _ in 0..FACILITIES_TRANSMITS_MAX + 5 {
         facilities.trigger_event(start(), report.clone()).unwrap();
@@ -458,7 +462,7 @@ fn requests_that_nobody_takes_are_bounded() {
 /// An event that has ended before there was room for it is not said any more.
 #[test]
 fn an_event_that_waited_too_long_is_not_said() {
-    let mut facilities = Facilities::new(all_services(1), 1);
+    let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let report = EventReport {
         validity: Duration::from_secs(1),
         ..EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place())
@@ -475,7 +479,7 @@ fn an_event_that_waited_too_long_is_not_said() {
 /// All events that a station may say are repeated at the same time, and none of them goes short.
 #[test]
 fn each_of_many_events_is_repeated() {
-    let mut facilities = Facilities::new(all_services(1), 1);
+    let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let report = EventReport {
         repetition: Some(crate::Repetition { interval: Duration::from_secs(1), duration: Duration::from_secs(60) }),
         ..EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place())
@@ -508,7 +512,7 @@ fn drain(facilities: &mut Facilities, now: Now) -> usize {
 /// An event that nobody could be told of is refused.
 #[test]
 fn an_event_that_cannot_be_encoded_is_refused() {
-    let mut facilities = Facilities::new(all_services(1), 1);
+    let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let mut alacarte = denm::AlacarteContainer::new();
     alacarte.external_temperature = Some(Temperature(127));
     let report = EventReport {
@@ -551,7 +555,7 @@ fn an_own_event_that_somebody_negates_stays_in_the_map() {
 /// hop, for a second at most.
 #[test]
 fn awareness_goes_one_hop_for_a_second() {
-    let mut facilities = Facilities::new(all_services(1), 1);
+    let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let state = VehicleState { time: start().tai, position: Some(place()), ..VehicleState::default() };
     facilities.set_vehicle(start(), &state);
     let object = Object::new(17, start().tai, Offset::default());
@@ -600,7 +604,7 @@ fn a_station_that_ignores_leap_seconds_is_in_the_map() {
     let mut nodes = pair();
     run_with_clock(&mut nodes, 0, 10_000, without_leap_seconds);
     let offset = ClockOffset { late_s: 5 };
-    assert_eq!(clock_reports(&mut nodes[0]), [ClockReport { station_id: 2, offset, corrected: true }]);
+    assert_eq!(clock_reports(&mut nodes[0]), [ClockReport { station_id: StationId(2), offset, corrected: true }]);
     let query = Query { kinds: vec![MessageKind::Cam], only_others: true, ..Query::default() };
     let known: Vec<_> = nodes[0].facilities.ldm().query(&query).collect();
     let sent = without_leap_seconds(start().plus(Duration::from_millis(9950))).tai;
@@ -613,11 +617,11 @@ fn a_station_that_ignores_leap_seconds_is_in_the_map() {
 
 #[test]
 fn clocks_are_taken_as_they_are_if_the_setting_is_off() {
-    let settings = FacilitiesSettings { clock_tolerance: ClockTolerance::Off, ..all_services(1) };
-    let mut nodes = [Node::new(1, settings), Node::new(2, all_services(2))];
+    let settings = FacilitiesSettings { clock_tolerance: ClockTolerance::Off, ..all_services(StationId(1)) };
+    let mut nodes = [Node::new(1, settings), Node::new(2, all_services(StationId(2)))];
     run_with_clock(&mut nodes, 0, 10_000, without_leap_seconds);
     let offset = ClockOffset { late_s: 5 };
-    assert_eq!(clock_reports(&mut nodes[0]), [ClockReport { station_id: 2, offset, corrected: false }]);
+    assert_eq!(clock_reports(&mut nodes[0]), [ClockReport { station_id: StationId(2), offset, corrected: false }]);
     assert_eq!(nodes[0].knows(MessageKind::Cam), []);
 }
 
@@ -643,7 +647,7 @@ fn a_replayed_message_is_too_late() {
         assert_eq!(node.knows(MessageKind::Cam), [], "the station is silent");
         let before = node.facilities.ldm().counters().too_late;
         // The router would drop the duplicates, so the messages come to a station that has just started.
-        node.station = Node::new(1, all_services(1)).station;
+        node.station = Node::new(1, all_services(StationId(1))).station;
         for frame in &sent[sent.len() - 4..] {
             node.hear(later, frame);
         }
@@ -659,7 +663,7 @@ fn a_capture_that_begins_again_reports_no_clock_again() {
     run_with_clock(&mut nodes, 0, 5_000, without_leap_seconds);
     assert_eq!(clock_reports(&mut nodes[0]).len(), 1);
     nodes[0].facilities.forget_heard();
-    nodes[1] = Node::new(2, all_services(2));
+    nodes[1] = Node::new(2, all_services(StationId(2)));
     let too_late = nodes[0].facilities.ldm().counters().too_late;
     run_with_clock(&mut nodes, 0, 2_000, without_leap_seconds);
     assert_eq!(clock_reports(&mut nodes[0]), []);

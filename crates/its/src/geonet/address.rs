@@ -1,5 +1,7 @@
 //! GeoNetworking address, EN 302 636-4-1, clause 6.
 
+use viaduct_units::StationType;
+
 use crate::access::MacAddress;
 
 /// `GN_ADDR`, eight octets.
@@ -19,14 +21,14 @@ pub struct GnAddress(pub [u8; 8]);
 impl GnAddress {
     /// The manually configured address of a station (M = 1) of this type (0 to 31) with this link-layer address.
     #[must_use]
-    pub const fn new(station_type: u8, mid: MacAddress) -> Self {
+    pub const fn new(station_type: StationType, mid: MacAddress) -> Self {
         let [a, b, c, d, e, f] = mid.0;
-        Self([0x80 | (station_type & 0x1F) << 2, 0, a, b, c, d, e, f])
+        Self([0x80 | (station_type.0 & 0x1F) << 2, 0, a, b, c, d, e, f])
     }
 
     /// The address that a station of this type gives itself (M = 0) with this link-layer address.
     #[must_use]
-    pub const fn automatic(station_type: u8, mid: MacAddress) -> Self {
+    pub const fn automatic(station_type: StationType, mid: MacAddress) -> Self {
         let Self([first, rest @ ..]) = Self::new(station_type, mid);
         let [a, b, c, d, e, f, g] = rest;
         Self([first & 0x7F, a, b, c, d, e, f, g])
@@ -40,8 +42,8 @@ impl GnAddress {
 
     /// ITS-S type (ST), 0 to 31: 5 is a passenger car, 15 a roadside unit.
     #[must_use]
-    pub const fn station_type(self) -> u8 {
-        self.0[0] >> 2 & 0x1F
+    pub const fn station_type(self) -> StationType {
+        StationType(self.0[0] >> 2 & 0x1F)
     }
 
     /// Link-layer address (MID).
@@ -66,13 +68,13 @@ mod tests {
     #[test]
     fn the_fields_are_where_the_standard_has_them() {
         let mid = MacAddress([1, 2, 3, 4, 5, 6]);
-        let address = GnAddress::new(15, mid);
+        let address = GnAddress::new(StationType::ROADSIDE_UNIT, mid);
         assert_eq!(address.0, [0b1011_1100, 0, 1, 2, 3, 4, 5, 6]);
         assert!(address.is_manual());
-        assert_eq!((address.station_type(), address.mid()), (15, mid));
-        assert_eq!(GnAddress::new(255, mid).station_type(), 31);
-        let automatic = GnAddress::automatic(15, mid);
+        assert_eq!((address.station_type(), address.mid()), (StationType::ROADSIDE_UNIT, mid));
+        assert_eq!(GnAddress::new(StationType(255), mid).station_type(), StationType(31));
+        let automatic = GnAddress::automatic(StationType::ROADSIDE_UNIT, mid);
         assert!(!automatic.is_manual());
-        assert_eq!((automatic.station_type(), automatic.mid()), (15, mid));
+        assert_eq!((automatic.station_type(), automatic.mid()), (StationType::ROADSIDE_UNIT, mid));
     }
 }

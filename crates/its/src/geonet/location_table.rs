@@ -175,7 +175,7 @@ impl LocationTableEntry {
 mod tests {
     use std::time::Duration;
 
-    use viaduct_units::{Degrees, MetresPerSecond, TimestampIts};
+    use viaduct_units::{Degrees, MetresPerSecond, StationType, TimestampIts};
 
     use super::*;
     use crate::geonet::mib::{ITS_GN_DPL_LENGTH, ITS_GN_LIFETIME_LOC_TE};
@@ -183,7 +183,7 @@ mod tests {
     fn vector(number: u32, millis: u64) -> LongPositionVector {
         let [a, b, c, d] = number.to_be_bytes();
         LongPositionVector {
-            address: GnAddress::new(5, MacAddress([2, 0, a, b, c, d])),
+            address: GnAddress::new(StationType::PASSENGER_CAR, MacAddress([2, 0, a, b, c, d])),
             timestamp: TimestampIts(650_000_000_000 + millis).tai(),
             position: Some(Position::new(48.0, 11.0)),
             position_accurate: true,

@@ -142,12 +142,14 @@ fn heading_of(tenths: u16) -> Option<Degrees> {
 
 #[cfg(test)]
 mod tests {
+    use viaduct_units::StationType;
+
     use super::*;
     use crate::access::MacAddress;
 
     fn vector() -> LongPositionVector {
         LongPositionVector {
-            address: GnAddress::new(5, MacAddress([2, 0, 0, 0, 0, 1])),
+            address: GnAddress::new(StationType::PASSENGER_CAR, MacAddress([2, 0, 0, 0, 0, 1])),
             timestamp: TimestampIts(650_000_000_123).tai(),
             position: Some(Position::new(45.014_765_3, -7.568_490_8)),
             position_accurate: true,

@@ -19,7 +19,8 @@ use viaduct_its::facilities::{
     },
 };
 use viaduct_units::{
-    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai, TimestampIts,
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, StationId, StationType, Tai,
+    TimestampIts,
 };
 
 pub(crate) fn now() -> Tai {
@@ -76,15 +77,15 @@ pub(crate) fn cam() -> CamInput {
         role: VehicleRole::Emergency,
         low_frequency: Some(LowFrequency { exterior_lights: 0xA0, path_history: path() }),
         special_vehicle: Some(SpecialVehicleContainer::EmergencyContainer(special)),
-        ..CamInput::new(0xFFFF_FFFE, now())
+        ..CamInput::new(StationId(0xFFFF_FFFE), now())
     }
 }
 
 pub(crate) fn denm() -> DenmInput {
-    let action = |sequence_number| ActionId { originating_station: 1001, sequence_number };
+    let action = |sequence_number| ActionId { originating_station: StationId(1001), sequence_number };
     let point = |latitude| EventPoint { point: past(latitude, None), quality: 3 };
     DenmInput {
-        station_type: 5,
+        station_type: StationType::PASSENGER_CAR,
         position: Some(here()),
         position_confidence: Some(ellipse()),
         altitude: Some(Metres(269.8)),
@@ -108,7 +109,7 @@ pub(crate) fn denm() -> DenmInput {
             traces: vec![path(), path()],
             road_type: Some(RoadType::UrbanNoStructuralSeparationToOppositeLanes),
         }),
-        ..DenmInput::new(1001, action(7), now())
+        ..DenmInput::new(StationId(1001), action(7), now())
     }
 }
 
@@ -151,7 +152,7 @@ pub(crate) fn cpm() -> CpmInput {
         regions: vec![region],
         objects: vec![object],
         objects_perceived: Some(3),
-        ..CpmInput::new(1001, now(), origin)
+        ..CpmInput::new(StationId(1001), now(), origin)
     }
 }
 
@@ -159,7 +160,7 @@ pub(crate) fn vam() -> VamInput {
     let tenth = Duration::from_millis(100);
     let prediction = PredictedPoint { position: Position::new(45.014_865_3, -7.568_490_8), time: Some(tenth) };
     VamInput {
-        station_type: 2,
+        station_type: StationType::CYCLIST,
         position: Some(here()),
         position_confidence: Some(ellipse()),
         altitude: Some(Metres(269.8)),
@@ -197,12 +198,16 @@ pub(crate) fn vam() -> VamInput {
         motion_prediction: Some(MotionPrediction {
             path_history: path(),
             path_prediction: vec![prediction],
-            safe_distances: vec![SafeDistance { station: Some(1001), safe: true, time_to_collision: Some(tenth) }],
-            interceptions: vec![TrajectoryInterception { station: Some(1001), probability: Some(0.5) }],
+            safe_distances: vec![SafeDistance {
+                station: Some(StationId(1001)),
+                safe: true,
+                time_to_collision: Some(tenth),
+            }],
+            interceptions: vec![TrajectoryInterception { station: Some(StationId(1001)), probability: Some(0.5) }],
             acceleration_change: Some((true, tenth)),
             heading_change: Some((false, tenth)),
             stability_change: Some((0.25, tenth)),
         }),
-        ..VamInput::new(2001, now())
+        ..VamInput::new(StationId(2001), now())
     }
 }

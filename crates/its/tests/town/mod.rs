@@ -13,7 +13,7 @@ use viaduct_netem::{
     Machine, Probability, World,
     world::{NodeId, Place, Radio, Transmit},
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, TimestampIts};
 
 /// Stations of the town.
 pub(crate) const STATIONS: usize = 200;
@@ -137,14 +137,18 @@ fn link_address(number: usize) -> MacAddress {
 
 /// A CAM whose station identifier is the number of a packet.
 fn numbered_cam(number: u32, now: Mono) -> Bytes {
-    let built = cam::build(&cam::CamInput::new(number, at(now).tai));
+    let built = cam::build(&cam::CamInput::new(StationId(number), at(now).tai));
     Bytes::from(Message::Cam(Box::new(built)).encode().unwrap())
 }
 
 impl Vehicle {
     fn new(number: usize, mib: Mib, street: Street) -> Self {
-        let settings =
-            StationSettings { link_address: link_address(number), station_type: 5, mobile: true, beacons: true };
+        let settings = StationSettings {
+            link_address: link_address(number),
+            station_type: StationType::PASSENGER_CAR,
+            mobile: true,
+            beacons: true,
+        };
         let first = Mono(Duration::from_secs(1).mul_f64(fraction(number as u64)));
         let mut vehicle = Self {
             station: Station::with_mib(settings, mib, number as u64),
@@ -169,8 +173,8 @@ impl Vehicle {
     fn take_events(&mut self, now: Mono, frame: &[u8]) {
         while let Some(event) = self.station.poll_event() {
             let Event::Received(received) = event else { continue };
-            if received.summary.station_id >= PACKETS_FROM {
-                let packet = received.summary.station_id - PACKETS_FROM;
+            if received.summary.station_id >= StationId(PACKETS_FROM) {
+                let packet = received.summary.station_id.0 - PACKETS_FROM;
                 self.deliveries.push(Delivery { packet, at: now, hops: hops(frame) });
             }
         }

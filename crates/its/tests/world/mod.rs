@@ -11,7 +11,7 @@ use viaduct_its::{
     facilities::{Message, MessageKind, cam},
     geonet::{Area, GnAddress, Lifetime, Mib, Shape, TrafficClass},
 };
-use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position, TimestampIts};
+use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, TimestampIts};
 
 /// Where the map begins.
 const ORIGIN: Position = Position::new(48.262_5, 11.667_5);
@@ -39,12 +39,17 @@ pub(crate) fn link_address(number: u8) -> MacAddress {
 }
 
 pub(crate) fn settings(number: u8) -> StationSettings {
-    StationSettings { link_address: link_address(number), station_type: 5, mobile: true, beacons: true }
+    StationSettings {
+        link_address: link_address(number),
+        station_type: StationType::PASSENGER_CAR,
+        mobile: true,
+        beacons: true,
+    }
 }
 
 /// The address of a station as [`Station::new`] makes it.
 pub(crate) fn address(number: u8) -> GnAddress {
-    GnAddress::new(5, link_address(number))
+    GnAddress::new(StationType::PASSENGER_CAR, link_address(number))
 }
 
 pub(crate) fn ego(now: Now, position: Position) -> Ego {
@@ -53,7 +58,7 @@ pub(crate) fn ego(now: Now, position: Position) -> Ego {
 
 /// A message of station `number` for somebody, that lives for a minute.
 pub(crate) fn request(destination: Destination) -> SendRequest {
-    let input = cam::CamInput { position: Some(ORIGIN), ..cam::CamInput::new(7, start().tai) };
+    let input = cam::CamInput { position: Some(ORIGIN), ..cam::CamInput::new(StationId(7), start().tai) };
     let payload = Message::Cam(Box::new(cam::build(&input))).encode().unwrap();
     let lifetime = Lifetime::from_parts(6, 2);
     SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Cam, Bytes::from(payload)) }

@@ -10,7 +10,7 @@ use viaduct_its::facilities::Message;
 use viaduct_its::{Event, Received, Station, StationSettings};
 use viaduct_messages::viaduct::its::AccessLayer;
 use viaduct_mqtt::client::Client;
-use viaduct_units::{Now, Tai};
+use viaduct_units::{Now, StationType, Tai};
 
 use super::Sign;
 use crate::its::throughput::json_text;
@@ -46,7 +46,10 @@ pub(super) struct Arrival {
 /// The machine of the receiving station.
 pub(super) fn station() -> Station {
     let link_address = MacAddress([2, 0, 0, 0, 0, 1]);
-    Station::new(StationSettings { link_address, station_type: 15, mobile: false, beacons: false }, 1)
+    Station::new(
+        StationSettings { link_address, station_type: StationType::ROADSIDE_UNIT, mobile: false, beacons: false },
+        1,
+    )
 }
 
 impl Receiver {

@@ -7,7 +7,7 @@ use viaduct_components::net::FrameSocket;
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};
-use viaduct_units::{MetresPerSecond, Position, Tai};
+use viaduct_units::{MetresPerSecond, Position, StationType, Tai};
 
 use super::departures;
 use crate::error::BenchError;
@@ -46,7 +46,7 @@ impl Sender {
         departures::stamp(&socket).map_err(BenchError::system("cannot get stamps of sent packets"))?;
         let settings = StationSettings {
             link_address: MacAddress([2, 0, 0, 0, 0, 2]),
-            station_type: 5,
+            station_type: StationType::PASSENGER_CAR,
             mobile: true,
             beacons: false,
         };

@@ -8,6 +8,7 @@ use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::SendRequest;
 use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_units::StationId;
 
 use crate::files::Refused;
 
@@ -18,7 +19,7 @@ pub(super) struct Reading {
     /// Which message it is, where the text does not say.
     pub(super) kind: Option<MessageKind>,
     /// Station ID of a message that does not say its own.
-    pub(super) station_id: u32,
+    pub(super) station_id: StationId,
 }
 
 /// A message that can be sent.
@@ -78,7 +79,7 @@ fn explained(error: &JsonError) -> String {
 mod tests {
     use super::*;
 
-    const READING: Reading = Reading { dialect: Dialect::Viaduct, kind: None, station_id: 77 };
+    const READING: Reading = Reading { dialect: Dialect::Viaduct, kind: None, station_id: StationId(77) };
 
     fn problem(text: &str) -> String {
         OutgoingMessage::parse(text.as_bytes(), READING).err().unwrap()

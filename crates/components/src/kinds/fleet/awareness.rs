@@ -7,9 +7,8 @@ use serde::Deserialize;
 use viaduct_its::facilities::ca_service::{CaService, CaSettings, T_GEN_CAM_MIN};
 use viaduct_its::facilities::cam::{CamInput, LowFrequency, PathPoint};
 use viaduct_its::facilities::{ConfidenceEllipse, VehicleState};
-use viaduct_units::{Metres, Mono, Now};
+use viaduct_units::{Metres, Mono, Now, StationId, StationType};
 
-use super::PASSENGER_CAR;
 use super::vehicle::Vehicle;
 
 /// The low-frequency container is sent when this has passed since the last one (EN 302 637-2, 6.1.3).
@@ -57,11 +56,11 @@ pub(super) enum Awareness {
 }
 
 impl Awareness {
-    pub(super) fn new(generation: CamGeneration, station_id: u32, vehicle: &Vehicle, now: Now) -> Self {
+    pub(super) fn new(generation: CamGeneration, station_id: StationId, vehicle: &Vehicle, now: Now) -> Self {
         match generation {
             CamGeneration::Fixed => Self::Fixed { low_frequency_due: now.mono },
             CamGeneration::Rules => Self::Rules(Box::new(CaService::new(CaSettings {
-                station_type: PASSENGER_CAR,
+                station_type: StationType::PASSENGER_CAR,
                 length: Some(vehicle.state().length),
                 width: Some(vehicle.state().width),
                 ..CaSettings::new(station_id)
@@ -78,7 +77,7 @@ impl Awareness {
     }
 
     /// The CAM of this turn, where it has one.
-    pub(super) fn cam(&mut self, now: Now, station_id: u32, vehicle: &Vehicle) -> Option<CamInput> {
+    pub(super) fn cam(&mut self, now: Now, station_id: StationId, vehicle: &Vehicle) -> Option<CamInput> {
         match self {
             Self::Fixed { low_frequency_due } => {
                 let due = now.mono >= *low_frequency_due;
@@ -111,10 +110,10 @@ fn state(now: Now, vehicle: &Vehicle) -> VehicleState {
     }
 }
 
-fn cam(now: Now, station_id: u32, vehicle: &Vehicle) -> CamInput {
+fn cam(now: Now, station_id: StationId, vehicle: &Vehicle) -> CamInput {
     let (state, size) = (state(now, vehicle), vehicle.state());
     CamInput {
-        station_type: PASSENGER_CAR,
+        station_type: StationType::PASSENGER_CAR,
         position: state.position,
         position_confidence: state.position_confidence,
         altitude: state.altitude,
@@ -148,12 +147,12 @@ mod tests {
         let roads = Arc::new(RoadNetwork::load(None).unwrap());
         let mut vehicle = Vehicle::new(roads, &mut Rng::new(7));
         let mut now = Now { mono: Mono(Duration::ZERO), tai: Tai::from_nanos(1_800_000_000_000_000_000) };
-        let mut awareness = Awareness::new(generation, 1, &vehicle, now);
+        let mut awareness = Awareness::new(generation, StationId(1), &vehicle, now);
         let (period, mut sent) = (generation.period(rate_hz), Vec::new());
         while now.mono < Mono(Duration::from_secs(120)) {
             vehicle.step(period, None);
             now = now.plus(period);
-            sent.extend(awareness.cam(now, 1, &vehicle).map(|_| now.mono));
+            sent.extend(awareness.cam(now, StationId(1), &vehicle).map(|_| now.mono));
         }
         sent
     }
@@ -168,10 +167,10 @@ mod tests {
         let roads = Arc::new(RoadNetwork::load(None).unwrap());
         let mut vehicle = Vehicle::new(roads, &mut Rng::new(7));
         let mut now = Now { mono: Mono(Duration::ZERO), tai: Tai::from_nanos(1_800_000_000_000_000_000) };
-        let mut awareness = Awareness::new(CamGeneration::Rules, 1, &vehicle, now);
+        let mut awareness = Awareness::new(CamGeneration::Rules, StationId(1), &vehicle, now);
         let mut sent = Vec::new();
         for late in [300, 100, 1_900, 0, 1_200, 1_100].into_iter().cycle().take(1_200) {
-            sent.extend(awareness.cam(now, 1, &vehicle).map(|_| now.mono));
+            sent.extend(awareness.cam(now, StationId(1), &vehicle).map(|_| now.mono));
             let due = awareness.next_turn().unwrap();
             let next = now.plus(due.plus(Duration::from_micros(late)).since(now.mono));
             vehicle.step(next.mono.since(now.mono), None);

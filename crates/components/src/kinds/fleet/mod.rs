@@ -23,7 +23,7 @@ use viaduct_its::facilities::MessageKind;
 use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};
 use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
-use viaduct_units::{Metres, Mono, Now, Rng};
+use viaduct_units::{Metres, Mono, Now, Rng, StationId, StationType};
 
 use crate::net::UdpMulticastSettings;
 use crate::net::udp::{interface_address, sending_socket};
@@ -31,9 +31,6 @@ use awareness::Awareness;
 pub use awareness::CamGeneration;
 use road::RoadNetwork;
 use vehicle::Vehicle;
-
-/// Type of a passenger car (StationType, TS 102 894-2).
-const PASSENGER_CAR: u8 = 5;
 
 /// Simulated vehicles that send CAMs.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -105,7 +102,7 @@ pub struct Fleet {
 
 /// A vehicle and its station.
 struct OnBoardUnit {
-    station_id: u32,
+    station_id: StationId,
     vehicle: Vehicle,
     station: Station,
     /// When it sends next.
@@ -154,7 +151,13 @@ impl Component for Fleet {
             .map(|index| {
                 // Their turns are spread over the period, so that the channel sees a steady stream.
                 let phase = period.mul_f64(f64::from(index) / f64::from(settings.vehicles));
-                OnBoardUnit::new(settings.first_station_id + index, settings.cam, &roads, &mut rng, (start, phase))
+                OnBoardUnit::new(
+                    StationId(settings.first_station_id + index),
+                    settings.cam,
+                    &roads,
+                    &mut rng,
+                    (start, phase),
+                )
             })
             .collect();
         let turn = (period / settings.vehicles.clamp(1, 100)).min(settings.cam.turn_max());
@@ -204,7 +207,7 @@ impl Fleet {
 
 impl OnBoardUnit {
     fn new(
-        station_id: u32,
+        station_id: StationId,
         cam: CamGeneration,
         roads: &Arc<RoadNetwork>,
         rng: &mut Rng,
@@ -213,7 +216,7 @@ impl OnBoardUnit {
         let vehicle = Vehicle::new(Arc::clone(roads), rng);
         let settings = StationSettings {
             link_address: crate::kinds::its_station::mac_of_station(station_id),
-            station_type: PASSENGER_CAR,
+            station_type: StationType::PASSENGER_CAR,
             mobile: true,
             beacons: false,
         };
@@ -221,7 +224,7 @@ impl OnBoardUnit {
             station_id,
             awareness: Awareness::new(cam, station_id, &vehicle, start),
             vehicle,
-            station: Station::new(settings, u64::from(station_id)),
+            station: Station::new(settings, u64::from(station_id.0)),
             due: start.mono.plus(phase),
             moved: start.mono,
         }

@@ -119,7 +119,7 @@ mod tests {
     use viaduct_its::facilities::{Message, MessageKind};
     use viaduct_its::geonet::TrafficClass;
     use viaduct_its::{Ego, SendRequest, Station, StationSettings};
-    use viaduct_units::{MetresPerSecond, Now, Position, Tai};
+    use viaduct_units::{MetresPerSecond, Now, Position, StationId, StationType, Tai};
 
     use super::*;
 
@@ -136,7 +136,8 @@ mod tests {
 
     /// Returns a frame with a CAM of a station, in a traffic class.
     fn frame(link_address: MacAddress, class: TrafficClass) -> Vec<u8> {
-        let settings = StationSettings { link_address, station_type: 5, mobile: true, beacons: false };
+        let settings =
+            StationSettings { link_address, station_type: StationType::PASSENGER_CAR, mobile: true, beacons: false };
         let mut station = Station::new(settings, 1);
         let (tai, position) = (Tai::from_nanos(1_800_000_000_000_000_000), Position::new(45.5, 7.25));
         let now = Now { mono: at(0), tai };
@@ -144,7 +145,7 @@ mod tests {
             now,
             Ego { time: tai, position, position_accurate: true, speed: MetresPerSecond(0.0), heading: None },
         );
-        let cam = build(&CamInput { position: Some(position), ..CamInput::new(1, tai) });
+        let cam = build(&CamInput { position: Some(position), ..CamInput::new(StationId(1), tai) });
         let payload = Bytes::from(Message::Cam(Box::new(cam)).encode().unwrap());
         let request = SendRequest { traffic_class: class, ..SendRequest::single_hop(MessageKind::Cam, payload) };
         station.send(now, &request).unwrap();

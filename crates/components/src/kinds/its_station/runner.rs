@@ -12,7 +12,7 @@ use viaduct_its::geonet::Mib;
 use viaduct_its::{Ego, Event, SendRequest, Station, StationSettings};
 use viaduct_messages::viaduct::its::{AccessLayer, Direction, V2xMessage, V2xSendRequest};
 use viaduct_node::{Context, StartError, Stop};
-use viaduct_units::{MetresPerSecond, Mono, Now, Position, Tai};
+use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationId, StationType, Tai};
 
 use super::channel::Channel;
 use super::counters::StationCounters;
@@ -61,8 +61,8 @@ pub(crate) struct Runner {
     services: Option<Services>,
     counters: StationCounters,
     errors: Errors,
-    station_id: u32,
-    station_type: u8,
+    station_id: StationId,
+    station_type: StationType,
     /// Time of the next [`Runner::upkeep`].
     upkeep_due: Mono,
     stop: Stop,
@@ -94,11 +94,11 @@ impl Runner {
         let link_address = settings
             .configured_address()?
             .or_else(|| link.hardware_address())
-            .unwrap_or_else(|| mac_of_station(settings.station_id));
+            .unwrap_or_else(|| mac_of_station(StationId(settings.station_id)));
         let station = StationSettings {
             link_address,
-            station_type: settings.station_type,
-            mobile: settings.station_type != 15,
+            station_type: StationType(settings.station_type),
+            mobile: !StationType(settings.station_type).is_roadside_unit(),
             beacons: settings.beacons,
         };
         // The start time is part of the seed, so that random numbers differ from one start to the next.
@@ -130,8 +130,8 @@ impl Runner {
             services: services.map(|it| Services::new(it, settings, start, seed, context)).transpose()?,
             counters: StationCounters::new(context),
             errors: Errors::new(&topics.errors, context)?,
-            station_id: settings.station_id,
-            station_type: settings.station_type,
+            station_id: StationId(settings.station_id),
+            station_type: StationType(settings.station_type),
             upkeep_due: clock::mono(),
             stop: context.stop(),
         })
@@ -443,7 +443,7 @@ impl Runner {
     /// Adds the receiving station and the length of the frame to a message.
     fn with_receiver(&self, message: V2xMessage, frame_octets: usize) -> V2xMessage {
         V2xMessage {
-            receiver_station_id: self.station_id,
+            receiver_station_id: self.station_id.into(),
             receiver_station_type: self.station_type.into(),
             frame_octets: frame_octets.try_into().unwrap_or(0),
             ..message

@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use viaduct_units::{ITS_EPOCH_TAI, Tai};
+use viaduct_units::{ITS_EPOCH_TAI, StationId, Tai};
 
 use crate::limits::LDM_CLOCKS_MAX;
 
@@ -79,7 +79,7 @@ impl ClockOffset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockReport {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// The offset of its clock.
     pub offset: ClockOffset,
     /// `true` if the map corrects the times of this station; `false` if [`ClockTolerance`] excludes the offset.
@@ -104,9 +104,9 @@ struct Clock {
 #[derive(Debug)]
 pub(crate) struct StationClocks {
     tolerance: ClockTolerance,
-    by_station: BTreeMap<u32, Clock>,
+    by_station: BTreeMap<StationId, Clock>,
     /// The same stations in the order of their last messages.
-    by_turn: BTreeMap<u64, u32>,
+    by_turn: BTreeMap<u64, StationId>,
     turn: u64,
 }
 
@@ -117,7 +117,7 @@ impl StationClocks {
 
     /// Takes the generation time of a received awareness message. Returns a report if the station's offset has changed to
     /// another one than 0.
-    pub(crate) fn observe(&mut self, now: Tai, station_id: u32, generation: Tai) -> Option<ClockReport> {
+    pub(crate) fn observe(&mut self, now: Tai, station_id: StationId, generation: Tai) -> Option<ClockReport> {
         let apparent = whole_seconds(age_ms(now, generation));
         let known = self.by_station.get(&station_id).copied();
         if known.is_none() && matches!(apparent, None | Some(0)) {
@@ -135,7 +135,7 @@ impl StationClocks {
 
     /// Returns the offset by which the map corrects a time that the station has sent. It is 0 if the setting excludes the
     /// station's offset, or if the corrected time would be in the future.
-    pub(crate) fn correction(&self, now: Tai, station_id: u32, sent: Tai) -> ClockOffset {
+    pub(crate) fn correction(&self, now: Tai, station_id: StationId, sent: Tai) -> ClockOffset {
         let Some(clock) = self.by_station.get(&station_id) else {
             return ClockOffset::default();
         };
@@ -154,7 +154,7 @@ impl StationClocks {
     }
 
     /// Stores the clock of a station, or deletes it if it is not offset. The station with the oldest last message makes room.
-    fn store(&mut self, station_id: u32, mut clock: Clock) {
+    fn store(&mut self, station_id: StationId, mut clock: Clock) {
         if let Some(before) = self.by_station.remove(&station_id) {
             self.by_turn.remove(&before.turn);
         }
@@ -221,7 +221,7 @@ mod tests {
 
     use super::*;
 
-    const STATION: u32 = 7;
+    const STATION: StationId = StationId(7);
 
     fn at(millis: i64) -> Tai {
         Tai::from_nanos(TimestampIts(650_000_000_000).tai().nanos() + millis * NANOS_PER_MILLI)
@@ -251,7 +251,7 @@ mod tests {
         let found = observe(&mut clocks, 0, &[5010, 5200, 4950, 5040, 5100, 5000, 5300, 5010, 5010, 5010]);
         assert_eq!(found, [(3, report(5, true))]);
         assert_eq!(clocks.correction(at(20_000), STATION, at(14_900)).late_s, 5);
-        assert_eq!(clocks.correction(at(20_000), 8, at(14_900)).late_s, 0);
+        assert_eq!(clocks.correction(at(20_000), StationId(8), at(14_900)).late_s, 0);
     }
 
     #[test]
@@ -351,7 +351,7 @@ mod tests {
         let stations = i64::try_from(LDM_CLOCKS_MAX).unwrap() * 2;
         for index in 0..stations {
             let forged = u32::try_from(1000 + index).unwrap();
-            clocks.observe(at(index), forged, at(index - 5000));
+            clocks.observe(at(index), StationId(forged), at(index - 5000));
             clocks.observe(at(index), STATION, at(index - 5000));
         }
         assert_eq!((clocks.by_station.len(), clocks.by_turn.len()), (LDM_CLOCKS_MAX, LDM_CLOCKS_MAX));

@@ -9,7 +9,7 @@ use viaduct_etsi::{
     mapem_ts103301_v221::{Mapem, types as dsrc},
     spatem_ts103301_v221::Spatem,
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, Tai, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, StationId, Tai, TimestampIts};
 
 use super::{ClockOffset, LdmKey, LdmObject, LdmSubject, StationClocks};
 use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, messages::scale};
@@ -111,7 +111,7 @@ const fn has_timestamp_its(kind: MessageKind) -> bool {
 }
 
 /// An event is known under its action id, whoever says it; an information under its number.
-fn key(message: &Message, station_id: u32) -> LdmKey {
+fn key(message: &Message, station_id: StationId) -> LdmKey {
     let kind = message.kind();
     match message {
         Message::Denm(denm) => {

@@ -1,7 +1,7 @@
 //! One thing that the map knows.
 
 use bytes::Bytes;
-use viaduct_units::{Degrees, MetresPerSecond, Mono, Position, Tai};
+use viaduct_units::{Degrees, MetresPerSecond, Mono, Position, StationId, StationType, Tai};
 
 use super::ClockOffset;
 use crate::facilities::MessageKind;
@@ -27,7 +27,7 @@ pub struct LdmKey {
     /// Kind of the message.
     pub kind: MessageKind,
     /// Identifier of the station; of an event, the one in its action id.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// What it is about.
     pub subject: LdmSubject,
 }
@@ -52,7 +52,7 @@ pub struct LdmObject {
     /// Where it goes.
     pub heading: Option<Degrees>,
     /// `StationType` or the class of an object as such (TS 102 894-2).
-    pub station_type: Option<u8>,
+    pub station_type: Option<StationType>,
     /// The message that said it, in UPER.
     pub payload: Bytes,
 }

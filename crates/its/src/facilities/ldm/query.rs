@@ -1,6 +1,6 @@
 //! What a consumer asks the map for (EN 302 895, 5.4.4: data object types, filter).
 
-use viaduct_units::Tai;
+use viaduct_units::{StationId, Tai};
 
 use super::LdmObject;
 use crate::{facilities::MessageKind, geonet::Area};
@@ -11,7 +11,7 @@ pub struct Query {
     /// Only what messages of these kinds said; empty is each kind.
     pub kinds: Vec<MessageKind>,
     /// Only what this station said.
-    pub station_id: Option<u32>,
+    pub station_id: Option<StationId>,
     /// Only what is there; without a position nothing is.
     pub area: Option<Area>,
     /// Only what describes this moment or a later one.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use viaduct_units::{Metres, Position, TimestampIts};
+use viaduct_units::{Metres, Position, StationId, StationType, TimestampIts};
 
 use super::*;
 use crate::{facilities::MessageKind, geonet::Shape};
@@ -16,14 +16,14 @@ fn after(millis: u64) -> Now {
     start().plus(Duration::from_millis(millis))
 }
 
-fn key(station_id: u32) -> LdmKey {
-    LdmKey { kind: MessageKind::Cam, station_id, subject: LdmSubject::Station }
+fn key(station: u32) -> LdmKey {
+    LdmKey { kind: MessageKind::Cam, station_id: StationId(station), subject: LdmSubject::Station }
 }
 
 /// A station that is `north_m` north of the middle; said at `millis`, valid for a second.
-fn object(station_id: u32, millis: u64, north_m: f64) -> LdmObject {
+fn object(station: u32, millis: u64, north_m: f64) -> LdmObject {
     LdmObject {
-        key: key(station_id),
+        key: key(station),
         own: false,
         time: after(millis).tai,
         clock: ClockOffset::default(),
@@ -31,7 +31,7 @@ fn object(station_id: u32, millis: u64, north_m: f64) -> LdmObject {
         position: Some(middle().displaced(Metres(0.0), Metres(north_m))),
         speed: None,
         heading: None,
-        station_type: Some(5),
+        station_type: Some(StationType::PASSENGER_CAR),
         payload: Bytes::new(),
     }
 }
@@ -45,13 +45,13 @@ fn circle(radius: f64) -> Area {
 }
 
 fn found(ldm: &LocalDynamicMap, query: &Query) -> Vec<u32> {
-    ldm.query(query).map(|object| object.key.station_id).collect()
+    ldm.query(query).map(|object| object.key.station_id.0).collect()
 }
 
 fn removals(ldm: &mut LocalDynamicMap) -> Vec<(u32, LdmRemoval)> {
     std::iter::from_fn(|| ldm.poll_event())
         .filter_map(|event| match event {
-            LdmEvent::Removed(key, reason) => Some((key.station_id, reason)),
+            LdmEvent::Removed(key, reason) => Some((key.station_id.0, reason)),
             _ => None,
         })
         .collect()
@@ -120,14 +120,14 @@ fn a_query_asks_by_kind_station_area_and_time() {
     for (station_id, north_m) in [(1, 0.0), (2, 50.0), (3, 200.0)] {
         ldm.insert(after(0), object(station_id, u64::from(station_id) * 10, north_m));
     }
-    let perceived = LdmKey { kind: MessageKind::Cpm, station_id: 9, subject: LdmSubject::Object(4) };
+    let perceived = LdmKey { kind: MessageKind::Cpm, station_id: StationId(9), subject: LdmSubject::Object(4) };
     ldm.insert(after(0), LdmObject { key: perceived, own: true, ..object(9, 0, 10.0) });
     ldm.insert(after(0), LdmObject { position: None, ..object(5, 0, 0.0) });
 
     let all = Query::default();
     assert_eq!(found(&ldm, &all), [1, 2, 3, 5, 9]);
     assert_eq!(found(&ldm, &Query { kinds: vec![MessageKind::Cpm], ..all.clone() }), [9]);
-    assert_eq!(found(&ldm, &Query { station_id: Some(2), ..all.clone() }), [2]);
+    assert_eq!(found(&ldm, &Query { station_id: Some(StationId(2)), ..all.clone() }), [2]);
     assert_eq!(found(&ldm, &Query { area: Some(circle(100.0)), ..all.clone() }), [1, 2, 9]);
     assert_eq!(found(&ldm, &Query { since: Some(after(20).tai), ..all.clone() }), [2, 3]);
     assert_eq!(found(&ldm, &Query { only_others: true, ..all }), [1, 2, 3, 5]);
@@ -177,9 +177,9 @@ fn a_full_map_forgets_what_was_said_longest_ago() {
 }
 
 /// An event of a station that says too many of them: valid for a day.
-fn event(station_id: u32, number: u16) -> LdmObject {
-    let key = LdmKey { kind: MessageKind::Denm, station_id, subject: LdmSubject::Event(number) };
-    LdmObject { key, expires: after(86_400_000).mono, ..object(station_id, 0, 0.0) }
+fn event(station: u32, number: u16) -> LdmObject {
+    let key = LdmKey { kind: MessageKind::Denm, station_id: StationId(station), subject: LdmSubject::Event(number) };
+    LdmObject { key, expires: after(86_400_000).mono, ..object(station, 0, 0.0) }
 }
 
 /// One station that says too much takes room from itself alone.

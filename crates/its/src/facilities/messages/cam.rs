@@ -1,7 +1,9 @@
 //! Cooperative awareness message, TS 103 900 V2.3.1.
 
 use viaduct_etsi::cam_ts103900_v231::{self as etsi, Cam, types};
-use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
+use viaduct_units::{
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, StationId, StationType, Tai,
+};
 
 use super::{
     ConfidenceEllipse, Summary,
@@ -37,8 +39,8 @@ pub fn summary(cam: &Cam, reception: Tai) -> Summary {
         _ => (None, None),
     };
     Summary {
-        station_id: cam.header.station_id.0,
-        station_type: Some(parameters.basic_container.station_type.0),
+        station_id: StationId(cam.header.station_id.0),
+        station_type: Some(StationType(parameters.basic_container.station_type.0)),
         generation: Some(generation(cam.cam.generation_delta_time, reception)),
         position: scale::position(at.latitude.0, at.longitude.0),
         altitude: scale::altitude(at.altitude.altitude_value.0),
@@ -57,9 +59,9 @@ pub(super) fn generation(wrapped: types::GenerationDeltaTime, reception: Tai) ->
 #[derive(Clone, Debug, PartialEq)]
 pub struct CamInput {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 5 is a passenger car.
-    pub station_type: u8,
+    pub station_type: StationType,
     /// When the values below were true; it becomes `generationDeltaTime`.
     pub generation: Tai,
     /// Reference position: the middle of the front bumper, on the ground.
@@ -159,10 +161,10 @@ pub struct ProtectedZone {
 impl CamInput {
     /// A passenger car about which nothing but its identifier is known.
     #[must_use]
-    pub const fn new(station_id: u32, generation: Tai) -> Self {
+    pub const fn new(station_id: StationId, generation: Tai) -> Self {
         Self {
             station_id,
-            station_type: 5,
+            station_type: StationType::PASSENGER_CAR,
             generation,
             position: None,
             position_confidence: None,
@@ -210,8 +212,10 @@ impl CamInput {
 /// constraint of their own.
 #[must_use]
 pub fn build(input: &CamInput) -> Cam {
-    let basic =
-        types::BasicContainer::new(types::TrafficParticipantType(input.station_type), input.place().with_confidence());
+    let basic = types::BasicContainer::new(
+        types::TrafficParticipantType(input.station_type.0),
+        input.place().with_confidence(),
+    );
     let mut parameters = types::CamParameters::new(basic, high_frequency(input));
     if input.roadside_unit.is_none() {
         parameters.low_frequency_container = input.low_frequency.as_ref().map(|low| low_frequency(low, input));
@@ -378,7 +382,7 @@ mod tests {
             yaw_rate: Some(DegreesPerSecond(1.25)),
             length: Some(Metres(4.5)),
             width: Some(Metres(1.8)),
-            ..CamInput::new(1001, TimestampIts(650_000_012_345).tai())
+            ..CamInput::new(StationId(1001), TimestampIts(650_000_012_345).tai())
         }
     }
 
@@ -392,8 +396,8 @@ mod tests {
         let reception = input.generation.plus(Duration::from_millis(7));
         let summary = summary(&encoded(&input), reception);
         let expected = Summary {
-            station_id: 1001,
-            station_type: Some(5),
+            station_id: StationId(1001),
+            station_type: Some(StationType::PASSENGER_CAR),
             generation: Some(input.generation),
             position: input.position,
             altitude: input.altitude,
@@ -405,7 +409,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_unavailable() {
-        let input = CamInput::new(1, TimestampIts(650_000_000_000).tai());
+        let input = CamInput::new(StationId(1), TimestampIts(650_000_000_000).tai());
         let summary = summary(&encoded(&input), input.generation);
         assert_eq!((summary.position, summary.altitude, summary.speed, summary.heading), (None, None, None, None));
     }
@@ -485,7 +489,8 @@ mod tests {
             expiry: Some(TimestampIts(u64::MAX >> 1).tai()),
             temporary: true,
         };
-        let input = CamInput { station_type: 15, roadside_unit: Some(vec![zone; 20]), ..full() };
+        let input =
+            CamInput { station_type: StationType::ROADSIDE_UNIT, roadside_unit: Some(vec![zone; 20]), ..full() };
         let input = CamInput { low_frequency: Some(LowFrequency::default()), ..input };
         let cam = encoded(&input);
         assert_eq!(cam, build(&input));
@@ -497,7 +502,7 @@ mod tests {
         assert_eq!(unit.protected_communication_zones_rsu.as_ref().unwrap().0.len(), PROTECTED_ZONES_MAX);
         assert_eq!(parameters.low_frequency_container, None);
         let summary = summary(&cam, input.generation);
-        assert_eq!((summary.station_type, summary.speed), (Some(15), None));
+        assert_eq!((summary.station_type, summary.speed), (Some(StationType::ROADSIDE_UNIT), None));
         let none = CamInput { roadside_unit: Some(Vec::new()), ..full() };
         assert_eq!(encoded(&none), build(&none));
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use viaduct_etsi::cpm_ts103324_v211::{self as etsi, Cpm, CpmContainer, types};
 use viaduct_units::{
-    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai, TimestampIts,
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, StationId, Tai, TimestampIts,
 };
 
 use super::{
@@ -41,7 +41,7 @@ const REFERENCE_TIME_OFFSET_MAX: Duration = Duration::from_secs(24 * 3600);
 pub fn summary(cpm: &Cpm, reception: Tai) -> Summary {
     let at = &cpm.management_container.reference_position;
     Summary {
-        station_id: cpm.header.station_id.0,
+        station_id: StationId(cpm.header.station_id.0),
         station_type: None,
         generation: generation(cpm.management_container.reference_time.0, reception),
         position: scale::position(at.latitude.0, at.longitude.0),
@@ -82,7 +82,7 @@ fn orientation(container: &CpmContainer) -> Option<Degrees> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpmInput {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// The moment that the message's times refer to.
     pub reference: Tai,
     /// The position that the message's places refer to.
@@ -226,7 +226,7 @@ impl Object {
 impl CpmInput {
     /// A station that perceives nothing.
     #[must_use]
-    pub const fn new(station_id: u32, reference: Tai, origin: Origin) -> Self {
+    pub const fn new(station_id: StationId, reference: Tai, origin: Origin) -> Self {
         Self {
             station_id,
             reference,
@@ -502,7 +502,7 @@ mod tests {
             }],
             objects: vec![object],
             ..CpmInput::new(
-                1001,
+                StationId(1001),
                 reference,
                 Origin::Vehicle { orientation: Some(Degrees(271.2)), orientation_confidence: Some(Degrees(1.0)) },
             )
@@ -525,7 +525,7 @@ mod tests {
         assert_eq!(cpm.containers.iter().map(CpmContainer::id).collect::<Vec<_>>(), [1, 3, 4, 5]);
         assert_eq!(object_count(&cpm), 1);
         let expected = Summary {
-            station_id: 1001,
+            station_id: StationId(1001),
             station_type: None,
             generation: Some(input.reference),
             position: input.position,
@@ -546,7 +546,7 @@ mod tests {
         let reference = TimestampIts(650_000_012_345).tai();
         let intersection = IntersectionReferenceId { region: None, id: types::Identifier2B(7) };
         let map = Some(MapReference::Intersection(intersection));
-        let cpm = encoded(&CpmInput::new(1, reference, Origin::RoadsideUnit { map }));
+        let cpm = encoded(&CpmInput::new(StationId(1), reference, Origin::RoadsideUnit { map }));
         assert_eq!(cpm.containers.iter().map(CpmContainer::id).collect::<Vec<_>>(), [2]);
     }
 

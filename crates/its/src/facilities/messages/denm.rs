@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use viaduct_etsi::denm_ts103831_v231::{self as etsi, Denm, types};
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, StationType, Tai, TimestampIts};
 
 use super::{
     ConfidenceEllipse, Summary,
@@ -39,8 +39,8 @@ pub fn summary(denm: &Denm, _reception: Tai) -> Summary {
     let speed = location.and_then(|location| location.event_speed);
     let heading = location.and_then(|location| location.event_position_heading);
     Summary {
-        station_id: denm.header.station_id.0,
-        station_type: Some(management.station_type.0),
+        station_id: StationId(denm.header.station_id.0),
+        station_type: Some(StationType(management.station_type.0)),
         generation: Some(TimestampIts(management.reference_time.0).tai()),
         position: scale::position(at.latitude.0, at.longitude.0),
         altitude: scale::altitude(at.altitude.altitude_value.0),
@@ -53,7 +53,7 @@ pub fn summary(denm: &Denm, _reception: Tai) -> Summary {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId {
     /// Station that detected the event first.
-    pub originating_station: u32,
+    pub originating_station: StationId,
     /// Number of the event at that station.
     pub sequence_number: u16,
 }
@@ -71,9 +71,9 @@ pub struct Cause {
 #[derive(Clone, Debug, PartialEq)]
 pub struct DenmInput {
     /// Identifier of the station that sends.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// `StationType` of the station that detected the event.
-    pub station_type: u8,
+    pub station_type: StationType,
     /// Which event it is.
     pub action_id: ActionId,
     /// When the event, or its end, was detected.
@@ -173,10 +173,10 @@ pub struct Location {
 impl DenmInput {
     /// An event that was detected now, about which nothing else is known.
     #[must_use]
-    pub const fn new(station_id: u32, action_id: ActionId, detection: Tai) -> Self {
+    pub const fn new(station_id: StationId, action_id: ActionId, detection: Tai) -> Self {
         Self {
             station_id,
-            station_type: 0,
+            station_type: StationType::UNKNOWN,
             action_id,
             detection,
             reference: detection,
@@ -225,7 +225,7 @@ fn management(input: &DenmInput) -> types::ManagementContainer {
         dictionary::timestamp(input.detection),
         dictionary::timestamp(input.reference),
         input.place().reference_position(),
-        types::StationType(input.station_type),
+        types::StationType(input.station_type.0),
     );
     management.termination = input.termination;
     management.awareness_distance = input.awareness_distance.map(awareness_distance);
@@ -237,7 +237,7 @@ fn management(input: &DenmInput) -> types::ManagementContainer {
 
 const fn action_id(action: &ActionId) -> types::ActionId {
     types::ActionId {
-        originating_station_id: types::StationId(action.originating_station),
+        originating_station_id: types::StationId(action.originating_station.0),
         sequence_number: types::SequenceNumber(action.sequence_number),
     }
 }
@@ -340,10 +340,10 @@ mod tests {
             altitude: Some(Metres(269.8)),
             travel_time,
         };
-        let action = |sequence_number| ActionId { originating_station: 1001, sequence_number };
+        let action = |sequence_number| ActionId { originating_station: StationId(1001), sequence_number };
         let point = |latitude: f64| EventPoint { point: at(latitude, None), quality: 3 };
         DenmInput {
-            station_type: 5,
+            station_type: StationType::PASSENGER_CAR,
             position: Some(Position::new(45.014_765_3, 7.568_490_8)),
             position_confidence: Some(ConfidenceEllipse::circle(Metres(1.5))),
             altitude: Some(Metres(269.8)),
@@ -364,7 +364,7 @@ mod tests {
                 traces: vec![vec![at(45.014_665_3, Some(Duration::from_millis(500)))]],
                 ..Location::default()
             }),
-            ..DenmInput::new(1001, action(7), TimestampIts(650_000_012_345).tai())
+            ..DenmInput::new(StationId(1001), action(7), TimestampIts(650_000_012_345).tai())
         }
     }
 
@@ -378,8 +378,8 @@ mod tests {
         let denm = encoded(&input);
         assert_eq!(denm, build(&input));
         let expected = Summary {
-            station_id: 1001,
-            station_type: Some(5),
+            station_id: StationId(1001),
+            station_type: Some(StationType::PASSENGER_CAR),
             generation: Some(input.reference),
             position: input.position,
             altitude: input.altitude,
@@ -440,7 +440,7 @@ mod tests {
             };
             let situation = Situation {
                 event_zone: vec![EventPoint { point, quality: 255 }; 30],
-                linked_events: vec![ActionId { originating_station: 1, sequence_number: 2 }; 20],
+                linked_events: vec![ActionId { originating_station: StationId(1), sequence_number: 2 }; 20],
                 event_end: Some(Metres(value)),
                 linked_cause: Some(Cause { code: 129, sub_code: 255 }),
                 ..Situation::new(255, Cause { code: 255, sub_code: 255 })

@@ -4,14 +4,16 @@
 //! that holds the true value in 95 % of all cases.
 
 use viaduct_etsi::cdd::{
-    AccelerationComponent, AccelerationConfidence, AccelerationValue, Altitude, AltitudeConfidence, AltitudeValue,
-    AngleConfidence, CartesianAngle, CartesianAngleValue, Curvature, CurvatureConfidence, CurvatureValue, Heading,
-    HeadingConfidence, HeadingValue, ItsPduHeader, Latitude, Longitude, MessageId, OrdinalNumber1B,
-    PosConfidenceEllipse, PositionConfidenceEllipse, ReferencePosition, ReferencePositionWithConfidence,
-    SemiAxisLength, Speed, SpeedConfidence, SpeedValue, StationId, TimestampIts, Wgs84Angle, Wgs84AngleConfidence,
-    Wgs84AngleValue, YawRate, YawRateConfidence, YawRateValue,
+    self, AccelerationComponent, AccelerationConfidence, AccelerationValue, Altitude, AltitudeConfidence,
+    AltitudeValue, AngleConfidence, CartesianAngle, CartesianAngleValue, Curvature, CurvatureConfidence,
+    CurvatureValue, Heading, HeadingConfidence, HeadingValue, ItsPduHeader, Latitude, Longitude, MessageId,
+    OrdinalNumber1B, PosConfidenceEllipse, PositionConfidenceEllipse, ReferencePosition,
+    ReferencePositionWithConfidence, SemiAxisLength, Speed, SpeedConfidence, SpeedValue, TimestampIts, Wgs84Angle,
+    Wgs84AngleConfidence, Wgs84AngleValue, YawRate, YawRateConfidence, YawRateValue,
 };
-use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
+use viaduct_units::{
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, StationId, Tai,
+};
 
 use super::scale;
 
@@ -92,11 +94,11 @@ impl Place {
     }
 }
 
-pub(super) const fn header(message_id: u8, protocol_version: u8, station_id: u32) -> ItsPduHeader {
+pub(super) const fn header(message_id: u8, protocol_version: u8, station_id: StationId) -> ItsPduHeader {
     ItsPduHeader {
         protocol_version: OrdinalNumber1B(protocol_version),
         message_id: MessageId(message_id),
-        station_id: StationId(station_id),
+        station_id: cdd::StationId(station_id.0),
     }
 }
 

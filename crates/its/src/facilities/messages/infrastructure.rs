@@ -9,7 +9,7 @@ use viaduct_etsi::{
     srem_ts103301_v221::Srem,
     ssem_ts103301_v221::Ssem,
 };
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai, TimestampIts};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, Tai, TimestampIts};
 
 use super::{Summary, minute_of_year, scale};
 
@@ -37,7 +37,7 @@ pub(in crate::facilities) fn ivim(ivim: &Ivim, _reception: Tai) -> Summary {
         generation: ivim.ivi.mandatory.time_stamp.as_ref().map(|time| TimestampIts(time.0).tai()),
         position: at.and_then(|at| scale::position(at.latitude.0, at.longitude.0)),
         altitude: at.and_then(|at| scale::altitude(at.altitude.altitude_value.0)),
-        ..bare(ivim.header.station_id.0)
+        ..bare(StationId(ivim.header.station_id.0))
     }
 }
 
@@ -47,7 +47,11 @@ pub(in crate::facilities) fn mapem(mapem: &Mapem, _reception: Tai) -> Summary {
     let intersections = mapem.map.intersections.as_ref().and_then(|list| list.0.first());
     let segments = mapem.map.road_segments.as_ref().and_then(|list| list.0.first());
     let at = intersections.map(|intersection| &intersection.ref_point).or(segments.map(|segment| &segment.ref_point));
-    Summary { position: at.and_then(position), altitude: at.and_then(elevation), ..bare(mapem.header.station_id.0) }
+    Summary {
+        position: at.and_then(position),
+        altitude: at.and_then(elevation),
+        ..bare(StationId(mapem.header.station_id.0))
+    }
 }
 
 /// A SPATEM was generated when its first intersection says; where that is, only a MAPEM knows.
@@ -56,7 +60,7 @@ pub(in crate::facilities) fn spatem(spatem: &Spatem, reception: Tai) -> Summary 
     let minute = first.and_then(|state| state.moy.as_ref()).or(spatem.spat.time_stamp.as_ref());
     let second = first.and_then(|state| state.time_stamp.as_ref());
     let generation = minute.zip(second).and_then(|(minute, second)| moment(minute, second, reception));
-    Summary { generation, ..bare(spatem.header.station_id.0) }
+    Summary { generation, ..bare(StationId(spatem.header.station_id.0)) }
 }
 
 /// A SREM is where its requestor is.
@@ -69,7 +73,7 @@ pub(in crate::facilities) fn srem(srem: &Srem, reception: Tai) -> Summary {
         altitude: at.and_then(|at| elevation(&at.position)),
         speed: at.and_then(|at| at.speed.as_ref()).and_then(|speed| velocity(speed.speed.0)),
         heading: at.and_then(|at| at.heading.as_ref()).and_then(|heading| angle(heading.0)),
-        ..bare(srem.header.station_id.0)
+        ..bare(StationId(srem.header.station_id.0))
     }
 }
 
@@ -77,11 +81,11 @@ pub(in crate::facilities) fn srem(srem: &Srem, reception: Tai) -> Summary {
 pub(in crate::facilities) fn ssem(ssem: &Ssem, reception: Tai) -> Summary {
     let minute = ssem.ssm.time_stamp.as_ref();
     let generation = minute.and_then(|minute| moment(minute, &ssem.ssm.second, reception));
-    Summary { generation, ..bare(ssem.header.station_id.0) }
+    Summary { generation, ..bare(StationId(ssem.header.station_id.0)) }
 }
 
 /// Nothing but the station.
-const fn bare(station_id: u32) -> Summary {
+const fn bare(station_id: StationId) -> Summary {
     Summary {
         station_id,
         station_type: None,
@@ -144,7 +148,7 @@ mod tests {
                     "semiMajorOrientation":3601},"altitude":{"altitudeValue":26980,
                     "altitudeConfidence":"unavailable"}},"parts":[{"zoneId":1}]}}]}}"#,
         );
-        assert_eq!((summary.station_id, summary.station_type), (77, None));
+        assert_eq!((summary.station_id, summary.station_type), (StationId(77), None));
         assert_eq!(summary.generation, Some(TimestampIts(692_348_000_000).tai()));
         assert_eq!((summary.position, summary.altitude), (Some(Position::new(45.0, 7.5)), Some(Metres(269.8))));
     }
@@ -161,7 +165,7 @@ mod tests {
                 {"delta":{"node-XY1":{"x":1,"y":-1}}},{"delta":{"node-XY1":{"x":0,"y":5}}}]}}]}]}}"#,
         );
         assert_eq!((summary.position, summary.altitude), (Some(Position::new(45.0, 7.5)), Some(Metres(-0.5))));
-        assert_eq!((summary.station_id, summary.generation), (78, None));
+        assert_eq!((summary.station_id, summary.generation), (StationId(78), None));
     }
 
     #[test]
@@ -176,7 +180,7 @@ mod tests {
         let timed = summary(MessageKind::Spatem, &text(r#""moy":468420,"timeStamp":250,"#));
         assert_eq!((unix_ms(&timed), timed.position), (Some(RECEPTION_S * 1000 + 250), None));
         let timeless = summary(MessageKind::Spatem, &text(r#""moy":468420,"timeStamp":65535,"#));
-        assert_eq!((timeless.station_id, timeless.generation), (79, None));
+        assert_eq!((timeless.station_id, timeless.generation), (StationId(79), None));
         assert_eq!(summary(MessageKind::Spatem, &text("")).generation, None);
     }
 
@@ -206,6 +210,6 @@ mod tests {
                 "status":[{"sequenceNumber":1,"id":{"id":3},"sigStatus":[{"inboundOn":{"lane":1},
                 "status":"granted"}]}]}}"#,
         );
-        assert_eq!((summary.station_id, unix_ms(&summary)), (81, Some(RECEPTION_S * 1000 + 1000)));
+        assert_eq!((summary.station_id, unix_ms(&summary)), (StationId(81), Some(RECEPTION_S * 1000 + 1000)));
     }
 }

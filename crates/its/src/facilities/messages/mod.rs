@@ -18,15 +18,15 @@ pub use dictionary::ConfidenceEllipse;
 pub use path::{PathPoint, PredictedPoint};
 pub use shape::{Offset, Outline, Shape};
 
-use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, Tai};
+use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, StationType, Tai};
 
 /// The values of a message that most applications need. A value that the message does not contain is `None`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Identifier of the station that generated the message.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// Type of that station (`StationType`, TS 102 894-2: 5 is a passenger car, 15 a roadside unit). `None` for a CPM.
-    pub station_type: Option<u8>,
+    pub station_type: Option<StationType>,
     /// Time at which the message was generated.
     pub generation: Option<Tai>,
     /// Reference position; for a DENM the position of the event.

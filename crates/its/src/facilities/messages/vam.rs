@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use viaduct_etsi::vam_ts103300_3_v231::{self as etsi, Vam, types};
-use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
+use viaduct_units::{
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, StationId, StationType, Tai,
+};
 
 use super::{
     ConfidenceEllipse, Summary, cam,
@@ -30,8 +32,8 @@ pub fn summary(vam: &Vam, reception: Tai) -> Summary {
     let at = &parameters.basic_container.reference_position;
     let movement = &parameters.vru_high_frequency_container;
     Summary {
-        station_id: vam.header.station_id.0,
-        station_type: Some(parameters.basic_container.station_type.0),
+        station_id: StationId(vam.header.station_id.0),
+        station_type: Some(StationType(parameters.basic_container.station_type.0)),
         generation: Some(cam::generation(vam.vam.generation_delta_time, reception)),
         position: scale::position(at.latitude.0, at.longitude.0),
         altitude: scale::altitude(at.altitude.altitude_value.0),
@@ -45,9 +47,9 @@ pub fn summary(vam: &Vam, reception: Tai) -> Summary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct VamInput {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 1 is a pedestrian, 2 a cyclist.
-    pub station_type: u8,
+    pub station_type: StationType,
     /// When the values below were true; it becomes `generationDeltaTime`.
     pub generation: Tai,
     /// Reference position: the middle of the road user on the ground, or of the cluster.
@@ -158,7 +160,7 @@ pub struct MotionPrediction {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SafeDistance {
     /// The other station, where it is known.
-    pub station: Option<u32>,
+    pub station: Option<StationId>,
     /// Whether it is safe.
     pub safe: bool,
     /// Time until a collision, up to 12.6 s.
@@ -169,7 +171,7 @@ pub struct SafeDistance {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrajectoryInterception {
     /// The other station, where it is known.
-    pub station: Option<u32>,
+    pub station: Option<StationId>,
     /// How probable that is, 0 to 1.
     pub probability: Option<f64>,
 }
@@ -177,10 +179,10 @@ pub struct TrajectoryInterception {
 impl VamInput {
     /// A pedestrian about whom nothing but the station's identifier is known.
     #[must_use]
-    pub const fn new(station_id: u32, generation: Tai) -> Self {
+    pub const fn new(station_id: StationId, generation: Tai) -> Self {
         Self {
             station_id,
-            station_type: 1,
+            station_type: StationType::PEDESTRIAN,
             generation,
             position: None,
             position_confidence: None,
@@ -221,8 +223,10 @@ impl VamInput {
 /// Makes the VAM of a road user. It can always be encoded.
 #[must_use]
 pub fn build(input: &VamInput) -> Vam {
-    let basic =
-        types::BasicContainer::new(types::TrafficParticipantType(input.station_type), input.place().with_confidence());
+    let basic = types::BasicContainer::new(
+        types::TrafficParticipantType(input.station_type.0),
+        input.place().with_confidence(),
+    );
     let mut parameters = types::VamParameters::new(basic, high_frequency(input));
     parameters.vru_low_frequency_container = input.low_frequency.map(low_frequency);
     parameters.vru_cluster_information_container = input.cluster.as_ref().map(|it| Box::new(cluster(it)));
@@ -352,7 +356,7 @@ fn motion_prediction(it: &MotionPrediction, input: &VamInput) -> types::VruMotio
 fn safe_distances(distances: &[SafeDistance]) -> Option<types::SequenceOfSafeDistanceIndication> {
     let sent = distances.iter().take(INDICATIONS_MAX).map(|distance| {
         let mut indication = types::SafeDistanceIndication::new(types::SafeDistanceIndicator(distance.safe));
-        indication.subject_station = distance.station.map(types::StationId);
+        indication.subject_station = distance.station.map(|id| types::StationId(id.0));
         indication.time_to_collision = distance.time_to_collision.map(tenths_of_second);
         indication
     });
@@ -369,7 +373,7 @@ fn interceptions(ways: &[TrajectoryInterception]) -> Option<types::SequenceOfTra
                 types::TrajectoryInterceptionProbability(scale::scaled_u8(probability, 50.0, 0, 50))
             });
         let mut indication = types::TrajectoryInterceptionIndication::new(probability);
-        indication.subject_station = way.station.map(types::StationId);
+        indication.subject_station = way.station.map(|id| types::StationId(id.0));
         indication
     });
     let sent: Vec<_> = sent.collect();
@@ -384,7 +388,7 @@ mod tests {
 
     fn full() -> VamInput {
         VamInput {
-            station_type: 2,
+            station_type: StationType::CYCLIST,
             position: Some(Position::new(45.014_765_3, 7.568_490_8)),
             position_confidence: Some(ConfidenceEllipse::circle(Metres(1.5))),
             altitude: Some(Metres(269.8)),
@@ -396,7 +400,7 @@ mod tests {
                 size_class: Some(VruSizeClass::MEDIUM),
                 exterior_lights: Some((0x80, 0x40)),
             }),
-            ..VamInput::new(2001, TimestampIts(650_000_012_345).tai())
+            ..VamInput::new(StationId(2001), TimestampIts(650_000_012_345).tai())
         }
     }
 
@@ -409,8 +413,8 @@ mod tests {
         let input = full();
         let reception = input.generation.plus(Duration::from_millis(7));
         let expected = Summary {
-            station_id: 2001,
-            station_type: Some(2),
+            station_id: StationId(2001),
+            station_type: Some(StationType::CYCLIST),
             generation: Some(input.generation),
             position: input.position,
             altitude: input.altitude,
@@ -422,7 +426,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_is_unavailable() {
-        let input = VamInput::new(1, TimestampIts(650_000_000_000).tai());
+        let input = VamInput::new(StationId(1), TimestampIts(650_000_000_000).tai());
         let summary = summary(&encoded(&input), input.generation);
         assert_eq!((summary.position, summary.altitude, summary.speed, summary.heading), (None, None, None, None));
     }
@@ -447,7 +451,7 @@ mod tests {
                 path_prediction: vec![PredictedPoint { position, time: Some(Duration::MAX) }; 50],
                 safe_distances: vec![
                     SafeDistance {
-                        station: Some(1),
+                        station: Some(StationId(1)),
                         safe: false,
                         time_to_collision: Some(Duration::MAX)
                     };

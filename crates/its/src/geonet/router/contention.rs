@@ -83,12 +83,18 @@ impl Router {
 
 #[cfg(test)]
 mod tests {
+    use viaduct_units::StationType;
+
     use super::*;
     use crate::{StationSettings, geonet::Mib};
 
     fn router(mib: Mib) -> Router {
-        let settings =
-            StationSettings { link_address: MacAddress::default(), station_type: 5, mobile: true, beacons: false };
+        let settings = StationSettings {
+            link_address: MacAddress::default(),
+            station_type: StationType::PASSENGER_CAR,
+            mobile: true,
+            beacons: false,
+        };
         Router::new(settings, mib, 0)
     }
 

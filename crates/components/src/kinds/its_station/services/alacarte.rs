@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::facilities::denm::{ActionId, AlacarteContainer, DenmInput, build};
 use viaduct_its::facilities::{Message, MessageKind};
-use viaduct_units::Tai;
+use viaduct_units::{StationId, Tai};
 
 /// Integers below this are exact in a double.
 const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
@@ -21,7 +21,11 @@ pub(super) fn read(container: &Struct) -> Result<Box<AlacarteContainer>, JsonErr
 }
 
 fn denm_with(alacarte: Value) -> Value {
-    let empty = DenmInput::new(0, ActionId { originating_station: 0, sequence_number: 0 }, Tai::from_nanos(0));
+    let empty = DenmInput::new(
+        StationId(0),
+        ActionId { originating_station: StationId(0), sequence_number: 0 },
+        Tai::from_nanos(0),
+    );
     let mut text = Vec::new();
     Message::Denm(Box::new(build(&empty))).write_json(&mut text);
     let mut denm: Value = serde_json::from_slice(&text).unwrap_or_default();

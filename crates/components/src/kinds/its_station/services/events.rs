@@ -90,12 +90,16 @@ mod tests {
     use viaduct_its::facilities::denm::Cause;
     use viaduct_its::facilities::{FacilitiesSettings, Message};
     use viaduct_its::{Destination, SendRequest};
-    use viaduct_units::Tai;
+    use viaduct_units::{StationId, StationType, Tai};
 
     use super::*;
 
     fn layer() -> Facilities {
-        let den = DenSettings { station_id: 7, station_type: 5, keep_alive_forwarding: false };
+        let den = DenSettings {
+            station_id: StationId(7),
+            station_type: StationType::PASSENGER_CAR,
+            keep_alive_forwarding: false,
+        };
         Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1)
     }
 

@@ -71,12 +71,16 @@ impl JsonInputs {
 mod tests {
     use viaduct_its::facilities::den_service::DenSettings;
     use viaduct_its::facilities::{FacilitiesSettings, Message};
-    use viaduct_units::{Mono, Tai};
+    use viaduct_units::{Mono, StationId, StationType, Tai};
 
     use super::*;
 
     fn sent(text: &str) -> Result<Option<Message>, String> {
-        let den = DenSettings { station_id: 7, station_type: 15, keep_alive_forwarding: false };
+        let den = DenSettings {
+            station_id: StationId(7),
+            station_type: StationType::ROADSIDE_UNIT,
+            keep_alive_forwarding: false,
+        };
         let layer = Facilities::new(FacilitiesSettings { den: Some(den), ..FacilitiesSettings::default() }, 1);
         let now = Now { mono: Mono::default(), tai: Tai::from_nanos(700_000_000_000_000_000) };
         let mut services = FuzzedServices::new(layer);

@@ -19,7 +19,7 @@ use viaduct_messages::viaduct::its::{EventNotice, EventRequest, LocalDynamicMap}
 use viaduct_messages::viaduct::perception::PerceivedObjects;
 use viaduct_messages::viaduct::vehicle;
 use viaduct_node::{Context, Edges, StartError};
-use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position};
+use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType};
 
 use self::events::NamedEvents;
 use self::inputs::Clock;
@@ -85,6 +85,7 @@ struct QueryTopic {
 impl QueryTopic {
     fn new(settings: &LdmQuerySettings, context: &Context<ItsStation>) -> Result<Self, StartError> {
         let LdmQuerySettings { station_id, only_others, .. } = *settings;
+        let station_id = station_id.map(StationId);
         Ok(Self {
             publisher: context.publisher(&settings.topic, OFFERED)?,
             query: Query { kinds: settings.kinds(), station_id, only_others, ..Query::default() },
@@ -164,7 +165,7 @@ impl Services {
             Ok(MapTopic { publisher, period, due: now.mono.plus(period), radius, queries })
         };
         let notices = settings.den.as_ref().map(|_| context.publisher(&settings.notices, OFFERED));
-        let facilities = settings.facilities(station.station_id, station.station_type);
+        let facilities = settings.facilities(StationId(station.station_id), StationType(station.station_type));
         let mut services = Self {
             facilities: Facilities::new(facilities, seed),
             role: settings.ca.as_ref().and_then(|ca| ca.role),

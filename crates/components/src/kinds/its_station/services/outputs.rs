@@ -21,7 +21,7 @@ pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) 
     };
     EventNotice {
         change: change.into(),
-        originating_station_id: head.action_id.originating_station,
+        originating_station_id: head.action_id.originating_station.into(),
         sequence_number: head.action_id.sequence_number.into(),
         cause: head.cause.map(|cause| cause.code.into()),
         sub_cause: head.cause.map(|cause| cause.sub_code.into()),
@@ -50,7 +50,7 @@ pub(super) fn keep_newer(map: &mut its::LocalDynamicMap, now: Now, age: Duration
 fn map_object(object: &LdmObject, now: Now, shift_ns: i64) -> MapObject {
     MapObject {
         r#type: message_type(object.key.kind).into(),
-        station_id: object.key.station_id,
+        station_id: object.key.station_id.into(),
         subject: match object.key.subject {
             LdmSubject::Station => None,
             LdmSubject::Event(number) => Some(Subject::Event(number.into())),

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use viaduct_its::access::MacAddress;
 use viaduct_messages::topic;
 use viaduct_node::SettingError;
-use viaduct_units::Position;
+use viaduct_units::{Position, StationId, StationType};
 
 pub use self::dcc::{AdaptiveSettings, Dcc};
 pub use self::geonet::{AreaForwarding, GeonetSettings, NonAreaForwarding};
@@ -194,7 +194,7 @@ impl ItsStationSettings {
         }
         self.topics.check()?;
         if let Some(services) = &self.services {
-            services.check(self.station_type, self.position.is_some())?;
+            services.check(StationType(self.station_type), self.position.is_some())?;
         } else if self.topics.send.is_some() && self.position.is_none() {
             return range("position", "a station that sends needs a position".to_owned());
         }
@@ -216,8 +216,8 @@ impl ItsStationSettings {
 
 /// Returns a locally administered address that contains the station ID.
 #[must_use]
-pub fn mac_of_station(station_id: u32) -> MacAddress {
-    let [a, b, c, d] = station_id.to_be_bytes();
+pub fn mac_of_station(station_id: StationId) -> MacAddress {
+    let [a, b, c, d] = station_id.0.to_be_bytes();
     MacAddress([0x02, 0x00, a, b, c, d])
 }
 
@@ -352,7 +352,7 @@ mod tests {
     #[test]
     fn a_link_address_is_six_pairs_of_digits() {
         assert_eq!(parse_mac("link_address", "02:00:00:00:03:e9"), Ok(MacAddress([2, 0, 0, 0, 3, 0xE9])));
-        assert_eq!(mac_of_station(1001), MacAddress([2, 0, 0, 0, 3, 0xE9]));
+        assert_eq!(mac_of_station(StationId(1001)), MacAddress([2, 0, 0, 0, 3, 0xE9]));
         for bad in
             ["", "02:00:00:00:03", "02:00:00:00:03:e9:00", "2:0:0:0:3:e9", "02-00-00-00-03-e9", "02:00:00:00:03:+9"]
         {

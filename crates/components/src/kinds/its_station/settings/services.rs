@@ -16,16 +16,13 @@ use viaduct_its::facilities::va_service::{VaSettings, VruProfile};
 use viaduct_its::facilities::{FacilitiesSettings, MessageKind, Offset, Outline, Shape};
 use viaduct_messages::topic;
 use viaduct_node::SettingError;
-use viaduct_units::{Degrees, Metres};
+use viaduct_units::{Degrees, Metres, StationId, StationType};
 
 /// A full turn in tenths of a degree.
 const ALL_AROUND: i32 = 3600;
 
 /// Maximum number of queries of one map.
 const QUERIES_MAX: usize = 16;
-
-/// `StationType` of a roadside unit (TS 102 894-2).
-const ROADSIDE_UNIT: u8 = 15;
 
 /// Services of the facilities layer. Each generates messages by the rules of its standard. A service that is absent is off; `{}`
 /// enables it with the defaults of the standard.
@@ -433,7 +430,7 @@ impl CpServiceSettings {
 
 impl ServicesSettings {
     /// Checks the settings for a station of the given type. `has_position` is `true` if the station has the setting `position`.
-    pub(super) fn check(&self, station_type: u8, has_position: bool) -> Result<(), SettingError> {
+    pub(super) fn check(&self, station_type: StationType, has_position: bool) -> Result<(), SettingError> {
         if let Some(ca) = &self.ca {
             ca.check(station_type)?;
             if ca.role.is_some() && self.vehicle.is_none() {
@@ -448,7 +445,7 @@ impl ServicesSettings {
             ldm.check()?;
         }
         self.check_topics()?;
-        if self.vehicle.is_some() && station_type == ROADSIDE_UNIT {
+        if self.vehicle.is_some() && station_type.is_roadside_unit() {
             let problem = "15 is a roadside unit, which stands at its `position`; with `services.vehicle` use another \
                            type, such as 5 for a passenger car";
             return Err(SettingError::new("station_type", problem));
@@ -487,7 +484,7 @@ impl ServicesSettings {
     }
 
     /// Returns the settings of the state machine.
-    pub(in super::super) fn facilities(&self, station_id: u32, station_type: u8) -> FacilitiesSettings {
+    pub(in super::super) fn facilities(&self, station_id: StationId, station_type: StationType) -> FacilitiesSettings {
         FacilitiesSettings {
             ca: self.ca.as_ref().map(|ca| ca.machine(station_id, station_type)),
             cp: self.cp.as_ref().map(|cp| CpSettings {
@@ -510,8 +507,8 @@ impl ServicesSettings {
 }
 
 impl CaServiceSettings {
-    fn check(&self, station_type: u8) -> Result<(), SettingError> {
-        if self.role.is_some() && station_type == ROADSIDE_UNIT {
+    fn check(&self, station_type: StationType) -> Result<(), SettingError> {
+        if self.role.is_some() && station_type.is_roadside_unit() {
             let problem = "not allowed for `station_type` 15: only a vehicle has a role";
             return Err(SettingError::new("services.ca.role", problem));
         }
@@ -535,7 +532,7 @@ impl CaServiceSettings {
         }
     }
 
-    fn machine(&self, station_id: u32, station_type: u8) -> CaSettings {
+    fn machine(&self, station_id: StationId, station_type: StationType) -> CaSettings {
         let standard = CaSettings::new(station_id);
         CaSettings {
             station_type,

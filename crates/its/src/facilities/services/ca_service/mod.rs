@@ -9,7 +9,7 @@ mod tests;
 
 use std::time::Duration;
 
-use viaduct_units::{Metres, Mono, Now};
+use viaduct_units::{Metres, Mono, Now, StationId, StationType};
 
 use self::{
     generation::Generation,
@@ -28,16 +28,14 @@ pub const T_LOW_FREQUENCY: Duration = Duration::from_millis(500);
 pub const T_SPECIAL_VEHICLE: Duration = Duration::from_millis(500);
 /// Shortest time between two very low frequency containers (TS 103 900, 6.1.3).
 pub const T_VERY_LOW_FREQUENCY: Duration = Duration::from_secs(10);
-/// `StationType` of a roadside unit (TS 102 894-2).
-const ROADSIDE_UNIT: u8 = 15;
 
 /// Settings of the service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CaSettings {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 5 is a passenger car, 15 a roadside unit, which follows 6.1.4.
-    pub station_type: u8,
+    pub station_type: StationType,
     /// Length of the vehicle.
     pub length: Option<Metres>,
     /// Width of the vehicle.
@@ -53,10 +51,10 @@ pub struct CaSettings {
 impl CaSettings {
     /// The standard's defaults for a passenger car.
     #[must_use]
-    pub const fn new(station_id: u32) -> Self {
+    pub const fn new(station_id: StationId) -> Self {
         Self {
             station_id,
-            station_type: 5,
+            station_type: StationType::PASSENGER_CAR,
             length: None,
             width: None,
             t_check_cam_gen: T_GEN_CAM_MIN,
@@ -100,7 +98,7 @@ impl CaService {
     /// An active service that does not know where the station is.
     #[must_use]
     pub fn new(settings: CaSettings) -> Self {
-        let roadside = (settings.station_type == ROADSIDE_UNIT).then_some(settings.roadside_interval);
+        let roadside = settings.station_type.is_roadside_unit().then_some(settings.roadside_interval);
         let generation = Generation::new(settings.n_gen_cam, roadside);
         let check = Schedule::new(settings.t_check_cam_gen.min(T_GEN_CAM_MIN), generation.shortest());
         Self {
@@ -192,7 +190,7 @@ impl CaService {
             extensions: self.extensions(at),
             ..CamInput::new(self.settings.station_id, state.time)
         };
-        if self.settings.station_type == ROADSIDE_UNIT {
+        if self.settings.station_type.is_roadside_unit() {
             return CamInput { roadside_unit: Some(Vec::new()), ..of_station };
         }
         CamInput {

@@ -36,7 +36,7 @@ impl Drive {
     }
 
     fn car() -> Self {
-        Self::new(CaSettings::new(7))
+        Self::new(CaSettings::new(StationId(7)))
     }
 
     fn millis(&self) -> u64 {
@@ -171,7 +171,8 @@ fn a_late_timer_does_not_slow_the_service() {
     standing.run_late(30_000, |_| {});
     assert_eq!(standing.sent.len(), 30);
     assert!(standing.apart()[1] <= T_GEN_CAM_MAX + LATE_MAX);
-    let mut roadside = Drive::new(CaSettings { station_type: 15, ..CaSettings::new(7) });
+    let mut roadside =
+        Drive::new(CaSettings { station_type: StationType::ROADSIDE_UNIT, ..CaSettings::new(StationId(7)) });
     roadside.run_late(30_000, |_| {});
     assert_eq!(roadside.sent.len(), 30);
     assert!(roadside.apart()[0] >= T_GEN_CAM_RSU_MIN);
@@ -286,7 +287,7 @@ fn n_gen_cam_is_a_setting() {
         (0, vec![0, 300, 600, 1600, 2600]),
         (9, vec![0, 300, 600, 900, 1200, 2200]),
     ] {
-        let mut drive = Drive::new(CaSettings { n_gen_cam, ..CaSettings::new(7) });
+        let mut drive = Drive::new(CaSettings { n_gen_cam, ..CaSettings::new(StationId(7)) });
         drive.stand(300);
         turn(&mut drive.state, 10.0);
         drive.stand(2_400);
@@ -332,7 +333,7 @@ fn t_gen_cam_dcc_has_limits() {
 fn the_conditions_are_looked_at_each_100_ms_at_least() {
     for (asked, expected) in [(20, 20_u32), (5_000, 100)] {
         let t_check_cam_gen = Duration::from_millis(asked);
-        let mut drive = Drive::new(CaSettings { t_check_cam_gen, ..CaSettings::new(7) });
+        let mut drive = Drive::new(CaSettings { t_check_cam_gen, ..CaSettings::new(StationId(7)) });
         // With a check that brings nothing: after a CAM the next one is not before `T_GenCamMin`.
         drive.stand(110);
         let before = drive.service.poll_timeout().unwrap();
@@ -417,7 +418,11 @@ fn the_very_low_frequency_container_comes_each_10_s() {
 fn a_roadside_unit_sends_each_second_at_most() {
     for (asked, expected) in [(100, vec![0, 1000, 2000, 3000]), (1500, vec![0, 1500, 3000])] {
         let roadside_interval = Duration::from_millis(asked);
-        let mut drive = Drive::new(CaSettings { station_type: 15, roadside_interval, ..CaSettings::new(7) });
+        let mut drive = Drive::new(CaSettings {
+            station_type: StationType::ROADSIDE_UNIT,
+            roadside_interval,
+            ..CaSettings::new(StationId(7))
+        });
         drive.run(3_010, |state| turn(state, 10.0));
         assert_eq!(drive.times(), expected);
         assert!(drive.sent.iter().all(|(.., cam)| cam.low_frequency.is_none() && cam.roadside_unit.is_some()));
@@ -428,7 +433,8 @@ fn a_roadside_unit_sends_each_second_at_most() {
 #[test]
 fn a_pause_does_not_shorten_the_interval() {
     for (station_type, expected) in [(5, [0, 400]), (15, [0, 1000])] {
-        let mut drive = Drive::new(CaSettings { station_type, ..CaSettings::new(7) });
+        let mut drive =
+            Drive::new(CaSettings { station_type: StationType(station_type), ..CaSettings::new(StationId(7)) });
         drive.service.set_t_gen_cam_dcc(Duration::from_millis(400));
         drive.stand(100);
         drive.service.deactivate();

@@ -12,7 +12,7 @@ mod tests;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use viaduct_units::{Mono, Now, Position};
+use viaduct_units::{Mono, Now, Position, StationId, StationType};
 
 pub use self::inclusion::{OBJECT_PERCEPTION_QUALITY_THRESHOLD, T_GEN_CPM_MAX};
 use self::{
@@ -36,8 +36,6 @@ pub const T_ADD_SENSOR_INFORMATION: Duration = Duration::from_millis(1000);
 pub const MAX_PERCEPTION_REGIONS: usize = 8;
 /// An object that was measured longer ago cannot be told: its time is up to 2047 ms from the reference time.
 pub const MEASUREMENT_AGE_MAX: Duration = Duration::from_secs(2);
-/// `StationType` of a roadside unit (TS 102 894-2).
-const ROADSIDE_UNIT: u8 = 15;
 
 /// An object that the station perceives.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,9 +50,9 @@ pub struct PerceivedObject {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpSettings {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 5 is a passenger car, 15 a roadside unit.
-    pub station_type: u8,
+    pub station_type: StationType,
     /// `T_GenCpm`: time from one generation event to the next, within `T_GenCpmMin` and `T_GenCpmMax`.
     pub t_gen_cpm: Duration,
     /// `MTU_CPM`: octets of a message.
@@ -64,8 +62,13 @@ pub struct CpSettings {
 impl CpSettings {
     /// The standard's defaults for a passenger car.
     #[must_use]
-    pub const fn new(station_id: u32) -> Self {
-        Self { station_id, station_type: 5, t_gen_cpm: T_GEN_CPM_MIN, octets_max: PAYLOAD_OCTETS_MAX }
+    pub const fn new(station_id: StationId) -> Self {
+        Self {
+            station_id,
+            station_type: StationType::PASSENGER_CAR,
+            t_gen_cpm: T_GEN_CPM_MIN,
+            octets_max: PAYLOAD_OCTETS_MAX,
+        }
     }
 }
 
@@ -242,7 +245,7 @@ impl CpService {
     /// A message without objects; with the sensors and regions where they are due (6.1.2.2).
     fn first_message(&self, at: Mono, state: &VehicleState, perceived: usize) -> CpmInput {
         let sensors_due = self.sensors_told.is_none_or(|told| at.since(told) >= T_ADD_SENSOR_INFORMATION);
-        let origin = if self.settings.station_type == ROADSIDE_UNIT {
+        let origin = if self.settings.station_type.is_roadside_unit() {
             Origin::RoadsideUnit { map: None }
         } else {
             Origin::Vehicle { orientation: state.heading, orientation_confidence: state.heading_confidence }

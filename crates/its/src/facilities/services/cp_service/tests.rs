@@ -40,7 +40,7 @@ impl Scene {
     }
 
     fn of(objects: Vec<PerceivedObject>) -> Self {
-        Self { objects, ..Self::new(CpSettings::new(7)) }
+        Self { objects, ..Self::new(CpSettings::new(StationId(7))) }
     }
 
     /// Lets the scene be from one time to another, in steps of 100 ms.
@@ -243,7 +243,8 @@ fn a_lost_object_is_new_again() {
 #[test]
 fn events_come_each_t_gen_cpm() {
     for (asked, expected) in [(10, 100), (300, 300), (9_000, 1000)] {
-        let mut service = CpService::new(CpSettings { t_gen_cpm: Duration::from_millis(asked), ..CpSettings::new(7) });
+        let mut service =
+            CpService::new(CpSettings { t_gen_cpm: Duration::from_millis(asked), ..CpSettings::new(StationId(7)) });
         let state = VehicleState { time: start().tai, position: Some(Position::default()), ..VehicleState::default() };
         service.set_vehicle(start(), &state);
         service.handle_timeout(start());
@@ -306,7 +307,7 @@ fn regions_come_with_the_sensors() {
 #[test]
 fn what_does_not_fit_is_cut_into_segments() {
     let octets_max = 400;
-    let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(7) });
+    let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(StationId(7)) });
     scene.objects = (0..60).map(|id| object(id, vehicle())).collect();
     scene.service.set_sensors(vec![sensor()]);
     scene.run(0, 100);
@@ -335,7 +336,7 @@ fn one_message_has_no_segment() {
 /// TS 103 324, 6.1.3: the most useful objects go first; what is left out is due at the next event.
 #[test]
 fn the_least_useful_objects_wait() {
-    let mut scene = Scene::new(CpSettings { octets_max: 120, ..CpSettings::new(7) });
+    let mut scene = Scene::new(CpSettings { octets_max: 120, ..CpSettings::new(StationId(7)) });
     scene.objects = (0..60)
         .map(|id| {
             let mut object = object(id, vehicle());
@@ -356,7 +357,7 @@ fn the_least_useful_objects_wait() {
 /// A message that would not even hold one object is not made, and nothing loops.
 #[test]
 fn an_object_that_fits_nowhere_is_left_out() {
-    let mut scene = Scene::new(CpSettings { octets_max: 30, ..CpSettings::new(7) });
+    let mut scene = Scene::new(CpSettings { octets_max: 30, ..CpSettings::new(StationId(7)) });
     scene.objects = vec![object(1, vehicle())];
     scene.run(0, 200);
     assert!(scene.sent.is_empty());
@@ -372,7 +373,7 @@ fn untellable(id: u16) -> PerceivedObject {
 #[test]
 fn an_object_that_cannot_be_encoded_is_skipped() {
     for octets_max in [PAYLOAD_OCTETS_MAX, 300] {
-        let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(7) });
+        let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(StationId(7)) });
         scene.service.set_sensors(vec![sensor()]);
         scene.objects = (0..20).map(|id| if id % 7 == 3 { untellable(id) } else { object(id, vehicle()) }).collect();
         scene.run(0, 100);
@@ -408,7 +409,7 @@ fn regions_that_do_not_fit_are_left_out() {
         sensors: (0..100).collect(),
         objects: Vec::new(),
     };
-    let mut scene = Scene::new(CpSettings { octets_max: 200, ..CpSettings::new(7) });
+    let mut scene = Scene::new(CpSettings { octets_max: 200, ..CpSettings::new(StationId(7)) });
     scene.objects = vec![object(1, vehicle())];
     scene.service.set_sensors(vec![sensor()]);
     scene.service.set_regions(vec![region; 8]);
@@ -430,7 +431,8 @@ fn an_object_is_told_relative_to_the_station() {
 /// A roadside unit says that it is one.
 #[test]
 fn a_roadside_unit_tells_as_such() {
-    let mut scene = Scene::new(CpSettings { station_type: 15, ..CpSettings::new(7) });
+    let mut scene =
+        Scene::new(CpSettings { station_type: StationType::ROADSIDE_UNIT, ..CpSettings::new(StationId(7)) });
     scene.objects = vec![object(1, vehicle())];
     scene.run(0, 100);
     assert_eq!(scene.sent[0].1.origin, Origin::RoadsideUnit { map: None });
@@ -439,7 +441,7 @@ fn a_roadside_unit_tells_as_such() {
 /// TS 103 324, 7.1.8: the time of a measurement is within 2 s of the message's; what is older is not told.
 #[test]
 fn an_old_measurement_is_not_told() {
-    let mut service = CpService::new(CpSettings::new(7));
+    let mut service = CpService::new(CpSettings::new(StationId(7)));
     let late = after(2_100);
     service.set_vehicle(
         late,
@@ -474,7 +476,7 @@ fn the_objects_of_a_silent_sensor_are_lost_once() {
 /// A message names 255 objects; more are counted.
 #[test]
 fn more_than_255_objects_are_counted() {
-    let mut service = CpService::new(CpSettings::new(7));
+    let mut service = CpService::new(CpSettings::new(StationId(7)));
     service.set_objects((0..300).map(|id| object(id, vehicle())).collect());
     assert_eq!((service.objects.len(), service.counters().objects_beyond_limit), (255, 45));
 }

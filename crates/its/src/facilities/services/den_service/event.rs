@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use viaduct_etsi::denm_ts103831_v231::{Denm, types::StandardLength3b};
-use viaduct_units::{Metres, Position, Tai, TimestampIts};
+use viaduct_units::{Metres, Position, StationId, StationType, Tai, TimestampIts};
 
 use super::OwnDenm;
 use crate::{
@@ -112,7 +112,7 @@ impl EventReport {
     /// The DENM that says it. One that ends the event says nothing more of it.
     pub(super) fn denm(
         self,
-        from: (u32, u8),
+        from: (StationId, StationType),
         action_id: ActionId,
         end: Option<Termination>,
         reference: Tai,
@@ -179,7 +179,7 @@ impl From<&Denm> for DenmHead {
     fn from(denm: &Denm) -> Self {
         let management = &denm.denm.management;
         let action_id = ActionId {
-            originating_station: management.action_id.originating_station_id.0,
+            originating_station: StationId(management.action_id.originating_station_id.0),
             sequence_number: management.action_id.sequence_number.0,
         };
         let at = &management.event_position;

@@ -13,7 +13,7 @@ use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
 use viaduct_etsi::denm_ts103831_v231::encode;
-use viaduct_units::{Mono, Now, Position, Rng, Tai};
+use viaduct_units::{Mono, Now, Position, Rng, StationId, StationType, Tai};
 
 pub use self::{
     event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport},
@@ -36,9 +36,9 @@ pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DenSettings {
     /// Identifier of the station, which is in the action id of its events.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 5 is a passenger car.
-    pub station_type: u8,
+    pub station_type: StationType,
     /// Whether to send on what others said and no longer say (keep-alive forwarding, 6.1.4.2; optional).
     pub keep_alive_forwarding: bool,
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use viaduct_units::{Mono, Now, Position, Rng};
+use viaduct_units::{Mono, Now, Position, Rng, StationId};
 
 use super::{CLOCK_TOLERANCE, DenDrop, DenError, DenIndication, DenmHead, ForwardedDenm, originating::mono_of};
 use crate::{
@@ -68,7 +68,7 @@ pub(super) struct ReceivingTable {
     /// Whether to forward (the keep-alive forwarding function is optional).
     forwarding: bool,
     /// When DENMs were sent on last and whose, at most [`DEN_FORWARDS_MAX`], the oldest first.
-    forwards: VecDeque<(Mono, u32)>,
+    forwards: VecDeque<(Mono, StationId)>,
     /// DENMs that were due to be sent on, and too many.
     forwards_refused: u64,
     /// Events that made room for others.
@@ -144,7 +144,7 @@ impl ReceivingTable {
 
     /// What is no longer valid goes first. One station's events, or those of many forged ones, must not keep those of others out: who
     /// has its share gives its own, and a full table one of whoever has the most. What was heard of longest ago goes.
-    fn make_room(&mut self, now: Mono, station: u32) {
+    fn make_room(&mut self, now: Mono, station: StationId) {
         if self.has_room_for(station) {
             return;
         }
@@ -161,7 +161,7 @@ impl ReceivingTable {
         }
     }
 
-    fn has_room_for(&self, station: u32) -> bool {
+    fn has_room_for(&self, station: StationId) -> bool {
         self.events.len() < DEN_RECEIVED_MAX && self.of_station(station).count() < DEN_RECEIVED_OF_STATION_MAX
     }
 
@@ -169,14 +169,14 @@ impl ReceivingTable {
         self.events.retain(|_, event| event.expires > now);
     }
 
-    fn of_station(&self, station: u32) -> impl Iterator<Item = (&ActionId, &ReceivedEvent)> {
+    fn of_station(&self, station: StationId) -> impl Iterator<Item = (&ActionId, &ReceivedEvent)> {
         let id = |sequence_number| ActionId { originating_station: station, sequence_number };
         self.events.range(id(0)..=id(u16::MAX))
     }
 
     /// The station with the most events; of several, the one that was silent longest.
-    fn busiest(&self) -> Option<u32> {
-        let mut stations: BTreeMap<u32, (usize, Reverse<Mono>)> = BTreeMap::new();
+    fn busiest(&self) -> Option<StationId> {
+        let mut stations: BTreeMap<StationId, (usize, Reverse<Mono>)> = BTreeMap::new();
         for (action_id, event) in &self.events {
             let (count, Reverse(heard)) =
                 stations.entry(action_id.originating_station).or_insert((0, Reverse(event.heard)));
@@ -263,7 +263,7 @@ impl Forwarding {
 }
 
 /// Whether one more DENM of that originator may be sent on; if so, it counts as sent.
-fn has_room(forwards: &mut VecDeque<(Mono, u32)>, now: Mono, station: u32) -> bool {
+fn has_room(forwards: &mut VecDeque<(Mono, StationId)>, now: Mono, station: StationId) -> bool {
     forwards.retain(|(sent, _)| now.since(*sent) < FORWARDS_WINDOW);
     let of_station = forwards.iter().filter(|(_, originator)| *originator == station).count();
     let room = forwards.len() < DEN_FORWARDS_MAX && of_station < DEN_FORWARDS_OF_STATION_MAX;

@@ -30,7 +30,10 @@ fn place() -> Position {
 }
 
 fn service(keep_alive_forwarding: bool) -> DenService {
-    let mut service = DenService::new(DenSettings { station_id: OWN, station_type: 5, keep_alive_forwarding }, 1);
+    let mut service = DenService::new(
+        DenSettings { station_id: StationId(OWN), station_type: StationType::PASSENGER_CAR, keep_alive_forwarding },
+        1,
+    );
     service.set_position(place());
     service
 }
@@ -73,7 +76,7 @@ fn run(service: &mut DenService, end: u64) -> Vec<u64> {
 /// What another station says about its event.
 fn head(reference: u64) -> DenmHead {
     DenmHead {
-        action_id: ActionId { originating_station: OTHER, sequence_number: 3 },
+        action_id: ActionId { originating_station: StationId(OTHER), sequence_number: 3 },
         detection: after(0).tai,
         reference: after(reference).tai,
         termination: None,
@@ -438,9 +441,12 @@ fn an_unknown_event_cannot_be_ended() {
     let mut service = service(false);
     let unknown = |originating_station| ActionId { originating_station, sequence_number: 9 };
     for station_id in [OWN, OTHER] {
-        assert_eq!(service.terminate(after(0), unknown(station_id), report(0)), Err(DenError::UnknownAction));
+        assert_eq!(
+            service.terminate(after(0), unknown(StationId(station_id)), report(0)),
+            Err(DenError::UnknownAction)
+        );
     }
-    assert_eq!(service.update(after(0), unknown(OWN), report(0)), Err(DenError::UnknownAction));
+    assert_eq!(service.update(after(0), unknown(StationId(OWN)), report(0)), Err(DenError::UnknownAction));
 }
 
 /// EN 302 637-3, 6.1.3: the destination covers the area of awareness, unless the application names another.
@@ -616,10 +622,10 @@ fn most_in_a_second(times: &[u64]) -> usize {
 fn who_says_much_does_not_keep_others_out() {
     let mut service = service(true);
     for number in 0..100 {
-        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
+        let action_id = ActionId { originating_station: StationId(OTHER), sequence_number: number };
         receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }).unwrap();
     }
-    let honest = ActionId { originating_station: OTHER + 1, sequence_number: 0 };
+    let honest = ActionId { originating_station: StationId(OTHER + 1), sequence_number: 0 };
     receive(&mut service, 100, &DenmHead { action_id: honest, ..head(0) }).unwrap();
     let times = run(&mut service, 20_000);
     assert_eq!(most_in_a_second(&times), DEN_FORWARDS_OF_STATION_MAX + 1);
@@ -632,7 +638,7 @@ fn who_says_much_does_not_keep_others_out() {
 fn forwarding_is_bounded() {
     let mut service = service(true);
     for number in 0..100 {
-        let action_id = ActionId { originating_station: OTHER + u32::from(number), sequence_number: number };
+        let action_id = ActionId { originating_station: StationId(OTHER + u32::from(number)), sequence_number: number };
         receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }).unwrap();
     }
     let times = run(&mut service, 20_000);
@@ -704,7 +710,7 @@ fn ended_events_make_room() {
         service.terminate(after(0), action_id, report(0)).unwrap();
     }
     for number in 0..2 * u16::try_from(DEN_ORIGINATED_MAX).unwrap() {
-        let action_id = ActionId { originating_station: OTHER, sequence_number: number };
+        let action_id = ActionId { originating_station: StationId(OTHER), sequence_number: number };
         receive(&mut service, 10, &DenmHead { action_id, ..head(5) }).unwrap();
         service.terminate(after(20), action_id, report(20)).unwrap();
     }
@@ -761,7 +767,7 @@ fn expired_events_make_room() {
     service.trigger(after(1000), report(1000)).unwrap();
 
     let said = |sequence_number, validity| DenmHead {
-        action_id: ActionId { originating_station: OTHER, sequence_number },
+        action_id: ActionId { originating_station: StationId(OTHER), sequence_number },
         validity: Duration::from_secs(validity),
         ..head(0)
     };
@@ -781,7 +787,7 @@ fn one_station_cannot_fill_the_table() {
     let mut service = service(false);
     receive(&mut service, 0, &head(0)).unwrap();
     for number in 0..1000 {
-        let action_id = ActionId { originating_station: OTHER + 1, sequence_number: number };
+        let action_id = ActionId { originating_station: StationId(OTHER + 1), sequence_number: number };
         assert_eq!(receive(&mut service, number.into(), &DenmHead { action_id, ..head(0) }), Ok(DenIndication::New));
     }
     assert_eq!(service.counters().evicted, 1000 - u64::try_from(DEN_RECEIVED_OF_STATION_MAX).unwrap());
@@ -797,7 +803,7 @@ fn forged_stations_do_not_keep_events_out() {
         hear_forged(&mut service, second * 1000, DEN_RECEIVED_MAX / 2);
         assert_eq!(receive(&mut service, second * 1000 + 999, &head(0)), Err(DenDrop::Repeated));
     }
-    let action_id = ActionId { originating_station: OTHER + 1, sequence_number: 0 };
+    let action_id = ActionId { originating_station: StationId(OTHER + 1), sequence_number: 0 };
     assert_eq!(receive(&mut service, 20_000, &DenmHead { action_id, ..head(0) }), Ok(DenIndication::New));
 }
 
@@ -805,7 +811,7 @@ fn forged_stations_do_not_keep_events_out() {
 fn hear_forged(service: &mut DenService, millis: u64, count: usize) {
     let first = 1_000_000 + u32::try_from(millis).unwrap() * 1000;
     for station in (first..).take(count) {
-        let action_id = ActionId { originating_station: station, sequence_number: 0 };
+        let action_id = ActionId { originating_station: StationId(station), sequence_number: 0 };
         let forged = DenmHead { action_id, validity: denm::VALIDITY_MAX, ..head(0) };
         assert_eq!(receive(service, millis, &forged), Ok(DenIndication::New));
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use viaduct_units::{Metres, MetresPerSecond, Mono, Position, Rng};
+use viaduct_units::{Metres, MetresPerSecond, Mono, Position, Rng, StationId};
 
 use super::{
     HeardVam,
@@ -109,7 +109,7 @@ pub enum ClusterOperation {
 #[derive(Clone, Copy, Debug)]
 struct Joining {
     id: u8,
-    leader: u32,
+    leader: StationId,
     /// Stations in the cluster when the notice began.
     cardinality: u8,
     until: Mono,
@@ -128,7 +128,7 @@ enum Role {
     },
     Leader {
         id: u8,
-        members: BTreeSet<u32>,
+        members: BTreeSet<StationId>,
         alone_since: Mono,
         breakup: Option<Mono>,
     },
@@ -143,14 +143,14 @@ enum Role {
 #[derive(Debug)]
 pub(super) struct Cluster {
     /// Identifier of the own station.
-    station_id: u32,
+    station_id: StationId,
     role: Role,
     /// Whether to make and join clusters (optional, 5.4.1).
     enabled: bool,
 }
 
 impl Cluster {
-    pub(super) const fn new(station_id: u32, enabled: bool) -> Self {
+    pub(super) const fn new(station_id: StationId, enabled: bool) -> Self {
         Self { station_id, role: Role::Standalone, enabled }
     }
 

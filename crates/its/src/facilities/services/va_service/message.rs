@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use viaduct_etsi::{
-    cdd::{self, TrafficParticipantType},
+    cdd,
     vam_ts103300_3_v231::{Vam, types::VruClusterOperationContainer},
 };
-use viaduct_units::Metres;
+use viaduct_units::{Metres, StationId, StationType};
 
 use super::{
     ClusterInformation, ClusterOperation, HeardVam, LeaveReason, MAX_CLUSTER_DISTANCE, VamContent, VruProfile,
@@ -26,12 +26,12 @@ const QUARTERS_PER_SECOND: f64 = 4.0;
 const TENTHS_PER_METRE: f64 = 10.0;
 
 impl VruProfile {
-    const fn station_type(self) -> u8 {
+    const fn station_type(self) -> StationType {
         match self {
-            Self::Pedestrian => TrafficParticipantType::PEDESTRIAN.0,
-            Self::BicyclistAndLightVruVehicle => TrafficParticipantType::CYCLIST.0,
-            Self::Motorcyclist => TrafficParticipantType::MOTORCYCLE.0,
-            Self::Animal => TrafficParticipantType::ANIMAL.0,
+            Self::Pedestrian => StationType::PEDESTRIAN,
+            Self::BicyclistAndLightVruVehicle => StationType::CYCLIST,
+            Self::Motorcyclist => StationType::MOTORCYCLE,
+            Self::Animal => StationType::ANIMAL,
         }
     }
 
@@ -128,7 +128,7 @@ impl From<&Vam> for HeardVam {
         let movement = &parameters.vru_high_frequency_container;
         let cluster = parameters.vru_cluster_information_container.as_deref();
         Self {
-            station_id: vam.header.station_id.0,
+            station_id: StationId(vam.header.station_id.0),
             position: scale::position(at.latitude.0, at.longitude.0),
             speed: scale::speed(movement.speed.speed_value.0),
             heading: scale::heading(movement.heading.value.0),

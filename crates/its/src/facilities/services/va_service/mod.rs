@@ -17,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position, Rng};
+use viaduct_units::{Degrees, MetresPerSecond, Mono, Now, Position, Rng, StationId};
 
 use self::{
     cluster::{Cluster, LEADER_PERIOD},
@@ -55,7 +55,7 @@ pub enum VruProfile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VaSettings {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// What kind of road user it is.
     pub profile: VruProfile,
     /// `T_CheckVamGen`: how often the conditions are looked at; more than `T_GenVamMin` counts as that.
@@ -69,7 +69,7 @@ pub struct VaSettings {
 impl VaSettings {
     /// The standard's defaults for a pedestrian, without clusters.
     #[must_use]
-    pub const fn new(station_id: u32) -> Self {
+    pub const fn new(station_id: StationId) -> Self {
         Self {
             station_id,
             profile: VruProfile::Pedestrian,
@@ -84,7 +84,7 @@ impl VaSettings {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VamContent {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// What kind of road user it is.
     pub profile: VruProfile,
     /// How it moves.
@@ -101,7 +101,7 @@ pub struct VamContent {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeardVam {
     /// Identifier of the station.
-    pub station_id: u32,
+    pub station_id: StationId,
     /// Where it is.
     pub position: Option<Position>,
     /// How fast it is.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use viaduct_units::{Metres, Mono, Position};
+use viaduct_units::{Metres, Mono, Position, StationId};
 
 use super::{ClusterInformation, HeardVam};
 use crate::{facilities::services::motion::Motion, limits::VA_NEIGHBOURS_MAX};
@@ -20,7 +20,7 @@ pub(super) struct Neighbour {
 /// Other road users, at most [`VA_NEIGHBOURS_MAX`].
 #[derive(Debug, Default)]
 pub(super) struct Neighbours {
-    by_station: BTreeMap<u32, Neighbour>,
+    by_station: BTreeMap<StationId, Neighbour>,
 }
 
 impl Neighbours {
@@ -35,7 +35,7 @@ impl Neighbours {
         }
     }
 
-    pub(super) fn get(&self, station_id: u32) -> Option<&Neighbour> {
+    pub(super) fn get(&self, station_id: StationId) -> Option<&Neighbour> {
         self.by_station.get(&station_id)
     }
 
@@ -60,7 +60,7 @@ impl Neighbours {
         &self,
         now: Mono,
         recently: Duration,
-    ) -> impl Iterator<Item = (u32, &Neighbour, ClusterInformation)> {
+    ) -> impl Iterator<Item = (StationId, &Neighbour, ClusterInformation)> {
         let lasts = |other: &Neighbour| other.cluster.filter(|_| !other.breaks_up);
         self.recent(now, recently).filter_map(move |(id, other)| lasts(other).map(|cluster| (id, other, cluster)))
     }
@@ -70,7 +70,7 @@ impl Neighbours {
         self.recent(now, recently).any(|(_, other)| other.cluster.is_some_and(|cluster| cluster.id == id))
     }
 
-    fn recent(&self, now: Mono, within: Duration) -> impl Iterator<Item = (u32, &Neighbour)> {
+    fn recent(&self, now: Mono, within: Duration) -> impl Iterator<Item = (StationId, &Neighbour)> {
         let recent = move |neighbour: &Neighbour| now.since(neighbour.heard) < within;
         self.by_station.iter().filter(move |(_, neighbour)| recent(neighbour)).map(|(id, neighbour)| (*id, neighbour))
     }

@@ -26,11 +26,11 @@ impl Walker {
             heading: Some(Degrees(90.0)),
             ..VehicleState::default()
         };
-        Self { service: VaService::new(settings, settings.station_id.into()), state, sent: Vec::new() }
+        Self { service: VaService::new(settings, settings.station_id.0.into()), state, sent: Vec::new() }
     }
 
     fn alone() -> Self {
-        Self::new(VaSettings::new(7), 0.0)
+        Self::new(VaSettings::new(StationId(7)), 0.0)
     }
 
     fn step(&mut self, now: Now) -> Option<VamContent> {
@@ -109,7 +109,7 @@ fn run_together(walkers: &mut [Walker], from: u64, end: u64) -> Vec<(u64, VamCon
 /// Four pedestrians who walk side by side, a metre apart; none leaves out a VAM before there is a cluster.
 fn group() -> Vec<Walker> {
     let settings = |station_id| VaSettings { clustering: true, num_skip_vams: None, ..VaSettings::new(station_id) };
-    (0..4_u32).map(|i| Walker::new(settings(10 + i), f64::from(i))).collect()
+    (0..4_u32).map(|i| Walker::new(settings(StationId(10 + i)), f64::from(i))).collect()
 }
 
 fn states(walkers: &[Walker]) -> Vec<VruState> {
@@ -224,7 +224,7 @@ fn the_low_frequency_container_comes_each_two_seconds() {
 fn what_somebody_else_says_is_left_out() {
     let mut walker = Walker::alone();
     let other = HeardVam {
-        station_id: 8,
+        station_id: StationId(8),
         position: walker.state.position,
         speed: walker.state.speed,
         heading: walker.state.heading,
@@ -246,7 +246,7 @@ fn only_the_same_is_left_out() {
     let elsewhere = Position::new(45.0, 7.6).displaced(Metres(5.0), Metres(0.0));
     let here = Walker::alone().state;
     let same = HeardVam {
-        station_id: 8,
+        station_id: StationId(8),
         position: here.position,
         speed: here.speed,
         heading: here.heading,
@@ -258,7 +258,7 @@ fn only_the_same_is_left_out() {
         HeardVam { speed: Some(MetresPerSecond(2.0)), ..same },
         HeardVam { heading: Some(Degrees(180.0)), ..same },
         HeardVam { heading: None, ..same },
-        HeardVam { station_id: 7, ..same },
+        HeardVam { station_id: StationId(7), ..same },
     ] {
         let mut walker = Walker::alone();
         walker.run(0, 4_900, |_| {});
@@ -304,7 +304,7 @@ fn a_change_of_role_does_not_shorten_the_interval() {
 fn clusters_are_optional() {
     let mut walkers = group();
     for (number, walker) in (10_u32..).zip(&mut walkers) {
-        walker.service = VaService::new(VaSettings::new(number), 1);
+        walker.service = VaService::new(VaSettings::new(StationId(number)), 1);
     }
     run_together(&mut walkers, 0, 10_000);
     assert!(states(&walkers).iter().all(|state| *state == VruState::ActiveStandalone));
@@ -330,7 +330,7 @@ fn a_group_becomes_a_cluster() {
         .map(|(millis, _)| *millis)
         .collect();
     assert!(!joins.is_empty() && joins.iter().max() < Some(&3_500), "{joins:?}");
-    let late: Vec<u32> = vams.iter().filter(|(millis, _)| *millis > 4_000).map(|(_, vam)| vam.station_id).collect();
+    let late: Vec<u32> = vams.iter().filter(|(millis, _)| *millis > 4_000).map(|(_, vam)| vam.station_id.0).collect();
     assert!(late.iter().all(|station_id| *station_id == 10), "only the leader speaks: {late:?}");
     let cluster = vams.last().unwrap().1.cluster.unwrap();
     assert_eq!((cluster.cardinality, cluster.radius), (4, MAX_CLUSTER_DISTANCE));
@@ -452,9 +452,9 @@ fn a_cluster_operation_is_said_at_once() {
 /// TS 103 300-3, 5.4.2.2 (`timeClusterJoinSuccess`): who is not counted in within 0.5 s leaves again.
 #[test]
 fn a_join_that_is_not_counted_fails() {
-    let mut walker = Walker::new(VaSettings { clustering: true, ..VaSettings::new(11) }, 0.0);
+    let mut walker = Walker::new(VaSettings { clustering: true, ..VaSettings::new(StationId(11)) }, 0.0);
     let leader = HeardVam {
-        station_id: 10,
+        station_id: StationId(10),
         position: walker.state.position,
         speed: walker.state.speed,
         heading: walker.state.heading,
@@ -476,7 +476,8 @@ fn a_join_that_is_not_counted_fails() {
 fn a_motorcyclist_makes_no_cluster() {
     let mut walkers = group();
     for (number, walker) in (10_u32..).zip(&mut walkers) {
-        let settings = VaSettings { profile: VruProfile::Motorcyclist, clustering: true, ..VaSettings::new(number) };
+        let settings =
+            VaSettings { profile: VruProfile::Motorcyclist, clustering: true, ..VaSettings::new(StationId(number)) };
         walker.service = VaService::new(settings, 1);
     }
     run_together(&mut walkers, 0, 10_000);
@@ -489,9 +490,14 @@ fn the_table_of_neighbours_is_bounded() {
     let mut walker = Walker::alone();
     let other = heard(&Walker::alone().step(at(0)).unwrap());
     for station_id in 100..1100 {
-        walker.service.handle_received(at(u64::from(station_id)), &HeardVam { station_id, ..other });
+        walker
+            .service
+            .handle_received(at(u64::from(station_id)), &HeardVam { station_id: StationId(station_id), ..other });
     }
-    assert!(walker.service.neighbours.get(1099).is_some() && walker.service.neighbours.get(100).is_none());
+    assert!(
+        walker.service.neighbours.get(StationId(1099)).is_some()
+            && walker.service.neighbours.get(StationId(100)).is_none()
+    );
 }
 
 /// A state that is too old is not said.
