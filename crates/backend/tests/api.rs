@@ -18,7 +18,7 @@ use viaduct_its::facilities::Message;
 use viaduct_its::facilities::denm::{self, ActionId, Cause, DenmInput, Situation};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{self, Direction, Edition, MessageType, V2xMessage};
-use viaduct_units::{Mono, Now, Tai};
+use viaduct_units::{Mono, Now, StationId, Tai};
 
 /// A CAM in UPER. Origin: the payload of testdata/its/cam.hex (ms-van3t, sample_trace.pcapng, frame 3).
 const CAM: &str = "0202000000649dcd005a0f33c8adf995c59ffffffc223e009e00a91fc0007ebfe9ea7737fee9fffa00";
@@ -446,11 +446,11 @@ async fn links_are_absolute() {
 
 /// A DENM in UPER: a stationary vehicle at 45 N, 7.5 E, valid for 600 s.
 fn denm(reception: Tai) -> V2xMessage {
-    let action_id = ActionId { originating_station: 1001, sequence_number: 7 };
+    let action_id = ActionId { originating_station: StationId(1001), sequence_number: 7 };
     let input = DenmInput {
         position: Some(viaduct_units::Position::new(45.0, 7.5)),
         situation: Some(Situation::new(3, Cause { code: 94, sub_code: 0 })),
-        ..DenmInput::new(1001, action_id, reception)
+        ..DenmInput::new(StationId(1001), action_id, reception)
     };
     let payload = Message::Denm(Box::new(denm::build(&input))).encode().unwrap();
     V2xMessage {

@@ -230,7 +230,7 @@ impl Event {
         let Self { head, details, .. } = self;
         EventProperties {
             state: self.state(now),
-            originating_station_id: head.action_id.originating_station,
+            originating_station_id: head.action_id.originating_station.into(),
             sequence_number: head.action_id.sequence_number,
             station_id: self.station_id,
             cause: head.cause.map(|cause| cause.code),

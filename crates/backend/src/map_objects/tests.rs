@@ -7,7 +7,7 @@ use viaduct_its::facilities::denm::{
 use viaduct_its::facilities::{Message, MessageKind, PathPoint};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{Edition, MessageType, V2xMessage};
-use viaduct_units::{Metres, Position, Tai};
+use viaduct_units::{Metres, Position, StationId, Tai};
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn received(message: &Message, reception: Tai, shift_s: i64) -> V2xMessage {
     V2xMessage {
         r#type: kind.into(),
         edition: edition.into(),
-        station_id: summary.station_id,
+        station_id: summary.station_id.into(),
         reception_time: Some(timestamp(reception)),
         generation_time: summary.generation.map(|time| timestamp(shifted(time, shift_s * 1_000_000_000))),
         payload: payload.into(),
@@ -49,7 +49,7 @@ fn event(reference_s: i64) -> DenmInput {
         validity: Some(Duration::from_secs(60)),
         situation: Some(Situation::new(3, Cause { code: 94, sub_code: 2 })),
         location: Some(Location::default()),
-        ..DenmInput::new(1001, ActionId { originating_station: 1001, sequence_number: 7 }, at(0))
+        ..DenmInput::new(StationId(1001), ActionId { originating_station: StationId(1001), sequence_number: 7 }, at(0))
     }
 }
 
@@ -128,7 +128,7 @@ fn another_station_negates_an_event() {
     let mut objects = MapObjects::default();
     objects.update(&received(&denm(&event(0)), at(1), 0));
     let negation = DenmInput {
-        station_id: 2002,
+        station_id: StationId(2002),
         termination: Some(Termination::IsNegation),
         situation: None,
         location: None,
@@ -174,7 +174,7 @@ fn an_event_has_its_zone_and_approaches() {
 fn a_full_table_evicts_the_object_with_the_oldest_message() {
     let mut objects = MapObjects::default();
     for number in 0..=u16::try_from(OBJECTS_MAX).unwrap() {
-        let action_id = ActionId { originating_station: 1, sequence_number: number };
+        let action_id = ActionId { originating_station: StationId(1), sequence_number: number };
         let input = DenmInput { action_id, ..event(0) };
         objects.update(&received(&denm(&input), at(i64::from(number)), 0));
     }
