@@ -1,54 +1,88 @@
 //! Config files, read and checked.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
-use viaduct_node::Graph;
-use viaduct_node::config::ConfigError;
+use viaduct_node::config::{ConfigError, ConfigErrors};
+use viaduct_node::{Checks, Graph};
 
 use crate::kinds;
 
+/// Path that stands for stdin.
+const STDIN: &str = "-";
+
+/// Name of stdin in errors.
+const STDIN_NAME: &str = "stdin";
+
 /// A config or a command line that is refused: exit code 2.
 #[derive(Debug)]
-pub(crate) struct Refused(Box<dyn std::error::Error + Send + Sync>);
+pub(crate) enum Refused {
+    /// The mistakes of config files.
+    Config(Vec<ConfigError>),
+    /// An argument of the command line that is not possible.
+    Argument(String),
+}
 
 impl Refused {
-    /// An argument of the command line that cannot be.
+    /// Returns the refusal of an argument of the command line.
     pub(crate) fn argument(problem: String) -> Self {
-        Self(problem.into())
+        Self::Argument(problem)
     }
 }
 
 impl std::fmt::Display for Refused {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+        match self {
+            Self::Argument(problem) => write!(f, "viaduct: {problem}"),
+            Self::Config(errors) => {
+                for (index, error) in errors.iter().enumerate() {
+                    let separator = if index == 0 { "" } else { "\n" };
+                    write!(f, "{separator}{error}")?;
+                }
+                Ok(())
+            }
+        }
     }
 }
 
 impl std::error::Error for Refused {}
 
-impl From<ConfigError> for Refused {
-    fn from(error: ConfigError) -> Self {
-        Self(error.into())
+impl From<ConfigErrors> for Refused {
+    fn from(errors: ConfigErrors) -> Self {
+        Self::Config(errors.iter().cloned().collect())
     }
 }
 
-/// Reads files: how errors call each, and its text.
+/// Reads files, each with its name in errors and its text. The path `-` is stdin.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<(String, String)>, Refused> {
-    let read_one = |path: &PathBuf| {
-        let name = path.display().to_string();
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok((name, text)),
-            Err(cause) => Err(ConfigError::unreadable(&name, &cause).into()),
+    if paths.iter().filter(|path| is_stdin(path)).count() > 1 {
+        return Err(Refused::Argument("`-` is stdin, which has one file only".to_owned()));
+    }
+    let (mut files, mut unread) = (Vec::new(), Vec::new());
+    for path in paths {
+        let name = if is_stdin(path) { STDIN_NAME.to_owned() } else { path.display().to_string() };
+        match read_text(path) {
+            Ok(text) => files.push((name, text)),
+            Err(cause) => unread.extend(ConfigErrors::unreadable(&name, &cause).iter().cloned()),
         }
-    };
-    paths.iter().map(read_one).collect()
+    }
+    if unread.is_empty() { Ok(files) } else { Err(Refused::Config(unread)) }
 }
 
-/// Checks the nodes of files that are to run in one process, free ports included.
-pub(crate) fn resolve(files: &[(String, String)]) -> Result<Vec<Graph>, Refused> {
-    let graphs = Graph::resolve_all(files, &kinds())?;
-    for (graph, (_, text)) in graphs.iter().zip(files) {
-        graph.check_ports(text)?;
+fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == STDIN
+}
+
+fn read_text(path: &Path) -> std::io::Result<String> {
+    if !is_stdin(path) {
+        return std::fs::read_to_string(path);
     }
-    Ok(graphs)
+    let mut text = String::new();
+    std::io::stdin().read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// Checks the nodes of files that are to run in one process.
+pub(crate) fn resolve(files: &[(String, String)], checks: Checks) -> Result<Vec<Graph>, Refused> {
+    Ok(Graph::resolve_all(files, &kinds(), checks)?)
 }

@@ -73,8 +73,12 @@ fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
+        if let Some(refused) = error.downcast_ref::<files::Refused>() {
+            output::print_note(refused);
+            return ExitCode::from(REFUSED);
+        }
         output::print_note(format_args!("viaduct: {error:#}"));
-        ExitCode::from(if error.is::<files::Refused>() { REFUSED } else { FAILED })
+        ExitCode::from(FAILED)
     })
 }
 

@@ -7,20 +7,20 @@ use std::time::Instant;
 use anyhow::Context as _;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use viaduct_node::{Failure, Graph, Node, STOP_TIME_MAX};
+use viaduct_node::{Checks, Failure, Graph, Node, STOP_TIME_MAX};
 
 use crate::files;
 
 /// Files of nodes that run in one process, each on a bus of its own.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Config files (YAML), one a node.
+    /// Config files (YAML), one a node; `-` reads stdin.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let graphs = files::resolve(&files::read(&arguments.files)?)?;
+    let graphs = files::resolve(&files::read(&arguments.files)?, Checks::Ports)?;
     with_runtime(|runtime| {
         let mut signals = Signals::listen(runtime)?;
         let mut nodes = start(graphs, runtime)?;

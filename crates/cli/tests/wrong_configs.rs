@@ -1,9 +1,10 @@
-//! What a person sees who made a mistake in a config file: one readable line with file, line and key, and exit code 2.
+//! Mistakes in a config file: each is one readable line with file, line, column and key, and the exit code is 2.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
+use std::io::Write as _;
 use std::net::TcpListener;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Runs `viaduct check` on a text; exit code and stderr, with the file called `node.yaml`.
 fn check(text: &str) -> (i32, String) {
@@ -46,13 +47,13 @@ fn each_mistake_is_one_line_with_its_place() {
         ("only a comment", "# nothing\n".into(), "node.yaml"),
         ("broken YAML", "node: [edge\n".into(), "node.yaml:1"),
         ("a tab", "node: edge\n\tcomponents: {}\n".into(), "node.yaml:1"),
-        ("not a map", "- edge\n".into(), "node.yaml:1:1: expected"),
+        ("not a map", "- edge\n".into(), "node.yaml:1:1: expected a map of keys"),
         ("two documents", "node: a\n---\nnode: b\n".into(), "node.yaml:3"),
-        ("unknown key", "node: edge\nnodes: 3\n".into(), "node.yaml:2:1: nodes: unknown field `nodes`, expected one of node, http"),
-        ("missing name", "components: {}\n".into(), "missing field `node`"),
-        ("bad name", "node: my node\ncomponents: {}\n".into(), "node.yaml:1:1: node: `my node`: a name may have letters"),
+        ("unknown key", "node: edge\nnodes: 3\ncomponents: { it: { kind: fleet } }\n".into(), "node.yaml:2:1: nodes: unknown field `nodes`, expected one of node, http"),
+        ("missing name", "components: { it: { kind: fleet } }\n".into(), "node.yaml: missing field `node`\n"),
+        ("bad name", "node: my node\ncomponents: { it: { kind: fleet } }\n".into(), "node.yaml:1:1: node: `my node`: a name may have letters"),
         ("no components", "node: edge\n".into(), "node.yaml: components: a node needs at least one component"),
-        ("duplicate key", with_station("  station:\n    kind: fleet\n"), "node.yaml:8:3: components.station: duplicate mapping key `station`"),
+        ("duplicate key", with_station("  station:\n    kind: fleet\n"), "node.yaml:8:3: components.station: the key `station` occurs twice"),
         ("unknown kind", "node: edge\ncomponents:\n  it: { kind: its_staton }\n".into(),
             "node.yaml:3:9: components.it.kind: there is no kind `its_staton`; did you mean `its_station`?"),
         ("unknown setting", one("fleet", "{ vehicle: 3 }"), "node.yaml:5:17: components.it.settings.vehicle: unknown field `vehicle`, expected one of vehicles"),
@@ -81,7 +82,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("text for a switch", one("its_station", "{ station_id: 1, beacons: perhaps, access: { udp_multicast: {} } }"),
             "components.it.settings.beacons: expected true or false"),
         ("no choice", one("its_station", "{ station_id: 1, access: {} }"),
-            "components.it.settings.access: expected one choice: `CHOICE`, or `CHOICE: ...` where it has settings"),
+            "components.it.settings.access: expected one choice: `CHOICE`, or `CHOICE: ...` if it has settings"),
         ("two choices", one("its_station", "{ station_id: 1, access: { udp_multicast: {}, replay: { file: x } } }"),
             "components.it.settings.access.replay: expected one choice only"),
         ("a choice without settings", one("fleet", "{ cam: { rules: { x: 1 } } }"), "components.it.settings.cam.rules: this choice has no settings"),
@@ -91,14 +92,15 @@ fn each_mistake_is_one_line_with_its_place() {
         ("errors on a pattern", one("its_station", "{ station_id: 1, topics: { errors: \"its/*\" }, access: { udp_multicast: {} } }"),
             "components.it.settings.topics.errors: `its/*` is not a topic name"),
         ("missing setting", one("its_station", "{ station_id: 4 }"), "missing field `access`"),
-        ("no settings at all", "node: edge\ncomponents:\n  it: { kind: its_station }\n".into(), "node.yaml:3:3: components.it.settings: missing field"),
+        ("no settings at all", "node: edge\ncomponents:\n  it: { kind: generator }\n".into(), "node.yaml:3:3: components.it.settings: missing field `topic`"),
         ("missing file", one("its_station", "{ station_id: 4, access: { replay: { file: no.pcap } } }"),
             "components.it.settings.access.replay.file: cannot read no.pcap: No such file"),
         ("not multicast", one("fleet", "{ udp_multicast: { group: \"10.0.0.1:8947\" } }"),
             "components.it.settings.udp_multicast.group: 10.0.0.1 is not a multicast address"),
         ("bad latitude", one("its_station", "{ station_id: 1, position: { latitude_deg: 91, longitude_deg: 0 }, access: { udp_multicast: {} } }"),
             "components.it.settings.position.latitude_deg: 91 is not within -90 to 90"),
-        ("a station that sends from nowhere", one("its_station", "{ station_id: 1, topics: { send: its/send }, access: { udp_multicast: {} } }"),
+        ("a station that sends from nowhere", one("its_station", "{ station_id: 1, topics: { send: its/send }, access: { udp_multicast: {} } }")
+            + "  in: { kind: mqtt_broker, settings: { listen: 127.0.0.1:0, inbound: [ { from: x, to: its/send } ] } }\n",
             "components.it.settings.position: a station that sends needs a position"),
         ("bad MAC", one("its_station", "{ station_id: 1, link_address: \"02:00\", access: { udp_multicast: {} } }"),
             "components.it.settings.link_address: `02:00` is not six octets"),
@@ -108,9 +110,9 @@ fn each_mistake_is_one_line_with_its_place() {
             "components.it.settings.filter.ignore_from.0: `02:00` is not six octets"),
         ("a capture too small", one("its_station", "{ station_id: 1, access: { udp_multicast: {} }, capture: { file: out.pcap, max_octets: 9 } }"),
             "components.it.settings.capture.max_octets: 9 is not within 1024 to 1099511627776"),
-        ("a query on the map's topic", one("its_station", "{ station_id: 1, access: { udp_multicast: {} }, services: { ldm: { queries: [ { topic: its/ldm } ] } } }"),
+        ("a query on the map's topic", one("its_station", "{ station_id: 1, position: { latitude_deg: 0, longitude_deg: 0 }, access: { udp_multicast: {} }, services: { ldm: { queries: [ { topic: its/ldm } ] } } }"),
             "components.it.settings.services.ldm.queries.0.topic: `its/ldm` is already used by the map or an earlier query"),
-        ("a query for no message", one("its_station", "{ station_id: 1, access: { udp_multicast: {} }, services: { ldm: { queries: [ { topic: near, types: [ cams ] } ] } } }"),
+        ("a query for no message", one("its_station", "{ station_id: 1, position: { latitude_deg: 0, longitude_deg: 0 }, access: { udp_multicast: {} }, services: { ldm: { queries: [ { topic: near, types: [ cams ] } ] } } }"),
             "components.it.settings.services.ldm.queries.0.types: unknown type `cams`; expected one of "),
         ("unfed input", "node: edge\ncomponents:\n  it:\n    kind: api\n    settings: { topics: [ its/rx/* ] }\n".into(),
             "node.yaml:5:27: components.it.settings.topics.0: no component of the node publishes `its/rx/*`; it publishes nothing"),
@@ -133,11 +135,230 @@ fn each_mistake_is_one_line_with_its_place() {
     for (what, text, expected) in &cases {
         let (code, said) = check(text);
         let one_line = said.trim_end().lines().count() == 1 && said.len() < 600;
-        if code != 2 || !one_line || !said.starts_with("viaduct: node.yaml") || !said.contains(expected) {
+        if code != 2 || !one_line || !said.starts_with("node.yaml") || !said.contains(expected) {
             wrong.push(format!("{what}: exit code {code}, expected `{expected}` in one line, it said:\n{said}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Runs a command with a text on its stdin; exit code, stdout and stderr.
+fn with_stdin(arguments: &[&str], environment: &[(&str, &str)], text: &str) -> (i32, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_viaduct"));
+    command.args(arguments).envs(environment.iter().copied());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |octets| String::from_utf8(octets).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+/// Mistakes of every sort in one file.
+const MANY: &str = "\
+node: my node
+http: 127.0.0.1:70000
+pool_threads: 0
+colour: blue
+components:
+  fleet:
+    kind: fleet
+    settings: { vehicles: many, rate_hz: 400, udp_multicast: { group: \"10.0.0.1:8947\" }, wheels: 4 }
+  station:
+    kind: its_station
+    run: fast
+    settings:
+      station_type: 32
+      position: { latitude_deg: 91, longitude_deg: 181 }
+      geonet: { hop_limit: 0 }
+  broker:
+    kind: mqtt_broker
+    settings:
+      listen: 127.0.0.1:7883
+      routes: [ { from: its/rx/*, qos: 3 }, { to: x }, { from: \"a b\" } ]
+  again: { kind: mqtt_broker, settings: { listen: 127.0.0.1:7883 } }
+  sink: { kind: snik, settings: { nothing: 1 } }
+  radar: { kind: generator, settings: [ radar ] }
+";
+
+#[test]
+fn all_mistakes_of_a_file_are_reported_at_once_and_in_its_order() {
+    let (code, said) = check(MANY);
+    assert_eq!(code, 2);
+    let keys: Vec<&str> = said.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    let expected = [
+        "node",
+        "http",
+        "pool_threads",
+        "colour",
+        "components.fleet.settings.vehicles",
+        "components.fleet.settings.rate_hz",
+        "components.fleet.settings.udp_multicast.group",
+        "components.fleet.settings.wheels",
+        "components.station.run",
+        "components.station.settings",
+        "components.station.settings",
+        // Components are compared in the order of their names, so that `again` has the address first.
+        "components.broker.settings.listen",
+        "components.broker.settings.routes.0.qos",
+        "components.broker.settings.routes.1",
+        "components.broker.settings.routes.2.from",
+        "components.sink.kind",
+        "components.radar.settings",
+    ];
+    assert_eq!(keys, expected, "{said}");
+    for line in [
+        "node.yaml:2:7: http: expected an address such as 127.0.0.1:8080, got `127.0.0.1:70000`",
+        "node.yaml:12:5: components.station.settings: missing field `access`",
+        "node.yaml:12:5: components.station.settings: missing field `station_id`",
+        "node.yaml:20:45: components.broker.settings.routes.1: missing field `from`",
+        "node.yaml:23:29: components.radar.settings: expected a map, got a list",
+    ] {
+        assert!(said.lines().any(|said| said == line), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_mistake_that_follows_from_another_is_not_reported() {
+    let feeds = |station: &str| {
+        format!(
+            "node: edge\ncomponents:\n  station: {station}\n  \
+             web: {{ kind: api, settings: {{ topics: [ v2x/rx/* ], listen: 127.0.0.1:0 }} }}\n"
+        )
+    };
+    let access = "access: { udp_multicast: {} }";
+    for (text, key) in [
+        // What these stations publish is not known, so that the input of the API may be fed.
+        (feeds("{ kind: its_staton, settings: { topics: { rx: v2x/rx } } }"), "components.station.kind"),
+        (
+            feeds(&format!("{{ kind: its_station, settings: {{ station_id: 1, {access}, topics: {{ xr: v2x/rx }} }} }}")),
+            "components.station.settings.topics.xr",
+        ),
+        (
+            feeds(&format!("{{ kind: its_station, settings: {{ station_id: 1, {access}, topic: {{ rx: v2x/rx }} }} }}")),
+            "components.station.settings.topic",
+        ),
+        (feeds(&format!("{{ kind: its_station, settings: {{ {access} }} }}")), "components.station.settings"),
+        (feeds("{ kind: its_station, settings: [] }"), "components.station.settings"),
+        // The mistyped key is the missing one.
+        (one("its_station", &format!("{{ stationid: 1, {access} }}")), "components.it.settings.stationid"),
+        // Without the wrong value, a default would be checked in its place.
+        (
+            one("mqtt_bridge", "{ broker: \"mqtt://x\", reconnect: { min_ms: 0, max_ms: 50 }, routes: [ { from: a } ] }"),
+            "components.it.settings.reconnect.min_ms",
+        ),
+        (
+            "node: edge\nexecutors: { fast: { pool: many } }\ncomponents:\n  it: { kind: fleet, run: { executor: fast } }\n"
+                .to_owned(),
+            "executors.fast.pool",
+        ),
+        ("node: edge\ncomponents:\n  it: { run: inline }\n".to_owned(), "components.it"),
+    ] {
+        let (code, said) = check(&text);
+        let is_one = said.lines().count() == 1 && said.contains(&format!(": {key}: "));
+        // The bridge's route is fed by no component, which is a mistake of its own.
+        let is_two = key.ends_with("min_ms") && said.lines().count() == 2 && said.contains("publishes `a`");
+        assert!(code == 2 && (is_one || is_two), "{key}: {said}");
+    }
+}
+
+#[test]
+fn mistakes_can_be_read_as_json_and_from_stdin() {
+    let (code, out, said) = with_stdin(&["check", "--json", "-"], &[], MANY);
+    assert_eq!((code, said.as_str()), (2, ""));
+    let mistakes: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
+    assert_eq!(mistakes.len(), 17, "{out}");
+    let expected = serde_json::json!({
+        "file": "stdin", "line": 2, "column": 7, "key": "http",
+        "problem": "expected an address such as 127.0.0.1:8080, got `127.0.0.1:70000`",
+    });
+    assert_eq!(mistakes[1], expected);
+    let fine = "node: edge\ncomponents: { it: { kind: fleet } }\n";
+    assert_eq!(with_stdin(&["check", "--json", "-"], &[], fine), (0, "[]\n".to_owned(), String::new()));
+    let (code, _, said) = with_stdin(&["run", "-"], &[], "node: [\n");
+    assert_eq!((code, said.starts_with("stdin:")), (2, true), "{said}");
+    let (code, _, said) = with_stdin(&["check", "-", "-"], &[], fine);
+    assert_eq!((code, said.as_str()), (2, "viaduct: `-` is stdin, which has one file only\n"));
+    let (code, out, _) = with_stdin(&["check", "--json", "no/such.yaml"], &[], "");
+    assert!(code == 2 && out.contains("\"key\": \"\"") && out.contains("\"line\": null"), "{out}");
+}
+
+#[test]
+fn mistakes_of_all_files_are_reported_and_those_between_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = |name: &str| format!("node: {name}\nhttp: 127.0.0.1:7984\ncomponents: {{ it: {{ kind: {name} }} }}\n");
+    for name in ["fleet", "feet"] {
+        std::fs::write(folder.path().join(name), text(name)).unwrap();
+    }
+    std::fs::write(folder.path().join("broken"), "node: [\n").unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_viaduct"))
+        .args(["check", "broken", "fleet", "feet"])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[0].starts_with("broken:1:7: node: not YAML: "), "{said}");
+    assert_eq!(
+        lines[1..],
+        [
+            "feet:2:1: http: TCP 127.0.0.1:7984 is already taken by http in fleet",
+            "feet:3:21: components.it.kind: there is no kind `feet`; did you mean `fleet`?",
+        ]
+    );
+}
+
+#[test]
+fn what_depends_on_the_machine_is_left_out_offline() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let text = format!(
+        "node: edge\ncomponents:\n  \
+         car: {{ kind: its_station, settings: {{ station_id: 1, access: {{ ethernet: {{ interface: no_such0 }} }} }} }}\n  \
+         old: {{ kind: its_station, settings: {{ station_id: 2, topics: {{ rx: old/rx, tx: old/tx, errors: old/errors }}, access: {{ replay: {{ file: no.pcap }} }} }} }}\n  \
+         fleet: {{ kind: fleet, settings: {{ roads: no.geojson }} }}\n  \
+         broker: {{ kind: mqtt_broker, settings: {{ listen: \"{}\", password_file: no.txt }} }}\n",
+        taken.local_addr().unwrap()
+    );
+    let (code, said) = check(&text);
+    let keys: Vec<&str> = said.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    assert_eq!(code, 2);
+    assert_eq!(
+        keys,
+        [
+            "components.car.settings.access.ethernet.interface",
+            "components.old.settings.access.replay.file",
+            "components.fleet.settings.roads",
+            "components.broker.settings.listen",
+            "components.broker.settings.password_file",
+        ],
+        "{said}"
+    );
+    let (code, out, said) = with_stdin(&["check", "--offline", "-"], &[], &text);
+    assert_eq!((code, said.as_str()), (0, ""));
+    assert!(
+        out.ends_with("not checked, because of --offline: interfaces, files and TCP ports of this machine\n"),
+        "{out}"
+    );
+    let wrong = text.replace("station_id: 1", "station_type: 300");
+    assert_eq!(with_stdin(&["check", "--offline", "-"], &[], &wrong).0, 2);
+}
+
+#[test]
+fn values_may_come_from_the_environment() {
+    let text = "node: ${NAME}\nhttp: ${HOST:-127.0.0.1}:${PORT:-0}\npool_threads: ${THREADS:-3}\ncomponents:\n  \
+                it: { kind: fleet, settings: { vehicles: \"${VEHICLES}\", rate_hz: \"${RATE:-2.5}\" } }\n";
+    let (code, out, said) = with_stdin(&["check", "-"], &[("NAME", "car-7"), ("VEHICLES", "3")], text);
+    assert_eq!((code, said.as_str()), (0, ""));
+    assert!(out.starts_with("stdin: node `car-7` is fine\n"), "{out}");
+    let (code, _, said) = with_stdin(&["check", "-"], &[("VEHICLES", "3000"), ("THREADS", "two")], text);
+    assert_eq!(code, 2);
+    assert_eq!(
+        said,
+        "stdin:1:7: node: the environment variable `NAME` is not set; set it, or write ${NAME:-default}\n\
+         stdin:3:15: pool_threads: expected an integer from 0 to 18446744073709551615, got `two`\n\
+         stdin:5:34: components.it.settings.vehicles: 3000 is not within 1 to 2000\n"
+    );
+    let escaped = "node: edge\ncomponents: { it: { kind: its_station, settings: { station_id: 1, link_address: \"$${X}\", access: { udp_multicast: {} } } } }\n";
+    assert!(with_stdin(&["check", "-"], &[], escaped).2.contains("link_address: `${X}` is not six octets"));
 }
 
 #[test]
@@ -151,7 +372,7 @@ fn a_port_in_use_is_named_with_its_place() {
     assert_eq!(
         said,
         format!(
-            "viaduct: node.yaml:6:7: components.b.settings.listen: cannot listen on {address}: Address already in use (os error 98)\n"
+            "node.yaml:6:7: components.b.settings.listen: cannot listen on {address}: Address already in use (os error 98)\n"
         )
     );
 }
@@ -161,7 +382,7 @@ fn a_file_that_is_not_there_is_named() {
     let output = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["run", "no/such.yaml"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "viaduct: no/such.yaml: cannot be read: No such file or directory (os error 2)\n");
+    assert_eq!(said, "no/such.yaml: cannot be read: No such file or directory (os error 2)\n");
 }
 
 #[test]

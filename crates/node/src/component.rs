@@ -20,11 +20,24 @@ pub trait Component: Sized + Send + 'static {
     /// The settings, as they stand under `settings:` in the file. Every field is documented and unknown ones are refused.
     type Settings: DeserializeOwned + JsonSchema + Send + 'static;
 
-    /// What the type cannot say: ranges that belong together, names that must be patterns.
+    /// Checks what the type cannot express: ranges, settings that belong together, names that must be patterns.
+    ///
+    /// The node calls it again without the wrong setting to find the next one. The problem of a setting that is compared
+    /// with another one therefore names the other in backticks (`` 50 is below `min_ms` ``): it is not reported if the other
+    /// one is wrong itself.
     ///
     /// # Errors
     /// The first setting that is wrong.
     fn check(_settings: &Self::Settings) -> Result<(), SettingError> {
+        Ok(())
+    }
+
+    /// Checks what depends on the machine on which the node runs: network interfaces, files. `viaduct check --offline` leaves
+    /// this check out. It is called after [`Self::check`] has succeeded.
+    ///
+    /// # Errors
+    /// The first setting that names something that the machine does not have.
+    fn check_machine(_settings: &Self::Settings) -> Result<(), SettingError> {
         Ok(())
     }
 

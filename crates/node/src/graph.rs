@@ -1,4 +1,4 @@
-//! Nodes whose files were read and checked: what can be started.
+//! Nodes whose files were read and checked, and can be started.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -8,11 +8,11 @@ use viaduct_bus::PoolSize;
 use viaduct_messages::topic;
 
 use crate::component::{Edge, Resource};
-use crate::config::{ConfigError, NodeFile, Problem, Run, SettingsError};
-use crate::kind::{Kind, Settings, find_kind};
+use crate::config::{ConfigError, ConfigErrors, Document, NodeFile, Run, Variables, of_process};
+use crate::kind::{Checks, Kind, Settings, find_kind};
 use crate::pools;
 
-/// Components of one node that fit together, in the order in which they are stopped: who feeds before who is fed.
+/// Components of one node that fit together, in the order in which they are stopped: publishers before their subscribers.
 pub struct Graph {
     pub(crate) file: String,
     pub(crate) node: NodeFile,
@@ -25,85 +25,66 @@ pub struct Graph {
 pub(crate) struct Resolved {
     pub(crate) name: String,
     pub(crate) run: Run,
-    /// Longest run of one of its callbacks, where it is bounded.
+    /// Longest run of one of its callbacks, if it is bounded.
     pub(crate) budget: Option<Duration>,
     pub(crate) settings: Settings,
 }
 
-/// Where the checks find the place of a key.
-pub(crate) struct Source<'a> {
-    file: &'a str,
-    text: &'a str,
-}
-
-impl Source<'_> {
-    pub(crate) fn error(&self, key: String, problem: impl Into<String>) -> ConfigError {
-        ConfigError::located(self.file, self.text, Problem::new(key, problem))
-    }
+/// A file that is being checked: its mistakes, and what could be read beside them.
+pub(crate) struct Draft {
+    pub(crate) document: Document,
+    pub(crate) node: NodeFile,
+    pub(crate) components: Vec<Resolved>,
+    /// `true` if the topics that the node publishes are not known, because a mistake hides them.
+    pub(crate) is_doubtful: bool,
+    pub(crate) pools: Vec<(String, PoolSize)>,
 }
 
 impl Graph {
-    /// Reads and checks the file of one node. `file` is how errors call it.
+    /// Reads and checks the file of one node. `file` is its name in errors. Values may refer to environment variables.
     ///
     /// # Errors
-    /// The first thing that is wrong, with file, line and key.
-    pub fn resolve(file: &str, text: &str, kinds: &[Kind]) -> Result<Self, ConfigError> {
-        let source = Source { file, text };
-        let node = NodeFile::parse(file, text)?;
-        let mut components = Vec::new();
-        for (name, entry) in &node.components {
-            let settings = resolve_settings(&source, name, &entry.kind, kinds)?;
-            let budget = entry.budget_ms.map(|budget| Duration::from_secs_f64(budget / 1_000.0));
-            components.push(Resolved { name: name.clone(), run: entry.run.clone(), budget, settings });
-        }
-        check_inputs(&source, &components)?;
-        check_outputs(&source, &components)?;
-        check_resources(&source, &node, &components)?;
-        check_inline_cycles(&source, &components)?;
-        check_waits(&source, &node, &components)?;
-        let pools = pools::plan(&source, &node, &components)?;
-        let components = in_order_of_flow(components);
-        Ok(Self { file: file.to_owned(), node, components, pools })
+    /// All mistakes, each with file, line and key.
+    pub fn resolve(file: &str, text: &str, kinds: &[Kind]) -> Result<Self, ConfigErrors> {
+        let mut graphs = Self::resolve_all(&[(file.to_owned(), text.to_owned())], kinds, Checks::Machine)?;
+        // One file makes one graph.
+        Ok(graphs.remove(0))
     }
 
-    /// Reads and checks the files of nodes that are to run in one process.
+    /// Reads and checks the files of nodes that are to run in one process. Each file is its name in errors, and its text.
     ///
     /// # Errors
-    /// The first thing that is wrong in a file or between two of them.
-    pub fn resolve_all(files: &[(String, String)], kinds: &[Kind]) -> Result<Vec<Self>, ConfigError> {
-        let mut graphs = Vec::<Self>::new();
+    /// All mistakes in the files and between them.
+    pub fn resolve_all(files: &[(String, String)], kinds: &[Kind], checks: Checks) -> Result<Vec<Self>, ConfigErrors> {
+        let (mut drafts, mut unread) = (Vec::<Draft>::new(), Vec::new());
+        let variables = of_process();
         for (file, text) in files {
-            let graph = Self::resolve(file, text, kinds)?;
-            for earlier in &graphs {
-                check_between(&Source { file, text }, &graph, earlier)?;
-            }
-            graphs.push(graph);
-        }
-        Ok(graphs)
-    }
-
-    /// Checks that the TCP addresses of the node are free now.
-    ///
-    /// # Errors
-    /// The first address that cannot be taken.
-    pub fn check_ports(&self, text: &str) -> Result<(), ConfigError> {
-        let source = Source { file: &self.file, text };
-        for (key, resource) in self.resources() {
-            if let Resource::TcpListen { address, .. } = resource {
-                let taken = |cause: std::io::Error| source.error(key, format!("cannot listen on {address}: {cause}"));
-                TcpListener::bind(address).map_err(taken)?;
+            match Draft::read(file, text, kinds, checks, &*variables) {
+                Ok(mut draft) => {
+                    for earlier in &drafts {
+                        draft.check_between(earlier);
+                    }
+                    drafts.push(draft);
+                }
+                Err(errors) => unread.extend(errors),
             }
         }
-        Ok(())
+        if unread.is_empty() && drafts.iter().all(|draft| !draft.document.has_problems()) {
+            return Ok(drafts.into_iter().map(Draft::into_graph).collect());
+        }
+        let mut errors: Vec<ConfigError> = drafts.into_iter().flat_map(|draft| draft.document.into_errors()).collect();
+        errors.extend(unread);
+        errors.sort_by_key(|error| files.iter().position(|(file, _)| file == error.file()));
+        Err(ConfigErrors::new(errors))
     }
 
-    /// Name of the node.
+    /// Returns the name of the node.
     #[must_use]
     pub fn node_name(&self) -> &str {
         &self.node.node
     }
 
-    /// Names and kinds of the components with the topics that they read and publish.
+    /// Returns the components, each with its name, its kind, and the topics that it reads and publishes.
     pub fn describe(&self) -> impl Iterator<Item = (&str, &str, Vec<&str>, Vec<&str>)> {
         self.components.iter().map(|component| {
             let kind = self.node.components.get(&component.name).map_or("", |entry| entry.kind.as_str());
@@ -113,26 +94,69 @@ impl Graph {
             (component.name.as_str(), kind, inputs, outputs)
         })
     }
-
-    /// What the node takes from the system, with the key of the setting that says it.
-    fn resources(&self) -> Vec<(String, Resource)> {
-        all_resources(&self.node, &self.components)
-    }
 }
 
-fn resolve_settings(source: &Source<'_>, name: &str, kind: &str, kinds: &[Kind]) -> Result<Settings, ConfigError> {
-    let kind = find_kind(kinds, kind).map_err(|close| {
-        let hint = match close.as_slice() {
-            [] => "`viaduct kinds` lists them".to_owned(),
-            names => format!("did you mean `{}`?", names.join("` or `")),
+impl Draft {
+    /// Reads a file and makes all checks that need no other file.
+    ///
+    /// # Errors
+    /// The file is not YAML, or its keys cannot be read at all.
+    fn read(
+        file: &str,
+        text: &str,
+        kinds: &[Kind],
+        checks: Checks,
+        variables: &Variables<'_>,
+    ) -> Result<Self, Vec<ConfigError>> {
+        let mut document = Document::parse(file, text, variables).map_err(|error| vec![error])?;
+        let Some(node) = NodeFile::read(&mut document) else {
+            return Err(document.into_errors());
         };
-        source.error(format!("components.{name}.kind"), format!("there is no kind `{kind}`; {hint}"))
-    })?;
-    let unread = |error: SettingsError| ConfigError::from_settings(source.file, source.text, name, &error);
-    let settings = kind.settings(source.text, name).map_err(unread)?;
-    let wrong = |error: crate::SettingError| source.error(setting_key(name, &error.key), error.problem);
-    settings.check.clone().map_err(wrong)?;
-    Ok(settings)
+        let is_doubtful = document.lacks_components();
+        let mut draft = Self { document, node, components: Vec::new(), is_doubtful, pools: Vec::new() };
+        draft.read_components(kinds, checks);
+        draft.check_inputs();
+        draft.check_outputs();
+        draft.check_resources();
+        draft.check_inline_cycles();
+        draft.check_waits();
+        if checks == Checks::Ports {
+            draft.check_ports();
+        }
+        draft.pools = pools::plan(&mut draft);
+        Ok(draft)
+    }
+
+    fn read_components(&mut self, kinds: &[Kind], checks: Checks) {
+        for (name, entry) in &self.node.components {
+            let kind = match find_kind(kinds, &entry.kind) {
+                Ok(kind) => kind,
+                Err(close) => {
+                    let hint = match close.as_slice() {
+                        [] => "`viaduct kinds` lists them".to_owned(),
+                        names => format!("did you mean `{}`?", names.join("` or `")),
+                    };
+                    let problem = format!("there is no kind `{}`; {hint}", entry.kind);
+                    self.document.report(&format!("components.{name}.kind"), problem);
+                    self.is_doubtful = true;
+                    continue;
+                }
+            };
+            let Some(settings) = kind.settings(&mut self.document, name, checks) else {
+                self.is_doubtful = true;
+                continue;
+            };
+            let topics: Vec<&str> = settings.edges.outputs.iter().map(|edge| edge.setting.as_str()).collect();
+            self.is_doubtful |= self.document.is_doubtful(&["components", name, "settings"], &topics);
+            let budget = entry.budget_ms.and_then(|budget| Duration::try_from_secs_f64(budget / 1_000.0).ok());
+            self.components.push(Resolved { name: name.clone(), run: entry.run.clone(), budget, settings });
+        }
+    }
+
+    fn into_graph(self) -> Graph {
+        let components = in_order_of_flow(self.components);
+        Graph { file: self.document.file().to_owned(), node: self.node, components, pools: self.pools }
+    }
 }
 
 pub(crate) fn setting_key(component: &str, setting: &str) -> String {
@@ -143,61 +167,186 @@ pub(crate) fn setting_key(component: &str, setting: &str) -> String {
     }
 }
 
-/// Every input is fed by a component of the node, with its type and quality of service.
-fn check_inputs(source: &Source<'_>, components: &[Resolved]) -> Result<(), ConfigError> {
-    for reader in components {
-        for input in &reader.settings.edges.inputs {
-            check_input(source, components, reader, input)?;
+impl Draft {
+    fn report_all(&mut self, problems: Vec<(String, String)>) {
+        for (key, problem) in problems {
+            self.document.report(&key, problem);
         }
     }
-    Ok(())
-}
 
-fn check_input(
-    source: &Source<'_>,
-    components: &[Resolved],
-    reader: &Resolved,
-    input: &Edge,
-) -> Result<(), ConfigError> {
-    let refuse = |problem: String| Err(source.error(setting_key(&reader.name, &input.setting), problem));
-    topic::check_pattern(&input.pattern).or_else(|error| refuse(error.to_string()))?;
-    let feeds = feeders(components, input);
-    if feeds.is_empty() {
-        let topics: Vec<&str> = outputs(components).map(|(_, output)| output.pattern.as_str()).collect();
-        let has = if topics.is_empty() { "nothing".to_owned() } else { format!("`{}`", topics.join("`, `")) };
-        return refuse(format!("no component of the node publishes `{}`; it publishes {has}", input.pattern));
-    }
-    for (publisher, output) in feeds {
-        if let (Some(has), Some(wants)) = (&output.type_info, &input.type_info)
-            && has.full_name() != wants.full_name()
-        {
-            let (has, wants) = (has.full_name(), wants.full_name());
-            return refuse(format!("`{publisher}` publishes `{}` as `{has}`, not `{wants}`", output.pattern));
+    /// Checks that each input is fed by a component of the node, with its type and quality of service.
+    fn check_inputs(&mut self) {
+        let mut problems = Vec::new();
+        for reader in &self.components {
+            for input in &reader.settings.edges.inputs {
+                if let Err(problem) = self.check_input(reader, input) {
+                    problems.push((setting_key(&reader.name, &input.setting), problem));
+                }
+            }
         }
-        if let Err(mismatch) = output.qos.serves(&input.qos) {
-            return refuse(format!("`{publisher}` does not serve it on `{}` ({mismatch})", output.pattern));
-        }
+        self.report_all(problems);
     }
-    Ok(())
-}
 
-/// A topic has one type, whether it is read or not.
-fn check_outputs(source: &Source<'_>, components: &[Resolved]) -> Result<(), ConfigError> {
-    let all: Vec<_> = outputs(components).collect();
-    for (index, (name, output)) in all.iter().enumerate() {
+    fn check_input(&self, reader: &Resolved, input: &Edge) -> Result<(), String> {
+        topic::check_pattern(&input.pattern).map_err(|error| error.to_string())?;
+        let feeds = feeders(&self.components, input);
+        if feeds.is_empty() && !self.is_doubtful {
+            return Err(format!(
+                "no component of the node publishes `{}`; it publishes {}",
+                input.pattern,
+                published(&self.components)
+            ));
+        }
+        for (publisher, output) in feeds {
+            let name = &publisher.name;
+            if let (Some(has), Some(wants)) = (&output.type_info, &input.type_info)
+                && has.full_name() != wants.full_name()
+            {
+                let (has, wants) = (has.full_name(), wants.full_name());
+                return Err(format!("`{name}` publishes `{}` as `{has}`, not `{wants}`", output.pattern));
+            }
+            // If one of the two has a mistake, its quality of service may be another one.
+            let is_known = publisher.settings.complete && reader.settings.complete;
+            if is_known && let Err(mismatch) = output.qos.serves(&input.qos) {
+                return Err(format!("`{name}` does not serve it on `{}` ({mismatch})", output.pattern));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that each topic has one type, even if no component reads it.
+    fn check_outputs(&mut self) {
         let type_name = |edge: &Edge| edge.type_info.as_ref().map(|info| info.full_name().to_owned());
-        let Some(own) = type_name(output) else {
-            continue;
-        };
-        for (other, earlier) in all[..index].iter().filter(|(_, one)| topic::overlap(&one.pattern, &output.pattern)) {
-            if let Some(has) = type_name(earlier).filter(|has| *has != own) {
-                let problem =
-                    format!("`{other}` publishes `{}` as `{has}`, and this would be `{own}`", earlier.pattern);
-                return Err(source.error(setting_key(name, &output.setting), problem));
+        let all: Vec<_> = outputs(&self.components).collect();
+        let mut problems = Vec::new();
+        for (index, (name, output)) in all.iter().enumerate() {
+            let Some(own) = type_name(output) else {
+                continue;
+            };
+            let differs = |(other, earlier): &&(&str, &Edge)| {
+                let has = type_name(earlier).filter(|has| *has != own)?;
+                let overlaps = topic::overlap(&earlier.pattern, &output.pattern);
+                overlaps
+                    .then(|| format!("`{other}` publishes `{}` as `{has}`, and this would be `{own}`", earlier.pattern))
+            };
+            if let Some(problem) = all[..index].iter().find_map(|earlier| differs(&earlier)) {
+                problems.push((setting_key(name, &output.setting), problem));
+            }
+        }
+        self.report_all(problems);
+    }
+
+    /// Returns the sockets and files that the node takes, each with the key of its setting.
+    fn resources(&self) -> Vec<(String, Resource)> {
+        let mut resources = Vec::new();
+        if let Some(address) = self.node.http {
+            resources.push(("http".to_owned(), Resource::TcpListen { address, setting: String::new() }));
+        }
+        for component in &self.components {
+            for resource in &component.settings.edges.resources {
+                resources.push((setting_key(&component.name, resource.setting()), resource.clone()));
+            }
+        }
+        resources
+    }
+
+    /// Checks that no socket and no file is taken twice.
+    fn check_resources(&mut self) {
+        let resources = self.resources();
+        for (index, (key, resource)) in resources.iter().enumerate() {
+            if let Some((other, _)) = resources[..index].iter().find(|(_, earlier)| earlier.conflicts(resource)) {
+                self.document.report(key, format!("{resource} is already taken by {other}"));
             }
         }
     }
-    Ok(())
+
+    /// Checks that the TCP addresses of the node are free now.
+    fn check_ports(&mut self) {
+        for (key, resource) in self.resources() {
+            if let Resource::TcpListen { address, .. } = resource
+                && let Err(cause) = TcpListener::bind(address)
+            {
+                self.document.report(&key, format!("cannot listen on {address}: {cause}"));
+            }
+        }
+    }
+
+    /// Checks this node against one of an earlier file.
+    fn check_between(&mut self, earlier: &Self) {
+        let file = earlier.document.file();
+        if self.node.node == earlier.node.node {
+            let problem = format!("`{}` is already the name of the node in {file}", self.node.node);
+            self.document.report("node", problem);
+        }
+        let others = earlier.resources();
+        for (key, resource) in self.resources() {
+            if let Some((other, _)) = others.iter().find(|(_, taken)| taken.conflicts(&resource)) {
+                self.document.report(&key, format!("{resource} is already taken by {other} in {file}"));
+            }
+        }
+    }
+
+    /// Checks that no callback that runs on its publisher's thread leads back to that publisher.
+    fn check_inline_cycles(&mut self) {
+        let inline: Vec<&Resolved> = self.components.iter().filter(|one| matches!(one.run, Run::Inline)).collect();
+        let mut problems = Vec::new();
+        for start in &inline {
+            if feeds_itself(start, &inline) {
+                let problem = "it runs inline and feeds itself through inline components".to_owned();
+                problems.push((format!("components.{}.run", start.name), problem));
+            }
+        }
+        self.report_all(problems);
+    }
+
+    /// Checks that no publisher waits for a reader on its own thread, because the reader could not run.
+    fn check_waits(&mut self) {
+        let mut problems = Vec::new();
+        for reader in &self.components {
+            let Some(thread) = self.node.only_thread_of(&reader.run, &reader.name) else {
+                continue;
+            };
+            for input in reader.settings.edges.inputs.iter().filter(|input| !input.qos.block().is_zero()) {
+                let on_thread = |publisher: &Resolved| {
+                    self.node.only_thread_of(&publisher.run, &publisher.name).is_some_and(|own| own == thread)
+                };
+                let feeds = feeders(&self.components, input);
+                if let Some((publisher, _)) = feeds.into_iter().find(|(publisher, _)| on_thread(publisher)) {
+                    let (pattern, name, publisher) = (&input.pattern, &reader.name, &publisher.name);
+                    let problem = format!(
+                        "it runs on the same thread as `{publisher}`, which waits on `{pattern}` until `{name}` has room; \
+                         give one of them another thread"
+                    );
+                    problems.push((format!("components.{name}.run"), problem));
+                    break;
+                }
+            }
+        }
+        self.report_all(problems);
+    }
+}
+
+/// Returns `true` if messages of a component come back to it through inline components alone.
+fn feeds_itself(start: &Resolved, inline: &[&Resolved]) -> bool {
+    let (mut reached, mut waiting) = (Vec::new(), vec![start]);
+    while let Some(publisher) = waiting.pop() {
+        for reader in inline.iter().filter(|reader| feeds(publisher, reader)) {
+            if reader.name == start.name {
+                return true;
+            }
+            if !reached.contains(&&reader.name) {
+                reached.push(&reader.name);
+                waiting.push(reader);
+            }
+        }
+    }
+    false
+}
+
+/// Returns the topics that the node publishes, for an error.
+pub(crate) fn published(components: &[Resolved]) -> String {
+    let topics: Vec<&str> = outputs(components).map(|(_, output)| output.pattern.as_str()).collect();
+    if topics.is_empty() { "nothing".to_owned() } else { format!("`{}`", topics.join("`, `")) }
 }
 
 pub(crate) fn outputs(components: &[Resolved]) -> impl Iterator<Item = (&str, &Edge)> {
@@ -206,88 +355,10 @@ pub(crate) fn outputs(components: &[Resolved]) -> impl Iterator<Item = (&str, &E
         .flat_map(|component| component.settings.edges.outputs.iter().map(|output| (component.name.as_str(), output)))
 }
 
-fn feeders<'a>(components: &'a [Resolved], input: &Edge) -> Vec<(&'a str, &'a Edge)> {
-    outputs(components).filter(|(_, output)| topic::overlap(&output.pattern, &input.pattern)).collect()
-}
-
-fn all_resources(node: &NodeFile, components: &[Resolved]) -> Vec<(String, Resource)> {
-    let own = node.http.map(|address| ("http".to_owned(), Resource::TcpListen { address, setting: String::new() }));
-    let of_component = |component: &Resolved| {
-        let keyed = |resource: &Resource| (setting_key(&component.name, resource.setting()), resource.clone());
-        component.settings.edges.resources.iter().map(keyed).collect::<Vec<_>>()
-    };
-    own.into_iter().chain(components.iter().flat_map(of_component)).collect()
-}
-
-/// No socket and no file is taken twice.
-fn check_resources(source: &Source<'_>, node: &NodeFile, components: &[Resolved]) -> Result<(), ConfigError> {
-    let resources = all_resources(node, components);
-    for (index, (key, resource)) in resources.iter().enumerate() {
-        if let Some((other, _)) = resources[..index].iter().find(|(_, earlier)| earlier.conflicts(resource)) {
-            return Err(source.error(key.clone(), format!("{resource} is already taken by {other}")));
-        }
-    }
-    Ok(())
-}
-
-fn check_between(source: &Source<'_>, graph: &Graph, earlier: &Graph) -> Result<(), ConfigError> {
-    if graph.node.node == earlier.node.node {
-        let problem = format!("`{}` is already the name of the node in {}", graph.node.node, earlier.file);
-        return Err(source.error("node".to_owned(), problem));
-    }
-    let others = earlier.resources();
-    for (key, resource) in graph.resources() {
-        if let Some((other, _)) = others.iter().find(|(_, taken)| taken.conflicts(&resource)) {
-            return Err(source.error(key, format!("{resource} is already taken by {other} in {}", earlier.file)));
-        }
-    }
-    Ok(())
-}
-
-/// A callback that runs on its publisher's thread must not lead back to that publisher.
-fn check_inline_cycles(source: &Source<'_>, components: &[Resolved]) -> Result<(), ConfigError> {
-    let inline: Vec<&Resolved> = components.iter().filter(|one| matches!(one.run, Run::Inline)).collect();
-    for start in &inline {
-        let mut reached = Vec::new();
-        let mut waiting = vec![*start];
-        while let Some(publisher) = waiting.pop() {
-            for reader in inline.iter().filter(|reader| feeds(publisher, reader)) {
-                if reader.name == start.name {
-                    let problem = "it runs inline and feeds itself through inline components";
-                    return Err(source.error(format!("components.{}.run", start.name), problem));
-                }
-                if !reached.contains(&&reader.name) {
-                    reached.push(&reader.name);
-                    waiting.push(reader);
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A publisher must not wait for a reader that its own wait keeps from running.
-fn check_waits(source: &Source<'_>, node: &NodeFile, components: &[Resolved]) -> Result<(), ConfigError> {
-    for reader in components {
-        let Some(thread) = node.only_thread_of(&reader.run, &reader.name) else {
-            continue;
-        };
-        for input in reader.settings.edges.inputs.iter().filter(|input| !input.qos.block().is_zero()) {
-            let on_it = |name: &str| {
-                let publisher = components.iter().find(|other| other.name == name);
-                publisher.and_then(|other| node.only_thread_of(&other.run, name)).is_some_and(|own| own == thread)
-            };
-            if let Some((publisher, _)) = feeders(components, input).into_iter().find(|(name, _)| on_it(name)) {
-                let (pattern, name) = (&input.pattern, &reader.name);
-                let problem = format!(
-                    "it runs on the same thread as `{publisher}`, which waits on `{pattern}` until `{name}` has room; give one of \
-                     them another thread"
-                );
-                return Err(source.error(format!("components.{name}.run"), problem));
-            }
-        }
-    }
-    Ok(())
+/// Returns the components that publish what an input reads, each with the output.
+fn feeders<'a>(components: &'a [Resolved], input: &Edge) -> Vec<(&'a Resolved, &'a Edge)> {
+    let all = components.iter().flat_map(|one| one.settings.edges.outputs.iter().map(move |output| (one, output)));
+    all.filter(|(_, output)| topic::overlap(&output.pattern, &input.pattern)).collect()
 }
 
 fn feeds(publisher: &Resolved, reader: &Resolved) -> bool {

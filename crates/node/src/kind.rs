@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use viaduct_bus::{Bus, Executor, GroupBuilder, Timers};
 
-use crate::component::{Component, Edges, SettingError, StartError};
-use crate::config::{SettingsError, settings_of};
+use crate::component::{Component, Edges, StartError};
+use crate::config::{Check, Document};
 use crate::context::{Context, panic_text};
 use crate::running::{FailureCause, Failures, Running, Runs};
 use crate::stop::Stop;
@@ -22,13 +22,25 @@ pub struct Kind {
     /// The smallest settings that start, as YAML: what the contract test starts it with, and an example in the docs.
     pub example: &'static str,
     schema: fn() -> schemars::Schema,
-    parse: fn(&str, &str) -> Result<Settings, SettingsError>,
+    read: fn(&mut Document, &str, Checks) -> Option<Settings>,
+}
+
+/// Depth of the checks of a config file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// Only the file: for a file that will run on another machine.
+    File,
+    /// The file, and the interfaces and files of this machine that it names.
+    Machine,
+    /// The file, this machine, and that the TCP ports are free now.
+    Ports,
 }
 
 /// Settings of a component whose type the node need not know.
 pub(crate) struct Settings {
     pub(crate) edges: Edges,
-    pub(crate) check: Result<(), SettingError>,
+    /// `true` if no setting is wrong.
+    pub(crate) complete: bool,
     value: Box<dyn Any + Send>,
     build: Build,
 }
@@ -52,7 +64,7 @@ impl Kind {
     /// The row of component `C`.
     #[must_use]
     pub const fn of<C: Component>(name: &'static str, summary: &'static str, example: &'static str) -> Self {
-        Self { name, summary, example, schema: schema::<C>, parse: parse::<C> }
+        Self { name, summary, example, schema: schema::<C>, read: read::<C> }
     }
 
     /// JSON schema of the settings, with docs and defaults.
@@ -61,9 +73,10 @@ impl Kind {
         (self.schema)()
     }
 
-    /// Reads the settings of one component out of a node's file.
-    pub(crate) fn settings(&self, text: &str, component: &str) -> Result<Settings, SettingsError> {
-        (self.parse)(text, component)
+    /// Reads the settings of one component out of a node's file and reports all that is wrong with them. Returns `None` if
+    /// a required setting is missing.
+    pub(crate) fn settings(&self, document: &mut Document, component: &str, checks: Checks) -> Option<Settings> {
+        (self.read)(document, component, checks)
     }
 }
 
@@ -89,10 +102,12 @@ fn schema<C: Component>() -> schemars::Schema {
     schemars::schema_for!(C::Settings)
 }
 
-fn parse<C: Component>(text: &str, component: &str) -> Result<Settings, SettingsError> {
-    let settings: C::Settings = settings_of(text, component)?;
-    let (check, edges) = (C::check(&settings), C::edges(&settings));
-    Ok(Settings { edges, check, value: Box::new(settings), build: build::<C> })
+fn read<C: Component>(document: &mut Document, component: &str, checks: Checks) -> Option<Settings> {
+    let all: [Check<C::Settings>; 2] = [C::check, C::check_machine];
+    let checks = if checks == Checks::File { &all[..1] } else { &all };
+    let read = document.read(&["components", component, "settings"], schema::<C>, checks)?;
+    let edges = C::edges(&read.value);
+    Some(Settings { edges, complete: read.complete, value: Box::new(read.value), build: build::<C> })
 }
 
 fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Result<Box<dyn Running>, StartError> {
@@ -101,7 +116,9 @@ fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Resul
         settings.downcast::<C::Settings>().map_err(|_| StartError::Other("settings of another kind".into()))?;
     let (stop, asked) = Stop::pair();
     let mut group = GroupBuilder::new(&own.bus);
-    own.budget.into_iter().for_each(|budget| group.budget(budget));
+    if let Some(budget) = own.budget {
+        group.budget(budget);
+    }
     let mut context = Context {
         name: own.name.clone(),
         bus: own.bus,
@@ -133,8 +150,8 @@ fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Resul
     Ok(Box::new(Runs { group, stop, tasks, threads, runtime: own.runtime }))
 }
 
-/// Edits that make one word of the other (Levenshtein).
-fn distance(one: &str, other: &str) -> usize {
+/// Returns the number of edits that turn one word into the other (Levenshtein).
+pub(crate) fn distance(one: &str, other: &str) -> usize {
     let mut row: Vec<usize> = (0..=other.chars().count()).collect();
     for (index, a) in one.chars().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], index + 1);

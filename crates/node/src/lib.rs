@@ -23,7 +23,7 @@ mod supervisor;
 pub use component::{Component, Edge, Edges, Loans, Resource, SettingError, StartError};
 pub use context::{Context, Out};
 pub use graph::Graph;
-pub use kind::{Kind, find_kind};
+pub use kind::{Checks, Kind, find_kind};
 pub use qos::{DurabilitySetting, HistorySetting, LivelinessSetting, QosPreset, QosSettings, ReliabilitySetting};
 pub use running::{Failure, FailureCause};
 pub use stop::Stop;

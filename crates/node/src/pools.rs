@@ -10,33 +10,34 @@ use viaduct_bus::{Durability, LOAN_BYTES_MAX, OBSERVERS_MAX, POOL_BUFFERS_MAX, P
 use viaduct_messages::topic;
 
 use crate::component::{Edge, Loans};
-use crate::config::{ConfigError, NodeFile, PoolSettings};
-use crate::graph::{Resolved, Source, outputs, setting_key};
+use crate::config::{NodeFile, PoolSettings, Problem};
+use crate::graph::{Draft, Resolved, outputs, published, setting_key};
 
 /// Buffers of one topic that an observer holds at most: one queued and one that it looks at.
 const OBSERVER_BUFFERS_MAX: usize = 2;
 
-/// The pools of a node by topic.
-///
-/// # Errors
-/// An entry of a topic that nobody publishes, buffers that are too few or too short, or a pool that is too large.
-pub(crate) fn plan(
-    source: &Source<'_>,
-    node: &NodeFile,
-    components: &[Resolved],
-) -> Result<Vec<(String, PoolSize)>, ConfigError> {
-    let in_file = node.topics.keys().map(String::as_str);
-    let loaned = outputs(components).filter(|(_, edge)| edge.loans.is_some()).map(|(_, edge)| edge.pattern.as_str());
-    let names: BTreeSet<&str> = in_file.chain(loaned.filter(|pattern| topic::is_name(pattern))).collect();
-    let mut pools = Vec::new();
-    for name in names {
-        let topic = Topic::of(name, node, components);
-        topic.check_published(source, components)?;
-        if topic.has_pool() {
-            pools.push((name.to_owned(), topic.pool(source, node.memory.huge_pages)?));
+/// Returns the pools of a node by topic. Reports each entry of a topic that no component publishes, buffers that are too few
+/// or too short, and pools that are too large.
+pub(crate) fn plan(draft: &mut Draft) -> Vec<(String, PoolSize)> {
+    let (mut pools, mut problems) = (Vec::new(), Vec::new());
+    for name in topics_with_pools(draft) {
+        match Topic::of(name, &draft.node, &draft.components).plan(draft) {
+            Ok(Some(size)) => pools.push((name.to_owned(), size)),
+            Ok(None) => {}
+            Err(problem) => problems.push(problem),
         }
     }
-    Ok(pools)
+    for problem in problems {
+        draft.document.report(&problem.key, problem.text);
+    }
+    pools
+}
+
+/// Returns the topics of the file, and those with a publisher that loans buffers.
+fn topics_with_pools(draft: &Draft) -> BTreeSet<&str> {
+    let in_file = draft.node.topics.keys().map(String::as_str);
+    let loaned = outputs(&draft.components).filter(|(_, edge)| edge.loans.is_some());
+    in_file.chain(loaned.map(|(_, edge)| edge.pattern.as_str()).filter(|pattern| topic::is_name(pattern))).collect()
 }
 
 /// A topic with all that hold its buffers.
@@ -58,53 +59,51 @@ impl<'a> Topic<'a> {
         }
     }
 
-    fn check_published(&self, source: &Source<'_>, components: &[Resolved]) -> Result<(), ConfigError> {
-        let refuse = |problem| Err(source.error(format!("topics.{}", self.name), problem));
-        if let Err(error) = topic::check_name(self.name) {
-            return refuse(error.to_string());
+    /// Returns the size of the topic's pool, or `None` if it has no pool.
+    fn plan(&self, draft: &Draft) -> Result<Option<PoolSize>, Problem> {
+        let refuse = |problem| Problem::new(format!("topics.{}", self.name), problem);
+        topic::check_name(self.name).map_err(|error| refuse(error.to_string()))?;
+        if self.publishers.is_empty() {
+            if draft.is_doubtful {
+                return Ok(None);
+            }
+            let has = published(&draft.components);
+            return Err(refuse(format!("no component of the node publishes `{}`; it publishes {has}", self.name)));
         }
-        if !self.publishers.is_empty() {
-            return Ok(());
+        if self.settings.is_none() && self.publishers.iter().all(|(_, edge)| edge.loans.is_none()) {
+            return Ok(None);
         }
-        let topics: Vec<&str> = outputs(components).map(|(_, edge)| edge.pattern.as_str()).collect();
-        let has = if topics.is_empty() { "nothing".to_owned() } else { format!("`{}`", topics.join("`, `")) };
-        refuse(format!("no component of the node publishes `{}`; it publishes {has}", self.name))
+        self.pool(draft.node.memory.huge_pages).map(Some)
     }
 
-    fn has_pool(&self) -> bool {
-        self.settings.is_some() || self.publishers.iter().any(|(_, edge)| edge.loans.is_some())
-    }
-
-    fn pool(&self, source: &Source<'_>, huge_pages: bool) -> Result<PoolSize, ConfigError> {
-        let (octets, sum) = (self.octets(source)?, self.sum());
+    fn pool(&self, huge_pages: bool) -> Result<PoolSize, Problem> {
+        let (octets, sum) = (self.octets()?, self.sum());
         let buffers = self.settings.and_then(|pool| pool.buffers).unwrap_or(sum.total);
         if buffers < sum.total {
             let are = if buffers == 1 { "buffer is" } else { "buffers are" };
-            return Err(source.error(self.key("buffers"), format!("{buffers} {are} too few: {sum}")));
+            return Err(Problem::new(self.key("buffers"), format!("{buffers} {are} too few: {sum}")));
         }
         let size = PoolSize { buffers, bytes: octets, huge_pages };
         if size.region_bytes().is_none() {
             let problem = format!(
-                "{buffers} buffers of {octets} octets are more than a pool has, which is {POOL_BUFFERS_MAX} buffers and \
-                 {POOL_BYTES_MAX} octets; needed are {sum}"
+                "{buffers} buffers of {octets} bytes are more than a pool can have, which is {POOL_BUFFERS_MAX} buffers \
+                 and {POOL_BYTES_MAX} bytes; needed are {sum}"
             );
-            return Err(source.error(self.key(""), problem));
+            return Err(Problem::new(self.key(""), problem));
         }
         Ok(size)
     }
 
-    /// Octets of a buffer: as the file says, or as the publishers need.
-    fn octets(&self, source: &Source<'_>) -> Result<usize, ConfigError> {
-        let refuse = |problem| Err(source.error(self.key("octets"), problem));
+    /// Returns the bytes of a buffer: those of the file, or those that the publishers need.
+    fn octets(&self) -> Result<usize, Problem> {
+        let refuse = |problem| Err(Problem::new(self.key("octets"), problem));
         let loans = self.publishers.iter().filter_map(|(name, edge)| Some((*name, edge.loans?.octets)));
         let (publisher, needed) = loans.max_by_key(|(_, octets)| *octets).unwrap_or_default();
         let octets = self.settings.and_then(|pool| pool.octets).unwrap_or(needed);
         match octets {
-            0 if needed == 0 => {
-                refuse("no publisher says how long its messages are; a number from 1 on is needed".into())
-            }
-            _ if octets < needed => refuse(format!("{octets} octets are too few: `{publisher}` fills {needed}")),
-            _ if octets > LOAN_BYTES_MAX => refuse(format!("{octets} octets are more than {LOAN_BYTES_MAX}")),
+            0 if needed == 0 => refuse("no publisher declares the length of its messages; set 1 or more".into()),
+            _ if octets < needed => refuse(format!("{octets} bytes are too few: `{publisher}` fills {needed}")),
+            _ if octets > LOAN_BYTES_MAX => refuse(format!("{octets} bytes are more than {LOAN_BYTES_MAX}")),
             _ => Ok(octets),
         }
     }

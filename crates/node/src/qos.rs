@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     fn read(yaml: &str) -> Result<Qos, String> {
-        let settings: QosSettings = serde_saphyr::from_str(yaml).map_err(|error| error.to_string())?;
+        let settings: QosSettings = crate::config::read_text(yaml)?;
         settings.resolve("qos").map_err(|error| error.to_string())
     }
 

@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use viaduct_bus::{Publisher, Qos};
 use viaduct_messages::foxglove::{LocationFix, Log};
 use viaduct_node::{
-    Component, Context, Edges, FailureCause, Graph, Kind, Node, NodeError, Resource, SettingError, StartError,
+    Checks, Component, Context, Edges, FailureCause, Graph, Kind, Node, NodeError, Resource, SettingError, StartError,
 };
 
 /// Publishes `count` logs and then waits; may be told to panic or to fail.
@@ -332,7 +332,9 @@ fn a_port_that_is_in_use_is_named_with_its_line() {
     let text = format!(
         "node: a\ncomponents:\n  s:\n    kind: source\n    settings:\n      topic: log\n      listen: {address}\n"
     );
-    let error = Graph::resolve("a.yaml", &text, &KINDS).unwrap().check_ports(&text).unwrap_err().to_string();
+    let files = [("a.yaml".to_owned(), text)];
+    assert!(Graph::resolve_all(&files, &KINDS, Checks::Machine).is_ok());
+    let error = Graph::resolve_all(&files, &KINDS, Checks::Ports).err().unwrap().to_string();
     assert!(
         error.starts_with(&format!("a.yaml:7:7: components.s.settings.listen: cannot listen on {address}: ")),
         "{error}"
@@ -405,7 +407,7 @@ fn executors_that_cannot_be_meant_are_refused_with_the_key() {
         (
             two,
             "run: { executor: control }",
-            "test.yaml:2:67: executors.vision: no component uses it; one does with `run: { executor: vision }`",
+            "test.yaml:2:67: executors.vision: no component uses it; a component does with `run: { executor: vision }`",
         ),
         (
             "control: { thread: { policy: fifo } }",
@@ -471,10 +473,12 @@ fn two_nodes_in_one_process_do_not_share_names_or_sockets() {
     let file = |name: &str, node: &str| {
         (name.to_owned(), format!("node: {node}\nhttp: 127.0.0.1:7002\ncomponents:\n  g: {{ kind: gps }}\n"))
     };
-    let refused = |files: &[(String, String)]| Graph::resolve_all(files, &KINDS).err().unwrap().to_string();
+    let refused =
+        |files: &[(String, String)]| Graph::resolve_all(files, &KINDS, Checks::File).err().unwrap().to_string();
     assert_eq!(
         refused(&[file("a.yaml", "x"), file("b.yaml", "x")]),
-        "b.yaml:1:1: node: `x` is already the name of the node in a.yaml"
+        "b.yaml:1:1: node: `x` is already the name of the node in a.yaml\n\
+         b.yaml:2:1: http: TCP 127.0.0.1:7002 is already taken by http in a.yaml"
     );
     assert_eq!(
         refused(&[file("a.yaml", "x"), file("b.yaml", "y")]),

@@ -152,16 +152,15 @@ fn pools_that_cannot_work_are_refused_with_the_sum() {
         ),
         (
             file(&topics("buffers: 20, octets: 999"), "octets: 1000", "depth: 5"),
-            "test.yaml:4:26: topics.lidar/points.pool.octets: 999 octets are too few: `lidar` fills 1000",
+            "test.yaml:4:26: topics.lidar/points.pool.octets: 999 bytes are too few: `lidar` fills 1000",
         ),
         (
             file(&topics("octets: 2000000000"), "octets: 1000", "depth: 5"),
-            "test.yaml:4:13: topics.lidar/points.pool.octets: 2000000000 octets are more than 1073741824",
+            "test.yaml:4:13: topics.lidar/points.pool.octets: 2000000000 bytes are more than 1073741824",
         ),
         (
             file(&topics("buffers: 20"), "", "depth: 5"),
-            "test.yaml:4:5: topics.lidar/points.pool.octets: no publisher says how long its messages are; a number from 1 \
-             on is needed",
+            "test.yaml:4:5: topics.lidar/points.pool.octets: no publisher declares the length of its messages; set 1 or more",
         ),
         (
             file("topics: { radar/points: {} }\n", "", "depth: 5"),
@@ -170,8 +169,8 @@ fn pools_that_cannot_work_are_refused_with_the_sum() {
         ),
         (
             file("", "octets: 1000000000", "depth: 5"),
-            "test.yaml:3:37: components.lidar.settings.octets: 15 buffers of 1000000000 octets are more than a pool has, \
-             which is 65536 buffers and 4294967296 octets; needed are 5 queued and 1 held by `perception`, 1 filling in \
+            "test.yaml:3:37: components.lidar.settings.octets: 15 buffers of 1000000000 bytes are more than a pool can have, \
+             which is 65536 buffers and 4294967296 bytes; needed are 5 queued and 1 held by `perception`, 1 filling in \
              `lidar`, 8 for observers: 15",
         ),
         (

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use viaduct_node::{Failure, Node};
+use viaduct_node::{Checks, Failure, Node};
 
 use crate::output::print_line;
 use crate::{files, run};
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     arguments.check()?;
-    let mut graphs = files::resolve(&files)?;
+    let mut graphs = files::resolve(&files, Checks::Ports)?;
     let vehicles = graphs.split_off(1);
     let accounts = run::with_runtime(|runtime| {
         let mut signals = run::Signals::listen(runtime)?;

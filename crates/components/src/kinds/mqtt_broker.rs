@@ -153,9 +153,6 @@ impl Component for MqttBroker {
         if settings.anonymous == Some(false) && settings.password_file.is_none() {
             return Err(SettingError::new("anonymous", "without a `password_file` nobody could connect"));
         }
-        if let Some(path) = &settings.password_file {
-            check_readable("password_file", path)?;
-        }
         let limits = &settings.limits;
         for (key, value, min, max) in [
             ("clients_max", limits.clients_max as u64, 1, 100_000),
@@ -174,6 +171,13 @@ impl Component for MqttBroker {
         }
         inbound::check(&settings.inbound)?;
         route::check(&settings.routes)
+    }
+
+    fn check_machine(settings: &Settings) -> Result<(), SettingError> {
+        match &settings.password_file {
+            Some(path) => check_readable("password_file", path),
+            None => Ok(()),
+        }
     }
 
     fn edges(settings: &Settings) -> Edges {

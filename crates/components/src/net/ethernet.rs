@@ -41,7 +41,11 @@ impl EthernetSettings {
     }
 
     pub(crate) fn check(&self, key: &str) -> Result<(), SettingError> {
-        check_receive_buffer(key, self.receive_buffer_octets)?;
+        check_receive_buffer(key, self.receive_buffer_octets)
+    }
+
+    /// Checks that this machine has the interface.
+    pub(crate) fn check_machine(&self, key: &str) -> Result<(), SettingError> {
         check_interface(&self.interface).map_err(|problem| SettingError::new(format!("{key}.interface"), problem))
     }
 }

@@ -1,17 +1,35 @@
-//! What is wrong with a file: file, line, key, problem.
+//! Mistakes of a config file: file, line, column, key and problem.
 
-use serde_saphyr::{MessageFormatter as _, UserMessageFormatter};
+use std::fmt;
 
-use super::outline::{Outline, Place};
+/// Line and column, counted from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Place {
+    pub(crate) line: u64,
+    pub(crate) column: u64,
+}
 
-/// Characters of a refused value that an error repeats.
-const SCALAR_CHARACTERS_MAX: usize = 40;
+/// A problem of a key, not yet of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) key: String,
+    pub(crate) text: String,
+    /// The place, if it is not that of the key.
+    pub(crate) place: Option<Place>,
+}
 
-/// No plain scalar begins with one of these (YAML 1.2.2, 7.3.3).
-const NOT_PLAIN: [char; 17] =
-    [',', '[', ']', '{', '}', '#', '&', '*', '!', '|', '>', '\'', '"', '%', '@', '`', '\u{feff}'];
+impl Problem {
+    /// Returns a problem of the key at that path, joined by dots.
+    pub(crate) fn new(key: impl Into<String>, text: impl Into<String>) -> Self {
+        Self { key: key.into(), text: text.into(), place: None }
+    }
 
-/// A config that is refused. Displays as `vehicle.yaml:7:5: components.station.kind: no kind ...`.
+    pub(crate) fn at(self, place: Place) -> Self {
+        Self { place: Some(place), ..self }
+    }
+}
+
+/// One mistake of a config file. Displays as `vehicle.yaml:7:5: components.station.kind: there is no kind ...`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     file: String,
@@ -20,114 +38,44 @@ pub struct ConfigError {
     problem: String,
 }
 
-/// A problem with the key that has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    key: String,
-    text: String,
-}
-
-impl Problem {
-    /// The key at that path (joined by dots) has this problem.
-    #[must_use]
-    pub fn new(key: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { key: key.into(), text: text.into() }
-    }
-}
-
 impl ConfigError {
-    /// A problem of a file whose text is not there to find the key in.
+    pub(crate) fn new(file: &str, problem: Problem) -> Self {
+        Self { file: file.to_owned(), place: problem.place, key: problem.key, problem: problem.text }
+    }
+
+    /// Returns the file as the caller named it.
     #[must_use]
-    pub fn new(file: &str, problem: Problem) -> Self {
-        Self { file: file.to_owned(), place: None, key: problem.key, problem: problem.text }
+    pub fn file(&self) -> &str {
+        &self.file
     }
 
-    /// A problem of a key; its place is looked up in the text.
+    /// Returns the line, counted from 1, or `None` if the problem has no place in the file.
     #[must_use]
-    pub fn located(file: &str, text: &str, problem: Problem) -> Self {
-        let place = Outline::of(text).and_then(|outline| outline.place(&problem.key));
-        Self { place, ..Self::new(file, problem) }
+    pub fn line(&self) -> Option<u64> {
+        self.place.map(|place| place.line)
     }
 
-    /// The file could not be read at all.
+    /// Returns the column in characters, counted from 1, or `None` if the problem has no place in the file.
     #[must_use]
-    pub fn unreadable(file: &str, cause: &std::io::Error) -> Self {
-        Self::new(file, Problem::new("", format!("cannot be read: {cause}")))
+    pub fn column(&self) -> Option<u64> {
+        self.place.map(|place| place.column)
     }
 
-    /// What the YAML reader says; the key is looked up by the place.
-    pub(crate) fn from_yaml(file: &str, text: &str, error: &serde_saphyr::Error) -> Self {
-        if text.trim().is_empty() {
-            return Self::new(file, Problem::new("", "the file is empty; a node starts with `node: NAME`"));
-        }
-        let location = error.location();
-        let place = location.map(Place::of);
-        let key = place.and_then(|place| Outline::of(text).map(|outline| outline.path(place))).unwrap_or_default();
-        let is_scalar = matches!(error.without_snippet(), serde_saphyr::Error::InvalidScalar { .. });
-        let got = location.filter(|_| is_scalar).and_then(|location| scalar_at(text, location));
-        let problem = plain(error) + &got.map_or_else(String::new, |got| format!(", got `{got}`"));
-        Self { file: file.to_owned(), place, key, problem }
+    /// Returns the path of the key, joined by dots; empty if the problem is that of the whole file.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
     }
 
-    /// What is wrong with the settings of a component.
-    pub(crate) fn from_settings(file: &str, text: &str, component: &str, error: &SettingsError) -> Self {
-        match error {
-            SettingsError::InFile(error) => Self::from_yaml(file, text, error),
-            SettingsError::Absent(error) => {
-                let key = format!("components.{component}.settings");
-                Self::located(file, text, Problem::new(key, plain(error)))
-            }
-        }
+    /// Returns what is wrong and what is expected.
+    #[must_use]
+    pub fn problem(&self) -> &str {
+        &self.problem
     }
 }
 
-/// The plain scalar that stands there; `None` where something else does, or where it goes on in another line.
-fn scalar_at(text: &str, location: serde_saphyr::Location) -> Option<String> {
-    let start = usize::try_from(location.span().byte_offset()?).ok()?;
-    let end = start.checked_add(usize::try_from(location.span().byte_len()?).ok()?)?;
-    let value = text.get(start..end)?.trim();
-    let is_plain = !value.contains('\n') && !value.starts_with(NOT_PLAIN) && !["", "-", ":"].contains(&value);
-    is_plain.then(|| value.chars().take(SCALAR_CHARACTERS_MAX).collect())
-}
-
-/// The message without the place, which stands before it already, and in words of the file instead of those of Rust.
-fn plain(error: &serde_saphyr::Error) -> String {
-    use serde_saphyr::Error;
-    let error = error.without_snippet();
-    match error {
-        Error::InvalidScalar { ty, .. } => expected(ty),
-        Error::InvalidBooleanStrict { .. } => expected("boolean"),
-        Error::NullIntoString { .. } => "expected a text".to_owned(),
-        Error::ExpectedStringKeyForExternallyTaggedEnum { .. }
-        | Error::ExternallyTaggedEnumExpectedScalarOrMapping { .. } => {
-            "expected one choice: `CHOICE`, or `CHOICE: ...` where it has settings".to_owned()
-        }
-        Error::UnexpectedValueForUnitEnumVariant { .. } => "this choice has no settings".to_owned(),
-        Error::ExpectedMappingEndAfterEnumVariantValue { .. } => "expected one choice only".to_owned(),
-        _ => UserMessageFormatter.format_message(error).into_owned(),
-    }
-}
-
-/// What should stand where a value of this type does not.
-fn expected(ty: &str) -> String {
-    let integer = |least: i64, most: u64| format!("expected an integer from {least} to {most}");
-    match ty {
-        "u8" => integer(0, u8::MAX.into()),
-        "u16" => integer(0, u16::MAX.into()),
-        "u32" => integer(0, u32::MAX.into()),
-        "u64" => integer(0, u64::MAX),
-        "i8" => integer(i8::MIN.into(), i8::MAX.unsigned_abs().into()),
-        "i16" => integer(i16::MIN.into(), i16::MAX.unsigned_abs().into()),
-        "i32" => integer(i32::MIN.into(), i32::MAX.unsigned_abs().into()),
-        "i64" => integer(i64::MIN, i64::MAX.unsigned_abs()),
-        "boolean" => "expected true or false".to_owned(),
-        "floating point" => "expected a number".to_owned(),
-        _ => format!("expected a value of type {ty}"),
-    }
-}
-
-impl std::fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(Place { line, column }) = self.place {
             write!(f, ":{line}:{column}")?;
@@ -141,11 +89,45 @@ impl std::fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Why settings cannot be read.
-#[derive(Debug)]
-pub(crate) enum SettingsError {
-    /// They are in the file and wrong.
-    InFile(serde_saphyr::Error),
-    /// They are not in the file, and there is no default for all of them.
-    Absent(serde_saphyr::Error),
+/// All mistakes of one or more config files, at least one, sorted by file and place. Displays one line for each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigErrors(Vec<ConfigError>);
+
+impl ConfigErrors {
+    pub(crate) fn new(mut errors: Vec<ConfigError>) -> Self {
+        errors.dedup();
+        Self(errors)
+    }
+
+    /// Returns the error of a file that cannot be read at all.
+    #[must_use]
+    pub fn unreadable(file: &str, cause: &std::io::Error) -> Self {
+        Self(vec![ConfigError::new(file, Problem::new("", format!("cannot be read: {cause}")))])
+    }
+
+    /// Returns the mistakes in the order of files and places.
+    pub fn iter(&self) -> std::slice::Iter<'_, ConfigError> {
+        self.0.iter()
+    }
 }
+
+impl<'a> IntoIterator for &'a ConfigErrors {
+    type Item = &'a ConfigError;
+    type IntoIter = std::slice::Iter<'a, ConfigError>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl fmt::Display for ConfigErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, error) in self.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "\n" };
+            write!(f, "{separator}{error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ConfigErrors {}

@@ -1,9 +1,11 @@
 //! The file of a node: YAML in, a value with the place of each key out.
 
+mod de;
+mod document;
 mod error;
 mod memory;
-mod outline;
-mod pick;
+mod tree;
+mod variables;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,13 +15,11 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use viaduct_bus::{Executor, Priority, Scheduling, SchedulingError, SchedulingPolicy};
 
-pub(crate) use error::SettingsError;
-pub use error::{ConfigError, Problem};
+pub(crate) use document::{Check, Document};
+pub(crate) use error::Problem;
+pub use error::{ConfigError, ConfigErrors};
 pub use memory::{MemorySettings, PoolSettings, TopicSettings};
-pub(crate) use pick::settings_of;
-
-/// Octets of a config file at most.
-const FILE_OCTETS_MAX: usize = 1 << 20;
+pub(crate) use variables::{Variables, of_process};
 
 /// Threads of a pool at most.
 const POOL_THREADS_MAX: usize = 64;
@@ -149,19 +149,13 @@ impl NodeFile {
         schemars::schema_for!(Self)
     }
 
-    /// Reads a node's file. `file` is how errors call it.
-    ///
-    /// # Errors
-    /// Text that is not YAML, is not a node, or has keys that a node does not have.
-    pub fn parse(file: &str, text: &str) -> Result<Self, ConfigError> {
-        if text.len() > FILE_OCTETS_MAX {
-            let problem = Problem::new("", format!("the file has {} octets, more than {FILE_OCTETS_MAX}", text.len()));
-            return Err(ConfigError::new(file, problem));
+    /// Reads the keys of a node out of its file, without the settings of the components. Reports all mistakes.
+    pub(crate) fn read(document: &mut Document) -> Option<Self> {
+        let node = document.read::<Self>(&[], Self::schema, &[])?.value;
+        for problem in node.problems(document) {
+            document.report(&problem.key, problem.text);
         }
-        let parsed: Result<Self, _> = serde_saphyr::from_str_with_options(text, yaml_options());
-        let node = parsed.map_err(|error| ConfigError::from_yaml(file, text, &error))?;
-        node.check().map_err(|problem| ConfigError::located(file, text, problem))?;
-        Ok(node)
+        Some(node)
     }
 
     /// The one thread on which a component's callbacks run, by a name of its own; `None` where there are several, or others'.
@@ -177,26 +171,42 @@ impl NodeFile {
         }
     }
 
-    fn check(&self) -> Result<(), Problem> {
-        check_name(&self.node).map_err(|problem| Problem::new("node", problem))?;
-        check_pool("pool_threads", self.pool_threads)?;
-        if self.components.is_empty() {
-            return Err(Problem::new("components", "a node needs at least one component"));
+    /// Returns everything that the types of the keys cannot express.
+    fn problems(&self, document: &Document) -> Vec<Problem> {
+        let mut problems = Vec::new();
+        let mut check = |result: Result<(), Problem>| problems.extend(result.err());
+        check(check_name(&self.node).map_err(|problem| Problem::new("node", problem)));
+        check(check_pool("pool_threads", self.pool_threads));
+        if self.components.is_empty() && !document.has_rejected(&["components"]) {
+            check(Err(Problem::new("components", "a node needs at least one component")));
         }
-        self.executors.iter().try_for_each(|(name, entry)| entry.check(name))?;
-        self.components.iter().try_for_each(|(name, entry)| self.check_component(name, entry))?;
-        self.check_executors_are_used()
+        for (name, entry) in &self.executors {
+            check(check_name(name).map_err(|problem| Problem::new(format!("executors.{name}"), problem)));
+            check(entry.check(&format!("executors.{name}")));
+        }
+        for (name, entry) in &self.components {
+            let key = format!("components.{name}");
+            check(check_name(name).map_err(|problem| Problem::new(&key, problem)));
+            check(self.check_run(&key, &entry.run));
+            check(check_budget(&format!("{key}.budget_ms"), entry.budget_ms));
+        }
+        // A component that is rejected, or that names an unknown executor, may be the one that uses an executor.
+        let knows = |entry: &ComponentEntry| match &entry.run {
+            Run::Executor(name) => self.executors.contains_key(name),
+            _ => true,
+        };
+        if self.components.values().all(knows) && !document.has_rejected(&["components"]) {
+            problems.extend(self.unused_executors());
+        }
+        problems
     }
 
-    fn check_component(&self, name: &str, entry: &ComponentEntry) -> Result<(), Problem> {
-        let key = format!("components.{name}");
-        check_name(name).map_err(|problem| Problem::new(&key, problem))?;
-        match &entry.run {
-            Run::Thread(thread) => thread.check(&format!("{key}.run.thread"))?,
-            Run::Executor(executor) => self.check_executor_exists(&format!("{key}.run.executor"), executor)?,
-            Run::Pool | Run::Inline => {}
+    fn check_run(&self, key: &str, run: &Run) -> Result<(), Problem> {
+        match run {
+            Run::Thread(thread) => thread.check(&format!("{key}.run.thread")),
+            Run::Executor(executor) => self.check_executor_exists(&format!("{key}.run.executor"), executor),
+            Run::Pool | Run::Inline => Ok(()),
         }
-        check_budget(&format!("{key}.budget_ms"), entry.budget_ms)
     }
 
     fn check_executor_exists(&self, key: &str, wanted: &str) -> Result<(), Problem> {
@@ -208,25 +218,20 @@ impl NodeFile {
         Err(Problem::new(key, format!("there is no executor `{wanted}`; the node has {has} under `executors`")))
     }
 
-    /// An executor without a component is a slip of the pen, or a thread for nothing.
-    fn check_executors_are_used(&self) -> Result<(), Problem> {
-        let is_used = |name: &String| {
+    /// Returns a problem for each executor that no component uses: it is a mistake in a name, or a thread for nothing.
+    fn unused_executors(&self) -> impl Iterator<Item = Problem> {
+        let is_used = |name: &str| {
             self.components.values().any(|entry| matches!(&entry.run, Run::Executor(executor) if executor == name))
         };
-        match self.executors.keys().find(|name| !is_used(name)) {
-            None => Ok(()),
-            Some(name) => Err(Problem::new(
-                format!("executors.{name}"),
-                format!("no component uses it; one does with `run: {{ executor: {name} }}`"),
-            )),
-        }
+        self.executors.keys().filter(move |name| !is_used(name)).map(|name| {
+            let problem = format!("no component uses it; a component does with `run: {{ executor: {name} }}`");
+            Problem::new(format!("executors.{name}"), problem)
+        })
     }
 }
 
 impl ExecutorEntry {
-    fn check(&self, name: &str) -> Result<(), Problem> {
-        let key = format!("executors.{name}");
-        check_name(name).map_err(|problem| Problem::new(&key, problem))?;
+    fn check(&self, key: &str) -> Result<(), Problem> {
         match self {
             Self::Thread(thread) => thread.check(&format!("{key}.thread")),
             Self::Pool(threads) => check_pool(&format!("{key}.pool"), *threads),
@@ -300,16 +305,11 @@ fn check_name(name: &str) -> Result<(), String> {
         .map_err(|_| format!("`{name}`: a name may have letters, digits, `_`, `-` and `.`"))
 }
 
-/// How YAML is read: one document, no duplicate key, and aliases within a budget.
-pub(crate) fn yaml_options() -> serde_saphyr::Options {
-    serde_saphyr::options! {
-        with_snippet: false,
-        // Which number a setting takes is for its kind to say, with the setting's name.
-        non_finite_float_policy: serde_saphyr::NonFiniteFloatPolicy::PassThrough,
-        budget: serde_saphyr::budget! {
-            max_events: 100_000,
-            max_aliases: 100,
-            max_anchors: 100,
-        },
-    }
+/// Reads a text in the same way as the settings of a component.
+#[cfg(test)]
+pub(crate) fn read_text<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    let mut document = Document::parse("test.yaml", text, &|_| None).map_err(|error| error.to_string())?;
+    let read = document.read::<T>(&[], || schemars::schema_for!(bool), &[]);
+    let errors: Vec<String> = document.into_errors().iter().map(ToString::to_string).collect();
+    read.filter(|_| errors.is_empty()).map(|read| read.value).ok_or(errors.join("\n"))
 }

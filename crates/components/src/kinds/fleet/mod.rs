@@ -133,7 +133,10 @@ impl Component for Fleet {
             let problem = format!("{} and {} vehicles exceed 4294967295", settings.first_station_id, settings.vehicles);
             return Err(SettingError::new("first_station_id", problem));
         }
-        settings.udp_multicast.check("udp_multicast")?;
+        settings.udp_multicast.check("udp_multicast")
+    }
+
+    fn check_machine(settings: &FleetSettings) -> Result<(), SettingError> {
         RoadNetwork::load(settings.roads.as_deref()).map(drop)
     }
 

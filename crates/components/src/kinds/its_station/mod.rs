@@ -38,6 +38,10 @@ impl Component for ItsStation {
         settings.check()
     }
 
+    fn check_machine(settings: &ItsStationSettings) -> Result<(), SettingError> {
+        settings.access.check_machine()
+    }
+
     fn edges(settings: &ItsStationSettings) -> Edges {
         let mut edges =
             Edges::default().publishes::<V2xMessage>("topics.rx", &format!("{}/*", settings.topics.rx), OFFERED);

@@ -155,9 +155,6 @@ impl Component for MqttBridge {
         if settings.password_file.is_some() && settings.username.is_none() {
             return Err(SettingError::new("password_file", "a password needs a `username`"));
         }
-        if let Some(path) = &settings.password_file {
-            check_readable("password_file", path)?;
-        }
         if settings.routes.is_empty() && settings.inbound.is_empty() {
             return Err(SettingError::new("routes", "a bridge without a route has nothing to do"));
         }
@@ -168,9 +165,20 @@ impl Component for MqttBridge {
         check_range("outbox.in_flight_max", in_flight_max.into(), 1, 10_000)?;
         let ReconnectSettings { min_ms, max_ms } = settings.reconnect;
         check_range("reconnect.min_ms", min_ms.into(), 1, 60_000)?;
-        check_range("reconnect.max_ms", max_ms.into(), min_ms.into(), 3_600_000)?;
+        check_range("reconnect.max_ms", max_ms.into(), 1, 3_600_000)?;
+        if max_ms < min_ms {
+            let problem = format!("{max_ms} is below `min_ms`, which is {min_ms}");
+            return Err(SettingError::new("reconnect.max_ms", problem));
+        }
         route::check(&settings.routes)?;
         inbound::check(&settings.inbound)
+    }
+
+    fn check_machine(settings: &Settings) -> Result<(), SettingError> {
+        match &settings.password_file {
+            Some(path) => check_readable("password_file", path),
+            None => Ok(()),
+        }
     }
 
     fn edges(settings: &Settings) -> Edges {

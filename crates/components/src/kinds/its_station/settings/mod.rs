@@ -285,6 +285,17 @@ impl PlaceSettings {
     }
 }
 
+impl Access {
+    /// Checks that this machine has the interface or the capture.
+    pub(super) fn check_machine(&self) -> Result<(), SettingError> {
+        match self {
+            Self::UdpMulticast(_) => Ok(()),
+            Self::Ethernet(ethernet) => ethernet.check_machine("access.ethernet"),
+            Self::Replay(replay) => replay.check_machine(),
+        }
+    }
+}
+
 impl CaptureSettings {
     fn check(&self, access: &Access) -> Result<(), SettingError> {
         if !(1024..=1 << 40).contains(&self.max_octets) {
@@ -313,6 +324,10 @@ impl ReplaySettings {
             let problem = format!("{rate} is not above 0 and at most 1000000");
             return Err(SettingError::new("access.replay.pace.rate_hz", problem));
         }
+        Ok(())
+    }
+
+    fn check_machine(&self) -> Result<(), SettingError> {
         match std::fs::metadata(&self.file) {
             Ok(found) if found.is_file() => Ok(()),
             Ok(_) => Err(SettingError::new("access.replay.file", format!("{} is not a file", self.file.display()))),
