@@ -95,6 +95,8 @@ fn each_mistake_is_one_line_with_its_place() {
         ("no settings at all", "node: edge\ncomponents:\n  it: { kind: generator }\n".into(), "node.yaml:3:3: components.it.settings: missing field `topic`"),
         ("missing file", one("its_station", "{ station_id: 4, access: { replay: { file: no.pcap } } }"),
             "components.it.settings.access.replay.file: cannot read no.pcap: No such file"),
+        ("a replay that is no capture", one("its_station", &format!("{{ station_id: 4, access: {{ replay: {{ file: {:?} }} }} }}", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))),
+            "components.it.settings.access.replay.file: "),
         ("not multicast", one("fleet", "{ udp_multicast: { group: \"10.0.0.1:8947\" } }"),
             "components.it.settings.udp_multicast.group: 10.0.0.1 is not a multicast address"),
         ("bad latitude", one("its_station", "{ station_id: 1, position: { latitude_deg: 91, longitude_deg: 0 }, access: { udp_multicast: {} } }"),

@@ -20,6 +20,7 @@ pub use self::services::{
     CaServiceSettings, CpServiceSettings, DenServiceSettings, LdmQuerySettings, LdmSettings, SensorSettings,
     SensorTypeSetting, ServicesSettings, VaServiceSettings, VehicleRoleSetting, VruProfileSetting,
 };
+use crate::capture::Capture;
 use crate::net::{EthernetSettings, UdpMulticastSettings};
 
 /// An ETSI ITS station: GeoNetworking, BTP and facilities. It publishes received CAM, DENM, CPM, VAM, IVIM,
@@ -327,13 +328,17 @@ impl ReplaySettings {
         Ok(())
     }
 
+    /// Checks that the file is a capture whose first frame the node can read.
     fn check_machine(&self) -> Result<(), SettingError> {
-        match std::fs::metadata(&self.file) {
-            Ok(found) if found.is_file() => Ok(()),
-            Ok(_) => Err(SettingError::new("access.replay.file", format!("{} is not a file", self.file.display()))),
-            Err(cause) => {
-                Err(SettingError::new("access.replay.file", format!("cannot read {}: {cause}", self.file.display())))
-            }
+        let wrong = |problem| SettingError::new("access.replay.file", problem);
+        // A pipe is not opened, because its writer waits for one reader only.
+        if std::fs::metadata(&self.file).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+            return Err(wrong(format!("{} is not a file", self.file.display())));
+        }
+        let mut capture = Capture::open(&self.file).map_err(|error| wrong(error.to_string()))?;
+        match capture.next() {
+            Some(Err(error)) => Err(wrong(error.to_string())),
+            Some(Ok(_)) | None => Ok(()),
         }
     }
 }
