@@ -19,9 +19,17 @@ impl DropReason {
             Self::OtherLinkDestination => {
                 "The frame is for one other station; a receiver in promiscuous mode sees those too."
             }
-            Self::GeonetVersion => "The sender speaks another version of GeoNetworking than 1.",
+            Self::GeonetVersion => {
+                "The sender uses another version of GeoNetworking than 1; --any-version or geonet.accept_version_0 reads 0."
+            }
             Self::SecuredNotVerified => {
-                "The packet is signed, and signatures are not verified yet, so that it is not believed."
+                "The packet is signed, and signatures are not verified yet; --unverified or security.policy reads it."
+            }
+            Self::SecurityInvalid => {
+                "The octets behind the basic header are no signed data of IEEE 1609.2; the sender is at fault."
+            }
+            Self::SecurityUnsupported => {
+                "The packet is encrypted, or signed in a form other than TS 103 097 version 3 with a certificate."
             }
             Self::GeonetNextHeader => {
                 "The basic header announces neither a plain nor a signed packet; the sender is at fault."

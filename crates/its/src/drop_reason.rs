@@ -36,8 +36,12 @@ drop_reasons! {
     OtherLinkDestination => "other_link_destination",
     /// Another version of GeoNetworking than `itsGnProtocolVersion` (EN 302 636-4-1, 10.3.3).
     GeonetVersion => "geonet_version",
-    /// The packet is secured, and nothing verifies it yet.
+    /// The packet is signed and was not verified: the policy does not accept it, or does not forward it.
     SecuredNotVerified => "secured_not_verified",
+    /// The octets behind the basic header are no `Ieee1609Dot2Data`.
+    SecurityInvalid => "security_invalid",
+    /// The packet is encrypted, has no payload of its own or no certificate of its signer, or is of another version.
+    SecurityUnsupported => "security_unsupported",
     /// The basic header announces neither a common header nor a secured packet.
     GeonetNextHeader => "geonet_next_header",
     /// More hops are left than the source allowed (EN 302 636-4-1, 10.3.5).

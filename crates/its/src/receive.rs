@@ -6,12 +6,13 @@ use bytes::Bytes;
 use viaduct_units::Tai;
 
 use crate::{
-    Destination, DropReason,
+    Acceptance, Destination, DropReason,
     access::{ETHERTYPE_GEONETWORKING, EthernetHeader, MacAddress},
     btp::BtpHeader,
     facilities::{self, Message, MessageKind, Summary},
     geonet::{self, CommonNextHeader, GnAddress, LongPositionVector, Packet, PacketBody, SequenceNumber, TrafficClass},
     limits::FRAME_OCTETS_MAX,
+    security::Security,
 };
 
 /// What a frame turned out to be.
@@ -38,8 +39,14 @@ pub struct Received {
     pub destination: Destination,
     /// Number of the packet; a single-hop broadcast has none.
     pub sequence_number: Option<SequenceNumber>,
+    /// Version of GeoNetworking, 0 or 1.
+    pub version: u8,
     /// Hops that the packet has taken before the one to this station: 0 from its source.
     pub hops_before: u8,
+    /// Hops that the packet may still take (RHL).
+    pub remaining_hops: u8,
+    /// Hops that the source allowed (MHL).
+    pub maximum_hops: u8,
     /// How long the packet could still travel.
     pub remaining_lifetime: Duration,
     /// Traffic class of the packet.
@@ -50,7 +57,7 @@ pub struct Received {
     pub btp_port: u16,
     /// Which message it is; it names the edition too.
     pub kind: MessageKind,
-    /// What is known about the packet's signature.
+    /// Security of the packet.
     pub security: Security,
     /// The message's octets (UPER): a part of the frame, not a copy.
     pub payload: Bytes,
@@ -58,13 +65,6 @@ pub struct Received {
     pub message: Message,
     /// What nearly everybody asks for, in SI units.
     pub summary: Summary,
-}
-
-/// What is known about a packet's signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Security {
-    /// The packet has no security header.
-    Unsecured,
 }
 
 /// A received beacon.
@@ -125,12 +125,20 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Decodes one Ethernet frame without a station; a message's payload shares the frame's buffer.
+/// Decodes one Ethernet frame with an unsecured packet of version 1, see [`decode_frame_with`].
 ///
 /// # Errors
-/// Why a station would drop the frame, whoever it is.
+/// The reason why every station would drop the frame.
 pub fn decode_frame(reception: Tai, frame: &Bytes) -> Result<Frame, DropReason> {
-    let packet = LinkPacket::parse(reception, frame)?;
+    decode_frame_with(reception, frame, Acceptance::default())
+}
+
+/// Decodes one Ethernet frame without a station. The payload of a message shares the buffer of the frame.
+///
+/// # Errors
+/// The reason why every station with this acceptance would drop the frame.
+pub fn decode_frame_with(reception: Tai, frame: &Bytes, acceptance: Acceptance) -> Result<Frame, DropReason> {
+    let packet = LinkPacket::parse(reception, frame, acceptance)?;
     match &packet.packet.body {
         PacketBody::Beacon(_) => Ok(Frame::Beacon(packet.beacon())),
         PacketBody::LocationRequest(header) => Ok(packet.location_service(header.sought, false)),
@@ -148,7 +156,7 @@ pub(crate) struct LinkPacket<'a> {
 }
 
 impl<'a> LinkPacket<'a> {
-    pub(crate) fn parse(reception: Tai, frame: &'a Bytes) -> Result<Self, DropReason> {
+    pub(crate) fn parse(reception: Tai, frame: &'a Bytes, acceptance: Acceptance) -> Result<Self, DropReason> {
         if frame.len() > FRAME_OCTETS_MAX {
             return Err(DropReason::FrameTooLong);
         }
@@ -156,7 +164,7 @@ impl<'a> LinkPacket<'a> {
         if link.ethertype != ETHERTYPE_GEONETWORKING {
             return Err(DropReason::NotGeonetworking);
         }
-        let packet = geonet::parse(rest, reception)?;
+        let packet = geonet::parse_with(rest, reception, acceptance)?;
         Ok(Self { reception, frame, link, packet })
     }
 
@@ -192,13 +200,16 @@ impl<'a> LinkPacket<'a> {
             source: *self.packet.source(),
             destination,
             sequence_number: self.packet.sequence_number(),
+            version: basic.version,
+            remaining_hops: basic.remaining_hop_limit,
+            maximum_hops: common.maximum_hop_limit,
             hops_before: common.maximum_hop_limit.saturating_sub(basic.remaining_hop_limit),
             remaining_lifetime: basic.lifetime.duration(),
             traffic_class: common.traffic_class,
             btp,
             btp_port,
             kind,
-            security: Security::Unsecured,
+            security: self.packet.security,
             payload: self.frame.slice_ref(payload),
             message,
             summary,

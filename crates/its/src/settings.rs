@@ -2,7 +2,7 @@
 
 use viaduct_units::{Degrees, MetresPerSecond, Position, StationType, Tai};
 
-use crate::access::MacAddress;
+use crate::{access::MacAddress, security::SecurityPolicy};
 
 /// What a station is, for as long as it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,15 @@ pub struct StationSettings {
     pub mobile: bool,
     /// Whether to send beacons while nothing else is sent (EN 302 636-4-1, 10.3.6).
     pub beacons: bool,
+}
+
+/// Packets that are accepted besides unsecured ones of GeoNetworking version 1. The default is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Acceptance {
+    /// Treatment of signed packets.
+    pub security: SecurityPolicy,
+    /// `true` if packets of GeoNetworking version 0 (EN 302 636-4-1 V1.2.1) are accepted. Their headers have the same layout.
+    pub version_0: bool,
 }
 
 /// Where the station is.

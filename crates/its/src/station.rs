@@ -151,7 +151,7 @@ impl Station {
     }
 
     fn event_of(&mut self, now: Now, frame: &Bytes) -> Result<Event, DropReason> {
-        let packet = LinkPacket::parse(now.tai, frame)?;
+        let packet = LinkPacket::parse(now.tai, frame, self.router.acceptance())?;
         Ok(match self.router.handle(now, &packet.link, &packet.packet)? {
             Outcome::Deliver => Event::Received(Box::new(packet.decode()?)),
             Outcome::Relayed => Event::Relayed,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use viaduct_units::Metres;
 
 use super::{Lifetime, TrafficClass};
+use crate::Acceptance;
 
 /// `itsGnProtocolVersion`: version of the protocol that the basic header carries.
 pub const ITS_GN_PROTOCOL_VERSION: u8 = 1;
@@ -145,6 +146,9 @@ pub struct Mib {
     pub cbf_packet_buffer_size: usize,
     /// `itsGnDefaultTrafficClass`, 0: of beacons and packets of the location service.
     pub default_traffic_class: TrafficClass,
+    /// Signed packets and versions that are accepted. [`SecurityPolicy::Unverified`](crate::SecurityPolicy) corresponds to
+    /// `itsGnSnDecapResultHandling` `NON-STRICT`.
+    pub acceptance: Acceptance,
 }
 
 impl Default for Mib {
@@ -176,6 +180,7 @@ impl Default for Mib {
             bc_forwarding_packet_buffer_size: ITS_GN_BC_FORWARDING_PACKET_BUFFER_SIZE,
             cbf_packet_buffer_size: ITS_GN_CBF_PACKET_BUFFER_SIZE,
             default_traffic_class: ITS_GN_DEFAULT_TRAFFIC_CLASS,
+            acceptance: Acceptance::default(),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! GeoNetworking, EN 302 636-4-1 V1.4.1.
 //!
 //! The files here are the standard's pictures: headers, position vectors, addresses, areas, the location table. What a
-//! station does with them is in `router/`. Secured packets are recognised, not processed: [`parse`] ends at the basic header
-//! of one, which is where what it has inside will come back in.
+//! station does with them is in `router/`. [`parse_with`] reads signed packets too, by [`crate::security`].
 
 mod address;
 mod area;
@@ -34,7 +33,7 @@ pub use guc::GucHeader;
 pub use lifetime::Lifetime;
 pub use ls::LsRequestHeader;
 pub use mib::Mib;
-pub use packet::{Packet, PacketBody, parse};
+pub use packet::{Packet, PacketBody, parse, parse_with};
 pub use position_vector::{LongPositionVector, ShortPositionVector};
 pub(crate) use router::{GnRequest, Outcome, Router};
 pub use sequence_number::SequenceNumber;

@@ -6,9 +6,12 @@ use super::{
     BasicHeader, BasicNextHeader, CommonHeader, GeoHeader, GucHeader, HeaderType, LongPositionVector, LsRequestHeader,
     SequenceNumber, ShapeKind, ShbHeader, TsbHeader, beacon, mib::ITS_GN_PROTOCOL_VERSION,
 };
-use crate::{Destination, DropReason};
+use crate::{
+    Acceptance, Destination, DropReason,
+    security::{Security, SecurityPolicy, SignedData},
+};
 
-/// An unsecured packet.
+/// A packet whose headers are readable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet<'a> {
     /// Version, lifetime, hops left.
@@ -19,6 +22,8 @@ pub struct Packet<'a> {
     pub body: PacketBody<'a>,
     /// The packet itself, from the basic header to the end of its payload: what a forwarder sends on.
     pub octets: &'a [u8],
+    /// Security of the packet. The headers behind the basic header of a signed packet are part of what is signed.
+    pub security: Security,
 }
 
 /// What follows the common header.
@@ -113,36 +118,52 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Reads a packet as clause 10.3.3 (basic header) and clause 10.3.5 (common header) process it.
+/// Reads an unsecured packet of version 1, see [`parse_with`].
 ///
 /// # Errors
-/// Why the packet is dropped. Octets behind the payload are none: a link may pad.
+/// The reason why the packet is dropped.
 pub fn parse(octets: &[u8], reception: Tai) -> Result<Packet<'_>, DropReason> {
+    parse_with(octets, reception, Acceptance::default())
+}
+
+/// Reads a packet as clause 10.3.3 (basic header) and clause 10.3.5 (common header) process it. Octets behind the payload
+/// are ignored: a link may pad.
+///
+/// # Errors
+/// The reason why the packet is dropped.
+pub fn parse_with(octets: &[u8], reception: Tai, acceptance: Acceptance) -> Result<Packet<'_>, DropReason> {
     let (basic, rest) = BasicHeader::parse(octets).ok_or(DropReason::Truncated)?;
-    if basic.version != ITS_GN_PROTOCOL_VERSION {
+    let accepts_version = basic.version == ITS_GN_PROTOCOL_VERSION || (basic.version == 0 && acceptance.version_0);
+    if !accepts_version {
         return Err(DropReason::GeonetVersion);
     }
     match basic.next_header {
-        BasicNextHeader::CommonHeader => parse_unsecured(basic, rest, octets, reception),
-        BasicNextHeader::SecuredPacket => Err(DropReason::SecuredNotVerified),
+        BasicNextHeader::CommonHeader => {
+            let (packet, behind) = parse_content(basic, rest, reception)?;
+            let length = octets.len().saturating_sub(behind.len());
+            Ok(Packet { octets: octets.get(..length).unwrap_or(octets), ..packet })
+        }
+        BasicNextHeader::SecuredPacket if acceptance.security == SecurityPolicy::None => {
+            Err(DropReason::SecuredNotVerified)
+        }
+        BasicNextHeader::SecuredPacket => {
+            let signed = SignedData::parse(rest)?;
+            let (packet, _) = parse_content(basic, signed.payload, reception)?;
+            Ok(Packet { octets, security: Security::Unverified { signer: signed.signer }, ..packet })
+        }
         BasicNextHeader::Any | BasicNextHeader::Reserved(_) => Err(DropReason::GeonetNextHeader),
     }
 }
 
-/// Reads what follows the basic header of a packet without security, or what a secured packet has inside.
-fn parse_unsecured<'a>(
-    basic: BasicHeader,
-    rest: &'a [u8],
-    octets: &'a [u8],
-    reception: Tai,
-) -> Result<Packet<'a>, DropReason> {
-    let (common, rest) = CommonHeader::parse(rest).ok_or(DropReason::Truncated)?;
+/// Reads the headers behind the basic header, of an unsecured packet or inside a signed one. Returns the octets behind the
+/// payload too.
+fn parse_content(basic: BasicHeader, octets: &[u8], reception: Tai) -> Result<(Packet<'_>, &[u8]), DropReason> {
+    let (common, rest) = CommonHeader::parse(octets).ok_or(DropReason::Truncated)?;
     if basic.remaining_hop_limit > common.maximum_hop_limit {
         return Err(DropReason::HopLimit);
     }
     let (body, behind) = body(&common, rest, reception)?;
-    let length = octets.len().saturating_sub(behind.len());
-    Ok(Packet { basic, common, body, octets: octets.get(..length).unwrap_or(octets) })
+    Ok((Packet { basic, common, body, octets, security: Security::Unsecured }, behind))
 }
 
 /// What follows the common header, and what is behind the packet.

@@ -5,8 +5,8 @@
 //! `forwarding` (D, E.2, F.2), `contention` (E.3, F.3), `store_carry_forward` (8.5), `repetition` (J.2). This file joins
 //! them.
 //!
-//! A packet comes here when its headers are read and, once there is security, verified: nothing here looks at octets that
-//! were not.
+//! A packet comes here when its headers are read. Signatures are not verified yet: a signed packet that the policy accepts is
+//! delivered, and not forwarded.
 
 mod address_detection;
 mod beacon;
@@ -42,7 +42,7 @@ use super::{
     sequence_number::SequenceCounter,
 };
 use crate::{
-    Counters, Destination, DropReason, Ego, Repetition, StationSettings,
+    Acceptance, Counters, Destination, DropReason, Ego, Repetition, StationSettings,
     access::{EthernetHeader, MacAddress},
     limits::TRANSMITS_MAX,
     send_error::SendError,
@@ -126,6 +126,10 @@ impl Router {
 
     pub(crate) const fn address(&self) -> GnAddress {
         self.address
+    }
+
+    pub(crate) const fn acceptance(&self) -> Acceptance {
+        self.mib.acceptance
     }
 
     pub(crate) const fn table(&self) -> &LocationTable {

@@ -12,6 +12,7 @@ use crate::{
         Area, GnAddress, Lifetime, Packet, SequenceNumber, ShortPositionVector, TrafficClass, basic_header,
         common_header, guc::DESTINATION_OFFSET,
     },
+    security::Security,
 };
 
 /// Offset of LT in the basic header (clause 9.6).
@@ -64,8 +65,11 @@ impl Pdu {
     /// A received packet with one hop less.
     ///
     /// # Errors
-    /// It may take no further hop, or its lifetime is nothing.
+    /// The packet is signed and not verified, may take no further hop, or its lifetime is nothing.
     pub(super) fn received(packet: &Packet<'_>, now: Mono) -> Result<Self, DropReason> {
+        if packet.security != Security::Unsecured {
+            return Err(DropReason::SecuredNotVerified);
+        }
         let hops = packet.basic.remaining_hop_limit.saturating_sub(1);
         if hops == 0 {
             return Err(DropReason::HopsExhausted);
