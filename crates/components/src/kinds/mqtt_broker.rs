@@ -1,16 +1,22 @@
-//! `mqtt_broker`: an MQTT broker (3.1.1 and 5) inside the node, the crate `mqtt5`.
+//! Kind `mqtt_broker`: an MQTT broker (3.1.1 and 5) inside the node, based on the crate `mqtt5`.
 //!
-//! Its routes take topics of the bus straight into the broker's router, without a socket, an acknowledgement or a second
-//! client in between; its inbound routes take what a client publishes straight to the bus, before it is acknowledged. Other
-//! subscribers get it as well. A client's will is not taken in, nor is what the routes publish. What a client sends a second
-//! time, because it did not hear that it had arrived, is taken in a second time, with QoS 2 too.
+//! Routes pass topics of the bus directly to the broker's router, without a socket, an acknowledgement or a second client. Inbound
+//! routes pass messages of clients directly to the bus, before they are acknowledged; other subscribers receive them as well.
+//! Inbound routes ignore wills and messages of routes. A message that a client sends again after a missing acknowledgement is
+//! received again, also with QoS 2.
 //!
-//! Counters: `taken` (from the bus, and answers), `published` (given to the router) and `dropped` for the routes;
-//! `received = requested + refused` (by reason) for the inbound routes, and `unanswered`, refusals that were told with a
-//! later one, or not at all, because there were many or the broker ended; `clients_connected`,
-//! `clients_disconnected`, `messages_in` and `messages_out` for all clients, renewed once a second from the crate's own
-//! statistics. Two drops inside the crate are not counted, because it does not tell: a QoS 0 message to a client whose
-//! queue is full, and the oldest of a session's queue when it overflows.
+//! | counter | meaning |
+//! |---|---|
+//! | `taken` | samples from the bus, and answers |
+//! | `published` | messages passed to the router |
+//! | `dropped` | messages dropped by a route, by reason |
+//! | `received`, `requested`, `refused` | messages of inbound routes: received = requested + refused (by reason) |
+//! | `unanswered` | errors included in a later answer because of the rate limit, or not answered because the broker stopped |
+//! | `clients_connected`, `clients_disconnected` | clients, updated once per second |
+//! | `messages_in`, `messages_out` | messages of all clients, updated once per second |
+//!
+//! Two drops inside `mqtt5` are not counted, because it does not report them: a QoS 0 message to a client whose queue is full, and
+//! the oldest message of a session whose queue overflows.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,47 +43,46 @@ use crate::mqtt::check_readable;
 use crate::mqtt::inbound::{self, Inbound, InboundRoute};
 use crate::mqtt::route::{self, Inputs, Message, Route, Taken};
 
-/// Time for the clients to be told and to go when the node stops. The node as a whole has two seconds.
+/// Time limit for disconnecting the clients when the node stops. The node as a whole has two seconds.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1000);
-/// How often the counters of clients and messages are renewed.
+/// Interval at which the counters of clients and messages are updated.
 const COUNT_PERIOD: Duration = Duration::from_secs(1);
 
-/// Answers to requests that wait for the broker's task.
+/// Maximum number of answers that wait for the broker's task.
 const ANSWERS_MAX: usize = 64;
-/// How long an answer waits for subscribers that do not read, before it is queued for them: others wait as long.
+/// Maximum time for which an answer waits for subscribers that do not read. Other messages wait as long; then the answer is queued.
 const ANSWER_WAIT_MAX: Duration = Duration::from_millis(20);
-/// How long all that is left waits for them when the node stops.
+/// Maximum time for which the remaining messages wait for such subscribers when the node stops.
 const LAST_WAIT_MAX: Duration = Duration::from_millis(300);
 
-/// Topic aliases that one client may set.
+/// Maximum number of topic aliases of a client.
 const TOPIC_ALIASES_MAX: u16 = 64;
-/// Unacknowledged messages that one client may send at a time.
+/// Maximum number of unacknowledged messages from a client.
 const RECEIVE_MAXIMUM: u16 = 1024;
 
 /// Settings of `mqtt_broker`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Address on which clients are served over TCP; port 0 takes any free one. On an address that other machines reach,
-    /// `password_file` or `anonymous` must be set.
+    /// TCP address for clients; port 0 selects a free port. If the address is not a loopback address, `password_file` or `anonymous`
+    /// must be set.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
-    /// File of those who may connect: lines `NAME:HASH` with an argon2 hash in PHC form. Default: there is none, and on a
-    /// loopback address everybody may connect.
+    /// File of users: lines `NAME:HASH` with an argon2 hash in PHC form. Absent: no users, and anonymous clients may connect on a
+    /// loopback address.
     #[serde(default)]
     pub password_file: Option<PathBuf>,
-    /// Whether clients may connect without a name and a password, from wherever they reach the broker. Default: only
-    /// where `listen` is a loopback address and there is no password file.
+    /// Accepts clients without a user name and a password from every address. Default: only if `listen` is a loopback address and
+    /// there is no password file.
     #[serde(default)]
     pub anonymous: Option<bool>,
-    /// Topics of the bus that are published here without a socket; at most 64.
+    /// Routes from topics of the bus to MQTT topics, without a socket; at most 64.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// What clients publish that comes to the bus without a socket: messages that applications want sent; at most 16
-    /// routes.
+    /// Routes from MQTT topics to topics of the bus, for messages that applications want to send; at most 16.
     #[serde(default)]
     pub inbound: Vec<InboundRoute>,
-    /// What the broker may use.
+    /// Limits of the broker.
     #[serde(default)]
     pub limits: LimitSettings,
 }
@@ -86,33 +91,33 @@ fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1883))
 }
 
-/// What the broker may use.
+/// Limits of the broker.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
-    /// Clients at a time, 1 to 100000.
+    /// Maximum number of connected clients, 1 to 100000.
     #[schemars(range(min = 1, max = 100_000))]
     pub clients_max: usize,
-    /// Octets of a packet, 1024 to 268435455 (the protocol's limit).
+    /// Maximum size of a packet in octets, 1024 to 268435455 (the limit of the protocol).
     #[schemars(range(min = 1024, max = 268_435_455))]
     pub packet_octets_max: usize,
-    /// Subscriptions of a client, 1 to 100000.
+    /// Maximum number of subscriptions of a client, 1 to 100000.
     #[schemars(range(min = 1, max = 100_000))]
     pub subscriptions_max: usize,
-    /// Messages that wait for one client, 1 to 1000000: per connection for each of QoS 0 and QoS 1, and per session
-    /// while its client is away.
+    /// Maximum number of messages that wait for one client, 1 to 1000000: per connection for each of QoS 0 and QoS 1, and per session
+    /// while its client is disconnected.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queued_messages_max: usize,
-    /// Octets of messages that wait for a client that is away, 1024 to 17179869184 (16 GiB).
+    /// Maximum size of the messages that wait for a disconnected client, in bytes, 1024 to 17179869184 (16 GiB).
     #[schemars(range(min = 1024, max = 17_179_869_184_u64))]
     pub queued_octets_max: u64,
-    /// Retained messages, 1 to 1000000.
+    /// Maximum number of retained messages, 1 to 1000000.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub retained_messages_max: usize,
-    /// Octets of a retained message, 1 to 268435455.
+    /// Maximum size of a retained message in bytes, 1 to 268435455.
     #[schemars(range(min = 1, max = 268_435_455))]
     pub retained_octets_max: usize,
-    /// Seconds after which a session whose client is away is forgotten, at most, 0 to 604800 (a week).
+    /// Maximum time for which the session of a disconnected client is kept, in seconds, 0 to 604800 (a week).
     #[schemars(range(min = 0, max = 604_800))]
     pub session_expiry_s: u32,
 }
@@ -132,7 +137,7 @@ impl Default for LimitSettings {
     }
 }
 
-/// A broker that runs.
+/// A running broker.
 pub struct MqttBroker {
     stats: Arc<BrokerStats>,
     totals: CounterMirror<&'static Total>,
@@ -145,13 +150,16 @@ impl Component for MqttBroker {
         let open = settings.password_file.is_none() && settings.anonymous.is_none();
         if open && !settings.listen.ip().is_loopback() {
             let problem = format!(
-                "other machines reach {}: name a `password_file`, or set `anonymous: true` to let everybody in",
+                "{} is not a loopback address: set `password_file`, or `anonymous: true` to accept every client",
                 settings.listen
             );
             return Err(SettingError::new("listen", problem));
         }
         if settings.anonymous == Some(false) && settings.password_file.is_none() {
-            return Err(SettingError::new("anonymous", "without a `password_file` nobody could connect"));
+            return Err(SettingError::new(
+                "anonymous",
+                "`false` needs a `password_file`: otherwise no client could connect",
+            ));
         }
         let limits = &settings.limits;
         for (key, value, min, max) in [
@@ -187,15 +195,20 @@ impl Component for MqttBroker {
 
     fn start(settings: Settings, context: &mut Context<Self>) -> Result<Self, StartError> {
         if settings.anonymous == Some(true) && !settings.listen.ip().is_loopback() {
-            tracing::warn!(component = context.name(), listen = %settings.listen, "everybody may use the MQTT broker");
+            tracing::warn!(
+                component = context.name(),
+                listen = %settings.listen,
+                "MQTT broker accepts anonymous clients on a non-loopback address"
+            );
         }
         let output =
             Output { hop: context.hop(), taken: context.counter("taken"), published: context.counter("published") };
         let (answers, answered) = mpsc::channel(ANSWERS_MAX);
-        let door =
-            (!settings.inbound.is_empty()).then(|| Door::open(&settings.inbound, context, answers)).transpose()?;
-        let unanswered = door.as_ref().map(|_| context.counter("unanswered"));
-        let engine = open(&settings, door)?;
+        let handler = (!settings.inbound.is_empty())
+            .then(|| InboundHandler::new(&settings.inbound, context, answers))
+            .transpose()?;
+        let unanswered = handler.as_ref().map(|_| context.counter("unanswered"));
+        let engine = open(&settings, handler)?;
         let (stats, totals) = (engine.stats(), CounterMirror::new(TOTALS, |(name, _)| context.counter(name)));
         context.every(COUNT_PERIOD, |broker, _| broker.sync_counters());
         let task = Task {
@@ -223,15 +236,15 @@ impl MqttBroker {
 }
 
 /// Binds the socket and builds the broker around it.
-fn open(settings: &Settings, door: Option<Door>) -> Result<Broker, StartError> {
-    let config = match door {
-        Some(door) => config(settings).with_event_handler(Arc::new(door)),
+fn open(settings: &Settings, handler: Option<InboundHandler>) -> Result<Broker, StartError> {
+    let config = match handler {
+        Some(handler) => config(settings).with_event_handler(Arc::new(handler)),
         None => config(settings),
     };
     let opened = Broker::open(config, &tokio::runtime::Handle::current());
     opened.map_err(|error| {
         let what = format!("cannot listen on {}", settings.listen);
-        // The crate tells about the socket in a text of several lines; the system's own cause is shorter.
+        // The error of `mqtt5` has several lines. The cause that the system reports is shorter.
         match std::net::TcpListener::bind(settings.listen) {
             Err(cause) => StartError::io(what, cause),
             Ok(_) => StartError::Other(error.to_string()),
@@ -269,12 +282,12 @@ fn config(settings: &Settings) -> BrokerConfig {
     .with_auth(auth)
 }
 
-/// Why there is no broker any more, though nobody asked it to end.
+/// Reason why the broker ended before it was asked to stop.
 #[derive(Debug, thiserror::Error)]
 enum BrokerError {
     #[error("the broker ended: {0}")]
     Failed(MqttError),
-    /// It panicked.
+    /// The task of the broker panicked.
     #[error("the broker ended: {0}")]
     Panicked(JoinError),
     #[error("the broker ended")]
@@ -282,7 +295,7 @@ enum BrokerError {
 }
 
 impl BrokerError {
-    /// From how its task ended.
+    /// Converts the result of the broker's task.
     fn of(ended: Option<Result<Result<(), MqttError>, JoinError>>) -> Self {
         match ended {
             Some(Ok(Err(error))) => Self::Failed(error),
@@ -292,7 +305,7 @@ impl BrokerError {
     }
 }
 
-/// How messages get into the router.
+/// The path of messages into the router, with its counters.
 struct Output {
     hop: Hop,
     taken: Counter,
@@ -300,7 +313,7 @@ struct Output {
 }
 
 impl Output {
-    /// The deadline bounds the time for subscribers that do not read.
+    /// Passes a message to the router. `deadline` limits the wait for subscribers that do not read.
     async fn publish(&self, message: &Message, router: &Router, deadline: Instant) {
         let now = clock::tai();
         let packet = message.packet(self.hop.name(), now);
@@ -310,16 +323,16 @@ impl Output {
     }
 }
 
-/// The inbound routes: the broker asks here with each message of a client, on the task that serves it, and after it has
-/// found that the client may publish it.
-struct Door {
+/// The inbound routes as an event handler of the broker. The broker calls it for each message of a client, on the task of that
+/// client and after the message was authorised.
+struct InboundHandler {
     inbound: Inbound,
-    /// To the broker's task: a subscriber without room holds up who routes a message to it, and must not hold up a client.
+    /// Channel to the broker's task. That task waits for slow subscribers, so that the task of a client does not.
     answers: mpsc::Sender<Message>,
 }
 
-impl Door {
-    fn open(
+impl InboundHandler {
+    fn new(
         routes: &[InboundRoute],
         context: &Context<MqttBroker>,
         answers: mpsc::Sender<Message>,
@@ -339,7 +352,7 @@ impl Door {
     }
 }
 
-impl BrokerEventHandler for Door {
+impl BrokerEventHandler for InboundHandler {
     fn on_client_publish<'a>(
         &'a self,
         event: ClientPublishEvent,
@@ -349,13 +362,13 @@ impl BrokerEventHandler for Door {
     }
 }
 
-/// The broker's task: runs it, and gives it what the routes take.
+/// The task of the component: runs the broker and passes the samples of the routes to it.
 struct Task {
     router: Router,
     inputs: Inputs,
-    /// What the inbound routes answer.
+    /// Answers of the inbound routes.
     answers: mpsc::Receiver<Message>,
-    /// Where there are inbound routes.
+    /// `None` if there are no inbound routes.
     unanswered: Option<Counter>,
     output: Output,
     stop: Stop,
@@ -365,11 +378,11 @@ struct Task {
 impl Task {
     async fn run(mut self, engine: Broker) -> Result<(), BrokerError> {
         let (shutdown, mut ready) = (engine.shutdown_handle(), engine.ready());
-        // On a task of its own: the broker's accepting must not wait for a route, nor a route for it. The set ends it
-        // with this task, also where this one is aborted.
+        // The broker runs on a task of its own, so that accepting clients and routing do not wait for each other. The set ends that
+        // task with this one, also if this one is aborted.
         let mut running = JoinSet::new();
         engine.spawn(&mut running);
-        // Before that it would not hear that it is to end. An error means that it has ended, which is seen below.
+        // The broker ignores a shutdown before it is ready. An error means that it has ended, which is handled below.
         let _ = ready.wait_for(|ready| *ready).await;
         loop {
             tokio::select! {
@@ -386,7 +399,7 @@ impl Task {
                 },
             }
         }
-        // What is answered from now on is counted as unanswered.
+        // Answers from now on are counted as unanswered.
         self.answers.close();
         let deadline = Instant::now() + LAST_WAIT_MAX;
         while let Ok(answer) = self.answers.try_recv() {
@@ -397,7 +410,7 @@ impl Task {
         }
         shutdown.shutdown();
         match tokio::time::timeout(STOP_TIME_MAX, running.join_next()).await {
-            // Now it is to end; and a client that does not take its goodbye is left behind.
+            // The broker has ended as intended, or a client did not accept its DISCONNECT in time.
             Ok(Some(Ok(Ok(())))) | Err(_) => Ok(()),
             Ok(ended) => Err(BrokerError::of(ended)),
         }
@@ -408,11 +421,13 @@ impl Task {
         self.output.publish(answer, &self.router, deadline).await;
     }
 
-    /// There is no broker any more that could take the answers.
+    /// Counts the waiting answers as unanswered, because the broker has ended.
     fn leave_unanswered(&mut self) {
         self.answers.close();
         while self.answers.try_recv().is_ok() {
-            self.unanswered.iter().for_each(Counter::increment);
+            if let Some(unanswered) = &self.unanswered {
+                unanswered.increment();
+            }
         }
     }
 
@@ -421,7 +436,7 @@ impl Task {
         match self.inputs.message(taken) {
             Ok(message) => self.output.publish(&message, &self.router, deadline).await,
             Err(error) => {
-                tracing::debug!(%error, "a message cannot be encoded");
+                tracing::debug!(%error, "message cannot be encoded");
                 self.unencodable.increment();
             }
         }
@@ -446,7 +461,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_broker_that_ends_by_itself_is_an_error_however_it_ends() {
+    async fn a_broker_that_ends_before_it_is_asked_to_is_an_error() {
         let mut running = JoinSet::new();
         running.spawn(async { Ok(()) });
         assert_eq!(BrokerError::of(running.join_next().await).to_string(), "the broker ended");

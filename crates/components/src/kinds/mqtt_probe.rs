@@ -1,10 +1,10 @@
-//! Kind `mqtt_probe`: a subscriber that measures when messages arrive, where their consumers would be.
+//! Kind `mqtt_probe`: an MQTT subscriber that measures the latency of messages at the place of their consumers.
 //!
-//! It reads nothing but the way of a message ([`crate::mqtt::hops`]); the message itself is counted and let go. What the
-//! broker kept for later subscribers is not asked for: its age would be measured, and not its way.
+//! It reads only the hop metadata of a message ([`crate::mqtt::hops`]); the payload is ignored. Retained messages are excluded,
+//! because their age is not a latency.
 //!
-//! Counters: `received`, of these `without_hops` (publishers that say nothing about the way) and `malformed_hops`; the
-//! others are measured. `connected` counts connections on which the broker accepted the subscription.
+//! Counters: `received`, of these `without_hops` (messages without hop metadata) and `malformed_hops`; all others are measured.
+//! `connected` counts connections on which the broker accepted the subscription.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,23 +23,23 @@ use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 use crate::mqtt::address::BrokerAddress;
 use crate::mqtt::hops;
 
-/// Wait before another try to reach the broker.
+/// Wait between connection attempts.
 const RECONNECT_AFTER: Duration = Duration::from_millis(250);
-/// Time for the name, the connection and the subscription.
+/// Time limit for name resolution, connection and subscription together.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(10);
-/// Time for the goodbye. The node as a whole has two seconds.
+/// Time limit for closing the connection. The node as a whole has two seconds.
 const CLOSE_TIME_MAX: Duration = Duration::from_millis(500);
 
-/// A subscriber that measures when messages arrive.
+/// An MQTT subscriber that measures the latency of messages.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MqttProbeSettings {
     /// The broker: `mqtt://HOST:PORT`.
     pub broker: String,
-    /// MQTT topic filter, with `+` for one level and `#` for all that follow.
+    /// MQTT topic filter: `+` matches one level, `#` all remaining levels.
     #[serde(default = "default_filter")]
     pub filter: String,
-    /// Quality of service that is asked for: 0 (at most once) or 1 (at least once).
+    /// Quality of service of the subscription: 0 (at most once) or 1 (at least once).
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub qos: u8,
@@ -49,7 +49,7 @@ fn default_filter() -> String {
     "#".to_owned()
 }
 
-/// The probe; its work is in its I/O task.
+/// The probe. All its work is in its I/O task.
 pub struct MqttProbe;
 
 impl Component for MqttProbe {
@@ -89,7 +89,7 @@ impl Component for MqttProbe {
     }
 }
 
-/// A filter of MQTT 5, 4.7: wildcards stand for whole levels, `#` only at the end.
+/// Checks a topic filter (MQTT 5, 4.7): wildcards replace whole levels, and `#` is the last one.
 fn check_filter(filter: &str) -> Result<(), String> {
     let levels: Vec<&str> = filter.split('/').collect();
     let wrong = filter.is_empty()
@@ -102,7 +102,7 @@ fn check_filter(filter: &str) -> Result<(), String> {
 
 struct Counts {
     received: Counter,
-    /// Messages of publishers that say nothing about their way.
+    /// Messages without hop metadata.
     without_hops: Counter,
     malformed_hops: Counter,
     hop: Hop,
@@ -119,7 +119,7 @@ struct Task {
 }
 
 impl Task {
-    /// Listens until the probe is asked to stop; a broker that is away is tried again.
+    /// Measures until the probe is asked to stop, and reconnects if the connection is lost.
     async fn run(self) -> Result<(), Infallible> {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {
@@ -130,10 +130,10 @@ impl Task {
                 biased;
                 () = stop.asked() => {}
                 Err(error) = self.listen(&client) => {
-                    tracing::debug!(broker = self.address, %error, "the probe has no connection");
+                    tracing::debug!(broker = self.address, %error, "no connection to the MQTT broker");
                 }
             }
-            // Whatever came of it: a client that is only dropped leaves its tasks and its socket behind.
+            // Always disconnect: dropping the client would leak its tasks and its socket.
             let _ = timeout(CLOSE_TIME_MAX, client.disconnect()).await;
             tokio::select! {
                 () = tokio::time::sleep(RECONNECT_AFTER) => {}
@@ -143,14 +143,14 @@ impl Task {
         Ok(())
     }
 
-    /// One connection, until it is lost. Cancelling it leaves the client to be disconnected.
+    /// Serves one connection until it is lost. If this is cancelled, the caller must disconnect the client.
     async fn listen(&self, client: &Client) -> Result<Infallible, MqttError> {
         let lost = Arc::new(Notify::new());
-        let tell = Arc::clone(&lost);
+        let notify = Arc::clone(&lost);
         client
             .on_connection_event(move |event| {
                 if matches!(event, ConnectionEvent::Disconnected { .. }) {
-                    tell.notify_one();
+                    notify.notify_one();
                 }
             })
             .await?;
@@ -177,8 +177,8 @@ impl Counts {
     fn take(&self, message: &Message) {
         let now = clock::tai();
         self.received.increment();
-        let way = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
-        match way.map(|(_, value)| hops::parse(value)) {
+        let hops = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
+        match hops.map(|(_, value)| hops::parse(value)) {
             None => self.without_hops.increment(),
             Some(Err(_)) => self.malformed_hops.increment(),
             Some(Ok(meta)) => self.hop.mark(&meta, now),
@@ -191,7 +191,7 @@ mod tests {
     use super::check_filter;
 
     #[test]
-    fn a_wildcard_stands_for_a_whole_level() {
+    fn a_wildcard_replaces_a_whole_level() {
         for good in ["#", "its/#", "+/rx/+", "a//b", "$SYS/#"] {
             assert_eq!(check_filter(good), Ok(()), "{good}");
         }

@@ -1,27 +1,35 @@
-//! `mqtt_bridge`: topics of the bus go out to an MQTT 5 broker, and requests of applications come in from it.
+//! Kind `mqtt_bridge`: publishes topics of the bus on an MQTT 5 broker, and receives requests of applications from it.
 //!
-//! One task takes samples, writes them in their route's encoding and puts them into the [`outbox`]; the same task sends
-//! what is in there over the [`connection`], as one write for several messages, and takes acknowledgements. Nothing waits
-//! for a round trip, and a sample that comes while all is idle goes straight to the socket.
+//! One task encodes samples and puts them into the [`outbox`]. The same task sends the messages of the outbox over the
+//! [`connection`], several messages per write, and handles acknowledgements. No message waits for a round trip, and a sample
+//! that arrives on an idle bridge is written to the socket at once.
 //!
-//! - QoS 1: a message that the outbox accepted is kept until the broker's PUBACK. A broker that is away, dies or comes
-//!   back costs none; it may get one twice. Messages leave in the order in which they were taken, also the second time.
-//!   A full outbox refuses new messages (`outbox_full`); with `when_full: drop_oldest` it gives up accepted ones instead.
-//! - QoS 0: a message is for whoever is there now. It is published when the socket has taken it, and dropped
-//!   (`disconnected`) while there is no connection, so that nobody gets old data in a burst.
+//! - QoS 1: the outbox keeps an accepted message until the broker's PUBACK, also if the connection is lost or the broker
+//!   restarts. The broker may receive a message twice. Messages are sent in the order of acceptance, also when they are sent
+//!   again. A full outbox rejects new messages (`outbox_full`), or drops accepted ones with `when_full: drop_oldest`.
+//! - QoS 0: a message counts as published when the socket has accepted it. Without a connection it is dropped
+//!   (`disconnected`), so that subscribers do not receive a burst of old data later.
 //!
-//! Inbound routes: what an application publishes becomes a request to send on the bus, or an answer that says what is wrong
-//! with it and where. A message of QoS 1 is acknowledged when it is on the bus; who publishes it twice has it sent twice.
-//! Counters: `received = requested + refused` (by reason) `+ unrouted`; `unanswered`, refusals that were told with a later
-//! one because there were many; `subscribed`, connections on which the broker took the subscription.
+//! Inbound routes: a message of an application becomes a send request on the bus, or an answer that describes the error. A
+//! message of QoS 1 is acknowledged when it is on the bus. A message that is published twice is sent twice.
 //!
-//! Counters: `taken` (from the bus, and answers), `published` (QoS 1: acknowledged; QoS 0: written), `dropped` by reason;
-//! `outbox_added` and `outbox_removed`, counted where a message enters the outbox and leaves it for whatever reason, so
-//! that `outbox_added - outbox_removed` messages wait; `resent`, `connected` and `lost`, what the connection cost.
+//! Counters of the routes:
 //!
-//! The account is `taken = published + dropped + outbox_added - outbox_removed`. It holds whenever the bridge's task
-//! rests, and after the node has stopped, when nothing waits. Counters are read one after another, so while messages flow
-//! one reading may be off by those that moved meanwhile.
+//! | counter | meaning |
+//! |---|---|
+//! | `taken` | samples from the bus, and answers |
+//! | `published` | messages acknowledged by the broker (QoS 1) or written to the socket (QoS 0) |
+//! | `dropped` | dropped messages, by reason |
+//! | `outbox_added`, `outbox_removed` | messages that entered and left the outbox; the difference is in the outbox |
+//! | `resent` | messages that were sent again on a later connection |
+//! | `connected`, `lost` | connections opened and lost |
+//!
+//! `taken = published + dropped + outbox_added - outbox_removed` whenever the bridge's task is idle, and after the node has
+//! stopped. Counters are read one after another, so a reading while messages flow may be off by a few.
+//!
+//! Counters of the inbound routes: `received = requested + refused` (by reason) `+ unrouted`; `unanswered` errors that were
+//! included in a later answer because of the rate limit; `subscribed`, connections on which the broker accepted all
+//! subscriptions, and `subscriptions_refused`.
 
 mod connection;
 mod outbox;
@@ -44,49 +52,49 @@ use crate::mqtt::address::BrokerAddress;
 use crate::mqtt::check_readable;
 use crate::mqtt::inbound::{self, InboundRoute};
 use crate::mqtt::route::{self, Inputs, Route, Taken};
-use connection::{Connection, ConnectionError, Login};
+use connection::{ConnectParams, Connection, ConnectionError};
 use outbox::{Counts, DropReason, Limits, Outbox};
 use subscribed::Subscribed;
 
 pub use outbox::WhenFull;
 
-/// Time for what is in the outbox after the node is asked to stop. The node as a whole has two seconds.
+/// Time limit for sending the messages of the outbox when the node stops. The node as a whole has two seconds.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
-/// Samples that are taken before the socket is looked at again.
+/// Samples taken in a row before the socket is polled.
 const BATCH: usize = 64;
 
 /// Settings of `mqtt_bridge`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// The broker: `mqtt://HOST` or `mqtt://HOST:PORT`; the port is 1883 where it is not named.
+    /// The broker: `mqtt://HOST` or `mqtt://HOST:PORT`. The default port is 1883.
     pub broker: String,
-    /// Client identifier, 1 to 256 octets without control characters; one that no other client of the broker has.
-    /// Default: the node's and the component's name, joined by `-`.
+    /// Client identifier, 1 to 256 octets without control characters, unique among the clients of the broker. Default: the names
+    /// of the node and the component, joined by `-`.
     #[serde(default)]
     pub client_id: Option<String>,
-    /// User name, for a broker that asks for one.
+    /// User name, if the broker requires one.
     #[serde(default)]
     pub username: Option<String>,
-    /// File whose first line is the user's password.
+    /// File whose first line is the password of the user.
     #[serde(default)]
     pub password_file: Option<PathBuf>,
-    /// Keep alive in seconds, 1 to 3600. The bridge pings the broker after each half of it, and gives a connection up
-    /// over which nothing came between two pings, so after silence of a half to the whole of it. Where the broker says
-    /// another number, that one holds instead; where it says 0, there are no pings and silence is not noticed.
+    /// Keep alive in seconds, 1 to 3600. The bridge pings the broker at half this interval and closes a connection on which nothing
+    /// was received between two pings. A keep alive set by the broker replaces this value; if the broker sets 0, the bridge sends no
+    /// pings and does not detect a silent connection.
     #[serde(default = "default_keep_alive_s")]
     #[schemars(range(min = 1, max = 3600))]
     pub keep_alive_s: u16,
-    /// What goes where; at most 64 routes.
+    /// Routes from topics of the bus to MQTT topics; at most 64.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// What comes in: messages that applications want sent; at most 16 routes.
+    /// Routes from MQTT topics to topics of the bus, for messages that applications want to send; at most 16.
     #[serde(default)]
     pub inbound: Vec<InboundRoute>,
-    /// What is held for the broker.
+    /// Limits of the outbox.
     #[serde(default)]
     pub outbox: OutboxSettings,
-    /// When to try again after a connection was lost or did not come about.
+    /// Waiting times between connection attempts.
     #[serde(default)]
     pub reconnect: ReconnectSettings,
 }
@@ -95,24 +103,23 @@ const fn default_keep_alive_s() -> u16 {
     30
 }
 
-/// What is held for the broker: messages of QoS 1 until it has acknowledged them, messages of QoS 0 until the socket has
-/// taken them. Without a connection messages of QoS 0 are dropped (`disconnected`).
+/// Limits of the outbox. It keeps messages of QoS 1 until the broker has acknowledged them, and messages of QoS 0 until the socket
+/// has accepted them. Without a connection, messages of QoS 0 are dropped (`disconnected`).
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutboxSettings {
-    /// Messages, 1 to 1000000.
+    /// Maximum number of messages, 1 to 1000000.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub messages_max: usize,
-    /// Octets of all payloads together, 1024 to 17179869184 (16 GiB). A larger message is dropped (`too_large`).
+    /// Maximum size of all payloads together in bytes, 1024 to 17179869184 (16 GiB). A larger message is dropped (`too_large`).
     #[schemars(range(min = 1024, max = 17_179_869_184_u64))]
     pub octets_max: u64,
-    /// Messages of QoS 1 that may be unacknowledged at a time, 1 to 10000; the broker may allow fewer.
+    /// Maximum number of unacknowledged messages of QoS 1, 1 to 10000. The broker may allow fewer.
     #[schemars(range(min = 1, max = 10_000))]
     pub in_flight_max: u16,
-    /// Which message is lost, and counted as `outbox_full`, when there is no room. `drop_newest`, the default, refuses
-    /// the new message, so that every accepted message of QoS 1 is kept until the broker has acknowledged it or has said
-    /// that it does not take it, or until the node stops. `drop_oldest` gives up the oldest accepted messages that are not
-    /// on their way, of QoS 1 too.
+    /// The message that is dropped (`outbox_full`) when the outbox is full. `drop_newest`, the default, rejects the new message, so
+    /// that every accepted message of QoS 1 is kept until the broker has acknowledged or rejected it, or until the node stops.
+    /// `drop_oldest` drops the oldest accepted messages that have not been sent yet, also those of QoS 1.
     pub when_full: WhenFull,
 }
 
@@ -122,10 +129,10 @@ impl Default for OutboxSettings {
     }
 }
 
-/// When to try again. The wait doubles from `min_ms` to `max_ms`, and begins anew after a connection that was of use: on
-/// which the broker answered a message, or which lasted five seconds, and which no other client with the same identifier
-/// took over. Of each wait a random part of up to its half is left out, so that many vehicles do not come back at the
-/// same moment.
+/// Waiting times between connection attempts. The wait doubles from `min_ms` to `max_ms`. It returns to `min_ms` after a
+/// productive connection: one on which the broker acknowledged or rejected a message or that lasted five seconds, and that was not
+/// taken over by a client with the same identifier. Each wait is shortened by a random part of up to half, so that many vehicles do
+/// not reconnect at the same time.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReconnectSettings {
@@ -143,7 +150,7 @@ impl Default for ReconnectSettings {
     }
 }
 
-/// A bridge. Its work is in its task.
+/// A bridge. All its work is in its I/O task.
 pub struct MqttBridge;
 
 impl Component for MqttBridge {
@@ -156,7 +163,7 @@ impl Component for MqttBridge {
             return Err(SettingError::new("password_file", "a password needs a `username`"));
         }
         if settings.routes.is_empty() && settings.inbound.is_empty() {
-            return Err(SettingError::new("routes", "a bridge without a route has nothing to do"));
+            return Err(SettingError::new("routes", "required: at least one route in `routes` or `inbound`"));
         }
         check_range("keep_alive_s", settings.keep_alive_s.into(), 1, 3600)?;
         let OutboxSettings { messages_max, octets_max, in_flight_max, .. } = settings.outbox;
@@ -208,19 +215,19 @@ fn check_client_id(client_id: Option<&str>) -> Result<(), SettingError> {
     if client_id.is_none_or(good) {
         return Ok(());
     }
-    Err(SettingError::new("client_id", "it has 1 to 256 octets and no control characters"))
+    Err(SettingError::new("client_id", "expected 1 to 256 octets without control characters"))
 }
 
-/// The bridge's task: takes samples, and sends them where there is a connection.
+/// The task of a bridge: takes samples, and sends them while there is a connection.
 struct Task {
-    login: Login,
+    connect_params: ConnectParams,
     inputs: Inputs,
     inbound: Subscribed,
     outbox: Outbox,
     backoff: Backoff,
     hop: Hop,
     stop: Stop,
-    /// Set when the bridge is asked to stop: until then it may still send.
+    /// Set when the bridge is asked to stop: the time until which it may still send.
     deadline: Option<Instant>,
     connected: Counter,
     lost: Counter,
@@ -228,9 +235,9 @@ struct Task {
     name: String,
 }
 
-/// How the wait for a connection, or the service of one, ended.
+/// Result of waiting for a connection or of serving one.
 enum Ended<T> {
-    /// The bridge stops: nothing is left, or no time.
+    /// The bridge stops, because the outbox is empty or the deadline has passed.
     Stopped,
     Other(T),
 }
@@ -239,7 +246,7 @@ impl Task {
     fn new(settings: Settings, context: &Context<MqttBridge>) -> Result<Self, StartError> {
         let broker = BrokerAddress::parse(&settings.broker).map_err(|problem| SettingError::new("broker", problem))?;
         let default_id = || format!("{}-{}", context.node(), context.name());
-        let login = Login {
+        let connect_params = ConnectParams {
             address: broker.to_string(),
             client_id: settings.client_id.clone().unwrap_or_else(default_id),
             keep_alive: Duration::from_secs(settings.keep_alive_s.into()),
@@ -247,7 +254,7 @@ impl Task {
         };
         let limits = Limits {
             messages_max: settings.outbox.messages_max,
-            octets_max: usize::try_from(settings.outbox.octets_max).unwrap_or(usize::MAX),
+            bytes_max: usize::try_from(settings.outbox.octets_max).unwrap_or(usize::MAX),
             in_flight_max: settings.outbox.in_flight_max,
             when_full: settings.outbox.when_full,
         };
@@ -256,7 +263,7 @@ impl Task {
             None => context.counter(name),
         });
         Ok(Self {
-            login,
+            connect_params,
             inbound: Subscribed::open(&settings.inbound, context)?,
             inputs: Inputs::open(settings.routes, context)?,
             outbox: Outbox::new(limits, counts),
@@ -272,20 +279,24 @@ impl Task {
 
     async fn run(mut self) -> Result<(), std::convert::Infallible> {
         let mut wait = Duration::ZERO;
-        // Only the first failure of an outage is worth a line.
-        let mut told = false;
+        // Only the first failure of an outage is logged.
+        let mut logged = false;
         loop {
             let error = match self.open(wait).await {
                 Ended::Stopped => return Ok(()),
                 Ended::Other(Ok(mut connection)) => {
-                    tracing::info!(component = self.name, broker = self.login.address, "connected to the MQTT broker");
-                    told = false;
+                    tracing::info!(
+                        component = self.name,
+                        broker = self.connect_params.address,
+                        "connected to the MQTT broker"
+                    );
+                    logged = false;
                     self.connected.increment();
                     self.outbox.connected(connection.peer());
                     match self.serve(&mut connection).await {
                         Ended::Stopped => return Ok(()),
                         Ended::Other(error) => {
-                            if connection.was_of_use(&error) {
+                            if connection.was_productive(&error) {
                                 self.backoff.reset();
                             }
                             self.lost.increment();
@@ -296,19 +307,24 @@ impl Task {
                 }
                 Ended::Other(Err(error)) => error,
             };
-            if !std::mem::replace(&mut told, true) {
-                let (component, broker) = (&self.name, &self.login.address);
-                tracing::warn!(component, broker, %error, "no connection to the MQTT broker; trying again");
+            if !logged {
+                logged = true;
+                tracing::warn!(
+                    component = self.name,
+                    broker = self.connect_params.address,
+                    %error,
+                    "no connection to the MQTT broker; retrying"
+                );
             }
             wait = self.backoff.next();
         }
     }
 
-    /// Waits and then connects, and takes samples meanwhile.
+    /// Waits and then connects. Samples are taken in the meantime.
     async fn open(&mut self, wait: Duration) -> Ended<Result<Connection, ConnectionError>> {
-        let login = self.login.clone();
+        let params = self.connect_params.clone();
         let subscription = self.inbound.packet(connection::SUBSCRIBE_ID);
-        let mut attempt = pin!(connect_after(wait, &login, subscription.clone()));
+        let mut attempt = pin!(connect_after(wait, &params, subscription.clone()));
         loop {
             if self.deadline.is_some() && self.outbox.len() == 0 {
                 return Ended::Stopped;
@@ -320,20 +336,20 @@ impl Task {
                 () = at(deadline) => return Ended::Stopped,
                 () = self.stop.asked(), if deadline.is_none() => {
                     self.begin_stop();
-                    // There is no time to wait, only for one more attempt.
-                    attempt.set(connect_after(Duration::ZERO, &login, subscription.clone()));
+                    // The remaining time is used for one more attempt without a wait.
+                    attempt.set(connect_after(Duration::ZERO, &params, subscription.clone()));
                 }
                 taken = self.inputs.next(), if deadline.is_none() => self.take_or_stop(taken.as_ref()),
             }
         }
     }
 
-    /// Sends and takes acknowledgements until the connection or the bridge ends.
+    /// Sends messages and handles acknowledgements until the connection is lost or the bridge stops.
     async fn serve(&mut self, connection: &mut Connection) -> Ended<ConnectionError> {
         let mut ping = connection.keep_alive().map(|time| interval(time / 2));
         loop {
             if self.deadline.is_none() {
-                // Also while acknowledgements keep the task busy: the queue of the bus is short.
+                // Also if acknowledgements keep the task busy: the queues of the subscriptions are short.
                 self.take_batch();
             }
             if let Err(error) = connection.send(&mut self.outbox, &self.hop) {
@@ -342,7 +358,7 @@ impl Task {
             if let Some(deadline) = self.deadline
                 && self.outbox.len() == 0
             {
-                // All is sent; a broker that does not hear the goodbye has lost nothing.
+                // Everything is sent, so a failure to close the connection cleanly loses nothing.
                 let _ = tokio::time::timeout_at(deadline, connection.close()).await;
                 return Ended::Stopped;
             }
@@ -361,7 +377,7 @@ impl Task {
         }
     }
 
-    /// Everything that feeds the bridge has ended: what is in its queues is all that will come.
+    /// Takes the remaining samples: the publishers have stopped, so no more will arrive.
     fn begin_stop(&mut self) {
         while let Some(taken) = self.inputs.try_next() {
             self.take(&taken);
@@ -369,7 +385,7 @@ impl Task {
         self.deadline = Some(Instant::now() + FLUSH_TIME_MAX);
     }
 
-    /// Takes a sample; without one, the bus is closed.
+    /// Takes a sample. `None` means that the bus is closed, and stops the bridge.
     fn take_or_stop(&mut self, taken: Option<&Taken>) {
         match taken {
             Some(taken) => self.take(taken),
@@ -377,7 +393,7 @@ impl Task {
         }
     }
 
-    /// Takes samples that are there already, up to a bound.
+    /// Takes waiting samples, at most [`BATCH`].
     fn take_batch(&mut self) {
         for _ in 0..BATCH {
             let Some(taken) = self.inputs.try_next() else {
@@ -391,13 +407,13 @@ impl Task {
         let counts = self.outbox.counts();
         counts.taken.increment();
         if self.inputs.qos(taken) == QoS::AtMostOnce && !self.outbox.is_connected() {
-            // The outbox would say the same; this spares the encoding.
+            // The outbox would drop it as well; this saves the encoding.
             return counts.drop_one(DropReason::Disconnected);
         }
         match self.inputs.message(taken) {
             Ok(message) => self.outbox.accept(message),
             Err(error) => {
-                tracing::debug!(component = self.name, %error, "a message cannot be encoded");
+                tracing::debug!(component = self.name, %error, "message cannot be encoded");
                 counts.drop_one(DropReason::Unencodable);
             }
         }
@@ -421,11 +437,11 @@ fn credentials(settings: &Settings) -> Result<Option<(String, Vec<u8>)>, StartEr
 
 async fn connect_after(
     wait: Duration,
-    login: &Login,
+    params: &ConnectParams,
     subscription: Option<SubscribePacket>,
 ) -> Result<Connection, ConnectionError> {
     tokio::time::sleep(wait).await;
-    Connection::open(login, subscription).await
+    Connection::open(params, subscription).await
 }
 
 fn interval(period: Duration) -> Interval {
@@ -434,7 +450,7 @@ fn interval(period: Duration) -> Interval {
     interval
 }
 
-/// Waits for a moment; without one, for ever.
+/// Waits until `deadline`, or forever if there is none.
 async fn at(deadline: Option<Instant>) {
     match deadline {
         Some(deadline) => tokio::time::sleep_until(deadline).await,
@@ -449,10 +465,10 @@ async fn tick(interval: &mut Option<Interval>) {
     }
 }
 
-/// Waits between attempts.
+/// Waiting times between attempts.
 struct Backoff {
     settings: ReconnectSettings,
-    /// The next wait before its random part is left out.
+    /// The next wait before it is shortened by its random part.
     next_ms: u32,
     random: Rng,
 }

@@ -1,14 +1,14 @@
-//! Messages that the bridge has taken and the broker does not have yet. It holds no socket and reads no clock.
+//! The messages that a bridge has accepted and the broker has not acknowledged. The outbox owns no socket and reads no clock.
 //!
 //! ```text
-//! accept -> waiting -> next / sent -> writing (until its last octet is written) -> published            QoS 0
+//! accept -> waiting -> next / sent -> writing (until its last byte is written)  -> published            QoS 0
 //!                                  -> unacked (until the broker's PUBACK)       -> published or refused  QoS 1
 //! ```
 //!
-//! When the connection is lost, what is unacked waits again, in the order in which it was accepted; messages of QoS 0 are
-//! dropped. So a message of QoS 1 is sent once or more, and no connection costs one between `accept` and its PUBACK. It is
-//! given up, and counted, only where the broker does not want it ([`DropReason::Refused`], [`DropReason::TooLarge`]),
-//! where the node stops, and, where [`WhenFull::DropOldest`] says so, for want of room.
+//! When the connection is lost, unacknowledged messages wait again in the order of acceptance, and messages of QoS 0 are dropped.
+//! So a message of QoS 1 is sent at least once. After `accept`, it is dropped and counted only if the broker rejects it
+//! ([`DropReason::Refused`], [`DropReason::TooLarge`]), if the node stops, or if the outbox is full with
+//! [`WhenFull::DropOldest`].
 
 use std::collections::VecDeque;
 
@@ -19,30 +19,30 @@ use viaduct_mqtt::QoS;
 
 use crate::mqtt::route::Message;
 
-/// Which message is lost when the outbox is full.
+/// The message that is dropped when the outbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
-    /// The new one is refused: nothing that was accepted is given up for want of room.
+    /// The new message is rejected. Accepted messages are kept.
     #[default]
     DropNewest,
-    /// The oldest accepted ones that are not on their way, also those of QoS 1, until the new one has room; where all
-    /// are on their way, the new one is refused. For consumers to whom only the newest data is of use.
+    /// The oldest accepted messages that have not been sent yet are dropped, also those of QoS 1, until the new message fits. If all
+    /// have been sent, the new message is rejected. For consumers that need only the newest data.
     DropOldest,
 }
 
-/// Why a message did not reach the broker.
+/// Reason why a message did not reach the broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DropReason {
     /// The outbox was full.
     OutboxFull,
-    /// The message is larger than the outbox, or than the broker takes.
+    /// The message is larger than the outbox or than the limit of the broker.
     TooLarge,
-    /// QoS 0, and there was no connection.
+    /// The message has QoS 0, and there was no connection.
     Disconnected,
-    /// The broker refused it, or does not offer the quality of service or retention that it asks for.
+    /// The broker rejected the message, or does not support its quality of service or retention.
     Refused,
-    /// It could not be written in the route's encoding.
+    /// The message could not be encoded.
     Unencodable,
     /// The node stopped before it was sent.
     Stopped,
@@ -64,21 +64,20 @@ impl DropReason {
     }
 }
 
-/// What becomes of the messages: taken = published + dropped + in the outbox.
+/// Counters of the messages: taken = published + dropped + in the outbox.
 pub(crate) struct Counts {
     pub(crate) taken: Counter,
     pub(crate) published: Counter,
-    /// Messages of QoS 1 that were sent before on a connection that was lost.
+    /// Messages of QoS 1 that had already been sent on a connection that was lost.
     pub(crate) resent: Counter,
-    /// Messages that entered the outbox and that left it, counted where they do, so that an account of the other
-    /// counters can be checked against them.
+    /// Messages that entered and left the outbox, counted independently so that the sum of the other counters can be checked.
     added: Counter,
     removed: Counter,
     dropped: [Counter; DropReason::ALL.len()],
 }
 
 impl Counts {
-    /// Counters by their name and reason.
+    /// Opens the counters. The arguments of `counter` are name and reason.
     pub(crate) fn new(counter: impl Fn(&str, Option<&str>) -> Counter) -> Self {
         Self {
             taken: counter("taken", None),
@@ -95,41 +94,41 @@ impl Counts {
     }
 }
 
-/// How much may be held.
+/// Limits of an outbox.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) messages_max: usize,
-    pub(crate) octets_max: usize,
+    pub(crate) bytes_max: usize,
     pub(crate) in_flight_max: u16,
     pub(crate) when_full: WhenFull,
 }
 
-/// What the broker of the present connection takes, from its CONNACK.
+/// Capabilities of the connected broker, from its CONNACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// Unacknowledged messages of QoS 1 at a time.
+    /// Maximum number of unacknowledged messages of QoS 1.
     pub(crate) receive_maximum: u16,
-    /// Octets of a packet.
+    /// Maximum size of a packet in octets.
     pub(crate) packet_octets_max: usize,
-    /// Whether it takes QoS 1.
+    /// `true` if the broker supports QoS 1.
     pub(crate) at_least_once: bool,
-    /// Whether it keeps messages for later subscribers.
+    /// `true` if the broker supports retained messages.
     pub(crate) retain: bool,
 }
 
-/// A message with its place in the order of acceptance.
+/// A message with its number in the order of acceptance.
 struct Held {
     number: u64,
     message: Message,
-    /// Whether a connection was lost with it.
+    /// `true` if the message was sent on a connection that was lost.
     sent_before: bool,
 }
 
-/// A message whose octets lie before `end` in the stream to the broker.
+/// A message whose last byte is at position `end - 1` of the stream to the broker.
 struct OnWire {
     end: u64,
     meta: Meta,
-    /// The message itself where it is done when it is written: QoS 0.
+    /// The message itself for QoS 0, which is complete when it is written.
     held: Option<Held>,
 }
 
@@ -143,25 +142,26 @@ pub(crate) struct Next<'a> {
 pub(crate) struct Outbox {
     limits: Limits,
     counts: Counts,
-    /// The broker of the present connection, where there is one.
+    /// The connected broker, if any.
     peer: Option<Peer>,
-    /// Accepted and not sent on the present connection, in order of acceptance.
+    /// Messages not yet sent on the current connection, in the order of acceptance.
     waiting: VecDeque<Held>,
-    /// Sent and not yet in the kernel's hands, in order.
+    /// Messages sent but not completely written to the socket, in order.
     writing: VecDeque<OnWire>,
-    /// Sent with QoS 1, in order; `None` where a later message was acknowledged before an earlier one. Its first entry
-    /// is the `unacked_first`-th message of QoS 1 of this connection, which decides the packet identifiers.
+    /// Messages sent with QoS 1, in order; `None` for a message that was acknowledged before an earlier one. The first entry is the
+    /// `unacked_first`-th message of QoS 1 of this connection, which determines the packet identifiers.
     unacked: VecDeque<Option<Held>>,
     unacked_first: u64,
-    /// Number of the message that is accepted next.
+    /// Number of the next message to be accepted.
     next_number: u64,
-    /// Payload octets of all messages that are held.
-    octets: usize,
-    /// Messages that are held.
+    /// Size of the payloads of all messages in the outbox, in bytes.
+    bytes: usize,
+    /// Number of messages in the outbox.
     messages: usize,
 }
 
-/// Packet identifiers of messages are 1 to 65534: 65535 is that of the SUBSCRIBE, which may be unanswered all the while.
+/// Number of packet identifiers of messages, which are 1 to 65534. 65535 is reserved for the SUBSCRIBE packet, whose answer may be
+/// outstanding at any time.
 pub(super) const PACKET_IDS: u64 = 65_534;
 
 impl Outbox {
@@ -175,7 +175,7 @@ impl Outbox {
             unacked: VecDeque::new(),
             unacked_first: 0,
             next_number: 0,
-            octets: 0,
+            bytes: 0,
             messages: 0,
         }
     }
@@ -184,12 +184,12 @@ impl Outbox {
         &self.counts
     }
 
-    /// Messages that are held.
+    /// Returns the number of messages in the outbox.
     pub(crate) const fn len(&self) -> usize {
         self.messages
     }
 
-    /// The same by looking into the queues.
+    /// Returns the same number as [`Self::len`], counted from the queues.
     fn held(&self) -> usize {
         let writing = self.writing.iter().filter(|on_wire| on_wire.held.is_some()).count();
         self.waiting.len() + writing + self.unacked.iter().flatten().count()
@@ -199,12 +199,12 @@ impl Outbox {
         self.peer.is_some()
     }
 
-    /// Takes a message, or drops one as the limits say.
+    /// Accepts a message. If the outbox is full, drops messages according to [`WhenFull`].
     pub(crate) fn accept(&mut self, message: Message) {
         if message.target.qos == QoS::AtMostOnce && self.peer.is_none() {
             return self.counts.drop_one(DropReason::Disconnected);
         }
-        if message.payload.len() > self.limits.octets_max {
+        if message.payload.len() > self.limits.bytes_max {
             return self.counts.drop_one(DropReason::TooLarge);
         }
         while !self.has_room_for(&message) {
@@ -219,22 +219,22 @@ impl Outbox {
         }
         self.counts.added.increment();
         self.messages += 1;
-        self.octets += message.payload.len();
+        self.bytes += message.payload.len();
         self.waiting.push_back(Held { number: self.next_number, message, sent_before: false });
         self.next_number += 1;
     }
 
     fn has_room_for(&self, message: &Message) -> bool {
-        self.messages < self.limits.messages_max && self.octets + message.payload.len() <= self.limits.octets_max
+        self.messages < self.limits.messages_max && self.bytes + message.payload.len() <= self.limits.bytes_max
     }
 
-    /// A connection begins.
+    /// Starts sending on a new connection.
     pub(crate) fn connected(&mut self, peer: Peer) {
         self.peer = Some(peer);
         self.unacked_first = 0;
     }
 
-    /// The connection is lost: what was not acknowledged waits again, before all that was not sent.
+    /// Handles the loss of the connection. Unacknowledged messages wait again, before those that were not sent.
     pub(crate) fn disconnected(&mut self) {
         self.peer = None;
         let writing = self.writing.drain(..).filter_map(|on_wire| on_wire.held);
@@ -251,8 +251,8 @@ impl Outbox {
         }
     }
 
-    /// The message to send now, where there is a connection, a message, and room in the window for it. Messages leave in
-    /// the order of acceptance, so one that must wait for the window holds up those behind it.
+    /// Returns the message to send now, or `None` if there is no connection, no message, or no room in the window. Messages are sent
+    /// in the order of acceptance, so a message that waits for the window delays those behind it.
     pub(crate) fn next(&mut self) -> Option<Next<'_>> {
         let peer = self.peer?;
         while let Some(first) = self.waiting.front() {
@@ -268,12 +268,12 @@ impl Outbox {
             return Some(Next { message, packet_id: None });
         }
         let window = usize::from(self.limits.in_flight_max.min(peer.receive_maximum));
-        // The window counts from the oldest that is unacknowledged, so no identifier is used twice at a time.
+        // The window starts at the oldest unacknowledged message, so no identifier is used twice at a time.
         let number = self.unacked_first + self.unacked.len() as u64;
         (self.unacked.len() < window).then_some(Next { message, packet_id: Some(packet_id(number)) })
     }
 
-    /// The message that [`Self::next`] gave was put on the wire; its last octet is the `end`-th of the stream.
+    /// Marks the message that [`Self::next`] returned as sent. `end` is the length of the stream including the message.
     pub(crate) fn sent(&mut self, end: u64) {
         let Some(held) = self.waiting.pop_front() else {
             return;
@@ -290,14 +290,15 @@ impl Outbox {
         }
     }
 
-    /// The message that [`Self::next`] gave cannot be sent.
+    /// Drops the message that [`Self::next`] returned.
     pub(crate) fn refuse(&mut self, reason: DropReason) {
         if let Some(held) = self.waiting.pop_front() {
             self.drop_held(&held, reason);
         }
     }
 
-    /// The first `end` octets of the stream are written; calls `mark` for each message that this completes.
+    /// Handles progress of the socket: the first `end` bytes of the stream are written. Calls `mark` for each message that is now
+    /// complete.
     pub(crate) fn written(&mut self, end: u64, mark: impl Fn(&Meta)) {
         while self.writing.front().is_some_and(|on_wire| on_wire.end <= end) {
             let Some(OnWire { meta, held, .. }) = self.writing.pop_front() else {
@@ -311,7 +312,7 @@ impl Outbox {
         }
     }
 
-    /// The broker has acknowledged a message, or refused it. Acknowledgements of what was not sent are ignored.
+    /// Handles an acknowledgement or rejection by the broker. Acknowledgements of unknown packet identifiers are ignored.
     pub(crate) fn acknowledged(&mut self, id: u16, accepted: bool) {
         if !(1..=PACKET_IDS).contains(&id.into()) {
             return;
@@ -339,15 +340,15 @@ impl Outbox {
         self.forget(held);
     }
 
-    /// A message is in none of the queues any more.
+    /// Updates the totals for a message that was removed from its queue.
     fn forget(&mut self, held: &Held) {
         self.counts.removed.increment();
         self.messages -= 1;
-        self.octets -= held.message.payload.len();
+        self.bytes -= held.message.payload.len();
     }
 }
 
-/// What is held when the bridge ends is lost, however it ends.
+/// Counts the remaining messages as dropped when the bridge ends.
 impl Drop for Outbox {
     fn drop(&mut self) {
         for _ in 0..self.held() {
@@ -357,7 +358,7 @@ impl Drop for Outbox {
     }
 }
 
-/// The identifier of the `number`-th message of QoS 1 of a connection.
+/// Returns the packet identifier of the `number`-th message of QoS 1 of a connection.
 const fn packet_id(number: u64) -> u16 {
     (number % PACKET_IDS + 1) as u16
 }
@@ -371,7 +372,7 @@ mod tests {
     const PEER: Peer = Peer { receive_maximum: 100, packet_octets_max: 1 << 20, at_least_once: true, retain: true };
 
     fn outbox(bus: &Bus, messages_max: usize, when_full: WhenFull) -> Outbox {
-        let limits = Limits { messages_max, octets_max: 1000, in_flight_max: 4, when_full };
+        let limits = Limits { messages_max, bytes_max: 1000, in_flight_max: 4, when_full };
         Outbox::new(limits, Counts::new(|name, reason| bus.counter("bridge", name, reason)))
     }
 
@@ -383,12 +384,12 @@ mod tests {
         DropReason::ALL.iter().map(|reason| count(bus, "dropped", Some(reason.label()))).sum()
     }
 
-    /// A message that is told apart by its size.
+    /// Returns a message that is identified by its size.
     fn message(qos: QoS, octets: usize) -> Message {
         Message::example(qos, octets)
     }
 
-    /// Sends what may be sent; the sizes and identifiers of what left.
+    /// Sends all messages that may be sent. Returns their sizes and packet identifiers.
     fn send_all(outbox: &mut Outbox, end: &mut u64) -> Vec<(usize, Option<u16>)> {
         let mut sent = Vec::new();
         while let Some(Next { message, packet_id }) = outbox.next() {
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_acknowledged_is_sent_again_in_order_and_first() {
+    fn unacknowledged_messages_are_sent_again_first_and_in_order() {
         let bus = Bus::new("t");
         let mut outbox = outbox(&bus, 100, WhenFull::DropNewest);
         for octets in 1..=6 {
@@ -418,7 +419,9 @@ mod tests {
         outbox.disconnected();
         outbox.connected(PEER);
         assert_eq!(send_all(&mut outbox, &mut end), ids(&[3, 4, 5, 6]));
-        (1..=4).for_each(|id| outbox.acknowledged(id, true));
+        for id in 1..=4 {
+            outbox.acknowledged(id, true);
+        }
         outbox.acknowledged(9, true);
         assert_eq!((outbox.len(), count(&bus, "published", None), count(&bus, "resent", None)), (0, 6, 4));
     }
@@ -440,15 +443,17 @@ mod tests {
     }
 
     #[test]
-    fn a_full_outbox_loses_the_oldest_or_the_newest_and_counts_it() {
+    fn a_full_outbox_drops_the_oldest_or_the_newest_and_counts_it() {
         for (when_full, left) in [(WhenFull::DropOldest, [3, 4, 5]), (WhenFull::DropNewest, [1, 2, 3])] {
             let bus = Bus::new("t");
             let mut outbox = outbox(&bus, 3, when_full);
-            (1..=5).for_each(|octets| outbox.accept(message(QoS::AtLeastOnce, octets)));
+            for octets in 1..=5 {
+                outbox.accept(message(QoS::AtLeastOnce, octets));
+            }
             outbox.connected(PEER);
             let sizes: Vec<usize> = send_all(&mut outbox, &mut 0).into_iter().map(|(size, _)| size).collect();
             assert_eq!(sizes, left);
-            // All that is held is on its way: nothing can make room.
+            // All messages have been sent, so none can be dropped to make room.
             outbox.accept(message(QoS::AtLeastOnce, 6));
             assert_eq!(count(&bus, "dropped", Some("outbox_full")), 3);
             drop(outbox);
@@ -457,17 +462,19 @@ mod tests {
     }
 
     #[test]
-    fn octets_are_bounded_too() {
+    fn payload_bytes_are_limited() {
         let bus = Bus::new("t");
         let mut outbox = outbox(&bus, 100, WhenFull::DropOldest);
         outbox.accept(message(QoS::AtLeastOnce, 1001));
         assert_eq!(count(&bus, "dropped", Some("too_large")), 1);
-        (0..4).for_each(|_| outbox.accept(message(QoS::AtLeastOnce, 300)));
+        for _ in 0..4 {
+            outbox.accept(message(QoS::AtLeastOnce, 300));
+        }
         assert_eq!((outbox.len(), count(&bus, "dropped", Some("outbox_full"))), (3, 1));
     }
 
     #[test]
-    fn what_the_broker_does_not_offer_or_refuses_is_counted() {
+    fn messages_that_the_broker_does_not_support_or_rejects_are_counted() {
         let bus = Bus::new("t");
         let mut outbox = outbox(&bus, 100, WhenFull::DropOldest);
         outbox.connected(Peer { at_least_once: false, ..PEER });
@@ -482,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn the_identifier_of_the_subscription_is_no_messages() {
+    fn no_message_has_the_identifier_of_the_subscription() {
         let bus = Bus::new("t");
         let mut outbox = outbox(&bus, 8, WhenFull::DropNewest);
         outbox.connected(PEER);
@@ -544,7 +551,7 @@ mod tests {
                     Step::Disconnect => outbox.disconnected(),
                     Step::Connect => {}
                 }
-                prop_assert!(outbox.len() <= 8 && outbox.octets <= 1000);
+                prop_assert!(outbox.len() <= 8 && outbox.bytes <= 1000);
                 let waiting = count(&bus, "outbox_added", None) - count(&bus, "outbox_removed", None);
                 prop_assert_eq!((outbox.len(), waiting), (outbox.held(), outbox.held() as u64));
                 prop_assert_eq!(taken, count(&bus, "published", None) + dropped(&bus) + outbox.len() as u64);

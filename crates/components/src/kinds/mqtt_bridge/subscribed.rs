@@ -1,4 +1,4 @@
-//! Inbound routes of a bridge: they take what its broker sends to their subscriptions.
+//! Inbound routes of a bridge with their subscriptions at the broker.
 
 use viaduct_bus::Counter;
 use viaduct_mqtt::packet::publish::PublishPacket;
@@ -12,12 +12,12 @@ use crate::mqtt::inbound::{Inbound, InboundRoute};
 use crate::mqtt::route::Message;
 use crate::mqtt::subscription;
 
-/// The routes and what came of their subscriptions.
+/// The inbound routes of a bridge and the state of their subscriptions.
 pub(crate) struct Subscribed {
     inbound: Inbound,
-    /// Connections on which the broker took every subscription.
+    /// Connections on which the broker accepted every subscription.
     subscribed: Counter,
-    /// Subscriptions that the broker did not take: those routes are deaf until the next connection.
+    /// Subscriptions that the broker rejected. Their routes receive nothing until the next connection.
     refused: Counter,
     /// For logs.
     name: String,
@@ -33,9 +33,8 @@ impl Subscribed {
         })
     }
 
-    /// What is asked of the broker on each connection; `None` without a route.
-    ///
-    /// Retained messages are not asked for: a request is for now.
+    /// Returns the SUBSCRIBE packet for a new connection, or `None` if there is no route. Retained messages are excluded, because a
+    /// retained request is outdated.
     pub(crate) fn packet(&self, packet_id: u16) -> Option<SubscribePacket> {
         let filters = self.inbound.filters();
         let any = filters.len() > 0;
@@ -47,16 +46,17 @@ impl Subscribed {
         any.then_some(packet)
     }
 
-    /// What the broker said to each filter of the subscription, in their order. A route without its subscription is deaf;
-    /// the connection is still good for the others, and asking again would not change the broker's mind.
+    /// Handles the reason codes of a SUBACK, one per filter and in their order. If the broker rejects a subscription, that route
+    /// receives nothing. The connection is kept for the other routes.
     pub(crate) fn answered(&self, codes: &[SubAckReasonCode]) {
-        let refused = codes.iter().enumerate().filter_map(|(index, code)| Some((index, subscription::refusal(*code)?)));
         let mut count = 0;
-        for (index, reason) in refused {
-            count += 1;
-            let filter = self.inbound.filters().nth(index).map(|(filter, _)| filter);
-            let key = format!("inbound.{index}.from");
-            tracing::warn!(component = self.name, key, filter, reason, "the broker refuses a subscription");
+        for (index, code) in codes.iter().enumerate() {
+            if let Some(reason) = subscription::refusal(*code) {
+                count += 1;
+                let filter = self.inbound.filters().nth(index).map(|(filter, _)| filter);
+                let key = format!("inbound.{index}.from");
+                tracing::warn!(component = self.name, key, filter, reason, "MQTT broker rejected a subscription");
+            }
         }
         self.refused.add(count);
         if count == 0 {
@@ -64,7 +64,7 @@ impl Subscribed {
         }
     }
 
-    /// Takes a message in; see [`Inbound::take`].
+    /// Handles a message; see [`Inbound::take`].
     pub(crate) fn take(&self, packet: &PublishPacket, now: Now) -> Option<Message> {
         self.inbound.take(packet, now)
     }
