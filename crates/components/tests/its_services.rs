@@ -716,6 +716,48 @@ fn repeated(interval: f64) -> V2xSendRequest {
     }
 }
 
+/// Vanetza and many stations in the field ignore leap seconds. The map shows such a station with the corrected time and the time as
+/// sent, the message keeps its time, and the clock is reported once.
+#[test]
+fn a_station_that_ignores_leap_seconds_is_shown_and_reported_once() {
+    let (runtime, group) = (runtime(), group());
+    let listener = start(&runtime, group, (15, 15), LISTENER);
+    let settings = "topics: { send: its/send }\n      position: { latitude_deg: 45.5, longitude_deg: 7.25 }";
+    let sender = start(&runtime, group, (5, 5), settings);
+    let requests = publisher::<V2xSendRequest>(&sender, "its/send");
+    let maps = subscribe::<LocalDynamicMap>(&listener, "its/ldm");
+    let cams = subscribe::<V2xMessage>(&listener, "its/rx/cam");
+    let errors = listener.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
+    let send = || {
+        let generation = Tai::from_nanos(clock::tai().nanos() - 5_000_000_000);
+        let position = Some(viaduct_units::Position::new(NORTH, EAST));
+        let cam = build(&CamInput { position, ..CamInput::new(StationId(5), generation) });
+        let payload = Message::Cam(Box::new(cam)).encode().unwrap().into();
+        requests
+            .publish(V2xSendRequest { r#type: MessageType::Cam.into(), payload, ..V2xSendRequest::default() })
+            .unwrap();
+    };
+    let send = || {
+        send();
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let map = until(&maps, send, |map| map.objects.iter().any(|object| object.station_id == 5));
+    let object = map.objects.iter().find(|object| object.station_id == 5).unwrap();
+    let (time, sent_time) = (tai_of(&object.time.unwrap()), tai_of(&object.sent_time.unwrap()));
+    assert_eq!((object.clock_late_s, time.since(sent_time)), (5, Duration::from_secs(5)));
+    let cam = until(&cams, nothing, any);
+    assert!(cam.reception().unwrap().since(cam.generation().unwrap()) >= Duration::from_secs(4));
+    let of_clock = |error: &V2xError| error.subject() == Subject::Clock;
+    let error = until(&errors, nothing, of_clock);
+    assert_eq!((&*error.reason, error.station_id, error.count), ("clock_offset", 5, 1));
+    assert_eq!(error.error, "the clock of station 5 is 5 s late; the local dynamic map corrects its times");
+    while let Recv::Sample(error) = errors.recv_timeout(STEP) {
+        assert!(!of_clock(&error), "it is reported once");
+    }
+    sender.stop();
+    listener.stop();
+}
+
 /// A packet may be lost long after it was taken; that is told too.
 #[test]
 fn what_is_given_up_is_told() {

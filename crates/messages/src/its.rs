@@ -77,6 +77,7 @@ impl Subject {
             Self::Request => "request",
             Self::Frame => "frame",
             Self::Loss => "loss",
+            Self::Clock => "clock",
         }
     }
 }

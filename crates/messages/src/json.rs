@@ -112,6 +112,8 @@ struct ErrorText<'a> {
     topic: Option<&'a str>,
     #[serde(skip_serializing_if = "str::is_empty")]
     event: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    station_id: Option<u32>,
 }
 
 impl V2xError {
@@ -134,6 +136,7 @@ impl V2xError {
             link_address: address(&self.link_address),
             topic: topic.filter(|topic| !topic.is_empty()),
             event: &self.event,
+            station_id: (self.station_id != 0).then_some(self.station_id),
         };
         serde_json::to_writer(out, &text)
     }

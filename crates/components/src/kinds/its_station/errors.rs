@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use viaduct_bus::{Meta, Publisher, Qos};
+use viaduct_its::facilities::ldm::ClockReport;
 use viaduct_its::{DropReason, SendError};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::v2x_error::Subject;
@@ -23,6 +24,8 @@ pub(super) const OFFERED: Qos = Qos::keep_last(256);
 const FRAMES_PER_SECOND_MAX: u32 = 2;
 /// Reports of rejected requests and inputs per second, message type and reason.
 const REQUESTS_PER_SECOND_MAX: u32 = 50;
+/// Stations with a wrong clock that are reported each second. Each is reported once, but ids can be forged.
+const CLOCKS_PER_SECOND_MAX: u32 = 5;
 /// Characters of an event's name in a report.
 const EVENT_CHARACTERS_MAX: usize = 64;
 
@@ -74,6 +77,7 @@ pub(super) struct Errors {
     /// One limiter per message type and reason, so that one invalid input does not suppress reports about another. The number
     /// of keys is bounded by the labels of [`Refusal`] and [`InputError`].
     requests: BTreeMap<(MessageType, &'static str), RateLimiter>,
+    clocks: RateLimiter,
 }
 
 impl Errors {
@@ -83,6 +87,7 @@ impl Errors {
             station: format!("{}/{}", context.node(), context.name()),
             frames: BTreeMap::new(),
             requests: BTreeMap::new(),
+            clocks: RateLimiter::new(CLOCKS_PER_SECOND_MAX),
         })
     }
 
@@ -121,6 +126,33 @@ impl Errors {
             ..V2xError::default()
         };
         self.publish(&Meta::from_origin(now.tai), error);
+    }
+
+    /// Reports a station whose clock is wrong, on the topic and in the log.
+    pub(super) fn clock_offset(&mut self, now: Now, report: &ClockReport, cause: &Meta) {
+        let Some(count) = self.clocks.admit(now.mono) else {
+            return;
+        };
+        let ClockReport { offset, corrected, .. } = *report;
+        let station_id = u32::from(report.station_id);
+        let late_s = offset.late_s;
+        tracing::warn!(component = %self.station, station_id, late_s, corrected, "the clock of a station is wrong");
+        let direction = if late_s > 0 { "late" } else { "early" };
+        let effect = if corrected {
+            "the local dynamic map corrects its times"
+        } else {
+            "the local dynamic map takes its times as sent, see `services.ldm.clock_tolerance`"
+        };
+        let error = V2xError {
+            subject: Subject::Clock.into(),
+            reason: "clock_offset".to_owned(),
+            error: format!("the clock of station {station_id} is {} s {direction}; {effect}", late_s.unsigned_abs()),
+            time: Some(timestamp(now.tai)),
+            count,
+            station_id,
+            ..V2xError::default()
+        };
+        self.publish(cause, error);
     }
 
     /// Reports a rejected send request.

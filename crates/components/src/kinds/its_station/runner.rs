@@ -288,7 +288,11 @@ impl Runner {
                     self.counters.delivered.increment();
                     publish(&self.received, packet.kind, &meta, message);
                     if let Some(services) = &mut self.services {
-                        services.handle_received(now, &packet, &meta, shift_ns);
+                        let clock = services.handle_received(now, &packet, &meta, shift_ns);
+                        if let Some(report) = clock {
+                            let reported = Now { tai: message::shifted(now.tai, shift_ns), ..now };
+                            self.errors.clock_offset(reported, &report, &meta);
+                        }
                     }
                 }
                 Event::Relayed => self.counters.relayed.increment(),

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use viaduct_bus::{Meta, Publisher, Sample, Subscriber};
-use viaduct_its::facilities::ldm::{LdmEvent, LdmKey, LdmObject, Query};
+use viaduct_its::facilities::ldm::{ClockReport, LdmEvent, LdmKey, LdmObject, Query};
 use viaduct_its::facilities::{Facilities, FacilitiesEvent, VehicleState};
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Received, SendRequest};
@@ -61,6 +61,8 @@ pub(super) struct Services {
     state: Option<VehicleState>,
     /// Events reported by applications.
     named: NamedEvents,
+    /// The clock that the last message was evidence of; it is taken with that message.
+    clock_report: Option<ClockReport>,
     counters: ServiceCounters,
 }
 
@@ -177,6 +179,7 @@ impl Services {
             shifts: BTreeMap::new(),
             state: None,
             named: NamedEvents::default(),
+            clock_report: None,
             counters: ServiceCounters::new(context),
         };
         if let Some(cp) = &settings.cp
@@ -252,9 +255,19 @@ impl Services {
 
     /// Passes a received message to the services and publishes the resulting events. `shift_ns` shifts the times of a replayed
     /// capture to now; it is 0 otherwise.
-    pub(super) fn handle_received(&mut self, now: Now, packet: &Received, cause: &Meta, shift_ns: i64) {
+    ///
+    /// Returns the sender's clock if it has just been found to be offset.
+    #[must_use]
+    pub(super) fn handle_received(
+        &mut self,
+        now: Now,
+        packet: &Received,
+        cause: &Meta,
+        shift_ns: i64,
+    ) -> Option<ClockReport> {
         self.facilities.handle_received(now, packet);
         self.publish_events_shifted(cause, shift_ns);
+        self.clock_report.take()
     }
 
     /// Forgets everything received, because the capture restarts. Own events and services continue; a VAM cluster is dissolved,
@@ -302,6 +315,7 @@ impl Services {
                     }
                 }
                 FacilitiesEvent::DenmDropped(reason, _) => self.counters.count_ignored_denm(reason),
+                FacilitiesEvent::ClockOffset(report) => self.clock_report = Some(report),
                 FacilitiesEvent::Map(LdmEvent::Added(object) | LdmEvent::Updated(object))
                     if shift_ns != 0 && self.map.is_some() =>
                 {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use viaduct_its::facilities::den_service::{DenIndication, DenmHead};
-use viaduct_its::facilities::ldm::{LdmKey, LdmObject, LdmSubject};
+use viaduct_its::facilities::ldm::{ClockOffset, LdmKey, LdmObject, LdmSubject};
 use viaduct_messages::its::{tai_of, timestamp};
 use viaduct_messages::viaduct::its::{self, EventNotice, MapObject, event_notice::Change, map_object::Subject};
 use viaduct_units::{Degrees, MetresPerSecond, Now, Position};
@@ -65,6 +65,8 @@ fn map_object(object: &LdmObject, now: Now, shift_ns: i64) -> MapObject {
         speed_mps: object.speed.map(MetresPerSecond::value),
         heading_deg: object.heading.map(Degrees::value),
         station_type: object.station_type.map(u32::from),
+        sent_time: (object.clock != ClockOffset::default()).then(|| timestamp(shifted(object.sent_time(), shift_ns))),
+        clock_late_s: object.clock.late_s,
     }
 }
 

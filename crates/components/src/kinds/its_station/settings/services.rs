@@ -12,6 +12,7 @@ use viaduct_its::facilities::cam::{
 use viaduct_its::facilities::cp_service::{CpSettings, T_GEN_CPM_MAX, T_GEN_CPM_MIN};
 use viaduct_its::facilities::cpm::{SENSORS_MAX, Sensor, SensorType};
 use viaduct_its::facilities::den_service::DenSettings;
+use viaduct_its::facilities::ldm::ClockTolerance;
 use viaduct_its::facilities::va_service::{VaSettings, VruProfile};
 use viaduct_its::facilities::{FacilitiesSettings, MessageKind, Offset, Outline, Shape};
 use viaduct_messages::topic;
@@ -236,11 +237,44 @@ pub struct LdmSettings {
     /// Queries of the map, each published on a topic of its own at the interval of the map; at most 16.
     #[schemars(length(max = 16))]
     pub queries: Vec<LdmQuerySettings>,
+    /// Stations with a wrong clock whose times the map corrects. A station with a constant offset of whole seconds is reported once in
+    /// the log and on the topic of errors, in any case. Its messages keep the times as sent.
+    pub clock_tolerance: ClockToleranceSetting,
+}
+
+/// Clock offsets of other stations that the local dynamic map corrects. An offset is detected by four messages (CAM, CPM, VAM) in a
+/// row.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ClockToleranceSetting {
+    /// None: if a station is late by more than 2 s, its awareness messages are too old for the map.
+    Off,
+    /// Stations that ignore the leap seconds since 2004, as Vanetza and many stations in the field do: they are 5 s late.
+    #[default]
+    LeapSeconds,
+    /// Any constant offset of whole seconds, late or early.
+    AnyWholeSecond,
+}
+
+impl From<ClockToleranceSetting> for ClockTolerance {
+    fn from(setting: ClockToleranceSetting) -> Self {
+        match setting {
+            ClockToleranceSetting::Off => Self::Off,
+            ClockToleranceSetting::LeapSeconds => Self::LeapSeconds,
+            ClockToleranceSetting::AnyWholeSecond => Self::AnyWholeSecond,
+        }
+    }
 }
 
 impl Default for LdmSettings {
     fn default() -> Self {
-        Self { topic: "its/ldm".to_owned(), period_ms: 1000, radius_m: None, queries: Vec::new() }
+        Self {
+            topic: "its/ldm".to_owned(),
+            period_ms: 1000,
+            radius_m: None,
+            queries: Vec::new(),
+            clock_tolerance: ClockToleranceSetting::default(),
+        }
     }
 }
 
@@ -502,6 +536,7 @@ impl ServicesSettings {
                 clustering: va.clustering,
                 ..VaSettings::new(station_id)
             }),
+            clock_tolerance: self.ldm.as_ref().map(|ldm| ldm.clock_tolerance.into()).unwrap_or_default(),
         }
     }
 }
