@@ -13,7 +13,7 @@ use viaduct_its::{
     StationSettings, access::MacAddress, decode_frame, decode_frame_with, facilities::MessageKind, geonet::Mib,
     security::SignedData,
 };
-use viaduct_units::Tai;
+use viaduct_units::{StationType, Tai};
 
 const UNVERIFIED: Acceptance = Acceptance { security: SecurityPolicy::Unverified, version_0: false };
 const LINK_OCTETS: usize = 14;
@@ -52,7 +52,7 @@ fn a_signed_cam_is_read_unverified() {
     // A station makes its address and its station ID from the digest of its certificate.
     let address = received.source.address.mid();
     assert_eq!(address.0[2..], signer.0[4..], "{address} {signer}");
-    assert_eq!(received.summary.station_id.to_be_bytes(), signer.0[4..]);
+    assert_eq!(received.summary.station_id.value().to_be_bytes(), signer.0[4..]);
     assert!(frame.as_ptr_range().contains(&received.payload.as_ptr()), "a part of the frame");
 }
 
@@ -67,7 +67,7 @@ fn the_digest_is_that_of_the_canonical_certificate() {
         let frame: Bytes = [&[0xFF; 12][..], &[0x89, 0x47], &packet].concat().into();
         let received = read(&frame, UNVERIFIED).unwrap();
         let Security::Unverified { signer } = received.security else { panic!("{:?}", received.security) };
-        assert_eq!(received.summary.station_id.to_be_bytes(), signer.0[4..], "{file}: {signer}");
+        assert_eq!(received.summary.station_id.value().to_be_bytes(), signer.0[4..], "{file}: {signer}");
         assert!(digest.is_none_or(|digest| digest == signer.to_string()), "{file}: {signer}");
     }
 }
@@ -158,7 +158,7 @@ fn a_signed_packet_is_delivered_and_not_forwarded() {
     let (_, plain) = air.sent.last().cloned().unwrap();
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0, 9]),
-        station_type: 15,
+        station_type: StationType::ROADSIDE_UNIT,
         mobile: false,
         beacons: false,
     };
