@@ -1,4 +1,4 @@
-//! The bus: a table of topics.
+//! The bus: opens topics for publishing and reading.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,6 +23,19 @@ use crate::type_info::TypeInfo;
 use crate::writer::Writer;
 
 /// A bus; clones are the same bus.
+///
+/// ```
+/// use viaduct_bus::{Bus, Qos};
+/// use viaduct_messages::foxglove::Log;
+///
+/// let bus = Bus::new("vehicle-1");
+/// let all = bus.subscribe_untyped("camera/*", Qos::keep_last(4), "recorder")?;
+/// let front = bus.publisher::<Log>("camera/front", Qos::keep_last(4), "camera")?;
+/// front.publish(Log::default())?;
+/// assert_eq!(all.try_recv().map(|sample| sample.topic().to_owned()).as_deref(), Some("camera/front"));
+/// assert_eq!(bus.snapshot().topics[0].published, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Bus {
     inner: Arc<Inner>,
@@ -38,14 +51,14 @@ struct Inner {
 }
 
 impl Bus {
-    /// An empty bus of the node of that name.
+    /// Creates an empty bus for the node named `node`.
     #[must_use]
     pub fn new(node: &str) -> Self {
         Self::with_clock(node, Clock::System)
     }
 
-    /// An empty bus that reads the time from `clock`. In virtual time the caller moves the clock and then asks for
-    /// [`Self::check_deadlines`]; executors and waits with a limit stay in real time.
+    /// Creates an empty bus that reads the time from `clock`. In virtual time the caller advances the clock and then
+    /// calls [`Self::check_deadlines`]; executors and waits with a limit stay in real time.
     #[must_use]
     pub fn with_clock(node: &str, clock: Clock) -> Self {
         let inner = Inner {
@@ -58,13 +71,13 @@ impl Bus {
         Self { inner: Arc::new(inner) }
     }
 
-    /// Name of the node.
+    /// Returns the name of the node.
     #[must_use]
     pub fn node(&self) -> &str {
         &self.inner.node
     }
 
-    /// Time since the bus was made, which is when its node started.
+    /// Returns the time since the bus was created, which is when its node started.
     #[must_use]
     pub fn uptime(&self) -> Duration {
         self.inner.endpoint.clock.mono().since(self.inner.started)
@@ -73,12 +86,13 @@ impl Bus {
     /// Opens a topic for publishing messages of type `M`, for the component `owner`.
     ///
     /// # Errors
-    /// Not a topic's name, another type, or less quality of service than a subscriber asks for.
+    /// The text is not a topic name, the topic has another type, or a subscriber requests more quality of service than
+    /// `offered`.
     pub fn publisher<M: Message>(&self, topic: &str, offered: Qos, owner: &str) -> Result<Publisher<M>, OpenError> {
         self.publisher_untyped(topic, TypeInfo::of::<M>(), offered, owner).map(Publisher::new)
     }
 
-    /// Opens a topic for publishing bytes of a type that this binary need not know.
+    /// Opens a topic for publishing encoded messages of a type that this binary need not know.
     ///
     /// # Errors
     /// As for [`Self::publisher`].
@@ -117,19 +131,21 @@ impl Bus {
         })
     }
 
-    /// Opens a topic for reading messages of type `M`, for the component `owner`.
+    /// Opens a topic for reading messages of type `M`, for the component `owner`. A pattern is accepted, too: samples
+    /// of another type are then counted as [`DropReason::Undecodable`](crate::DropReason).
     ///
     /// # Errors
-    /// Not a topic's name, another type, or more quality of service than a publisher offers.
+    /// The text is not a topic name or pattern, the topic has another type, or a publisher offers less quality of
+    /// service than `requested`.
     pub fn subscribe<M: Message>(&self, topic: &str, requested: Qos, owner: &str) -> Result<Subscriber<M>, OpenError> {
         let type_info = Arc::new(TypeInfo::of::<M>());
         self.open_reader(topic, Some(&type_info), requested, owner, Role::Reader).map(Subscriber::new)
     }
 
-    /// Opens a topic, or all topics of a pattern that are there or will come, for reading without knowing their types.
+    /// Opens a topic, or all present and future topics of a pattern, for reading without knowing their types.
     ///
     /// # Errors
-    /// Not a name or pattern, or more quality of service than a publisher offers.
+    /// The text is not a topic name or pattern, or a publisher offers less quality of service than `requested`.
     pub fn subscribe_untyped(
         &self,
         pattern: &str,
@@ -139,10 +155,11 @@ impl Bus {
         self.open_reader(pattern, None, requested, owner, Role::Reader)
     }
 
-    /// Looks on at the topics of a pattern, without costing those that use them more than a place in a queue of one.
+    /// Attaches an observer to the topics of a pattern. It costs publishers one slot in a queue of one sample.
     ///
     /// # Errors
-    /// Not a name or pattern, or [`OBSERVERS_MAX`] look on already.
+    /// The text is not a topic name or pattern, or [`OBSERVERS_MAX`](crate::OBSERVERS_MAX) observers are attached
+    /// already.
     pub fn observe(&self, pattern: &str) -> Result<Observer, ObserveError> {
         let place = ObserverPermit::take(&self.inner.observers).ok_or(ObserveError::TooMany)?;
         Ok(Observer::new(self.open_reader(pattern, None, Qos::keep_last(1), "observer", Role::Observer)?, place))
@@ -158,7 +175,7 @@ impl Bus {
     ) -> Result<UntypedSubscriber, OpenError> {
         names::check_pattern(pattern).map_err(OpenError::Name)?;
         let subscription = Arc::new(Subscription::new(owner, pattern, requested, role));
-        // Leaves the topics that it has joined where it cannot join all.
+        // If it cannot join every topic, dropping it leaves those that it has joined.
         let subscriber = UntypedSubscriber::new(Arc::clone(&subscription), Arc::clone(&self.inner.endpoint));
         if names::is_name(pattern) {
             while !self.inner.join(
@@ -168,10 +185,10 @@ impl Bus {
             )? {}
         } else {
             let topics = self.inner.endpoint.topics.register_pattern(&subscription);
-            // Before it joins any: one that is refused gets no sample that it would then lose.
+            // Checked before joining any topic: a refused subscription receives no sample that it would then lose.
             topics.iter().try_for_each(|topic| self.inner.check(topic, &subscription))?;
             for topic in topics {
-                // A topic that was forgotten meanwhile joins the pattern again when it comes back.
+                // A topic that was removed meanwhile joins the pattern again when it is opened again.
                 self.inner.join(&topic, &subscription, None)?;
             }
         }
@@ -184,34 +201,35 @@ impl Bus {
         Ok(subscriber)
     }
 
-    /// Forgets a topic that nobody publishes and nobody reads by its name, with all that was counted of it; whether there
-    /// was one.
+    /// Removes a topic and its statistics if it has no publisher and no subscription to exactly its name. Returns
+    /// `true` if it was removed.
     pub fn remove_topic(&self, name: &str) -> bool {
         self.inner.endpoint.topics.remove(name)
     }
 
-    /// Tells what was missed of deadlines and leases until now: what the bus's own thread does, for those whose clock is
-    /// moved by hand.
+    /// Reports missed deadlines and expired leases up to now. With the system's clock a thread of the bus does this;
+    /// with a [`ManualClock`](crate::ManualClock) the caller does.
     pub fn check_deadlines(&self) {
         self.inner.endpoint.topics.check_deadlines(self.inner.endpoint.clock.mono());
     }
 
-    /// Makes the buffers of a topic, before the first loan. Without this the topic's pool grows as it is used.
+    /// Allocates the buffers of a topic before the first loan. Without this call the topic's pool grows on demand.
     ///
     /// # Errors
-    /// Not a topic's name, a size that a pool cannot have, a pool that is sized or in use already, or no memory.
+    /// The text is not a topic name, the size is outside the limits, the pool is sized or in use already, or memory is
+    /// exhausted.
     pub fn size_pool(&self, topic: &str, size: PoolSize) -> Result<PoolSnapshot, PoolError> {
         names::check_name(topic).map_err(OpenError::Name)?;
         self.inner.endpoint.topics.topic(topic, None, "")?.pool.size(topic, size)
     }
 
-    /// A counter of a component; the same names give the same counter.
+    /// Returns a counter of a component; the same names return the same counter.
     #[must_use]
     pub fn counter(&self, component: &str, name: &str, reason: Option<&str>) -> Counter {
         self.inner.endpoint.stats.counter(component, name, reason)
     }
 
-    /// A place where messages are measured without being published.
+    /// Returns a hop, which measures messages without publishing them.
     #[must_use]
     pub fn hop(&self, name: &str) -> Hop {
         Hop::new(name, Arc::clone(&self.inner.endpoint.stats))
@@ -221,13 +239,14 @@ impl Bus {
         &self.inner.endpoint.stats
     }
 
-    /// Writers a window of one second (or of `seconds`): rates and recent latencies are those of the window that ended.
+    /// Closes a window of `seconds` (usually 1 s) and starts the next one. Rates and recent latencies are those of the
+    /// last closed window.
     pub fn tick(&self, seconds: f64) {
         self.inner.endpoint.stats.tick(seconds);
         self.inner.endpoint.topics.all_topics().iter().for_each(|topic| topic.tick(seconds));
     }
 
-    /// Everything that is counted and measured, now.
+    /// Returns all counters and measurements at this moment.
     #[must_use]
     pub fn snapshot(&self) -> BusSnapshot {
         let now = self.inner.endpoint.clock.mono();
@@ -240,10 +259,10 @@ impl Bus {
         }
     }
 
-    /// Writers all subscriptions: readers get what is in their queues and then the end.
+    /// Closes all subscriptions. Readers receive the samples in their queues and then the end.
     pub fn close(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
-        // Closing wakes readers, and an inline one runs here: no lock may be held.
+        // Closing wakes readers, and an inline reader runs on this thread: no lock may be held.
         for topic in self.inner.endpoint.topics.all_topics() {
             topic.readers().entries.iter().for_each(|entry| entry.subscription.close());
         }
@@ -252,7 +271,7 @@ impl Bus {
 }
 
 impl Inner {
-    /// Adds a reader to a topic; false where the topic was forgotten meanwhile.
+    /// Adds a reader to a topic. Returns `false` if the topic was removed meanwhile.
     fn join(
         &self,
         topic: &Topic,
@@ -261,9 +280,9 @@ impl Inner {
     ) -> Result<bool, OpenError> {
         match topic.add_subscription(reader, wanted, self.endpoint.clock.mono()) {
             Ok(()) => {
-                // Here, where no lock is held: an inline reader runs where it is woken.
+                // No lock is held here: an inline reader runs on the thread that wakes it.
                 reader.wake();
-                // What publishers kept for it has begun its deadline.
+                // The samples that publishers kept for the reader have started its deadline.
                 if reader.qos.deadline.is_some() {
                     self.endpoint.monitor.wake();
                 }
@@ -282,7 +301,7 @@ impl Inner {
         }
     }
 
-    /// Whether a reader may join a topic, as far as it can be said before it does.
+    /// Checks that the topic's publishers offer the quality of service that a reader requests, before the reader joins.
     fn check(&self, topic: &Topic, reader: &Subscription) -> Result<(), OpenError> {
         match topic.check_qos(reader) {
             Err(JoinError::Mismatch(publisher, mismatch)) => {

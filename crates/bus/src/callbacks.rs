@@ -1,4 +1,4 @@
-//! What is measured of each callback: how long it runs, how late its deadlines are met.
+//! Statistics of callbacks: run time and lateness.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -8,39 +8,39 @@ use serde::Serialize;
 use crate::latency::{Latency, Percentiles};
 use crate::total::Total;
 
-/// One callback at one moment.
+/// A callback at one time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CallbackSnapshot {
-    /// The component that it belongs to.
+    /// The component to which it belongs.
     pub component: String,
-    /// What makes it run: a topic or pattern, or `every 100ms`.
+    /// The trigger: a topic or pattern, `events`, or `every 100ms`.
     pub callback: String,
-    /// How long it ran, last whole second.
+    /// Run time, last window.
     pub recent: Percentiles,
-    /// How long it ran, since the start.
+    /// Run time since the start.
     pub total: Percentiles,
-    /// Longest run that is allowed, in microseconds; absent where there is no bound.
+    /// Longest permitted run, in microseconds; absent without a budget.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_us: Option<f64>,
-    /// Runs that took longer.
+    /// Runs that took longer than the budget.
     pub overruns: u64,
-    /// What only timers have.
+    /// Statistics of a timer; absent for other callbacks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timer: Option<TimerSnapshot>,
 }
 
-/// What is measured of a timer beside its run time.
+/// Statistics that only timers have.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimerSnapshot {
-    /// From the deadline to the begin of the callback, last whole second.
+    /// Time from the deadline to the start of the callback, last window.
     pub lateness_recent: Percentiles,
-    /// From the deadline to the begin of the callback, since the start.
+    /// Time from the deadline to the start of the callback, since the start.
     pub lateness_total: Percentiles,
-    /// Deadlines that were left out, because the group was busy when they came.
+    /// Deadlines that were skipped because the group was busy.
     pub skipped: u64,
 }
 
-/// The measurements of one callback.
+/// Statistics of one callback.
 #[derive(Debug)]
 pub(crate) struct CallbackStats {
     component: String,
@@ -107,7 +107,7 @@ impl CallbackStats {
     }
 }
 
-/// The callbacks of a bus, in the order in which their groups were built. Those of a group that has ended are gone.
+/// The callbacks of a bus, in the order in which their groups were built. Those of ended groups are removed.
 #[derive(Debug, Default)]
 pub(crate) struct Callbacks(Mutex<Vec<Weak<CallbackStats>>>);
 

@@ -1,23 +1,23 @@
-//! The deadline of one end at one topic: how many periods passed without a sample.
+//! The deadline of a publisher or subscriber at one topic: the number of periods without a sample.
 //!
-//! Samples are noted by publishers, which must not wait, and looked at by the watch. Both touch atomics only.
+//! Publishers record samples and must not wait; the QoS monitor checks for misses. Both use atomics only.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// Counts periods without a sample, from the first sample on.
+/// Counts periods without a sample, starting at the first sample.
 #[derive(Debug)]
 pub(crate) struct Deadline {
     period_nanos: u64,
-    /// When the last sample came; 0 before the first.
+    /// Time of the last sample; 0 before the first.
     last: AtomicU64,
-    /// Periods missed between two samples that both came.
+    /// Periods missed between samples that were recorded.
     missed_in_gaps: AtomicU64,
-    /// What the watch has reported so far.
+    /// Misses that the QoS monitor has reported.
     reported: AtomicU64,
-    /// What was returned so far: a count never goes down.
+    /// Highest count that was returned: the count never decreases.
     returned: AtomicU64,
 }
 
@@ -32,10 +32,10 @@ impl Deadline {
         }
     }
 
-    /// Notes a sample; whether it is the first, from which on somebody has to watch.
+    /// Records a sample. Returns `true` if it is the first, after which the QoS monitor must check.
     pub(crate) fn record_sample(&self, now: Mono) -> bool {
         let now = stamp(now);
-        // A publisher that was delayed notes an earlier moment than another one has noted.
+        // A delayed publisher may record an earlier time than another one has recorded.
         let before = self.last.fetch_max(now, Ordering::AcqRel);
         if before == 0 {
             return true;
@@ -47,16 +47,16 @@ impl Deadline {
         false
     }
 
-    /// Periods missed that were not reported yet.
+    /// Returns the number of missed periods that were not reported yet, and marks them reported.
     pub(crate) fn take_missed(&self, now: Mono) -> u64 {
         let missed = self.missed(now);
         missed.saturating_sub(self.reported.fetch_max(missed, Ordering::Relaxed))
     }
 
-    /// Periods missed until now.
+    /// Returns the number of periods missed until now.
     pub(crate) fn missed(&self, now: Mono) -> u64 {
         let missed = self.count(now);
-        // A sample that comes just now has closed its gap and not yet counted it.
+        // A sample that is being recorded has closed its gap but not counted it yet.
         missed.max(self.returned.fetch_max(missed, Ordering::Relaxed))
     }
 
@@ -64,7 +64,7 @@ impl Deadline {
         loop {
             let last = self.last.load(Ordering::Acquire);
             let in_gaps = self.missed_in_gaps.load(Ordering::Acquire);
-            // A sample that came in between closed the gap that is about to be counted as open.
+            // A sample recorded in between has closed the gap that would be counted as open.
             if self.last.load(Ordering::Acquire) == last {
                 let open = if last == 0 { 0 } else { self.missed_within(stamp(now).saturating_sub(last)) };
                 return in_gaps + open;
@@ -72,7 +72,7 @@ impl Deadline {
         }
     }
 
-    /// When the next period is missed if no sample comes.
+    /// Returns the time at which the next period is missed without a sample, or `None` before the first sample.
     pub(crate) fn next_miss(&self, now: Mono) -> Option<Mono> {
         let last = self.last.load(Ordering::Acquire);
         if last == 0 {
@@ -83,18 +83,18 @@ impl Deadline {
         Some(from_stamp(last.saturating_add(after)))
     }
 
-    /// A sample that comes exactly at the end of the period is in time.
+    /// Returns the number of complete periods in `elapsed`. A sample exactly at the end of a period is in time.
     fn missed_within(&self, elapsed: u64) -> u64 {
         elapsed.saturating_sub(1) / self.period_nanos
     }
 }
 
-/// A moment as a number that is never 0.
+/// Converts a time to a number that is never 0.
 pub(crate) fn stamp(moment: Mono) -> u64 {
     nanos(moment.0).saturating_add(1)
 }
 
-/// The moment of a [`stamp`].
+/// Converts a [`stamp`] back to a time.
 pub(crate) fn from_stamp(stamp: u64) -> Mono {
     Mono(Duration::from_nanos(stamp.saturating_sub(1)))
 }

@@ -1,17 +1,17 @@
-//! A message as bytes: short parts that were written, and blobs that were only referred to.
+//! An encoded message: short parts that were copied, and large fields that are shared.
 
 #![expect(unsafe_code, reason = "`BufMut` is an unsafe trait; the implementation passes its duties on to `BytesMut`")]
 
 use bytes::buf::UninitSlice;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 
-/// From this size on a `bytes` field is carried by reference instead of being copied into the bytes beside it.
+/// Minimum size, in bytes, from which a `bytes` field is shared instead of copied.
 const BLOB_BYTES_MIN: usize = 1024;
 
-/// An encoded message: its bytes in order, in one or more chunks. Cloning it copies no byte.
+/// An encoded message: its bytes in order, in one or more chunks. Cloning copies no bytes.
 ///
-/// prost writes a `bytes::Bytes` field with [`BufMut::put`] and reads it with [`Buf::copy_to_bytes`]; both are
-/// overridden here, so that a large field crosses encoding and decoding as a reference to the same memory.
+/// prost writes a `bytes::Bytes` field with [`BufMut::put`] and reads it with [`Buf::copy_to_bytes`]. Both are
+/// overridden here, so that a large field is encoded and decoded as a reference to the same memory.
 #[derive(Clone, Debug, Default)]
 pub struct Encoded {
     chunks: Vec<Bytes>,
@@ -27,25 +27,25 @@ impl Encoded {
         writer.finish()
     }
 
-    /// The bytes in order, chunk by chunk, as a vectored write takes them.
+    /// Returns the bytes in order, chunk by chunk, for example for a vectored write.
     #[must_use]
     pub fn chunks(&self) -> &[Bytes] {
         &self.chunks
     }
 
-    /// Number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.chunks.iter().map(Bytes::len).sum()
     }
 
-    /// Whether there is no byte (a message of defaults has none).
+    /// Returns `true` if there are no bytes (a message of default values has none).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
 
-    /// The bytes in one piece; copies where there are several chunks.
+    /// Returns the bytes in one piece; copies if there are several chunks.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         match self.chunks.as_slice() {
@@ -55,7 +55,7 @@ impl Encoded {
         }
     }
 
-    /// A cursor that decodes without copying blobs.
+    /// Returns a cursor that decodes without copying large fields.
     #[must_use]
     pub fn reader(&self) -> impl Buf + use<> {
         Reader { chunks: self.chunks.clone(), at: 0, remaining: self.len() }
@@ -68,7 +68,7 @@ impl From<Bytes> for Encoded {
     }
 }
 
-/// Collects bytes and blobs while prost encodes.
+/// Collects copied bytes and shared fields while prost encodes.
 #[derive(Default)]
 struct Writer {
     chunks: Vec<Bytes>,
@@ -89,14 +89,14 @@ impl Writer {
 }
 
 // SAFETY: every duty of `BufMut` for memory (a valid `chunk_mut`, a truthful `advance_mut` and `remaining_mut`) is that
-// of the inner `BytesMut`, to which the calls are passed on unchanged.
+// of the inner `BytesMut`, to which the calls are forwarded unchanged.
 unsafe impl BufMut for Writer {
     fn remaining_mut(&self) -> usize {
         self.open.remaining_mut()
     }
 
     unsafe fn advance_mut(&mut self, count: usize) {
-        // SAFETY: the caller wrote `count` bytes into what `chunk_mut` gave, which was the inner buffer's.
+        // SAFETY: the caller wrote `count` bytes into the slice that `chunk_mut` returned, which is the inner buffer's.
         unsafe { self.open.advance_mut(count) }
     }
 
@@ -110,7 +110,7 @@ unsafe impl BufMut for Writer {
             return;
         }
         self.close();
-        // For a `Bytes` this takes a reference, not the bytes.
+        // For a `Bytes` this clones the reference, not the bytes.
         self.chunks.push(source.copy_to_bytes(source.remaining()));
     }
 }
@@ -123,7 +123,7 @@ struct Reader {
 }
 
 impl Reader {
-    /// Skips chunks that are read to their end.
+    /// Skips chunks that are read completely.
     fn settle(&mut self) {
         while self.chunks.get(self.at).is_some_and(Bytes::is_empty) {
             self.at += 1;

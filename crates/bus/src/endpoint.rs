@@ -7,7 +7,7 @@ use crate::monitor::QosMonitor;
 use crate::registry::Registry;
 use crate::stats::Stats;
 
-/// The bus as its publishers and subscribers need it. The monitor's thread ends with the last of them.
+/// Statistics, clock, topics and QoS monitor of a bus. The monitor's thread ends when the last reference is dropped.
 pub(crate) struct Endpoint {
     pub(crate) stats: Arc<Stats>,
     pub(crate) clock: Clock,
@@ -18,7 +18,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(clock: Clock) -> Arc<Self> {
         let topics = Arc::new(Registry::new(clock.clone()));
-        // In virtual time nobody watches but the caller of `Bus::check_deadlines`.
+        // In virtual time only `Bus::check_deadlines` checks.
         let watched = match clock {
             Clock::System => Some(Arc::downgrade(&topics)),
             Clock::Manual(_) => None,

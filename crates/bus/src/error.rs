@@ -5,10 +5,10 @@ use viaduct_messages::topic::NameError;
 use crate::limits::{OBSERVERS_MAX, TOPICS_MAX};
 use crate::qos::QosMismatch;
 
-/// Why a topic cannot be published or read.
+/// A reason for which a topic cannot be opened.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The text is not the name of a topic, or not a pattern.
+    /// The text is not a topic name, or not a pattern.
     #[error(transparent)]
     Name(NameError),
     /// The topic has another type.
@@ -16,14 +16,14 @@ pub enum OpenError {
     Type {
         /// The topic.
         topic: String,
-        /// The component that asked.
+        /// The component that opens the topic.
         component: String,
         /// The type that the topic has.
         has: String,
-        /// The type that was asked for.
+        /// The type that the component wants.
         wants: String,
     },
-    /// A publisher offers less than a subscriber asks for.
+    /// A publisher offers less than a subscriber requests.
     #[error("topic `{topic}`: {publisher} does not serve {subscriber} ({mismatch})")]
     Qos {
         /// The topic.
@@ -35,7 +35,7 @@ pub enum OpenError {
         /// The policy that does not fit.
         mismatch: Box<QosMismatch>,
     },
-    /// The bus has as many topics as it can hold.
+    /// The bus has reached its maximum number of topics.
     #[error("the bus has {TOPICS_MAX} topics already; `{topic}` would be one more")]
     TooManyTopics {
         /// The topic.
@@ -63,18 +63,18 @@ impl OpenError {
     }
 }
 
-/// Why nobody more can look on.
+/// A reason for which an observer cannot be attached.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum ObserveError {
     /// The pattern cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// As many observers as there may be are there.
+    /// The maximum number of observers is attached.
     #[error("{OBSERVERS_MAX} observers are attached already; end one of them first")]
     TooMany,
 }
 
-/// Why not every subscriber got a sample. Those that had room did.
+/// A sample did not reach every subscriber. Those whose queue had room got it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PublishError {
     /// Reliable subscribers whose queue stayed full; each counted the drop.

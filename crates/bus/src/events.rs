@@ -1,4 +1,4 @@
-//! What an end of a topic hears of the other ends: deadlines that were missed, publishers that came or went silent.
+//! QoS events: missed deadlines and changes of liveliness.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -6,62 +6,62 @@ use std::sync::{Arc, OnceLock, Weak};
 use crate::notify::Notify;
 use crate::queue::Queue;
 
-/// Events that wait for their reader at most; the oldest makes room, and is counted.
+/// Maximum number of queued events; then the oldest is overwritten and counted.
 const EVENTS_MAX: usize = 64;
 
-/// Something that happened to the quality of service of a topic (the statuses of DDS 1.4, 2.2.4.1).
+/// A change in the quality of service of a topic (the statuses of DDS 1.4, 2.2.4.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QosEvent {
     /// This publisher did not publish within its deadline.
     OfferedDeadlineMissed {
         /// The topic.
         topic: Arc<str>,
-        /// Periods that passed without a sample since the last event.
+        /// Periods without a sample since the last event.
         missed: u64,
     },
-    /// No sample came within this subscriber's deadline.
+    /// This subscriber did not get a sample within its deadline.
     RequestedDeadlineMissed {
         /// The topic.
         topic: Arc<str>,
-        /// Periods that passed without a sample since the last event.
+        /// Periods without a sample since the last event.
         missed: u64,
     },
-    /// This publisher did not show within its lease that it is alive.
+    /// This publisher did not assert its liveliness within its lease.
     LivelinessLost {
         /// The topic.
         topic: Arc<str>,
     },
-    /// A publisher of this subscriber's topic came, went, fell silent, or came back.
+    /// A publisher of this subscriber's topic joined, left, lost its liveliness or regained it.
     LivelinessChanged {
         /// The topic.
         topic: Arc<str>,
         /// Publishers that are alive now.
         alive: usize,
-        /// Publishers that are there and silent.
+        /// Publishers whose lease has expired.
         not_alive: usize,
     },
 }
 
-/// Reads the events of one publisher or subscriber. Clones read the same events: each event comes out once.
+/// Reads the events of one publisher or subscriber. Clones share one queue: each event is returned once.
 #[derive(Clone)]
 pub struct Events {
     queue: Arc<EventQueue>,
 }
 
 impl Events {
-    /// The next event, where one is there.
+    /// Returns the next event, or `None` if there is none.
     #[must_use]
     pub fn try_next(&self) -> Option<QosEvent> {
         self.queue.events.pop()
     }
 
-    /// Events that made room for newer ones before anybody read them.
+    /// Returns the number of events that were overwritten before they were read.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.queue.lost.load(Ordering::Relaxed)
     }
 
-    /// Makes a callback group the reader; events that are there already wake it at once.
+    /// Makes a callback group the reader; events already queued wake it at once.
     pub(crate) fn attach(&self, group: Weak<dyn Notify>) {
         if self.queue.group.set(group).is_ok() && !self.queue.events.is_empty() {
             self.queue.wake();
@@ -83,7 +83,7 @@ impl EventQueue {
     }
 }
 
-/// Where events go: nowhere until somebody wants to read them.
+/// The event queue of a publisher or subscriber, created by the first reader. Without a reader events are discarded.
 #[derive(Default)]
 pub(crate) struct EventSlot {
     queue: OnceLock<Arc<EventQueue>>,
@@ -102,7 +102,7 @@ impl EventSlot {
         self.wake();
     }
 
-    /// Puts an event down without waking the reader, who may run here if it is inline.
+    /// Queues an event without waking the reader; an inline reader runs where it is woken.
     pub(crate) fn put(&self, event: impl FnOnce() -> QosEvent) {
         if let Some(queue) = self.queue.get()
             && queue.events.push_overwriting(event()).is_some()

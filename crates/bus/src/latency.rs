@@ -1,7 +1,7 @@
 //! Histograms of durations that are written without a lock.
 //!
-//! A real-time thread records while an ordinary one reads: a lock between them would make the first wait for the second.
-//! `hdrhistogram` records through `&mut`; this one's buckets are atomic (see `docs/decisions/0003`).
+//! A real-time thread records while an ordinary one reads: with a lock the first would wait for the second.
+//! `hdrhistogram` records through `&mut`; the buckets of this one are atomic (see `docs/decisions/0003`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -10,17 +10,17 @@ use std::time::Duration;
 use histogram::{AtomicHistogram, Bucket, Config, Histogram, SparseHistogram};
 use serde::Serialize;
 
-/// Buckets a power of two: a duration is known within 1/64 of itself.
+/// Sub-buckets of each power of two, as an exponent: a duration is exact to 1/64 of itself.
 const GROUPING_POWER: u8 = 6;
 
-/// Durations are told apart below 2^36 ns, 68.7 s; a longer one counts as this.
+/// Longest distinguished duration, 2^36 ns (68.7 s); longer ones count as this.
 const NANOS_MAX: u64 = (1 << 36) - 1;
 
-/// Durations: since the start, and of the last whole second.
+/// Durations since the start and in the last window.
 #[derive(Debug)]
 pub(crate) struct Latency {
     total: Series,
-    /// Extremes of the window that is open.
+    /// Extremes of the open window.
     open: Extremes,
     closed: Mutex<Window>,
 }
@@ -38,7 +38,7 @@ struct Extremes {
     nanos_max: AtomicU64,
 }
 
-/// What the last tick left.
+/// Result of the last tick.
 #[derive(Debug)]
 struct Window {
     buckets_at_tick: Histogram,
@@ -54,7 +54,7 @@ impl Default for Extremes {
 
 impl Extremes {
     fn record(&self, nanos: u64) {
-        // Most durations are no extreme, and a look is cheaper than a write.
+        // Most durations are no extreme, and a load is cheaper than a write.
         if nanos < self.nanos_min.load(Ordering::Relaxed) {
             self.nanos_min.fetch_min(nanos, Ordering::Relaxed);
         }
@@ -100,7 +100,7 @@ impl Latency {
         self.open.record(nanos);
     }
 
-    /// Writers the window of the last second.
+    /// Closes the window.
     pub(crate) fn tick(&self) {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
         let buckets = self.total.buckets.load();
@@ -147,13 +147,13 @@ pub struct Percentiles {
 
 impl Percentiles {
     fn of(histogram: &Histogram, nanos_sum: u64, (nanos_min, nanos_max): (u64, u64)) -> Self {
-        // The buckets are many and few of them are filled.
+        // There are many buckets, and few of them are filled.
         let filled: Vec<_> = SparseHistogram::from(histogram).iter().collect();
         let count: u64 = filled.iter().map(Bucket::count).sum();
         if count == 0 {
             return Self::default();
         }
-        // A sample may be recorded between the look at the buckets and that at the extremes.
+        // A sample may be recorded between reading the buckets and reading the extremes.
         let ends = filled.first().map(Bucket::start).zip(filled.last().map(Bucket::end)).unwrap_or_default();
         let (nanos_min, nanos_max) = if nanos_min <= nanos_max { (nanos_min, nanos_max) } else { ends };
         let within = |nanos: f64| nanos.clamp(nanos_min as f64, nanos_max as f64) / 1_000.0;
@@ -175,7 +175,7 @@ impl Percentiles {
     }
 }
 
-/// The value that the `rank`th smallest has.
+/// Returns the value with that rank, from 1.
 fn nearest_rank(ascending: impl Iterator<Item = (f64, u64)>, rank: u64) -> f64 {
     let mut seen = 0;
     let mut last = 0.0;

@@ -1,10 +1,9 @@
-//! The in-process message bus: topics, samples, buffer pools, quality of service, executors, and the measuring of all
-//! of it.
+//! The in-process message bus: topics, samples, buffer pools, quality of service, executors, and statistics of all of
+//! them.
 //!
-//! Publishing pushes straight into each subscriber's bounded queue and wakes that subscriber's executor: one hop and no
-//! dispatcher thread. A [`Sample`] is opaque: its body is a shared value or encoded bytes, and one becomes the other at
-//! most once, on the reader's thread, so a component that knows only type names can relay a type that the binary has
-//! never heard of.
+//! A publisher enqueues each sample directly in the bounded queue of every subscriber and wakes that subscriber's
+//! executor. There is no dispatcher thread. A [`Sample`] holds a shared value or its encoded bytes. One is converted to
+//! the other at most once, on the reader's thread, so a component can relay a type of which it knows only the name.
 //!
 //! ```
 //! use viaduct_bus::{Bus, Qos};
@@ -18,8 +17,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What is not here: sockets, files (but the kernel's account of a pool's pages), configuration, tokio. The clock is read
-//! here and nowhere below ([`clock::now`]).
+//! This crate contains no sockets, no configuration and no tokio. It reads one file, the kernel's account of a pool's
+//! pages. [`clock`] is the only module of the project's lower layers that reads a clock.
 
 mod bus;
 mod callbacks;

@@ -1,7 +1,7 @@
 //! Limits of one bus.
 
-/// Topics that one bus holds at most.
+/// Maximum number of topics of one bus.
 pub(crate) const TOPICS_MAX: usize = 4096;
 
-/// Observers that a bus has at most at a time: each may hold a sample, and pools keep buffers ready for that.
+/// Maximum number of observers attached to a bus at a time. Each may hold a sample, and pools reserve buffers for that.
 pub const OBSERVERS_MAX: usize = 4;

@@ -1,11 +1,11 @@
-//! What travels with every message: where it comes from, and where it has been.
+//! Metadata of a message: its origin, and the components through which it has passed.
 
 use viaduct_units::{Mono, Tai};
 
-/// Stamps that a message can carry. A later one is not recorded, and the last one it has stays the reference.
+/// Maximum number of stamps of a message. Later ones are not recorded, and the last recorded one stays the reference.
 pub const HOPS_MAX: usize = 8;
 
-/// Name of a place where messages are stamped: the first 15 bytes of a component's name.
+/// Name of a component that stamps messages: the first 15 bytes of the component's name.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HopName {
     bytes: [u8; 15],
@@ -13,7 +13,7 @@ pub struct HopName {
 }
 
 impl HopName {
-    /// The name, cut at a character boundary to 15 bytes.
+    /// Shortens a name to at most 15 bytes, at a character boundary.
     #[must_use]
     pub fn new(name: &str) -> Self {
         let mut length = name.len().min(15);
@@ -25,7 +25,7 @@ impl HopName {
         Self { bytes, length: length as u8 }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.length)]).unwrap_or_default()
@@ -44,58 +44,58 @@ impl std::fmt::Display for HopName {
     }
 }
 
-/// When a message left a place.
+/// Time at which a message left a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HopStamp {
-    /// The place.
+    /// The component.
     pub hop: HopName,
-    /// The moment.
+    /// The time.
     pub at: Tai,
 }
 
-/// Origin, stamps and sequence of a message. What is made from a message inherits its origin and stamps
-/// ([`crate::Publisher::publish_from`]).
+/// Origin, stamps and sequence number of a message. A derived message inherits origin and stamps
+/// (`Publisher::publish_from`).
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Meta {
-    /// When the first cause of this message came into the system: over the air, the reception.
+    /// Time at which the first cause of this message entered the system; for a radio message, its reception.
     pub origin: Tai,
-    /// Number of the sample on its topic, from 1; 0 before it was published.
+    /// Sequence number of the sample on its topic, from 1; 0 before it is published.
     pub sequence: u64,
-    /// When it was published here; the start of the hop to each subscriber.
+    /// Time of publishing; the start of the hop to each subscriber.
     pub(crate) published: Mono,
     stamped: u8,
-    /// Last: most messages that begin here have one or two.
+    /// Last, because most messages that originate here have one or two.
     stamps: [HopStamp; HOPS_MAX],
 }
 
 impl Meta {
-    /// A message whose first cause came in at `origin` and that has been nowhere yet.
+    /// Creates the metadata of a message with that origin and without stamps.
     #[must_use]
     pub fn from_origin(origin: Tai) -> Self {
         Self { origin, sequence: 0, published: Mono::default(), stamps: [HopStamp::default(); HOPS_MAX], stamped: 0 }
     }
 
-    /// Becomes that of another message, whose first cause came in at `origin` and that has been nowhere yet.
+    /// Resets the metadata to that origin, without stamps.
     #[inline]
     pub(crate) fn begin(&mut self, origin: Tai) {
         self.origin = origin;
-        // What stands in the places of stamps is not looked at.
+        // Slots beyond `stamped` are never read.
         self.stamped = 0;
     }
 
-    /// The place of the first stamp.
+    /// Returns the slot of the first stamp.
     pub(crate) const fn first_stamp(&self) -> &HopStamp {
         &self.stamps[0]
     }
 
-    /// Where the message has been, oldest first.
+    /// Returns the stamps, oldest first.
     #[must_use]
     pub fn stamps(&self) -> &[HopStamp] {
         &self.stamps[..usize::from(self.stamped)]
     }
 
-    /// Adds a stamp; whether there was room for it.
+    /// Adds a stamp. Returns `false` if all [`HOPS_MAX`] slots are used.
     #[inline]
     pub fn stamp(&mut self, hop: HopName, at: Tai) -> bool {
         let Some(free) = self.stamps.get_mut(usize::from(self.stamped)) else {
@@ -106,7 +106,8 @@ impl Meta {
         true
     }
 
-    /// The last hop: from the stamp before, or the origin, to the last stamp.
+    /// Returns the last hop: the stamp before the last one (or the origin), and the last one. Returns `None` without
+    /// stamps.
     pub(crate) fn last_hop(&self) -> Option<(HopStamp, HopStamp)> {
         let (here, before) = self.stamps().split_last()?;
         Some((before.last().copied().unwrap_or_else(|| self.origin_stamp()), *here))
@@ -116,7 +117,7 @@ impl Meta {
         HopStamp { hop: HopName::new("origin"), at: self.origin }
     }
 
-    /// The place and moment from which the next hop counts: the last stamp, or the origin.
+    /// Returns the start of the next hop: the last stamp, or the origin.
     #[must_use]
     pub fn last(&self) -> HopStamp {
         self.stamps().last().copied().unwrap_or_else(|| self.origin_stamp())

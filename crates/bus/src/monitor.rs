@@ -1,7 +1,7 @@
-//! The thread that notices what does not happen: samples that miss their deadline, publishers that fall silent.
+//! The thread that detects missed deadlines and expired leases.
 //!
-//! It starts with the first end that has a deadline or a lease, with the ordinary policy, and sleeps until the next moment at
-//! which one can be missed, a millisecond at least.
+//! It starts with the first publisher or subscriber that has a deadline or a lease, with the ordinary scheduling
+//! policy, and sleeps until the next time at which one can be missed, at least a millisecond.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -12,11 +12,11 @@ use crate::clock;
 use crate::registry::Registry;
 use crate::scheduling::Scheduling;
 
-/// Time between two looks at least, so that a deadline of nanoseconds does not keep a core busy.
+/// Shortest time between two checks, so that a deadline of nanoseconds does not keep a core busy.
 const PAUSE: Duration = Duration::from_millis(1);
 
 pub(crate) struct QosMonitor {
-    /// The topics that it looks at; `None` in virtual time.
+    /// The topics to check; `None` in virtual time.
     topics: Option<Weak<Registry>>,
     state: Mutex<State>,
     changed: Condvar,
@@ -25,19 +25,19 @@ pub(crate) struct QosMonitor {
 #[derive(Default)]
 struct State {
     started: bool,
-    /// Somebody may be due earlier than the thread knows.
+    /// Something may be due earlier than the thread expects.
     woken: bool,
     ended: bool,
 }
 
 impl QosMonitor {
-    /// A monitor of these topics, or of none in virtual time.
+    /// Creates a monitor of these topics; `None` is for virtual time, where [`Self::wake`] does nothing.
     pub(crate) fn new(topics: Option<Weak<Registry>>) -> Arc<Self> {
         Arc::new(Self { topics, state: Mutex::default(), changed: Condvar::new() })
     }
 
-    /// Starts the thread where it does not run, and has it look again. In virtual time nobody watches but the caller of
-    /// [`crate::Bus::check_deadlines`].
+    /// Makes the thread check again; starts it if it does not run. In virtual time only [`crate::Bus::check_deadlines`]
+    /// checks.
     pub(crate) fn wake(self: &Arc<Self>) {
         let Some(topics) = &self.topics else {
             return;
@@ -47,7 +47,7 @@ impl QosMonitor {
         self.changed.notify_one();
         if !state.started {
             let (own, topics) = (Arc::clone(self), Weak::clone(topics));
-            // Without a thread the counters still tell, at the next snapshot.
+            // Without a thread the counters still count, at the next snapshot.
             state.started = Scheduling::default().spawn("qos-watch", move || own.run(&topics)).is_ok();
         }
     }
@@ -66,7 +66,7 @@ impl QosMonitor {
         }
     }
 
-    /// Sleeps until that moment or a poke; whether to go on.
+    /// Sleeps until `moment` or until [`Self::wake`]. Returns `false` if the monitor has ended.
     fn sleep_until(&self, moment: Option<Mono>) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         while !state.woken && !state.ended {

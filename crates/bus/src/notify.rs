@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use crate::prefetch::PrefetchSet;
 
-/// Somebody who must run when a sample has come.
+/// A task of an executor that runs after a sample, an event or a deadline.
 pub(crate) trait Notify: Send + Sync {
     fn notify(self: Arc<Self>);
-    /// Adds what it needs to run.
+    /// Collects the cache lines that it touches to run.
     fn collect_lines(&self, _lines: &mut PrefetchSet) {}
 }

@@ -1,4 +1,4 @@
-//! The writing end of a topic.
+//! Publishing on a topic.
 
 use std::future::poll_fn;
 use std::marker::PhantomData;
@@ -22,6 +22,24 @@ use crate::type_info::TypeInfo;
 use crate::writer::Writer;
 
 /// Publishes messages of type `M` on one topic.
+///
+/// A large field is filled in place in a buffer of the topic's pool and published without a copy:
+///
+/// ```
+/// use viaduct_bus::{Bus, PoolSize, Qos};
+/// use viaduct_messages::foxglove::PointCloud;
+///
+/// let bus = Bus::new("vehicle-1");
+/// bus.size_pool("points", PoolSize::new(4, 64 * 1024))?;
+/// let clouds = bus.subscribe::<PointCloud>("points", Qos::sensor_data(), "reader")?;
+/// let publisher = bus.publisher::<PointCloud>("points", Qos::sensor_data(), "lidar")?;
+///
+/// let mut loan = publisher.loan(1024)?;
+/// loan.fill(7);
+/// publisher.publish(PointCloud { data: loan.freeze(), ..Default::default() })?;
+/// assert_eq!(clouds.try_recv().map(|cloud| cloud.data.len()), Some(1024));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Publisher<M> {
     inner: UntypedPublisher,
     message: PhantomData<fn(M)>,
@@ -32,31 +50,33 @@ impl<M: Message> Publisher<M> {
         Self { inner, message: PhantomData }
     }
 
-    /// Lends a buffer from the topic's pool, to be filled in place.
+    /// Returns a buffer of `length` bytes from the topic's pool, to be filled in place. It may contain data of earlier loans.
     ///
     /// # Errors
-    /// The pool's buffers are all in use, or the length is more than one of them has.
+    /// All buffers of the pool are in use, or `length` exceeds the size of a buffer.
     pub fn loan(&self, length: usize) -> Result<Loan, LoanError> {
         self.inner.topic.pool.lend(&self.inner.topic.name, length)
     }
 
-    /// Publishes a message that has its origin here, now. Waits where a reliable subscriber's queue is full.
+    /// Publishes a message whose origin is here and now. Waits while a reliable subscriber's queue is full.
     ///
     /// # Errors
-    /// A reliable subscriber did not get it.
+    /// A reliable subscriber did not get the sample.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
         self.inner.publish(Cause::Here, Wait::Block, |header| self.body(header, message))
     }
 
-    /// Publishes a message that was made from another one: it inherits the cause's origin and stamps.
+    /// Publishes a message that was derived from another one: it inherits the origin and stamps of `cause`. Waits while
+    /// a reliable subscriber's queue is full.
     ///
     /// # Errors
-    /// A reliable subscriber did not get it.
+    /// A reliable subscriber did not get the sample.
     pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
         self.inner.publish(Cause::Message(cause), Wait::Block, |header| self.body(header, message))
     }
 
-    /// Publishes without ever waiting, for `async` code and for those who would rather lose than wait.
+    /// Publishes as [`Self::publish_from`], but never waits. For `async` code and for publishers that prefer a loss to
+    /// a wait.
     ///
     /// # Errors
     /// A reliable subscriber's queue is full now.
@@ -64,17 +84,17 @@ impl<M: Message> Publisher<M> {
         self.inner.publish(Cause::Message(cause), Wait::Never, |header| self.body(header, message))
     }
 
-    /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
+    /// Publishes as [`Self::publish_from`], but yields to other tasks while a reliable subscriber's queue is full.
     pub async fn publish_async(&self, cause: &Meta, message: M) {
         self.inner.publish_when_ready(Cause::Message(cause), |header| self.body(header, message)).await;
     }
 
-    /// Says that this publisher is alive although it has nothing to publish.
+    /// Asserts that this publisher is alive without publishing a sample.
     pub fn assert_liveliness(&self) {
         self.inner.assert_liveliness();
     }
 
-    /// What happens to the quality of service that this publisher offers.
+    /// Returns the QoS events of this publisher.
     #[must_use]
     pub fn events(&self) -> Events {
         self.inner.events()
@@ -85,14 +105,14 @@ impl<M: Message> Publisher<M> {
     }
 }
 
-/// How long a publisher waits for a reliable subscriber.
+/// Behaviour of a publisher if a reliable subscriber's queue is full.
 #[derive(Clone, Copy)]
 enum Wait {
     Block,
     Never,
 }
 
-/// Publishes bytes on one topic, of a type that this binary need not know.
+/// Publishes encoded messages on one topic, of a type that this binary need not know.
 pub struct UntypedPublisher {
     pub(crate) topic: Arc<Topic>,
     pub(crate) type_info: Arc<TypeInfo>,
@@ -102,15 +122,16 @@ pub struct UntypedPublisher {
 }
 
 impl UntypedPublisher {
-    /// Publishes an encoded message that was made from another one. Waits where a reliable subscriber's queue is full.
+    /// Publishes an encoded message that was derived from another one. Waits while a reliable subscriber's queue is
+    /// full.
     ///
     /// # Errors
-    /// A reliable subscriber did not get it.
+    /// A reliable subscriber did not get the sample.
     pub fn publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
         self.publish(Cause::Message(cause), Wait::Block, |header| BodyPool::encoded(header, message))
     }
 
-    /// The same, without ever waiting.
+    /// Publishes as [`Self::publish_from`], but never waits.
     ///
     /// # Errors
     /// A reliable subscriber's queue is full now.
@@ -118,23 +139,23 @@ impl UntypedPublisher {
         self.publish(Cause::Message(cause), Wait::Never, |header| BodyPool::encoded(header, message))
     }
 
-    /// Publishes and gives way to other tasks while a reliable subscriber's queue is full.
+    /// Publishes as [`Self::publish_from`], but yields to other tasks while a reliable subscriber's queue is full.
     pub async fn publish_async(&self, cause: &Meta, message: Encoded) {
         self.publish_when_ready(Cause::Message(cause), |header| BodyPool::encoded(header, message)).await;
     }
 
-    /// Says that this publisher is alive although it has nothing to publish.
+    /// Asserts that this publisher is alive without publishing a sample.
     pub fn assert_liveliness(&self) {
         self.assert_alive(self.endpoint.clock.mono());
     }
 
-    /// What happens to the quality of service that this publisher offers.
+    /// Returns the QoS events of this publisher.
     #[must_use]
     pub fn events(&self) -> Events {
         self.writer.events.reader()
     }
 
-    /// What the next message says of itself.
+    /// Returns the header of the next sample.
     #[inline]
     fn header<'a>(&'a self, cause: Cause<'a>, sequence: u64) -> SampleHeader<'a> {
         let now = self.endpoint.clock.now();
@@ -149,14 +170,15 @@ impl UntypedPublisher {
         }
     }
 
-    /// Makes a message and pushes it to every subscriber; those that have no room and must not miss it come with it.
+    /// Makes a sample and delivers it to every subscriber. Returns it with the reliable subscribers whose queue was
+    /// full.
     #[inline]
     fn deliver_new(
         &self,
         cause: Cause<'_>,
         body: impl FnOnce(SampleHeader<'_>) -> BodyRef,
     ) -> (BodyRef, Vec<SubscriberEntry>) {
-        // Counted before the readers are listed: who had joined when it was counted gets it.
+        // Counted before the subscribers are loaded: those that had joined when it was counted get it.
         let sequence = self.topic.next_sequence();
         let readers = self.topic.readers();
         readers.prefetch();
@@ -226,8 +248,8 @@ impl UntypedPublisher {
     }
 }
 
-/// Second try for a reliable subscriber that had no room; whether it got the sample. What it waits for counts from `began`,
-/// so that several of them wait together and not one after the other.
+/// Enqueues a sample again for a reliable subscriber whose queue was full. Returns `true` if it was enqueued. The
+/// waiting time counts from `began`, so the waits for several subscribers overlap.
 fn retry_one(entry: &SubscriberEntry, body: &BodyRef, wait: Wait, began: Mono) -> bool {
     let outcome = match wait {
         Wait::Block => {
@@ -241,7 +263,7 @@ fn retry_one(entry: &SubscriberEntry, body: &BodyRef, wait: Wait, began: Mono) -
     outcome.is_ok()
 }
 
-/// Subscribers that a task waits for. Those that are left when it is cancelled have lost the sample.
+/// Subscribers for which a task waits. If the task is cancelled, those that are left have lost the sample.
 struct PendingSubscribers {
     entries: Vec<SubscriberEntry>,
     waker: Option<Waker>,

@@ -1,102 +1,113 @@
-//! Quality of service: what a publisher offers and a subscriber asks for.
+//! Quality of service: the offer of a publisher and the request of a subscriber.
 //!
-//! Names, meanings and presets are those of ROS 2 (`rmw/qos_profiles.h`) and of DDS 1.4, 2.2.3, as far as they mean
-//! something between threads.
+//! Names, meanings and presets are those of ROS 2 (`rmw/qos_profiles.h`) and of DDS 1.4, 2.2.3, as far as they apply
+//! between threads.
 //!
 //! | history of the subscriber | queue full, best effort | queue full, reliable |
 //! |---|---|---|
-//! | keep last `n` | the oldest makes room | the oldest makes room |
-//! | keep all up to `limit` | the new sample is lost | the publisher waits up to `block`, then the new sample is lost |
+//! | keep last `n` | the oldest sample is overwritten | the oldest sample is overwritten |
+//! | keep all up to `limit` | the new sample is dropped | the publisher waits up to `block`, then the new sample is dropped |
 //!
-//! Every loss is counted with its reason. To lose nothing, ask for reliable and keep all. What a late subscriber gets of the
-//! kept samples is as much as its own depth takes; older ones were never on their way to it, and are not counted.
+//! Every drop is counted with its reason. To lose nothing, request reliable and keep all. A late joiner gets the newest
+//! kept samples, up to its own depth. Older ones were never addressed to it and are not counted.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-/// Samples that a queue may hold at most, whatever the settings say.
+/// Maximum depth of a queue, whatever the settings are.
 pub const DEPTH_MAX: usize = 65_536;
 
-/// How long a publisher waits where nobody says: `max_blocking_time` of DDS 1.4, table 2.10.
+/// Default time that a publisher waits: `max_blocking_time` of DDS 1.4, table 2.10.
 pub const BLOCK_DEFAULT: Duration = Duration::from_millis(100);
 
-/// Whether a subscriber may miss samples.
+/// Behaviour of a publisher if a subscriber's queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reliability {
     /// The publisher never waits.
     BestEffort,
-    /// Where the history keeps all, a full queue makes the publisher wait up to `block`; then the new sample is lost for
-    /// this subscriber, which is counted and told to the publisher.
+    /// If the history keeps all, a full queue makes the publisher wait up to `block`. Then the new sample is dropped
+    /// for this subscriber, counted, and reported to the publisher.
     Reliable {
-        /// Of a subscriber: how long a publisher waits for it at most. It waits for several of them at the same time. (DDS has
-        /// the writer say it; here the reader knows for how long it may be busy.)
+        /// For a subscriber: the longest time that a publisher waits for it. The waits for several subscribers overlap.
+        /// In DDS the writer sets this time; here the reader does, because it determines for how long it may be busy.
         #[serde(rename = "block_s", serialize_with = "seconds")]
         block: Duration,
     },
 }
 
-/// How many samples a queue keeps.
+/// Number of samples that a queue keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum History {
-    /// The newest `n` samples: the oldest makes room.
+    /// Keeps the newest `n` samples: the oldest is overwritten.
     KeepLast(usize),
-    /// All, up to a limit.
+    /// Keeps all samples, up to a limit.
     KeepAll {
-        /// Samples after which the queue counts as full.
+        /// Number of samples with which the queue is full.
         limit: usize,
     },
 }
 
-/// Whether a late subscriber gets what was published before it came.
+/// Availability of earlier samples to late joiners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// It does not.
+    /// A late joiner gets no earlier samples.
     Volatile,
-    /// It gets the samples that the publisher's history keeps.
+    /// A late joiner gets the samples kept in the publisher's history.
     TransientLocal,
 }
 
-/// How a publisher shows that it is alive.
+/// Means by which a publisher asserts that it is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveliness {
-    /// By being there: it is dropped with its component, also when a callback panicked.
+    /// By existing: it is dropped with its component, also after a panic of a callback.
     Automatic,
-    /// By publishing, or by saying so ([`crate::Publisher::assert_liveliness`]), at least once each lease.
+    /// By publishing or by [`crate::Publisher::assert_liveliness`], at least once a lease.
     ManualByTopic,
 }
 
-/// Quality of service of one end of a topic.
+/// Quality of service of a publisher or subscriber.
+///
+/// ```
+/// use std::time::Duration;
+/// use viaduct_bus::Qos;
+///
+/// let lossless = Qos::reliable(64, Duration::from_millis(100));
+/// let latest = Qos::keep_last(1).transient_local();
+/// assert!(latest.serves(&Qos::sensor_data()).is_ok());
+/// let mismatch = latest.serves(&lossless).unwrap_err();
+/// assert_eq!(mismatch.to_string(), "reliability: offered is best effort, requested is reliable");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Qos {
-    /// Whether samples may be missed.
+    /// Behaviour if a subscriber's queue is full.
     pub reliability: Reliability,
-    /// How many samples are kept: of a subscriber its queue, of a transient-local publisher what late ones get.
+    /// Number of samples kept: in a subscriber's queue, or by a transient-local publisher for late joiners.
     pub history: History,
-    /// Whether late subscribers get earlier samples.
+    /// Availability of earlier samples to late joiners.
     pub durability: Durability,
-    /// Longest time between two samples: a publisher promises it, a subscriber expects it. It counts from the first sample
-    /// on, for a late subscriber from what was kept for it; a sample for which a queue has no room has come in time. A
-    /// missed one is an event and is counted, at either end.
+    /// Longest time between two samples: a promise of a publisher, an expectation of a subscriber. It counts from the
+    /// first sample on; for a late joiner, from the kept samples. A sample that is dropped because the queue is full
+    /// still counts as in time. A miss is an event and is counted on either side.
     #[serde(rename = "deadline_s", skip_serializing_if = "Option::is_none", serialize_with = "maybe_seconds")]
     pub deadline: Option<Duration>,
-    /// Of a publisher: how long a sample is worth being delivered. An older one is not, and is counted.
+    /// Of a publisher: the age up to which a sample is delivered. Older samples are dropped and counted.
     #[serde(rename = "lifespan_s", skip_serializing_if = "Option::is_none", serialize_with = "maybe_seconds")]
     pub lifespan: Option<Duration>,
-    /// How a publisher shows that it is alive.
+    /// Means by which the publisher asserts that it is alive.
     pub liveliness: Liveliness,
-    /// Longest time between two signs of life of a publisher that is [`Liveliness::ManualByTopic`].
+    /// Longest time between two signs of life of a [`Liveliness::ManualByTopic`] publisher.
     #[serde(rename = "lease_s", skip_serializing_if = "Option::is_none", serialize_with = "maybe_seconds")]
     pub lease: Option<Duration>,
 }
 
 impl Qos {
-    /// Best effort, keep the last `depth`, volatile.
+    /// Returns best effort, keep the last `depth`, volatile.
     #[must_use]
     pub const fn keep_last(depth: usize) -> Self {
         Self {
@@ -110,38 +121,38 @@ impl Qos {
         }
     }
 
-    /// Reliable, keep all up to `limit`; a publisher waits up to `block` for room.
+    /// Returns reliable, keep all up to `limit`; a publisher waits up to `block` for a free slot.
     #[must_use]
     pub const fn reliable(limit: usize, block: Duration) -> Self {
         Self { history: History::KeepAll { limit }, reliability: Reliability::Reliable { block }, ..Self::keep_last(1) }
     }
 
-    /// ROS 2's `sensor_data`: best effort, keep the last 5.
+    /// Returns ROS 2's `sensor_data`: best effort, keep the last 5.
     #[must_use]
     pub const fn sensor_data() -> Self {
         Self::keep_last(5)
     }
 
-    /// ROS 2's `default`: reliable, keep the last 10.
+    /// Returns ROS 2's `default`: reliable, keep the last 10.
     #[must_use]
     pub const fn ros_default() -> Self {
         Self::reliable_keep_last(10)
     }
 
-    /// ROS 2's `services_default`: reliable, keep the last 10.
+    /// Returns ROS 2's `services_default`: reliable, keep the last 10.
     #[must_use]
     pub const fn services() -> Self {
         Self::reliable_keep_last(10)
     }
 
-    /// ROS 2's `parameters`: reliable, keep the last 1000.
+    /// Returns ROS 2's `parameters`: reliable, keep the last 1000.
     #[must_use]
     pub const fn parameters() -> Self {
         Self::reliable_keep_last(1000)
     }
 
-    /// ROS 2's `system_default`: what the middleware does where nobody asks. Here reliable and the last one, at both ends; DDS
-    /// does the same for a writer, and best effort for a reader.
+    /// Returns ROS 2's `system_default`, the default of the middleware: here reliable and the last sample, for
+    /// publishers and subscribers. DDS has the same for a writer, and best effort for a reader.
     #[must_use]
     pub const fn system_default() -> Self {
         Self::reliable_keep_last(1)
@@ -151,28 +162,28 @@ impl Qos {
         Self { reliability: Reliability::Reliable { block: BLOCK_DEFAULT }, ..Self::keep_last(depth) }
     }
 
-    /// The same, with samples kept for late subscribers.
+    /// Keeps samples for late joiners.
     #[must_use]
     pub const fn transient_local(mut self) -> Self {
         self.durability = Durability::TransientLocal;
         self
     }
 
-    /// The same, with a longest time between two samples.
+    /// Sets the longest time between two samples.
     #[must_use]
     pub const fn deadline(mut self, period: Duration) -> Self {
         self.deadline = Some(period);
         self
     }
 
-    /// The same, with samples that are not delivered when they are older.
+    /// Sets the age up to which samples are delivered.
     #[must_use]
     pub const fn lifespan(mut self, age: Duration) -> Self {
         self.lifespan = Some(age);
         self
     }
 
-    /// The same, with a publisher that shows at least once a `lease` that it is alive.
+    /// Requires the publisher to assert at least once a `lease` that it is alive.
     #[must_use]
     pub const fn manual_liveliness(mut self, lease: Duration) -> Self {
         self.liveliness = Liveliness::ManualByTopic;
@@ -180,19 +191,19 @@ impl Qos {
         self
     }
 
-    /// Samples that the queue holds, at least 1.
+    /// Returns the number of samples that the queue holds, 1 to [`DEPTH_MAX`].
     #[must_use]
     pub fn depth(&self) -> usize {
         let (History::KeepLast(depth) | History::KeepAll { limit: depth }) = self.history;
         depth.clamp(1, DEPTH_MAX)
     }
 
-    /// Whether a full queue makes room by losing its oldest sample.
+    /// Returns `true` if a full queue overwrites its oldest sample.
     pub(crate) const fn overwrites(&self) -> bool {
         matches!(self.history, History::KeepLast(_))
     }
 
-    /// How long a publisher waits for room in the queue; zero where the history makes room.
+    /// Returns the longest time that a publisher waits for a free slot; zero if it never waits.
     #[must_use]
     pub const fn block(&self) -> Duration {
         match (self.history, self.reliability) {
@@ -201,12 +212,12 @@ impl Qos {
         }
     }
 
-    /// Whether a publisher that offers `self` serves a subscriber that asks for `requested`: an offer must be at least as
-    /// strong as the request (DDS 1.4, table 2.10; the same table stands in the ROS 2 documentation). History and lifespan
-    /// are not compared.
+    /// Checks that a publisher that offers `self` serves a subscriber that requests `requested`: the offer must be at
+    /// least as strong as the request (DDS 1.4, table 2.10; the ROS 2 documentation has the same table). History and
+    /// lifespan are not compared.
     ///
     /// # Errors
-    /// The first policy that is offered too weakly.
+    /// Returns the first policy whose offer is too weak.
     pub fn serves(&self, requested: &Self) -> Result<(), QosMismatch> {
         let weak = |policy, offered: &dyn fmt::Display, requested: &dyn fmt::Display| {
             Err(QosMismatch { policy, offered: offered.to_string(), requested: requested.to_string() })
@@ -242,7 +253,7 @@ fn maybe_seconds<S: Serializer>(time: &Option<Duration>, serializer: S) -> Resul
     }
 }
 
-/// Whether the offered time is longer than the requested one; none is the longest.
+/// Returns `true` if the offered time is longer than the requested one; `None` is the longest.
 fn is_longer(offered: Option<Duration>, requested: Option<Duration>) -> bool {
     requested.is_some_and(|requested| offered.is_none_or(|offered| offered > requested))
 }
@@ -258,7 +269,7 @@ impl fmt::Display for Period {
     }
 }
 
-/// A policy that a publisher offers more weakly than a subscriber asks for.
+/// A policy of which a publisher offers less than a subscriber requests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{policy}: offered is {offered}, requested is {requested}")]
 pub struct QosMismatch {

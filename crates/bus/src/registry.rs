@@ -13,10 +13,10 @@ use crate::subscription::Subscription;
 use crate::topic::Topic;
 use crate::type_info::TypeInfo;
 
-/// Lock order: `patterns`, then `topics`, then the ends of one topic.
+/// The table of topics. Lock order: `patterns`, then `topics`, then the writers of one topic.
 pub(crate) struct Registry {
     topics: RwLock<BTreeMap<Arc<str>, Arc<Topic>>>,
-    /// Subscriptions to a pattern: a topic that comes later is added to them.
+    /// Subscriptions to a pattern; each new topic is added to those that match its name.
     patterns: Mutex<Vec<Arc<Subscription>>>,
     clock: Clock,
 }
@@ -26,8 +26,8 @@ impl Registry {
         Self { topics: RwLock::default(), patterns: Mutex::default(), clock }
     }
 
-    /// The topic of that name, of the type that is wanted or of none yet; made where it is new, and added to the patterns
-    /// that it fits.
+    /// Returns the topic of that name if its type is `wanted` or not set yet. Creates the topic if there is none, and
+    /// adds it to the subscriptions with a matching pattern.
     pub(crate) fn topic(
         &self,
         name: &str,
@@ -39,7 +39,7 @@ impl Registry {
         if let Some(known) = topics.get(name) {
             match check_type(known, wanted, owner) {
                 Ok(()) => return Ok(Arc::clone(known)),
-                // A topic that nobody uses may come back with another type.
+                // An unused topic may be opened again with another type.
                 Err(_) if known.close_if_unused_and_unsized() => _ = topics.remove(name),
                 Err(error) => return Err(error),
             }
@@ -52,25 +52,27 @@ impl Registry {
         }
         let topic = Arc::new(Topic::new(name));
         for subscription in patterns.iter().filter(|reader| names::matches(&reader.pattern, name)) {
-            // A new topic has no publisher that could offer too little or keep something.
+            // A new topic has no publisher that could offer too little or have kept samples.
             let _ = topic.add_subscription(subscription, None, self.clock.mono());
         }
         topics.insert(Arc::clone(&topic.name), Arc::clone(&topic));
         Ok(topic)
     }
 
-    /// Tells what was missed of deadlines and leases until `now`; when to look again.
+    /// Reports missed deadlines and expired leases up to `now`. Returns the time of the next check, or `None` if
+    /// nothing can be missed.
     pub(crate) fn check_deadlines(&self, now: Mono) -> Option<Mono> {
         self.all_topics().iter().filter_map(|topic| topic.check_deadlines(now)).min()
     }
 
-    /// Forgets a topic that nobody publishes and nobody reads by its name; whether there was one.
+    /// Removes a topic if it has no publisher and no subscription to exactly its name. Returns `true` if it was
+    /// removed.
     pub(crate) fn remove(&self, name: &str) -> bool {
         let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
         topics.get(name).is_some_and(|topic| topic.close_if_unused()) && topics.remove(name).is_some()
     }
 
-    /// Notes a subscription to a pattern and gives the topics that fit it already.
+    /// Registers a subscription to a pattern. Returns the present topics that match it.
     pub(crate) fn register_pattern(&self, subscription: &Arc<Subscription>) -> Vec<Arc<Topic>> {
         let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
         patterns.push(Arc::clone(subscription));

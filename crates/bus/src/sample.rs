@@ -1,4 +1,4 @@
-//! One message on its way to its readers.
+//! A sample on its path from a publisher to the readers.
 
 use std::any::TypeId;
 use std::ops::Deref;
@@ -13,22 +13,22 @@ use crate::prefetch::PrefetchSet;
 use crate::queue::Queue;
 use crate::type_info::{AnyMessage, TypeInfo, Undecodable, decode};
 
-/// What all readers of one message share: its body as a value, as bytes, or both. What a message touches until it is read
-/// comes first.
+/// The part of a sample that all its readers share: the message as a value, as encoded bytes, or both. The fields that
+/// a sample touches until it is read come first.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Body {
-    /// What the publisher gave.
+    /// The message as it was published.
     payload: Payload,
     pub(crate) type_info: Arc<TypeInfo>,
-    /// When it is worth being delivered no more.
+    /// Last time at which it may be delivered; `None` without a lifespan.
     expires: Option<Mono>,
     pub(crate) meta: Meta,
-    /// The value; decoded by the first reader that wants it, where the publisher gave bytes.
+    /// The value, decoded by the first reader that needs it if the publisher passed encoded bytes.
     decoded: OnceLock<Result<AnyMessage, Undecodable>>,
-    /// The bytes; encoded by the first reader that wants them, where the publisher gave a value.
+    /// The encoded bytes, encoded by the first reader that needs them if the publisher passed a value.
     encoded: OnceLock<Encoded>,
-    /// Where its memory goes when nobody reads it any more.
+    /// The pool that reuses this allocation after the last reader.
     pool: Weak<BodyPool>,
     pub(crate) topic: Arc<str>,
 }
@@ -39,7 +39,7 @@ enum Payload {
     Encoded(Encoded),
 }
 
-/// What a publisher says of a message beside the message itself.
+/// Everything about a sample except the message itself.
 #[derive(Clone, Copy)]
 pub(crate) struct SampleHeader<'a> {
     pub(crate) topic: &'a Arc<str>,
@@ -48,16 +48,16 @@ pub(crate) struct SampleHeader<'a> {
     pub(crate) stamp: HopStamp,
     pub(crate) published: Mono,
     pub(crate) sequence: u64,
-    /// When it is worth being delivered no more.
+    /// Last time at which it may be delivered; `None` without a lifespan.
     pub(crate) expires: Option<Mono>,
 }
 
-/// Where a message comes from.
+/// Origin of a message.
 #[derive(Clone, Copy)]
 pub(crate) enum Cause<'a> {
-    /// It began here and now.
+    /// The message originates here and now.
     Here,
-    /// It was made from another one.
+    /// The message was derived from another one.
     Message(&'a Meta),
 }
 
@@ -71,7 +71,7 @@ impl Body {
         body
     }
 
-    /// The place of a value of type `M`, where there is one and nobody else holds it.
+    /// Returns the value if it is of type `M` and has no other reference.
     #[inline]
     fn value_mut<M: Message>(&mut self) -> Option<&mut M> {
         match &mut self.payload {
@@ -80,7 +80,7 @@ impl Body {
         }
     }
 
-    /// Takes another header, of the same topic.
+    /// Writes another header, of the same topic.
     #[inline]
     fn reset(&mut self, header: SampleHeader<'_>) {
         if !Arc::ptr_eq(&self.type_info, header.type_info) {
@@ -96,7 +96,7 @@ impl Body {
         self.expires = header.expires;
     }
 
-    /// Lets go of what the message holds, such as a loaned buffer. Whether the memory can become another message.
+    /// Releases the content of the message, such as a loaned buffer. Returns `true` if the allocation can be reused.
     fn clear(&mut self) -> bool {
         self.decoded.take();
         self.encoded.take();
@@ -106,13 +106,13 @@ impl Body {
         }
     }
 
-    /// Whether its lifespan is over.
+    /// Returns `true` if the lifespan is over.
     #[inline]
     pub(crate) fn is_expired(&self, now: Mono) -> bool {
         self.expires.is_some_and(|end| now > end)
     }
 
-    /// The value as `M`.
+    /// Returns the value as `M`.
     #[inline]
     fn value<M: Message>(&self) -> Result<Arc<M>, Undecodable> {
         self.check_type::<M>()?;
@@ -122,7 +122,7 @@ impl Body {
         };
         match value.downcast::<M>() {
             Ok(value) => Ok(value),
-            // Two Rust types may carry one protobuf name (a plug-in's own build of it): bytes are their common ground.
+            // Two Rust types may have one protobuf name (a plug-in's own build of it): their encoding is the same.
             Err(_) => decode::<M>(self.encoded()),
         }
     }
@@ -149,15 +149,15 @@ impl Body {
         match (&self.payload, self.type_info.codec()) {
             (Payload::Encoded(bytes), _) => bytes,
             (Payload::Value(value), codec) => get_or_compute(&self.encoded, || {
-                // A value is always of a type that has a codec.
+                // A value always has a type with a codec.
                 codec.map(|codec| (codec.encode)(&**value)).unwrap_or_default()
             }),
         }
     }
 }
 
-/// What the cell holds; made here where it is empty. Two threads may both make it, and the second one's is dropped: waiting
-/// for the first would tie a thread to one of lower priority.
+/// Returns the content of the cell, computed here if it is empty. Two threads may both compute it, and the second
+/// result is dropped: waiting for the first would make a thread wait for one of lower priority.
 fn get_or_compute<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     match cell.get() {
         Some(made) => made,
@@ -168,7 +168,7 @@ fn get_or_compute<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     }
 }
 
-/// A body in somebody's hands. The last one who lets go gives its memory back to the topic.
+/// A reference to a body. Dropping the last one returns the allocation to the topic.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyRef(Arc<Body>);
 
@@ -188,20 +188,20 @@ impl Drop for BodyRef {
         if body.clear()
             && let Some(pool) = body.pool.upgrade()
         {
-            // For a moment there are two; a publisher that looks just then makes a new one.
+            // For a short time there are two references; a publisher that pops this body then allocates a new one.
             let _ = pool.free.push(Arc::clone(&self.0));
         }
     }
 }
 
-/// Memory of messages that were read, for messages to come. An allocation that one thread makes and another frees is the
-/// slowest that an allocator has, and it would be made for every message.
+/// Allocations of samples that were read, for reuse. Without it every sample would be allocated on one thread and freed
+/// on another, the slowest case of an allocator.
 #[derive(Debug)]
 pub(crate) struct BodyPool {
     free: Queue<Arc<Body>>,
 }
 
-/// Bodies that a topic keeps at most; more are freed.
+/// Maximum number of bodies kept for one topic; more are freed.
 const BODIES_MAX: usize = 32;
 
 impl BodyPool {
@@ -222,7 +222,7 @@ impl BodyPool {
         BodyRef(Arc::new(Body::new(header, Payload::Value(Arc::new(message)), Arc::downgrade(self))))
     }
 
-    /// The bodies that are free now are the next ones to be used.
+    /// Collects the cache lines of the free bodies, which are used next.
     pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add(self);
         self.free.collect_lines(lines, |body, lines| {
@@ -233,7 +233,7 @@ impl BodyPool {
         });
     }
 
-    /// Bytes come from elsewhere, and their body is freed.
+    /// Creates the body of a message that is already encoded. It is not reused.
     pub(crate) fn encoded(header: SampleHeader<'_>, bytes: Encoded) -> BodyRef {
         BodyRef(Arc::new(Body::new(header, Payload::Encoded(bytes), Weak::new())))
     }
@@ -242,7 +242,7 @@ impl BodyPool {
 /// A message of type `M` with its [`Meta`]. Dereferences to the message; cloning shares it.
 #[derive(Debug)]
 pub struct Sample<M> {
-    /// Let go before the body, whose memory may then be used again.
+    /// Dropped before the body, whose allocation may then be reused.
     value: Arc<M>,
     body: BodyRef,
 }
@@ -254,7 +254,7 @@ impl<M> Clone for Sample<M> {
 }
 
 impl<M: Message> Sample<M> {
-    /// Reads a body as `M`; decodes it on this thread where nobody did before.
+    /// Reads a body as `M`; decodes it on this thread if no reader did before.
     #[inline]
     pub(crate) fn read(body: BodyRef) -> Result<Self, Undecodable> {
         Ok(Self { value: body.value::<M>()?, body })
@@ -262,19 +262,19 @@ impl<M: Message> Sample<M> {
 }
 
 impl<M> Sample<M> {
-    /// Origin, stamps and sequence.
+    /// Returns origin, stamps and sequence number.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.body.meta
     }
 
-    /// The topic on which it was published.
+    /// Returns the topic on which it was published.
     #[must_use]
     pub fn topic(&self) -> &str {
         &self.body.topic
     }
 
-    /// The same message for a reader that does not know its type.
+    /// Returns the same sample for a reader that does not know its type.
     #[must_use]
     pub fn untyped(&self) -> UntypedSample {
         UntypedSample { body: self.body.clone() }
@@ -289,7 +289,7 @@ impl<M> Deref for Sample<M> {
     }
 }
 
-/// A message whose type the reader knows by name only.
+/// A message of which the reader knows only the name of the type.
 #[derive(Clone, Debug)]
 pub struct UntypedSample {
     body: BodyRef,
@@ -300,34 +300,34 @@ impl UntypedSample {
         Self { body }
     }
 
-    /// Origin, stamps and sequence.
+    /// Returns origin, stamps and sequence number.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.body.meta
     }
 
-    /// The topic on which it was published.
+    /// Returns the topic on which it was published.
     #[must_use]
     pub fn topic(&self) -> &str {
         &self.body.topic
     }
 
-    /// The type that the publisher named.
+    /// Returns the type that the publisher declared.
     #[must_use]
     pub fn type_info(&self) -> &Arc<TypeInfo> {
         &self.body.type_info
     }
 
-    /// The bytes; encoded on this thread where nobody did before.
+    /// Returns the encoded message; encodes it on this thread if no reader did before.
     #[must_use]
     pub fn encoded(&self) -> &Encoded {
         self.body.encoded()
     }
 
-    /// The message as `M`.
+    /// Returns the message as `M`.
     ///
     /// # Errors
-    /// Bytes that are not a message of that type.
+    /// The bytes are not a message of that type, or the topic has another type.
     pub fn typed<M: Message>(&self) -> Result<Sample<M>, Undecodable> {
         Sample::read(self.body.clone())
     }

@@ -1,4 +1,4 @@
-//! Counting and measuring: counters by component and reason, latency histograms by hop, and snapshots of all of it.
+//! Counters by component and reason, latency histograms by hop, and snapshots of both.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -15,39 +15,39 @@ use crate::pool::PoolSnapshot;
 use crate::qos::Qos;
 use crate::total::Total;
 
-/// Pairs of places that are told apart; what comes later is counted under `other`. Stamps come from the network too.
+/// Maximum number of hops; later ones are counted under `other`. Stamps come from the network, too.
 const HOP_PAIRS_MAX: usize = 256;
 
-/// A counter of one component; clones count together.
+/// A counter of one component; clones share the count.
 #[derive(Clone, Debug)]
 pub struct Counter(Arc<Total>);
 
 impl Counter {
-    /// Counts one more.
+    /// Adds one.
     pub fn increment(&self) {
         self.0.add(1);
     }
 
-    /// Counts `count` more.
+    /// Adds `count`.
     pub fn add(&self, count: u64) {
         self.0.add(count);
     }
 
-    /// What was counted so far.
+    /// Returns the count.
     #[must_use]
     pub fn value(&self) -> u64 {
         self.0.value()
     }
 }
 
-/// Component, name of the count, and the reason where the count is one of several.
+/// Component, name of the counter, and the reason if it is one of several.
 type CounterKey = (String, String, Option<String>);
 
-/// Every counter and every hop of one bus.
+/// All counters and hops of one bus.
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     counters: RwLock<BTreeMap<CounterKey, Counter>>,
-    /// Read by every publisher, without a lock. Replaced as a whole by the first message of a new hop.
+    /// Read by every publisher without a lock. The first message of a new hop replaces the whole table.
     hops: ArcSwap<Hops>,
     new_hop: Mutex<()>,
     pub(crate) callbacks: Callbacks,
@@ -64,7 +64,7 @@ impl Stats {
 
     pub(crate) fn record_hop(&self, from: HopName, to: HopName, latency: Duration) {
         let hops = self.hops.load();
-        // Once the table is full, a pair that is not in it is counted with the others, without a look at the lock.
+        // If the table is full, an unknown hop is counted under `other`, without taking the lock.
         let known = hops.get(&(from, to)).or_else(|| hops.get(&(HopName::new("other"), HopName::new("other"))));
         match known {
             Some(hop) => hop.record(latency),
@@ -112,8 +112,8 @@ impl Stats {
     }
 }
 
-/// A place where messages are measured without being published again: a socket that they leave through, a cache that
-/// they reach.
+/// Measures messages at a place where they are not published again: a socket through which they leave, or a cache that
+/// stores them.
 #[derive(Clone, Debug)]
 pub struct Hop {
     to: HopName,
@@ -125,13 +125,13 @@ impl Hop {
         Self { to: HopName::new(to), stats }
     }
 
-    /// The name of the place.
+    /// Returns the name of the place.
     #[must_use]
     pub const fn name(&self) -> HopName {
         self.to
     }
 
-    /// Records that a message is here at `at`: the hop since its last stamp, and the way since its origin.
+    /// Records a message that is here at `at`: the hop since its last stamp, and the path since its origin.
     pub fn mark(&self, meta: &Meta, at: Tai) {
         let last = meta.last();
         self.stats.record_hop(last.hop, self.to, at.since(last.at));
@@ -141,114 +141,114 @@ impl Hop {
     }
 }
 
-/// One counter at one moment.
+/// A counter at one time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CounterSnapshot {
     /// The component that counts.
     pub component: String,
-    /// What is counted: `received`, `dropped`, ...
+    /// Name of the counter: `received`, `dropped`, ...
     pub name: String,
-    /// Why, for counts of drops.
+    /// Reason of a drop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Counted since the start.
+    /// Count since the start.
     pub value: u64,
-    /// Growth per second over the last whole second.
+    /// Growth per second in the last window.
     pub rate_hz: f64,
 }
 
-/// Latencies between two places.
+/// Latencies between two components.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct HopSnapshot {
-    /// Where the messages came from; `origin` is where they entered the system.
+    /// Component that the messages come from; `origin` is the entry into the system.
     pub from: String,
-    /// Where they were measured.
+    /// Component or hop where they were measured.
     pub to: String,
-    /// The last whole second.
+    /// Latencies in the last window.
     pub recent: Percentiles,
-    /// Since the start.
+    /// Latencies since the start.
     pub total: Percentiles,
 }
 
-/// One topic at one moment.
+/// A topic at one time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TopicSnapshot {
     /// Name of the topic.
     pub topic: String,
-    /// Full name of its type; absent while nobody has said.
+    /// Full name of its type; absent until a publisher or a typed subscriber joins.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
-    /// Who publishes it.
+    /// Its publishers.
     pub publishers: Vec<PublisherSnapshot>,
     /// Samples published since the start.
     pub published: u64,
-    /// Samples per second over the last whole second.
+    /// Samples per second in the last window.
     pub rate_hz: f64,
-    /// Time between two samples, last whole second.
+    /// Time between two samples, last window.
     pub interval_recent: Percentiles,
     /// Time between two samples, since the start.
     pub interval_total: Percentiles,
-    /// Samples that some subscriber did not get, all reasons together, subscribers that have ended included.
+    /// Samples that some subscriber did not get, all reasons together, including subscribers that have ended.
     pub dropped: u64,
-    /// Its buffers; absent while none was asked for.
+    /// Its buffers; absent before the first loan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolSnapshot>,
-    /// Who reads it.
+    /// Its subscriptions.
     pub subscriptions: Vec<SubscriptionSnapshot>,
 }
 
-/// One publisher of a topic at one moment.
+/// A publisher of a topic at one time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PublisherSnapshot {
     /// The component that publishes.
     pub publisher: String,
-    /// What it offers.
+    /// Offered quality of service.
     pub qos: Qos,
-    /// Whether it showed within its lease that it is alive; without a lease it is.
+    /// `true` if it asserted its liveliness within its lease, or has no lease.
     pub alive: bool,
-    /// Periods of its deadline without a sample; absent where it has none.
+    /// Periods of its deadline without a sample; absent without a deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_missed: Option<u64>,
-    /// Times that it fell silent; absent where it has no lease.
+    /// Number of times its lease expired; absent without a lease.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub liveliness_lost: Option<u64>,
 }
 
-/// One subscription at one moment. A subscription to a pattern shows under each of its topics what became of the samples
-/// of that topic.
+/// A subscription at one time. A subscription to a pattern is shown under each of its topics, with the samples of that
+/// topic.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SubscriptionSnapshot {
     /// The component that reads.
     pub subscriber: String,
-    /// The name or pattern that it asked for.
+    /// The name or pattern to which it subscribes.
     pub pattern: String,
-    /// What it asks for.
+    /// Requested quality of service.
     pub qos: Qos,
-    /// Whether it only looks on.
+    /// `true` for an observer.
     pub observer: bool,
-    /// Samples that the reader got.
+    /// Samples that the reader received.
     pub delivered: u64,
     /// Samples of the topic in the queue.
     pub queued: usize,
-    /// Samples lost, by reason; reasons that never happened are absent.
+    /// Samples lost, by reason; reasons without a loss are absent.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Periods of its deadline without a sample; absent where it has none.
+    /// Periods of its deadline without a sample; absent without a deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline_missed: Option<u64>,
-    /// From publishing to taking, last whole second.
+    /// Time from publishing to taking, last window.
     pub recent: Percentiles,
-    /// From publishing to taking, since the start.
+    /// Time from publishing to taking, since the start.
     pub total: Percentiles,
 }
 
-/// Everything that a bus counts and measures, at one moment.
+/// All counters and measurements of a bus at one time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BusSnapshot {
     /// Name of the node.
     pub node: String,
     /// Topics by name.
     pub topics: Vec<TopicSnapshot>,
-    /// Hops by their two places.
+    /// Hops by their two ends.
     pub hops: Vec<HopSnapshot>,
     /// Counters by component, name and reason.
     pub counters: Vec<CounterSnapshot>,

@@ -1,4 +1,4 @@
-//! The reading end of topics.
+//! Reading topics.
 
 use std::future::poll_fn;
 use std::marker::PhantomData;
@@ -17,27 +17,42 @@ use crate::sample::{BodyRef, Sample, UntypedSample};
 use crate::subscription::{DeliveryGuard, Queued, Subscription};
 use crate::type_info::Undecodable;
 
-/// What came of a bounded wait for a sample.
+/// Outcome of a bounded wait for a sample.
 #[derive(Clone, Debug)]
 pub enum Recv<T> {
-    /// A sample came.
+    /// A sample was received.
     Sample(T),
-    /// None came in time.
+    /// The timeout passed without a sample.
     TimedOut,
-    /// None will come: the bus is closed and the queue is empty.
+    /// The bus is closed and the queue is empty: no more samples will be received.
     Closed,
 }
 
-/// A sample that was taken.
+/// A sample that was taken from the queue.
 pub(crate) struct Received<T> {
     pub(crate) sample: T,
-    /// When.
+    /// Time at which it was taken.
     pub(crate) now: Now,
-    /// To be dropped when the sample was used.
+    /// Dropped after the sample was used.
     pub(crate) guard: DeliveryGuard,
 }
 
-/// Reads a topic, or the topics of a pattern, as messages of type `M`. One reader at a time.
+/// Reads a topic, or the topics of a pattern, as messages of type `M`. It has one reader at a time.
+///
+/// ```
+/// use std::time::Duration;
+/// use viaduct_bus::{Bus, Qos, Recv};
+/// use viaduct_messages::foxglove::Log;
+///
+/// let bus = Bus::new("vehicle-1");
+/// let logs = bus.subscribe::<Log>("log", Qos::keep_last(8), "reader")?;
+/// bus.publisher::<Log>("log", Qos::keep_last(8), "writer")?.publish(Log::default())?;
+/// assert!(matches!(logs.recv_timeout(Duration::from_secs(1)), Recv::Sample(_)));
+/// assert!(matches!(logs.recv_timeout(Duration::ZERO), Recv::TimedOut));
+/// bus.close();
+/// assert!(matches!(logs.recv_timeout(Duration::ZERO), Recv::Closed));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Subscriber<M> {
     inner: UntypedSubscriber,
     message: PhantomData<fn() -> M>,
@@ -48,30 +63,30 @@ impl<M: Message> Subscriber<M> {
         Self { inner, message: PhantomData }
     }
 
-    /// The next sample, where one is there.
+    /// Returns the next sample, or `None` if the queue is empty.
     #[must_use]
     pub fn try_recv(&self) -> Option<Sample<M>> {
         self.inner.take(Sample::read).map(|taken| taken.sample)
     }
 
-    /// Waits for the next sample; `None` when the bus is closed and the queue empty.
+    /// Waits for the next sample. Returns `None` if the bus is closed and the queue is empty.
     pub async fn recv(&self) -> Option<Sample<M>> {
         self.inner.take_async(Sample::read).await
     }
 
-    /// Blocks this thread until a sample comes, at most for `timeout`.
+    /// Blocks this thread until a sample is received, at most for `timeout`.
     #[must_use]
     pub fn recv_timeout(&self, timeout: Duration) -> Recv<Sample<M>> {
         self.inner.take_within(timeout, Sample::read)
     }
 
-    /// What happens to the quality of service of the topics.
+    /// Returns the QoS events of this subscriber.
     #[must_use]
     pub fn events(&self) -> Events {
         self.inner.events()
     }
 
-    /// The next sample, where one is there.
+    /// Returns the next sample, or `None` if the queue is empty.
     pub(crate) fn take(&self) -> Option<Received<Sample<M>>> {
         self.inner.take(Sample::read)
     }
@@ -81,7 +96,7 @@ impl<M: Message> Subscriber<M> {
     }
 }
 
-/// Reads a topic, or the topics of a pattern, without knowing the type. One reader at a time.
+/// Reads a topic, or the topics of a pattern, without knowing the type. It has one reader at a time.
 pub struct UntypedSubscriber {
     subscription: Arc<Subscription>,
     endpoint: Arc<Endpoint>,
@@ -92,30 +107,30 @@ impl UntypedSubscriber {
         Self { subscription, endpoint }
     }
 
-    /// The next sample, where one is there.
+    /// Returns the next sample, or `None` if the queue is empty.
     #[must_use]
     pub fn try_recv(&self) -> Option<UntypedSample> {
         self.take(untyped).map(|taken| taken.sample)
     }
 
-    /// Waits for the next sample; `None` when the bus is closed and the queue empty.
+    /// Waits for the next sample. Returns `None` if the bus is closed and the queue is empty.
     pub async fn recv(&self) -> Option<UntypedSample> {
         self.take_async(untyped).await
     }
 
-    /// Blocks this thread until a sample comes, at most for `timeout`.
+    /// Blocks this thread until a sample is received, at most for `timeout`.
     #[must_use]
     pub fn recv_timeout(&self, timeout: Duration) -> Recv<UntypedSample> {
         self.take_within(timeout, untyped)
     }
 
-    /// What happens to the quality of service of the topics.
+    /// Returns the QoS events of this subscriber.
     #[must_use]
     pub fn events(&self) -> Events {
         self.subscription.events.reader()
     }
 
-    /// The next sample that can be read, where one is there.
+    /// Returns the next sample that can be read, or `None` if there is none.
     #[inline]
     pub(crate) fn take<T>(&self, read: impl Fn(BodyRef) -> Result<T, Undecodable> + Copy) -> Option<Received<T>> {
         if self.subscription.queued() == 0 {
@@ -196,20 +211,20 @@ impl Wake for Unpark {
     }
 }
 
-/// Looks on at topics without being a part of the node's work: it is never woken, gets a sample after all subscribers, and
-/// holds at most one in its queue beside those that its owner has taken. What it does not see is [missed](Self::missed),
-/// not dropped.
+/// Observes topics without taking part in the node's work: it is never woken, gets each sample after all subscribers,
+/// and holds at most one sample in its queue, besides those that its owner has taken. Samples that it does not see are
+/// [missed](Self::missed), not dropped.
 pub struct Observer {
-    /// Lets go of its sample before the place is free for another observer.
+    /// Declared first: its sample is released before another observer can take the permit.
     inner: UntypedSubscriber,
     _place: ObserverPermit,
 }
 
-/// One of the places that a bus has for observers.
+/// The right to be one of the observers of a bus.
 pub(crate) struct ObserverPermit(Arc<AtomicUsize>);
 
 impl ObserverPermit {
-    /// Takes one of the places, of which `taken` are taken; `None` where all are.
+    /// Takes a permit; `attached` counts those that are taken. Returns `None` if all are taken.
     pub(crate) fn take(taken: &Arc<AtomicUsize>) -> Option<Self> {
         let more = |count| (count < OBSERVERS_MAX).then_some(count + 1);
         taken.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
@@ -228,13 +243,13 @@ impl Observer {
         Self { inner, _place: place }
     }
 
-    /// The newest sample that was not looked at, where there is one.
+    /// Returns the newest sample that was not read yet, or `None` if there is none.
     #[must_use]
     pub fn try_recv(&self) -> Option<UntypedSample> {
         self.inner.try_recv()
     }
 
-    /// Samples that were published and that this observer did not see.
+    /// Returns the number of samples that were published and that this observer did not see.
     #[must_use]
     pub fn missed(&self) -> u64 {
         self.inner.subscription.missed()

@@ -1,4 +1,4 @@
-//! The shared middle of a subscription: publishers push, one reader pops.
+//! A subscription: publishers enqueue, one reader takes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -23,12 +23,12 @@ use crate::stats::SubscriptionSnapshot;
 use crate::total::Total;
 use crate::type_info::Undecodable;
 
-/// Why a subscriber did not get a sample.
+/// A reason for which a subscriber did not get a sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DropReason {
-    /// Keep last: the queue was full and its oldest sample made room.
+    /// Keep last: the queue was full and the oldest sample was overwritten.
     Overwritten,
-    /// Keep all: the queue stayed full for as long as the publisher would wait.
+    /// Keep all: the queue stayed full for as long as the publisher waits.
     QueueFull,
     /// The sample waited in the queue for longer than its lifespan.
     Expired,
@@ -41,7 +41,7 @@ pub enum DropReason {
 impl DropReason {
     const ALL: [Self; 5] = [Self::Overwritten, Self::QueueFull, Self::Expired, Self::Undecodable, Self::Closed];
 
-    /// The name in metrics.
+    /// Returns the name in metrics.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -54,25 +54,25 @@ impl DropReason {
     }
 }
 
-/// What became of the samples of one topic for one subscription: each is delivered, dropped or queued, and counted once.
-/// What each sample touches comes first.
+/// Statistics of one topic's samples for one subscription: each sample is delivered, dropped or queued, and counted
+/// once. The fields that every sample touches come first.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct DeliveryStats {
     queued: AtomicUsize,
     delivered: Total,
     pub(crate) deadline: Option<Deadline>,
-    /// Made by the first sample: a wide pattern has many topics on which none comes.
+    /// Created by the first sample: a wide pattern has many topics without samples.
     latency: OnceLock<Latency>,
-    /// Drops of the topic, those of subscriptions that have ended included.
+    /// Drops of the topic, including those of subscriptions that have ended.
     topic_dropped: Arc<Total>,
-    /// Of an observer: what it misses counts here and nowhere else.
+    /// For an observer: the samples that it misses are counted here and nowhere else.
     missed: Option<Arc<Total>>,
     dropped: [Total; DropReason::ALL.len()],
 }
 
 impl DeliveryStats {
-    /// The account of a subscription at a topic whose drops are counted in `dropped`.
+    /// Creates the statistics of a subscription to a topic whose drops are counted in `dropped`.
     pub(crate) fn new(subscription: &Subscription, dropped: &Arc<Total>) -> Arc<Self> {
         let deadline = subscription.qos.deadline.map(Deadline::new);
         let missed = (subscription.role == Role::Observer).then(|| Arc::clone(&subscription.missed));
@@ -99,16 +99,16 @@ impl DeliveryStats {
     }
 }
 
-/// A sample for one subscription, with the account that says what became of it.
+/// A sample in the queue of one subscription, with the statistics that count it.
 pub(crate) struct Queued {
     pub(crate) body: BodyRef,
     pub(crate) stats: Arc<DeliveryStats>,
-    /// Whether the time in the queue is the latency of the sample.
+    /// `true` if the time in the queue is the latency of the sample.
     pub(crate) measured: bool,
 }
 
 impl Queued {
-    /// Takes the sample for its reader, or counts it as one that is too old or could not be read.
+    /// Reads the sample. Counts a drop and returns `None` if it has expired or cannot be decoded.
     #[inline]
     pub(crate) fn read<T>(
         self,
@@ -134,8 +134,8 @@ impl Queued {
     }
 }
 
-/// A sample was delivered. Its latency is recorded when this is dropped: by then the reader has the sample in its hands, or
-/// its callback has run, and does not wait for the record.
+/// Records the latency of a delivered sample when it is dropped. By then the reader has the sample, or its callback has
+/// run, and does not wait for the record.
 pub(crate) struct DeliveryGuard {
     stats: Arc<DeliveryStats>,
     latency: Option<Duration>,
@@ -149,7 +149,7 @@ impl Drop for DeliveryGuard {
     }
 }
 
-/// One subscription at one topic.
+/// One subscription to one topic.
 #[derive(Clone)]
 pub(crate) struct SubscriberEntry {
     pub(crate) subscription: Arc<Subscription>,
@@ -157,13 +157,13 @@ pub(crate) struct SubscriberEntry {
 }
 
 impl SubscriberEntry {
-    /// A sample of the topic for this subscription.
+    /// Wraps a sample of the topic for this subscription's queue.
     #[inline]
     pub(crate) fn queued(&self, body: &BodyRef) -> Queued {
         Queued { body: body.clone(), stats: Arc::clone(&self.stats), measured: true }
     }
 
-    /// Adds what a sample needs from here to its callback.
+    /// Collects the cache lines that a sample touches from here to its callback.
     pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
         self.subscription.collect_lines(lines);
         lines.add_shared(&*self.stats, &self.stats.delivered);
@@ -187,46 +187,47 @@ impl SubscriberEntry {
     }
 }
 
-/// What a subscription is for.
+/// Role of a subscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// A part of the node's work.
+    /// Takes part in the node's work.
     Reader,
-    /// Somebody who looks on: served last, and what it misses is nobody's loss.
+    /// Observes: it is served last, and the samples that it misses are not drops.
     Observer,
 }
 
-/// The shared middle of a subscription: publishers push, one reader pops. What each sample touches comes first.
+/// The shared part of a subscription. The fields that every sample touches come first.
 #[repr(C)]
 pub(crate) struct Subscription {
     closed: AtomicBool,
-    /// Holds stats and no ends, which would keep this subscription.
+    /// Holds statistics and no [`SubscriberEntry`], which would keep this subscription alive.
     queue: Queue<Queued>,
-    /// The executor's callback group that reads, where there is one. Weak: the group owns this subscription.
+    /// The callback group that reads, if an executor runs it. Weak, because the group owns this subscription.
     group: OnceLock<Group>,
-    /// The async reader that waits, where there is one.
+    /// The async reader that waits, if there is one.
     reader: AtomicWaker,
     pub(crate) qos: Qos,
-    /// Publishers that wait for room.
+    /// Publishers that wait for a free slot.
     room: Room,
     pub(crate) role: Role,
     pub(crate) owner: Arc<str>,
     pub(crate) pattern: Arc<str>,
     pub(crate) events: EventSlot,
-    /// What an observer did not see, of all its topics.
+    /// Samples of all its topics that an observer did not see.
     missed: Arc<Total>,
 }
 
 struct Group {
     notify: Weak<dyn Notify>,
-    /// Whether it runs on the thread of whoever notifies.
+    /// `true` if the group runs on the thread that notifies it.
     inline: bool,
 }
 
-/// Publishers that wait for room: threads for `made` to change, tasks by their wakers. A reader never waits for them.
+/// Publishers that wait for a free slot: threads wait until `freed` changes, tasks leave their wakers. A reader never
+/// waits for them.
 #[repr(C)]
 struct Room {
-    /// Threads, and one for all tasks together.
+    /// Number of waiting threads, plus one if any task waits.
     waiting: AtomicUsize,
     freed: Futex,
     wakers: PriorityMutex<Vec<Waker>>,
@@ -249,8 +250,8 @@ impl Subscription {
         }
     }
 
-    /// Puts a sample into the queue and wakes the reader; gives it back when the queue is full and keeps all. A subscription
-    /// that has ended counts it as lost.
+    /// Enqueues a sample and wakes the reader. Returns the sample as an error if the queue is full and keeps all. If
+    /// the subscription has ended, the sample is counted as dropped.
     fn enqueue_and_wake(&self, sample: Queued) -> Result<(), Queued> {
         let displaced = self.enqueue(sample)?;
         self.wake();
@@ -258,15 +259,15 @@ impl Subscription {
         Ok(())
     }
 
-    /// The same without waking the reader, who runs where it is woken if it is inline. What made room is counted, and given
-    /// back to be dropped when nobody waits for the caller.
+    /// Enqueues a sample without waking the reader; an inline reader runs where it is woken. Returns the overwritten
+    /// sample, already counted, so that the caller can drop it after the readers were woken.
     #[inline]
     pub(crate) fn enqueue(&self, sample: Queued) -> Result<Option<Queued>, Queued> {
         if self.is_closed() {
             sample.stats.count_drop(DropReason::Closed);
             return Ok(None);
         }
-        // Before it is in the queue, where the reader counts it out again.
+        // Before the sample is in the queue, because the reader decrements this count.
         sample.stats.queued.fetch_add(1, Ordering::Relaxed);
         if !self.qos.overwrites() {
             let refused = self.queue.push(sample);
@@ -282,16 +283,16 @@ impl Subscription {
         Ok(displaced)
     }
 
-    /// Samples that an observer did not see.
+    /// Returns the number of samples that an observer did not see.
     pub(crate) fn missed(&self) -> u64 {
         self.missed.value()
     }
 
-    /// Puts a sample into the queue and waits for room; gives it back when there was none in time.
+    /// Enqueues a sample and waits for a free slot until `until`. Returns the sample as an error if there was none.
     pub(crate) fn enqueue_blocking(&self, mut sample: Queued, until: Mono) -> Result<(), Queued> {
         self.room.waiting.fetch_add(1, Ordering::SeqCst);
         let outcome = loop {
-            // Read before the queue is looked at: room that is made after the look changes it.
+            // Loaded before the queue is tried: a slot that is freed after the attempt changes the value.
             let freed = self.room.freed.load(Ordering::SeqCst);
             sample = match self.enqueue_and_wake(sample) {
                 Ok(()) => break Ok(()),
@@ -306,7 +307,7 @@ impl Subscription {
         outcome
     }
 
-    /// Puts a sample into the queue, or leaves `context` to be woken when there may be room.
+    /// Enqueues a sample, or registers `context` to be woken when a slot may be free.
     pub(crate) fn poll_enqueue(&self, sample: Queued, context: &Context<'_>) -> Result<(), Queued> {
         let sample = match self.enqueue_and_wake(sample) {
             Ok(()) => return Ok(()),
@@ -316,16 +317,16 @@ impl Subscription {
         if wakers.is_empty() {
             self.room.waiting.fetch_add(1, Ordering::SeqCst);
         }
-        // A task that is polled for other reasons, too, leaves itself once.
+        // A task that is polled again before it is woken must be registered only once.
         if !wakers.iter().any(|known| known.will_wake(context.waker())) {
             wakers.push(context.waker().clone());
         }
         drop(wakers);
-        // Room may have been made between the first try and the registration.
+        // A slot may have been freed between the first attempt and the registration.
         self.enqueue_and_wake(sample)
     }
 
-    /// A task waits no more.
+    /// Removes a task that no longer waits.
     pub(crate) fn remove_waker(&self, waker: &Waker) {
         let mut wakers = self.room.wakers.lock();
         let left = wakers.iter().position(|known| known.will_wake(waker)).map(|index| wakers.swap_remove(index));
@@ -336,7 +337,7 @@ impl Subscription {
         drop(left);
     }
 
-    /// The next sample of the queue.
+    /// Takes the next sample out of the queue.
     #[inline]
     pub(crate) fn pop(&self) -> Option<Queued> {
         let sample = self.queue.pop()?;
@@ -347,7 +348,7 @@ impl Subscription {
         Some(sample)
     }
 
-    /// The next sample that can be read, as it is read at `now`; those before it are counted.
+    /// Returns the next sample that can be read at `now`; samples before it that cannot are counted as drops.
     #[inline]
     pub(crate) fn take<T>(
         &self,
@@ -361,7 +362,7 @@ impl Subscription {
         }
     }
 
-    /// Counts what nobody will take any more.
+    /// Counts the samples left in the queue as dropped.
     pub(crate) fn discard(&self) {
         while let Some(sample) = self.pop() {
             sample.stats.count_drop(DropReason::Closed);
@@ -385,15 +386,15 @@ impl Subscription {
         self.queue.len()
     }
 
-    /// Makes a callback group the reader. Samples that are there already wake it at once.
+    /// Makes a callback group the reader. Samples already in the queue wake it at once.
     pub(crate) fn attach(&self, notify: Weak<dyn Notify>, inline: bool) {
-        // A publisher that did not see the group yet has put its sample in before this look.
+        // A publisher that did not see the group yet has enqueued its sample before this check.
         if self.group.set(Group { notify, inline }).is_ok() && !self.queue.is_empty() {
             self.wake();
         }
     }
 
-    /// No more samples will come; what is in the queue can still be taken.
+    /// Closes the queue; the samples in it can still be taken.
     pub(crate) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.notify_waiting_publishers();
@@ -405,7 +406,7 @@ impl Subscription {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Adds what a sample needs from here to its callback.
+    /// Collects the cache lines that a sample touches from here to its callback.
     pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add_shared(self, &self.room);
         self.queue.collect_lines(lines, |_, _| {});
@@ -414,7 +415,7 @@ impl Subscription {
         }
     }
 
-    /// Whether the reader runs on the thread that wakes it.
+    /// Returns `true` if the reader runs on the thread that wakes it.
     #[inline]
     pub(crate) fn runs_inline(&self) -> bool {
         self.group.get().is_some_and(|group| group.inline)
@@ -437,7 +438,7 @@ impl Subscription {
             return Poll::Ready(Some(sample));
         }
         self.reader.register(context.waker());
-        // A sample or the end may have come between the look and the registration.
+        // A sample or the end may have arrived between the first attempt and the registration.
         let closed = self.is_closed();
         match self.pop() {
             Some(sample) => Poll::Ready(Some(sample)),
@@ -449,7 +450,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        // A publisher that saw the subscription open may have pushed after its reader had gone.
+        // A publisher that saw the subscription open may have enqueued after its reader was dropped.
         self.discard();
     }
 }

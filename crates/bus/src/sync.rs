@@ -1,5 +1,5 @@
-//! Atomics, fences and the place to sleep, by one name: model tests put those of a model checker in their place. A file
-//! with a protocol that is model-tested takes nothing else that threads share.
+//! Atomics, fences and the futex under one path, so that model tests can replace them with those of a model checker. A
+//! file whose protocol is model-tested shares nothing else between threads.
 
 pub(crate) use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 

@@ -1,4 +1,4 @@
-//! A topic: its type, its ends, and what its publishers keep for those who come late.
+//! A topic: its type, its publishers and subscribers, and the samples that publishers keep for late joiners.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -21,24 +21,25 @@ use crate::total::Total;
 use crate::type_info::TypeInfo;
 use crate::writer::Writer;
 
-/// Samples after a change of the readers in which a topic notes what samples need.
+/// Number of samples after a change of the subscribers during which the topic updates its prefetch set.
 const PREFETCH_REFRESH_SAMPLES: u64 = 16;
 
-/// In the order in which a sample meets the fields: what it touches until its readers are woken comes first.
+/// A topic. The fields are in the order in which publishing touches them: those needed until the readers are woken come
+/// first.
 #[repr(C)]
 pub(crate) struct Topic {
-    /// Changed under the lock of `ends`; publishers read it without a lock.
+    /// Changed under the lock of `writers`; publishers read it without a lock.
     readers: ArcSwap<Readers>,
     pub(crate) published: Total,
     pub(crate) name: Arc<str>,
     pub(crate) bodies: Arc<BodyPool>,
-    /// When the last sample was published; 0 before the first.
+    /// Time of the last sample; 0 before the first.
     last_published: AtomicU64,
-    /// Samples since the readers changed, as far as that matters.
+    /// Samples since the subscribers changed, counted up to [`PREFETCH_REFRESH_SAMPLES`].
     since_change: AtomicU64,
-    /// Times between samples; made by the second one.
+    /// Times between samples; created by the second sample.
     interval: OnceLock<Latency>,
-    /// Samples that some subscription lost, also those of subscriptions that have ended.
+    /// Samples that some subscription lost, including subscriptions that have ended.
     pub(crate) dropped: Arc<Total>,
     pub(crate) pool: Pool,
     writers: PriorityMutex<Writers>,
@@ -46,7 +47,7 @@ pub(crate) struct Topic {
     pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
 }
 
-/// Who reads a topic, and what a sample needs on its way to them.
+/// The subscribers of a topic, and the memory that a sample touches on its path to them.
 #[derive(Default)]
 pub(crate) struct Readers {
     /// Observers last.
@@ -55,26 +56,26 @@ pub(crate) struct Readers {
 }
 
 impl Readers {
-    /// Asks for the memory that the next sample will need.
+    /// Prefetches the memory that the next sample will touch.
     #[inline]
     pub(crate) fn prefetch(&self) {
         self.lines.fetch();
     }
 }
 
-/// Who publishes, and whether the topic is still the one of its name.
+/// The publishers of a topic.
 #[derive(Default)]
 struct Writers {
     publishers: Vec<Arc<Writer>>,
-    /// The bus has closed this topic: nobody may join it any more.
+    /// The bus has removed this topic: nothing can join it any more.
     closed: bool,
 }
 
-/// Why an end does not join a topic.
+/// Reasons for which a publisher or subscriber cannot join a topic.
 pub(crate) enum JoinError {
-    /// The bus has closed the topic meanwhile; its name may have another one.
+    /// The bus has removed the topic meanwhile; the name may belong to a new one.
     Closed,
-    /// The other end, and the policy that does not fit.
+    /// The other side's component, and the policy that does not fit.
     Mismatch(Arc<str>, QosMismatch),
     /// The type that the topic got meanwhile.
     Type(Arc<TypeInfo>),
@@ -97,17 +98,16 @@ impl Topic {
         }
     }
 
-    /// Counts one more sample; its number.
+    /// Counts a sample and returns its sequence number.
     #[inline]
     pub(crate) fn next_sequence(&self) -> u64 {
         self.published.next()
     }
 
-    /// Pushes a sample to every subscriber; those that must not miss it and have no room are given back. Whether somebody
-    /// has to watch a deadline that began with this sample comes with them.
+    /// Enqueues a sample for every subscriber.
     ///
-    /// `readers` were loaded before the sample was made. Where it is also kept for late ones, it goes to those who are there
-    /// when it is kept.
+    /// `readers` must have been loaded before the sample was created. A sample that is kept for late joiners goes to
+    /// the subscribers at the time when it is kept instead.
     pub(crate) fn deliver(&self, body: &BodyRef, from: &Writer, readers: &Readers) -> (Vec<SubscriberEntry>, bool) {
         let listed;
         let readers = match from.qos.durability {
@@ -118,19 +118,20 @@ impl Topic {
             }
         };
         let full = enqueue_for_all(&readers.entries, body);
-        // From here on nobody waits for the sample.
+        // From here on no reader waits for this thread.
         let now = body.meta.published;
         self.record_interval(now);
         if self.since_change.load(Ordering::Relaxed) < PREFETCH_REFRESH_SAMPLES {
             self.refresh_prefetch();
         }
         let deadlines = readers.entries.iter().filter_map(|entry| entry.stats.deadline.as_ref());
-        // Each notes it, also after one that begins.
+        // No short circuit: every deadline has to record the sample.
         let begun = deadlines.filter(|deadline| deadline.record_sample(now)).count();
         (full, begun > 0)
     }
 
-    /// Notes again what samples need: after the first ones, when everything has found its place.
+    /// Collects the prefetch set again, for the first samples after a change, until every allocation has its final
+    /// place.
     #[cold]
     fn refresh_prefetch(&self) {
         let number = self.since_change.fetch_add(1, Ordering::Relaxed) + 1;
@@ -142,7 +143,7 @@ impl Topic {
         lines.add(&readers.entries[..]);
         self.bodies.collect_lines(&mut lines);
         readers.entries.iter().for_each(|entry| entry.collect_lines(&mut lines));
-        // Where the readers have changed meanwhile, the next sample notes it for them.
+        // If the subscribers have changed meanwhile, the next sample does this for them.
         self.readers.compare_and_swap(&*readers, Arc::new(Readers { entries: readers.entries.clone(), lines }));
     }
 
@@ -159,19 +160,20 @@ impl Topic {
         }
     }
 
-    /// One step under the lock: who joins before it is in the list, who joins after it finds the sample kept. The lock is
-    /// free again when samples are pushed, because an inline reader runs there and may leave the topic.
+    /// Keeps a sample and loads the subscribers in one step under the lock: a subscriber that joins before is in the
+    /// list, one that joins after finds the sample kept. The lock is released before samples are enqueued, because an
+    /// inline reader runs there and may leave the topic.
     fn retain_and_load_readers(&self, body: &BodyRef, from: &Writer) -> Arc<Readers> {
         let writers = self.lock();
         let displaced = from.retain(body);
         let readers = self.readers.load_full();
         drop(writers);
-        // Outside the lock: this may be the last one who holds it.
+        // Outside the lock: this may be the last reference.
         drop(displaced);
         readers
     }
 
-    /// Adds a publisher of that type, if it serves every reader.
+    /// Adds a publisher if it has the topic's type and serves every subscriber.
     pub(crate) fn add_publisher(&self, publisher: &Arc<Writer>, wanted: &Arc<TypeInfo>) -> Result<(), JoinError> {
         let mut writers = self.lock();
         if writers.closed {
@@ -193,9 +195,10 @@ impl Topic {
         self.report_liveliness();
     }
 
-    /// Adds a reader, if every publisher serves it; one that asked for transient local first gets what is kept.
+    /// Adds a subscriber if every publisher serves it; a transient-local one first gets the samples that are kept.
     ///
-    /// The lock makes this one step for publishers: nothing is kept twice or missed in between. The caller wakes the reader.
+    /// The lock makes this one step for publishers: no sample is delivered twice or missed in between. The caller wakes
+    /// the reader.
     pub(crate) fn add_subscription(
         &self,
         subscription: &Arc<Subscription>,
@@ -221,12 +224,13 @@ impl Topic {
         Ok(())
     }
 
-    /// Whether every publisher serves a reader that wants to join.
+    /// Checks that every publisher serves a subscription that wants to join.
     pub(crate) fn check_qos(&self, subscription: &Subscription) -> Result<(), JoinError> {
         self.lock().check_qos(subscription)
     }
 
-    /// Sets the type where it is not known yet. Called by those who join, and by nobody who is refused.
+    /// Sets the type if it is not set yet, else checks it. Called last, so that a refused publisher or subscriber sets
+    /// nothing.
     fn set_or_check_type(&self, wanted: Option<&Arc<TypeInfo>>) -> Result<(), JoinError> {
         let Some(wanted) = wanted else {
             return Ok(());
@@ -243,13 +247,12 @@ impl Topic {
         self.set_readers(others.cloned().collect());
     }
 
-    /// Writers the topic if nobody publishes it and nobody asked for it by its name; whether it ended. One whose pool was made
-    /// waits for its publisher.
+    /// Closes the topic if it is unused and its pool was not sized in advance. Returns `true` if it is closed.
     pub(crate) fn close_if_unused_and_unsized(&self) -> bool {
         !self.pool.is_sized() && self.close_if_unused()
     }
 
-    /// Writers the topic if nobody publishes it and nobody asked for it by its name; whether it ended.
+    /// Closes the topic if it has no publisher and no subscription to exactly its name. Returns `true` if it is closed.
     pub(crate) fn close_if_unused(&self) -> bool {
         let mut writers = self.lock();
         let by_name = self.readers().entries.iter().any(|entry| entry.subscription.pattern == self.name);
@@ -257,13 +260,13 @@ impl Topic {
         writers.closed
     }
 
-    /// Who reads now. Costs no count of references; a few of these that one thread holds at a time are cheap.
+    /// Loads the present subscribers without counting a reference; cheap while one thread holds only a few at a time.
     #[inline]
     pub(crate) fn readers(&self) -> arc_swap::Guard<Arc<Readers>> {
         self.readers.load()
     }
 
-    /// Tells what was missed until now; when somebody has to look again.
+    /// Reports missed deadlines and expired leases up to `now`. Returns the time of the next check.
     pub(crate) fn check_deadlines(&self, now: Mono) -> Option<Mono> {
         let publishers = self.lock().publishers.clone();
         let lost = publishers.iter().filter(|publisher| publisher.check_lease(now, &self.name)).count();
@@ -277,8 +280,9 @@ impl Topic {
         offered.chain(requested).chain(lives).min()
     }
 
-    /// Tells readers how many publishers are alive. Counted and put down in one step, so that of two changes at once the
-    /// last event counts both; readers wake when the lock is free again, because an inline one runs here.
+    /// Reports the number of publishers that are alive to all subscribers. Counting and storing the event are one step,
+    /// so of two concurrent changes the last event includes both. The readers are woken after the lock is released,
+    /// because an inline reader runs on this thread.
     pub(crate) fn report_liveliness(&self) {
         let writers = self.lock();
         let (alive, not_alive) = writers.liveliness();
@@ -335,10 +339,10 @@ impl Writers {
     }
 }
 
-/// Pushes a sample to these readers; gives back those that have no room and must not miss it.
+/// Enqueues a sample for these readers. Returns the reliable ones whose queue was full.
 ///
-/// Every queue has the sample before the first reader runs. A thread that is woken may run at once in place of this one;
-/// a reader that runs inline runs here, so those come last; and what made room is dropped when all have run.
+/// Every queue has the sample before the first reader runs. A woken thread may preempt this one. Inline readers run on
+/// this thread and are woken last. Overwritten samples are dropped after all readers have been woken.
 #[inline]
 fn enqueue_for_all(readers: &[SubscriberEntry], body: &BodyRef) -> Vec<SubscriberEntry> {
     let (mut displaced, mut full) = (Vec::new(), Vec::new());
@@ -360,14 +364,15 @@ fn enqueue_for_all(readers: &[SubscriberEntry], body: &BodyRef) -> Vec<Subscribe
     full
 }
 
-/// Gives a late reader what the publishers keep, in the order of publishing, as much as its own depth takes.
+/// Enqueues for a late joiner the samples that the publishers keep, in the order of publishing, the newest up to its
+/// own depth.
 fn enqueue_history(publishers: &[Arc<Writer>], entry: &SubscriberEntry, now: Mono) {
     let mut kept: Vec<_> = publishers.iter().flat_map(|publisher| publisher.history()).collect();
     kept.retain(|body| !body.is_expired(now));
     kept.sort_unstable_by_key(|body| body.meta.sequence);
     for body in kept.iter().skip(kept.len().saturating_sub(entry.subscription.qos.depth())) {
-        // A fresh queue has room for its own depth, but a pattern's fills from several topics.
-        // How long it was kept is no latency.
+        // A new queue has room for its own depth, but the queue of a pattern is filled from several topics. The time
+        // for which a sample was kept is not a latency.
         let kept = Queued { measured: false, ..entry.queued(body) };
         if let Err(refused) = entry.subscription.enqueue(kept) {
             refused.stats.count_drop(DropReason::QueueFull);
@@ -378,7 +383,7 @@ fn enqueue_history(publishers: &[Arc<Writer>], entry: &SubscriberEntry, now: Mon
     }
 }
 
-/// Tells a reader what it missed; when it misses the next.
+/// Reports missed deadlines to a subscriber. Returns the time of the next miss.
 fn check_requested(entry: &SubscriberEntry, now: Mono, topic: &Arc<str>) -> Option<Mono> {
     let deadline = entry.stats.deadline.as_ref()?;
     let missed = deadline.take_missed(now);

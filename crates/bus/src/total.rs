@@ -1,8 +1,8 @@
-//! A count and its rate.
+//! A counter and its rate.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that only grows, with its growth in the last second.
+/// A count that only grows, with its growth in the last window.
 #[derive(Debug, Default)]
 pub(crate) struct Total {
     value: AtomicU64,
@@ -16,7 +16,7 @@ impl Total {
         self.value.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Counts one more; the count with it.
+    /// Counts one more and returns the new count.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.value.fetch_add(1, Ordering::Relaxed) + 1
@@ -26,7 +26,7 @@ impl Total {
         self.value.load(Ordering::Relaxed)
     }
 
-    /// Growth per second over the last whole tick.
+    /// Returns the growth per second in the last closed window.
     pub(crate) fn rate_hz(&self) -> f64 {
         f64::from_bits(self.last_second.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! What the bus knows of a topic's type.
+//! The type of a topic.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use viaduct_messages::Message;
 
 use crate::encoded::Encoded;
 
-/// A value whose type only its reader knows.
+/// A value of a type that only its reader names.
 pub(crate) type AnyMessage = Arc<dyn Any + Send + Sync>;
 
-/// The type of a topic: its name and schema, and, where the binary knows the type, how to encode and decode it.
+/// The type of a topic: its name and schema and, if this binary has the type, its codec.
 #[derive(Clone, Debug)]
 pub struct TypeInfo {
     full_name: Arc<str>,
@@ -19,17 +19,17 @@ pub struct TypeInfo {
     codec: Option<Codec>,
 }
 
-/// How a type of this binary becomes bytes and back.
+/// Encodes and decodes a type of this binary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Codec {
     pub(crate) type_id: TypeId,
     pub(crate) encode: fn(&(dyn Any + Send + Sync)) -> Encoded,
     pub(crate) decode: fn(&Encoded) -> Result<AnyMessage, Undecodable>,
-    /// Lets go of what a value holds; whether it was one of this type.
+    /// Replaces a value by its default, which releases its content. Returns `false` if it is not of this type.
     pub(crate) clear: fn(&mut (dyn Any + Send + Sync)) -> bool,
 }
 
-/// Why a sample cannot be read as a message of the type that its reader wants.
+/// A sample cannot be read as a message of the requested type.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Undecodable {
     /// The bytes are not a message of the type.
@@ -37,7 +37,7 @@ pub enum Undecodable {
     Malformed {
         /// The type.
         full_name: String,
-        /// What the decoder says.
+        /// Error of the decoder.
         cause: prost::DecodeError,
     },
     /// The topic, found by a pattern, carries another type.
@@ -47,13 +47,13 @@ pub enum Undecodable {
         topic: String,
         /// The type that the topic has.
         has: String,
-        /// The type that was asked for.
+        /// The requested type.
         wants: String,
     },
 }
 
 impl TypeInfo {
-    /// The type of messages `M`.
+    /// Returns the type of messages `M`.
     #[must_use]
     pub fn of<M: Message>() -> Self {
         Self {
@@ -68,21 +68,21 @@ impl TypeInfo {
         }
     }
 
-    /// A type that this binary knows by name and schema only.
+    /// Creates a type of which this binary knows only name and schema.
     ///
-    /// `descriptor_set` is an encoded `google.protobuf.FileDescriptorSet`; it may be empty where nobody has it.
+    /// `descriptor_set` is an encoded `google.protobuf.FileDescriptorSet`; it may be empty if the schema is unknown.
     #[must_use]
     pub fn foreign(full_name: &str, descriptor_set: Bytes) -> Self {
         Self { full_name: full_name.into(), descriptor_set, codec: None }
     }
 
-    /// The full protobuf name: `viaduct.its.V2xMessage`.
+    /// Returns the full protobuf name: `viaduct.its.V2xMessage`.
     #[must_use]
     pub fn full_name(&self) -> &str {
         &self.full_name
     }
 
-    /// The schema: an encoded `google.protobuf.FileDescriptorSet`.
+    /// Returns the schema: an encoded `google.protobuf.FileDescriptorSet`.
     #[must_use]
     pub const fn descriptor_set(&self) -> &Bytes {
         &self.descriptor_set
@@ -103,7 +103,7 @@ fn decode_any<M: Message>(encoded: &Encoded) -> Result<AnyMessage, Undecodable> 
 }
 
 fn encode<M: Message>(message: &(dyn Any + Send + Sync)) -> Encoded {
-    // A sample keeps a value and the codec of its own type together, so the downcast holds.
+    // A sample always keeps a value together with the codec of its type, so the downcast succeeds.
     message.downcast_ref::<M>().map(Encoded::from_message).unwrap_or_default()
 }
 

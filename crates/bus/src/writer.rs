@@ -1,4 +1,4 @@
-//! The record that a topic keeps of each of its publishers.
+//! A topic's record of each of its publishers.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use crate::sample::BodyRef;
 use crate::stats::PublisherSnapshot;
 use crate::total::Total;
 
-/// What the bus knows of one publisher of a topic.
+/// A publisher as its topic sees it.
 pub(crate) struct Writer {
     pub(crate) owner: Arc<str>,
     pub(crate) qos: Qos,
     pub(crate) deadline: Option<Deadline>,
-    /// When it last showed that it is alive.
+    /// Time of the last sign of life.
     asserted: AtomicU64,
     alive: AtomicBool,
     liveliness_lost: Total,
     pub(crate) events: EventSlot,
-    /// Newest samples for late subscribers, oldest first.
+    /// Newest samples for late joiners, oldest first.
     history: PriorityMutex<VecDeque<BodyRef>>,
 }
 
@@ -48,7 +48,7 @@ impl Writer {
         self.qos.lifespan.map(|age| now.mono.plus(age))
     }
 
-    /// Keeps a sample for late subscribers; gives back what made room for it.
+    /// Keeps a sample for late joiners. Returns the sample that it displaced.
     pub(crate) fn retain(&self, body: &BodyRef) -> Option<BodyRef> {
         let mut history = self.history.lock();
         let displaced = if history.len() >= self.qos.depth() { history.pop_front() } else { None };
@@ -60,7 +60,7 @@ impl Writer {
         self.history.lock().iter().cloned().collect()
     }
 
-    /// The time within which it must show that it is alive, where it must.
+    /// Returns the lease, or `None` if the publisher does not have to assert its liveliness.
     fn lease(&self) -> Option<Duration> {
         self.qos.lease.filter(|_| self.qos.liveliness == Liveliness::ManualByTopic)
     }
@@ -69,14 +69,14 @@ impl Writer {
         self.alive.load(Ordering::SeqCst)
     }
 
-    /// Notes a sign of life; whether it had been silent.
+    /// Records a sign of life. Returns `true` if the publisher was not alive before.
     pub(crate) fn assert_alive(&self, now: Mono) -> bool {
-        // One thread may be later than another one that publishes with it.
+        // A thread may be delayed behind another one that publishes with the same publisher.
         self.asserted.fetch_max(stamp(now), Ordering::SeqCst);
         !self.alive.load(Ordering::SeqCst) && !self.alive.swap(true, Ordering::SeqCst)
     }
 
-    /// When it counts as silent if it shows no life.
+    /// Returns the time at which the lease expires without a sign of life, or `None` if it cannot.
     pub(crate) fn lease_expiry(&self, now: Mono) -> Option<Mono> {
         self.lease_end().filter(|_| self.is_alive()).map(|end| end.max(now))
     }
@@ -86,12 +86,12 @@ impl Writer {
         Some(from_stamp(self.asserted.load(Ordering::SeqCst)).plus(lease + Duration::from_nanos(1)))
     }
 
-    /// Whether it fell silent just now.
+    /// Returns `true` if the lease has expired since the last check.
     pub(crate) fn check_lease(&self, now: Mono, topic: &Arc<str>) -> bool {
         let is_over = || self.lease_end().is_some_and(|end| end <= now);
         let mut silent = is_over() && self.alive.swap(false, Ordering::SeqCst);
         if silent && !is_over() {
-            // It showed life between the two looks, when it still counted as alive.
+            // The publisher asserted its liveliness between the two checks, while it still counted as alive.
             self.alive.store(true, Ordering::SeqCst);
             silent = false;
         }
@@ -102,7 +102,7 @@ impl Writer {
         silent
     }
 
-    /// Tells what was missed of the deadline; when the next is missed.
+    /// Reports a missed deadline. Returns the time of the next miss.
     pub(crate) fn check_deadline(&self, now: Mono, topic: &Arc<str>) -> Option<Mono> {
         let deadline = self.deadline.as_ref()?;
         let missed = deadline.take_missed(now);

@@ -1,4 +1,4 @@
-//! The one place where the clocks are read.
+//! The clocks of the system, and a clock for virtual time.
 
 mod sys;
 
@@ -9,15 +9,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use viaduct_units::{Mono, Now, Tai};
 
-/// How long the difference between the two clocks is taken as known. Within it a disciplined clock drifts by less than
-/// 5 us (500 ppm, adjtimex(2)); a step of the system's time is seen after it.
+/// Time for which the offset between the two clocks is reused. Within it a disciplined clock drifts by less than 5 us
+/// (500 ppm, adjtimex(2)); a step of the system's time is noticed after it.
 const OFFSET_AGE_MAX: Duration = Duration::from_millis(10);
 
-/// Longest time between the two readings of the monotonic clock around one of the other: a longer one means that the
-/// thread did not run in between, and that their difference is not known.
+/// Longest time between the two readings of the monotonic clock around a reading of the other. If it takes longer, the
+/// thread was preempted in between, and the offset is unknown.
 const READING_TIME_MAX: Duration = Duration::from_micros(20);
 
-/// Atomic time minus monotonic time, and until when it is taken as known.
+/// Atomic time minus monotonic time, and the end of its validity.
 #[derive(Clone, Copy)]
 struct Offset {
     nanos: i64,
@@ -25,11 +25,12 @@ struct Offset {
 }
 
 thread_local! {
-    /// Each thread has its own, so that no pair of numbers is torn.
+    /// One for each thread, so that the two numbers always belong together.
     static OFFSET: Cell<Offset> = const { Cell::new(Offset { nanos: 0, known_until: Mono(Duration::ZERO) }) };
 }
 
-/// Both clocks, now. Reads one clock where the other was read a moment ago: messages ask for both, many times a second.
+/// Returns both clocks' present time. Reads only one clock if the offset was measured less than 10 ms ago, because each
+/// message needs both.
 #[must_use]
 #[inline]
 pub fn now() -> Now {
@@ -53,18 +54,18 @@ fn read_both(before: Mono) -> Now {
 
 #[inline]
 fn signed_nanos(mono: Mono) -> i64 {
-    // Of a clock that began when the machine was started; it fits for 292 years.
+    // The clock starts when the machine boots; this is in range for 292 years.
     mono.0.as_secs().cast_signed().wrapping_mul(1_000_000_000).wrapping_add(mono.0.subsec_nanos().into())
 }
 
-/// The monotonic clock, now: what the kernel calls CLOCK_MONOTONIC, so that it can wait for a [`Mono`].
+/// Returns the present monotonic time (CLOCK_MONOTONIC, so that the kernel can wait for a [`Mono`]).
 #[must_use]
 #[inline]
 pub fn mono() -> Mono {
     Mono(sys::monotonic())
 }
 
-/// Atomic time, now: the system's UTC and the leap seconds.
+/// Returns the present atomic time: the system's UTC plus leap seconds.
 #[must_use]
 pub fn tai() -> Tai {
     let unix_nanos = match SystemTime::now().duration_since(UNIX_EPOCH) {
@@ -74,18 +75,18 @@ pub fn tai() -> Tai {
     Tai::from_unix_nanos(unix_nanos)
 }
 
-/// Where a bus reads the time.
+/// The clock of a bus.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
     /// The system's clocks.
     #[default]
     System,
-    /// A clock that somebody moves by hand: virtual time.
+    /// A clock that the caller advances: virtual time.
     Manual(ManualClock),
 }
 
 impl Clock {
-    /// Both clocks, now.
+    /// Returns both clocks' present time.
     #[must_use]
     #[inline]
     pub fn now(&self) -> Now {
@@ -95,7 +96,7 @@ impl Clock {
         }
     }
 
-    /// The monotonic clock, now.
+    /// Returns the present monotonic time.
     #[must_use]
     pub fn mono(&self) -> Mono {
         match self {
@@ -105,19 +106,19 @@ impl Clock {
     }
 }
 
-/// A clock that stands still until it is moved; clones are the same clock. It starts at zero on both scales.
+/// A clock that stands still until it is advanced; clones are the same clock. It starts at zero on both scales.
 #[derive(Clone, Debug, Default)]
 pub struct ManualClock {
     nanos: Arc<AtomicI64>,
 }
 
 impl ManualClock {
-    /// Moves the clock on.
+    /// Advances the clock.
     pub fn advance(&self, time: Duration) {
         self.nanos.fetch_add(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX), Ordering::SeqCst);
     }
 
-    /// Where the clock stands.
+    /// Returns the clock's time.
     #[must_use]
     pub fn now(&self) -> Now {
         let nanos = self.nanos.load(Ordering::SeqCst);
@@ -133,7 +134,7 @@ mod tests {
     fn both_clocks_are_those_of_the_system() {
         for _ in 0..1000 {
             let (before, now, after) = (tai(), now(), tai());
-            // The offset was read by two calls with something between them.
+            // The offset was measured by two calls with other work between them.
             let slack = Duration::from_secs(1);
             assert!(before <= now.tai.plus(slack) && now.tai <= after.plus(slack), "{before:?} {now:?} {after:?}");
         }

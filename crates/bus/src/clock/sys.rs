@@ -1,11 +1,11 @@
-//! The kernel's monotonic clock in its own numbers, so that the kernel can wait for a deadline. The standard library's
-//! `Instant` hides them.
+//! The kernel's monotonic clock as a number, so that the kernel can wait for a deadline. The standard library's
+//! `Instant` hides the number.
 
 #![expect(unsafe_code, reason = "clock_gettime")]
 
 use std::time::Duration;
 
-/// Time since the machine was started, without the time that it slept (CLOCK_MONOTONIC, clock_gettime(2)).
+/// Returns the time since the machine was started, without the time that it slept (CLOCK_MONOTONIC, clock_gettime(2)).
 #[inline]
 pub(super) fn monotonic() -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,4 +1,4 @@
-//! A state and the callbacks that may change it, one at a time.
+//! Callback groups: a state and the callbacks that change it, one at a time.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,7 +24,7 @@ use crate::stats::Stats;
 use crate::subscriber::{Received, Subscriber, UntypedSubscriber};
 use crate::subscription::Subscription;
 
-/// Samples that one run of a group takes from one subscription before others get their turn.
+/// Maximum number of samples that one run takes from one subscription before the next source.
 const SAMPLES_PER_RUN_MAX: usize = 64;
 
 /// A callback that panicked.
@@ -32,20 +32,39 @@ const SAMPLES_PER_RUN_MAX: usize = 64;
 pub struct CallbackPanic {
     /// Name of the group.
     pub group: String,
-    /// What the panic said.
+    /// Message of the panic.
     pub message: String,
 }
 
-/// Collects the callbacks of a state that is not made yet.
+/// Collects the callbacks of a group before its state exists.
+///
+/// ```
+/// use std::time::{Duration, Instant};
+/// use viaduct_bus::{Bus, Executor, GroupBuilder, Qos, Timers};
+/// use viaduct_messages::foxglove::Log;
+///
+/// let bus = Bus::new("vehicle-1");
+/// let (executor, timers) = (Executor::pool("workers", 2)?, Timers::start()?);
+///
+/// let mut builder = GroupBuilder::<usize>::new(&bus);
+/// builder.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "counter")?, |count, _sample, _now| *count += 1);
+/// let group = builder.build("counter", 0, &executor, &timers, |panic| eprintln!("{panic:?}"))?;
+///
+/// bus.publisher::<Log>("log", Qos::keep_last(8), "writer")?.publish(Log::default())?;
+/// let deadline = Instant::now() + Duration::from_secs(10);
+/// assert!(group.drain(deadline));
+/// assert_eq!(group.end(deadline), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct GroupBuilder<S> {
-    /// Where the callbacks are measured.
+    /// Registry of the callbacks' statistics.
     stats: Arc<Stats>,
     sources: Vec<Box<dyn Source<S>>>,
     budget: Option<Duration>,
 }
 
 impl<S: Send + 'static> GroupBuilder<S> {
-    /// A group without callbacks. What they do is measured at `bus`.
+    /// Creates a builder without callbacks. `bus` records the statistics of the callbacks.
     #[must_use]
     pub fn new(bus: &Bus) -> Self {
         Self { stats: Arc::clone(bus.stats()), sources: Vec::new(), budget: None }
@@ -73,7 +92,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
         self.sources.push(Box::new(SampleSource { reader: subscriber, callback }));
     }
 
-    /// Calls `callback` with what happens to the quality of service of a publisher or a subscriber.
+    /// Calls `callback` with each QoS event of a publisher or a subscriber.
     pub fn on_event<F>(&mut self, events: Events, callback: F)
     where
         F: FnMut(&mut S, QosEvent, Now) + Send + 'static,
@@ -81,8 +100,8 @@ impl<S: Send + 'static> GroupBuilder<S> {
         self.sources.push(Box::new(EventSource { events, callback }));
     }
 
-    /// Calls `callback` every `period`, by absolute deadlines that do not drift. Deadlines that passed while the group was
-    /// busy are skipped and counted, not made up for.
+    /// Calls `callback` every `period`, at absolute deadlines that do not drift. Deadlines that pass while the group is
+    /// busy are skipped and counted.
     pub fn every<F>(&mut self, period: Duration, callback: F)
     where
         F: FnMut(&mut S, Now) + Send + 'static,
@@ -91,11 +110,11 @@ impl<S: Send + 'static> GroupBuilder<S> {
         self.sources.push(Box::new(TimerSource { period, next: clock::mono().plus(period), callback }));
     }
 
-    /// Gives the callbacks their state and an executor; from here on they run. `timers` is for executors that are not one
-    /// thread. `on_panic` hears of a callback that panicked, after which the group runs no more.
+    /// Starts the group with its state on an executor. `timers` wakes groups of pools and inline groups. `on_panic` is
+    /// called if a callback panics; the group does not run again after that.
     ///
     /// # Errors
-    /// The executor has as many groups as it can hold, which is 256.
+    /// The executor has its maximum of 256 groups.
     pub fn build(
         self,
         name: &str,
@@ -132,7 +151,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
         Ok(CallbackGroup { group })
     }
 
-    /// The callbacks with their measurements, under names that tell them apart.
+    /// Registers statistics for the callbacks, under unique names.
     fn into_callbacks(self, component: &str) -> Vec<Callback<S>> {
         let mut names = Vec::<String>::new();
         let Self { stats, sources, budget } = self;
@@ -151,33 +170,34 @@ impl<S: Send + 'static> GroupBuilder<S> {
     }
 }
 
-/// A running group. It runs for as long as this is kept, or until its end.
+/// A running group. It runs until it is ended or dropped.
 pub struct CallbackGroup<S> {
     group: Arc<Group<S>>,
 }
 
 impl<S: Send + 'static> CallbackGroup<S> {
-    /// Stops the timers for good and waits until what is queued was seen; at most until `deadline`, and whether it came to
-    /// that. A timer that is always due would never let the group be idle.
+    /// Stops the timers and waits until the queues are empty and no callback runs, at most until `deadline`. Returns
+    /// `true` if the group became idle. With running timers a group whose timer is always due would never be idle.
     #[must_use]
     pub fn drain(&self, deadline: Instant) -> bool {
         self.group.draining.store(true, Ordering::SeqCst);
         self.wait_until_idle(deadline)
     }
 
-    /// Samples that wait in the group's queues.
+    /// Returns the number of samples in the group's queues.
     #[must_use]
     pub fn queued(&self) -> usize {
         self.group.subscriptions.iter().map(|subscription| subscription.queued()).sum()
     }
 
-    /// Whether a callback panicked.
+    /// Returns `true` if a callback panicked.
     #[must_use]
     pub fn panicked(&self) -> bool {
         self.group.dead.load(Ordering::SeqCst)
     }
 
-    /// Waits until every queue of the group is empty and no callback runs, at most until `deadline`; whether it is so.
+    /// Waits until the queues are empty and no callback runs, at most until `deadline`. Returns `true` if the group
+    /// became idle.
     #[must_use]
     pub fn wait_until_idle(&self, deadline: Instant) -> bool {
         loop {
@@ -191,8 +211,8 @@ impl<S: Send + 'static> CallbackGroup<S> {
         }
     }
 
-    /// Ends the group: no callback runs from here on, and the state comes out. Waits for a callback that runs now, at
-    /// most until `deadline`; `None` after that, or when a callback panicked.
+    /// Ends the group and returns its state; no callback runs after that. Waits for a running callback at most until
+    /// `deadline`, then returns `None`. Also returns `None` if a callback panicked.
     #[must_use]
     pub fn end(self, deadline: Instant) -> Option<S> {
         self.group.dead.store(true, Ordering::SeqCst);
@@ -210,7 +230,7 @@ impl<S: Send + 'static> CallbackGroup<S> {
     }
 }
 
-/// Ends the subscriptions and takes the state out. The subscriptions end after the lock is free again: their ends take
+/// Takes the state out and drops the subscriptions. They are dropped after the lock is released: dropping them takes
 /// locks that an inline publisher may hold while it waits for this one.
 fn take_state<S>(mut body: MutexGuard<'_, GroupBody<S>>) -> Option<S> {
     let (state, callbacks) = (body.state.take(), std::mem::take(&mut body.callbacks));
@@ -222,13 +242,13 @@ fn take_state<S>(mut body: MutexGuard<'_, GroupBody<S>>) -> Option<S> {
 struct Group<S> {
     name: String,
     phase: Phase,
-    /// Set once a callback panicked or the group was ended.
+    /// Set if a callback panicked or the group was ended.
     dead: AtomicBool,
-    /// Set when timers no longer fire.
+    /// Set if timers no longer fire.
     draining: AtomicBool,
     body: Mutex<GroupBody<S>>,
     subscriptions: Vec<Arc<Subscription>>,
-    /// Where it runs; `None` is on the thread of whoever notifies.
+    /// The group's slot at its executor; `None` if it runs on the notifying thread.
     handle: Option<GroupHandle>,
     timers: Timers,
     on_panic: Box<dyn Fn(CallbackPanic) + Send + Sync>,
@@ -236,10 +256,10 @@ struct Group<S> {
 }
 
 struct GroupBody<S> {
-    /// Gone after a panic or the end.
+    /// `None` after a panic or the end.
     state: Option<S>,
     callbacks: Vec<Callback<S>>,
-    /// The deadline that the timers know of.
+    /// The deadline that was passed to the timers last.
     armed: Option<Mono>,
 }
 
@@ -254,7 +274,7 @@ impl<S: Send + 'static> Group<S> {
         self.dead.load(Ordering::SeqCst) || (self.phase.is_idle() && empty())
     }
 
-    /// Lends the state to the callbacks that are due.
+    /// Runs the callbacks that are due.
     fn run_callbacks(&self) -> Outcome {
         let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
         let GroupBody { state, callbacks, armed } = &mut *body;
@@ -276,7 +296,7 @@ impl<S: Send + 'static> Group<S> {
         Outcome { again, deadline }
     }
 
-    /// Has the timers notify at a deadline that they do not know of.
+    /// Passes a new deadline to the timers.
     fn arm(&self, armed: &mut Option<Mono>, deadline: Option<Mono>) {
         if let Some(deadline) = deadline.filter(|deadline| Some(*deadline) != *armed) {
             *armed = Some(deadline);
@@ -288,7 +308,7 @@ impl<S: Send + 'static> Group<S> {
     fn report_panic(&self, panic: &(dyn std::any::Any + Send)) {
         self.dead.store(true, Ordering::SeqCst);
         let body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
-        // The state may be half changed: it is dropped, and its own panic on the way out is one too many to report.
+        // The state may be inconsistent: it is dropped, and a panic in its destructor is not reported.
         let _ = catch_unwind(AssertUnwindSafe(move || drop(take_state(body))));
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
@@ -320,7 +340,7 @@ impl<S: Send + 'static> Notify for Group<S> {
 
 impl<S: Send + 'static> Work for Group<S> {
     fn run(&self) -> Option<Outcome> {
-        // The bit of a group that ended in its queue may be found by the group that got its handle.
+        // The ready bit of an ended group may be found by the next group with the same slot.
         if !self.phase.begin() {
             return None;
         }
@@ -336,7 +356,7 @@ impl<S: Send + 'static> Work for Group<S> {
     }
 }
 
-/// The clocks, read when a callback or a timer asks, and once for all that comes before the next callback has run.
+/// The clocks, read at the first use and kept until a callback has run.
 #[derive(Default)]
 struct LazyNow(Option<Now>);
 
@@ -345,13 +365,13 @@ impl LazyNow {
         *self.0.get_or_insert_with(clock::now)
     }
 
-    /// Measures a callback that is given the present moment.
+    /// Measures a callback that is called with the present time.
     fn measure(&mut self, stats: &CallbackStats, call: impl FnOnce(Now)) {
         let began = self.now();
         self.measure_from(began, stats, call);
     }
 
-    /// The same for a callback whose sample was taken at `began`.
+    /// Measures a callback whose sample was taken at `began`.
     fn measure_from(&mut self, began: Now, stats: &CallbackStats, call: impl FnOnce(Now)) {
         call(began);
         stats.record_run(clock::mono().since(began.mono));
@@ -359,7 +379,7 @@ impl LazyNow {
     }
 }
 
-/// What makes callbacks run.
+/// A trigger of a callback.
 trait Source<S>: Send {
     fn name(&self) -> String;
     fn subscription(&self) -> Option<&Arc<Subscription>>;
@@ -367,11 +387,11 @@ trait Source<S>: Send {
         None
     }
     fn deadline(&self) -> Option<Mono>;
-    /// Runs the callback for what is there; whether there may be more.
+    /// Calls the callback for everything that is pending, up to a limit. Returns `true` if more may be pending.
     fn run(&mut self, state: &mut S, stats: &CallbackStats, now: &mut LazyNow) -> bool;
 }
 
-/// A subscription that a callback reads, typed or not.
+/// A typed or untyped subscriber.
 trait Reader: Send {
     type Sample;
     fn subscription(&self) -> &Arc<Subscription>;

@@ -1,11 +1,11 @@
-//! Who runs callbacks: a small shared pool, a thread of one's own, or the publisher's thread.
+//! Executors run callbacks: a shared pool, a dedicated thread, or the publisher's thread.
 //!
-//! A [`CallbackGroup`] owns a state and lends it to one callback at a time. It is idle, queued at its executor, or
-//! running; a sample that comes while it runs makes it run again, so no wake-up is lost and no callback of one group
-//! ever meets another.
+//! A [`CallbackGroup`] owns a state and passes it to one callback at a time. It is idle, queued at its executor, or
+//! running. A sample that arrives while it runs makes it run again, so no wake-up is lost, and two callbacks of one
+//! group never run at the same time.
 //!
-//! The way from a sample to its callback: the group's [`phase`](phase::Phase) becomes queued, its bit is set in the
-//! executor's [`ready`](ready::Ready) set, and a [sleeping thread](parking) is woken where one must run. All of it is
+//! A sample reaches its callback in three steps: the group's [`phase`](phase::Phase) becomes queued, its bit is set in
+//! the executor's [`ready`](ready::Ready) set, and a [parked thread](parking) is woken if one is needed. All of it is
 //! lock-free, and none of it waits for a thread of lower priority.
 
 mod group;
@@ -25,6 +25,19 @@ pub use workers::TooManyGroups;
 use workers::{GroupHandle, WorkerPool};
 
 /// Runs callback groups; clones are the same executor.
+///
+/// ```
+/// use viaduct_bus::{Executor, Priority, Scheduling, SchedulingPolicy};
+///
+/// let shared = Executor::pool("workers", 2)?;
+/// let policy = Priority::new(10).map_or(SchedulingPolicy::Other, SchedulingPolicy::Fifo);
+/// let dedicated = Executor::thread("lidar", &Scheduling { policy, ..Scheduling::default() })?;
+/// if let Some(error) = dedicated.refused() {
+///     println!("running without real-time priority: {error}");
+/// }
+/// assert!(shared.refused().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone)]
 pub struct Executor {
     kind: ExecutorKind,
@@ -37,32 +50,34 @@ enum ExecutorKind {
 }
 
 impl Executor {
-    /// A pool of `threads` threads (1 to 64) that groups share.
+    /// Starts a pool of `threads` threads (1 to 64) that groups share.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub fn pool(name: &str, threads: usize) -> Result<Self, SchedulingError> {
         Ok(Self { kind: ExecutorKind::Threads(Arc::new(WorkerPool::start(name, threads, &Scheduling::default())?)) })
     }
 
-    /// One thread with its own policy, priority and cores. Where the right to the policy is missing, it runs with the
-    /// ordinary one and [`Self::refused`] says so.
+    /// Starts one thread with its own policy, priority and cores. Without the right to the policy it runs with the
+    /// ordinary one, and [`Self::refused`] returns the reason.
     ///
     /// # Errors
-    /// The system gives no thread, or does not have the cores.
+    /// The system cannot start a thread, or does not have the cores.
     pub fn thread(name: &str, scheduling: &Scheduling) -> Result<Self, SchedulingError> {
         Ok(Self { kind: ExecutorKind::Threads(Arc::new(WorkerPool::start(name, 1, scheduling)?)) })
     }
 
-    /// Callbacks run on the thread that publishes, before `publish` returns: only for short ones, and never in a cycle. Where
-    /// another thread is in a callback of the group just then, that one runs this callback, too, and `publish` returns at
-    /// once. Timers run on the timers' thread, events where they happen.
+    /// Returns an executor that runs callbacks on the publishing thread, before `publish` returns. Use it for short
+    /// callbacks only, and never in a cycle of topics. If another thread is running a callback of the group, that
+    /// thread also runs this one, and `publish` returns at once. Timers run on the timers' thread, events where they
+    /// occur.
     #[must_use]
     pub const fn inline() -> Self {
         Self { kind: ExecutorKind::Inline }
     }
 
-    /// Why the threads run with the ordinary policy instead of the one that was asked for, where they do.
+    /// Returns the reason for which the threads run with the ordinary policy instead of the requested one, or `None` if
+    /// they do not.
     #[must_use]
     pub fn refused(&self) -> Option<&SchedulingError> {
         match &self.kind {
@@ -71,7 +86,7 @@ impl Executor {
         }
     }
 
-    /// A place for the group of that name; none is needed inline.
+    /// Takes a slot for the group of that name; `None` for an inline executor.
     fn handle(&self, group: &str) -> Result<Option<GroupHandle>, TooManyGroups> {
         match &self.kind {
             ExecutorKind::Threads(workers) => GroupHandle::take(workers, group).map(Some),

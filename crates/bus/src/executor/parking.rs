@@ -1,8 +1,8 @@
-//! Threads that sleep while there is nothing to do, and are woken for what has come. Model-tested:
-//! `tests/model_executor.rs`.
+//! Threads that park while there is nothing to do, and are woken for new work. Model-tested: `tests/model_executor.rs`.
 //!
-//! One rule keeps wake-ups from being lost: who sleeps says so and then looks once more; who brings work puts it down and
-//! then looks for a sleeper. A fence stands between the two steps on both sides, so at least one of them sees the other.
+//! One rule prevents lost wake-ups: a thread that parks marks itself parked and then checks for work once more; a
+//! thread that adds work adds it and then checks for parked threads. A fence separates the two steps on both sides, so
+//! at least one of the two sees the other.
 
 use viaduct_units::Mono;
 
@@ -11,10 +11,10 @@ use crate::sync::{AtomicU64, Futex, Ordering, fence};
 const AWAKE: u32 = 0;
 const PARKED: u32 = 1;
 
-/// Threads that a [`ParkingLot`] has lot for at most.
+/// Maximum number of threads of a [`ParkingLot`].
 pub(crate) const THREADS_MAX: usize = u64::BITS as usize;
 
-/// Where one thread sleeps: a futex that the kernel waits on.
+/// Parks one thread on a futex.
 pub(crate) struct Parker {
     futex: Futex,
 }
@@ -24,24 +24,24 @@ impl Parker {
         Self { futex: Futex::new(AWAKE) }
     }
 
-    /// Looks for work; where there is none, sleeps until somebody wakes this thread, or until `deadline`. It may wake for
-    /// no reason.
+    /// Checks for work with `find`; if there is none, sleeps until [`Self::unpark`] or until `deadline`. May wake
+    /// spuriously.
     pub(crate) fn park<T>(&self, deadline: Option<Mono>, find: impl FnOnce() -> Option<T>) -> Option<T> {
-        // Both sides swap, so that a wake-up for an earlier sleep cannot be taken for one for this.
+        // Both sides swap, so that a wake-up for an earlier sleep is not taken for one for this.
         self.futex.swap(PARKED, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let found = find();
         if found.is_none() {
             self.futex.wait(PARKED, deadline);
         }
-        // Who woke this thread has written it already.
+        // A thread that woke this one has written it already.
         if self.futex.load(Ordering::Relaxed) != AWAKE {
             self.futex.swap(AWAKE, Ordering::Relaxed);
         }
         found
     }
 
-    /// Wakes the thread for work that was put down before. No system call where it is awake.
+    /// Wakes the thread for work that was added before. Makes no system call if the thread is awake.
     #[inline]
     pub(crate) fn unpark(&self) {
         fence(Ordering::SeqCst);
@@ -51,10 +51,10 @@ impl Parker {
     }
 }
 
-/// Where up to [`THREADS_MAX`] threads sleep that take from the same work.
+/// Parks up to [`THREADS_MAX`] threads that share their work.
 pub(crate) struct ParkingLot {
-    /// A bit for each thread that sleeps, or is about to and looks once more. Who clears it for another has claimed that
-    /// thread for one piece of work.
+    /// A bit for each thread that sleeps, or is about to and checks once more. Another thread that clears the bit has
+    /// claimed that thread for one item of work.
     parked: AtomicU64,
     futexes: Box<[Futex]>,
 }
@@ -64,11 +64,11 @@ impl ParkingLot {
         Self { parked: AtomicU64::new(0), futexes: (0..threads.min(THREADS_MAX)).map(|_| Futex::new(AWAKE)).collect() }
     }
 
-    /// As [`Parker::park`], for the thread of that number.
+    /// Parks the thread of that number as [`Parker::park`] does.
     pub(crate) fn park<T>(&self, thread: usize, find: impl FnOnce() -> Option<T>) -> Option<T> {
         let bit = 1 << thread;
         self.futexes[thread].store(PARKED, Ordering::Relaxed);
-        // Who claims this thread writes its futex after this.
+        // A thread that claims this one writes its futex after this.
         self.parked.fetch_or(bit, Ordering::Release);
         fence(Ordering::SeqCst);
         let found = find();
@@ -77,13 +77,13 @@ impl ParkingLot {
         }
         let claimed = self.parked.fetch_and(!bit, Ordering::Relaxed) & bit == 0;
         if claimed && found.is_some() {
-            // What this thread was claimed for may be other work than what it found: that would wait for this to end.
+            // This thread may have been claimed for other work than it found, and that work would wait until this ends.
             self.unpark_one();
         }
         found
     }
 
-    /// Wakes one of the threads that sleep for work that was put down before. No system call where none does.
+    /// Wakes one of the parked threads for work that was added before. Makes no system call if none is parked.
     pub(crate) fn unpark_one(&self) {
         fence(Ordering::SeqCst);
         loop {
@@ -100,7 +100,7 @@ impl ParkingLot {
         }
     }
 
-    /// Wakes every thread, for an end that was announced before.
+    /// Wakes every thread, after the end was announced.
     pub(crate) fn unpark_all(&self) {
         self.futexes.iter().for_each(|_| self.unpark_one());
     }

@@ -1,4 +1,4 @@
-//! Whether a group is idle, queued or running. Model-tested: `tests/model_executor.rs`.
+//! The phase of a group: idle, queued or running. Model-tested: `tests/model_executor.rs`.
 
 use crate::sync::{AtomicU8, Ordering};
 
@@ -8,8 +8,8 @@ const RUNNING: u8 = 2;
 /// Running, and notified since the run began.
 const RUNNING_AGAIN: u8 = RUNNING | QUEUED;
 
-/// The phase of one group. Every change reads the latest value and writes on top of it (none is a plain store), so that a
-/// notifier that changes nothing still hands over what it did before to the run that follows.
+/// The phase of one group. Every change is a read-modify-write, so a notifier that changes nothing still synchronizes
+/// with the run that follows.
 pub(crate) struct Phase(AtomicU8);
 
 impl Phase {
@@ -17,22 +17,22 @@ impl Phase {
         Self(AtomicU8::new(IDLE))
     }
 
-    /// Notes that there is something to do. Whether the caller must queue the group: it was idle.
+    /// Marks the group as having work. Returns `true` if it was idle, so that the caller must queue it.
     #[must_use]
     #[inline]
     pub(crate) fn notify(&self) -> bool {
-        // One instruction that never repeats, whoever else notifies: idle becomes queued, running becomes running again.
+        // One instruction without a retry: idle becomes queued, running becomes running again.
         self.0.fetch_or(QUEUED, Ordering::AcqRel) == IDLE
     }
 
-    /// Begins a run. Whether the caller may: the group was queued.
+    /// Begins a run. Returns `true` if the group was queued, so that the caller may run it.
     #[must_use]
     #[inline]
     pub(crate) fn begin(&self) -> bool {
         self.0.compare_exchange(QUEUED, RUNNING, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
 
-    /// Ends a run, `again` where it left something to do. Whether the caller must queue the group once more.
+    /// Ends a run; `again` if work is left. Returns `true` if the caller must queue the group again.
     #[must_use]
     #[inline]
     pub(crate) fn end(&self, again: bool) -> bool {
@@ -44,7 +44,7 @@ impl Phase {
         true
     }
 
-    /// Whether nothing is queued and nothing runs.
+    /// Returns `true` if the group is neither queued nor running.
     pub(crate) fn is_idle(&self) -> bool {
         self.0.load(Ordering::Acquire) == IDLE
     }

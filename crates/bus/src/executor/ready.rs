@@ -1,12 +1,12 @@
-//! Which groups of an executor wait for their turn. Model-tested: `tests/model_executor.rs`.
+//! The set of an executor's groups that are queued. Model-tested: `tests/model_executor.rs`.
 //!
-//! A set of bits and not a queue. Adding is one instruction that never waits, so a notifier that is preempted in the
-//! middle of it holds up nobody: in a queue with slots, a reader of higher priority would spin for the slot of a writer
-//! that it keeps from running.
+//! It is a set of bits, not a queue. Adding is one instruction that never waits, so a preempted notifier delays no
+//! other thread. In a queue with slots a reader of higher priority would spin for the slot of a writer that it keeps
+//! from running.
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Groups that one word tells apart.
+/// Groups in one word.
 const BITS: usize = u64::BITS as usize;
 
 /// A set of up to `64 * WORDS` groups, by number.
@@ -25,7 +25,7 @@ impl<const WORDS: usize> Ready<WORDS> {
         self.words[group / BITS].fetch_or(1 << (group % BITS), Ordering::Release);
     }
 
-    /// Takes the next group out, counted from `from` and around, so that each has its turn.
+    /// Removes and returns the next group, from `from` upwards and around, so that all groups take turns.
     pub(crate) fn take(&self, from: usize) -> Option<usize> {
         let (first, offset) = (from / BITS % WORDS, from % BITS);
         let late = !0 << offset;

@@ -1,4 +1,4 @@
-//! One thread that wakes groups at their deadlines, for those whose executor does not wait for them itself.
+//! A thread that wakes groups at their deadlines, for executors that do not wait for them themselves.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use crate::clock;
 use crate::notify::Notify;
 use crate::scheduling::{Scheduling, SchedulingError};
 
-/// Wakes groups of pools and inline groups at absolute deadlines; clones are the same thread, which ends with the last of
+/// Wakes groups of pools and inline groups at absolute deadlines. Clones share one thread, which ends with the last of
 /// them.
 #[derive(Clone)]
 pub struct Timers {
@@ -26,16 +26,16 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// By deadline; the number tells apart groups with the same one. A group has one entry at a time.
+    /// By deadline; the number distinguishes groups with the same one. A group has one entry at a time.
     due: BTreeMap<(Mono, u64), Weak<dyn Notify>>,
     next_number: u64,
     ended: bool,
 }
 
-/// What the thread finds when it looks.
+/// Result of the thread's check before it parks.
 enum Found {
     Due(Weak<dyn Notify>),
-    /// Another deadline has become the earliest.
+    /// The earliest deadline has changed.
     Changed,
     End,
 }
@@ -44,7 +44,7 @@ impl Timers {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub fn start() -> Result<Self, SchedulingError> {
         let shared = Arc::new(Shared { state: Mutex::default(), parker: Parker::new() });
         let own = Arc::clone(&shared);
@@ -53,7 +53,7 @@ impl Timers {
         Ok(Self { shared, _thread: Arc::new(thread) })
     }
 
-    /// Has `group` notified at `deadline`.
+    /// Notifies `group` at `deadline`.
     pub(crate) fn wake_at(&self, deadline: Mono, group: Weak<dyn Notify>) {
         let mut state = self.shared.state();
         let key = (deadline, state.next_number);
@@ -84,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// Why the thread must not sleep until `earliest`.
+    /// Returns the reason not to sleep until `earliest`, or `None` if the thread should.
     fn find(&self, earliest: Option<Mono>) -> Option<Found> {
         let mut state = self.state();
         if state.ended {

@@ -1,20 +1,20 @@
-//! The work of an executor.
+//! The interface between executors and groups.
 
 use viaduct_units::Mono;
 
 use crate::notify::Notify;
 
-/// Something that an executor runs.
+/// A task that an executor runs.
 pub(super) trait Work: Notify {
-    /// Does a bounded amount of work; `None` where it was not this one's turn.
+    /// Does a bounded amount of work. Returns `None` if the task was not queued.
     fn run(&self) -> Option<Outcome>;
 }
 
-/// What a run left.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// Whether there is more to do at once.
+    /// `true` if there is more to do at once.
     pub(super) again: bool,
-    /// When to notify next, for an executor that keeps time.
+    /// Time of the next notification, for an executor that keeps deadlines itself.
     pub(super) deadline: Option<Mono>,
 }

@@ -1,4 +1,4 @@
-//! Threads, and the groups that they run.
+//! The threads of an executor and the groups that they run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -15,23 +15,23 @@ use crate::prefetch::PrefetchSet;
 use crate::queue::{PriorityGuard, PriorityMutex};
 use crate::scheduling::{Scheduling, SchedulingError, Spawned};
 
-/// Words of the set of groups that wait for their turn.
+/// Words of the set of queued groups.
 const READY_WORDS: usize = 4;
 
-/// Groups that one executor runs at most.
+/// Maximum number of groups of one executor.
 pub(crate) const GROUPS_MAX: usize = READY_WORDS * u64::BITS as usize;
 
-/// An executor that has as many groups as it can hold.
+/// The executor has its maximum number of groups.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("executor `{executor}` has {GROUPS_MAX} callback groups already; `{group}` would be one more")]
 pub struct TooManyGroups {
     /// Name of the executor.
     pub executor: String,
-    /// The group that found no place.
+    /// The group that was refused.
     pub group: String,
 }
 
-/// An executor's threads. They end, and are joined, when the last handle and the last group are gone.
+/// The threads of an executor. They end, and are joined, when the last handle and the last group are dropped.
 pub(crate) struct WorkerPool {
     name: String,
     shared: Arc<Shared>,
@@ -39,17 +39,17 @@ pub(crate) struct WorkerPool {
     refused: Option<SchedulingError>,
 }
 
-/// A group, where there is one.
+/// A group, or a [`Reserved`] slot; `None` if the slot is free.
 type Slot = Option<Weak<dyn Work>>;
 
-/// What notifiers and the threads share.
+/// The state that notifiers and the threads share.
 struct Shared {
     wake_state: WakeState,
-    /// The groups by number. A lock is held for as long as it takes to look; only handles that come and go write.
+    /// The groups by number. A lock is held only to read or write one slot; only handles write.
     groups: Box<[PriorityMutex<Slot>]>,
 }
 
-/// All that a notification touches, in one cache line.
+/// Everything that a notification touches, in one cache line.
 #[repr(align(64))]
 struct WakeState {
     ready: Ready<READY_WORDS>,
@@ -62,7 +62,7 @@ enum Idle {
     Many(ParkingLot),
 }
 
-/// What a thread finds when it looks for work.
+/// Result of a thread's search for work.
 enum Found {
     Group(usize),
     End,
@@ -90,7 +90,7 @@ impl WorkerPool {
         self.refused.as_ref()
     }
 
-    /// Whether the thread itself waits for the deadlines of its groups.
+    /// Returns `true` if the thread itself waits for the deadlines of its groups.
     fn keeps_time(&self) -> bool {
         matches!(self.shared.wake_state.idle, Idle::One(_))
     }
@@ -103,47 +103,47 @@ impl Drop for WorkerPool {
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let own = std::thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
-            // A callback's panic is caught in its group; a thread has nothing else that panics.
+            // A callback's panic is caught in its group; nothing else on the thread panics.
             let _ = thread.join();
         }
     }
 }
 
-/// A group's place at an executor; it is free again when this is dropped.
+/// A group's slot at an executor; the slot is free again when this is dropped.
 pub(crate) struct GroupHandle {
-    /// Reached without the way through the executor.
+    /// Also reachable through `workers`; kept here to save an indirection.
     shared: Arc<Shared>,
     number: usize,
     workers: Arc<WorkerPool>,
 }
 
 impl GroupHandle {
-    /// Takes a place for the group of that name.
+    /// Reserves a slot for the group of that name.
     pub(crate) fn take(workers: &Arc<WorkerPool>, group: &str) -> Result<Self, TooManyGroups> {
         let refuse = || TooManyGroups { executor: workers.name.clone(), group: group.to_owned() };
         let number = workers.shared.claim().ok_or_else(refuse)?;
         Ok(Self { shared: Arc::clone(&workers.shared), number, workers: Arc::clone(workers) })
     }
 
-    /// Says which group has the place.
+    /// Stores the group in its slot.
     pub(crate) fn bind(&self, group: Weak<dyn Work>) {
         *self.shared.group(self.number) = Some(group);
     }
 
-    /// Adds what a notification and the thread that it wakes need.
+    /// Collects the cache lines that a notification and the woken thread touch.
     pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add(&*self.shared);
         lines.add(&self.shared.groups[self.number]);
     }
 
-    /// Has the group run once.
+    /// Queues the group for one run.
     #[inline]
     pub(crate) fn submit(&self) {
         self.shared.wake_state.ready.add(self.number);
         self.shared.wake_state.idle.unpark_one();
     }
 
-    /// Whether the executor keeps the deadlines that a run returns.
+    /// Returns `true` if the executor waits for the deadlines that a run returns.
     pub(crate) fn keeps_time(&self) -> bool {
         self.workers.keeps_time()
     }
@@ -160,7 +160,7 @@ impl Shared {
         self.groups[number].lock()
     }
 
-    /// Takes a free place; a group that is on its way holds it with a reference to nothing.
+    /// Reserves a free slot.
     fn claim(&self) -> Option<usize> {
         (0..GROUPS_MAX).find(|&number| {
             let mut group = self.group(number);
@@ -193,7 +193,7 @@ impl Idle {
 struct Worker<'a> {
     shared: &'a Shared,
     index: usize,
-    /// The group after the one that ran last: each has its turn.
+    /// The group after the one that ran last, so that all take turns.
     next: usize,
     deadlines: Deadlines,
 }
@@ -216,7 +216,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// The next group; sleeps where there is none, and may return without one.
+    /// Returns the next group; parks if there is none, and may then return `None`.
     fn find(&self) -> Option<Found> {
         let wake_state = &self.shared.wake_state;
         let ready = || wake_state.ready.take(self.next).map(Found::Group);
@@ -234,13 +234,13 @@ impl<'a> Worker<'a> {
             return;
         };
         if outcome.again {
-            // This thread looks for work before it sleeps, so nobody needs to be woken.
+            // This thread checks for work before it parks, so no thread needs to be woken.
             self.shared.wake_state.ready.add(number);
         }
         self.deadlines.set(number, outcome.deadline);
     }
 
-    /// Notifies the groups whose deadlines have come.
+    /// Notifies the groups whose deadlines have passed.
     fn fire_timers(&mut self) {
         while let Some(number) = self.deadlines.take_due() {
             let group = self.shared.group(number).as_ref().and_then(Weak::upgrade);
@@ -273,7 +273,7 @@ impl Deadlines {
         self.earliest = all.filter_map(|(group, deadline)| deadline.map(|deadline| (deadline, group))).min();
     }
 
-    /// A group whose deadline has come. It is asked for its next one when it has run.
+    /// Removes and returns a group whose deadline has passed. The group returns its next deadline when it runs.
     fn take_due(&mut self) -> Option<usize> {
         let (_, group) = self.earliest.filter(|(deadline, _)| *deadline <= clock::mono())?;
         self.set(group, None);
@@ -281,7 +281,7 @@ impl Deadlines {
     }
 }
 
-/// Stands for a group that is not made yet.
+/// Reserves the slot of a group that is being built.
 struct Reserved;
 
 impl Notify for Reserved {

@@ -1,4 +1,4 @@
-//! A word that threads sleep on: a private futex (futex(2)).
+//! A private futex (futex(2)).
 
 mod sys;
 
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use viaduct_units::Mono;
 
-/// A number that a thread can wait on until it changes.
+/// A number that threads can wait on until it changes.
 pub(crate) struct Futex(AtomicU32);
 
 impl Futex {
@@ -26,18 +26,18 @@ impl Futex {
         self.0.swap(value, order)
     }
 
-    /// Sleeps while the value is `expected`, until [`Self::wake`] or until `deadline`; may return for no reason.
+    /// Sleeps while the value is `expected`, until [`Self::wake`] or until `deadline`; may return spuriously.
     pub(crate) fn wait(&self, expected: u32, deadline: Option<Mono>) {
         sys::futex_wait(&self.0, expected, deadline);
     }
 
-    /// Changes the value and wakes all threads that wait.
+    /// Changes the value and wakes all waiting threads.
     pub(crate) fn change(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
         sys::futex_wake_all(&self.0);
     }
 
-    /// Wakes the thread that waits.
+    /// Wakes one waiting thread.
     pub(crate) fn wake(&self) {
         sys::futex_wake_one(&self.0);
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 
 use viaduct_units::Mono;
 
-/// Sleeps while `word` is `expected`, until somebody wakes it or until `deadline`; may return for no reason.
+/// Sleeps while `word` is `expected`, until it is woken or until `deadline`; may return spuriously.
 pub(super) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Mono>) {
     let until = deadline.map(timespec);
     let until = until.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -35,7 +35,7 @@ fn futex_wake(word: &AtomicU32, threads: i32) {
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, threads) };
 }
 
-/// A moment of the system's clock for the kernel, which counts on the same one.
+/// Converts a time of the monotonic clock, which the kernel uses too.
 fn timespec(moment: Mono) -> libc::timespec {
     libc::timespec {
         tv_sec: libc::time_t::try_from(moment.0.as_secs()).unwrap_or(libc::time_t::MAX),
@@ -57,7 +57,7 @@ mod tests {
             while clock::mono() < deadline {
                 futex_wait(&word, 0, Some(deadline));
             }
-            // A value that is not the expected one is no reason to wait at all.
+            // Returns at once, because the value is not the expected one.
             futex_wait(&word, 1, None);
         }
     }

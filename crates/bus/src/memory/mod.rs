@@ -1,8 +1,8 @@
-//! What the whole process does so that no page is missing when it is needed: each is asked for once, at the start.
+//! Memory settings of the whole process that avoid page faults after the start.
 
 mod sys;
 
-/// Why memory is not locked.
+/// The memory of the process could not be locked.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "memory cannot be locked: {cause} (allow it with `ulimit -l unlimited`, CAP_IPC_LOCK, or LimitMEMLOCK=infinity in \
@@ -12,8 +12,8 @@ pub struct LockError {
     cause: std::io::Error,
 }
 
-/// Keeps every page of the process in memory, those that it has and those that it will get, mlockall(2). A page is then
-/// there from when its memory is mapped, stacks of new threads included.
+/// Locks every present and future page of the process in memory, mlockall(2). Pages then exist from the time they are
+/// mapped, including the stacks of new threads.
 ///
 /// # Errors
 /// The system refuses; nothing is locked then.
@@ -21,9 +21,9 @@ pub fn lock_all() -> Result<(), LockError> {
     sys::lock_all().map_err(|cause| LockError { cause })
 }
 
-/// Has the allocator keep what is freed instead of giving it back to the kernel, so that the next large allocation finds
-/// its pages there, mallopt(3). The process then never gets smaller. Whether the allocator took it: only glibc's has
-/// these settings.
+/// Makes the allocator keep freed memory instead of returning it to the kernel, so that the next large allocation finds
+/// its pages, mallopt(3). The process then never shrinks. Returns `true` if the allocator supports it; only glibc's
+/// does.
 pub fn keep_freed_memory() -> bool {
     sys::keep_freed_memory()
 }

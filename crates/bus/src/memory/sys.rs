@@ -1,4 +1,4 @@
-//! The calls about memory that the standard library lacks.
+//! Memory calls that the standard library lacks.
 
 #![expect(unsafe_code, reason = "mlockall and mallopt")]
 
@@ -14,9 +14,9 @@ pub(super) fn lock_all() -> io::Result<()> {
 
 #[cfg(target_env = "gnu")]
 pub(super) fn keep_freed_memory() -> bool {
-    // Allocations from this length on are mapped anew each time. Some versions of glibc refuse more than 32 MiB.
+    // Larger allocations are mapped anew each time. Some versions of glibc refuse more than 32 MiB.
     let thresholds = [1 << 30, 32 << 20];
-    // SAFETY: no memory is passed; the calls are safe beside allocations of other threads.
+    // SAFETY: no memory is passed; the calls may run while other threads allocate.
     let mapped = thresholds.into_iter().any(|bytes| unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) } == 1);
     // SAFETY: as above. -1 ends trimming, mallopt(3).
     let kept = unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, -1) } == 1;

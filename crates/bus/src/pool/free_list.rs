@@ -1,42 +1,44 @@
-//! The numbers of the buffers that are free: a stack without a lock (R. K. Treiber, "Systems Programming: Coping with
-//! Parallelism", IBM RJ 5118, 1986).
+//! The numbers of the free buffers: a lock-free stack (R. K. Treiber, "Systems Programming: Coping with Parallelism",
+//! IBM RJ 5118, 1986).
 //!
-//! A thread that is interrupted between two steps holds up nobody, so a publisher of a high real-time priority never
-//! waits for a reader of a low one. `tests/free_list_model.rs` includes this file and runs it with every order of steps.
+//! A thread that is interrupted between two steps blocks no other thread, so a publisher of a high real-time priority
+//! never waits for a reader of a low one. `tests/free_list_model.rs` includes this file and runs it with every order of
+//! steps.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// In place of a number: nothing is below.
+/// In place of a number: the end of the stack.
 const NONE: u32 = u32::MAX;
 
-/// Last in, first out: the buffer that came back last is the one whose bytes are still in the cache.
+/// Last in, first out: the bytes of the buffer that was returned last are still in the cache.
 #[derive(Debug)]
 pub(crate) struct FreeList {
     /// ```text
     ///  63            32 31             0
     /// |   changes      |   top          |
     /// ```
-    /// The count of changes keeps a thread that read `top` and then slept from taking it for the same stack when others
-    /// have popped it, popped what was below, and pushed it again.
+    /// The count of changes solves the ABA problem: a thread that loaded `top` and was then delayed does not mistake
+    /// the stack for the same one after others have popped `top`, popped the number below, and pushed `top` again.
     head: AtomicU64,
-    /// By number: the number below. Means something only while the number is in the list.
+    /// By number: the number below. Valid only while the number is in the list.
     below: Box<[AtomicU32]>,
 }
 
 impl FreeList {
-    /// The numbers 0 to `count` - 1, 0 on top.
+    /// Creates a list of the numbers 0 to `count` - 1, 0 on top.
     pub(crate) fn full(count: u32) -> Self {
         let below = |number: u32| AtomicU32::new(if number + 1 < count { number + 1 } else { NONE });
         let top = if count == 0 { NONE } else { 0 };
         Self { head: AtomicU64::new(u64::from(top)), below: (0..count).map(below).collect() }
     }
 
-    /// Takes the top number; what its last owner wrote is seen by the new one. `None` where the list is empty.
+    /// Removes and returns the top number, or `None` if the list is empty. The new owner sees the writes of the last
+    /// one.
     pub(crate) fn pop(&self) -> Option<u32> {
         let mut head = self.head.load(Ordering::Acquire);
         loop {
             let top = top_of(head);
-            // `below` of a number that somebody else has popped by now may be stale; then the exchange fails.
+            // Stale if another thread has popped the number meanwhile; then the exchange fails.
             let below = self.below.get(top as usize)?.load(Ordering::Relaxed);
             let popped = changed(head, below);
             match self.head.compare_exchange_weak(head, popped, Ordering::Acquire, Ordering::Acquire) {
@@ -46,7 +48,7 @@ impl FreeList {
         }
     }
 
-    /// Puts a number on top. It must have been popped, and by nobody be pushed since.
+    /// Pushes a number that was popped and not pushed since.
     pub(crate) fn push(&self, number: u32) {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
@@ -64,7 +66,7 @@ const fn top_of(head: u64) -> u32 {
     head as u32
 }
 
-/// The head after one more change, with another number on top.
+/// Returns the head after one more change, with another number on top.
 const fn changed(head: u64, top: u32) -> u64 {
     ((head >> 32).wrapping_add(1) << 32) | top as u64
 }

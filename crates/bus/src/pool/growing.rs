@@ -1,15 +1,15 @@
-//! The pool of a topic that nobody sized: it grows as buffers are asked for.
+//! The pool of a topic that was not sized: it grows on demand.
 
 use std::sync::Arc;
 
 use super::usage::Usage;
 use crate::queue::PriorityMutex;
 
-/// Loans of one topic that may be out at a time, in the hands of publishers, queues and readers together.
+/// Maximum number of buffers of one topic in use at a time, by publishers, queues and readers together.
 pub(super) const LOANS_MAX: usize = 256;
 
-/// Buffers of many sizes. The smallest that fits goes out first, so that small loans do not use up the large buffers; of
-/// equal ones the last one back, whose memory is still in the cache.
+/// Buffers of many sizes. A loan takes the smallest that fits, so that small loans do not use up large buffers; of
+/// equal ones the last returned, whose memory is still in the cache.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
     free: PriorityMutex<Vec<Box<[u8]>>>,
@@ -17,13 +17,14 @@ pub(super) struct Growing {
 }
 
 impl Growing {
-    /// Lends a buffer of at least `length` bytes; `None` when all are out.
+    /// Returns a buffer of at least `length` bytes, or `None` if [`LOANS_MAX`] are in use.
     pub(super) fn lend(self: &Arc<Self>, length: usize) -> Option<Grown> {
         let memory = self.reserve(length)?.unwrap_or_else(|| fresh(length));
         Some(Grown { memory, pool: Arc::clone(self) })
     }
 
-    /// Counts a loan and takes a buffer for it where one fits. One step under the lock, so that the limit holds.
+    /// Counts a loan and takes a fitting free buffer, if there is one. One step under the lock, so that the limit
+    /// holds.
     fn reserve(&self, length: usize) -> Option<Option<Box<[u8]>>> {
         let mut free = self.free.lock();
         if self.usage.lent() >= LOANS_MAX {
@@ -45,15 +46,15 @@ impl Growing {
     }
 }
 
-/// Memory that was written once, so that no page of it is missing when a publisher fills it.
+/// Allocates memory and writes every page, so that no page faults when a publisher fills it.
 fn fresh(length: usize) -> Box<[u8]> {
     let mut memory = vec![0_u8; length.next_power_of_two()];
-    // Zeroed memory may be a promise of the kernel; writing something else makes it real.
+    // Zeroed memory may not be mapped yet; writing another value maps it.
     memory.fill(1);
     memory.into_boxed_slice()
 }
 
-/// One buffer in one hand; it returns to its pool when it is dropped.
+/// A buffer in use; it returns to its pool when it is dropped.
 #[derive(Debug)]
 pub(super) struct Grown {
     pub(super) memory: Box<[u8]>,

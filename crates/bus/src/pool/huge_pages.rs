@@ -1,14 +1,14 @@
-//! What the kernel really gave: it may refuse huge pages without a word.
+//! The huge pages that the kernel provided: it may silently provide none.
 
 use std::ops::Range;
 
-/// Bytes of a range of this process's memory that are in huge pages now; 0 where the system does not say. The range
-/// must not share a mapping with other memory.
+/// Returns how many bytes of a range of this process's memory are in huge pages now; 0 if the system does not report
+/// it. The range must not share a mapping with other memory.
 pub(super) fn bytes_in(range: Range<usize>) -> usize {
     std::fs::read_to_string("/proc/self/smaps").map_or(0, |smaps| bytes_of(&smaps, range))
 }
 
-/// `AnonHugePages` of the mappings within a range, proc_pid_smaps(5).
+/// Sums `AnonHugePages` of the mappings within a range, proc_pid_smaps(5).
 fn bytes_of(smaps: &str, range: Range<usize>) -> usize {
     let (mut inside, mut bytes) = (false, 0);
     for line in smaps.lines() {
@@ -21,7 +21,7 @@ fn bytes_of(smaps: &str, range: Range<usize>) -> usize {
     bytes
 }
 
-/// The range of a mapping's first line, `7f1200000000-7f1200400000 rw-p ...`.
+/// Parses the range of a mapping's first line, `7f1200000000-7f1200400000 rw-p ...`.
 fn mapping_of(line: &str) -> Option<Range<usize>> {
     let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)

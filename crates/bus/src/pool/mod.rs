@@ -1,8 +1,8 @@
 //! Buffers that are filled in place and reused.
 //!
-//! A topic whose pool was sized before its first loan has one region of memory, mapped and touched at once, cut into
-//! buffers of one length: lending takes a number from a list without a lock, and no page is missing when it is filled.
-//! A topic that nobody sized grows its buffers as they are asked for.
+//! A topic whose pool was sized before its first loan has one region of memory, mapped and touched at once and cut into
+//! buffers of one length. A loan pops a number from a lock-free list, and filling the buffer causes no page fault. The
+//! pool of other topics grows on demand.
 
 mod free_list;
 mod growing;
@@ -24,10 +24,10 @@ use growing::{Growing, Grown, LOANS_MAX};
 use sys::{Slot, Slots};
 use usage::Usage;
 
-/// Why a buffer is not lent.
+/// A reason for which a buffer is not available.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoanError {
-    /// Every buffer of the topic's pool is still in use: a reader holds samples for too long.
+    /// Every buffer of the topic's pool is in use: a reader holds samples for too long.
     #[error("all {buffers} buffers of topic `{topic}` are in use: a subscriber holds its samples")]
     Exhausted {
         /// The topic.
@@ -35,30 +35,30 @@ pub enum LoanError {
         /// Buffers of its pool.
         buffers: usize,
     },
-    /// The length is more than a buffer of the topic's pool has, or more than any message can have.
+    /// The length exceeds the buffers of the topic's pool, or the largest possible message.
     #[error("a loan of {length} bytes is longer than the {bytes} of a buffer of topic `{topic}`{}", remedy(topic, *bytes))]
     TooLong {
         /// The topic.
         topic: String,
-        /// The length that was asked for, in bytes.
+        /// The requested length, in bytes.
         length: usize,
-        /// Bytes of the longest loan of this topic.
+        /// Maximum length of a loan on this topic, in bytes.
         bytes: usize,
     },
 }
 
-/// Where a class below the longest possible one is changed.
+/// Names the config key that makes the buffers longer, unless they have the maximum length.
 fn remedy(topic: &str, bytes: usize) -> String {
     if bytes < LOAN_BYTES_MAX { format!("; `topics.{topic}.pool.octets` makes them longer") } else { String::new() }
 }
 
-/// Why a pool is not sized.
+/// A reason for which a pool is not sized.
 #[derive(Debug, thiserror::Error)]
 pub enum PoolError {
-    /// There can be no such topic.
+    /// The topic cannot exist.
     #[error(transparent)]
     Topic(#[from] OpenError),
-    /// No buffers, too many of them, or buffers of no bytes or of too many.
+    /// The number or the length of the buffers is outside the limits.
     #[error(
         "topic `{topic}`: a pool has 1 to {POOL_BUFFERS_MAX} buffers of 1 to {LOAN_BYTES_MAX} bytes, together at most \
          {POOL_BYTES_MAX}, and not {} of {}", size.buffers, size.bytes
@@ -66,61 +66,61 @@ pub enum PoolError {
     Size {
         /// The topic.
         topic: String,
-        /// What was asked for.
+        /// The requested size.
         size: PoolSize,
     },
-    /// The topic's pool is sized already, or it has lent buffers of any length before.
+    /// The topic's pool is sized already, or has lent buffers before.
     #[error("topic `{topic}`: a pool is sized once, before the first loan")]
     TooLate {
         /// The topic.
         topic: String,
     },
-    /// The system gives no memory.
+    /// The system has no memory left.
     #[error("topic `{topic}`: no memory for {} buffers of {} bytes: {cause}", size.buffers, size.bytes)]
     Memory {
         /// The topic.
         topic: String,
-        /// What was asked for.
+        /// The requested size.
         size: PoolSize,
-        /// What the system says.
+        /// Error of the system.
         cause: std::io::Error,
     },
 }
 
-/// A pool of buffers at one moment.
+/// A pool of buffers at one time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PoolSnapshot {
-    /// Buffers that may be out at a time.
+    /// Maximum number of buffers in use at a time.
     pub buffers: usize,
-    /// Bytes of the longest loan.
+    /// Maximum length of a loan, in bytes.
     #[serde(rename = "octets")]
     pub bytes: usize,
-    /// Memory of a sized pool; absent where the pool grows on demand.
+    /// Memory of a sized pool; absent if the pool grows on demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionSnapshot>,
-    /// Buffers that are out now.
+    /// Buffers in use.
     pub lent: usize,
-    /// Most that were out at a time.
+    /// Largest number of buffers that were in use at a time.
     pub most_lent: usize,
-    /// Loans that were refused because all buffers were out.
+    /// Loans that were refused because all buffers were in use.
     pub exhausted: u64,
 }
 
 /// Memory of a sized pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RegionSnapshot {
-    /// Bytes of all pages.
+    /// Size of all pages, in bytes.
     #[serde(rename = "octets")]
     pub bytes: usize,
-    /// Bytes of them that were in huge pages when the pool had been made, by the kernel's own account.
+    /// Bytes in huge pages when the pool was created, as reported by the kernel.
     #[serde(rename = "huge_octets")]
     pub huge_bytes: usize,
 }
 
-/// The buffers of one topic. A buffer comes back when the last reader lets go.
+/// The buffers of one topic. A buffer returns when its last reader drops it.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    /// Decided by the first loan, or before it by a size.
+    /// Set by the first loan, or before that by [`Self::size`].
     kind: OnceLock<Kind>,
 }
 
@@ -131,7 +131,7 @@ enum Kind {
 }
 
 impl Pool {
-    /// Makes the buffers.
+    /// Allocates the buffers.
     pub(crate) fn size(&self, topic: &str, size: PoolSize) -> Result<PoolSnapshot, PoolError> {
         let too_late = || PoolError::TooLate { topic: topic.to_owned() };
         if self.kind.get().is_some() {
@@ -143,7 +143,7 @@ impl Pool {
         Ok(snapshot)
     }
 
-    /// Lends a buffer of `length` bytes. Its content is whatever was there before.
+    /// Returns a buffer of `length` bytes. It contains data of earlier loans.
     pub(crate) fn lend(&self, topic: &str, length: usize) -> Result<Loan, LoanError> {
         let kind = self.kind.get_or_init(|| Kind::Growing(Arc::default()));
         let bytes = kind.bytes();
@@ -158,12 +158,12 @@ impl Pool {
         Ok(Loan { buffer: Buffer { memory: memory.ok_or_else(exhausted)?, length } })
     }
 
-    /// Whether its buffers were made before the first loan.
+    /// Returns `true` if the buffers were allocated before the first loan.
     pub(crate) fn is_sized(&self) -> bool {
         matches!(self.kind.get(), Some(Kind::Sized(..)))
     }
 
-    /// What is lent; `None` where no buffer was asked for yet.
+    /// Returns the usage, or `None` before the first loan.
     pub(crate) fn snapshot(&self) -> Option<PoolSnapshot> {
         self.kind.get().map(Kind::snapshot)
     }
@@ -220,7 +220,7 @@ pub struct Loan {
 }
 
 impl Loan {
-    /// Ends the filling. The bytes can be shared from here on; the buffer returns to its pool with the last of them.
+    /// Makes the bytes immutable and shareable. The buffer returns to its pool when the last reference is dropped.
     #[must_use]
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self.buffer)

@@ -1,37 +1,37 @@
 //! The size of a pool, and its limits.
 
-/// Longest buffer that is lent, 1 GiB: longer than any frame of a sensor, so a longer one is a mistake of whoever asks.
+/// Maximum length of a buffer, 1 GiB: longer than any frame of a sensor, so a longer one is a mistake of the caller.
 pub const LOAN_BYTES_MAX: usize = 1 << 30;
 
-/// Bytes of all buffers of one pool together at most, 4 GiB: they are all made real at the start.
+/// Maximum size of all buffers of one pool together, 4 GiB: all of it is mapped at the start.
 pub const POOL_BYTES_MAX: usize = 4 << 30;
 
-/// Buffers of one sized pool at most.
+/// Maximum number of buffers of one sized pool.
 pub const POOL_BUFFERS_MAX: usize = 65_536;
 
-/// Buffers begin at a cache line, so that no two share one.
+/// Buffers start at a cache line, so that no two share one.
 pub(super) const ALIGNMENT: usize = 64;
 
-/// Buffers of one length, made before the first loan.
+/// Number and length of buffers that are allocated before the first loan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSize {
-    /// How many may be out at a time, in the hands of publishers, queues and readers together: 1 to
+    /// Maximum number of buffers in use at a time, by publishers, queues and readers together: 1 to
     /// [`POOL_BUFFERS_MAX`].
     pub buffers: usize,
-    /// Bytes of the longest loan, 1 to [`LOAN_BYTES_MAX`].
+    /// Maximum length of a loan in bytes, 1 to [`LOAN_BYTES_MAX`].
     pub bytes: usize,
-    /// Whether to ask the kernel for huge pages (2 MiB). Buffers that have 128 KiB or more together then take whole ones.
+    /// `true` to ask the kernel for huge pages (2 MiB). A pool of at least 128 KiB then takes whole ones.
     pub huge_pages: bool,
 }
 
 impl PoolSize {
-    /// So many buffers of so many bytes, in huge pages where the kernel gives them.
+    /// Creates a size of `buffers` buffers of `bytes` bytes, in huge pages if the kernel provides them.
     #[must_use]
     pub const fn new(buffers: usize, bytes: usize) -> Self {
         Self { buffers, bytes, huge_pages: true }
     }
 
-    /// Bytes of all buffers together; `None` for a size that a pool cannot have.
+    /// Returns the size of all buffers together in bytes, or `None` if it is outside the limits.
     #[must_use]
     pub fn region_bytes(&self) -> Option<usize> {
         let counts = (1..=POOL_BUFFERS_MAX).contains(&self.buffers) && (1..=LOAN_BYTES_MAX).contains(&self.bytes);
@@ -40,7 +40,7 @@ impl PoolSize {
     }
 }
 
-/// Bytes from one buffer to the next.
+/// Returns the distance from one buffer to the next, in bytes.
 const fn stride(bytes: usize) -> Option<usize> {
     bytes.checked_next_multiple_of(ALIGNMENT)
 }

@@ -1,5 +1,5 @@
-//! One mapping of memory, cut into buffers of one size. All that is unsafe about the pools is here: the mapping, and that
-//! a [`Slot`] is the only one that touches its buffer.
+//! One mapping of memory, cut into buffers of one size. All unsafe code of the pools is here. It relies on each
+//! [`Slot`] being the only one that accesses its buffer.
 
 #![expect(unsafe_code, reason = "mapping memory, and cutting it into buffers that are lent one by one")]
 
@@ -12,32 +12,32 @@ use super::free_list::FreeList;
 use super::size::{ALIGNMENT, PoolSize};
 use super::usage::Usage;
 
-/// Bytes of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is an alignment and no more.
+/// Bytes of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is only an alignment.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// From this length on a region takes a whole huge page, and what it does not need of it is lost: every small page that is
-/// looked up on the way of a message costs as much as the rest of it.
+/// Minimum size from which a region takes whole huge pages, although the rest of the last one is wasted: looking up
+/// many small pages on the message path costs more.
 const HUGE_PAGE_FROM_BYTES: usize = 128 << 10;
 
-/// Private memory of which every page is there.
+/// Private memory of which every page is mapped.
 ///
 /// ```text
 /// |  guard  |  memory, aligned  |  guard  |
 /// ```
-/// The guards cannot be touched: an overrun stops at them, and the kernel never joins the memory with a neighbour, so
-/// what it tells of the mapping it tells of this memory.
+/// The guards are inaccessible: an overrun stops at them, and the kernel never merges the memory with a neighbour, so
+/// its statistics of the mapping are those of this memory.
 #[derive(Debug)]
 struct Region {
-    /// Begin of the mapping with its guards.
+    /// Start of the mapping with its guards.
     mapping: NonNull<libc::c_void>,
     mapping_bytes: usize,
-    /// Offset and length of the memory in it.
+    /// Offset and length of the memory in the mapping.
     memory: Range<usize>,
 }
 
-// SAFETY: the mapping belongs to the region and to no thread; only `Slot` touches the memory.
+// SAFETY: the mapping belongs to the region and to no thread; only `Slot` accesses the memory.
 unsafe impl Send for Region {}
-// SAFETY: a shared region gives its address away and no access.
+// SAFETY: a shared region returns its address but gives no access.
 unsafe impl Sync for Region {}
 
 impl Region {
@@ -64,13 +64,13 @@ impl Region {
         unsafe { self.mapping.as_ptr().byte_add(self.memory.start + offset) }
     }
 
-    /// A kernel without huge pages refuses, and the memory then has small ones, which the snapshot shows.
+    /// Asks for huge pages. A kernel without them refuses, and the memory then has small ones, as the snapshot shows.
     fn ask_for_huge_pages(&self) {
         // SAFETY: the range is inside the own mapping, and the advice changes how pages are made, not what is in them.
         unsafe { libc::madvise(self.at(0), self.memory.len(), libc::MADV_HUGEPAGE) };
     }
 
-    /// Makes the memory accessible. Comes after the advice, because locked memory gets its pages right here.
+    /// Makes the memory accessible. Called after the advice, because locked memory is mapped here.
     fn open(&self) -> io::Result<()> {
         let access = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: the range is inside the own mapping, to which no reference is out yet.
@@ -80,7 +80,7 @@ impl Region {
         }
     }
 
-    /// Writes to every page, so that none is missing when a publisher writes to it.
+    /// Writes to every page, so that none faults when a publisher writes to it.
     fn touch(&self, page: usize) {
         for offset in (0..self.memory.len()).step_by(page) {
             // SAFETY: the byte is inside the open memory, to which no reference is out yet.
@@ -91,15 +91,15 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the own one, and whoever touches it holds the region alive.
+        // SAFETY: the mapping is the own one, and everything that accesses it keeps the region alive.
         unsafe { libc::munmap(self.mapping.as_ptr(), self.mapping_bytes) };
     }
 }
 
-/// Address space that cannot be touched yet and costs no memory.
+/// Reserves address space, which is inaccessible and uses no memory.
 fn reserve(bytes: usize) -> io::Result<NonNull<libc::c_void>> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    // SAFETY: a new mapping at an address of the kernel's choice; no memory of ours is involved.
+    // SAFETY: a new mapping at an address of the kernel's choice; existing memory is not affected.
     let address = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, flags, -1, 0) };
     if address == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -108,12 +108,12 @@ fn reserve(bytes: usize) -> io::Result<NonNull<libc::c_void>> {
 }
 
 fn page_bytes() -> usize {
-    // SAFETY: asks the system for a number.
+    // SAFETY: the call takes and returns numbers only.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// Buffers of one size, side by side in one region. The region lives until the last of them is back.
+/// Buffers of one size, side by side in one region. The region lives until the last buffer is returned.
 #[derive(Debug)]
 pub(super) struct Slots {
     region: Region,
@@ -136,13 +136,13 @@ impl Slots {
         self.size
     }
 
-    /// Addresses of the region.
+    /// Returns the addresses of the region.
     pub(super) fn addresses(&self) -> Range<usize> {
         let start = self.region.at(0) as usize;
         start..start + self.region.memory.len()
     }
 
-    /// Lends the buffer that came back last; `None` when all are out.
+    /// Returns the buffer that was returned last, or `None` if all are in use.
     pub(super) fn lend(self: &Arc<Self>) -> Option<Slot> {
         let Some(number) = self.free.pop() else {
             self.usage.count_exhausted();
@@ -153,11 +153,11 @@ impl Slots {
     }
 }
 
-/// One buffer in one hand; it returns to its pool when it is dropped.
+/// A buffer in use; it returns to its pool when it is dropped.
 #[derive(Debug)]
 pub(super) struct Slot {
     slots: Arc<Slots>,
-    /// Popped from the free list, and pushed there again by `drop` and by nothing else: no other slot has it.
+    /// Popped from the free list, and pushed again only by `drop`: no other slot has it.
     number: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Both pools, and the list of numbers against a plain stack.
+//! Tests of both kinds of pool, and of the free list against a plain stack.
 
 use std::sync::Arc;
 
@@ -112,7 +112,7 @@ fn a_region_of_some_length_takes_whole_huge_pages_and_smaller_ones_have_none() {
     assert_eq!((small.bytes, small.huge_bytes), (4096, 0));
 }
 
-/// Whether the kernel gives any depends on how its free memory is cut; the advice and its account do not.
+/// The number of huge pages depends on the fragmentation of free memory; the advice and the kernel's report do not.
 #[test]
 fn huge_pages_are_asked_for_where_they_are_wanted() {
     for huge_pages in [true, false] {
@@ -148,7 +148,7 @@ fn a_buffer_is_in_one_hand_whatever_threads_do() {
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Lend,
-    /// One of those that are out, counted around.
+    /// One of the loans in use, modulo their count.
     Return(usize),
 }
 
@@ -157,7 +157,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// The model is a stack of addresses: what is on top is lent next, and an empty stack lends nothing.
+    /// The model is a stack of addresses: a loan pops the top, and an empty stack refuses.
     #[test]
     fn a_sized_pool_is_a_stack(buffers in 1_usize..8, steps in steps()) {
         let pool = sized(buffers, 100);

@@ -1,8 +1,8 @@
-//! How many buffers of a pool are out.
+//! Usage of a pool.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Counts of one pool, since it was made.
+/// Counts of one pool since its creation.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
     lent: AtomicUsize,
@@ -13,7 +13,7 @@ pub(super) struct Usage {
 impl Usage {
     pub(super) fn count_loan(&self) {
         let lent = self.lent.fetch_add(1, Ordering::Relaxed) + 1;
-        // A new maximum is rare, and the plain look is cheaper than an exchange.
+        // A new maximum is rare, and a load is cheaper than an exchange.
         if lent > self.most_lent.load(Ordering::Relaxed) {
             self.most_lent.fetch_max(lent, Ordering::Relaxed);
         }

@@ -1,17 +1,17 @@
-//! Memory that a sample on its way will need, asked for before it is needed.
+//! Prefetching of the memory that a sample will touch.
 //!
-//! From a topic to the callback of its reader the way goes from one allocation to the next, each found through the one
-//! before. Where a sample comes each millisecond, others have used the caches in between, and each step waits for memory.
-//! [`PrefetchSet`] remembers the addresses, so that all of them are asked for at once and come side by side. An address that is
-//! stale costs nothing: asking for memory that is not there has no effect.
+//! The path from a topic to the callback of its reader leads from one allocation to the next, each found through the
+//! one before. If a sample is published only every millisecond, other code has used the caches in between, and each
+//! step waits for memory. [`PrefetchSet`] stores the addresses, so that all of them are fetched at once and in
+//! parallel. A stale address does no harm: prefetching memory that does not exist has no effect.
 //!
-//! Measured on a busy virtual machine, in turns with the same program without it, the median of a hand-over of 1 MB each
-//! millisecond: 5.1 to 2.6 us in one comparison, 4.7 to 3.4 in another, and 3.3 to 3.7 in a third. That is a gain where the
-//! caches are cold and none where they are warm.
+//! Measured on a busy virtual machine, alternating with the same program without it, the median latency of 1 MB each
+//! millisecond changed from 5.1 to 2.6 us in one comparison, from 4.7 to 3.4 us in another, and from 3.3 to 3.7 us in a
+//! third: a gain with cold caches, none with warm ones.
 
 mod sys;
 
-/// PrefetchSet of one topic at most: what the first readers need.
+/// Maximum number of cache lines of one topic: enough for the first readers.
 const LINES_MAX: usize = 128;
 
 /// Bytes of a cache line.
@@ -22,12 +22,12 @@ const LINE_BYTES: usize = 64;
 pub(crate) struct PrefetchSet(Vec<usize>);
 
 impl PrefetchSet {
-    /// Adds what a value lies in, without what it refers to.
+    /// Adds the memory of a value, without the memory that it refers to.
     pub(crate) fn add<T: ?Sized>(&mut self, value: &T) {
         self.add_bytes(std::ptr::from_ref(value).cast::<u8>().addr(), size_of_val(value));
     }
 
-    /// Adds the part of a shared value up to that field of it, and how often it is shared, which stands before it.
+    /// Adds the part of a shared value up to and including the field `last`, and the reference counts before the value.
     pub(crate) fn add_shared<T, F>(&mut self, value: &T, last: &F) {
         let start = std::ptr::from_ref(value).addr();
         let end = std::ptr::from_ref(last).addr() + size_of::<F>();
@@ -35,13 +35,13 @@ impl PrefetchSet {
         self.add_bytes(start - counts, end.saturating_sub(start) + counts);
     }
 
-    /// Adds so many bytes from that address on.
+    /// Adds `bytes` bytes from the address `start`.
     pub(crate) fn add_bytes(&mut self, start: usize, bytes: usize) {
         let lines = (start - start % LINE_BYTES..start.saturating_add(bytes)).step_by(LINE_BYTES);
         self.0.extend(lines.take(LINES_MAX.saturating_sub(self.0.len())));
     }
 
-    /// Asks for all of them, and does not wait.
+    /// Prefetches all of them, without waiting.
     #[inline]
     pub(crate) fn fetch(&self) {
         self.0.iter().for_each(|line| sys::prefetch(*line));

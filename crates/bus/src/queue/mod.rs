@@ -1,9 +1,9 @@
-//! A queue between threads of different priority, with a fixed number of slots.
+//! A bounded queue between threads of different priority.
 //!
 //! A publisher may be preempted by its own reader in the middle of a push. In a lock-free ring the reader then finds a
-//! place that is taken and not filled, and spins for it; under SCHED_FIFO on one core it spins for ever, because it keeps
-//! the publisher from running. This queue is behind a lock that lends its owner the priority of whoever waits for it, so
-//! the publisher runs on and the reader waits for some ten instructions (`docs/decisions/0004`).
+//! slot that is taken but not filled, and spins for it. Under SCHED_FIFO on one core it spins forever, because it keeps
+//! the publisher from running. This queue has a lock with priority inheritance, so the publisher continues and the
+//! reader waits for about ten instructions (`docs/decisions/0004`).
 
 mod sys;
 
@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::prefetch::PrefetchSet;
 pub(crate) use sys::{PriorityGuard, PriorityMutex};
 
-/// Places of a queue that are asked for before they are used.
+/// Number of slots that are prefetched.
 const SLOTS_PREFETCHED: usize = 2;
 
 pub(crate) struct Queue<T> {
     ring: PriorityMutex<Ring<T>>,
-    /// What a quick look from outside finds; changed under the lock.
+    /// The length, readable without the lock; changed under the lock.
     length: AtomicUsize,
 }
 
@@ -29,12 +29,12 @@ impl<T> std::fmt::Debug for Queue<T> {
 }
 
 impl<T> Queue<T> {
-    /// A queue of that many slots, and one at least.
+    /// Creates a queue of `capacity` slots, at least one.
     pub(crate) fn new(capacity: usize) -> Self {
         Self { ring: PriorityMutex::new(Ring::new(capacity.max(1))), length: AtomicUsize::new(0) }
     }
 
-    /// Puts an item at the end; gives it back where there is no room.
+    /// Adds an item at the end. Returns it as an error if the queue is full.
     #[inline]
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
         let mut ring = self.ring.lock();
@@ -46,7 +46,7 @@ impl<T> Queue<T> {
         Ok(())
     }
 
-    /// Puts an item at the end; where there is no room the oldest makes it, and is given back.
+    /// Adds an item at the end. If the queue is full, removes and returns the oldest item.
     #[inline]
     pub(crate) fn push_overwriting(&self, item: T) -> Option<T> {
         let mut ring = self.ring.lock();
@@ -56,7 +56,7 @@ impl<T> Queue<T> {
         oldest
     }
 
-    /// The oldest item.
+    /// Removes and returns the oldest item.
     #[inline]
     pub(crate) fn pop(&self) -> Option<T> {
         let mut ring = self.ring.lock();
@@ -65,26 +65,26 @@ impl<T> Queue<T> {
         oldest
     }
 
-    /// Adds the first slots, and what `of_item` says of the items.
+    /// Collects the first slots, and the cache lines that `of_item` adds for each item.
     pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet, of_item: impl Fn(&T, &mut PrefetchSet)) {
         let ring = self.ring.lock();
         lines.add(&ring.slots[..ring.slots.len().min(SLOTS_PREFETCHED)]);
         ring.slots.iter().flatten().for_each(|item| of_item(item, lines));
     }
 
-    /// Items at a quick look: one that another thread puts in just now may not be seen yet.
+    /// Returns the length without taking the lock: an item that another thread is adding may be missing.
     #[inline]
     pub(crate) fn len(&self) -> usize {
         self.length.load(Ordering::Relaxed)
     }
 
-    /// Whether there is none, in one order with every push and pop.
+    /// Returns `true` if the queue is empty. Takes the lock, so the result is ordered with every push and pop.
     pub(crate) fn is_empty(&self) -> bool {
         self.ring.lock().length == 0
     }
 }
 
-/// Places that go around. Each is written when it is made, so that no page of them is missing later.
+/// A ring of slots. Each is written at the start, so that no page of them faults later.
 struct Ring<T> {
     slots: Box<[Option<T>]>,
     oldest: usize,
@@ -92,12 +92,13 @@ struct Ring<T> {
 }
 
 impl<T> Ring<T> {
-    /// A place that is written touches its page where it is no longer than one.
+    /// Writing a slot touches its page, because no slot is longer than a page.
     const SHORT: () = assert!(size_of::<Option<T>>() <= 4096);
 
     fn new(capacity: usize) -> Self {
         let () = Self::SHORT;
-        // Where `None` is all zeros, the memory could come unwritten: the compiler must not see that it is.
+        // If `None` is all zeros, the memory might be allocated without being written: the compiler must not see the
+        // value.
         Self { slots: (0..capacity).map(|_| black_box(None)).collect(), oldest: 0, length: 0 }
     }
 
@@ -105,13 +106,13 @@ impl<T> Ring<T> {
         self.length == self.slots.len()
     }
 
-    /// The place so many after that of the oldest item.
+    /// Returns the index of the slot `count` after the oldest item's.
     fn after_oldest(&self, count: usize) -> usize {
         let slot = self.oldest + count;
         if slot < self.slots.len() { slot } else { slot - self.slots.len() }
     }
 
-    /// Puts an item behind the last one. There must be room.
+    /// Adds an item at the end. The ring must not be full.
     fn push(&mut self, item: T) {
         let slot = self.after_oldest(self.length);
         self.slots[slot] = Some(item);
@@ -121,7 +122,7 @@ impl<T> Ring<T> {
     fn pop(&mut self) -> Option<T> {
         let item = self.slots[self.oldest].take()?;
         self.length -= 1;
-        // An empty ring begins at the front again: where the reader keeps up, each item has the same place.
+        // An empty ring restarts at the front: if the reader keeps up, every item uses the same slot.
         self.oldest = if self.length == 0 { 0 } else { self.after_oldest(1) };
         Some(item)
     }

@@ -1,4 +1,4 @@
-//! A lock with priority inheritance (futex(2), FUTEX_LOCK_PI), which the standard library lacks.
+//! A mutex with priority inheritance (futex(2), FUTEX_LOCK_PI), which the standard library lacks.
 
 #![expect(unsafe_code, reason = "the value behind a lock of our own, and the futex calls")]
 
@@ -7,20 +7,20 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// Nobody has the lock.
+/// The lock is free.
 const FREE: u32 = 0;
 
-/// Looks at the lock that many times before it waits in the kernel: an owner on another core is soon done.
+/// Attempts to take the lock before waiting in the kernel: an owner on another core soon releases it.
 const SPINS_MAX: usize = 32;
 
-/// Protects a value. Where a thread has to wait, the kernel lends its priority to the owner.
+/// A mutex. While a thread waits, the kernel raises the owner to the priority of that thread.
 pub(crate) struct PriorityMutex<T> {
-    /// [`FREE`], or the thread number of the owner with the kernel's flags.
+    /// [`FREE`], or the thread id of the owner with the kernel's flags.
     owner: AtomicU32,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `value` is reached by the owner of the lock alone, one thread at a time, so it needs to be `Send` and no more.
+// SAFETY: only the owner of the lock accesses `value`, one thread at a time, so it needs to be `Send` only.
 unsafe impl<T: Send> Sync for PriorityMutex<T> {}
 
 impl<T> PriorityMutex<T> {
@@ -28,7 +28,7 @@ impl<T> PriorityMutex<T> {
         Self { owner: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
     }
 
-    /// Takes the lock until the guard is dropped. Who has it must not take it again.
+    /// Takes the lock until the guard is dropped. The lock is not recursive.
     #[inline]
     pub(crate) fn lock(&self) -> PriorityGuard<'_, T> {
         let thread = thread_number();
@@ -38,7 +38,7 @@ impl<T> PriorityMutex<T> {
         PriorityGuard { mutex: self, thread, not_send: PhantomData }
     }
 
-    /// Takes the lock when its owner lets it go.
+    /// Waits until the owner releases the lock.
     #[cold]
     fn wait(&self, thread: u32) {
         loop {
@@ -49,11 +49,11 @@ impl<T> PriorityMutex<T> {
                 }
             }
             if lock_in_kernel(&self.owner) {
-                // The kernel wrote the owner; what the last one wrote has to be seen.
+                // The kernel wrote the owner; the writes of the last owner must be visible.
                 fence(Ordering::Acquire);
                 return;
             }
-            // The owner was just ending, or a signal came, or the kernel has no such lock.
+            // The owner was just exiting, or a signal arrived, or the kernel does not support the lock.
             std::thread::yield_now();
         }
     }
@@ -71,13 +71,13 @@ impl<T: Default> Default for PriorityMutex<T> {
     }
 }
 
-/// Takes the lock if it is free now.
+/// Tries to take the lock. Returns `true` if it was free.
 #[inline]
 fn take(owner: &AtomicU32, thread: u32) -> bool {
     owner.compare_exchange(FREE, thread, Ordering::Acquire, Ordering::Relaxed).is_ok()
 }
 
-/// The value of a lock that this thread has. It stays on this thread, whose number the lock has.
+/// Access to the value of a locked mutex. It stays on its thread, whose id the lock holds.
 pub(crate) struct PriorityGuard<'a, T> {
     mutex: &'a PriorityMutex<T>,
     thread: u32,
@@ -88,14 +88,14 @@ impl<T> Deref for PriorityGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this thread has the lock for as long as the guard lives.
+        // SAFETY: this thread holds the lock while the guard lives.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T> DerefMut for PriorityGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this thread has the lock for as long as the guard lives, and the guard is borrowed exclusively.
+        // SAFETY: this thread holds the lock while the guard lives, and the guard is borrowed exclusively.
         unsafe { &mut *self.mutex.value.get() }
     }
 }
@@ -111,16 +111,16 @@ impl<T> Drop for PriorityGuard<'_, T> {
     }
 }
 
-/// Waits for the lock; whether this thread has it.
+/// Waits for the lock in the kernel. Returns `true` if this thread has it.
 #[cold]
 fn lock_in_kernel(owner: &AtomicU32) -> bool {
     let no_timeout = std::ptr::null::<libc::timespec>();
     let operation = libc::FUTEX_LOCK_PI | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the word lives across the call, and this protocol is the only one that writes it.
+    // SAFETY: the word lives across the call, and only this protocol writes it.
     unsafe { libc::syscall(libc::SYS_futex, owner.as_ptr(), operation, 0, no_timeout) == 0 }
 }
 
-/// Hands the lock to the waiter of the highest priority.
+/// Passes the lock to the waiting thread of the highest priority.
 #[cold]
 fn unlock_in_kernel(owner: &AtomicU32) {
     let operation = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
@@ -128,7 +128,7 @@ fn unlock_in_kernel(owner: &AtomicU32) {
     unsafe { libc::syscall(libc::SYS_futex, owner.as_ptr(), operation) };
 }
 
-/// The kernel's number of this thread (gettid(2)).
+/// Returns the kernel's id of this thread (gettid(2)).
 #[inline]
 fn thread_number() -> u32 {
     thread_local!(static NUMBER: Cell<u32> = const { Cell::new(FREE) });
@@ -177,8 +177,8 @@ mod tests {
         }
     }
 
-    /// All on one core: the lowest owns the lock, the highest waits for it, and the one between would keep the lowest from
-    /// running until somebody ends it. With inheritance the lowest runs on.
+    /// All on one core: the lowest priority owns the lock, the highest waits for it, and the middle one would keep the
+    /// lowest from running forever. With inheritance the lowest continues.
     #[test]
     fn an_owner_runs_with_the_priority_of_who_waits() {
         let (lock, steps) = (Arc::new(PriorityMutex::new(())), Arc::new(Steps::default()));
@@ -207,7 +207,7 @@ mod tests {
             }
         });
         let high = start(30, |lock, steps| {
-            // The waiter says so just before; the owner is let go when it runs again, which is after that.
+            // Set just before waiting; the owner runs again, and releases the lock, only after that.
             steps.waited_for.store(true, Ordering::SeqCst);
             let _taken = lock.lock();
             steps.done.store(true, Ordering::SeqCst);

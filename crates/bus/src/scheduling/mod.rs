@@ -1,14 +1,14 @@
-//! How the kernel schedules a thread: policy, priority, cores.
+//! Scheduling of a thread: policy, priority, cores.
 
 mod sys;
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-/// Stack of a thread beside what is asked to be touched in advance: what the standard library gives.
+/// Stack of a thread without the prefaulted part: the default of the standard library.
 const STACK_BYTES: usize = 2 << 20;
 
-/// Bytes of stack that can be touched in advance at most.
+/// Maximum number of prefaulted bytes of stack.
 pub(crate) const PREFAULT_STACK_BYTES_MAX: usize = 64 << 20;
 
 /// Real-time priority, 1 (lowest) to 99.
@@ -16,7 +16,7 @@ pub(crate) const PREFAULT_STACK_BYTES_MAX: usize = 64 << 20;
 pub struct Priority(u8);
 
 impl Priority {
-    /// A priority; `None` outside 1 to 99.
+    /// Returns a priority, or `None` outside 1 to 99.
     #[must_use]
     pub const fn new(priority: u8) -> Option<Self> {
         if priority >= 1 && priority <= 99 { Some(Self(priority)) } else { None }
@@ -29,36 +29,36 @@ pub enum SchedulingPolicy {
     /// The kernel's fair scheduler.
     #[default]
     Other,
-    /// Real time, runs until it waits.
+    /// Real time: runs until it waits.
     Fifo(Priority),
-    /// Real time, takes turns with its equals.
+    /// Real time: takes turns with threads of the same priority.
     RoundRobin(Priority),
 }
 
-/// Policy and cores of a thread.
+/// Policy and cores of a thread, and its prefaulted stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scheduling {
     /// Policy and priority.
     pub policy: SchedulingPolicy,
     /// Cores on which the thread may run; empty means those of the thread that starts it.
     pub cpus: Vec<usize>,
-    /// Bytes of its stack that are touched before its first callback, up to 64 MiB; the stack has 2 MiB more. It keeps
-    /// page faults out of callbacks where the memory of the process is locked.
+    /// Bytes of stack that are touched before the first callback, 0 to 64 MiB; the stack has 2 MiB more. This keeps
+    /// page faults out of callbacks if the memory of the process is locked.
     pub prefault_stack_bytes: usize,
 }
 
-/// Why a thread cannot be started as asked.
+/// A reason for which a thread cannot be started as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum SchedulingError {
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     #[error("cannot start thread `{name}`: {cause}")]
     Spawn {
         /// Name of the thread.
         name: String,
-        /// What the system says.
+        /// Error of the system.
         cause: std::io::Error,
     },
-    /// The policy is refused. Where the right to it is missing, the thread runs with the ordinary one.
+    /// The policy is refused. Without the right to it the thread runs with the ordinary one.
     #[error(
         "thread `{name}` gets no real-time priority: {cause} (grant it with `ulimit -r 99`, CAP_SYS_NICE, or \
          LimitRTPRIO= in the systemd unit)"
@@ -66,7 +66,7 @@ pub enum SchedulingError {
     Policy {
         /// Name of the thread.
         name: String,
-        /// What the system says.
+        /// Error of the system.
         cause: std::io::Error,
     },
     /// The cores are refused.
@@ -74,22 +74,22 @@ pub enum SchedulingError {
     Cpus {
         /// Name of the thread.
         name: String,
-        /// The cores that were asked for.
+        /// The requested cores.
         cpus: Vec<usize>,
-        /// What the system says.
+        /// Error of the system.
         cause: std::io::Error,
     },
 }
 
-/// A thread that was started, and the refusal of the policy that it was to have.
+/// A started thread, and the error if it runs without the requested policy.
 pub(crate) struct Spawned {
     pub(crate) thread: JoinHandle<()>,
     pub(crate) refused: Option<SchedulingError>,
 }
 
 impl Scheduling {
-    /// Starts a thread that is scheduled like this from the first instruction of `body` on. Where the right to a policy
-    /// is missing it runs with the ordinary one, and the refusal is given back beside it.
+    /// Starts a thread that is scheduled like this from the first instruction of `body` on. Without the right to a
+    /// policy it runs with the ordinary one, and the error is returned with the thread.
     pub(crate) fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<Spawned, SchedulingError> {
         let (report, applied) = mpsc::sync_channel(1);
         let (own, thread_name) = (self.clone(), name.to_owned());
@@ -99,7 +99,7 @@ impl Scheduling {
             let outcome = own.apply(&thread_name);
             let start = outcome.is_ok();
             sys::touch_stack(prefault);
-            // The starter waits for this report, so it is there to receive it.
+            // The starting thread waits for this report, so the receiver exists.
             let _ = report.send(outcome);
             if start {
                 body();
@@ -111,7 +111,7 @@ impl Scheduling {
         Ok(Spawned { thread, refused })
     }
 
-    /// Schedules the calling thread; gives back the refusal of the policy, where only the right to it is missing.
+    /// Schedules the calling thread. Returns the error of the policy if only the right to it is missing.
     fn apply(&self, name: &str) -> Result<Option<SchedulingError>, SchedulingError> {
         sys::set_finest_timer_slack();
         if !self.cpus.is_empty() {
@@ -130,7 +130,7 @@ impl Scheduling {
 impl SchedulingPolicy {
     fn apply(self) -> std::io::Result<()> {
         match self {
-            // A thread begins with the policy of the one that starts it.
+            // A thread starts with the policy of its creator.
             Self::Other if matches!(sys::policy(), libc::SCHED_FIFO | libc::SCHED_RR) => {
                 sys::set_policy(libc::SCHED_OTHER, 0)
             }
@@ -142,7 +142,7 @@ impl SchedulingPolicy {
 }
 
 impl SchedulingError {
-    /// Whether the kernel would do it for somebody with more rights.
+    /// Returns `true` if a process with more privileges would get the policy.
     fn is_missing_right(&self) -> bool {
         matches!(self, Self::Policy { cause, .. } if cause.raw_os_error() == Some(libc::EPERM))
     }
