@@ -104,7 +104,8 @@ impl Bus {
         owner: &str,
     ) -> Result<UntypedPublisher, OpenError> {
         names::check_name(topic).map_err(OpenError::Name)?;
-        let (endpoint, wanted) = (&self.inner.endpoint, Arc::new(type_info));
+        let endpoint = &self.inner.endpoint;
+        let wanted = Arc::new(type_info);
         let writer = Arc::new(Writer::new(owner, offered, endpoint.clock.mono()));
         let topic = loop {
             let topic = endpoint.topics.topic(topic, Some(&wanted), owner)?;
@@ -186,7 +187,9 @@ impl Bus {
         } else {
             let topics = self.inner.endpoint.topics.register_pattern(&subscription);
             // Checked before joining any topic: a refused subscription receives no sample that it would then lose.
-            topics.iter().try_for_each(|topic| self.inner.check(topic, &subscription))?;
+            for topic in &topics {
+                self.inner.check(topic, &subscription)?;
+            }
             for topic in topics {
                 // A topic that was removed meanwhile joins the pattern again when it is opened again.
                 self.inner.join(&topic, &subscription, None)?;
@@ -243,7 +246,9 @@ impl Bus {
     /// last closed window.
     pub fn tick(&self, seconds: f64) {
         self.inner.endpoint.stats.tick(seconds);
-        self.inner.endpoint.topics.all_topics().iter().for_each(|topic| topic.tick(seconds));
+        for topic in self.inner.endpoint.topics.all_topics() {
+            topic.tick(seconds);
+        }
     }
 
     /// Returns all counters and measurements at this moment.
@@ -264,9 +269,13 @@ impl Bus {
         self.inner.closed.store(true, Ordering::SeqCst);
         // Closing wakes readers, and an inline reader runs on this thread: no lock may be held.
         for topic in self.inner.endpoint.topics.all_topics() {
-            topic.readers().entries.iter().for_each(|entry| entry.subscription.close());
+            for entry in &topic.readers().entries {
+                entry.subscription.close();
+            }
         }
-        self.inner.endpoint.topics.all_patterns().iter().for_each(|subscription| subscription.close());
+        for subscription in self.inner.endpoint.topics.all_patterns() {
+            subscription.close();
+        }
     }
 }
 

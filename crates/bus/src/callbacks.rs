@@ -1,11 +1,12 @@
 //! Statistics of callbacks: run time and lateness.
 
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
 use serde::Serialize;
 
 use crate::latency::{Latency, Percentiles};
+use crate::lock::lock;
 use crate::total::Total;
 
 /// A callback at one time.
@@ -59,8 +60,14 @@ struct TimerStats {
 
 impl CallbackStats {
     pub(crate) fn of_topic(component: &str, callback: String, budget: Option<Duration>) -> Self {
-        let (run_time, overruns) = Default::default();
-        Self { component: component.to_owned(), callback, budget, run_time, overruns, timer: None }
+        Self {
+            component: component.to_owned(),
+            callback,
+            budget,
+            run_time: Latency::default(),
+            overruns: Total::default(),
+            timer: None,
+        }
     }
 
     pub(crate) fn of_timer(component: &str, callback: String, budget: Option<Duration>) -> Self {
@@ -82,11 +89,12 @@ impl CallbackStats {
     }
 
     fn tick(&self, seconds: f64) {
-        let timer = self.timer.iter();
-        std::iter::once(&self.overruns)
-            .chain(timer.clone().map(|timer| &timer.skipped))
-            .for_each(|one| one.tick(seconds));
-        std::iter::once(&self.run_time).chain(timer.map(|timer| &timer.lateness)).for_each(Latency::tick);
+        self.run_time.tick();
+        self.overruns.tick(seconds);
+        if let Some(timer) = &self.timer {
+            timer.lateness.tick();
+            timer.skipped.tick(seconds);
+        }
     }
 
     fn snapshot(&self) -> CallbackSnapshot {
@@ -113,13 +121,15 @@ pub(crate) struct Callbacks(Mutex<Vec<Weak<CallbackStats>>>);
 
 impl Callbacks {
     pub(crate) fn add(&self, stats: &Arc<CallbackStats>) {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = lock(&self.0);
         all.retain(|known| known.strong_count() > 0);
         all.push(Arc::downgrade(stats));
     }
 
     pub(crate) fn tick(&self, seconds: f64) {
-        self.all().iter().for_each(|callback| callback.tick(seconds));
+        for callback in self.all() {
+            callback.tick(seconds);
+        }
     }
 
     pub(crate) fn snapshots(&self) -> Vec<CallbackSnapshot> {
@@ -127,6 +137,6 @@ impl Callbacks {
     }
 
     fn all(&self) -> Vec<Arc<CallbackStats>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
     }
 }

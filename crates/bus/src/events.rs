@@ -112,7 +112,9 @@ impl EventSlot {
     }
 
     pub(crate) fn wake(&self) {
-        self.queue.get().into_iter().for_each(|queue| queue.wake());
+        if let Some(queue) = self.queue.get() {
+            queue.wake();
+        }
     }
 }
 

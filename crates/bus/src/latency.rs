@@ -3,13 +3,14 @@
 //! A real-time thread records while an ordinary one reads: with a lock the first would wait for the second.
 //! `hdrhistogram` records through `&mut`; the buckets of this one are atomic (see `docs/decisions/0003`).
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use histogram::{AtomicHistogram, Bucket, Config, Histogram, SparseHistogram};
 use serde::Serialize;
 
+use crate::lock::lock;
 /// Sub-buckets of each power of two, as an exponent: a duration is exact to 1/64 of itself.
 const GROUPING_POWER: u8 = 6;
 
@@ -102,7 +103,7 @@ impl Latency {
 
     /// Closes the window.
     pub(crate) fn tick(&self) {
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut closed = lock(&self.closed);
         let buckets = self.total.buckets.load();
         let nanos_sum = self.total.nanos_sum.load(Ordering::Relaxed);
         let extremes = self.open.take();
@@ -120,7 +121,7 @@ impl Latency {
     }
 
     pub(crate) fn recent(&self) -> Percentiles {
-        self.closed.lock().unwrap_or_else(PoisonError::into_inner).recent
+        lock(&self.closed).recent
     }
 }
 

@@ -32,6 +32,7 @@ mod executor;
 mod futex;
 mod latency;
 mod limits;
+mod lock;
 pub mod memory;
 mod meta;
 mod monitor;

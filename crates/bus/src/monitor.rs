@@ -9,6 +9,7 @@ use std::time::Duration;
 use viaduct_units::Mono;
 
 use crate::clock;
+use crate::lock::lock;
 use crate::registry::Registry;
 use crate::scheduling::Scheduling;
 
@@ -42,18 +43,19 @@ impl QosMonitor {
         let Some(topics) = &self.topics else {
             return;
         };
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.woken = true;
         self.changed.notify_one();
         if !state.started {
-            let (own, topics) = (Arc::clone(self), Weak::clone(topics));
+            let own = Arc::clone(self);
+            let topics = Weak::clone(topics);
             // Without a thread the counters still count, at the next snapshot.
             state.started = Scheduling::default().spawn("qos-watch", move || own.run(&topics)).is_ok();
         }
     }
 
     pub(crate) fn end(&self) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
+        lock(&self.state).ended = true;
         self.changed.notify_one();
     }
 
@@ -66,11 +68,11 @@ impl QosMonitor {
         }
     }
 
-    /// Sleeps until `moment` or until [`Self::wake`]. Returns `false` if the monitor has ended.
-    fn sleep_until(&self, moment: Option<Mono>) -> bool {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Sleeps until that time or until [`Self::wake`]. Returns `false` if the monitor has ended.
+    fn sleep_until(&self, until: Option<Mono>) -> bool {
+        let mut state = lock(&self.state);
         while !state.woken && !state.ended {
-            let Some(left) = moment.map(|moment| moment.since(clock::mono())) else {
+            let Some(left) = until.map(|until| until.since(clock::mono())) else {
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };

@@ -17,7 +17,7 @@ use crate::meta::{HopName, HopStamp, Meta};
 use crate::pool::{Loan, LoanError};
 use crate::sample::{BodyPool, BodyRef, Cause, SampleHeader};
 use crate::subscription::{DropReason, SubscriberEntry};
-use crate::topic::{Readers, Topic};
+use crate::topic::{Delivered, Readers, Topic};
 use crate::type_info::TypeInfo;
 use crate::writer::Writer;
 
@@ -188,10 +188,10 @@ impl UntypedPublisher {
     }
 
     fn deliver(&self, readers: &Readers, body: &BodyRef) -> Vec<SubscriberEntry> {
-        let (full, deadline_begins) = self.topic.deliver(body, &self.writer, readers);
+        let Delivered { full, deadline_started } = self.topic.deliver(body, &self.writer, readers);
         let now = body.meta.published;
-        let own_deadline_begins = self.writer.deadline.as_ref().is_some_and(|deadline| deadline.record_sample(now));
-        if deadline_begins || own_deadline_begins {
+        let own_deadline_started = self.writer.deadline.as_ref().is_some_and(|deadline| deadline.record_sample(now));
+        if deadline_started || own_deadline_started {
             self.endpoint.monitor.wake();
         }
         self.assert_alive(now);
@@ -221,11 +221,12 @@ impl UntypedPublisher {
     #[cold]
     fn retry(&self, full: &[SubscriberEntry], body: &BodyRef, wait: Wait) -> Result<(), PublishError> {
         let began = clock::mono();
-        let missed: Vec<String> = full
-            .iter()
-            .filter(|entry| !retry_one(entry, body, wait, began))
-            .map(|entry| entry.subscription.owner.to_string())
-            .collect();
+        let mut missed = Vec::new();
+        for entry in full {
+            if !retry_one(entry, body, wait, began) {
+                missed.push(entry.subscription.owner.to_string());
+            }
+        }
         if missed.is_empty() {
             Ok(())
         } else {
@@ -273,7 +274,9 @@ impl Drop for PendingSubscribers {
     fn drop(&mut self) {
         for entry in &self.entries {
             entry.stats.count_drop(DropReason::QueueFull);
-            self.waker.iter().for_each(|waker| entry.subscription.remove_waker(waker));
+            if let Some(waker) = &self.waker {
+                entry.subscription.remove_waker(waker);
+            }
         }
     }
 }

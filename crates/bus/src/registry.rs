@@ -1,7 +1,7 @@
 //! The topics of a bus, by name, and the subscriptions to patterns.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 
 use viaduct_messages::topic as names;
 use viaduct_units::Mono;
@@ -9,6 +9,7 @@ use viaduct_units::Mono;
 use crate::clock::Clock;
 use crate::error::OpenError;
 use crate::limits::TOPICS_MAX;
+use crate::lock::{lock, read, write};
 use crate::subscription::Subscription;
 use crate::topic::Topic;
 use crate::type_info::TypeInfo;
@@ -34,8 +35,8 @@ impl Registry {
         wanted: Option<&Arc<TypeInfo>>,
         owner: &str,
     ) -> Result<Arc<Topic>, OpenError> {
-        let patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let patterns = lock(&self.patterns);
+        let mut topics = write(&self.topics);
         if let Some(known) = topics.get(name) {
             match check_type(known, wanted, owner) {
                 Ok(()) => return Ok(Arc::clone(known)),
@@ -68,28 +69,30 @@ impl Registry {
     /// Removes a topic if it has no publisher and no subscription to exactly its name. Returns `true` if it was
     /// removed.
     pub(crate) fn remove(&self, name: &str) -> bool {
-        let mut topics = self.topics.write().unwrap_or_else(PoisonError::into_inner);
+        let mut topics = write(&self.topics);
         topics.get(name).is_some_and(|topic| topic.close_if_unused()) && topics.remove(name).is_some()
     }
 
     /// Registers a subscription to a pattern. Returns the present topics that match it.
     pub(crate) fn register_pattern(&self, subscription: &Arc<Subscription>) -> Vec<Arc<Topic>> {
-        let mut patterns = self.patterns.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut patterns = lock(&self.patterns);
         patterns.push(Arc::clone(subscription));
         self.all_topics().into_iter().filter(|topic| names::matches(&subscription.pattern, &topic.name)).collect()
     }
 
     pub(crate) fn unsubscribe(&self, subscription: &Arc<Subscription>) {
-        self.patterns.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, subscription));
-        self.all_topics().iter().for_each(|topic| topic.remove_subscription(subscription));
+        lock(&self.patterns).retain(|other| !Arc::ptr_eq(other, subscription));
+        for topic in self.all_topics() {
+            topic.remove_subscription(subscription);
+        }
     }
 
     pub(crate) fn all_topics(&self) -> Vec<Arc<Topic>> {
-        self.topics.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        read(&self.topics).values().cloned().collect()
     }
 
     pub(crate) fn all_patterns(&self) -> Vec<Arc<Subscription>> {
-        self.patterns.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.patterns).clone()
     }
 }
 

@@ -63,10 +63,16 @@ pub(crate) enum Cause<'a> {
 
 impl Body {
     fn new(header: SampleHeader<'_>, payload: Payload, pool: Weak<BodyPool>) -> Self {
-        let (topic, type_info) = (Arc::clone(header.topic), Arc::clone(header.type_info));
-        let (decoded, encoded) = Default::default();
-        let meta = Meta::from_origin(header.stamp.at);
-        let mut body = Self { topic, type_info, meta, expires: None, payload, decoded, encoded, pool };
+        let mut body = Self {
+            payload,
+            type_info: Arc::clone(header.type_info),
+            expires: None,
+            meta: Meta::from_origin(header.stamp.at),
+            decoded: OnceLock::new(),
+            encoded: OnceLock::new(),
+            pool,
+            topic: Arc::clone(header.topic),
+        };
         body.reset(header);
         body
     }
@@ -133,8 +139,11 @@ impl Body {
         if same_rust_type || self.type_info.full_name() == M::full_name() {
             return Ok(());
         }
-        let (topic, has) = (self.topic.to_string(), self.type_info.full_name().to_owned());
-        Err(Undecodable::OtherType { topic, has, wants: M::full_name() })
+        Err(Undecodable::OtherType {
+            topic: self.topic.to_string(),
+            has: self.type_info.full_name().to_owned(),
+            wants: M::full_name(),
+        })
     }
 
     fn decode<M: Message>(&self) -> Result<AnyMessage, Undecodable> {

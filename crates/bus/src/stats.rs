@@ -1,7 +1,7 @@
 //! Counters by component and reason, latency histograms by hop, and snapshots of both.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -10,6 +10,7 @@ use viaduct_units::Tai;
 
 use crate::callbacks::{CallbackSnapshot, Callbacks};
 use crate::latency::{Latency, Percentiles};
+use crate::lock::{lock, read, write};
 use crate::meta::{HopName, Meta};
 use crate::pool::PoolSnapshot;
 use crate::qos::Qos;
@@ -58,7 +59,7 @@ type Hops = BTreeMap<(HopName, HopName), Arc<Latency>>;
 impl Stats {
     pub(crate) fn counter(&self, component: &str, name: &str, reason: Option<&str>) -> Counter {
         let key = (component.to_owned(), name.to_owned(), reason.map(str::to_owned));
-        let mut counters = self.counters.write().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = write(&self.counters);
         counters.entry(key).or_insert_with(|| Counter(Arc::default())).clone()
     }
 
@@ -73,7 +74,7 @@ impl Stats {
     }
 
     fn new_hop(&self, from: HopName, to: HopName) -> Arc<Latency> {
-        let _one_at_a_time = self.new_hop.lock().unwrap_or_else(PoisonError::into_inner);
+        let _one_at_a_time = lock(&self.new_hop);
         let mut hops = Hops::clone(&self.hops.load());
         let key = if hops.len() < HOP_PAIRS_MAX { (from, to) } else { (HopName::new("other"), HopName::new("other")) };
         let hop = Arc::clone(hops.entry(key).or_default());
@@ -83,14 +84,16 @@ impl Stats {
 
     pub(crate) fn tick(&self, seconds: f64) {
         self.callbacks.tick(seconds);
-        for counter in self.counters.read().unwrap_or_else(PoisonError::into_inner).values() {
+        for counter in read(&self.counters).values() {
             counter.0.tick(seconds);
         }
-        self.hops.load().values().for_each(|hop| hop.tick());
+        for hop in self.hops.load().values() {
+            hop.tick();
+        }
     }
 
     pub(crate) fn counter_snapshots(&self) -> Vec<CounterSnapshot> {
-        let counters = self.counters.read().unwrap_or_else(PoisonError::into_inner);
+        let counters = read(&self.counters);
         let snapshot = |((component, name, reason), counter): (&CounterKey, &Counter)| CounterSnapshot {
             component: component.clone(),
             name: name.clone(),

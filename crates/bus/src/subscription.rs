@@ -90,12 +90,15 @@ impl DeliveryStats {
         self.topic_dropped.add(1);
     }
 
-    pub(crate) fn totals(&self) -> impl Iterator<Item = &Total> {
-        std::iter::once(&self.delivered).chain(&self.dropped)
-    }
-
-    pub(crate) fn latency(&self) -> Option<&Latency> {
-        self.latency.get()
+    /// Closes the window of the counters and of the latency.
+    pub(crate) fn tick(&self, seconds: f64) {
+        self.delivered.tick(seconds);
+        for total in &self.dropped {
+            total.tick(seconds);
+        }
+        if let Some(latency) = self.latency.get() {
+            latency.tick();
+        }
     }
 }
 
@@ -270,10 +273,11 @@ impl Subscription {
         // Before the sample is in the queue, because the reader decrements this count.
         sample.stats.queued.fetch_add(1, Ordering::Relaxed);
         if !self.qos.overwrites() {
-            let refused = self.queue.push(sample);
-            return refused
-                .map(|()| None)
-                .inspect_err(|sample| _ = sample.stats.queued.fetch_sub(1, Ordering::Relaxed));
+            if let Err(refused) = self.queue.push(sample) {
+                refused.stats.queued.fetch_sub(1, Ordering::Relaxed);
+                return Err(refused);
+            }
+            return Ok(None);
         }
         let displaced = self.queue.push_overwriting(sample);
         if let Some(displaced) = &displaced {
@@ -329,12 +333,16 @@ impl Subscription {
     /// Removes a task that no longer waits.
     pub(crate) fn remove_waker(&self, waker: &Waker) {
         let mut wakers = self.room.wakers.lock();
-        let left = wakers.iter().position(|known| known.will_wake(waker)).map(|index| wakers.swap_remove(index));
-        if left.is_some() && wakers.is_empty() {
+        let Some(index) = wakers.iter().position(|known| known.will_wake(waker)) else {
+            return;
+        };
+        let removed = wakers.swap_remove(index);
+        if wakers.is_empty() {
             self.room.waiting.fetch_sub(1, Ordering::SeqCst);
         }
+        // Outside the lock: dropping a waker runs code of the task's runtime.
         drop(wakers);
-        drop(left);
+        drop(removed);
     }
 
     /// Takes the next sample out of the queue.
@@ -378,7 +386,9 @@ impl Subscription {
         }
         let woken = std::mem::take(&mut *wakers);
         drop(wakers);
-        woken.into_iter().for_each(Waker::wake);
+        for waker in woken {
+            waker.wake();
+        }
     }
 
     #[inline]

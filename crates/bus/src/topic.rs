@@ -71,6 +71,14 @@ struct Writers {
     closed: bool,
 }
 
+/// Result of delivering a sample.
+pub(crate) struct Delivered {
+    /// Reliable subscribers whose queue was full.
+    pub(crate) full: Vec<SubscriberEntry>,
+    /// `true` if the sample started the deadline of a subscriber, so that the QoS monitor must check.
+    pub(crate) deadline_started: bool,
+}
+
 /// Reasons for which a publisher or subscriber cannot join a topic.
 pub(crate) enum JoinError {
     /// The bus has removed the topic meanwhile; the name may belong to a new one.
@@ -108,7 +116,7 @@ impl Topic {
     ///
     /// `readers` must have been loaded before the sample was created. A sample that is kept for late joiners goes to
     /// the subscribers at the time when it is kept instead.
-    pub(crate) fn deliver(&self, body: &BodyRef, from: &Writer, readers: &Readers) -> (Vec<SubscriberEntry>, bool) {
+    pub(crate) fn deliver(&self, body: &BodyRef, from: &Writer, readers: &Readers) -> Delivered {
         let listed;
         let readers = match from.qos.durability {
             Durability::Volatile => readers,
@@ -124,10 +132,11 @@ impl Topic {
         if self.since_change.load(Ordering::Relaxed) < PREFETCH_REFRESH_SAMPLES {
             self.refresh_prefetch();
         }
-        let deadlines = readers.entries.iter().filter_map(|entry| entry.stats.deadline.as_ref());
-        // No short circuit: every deadline has to record the sample.
-        let begun = deadlines.filter(|deadline| deadline.record_sample(now)).count();
-        (full, begun > 0)
+        let mut deadline_started = false;
+        for deadline in readers.entries.iter().filter_map(|entry| entry.stats.deadline.as_ref()) {
+            deadline_started |= deadline.record_sample(now);
+        }
+        Delivered { full, deadline_started }
     }
 
     /// Collects the prefetch set again, for the first samples after a change, until every allocation has its final
@@ -142,7 +151,9 @@ impl Topic {
         let mut lines = PrefetchSet::default();
         lines.add(&readers.entries[..]);
         self.bodies.collect_lines(&mut lines);
-        readers.entries.iter().for_each(|entry| entry.collect_lines(&mut lines));
+        for entry in &readers.entries {
+            entry.collect_lines(&mut lines);
+        }
         // If the subscribers have changed meanwhile, the next sample does this for them.
         self.readers.compare_and_swap(&*readers, Arc::new(Readers { entries: readers.entries.clone(), lines }));
     }
@@ -269,15 +280,18 @@ impl Topic {
     /// Reports missed deadlines and expired leases up to `now`. Returns the time of the next check.
     pub(crate) fn check_deadlines(&self, now: Mono) -> Option<Mono> {
         let publishers = self.lock().publishers.clone();
-        let lost = publishers.iter().filter(|publisher| publisher.check_lease(now, &self.name)).count();
-        if lost > 0 {
+        let mut lease_expired = false;
+        for publisher in &publishers {
+            lease_expired |= publisher.check_lease(now, &self.name);
+        }
+        if lease_expired {
             self.report_liveliness();
         }
         let offered = publishers.iter().filter_map(|publisher| publisher.check_deadline(now, &self.name));
         let requested = self.readers();
         let requested = requested.entries.iter().filter_map(|entry| check_requested(entry, now, &self.name));
-        let lives = publishers.iter().filter_map(|publisher| publisher.lease_expiry(now));
-        offered.chain(requested).chain(lives).min()
+        let leases = publishers.iter().filter_map(|publisher| publisher.lease_expiry(now));
+        offered.chain(requested).chain(leases).min()
     }
 
     /// Reports the number of publishers that are alive to all subscribers. Counting and storing the event are one step,
@@ -292,15 +306,20 @@ impl Topic {
             entry.subscription.events.put(event);
         }
         drop(writers);
-        readers.entries.iter().for_each(|entry| entry.subscription.events.wake());
+        for entry in &readers.entries {
+            entry.subscription.events.wake();
+        }
     }
 
     pub(crate) fn tick(&self, seconds: f64) {
-        let readers = self.readers();
-        let stats = || readers.entries.iter().map(|entry| &entry.stats);
-        let totals = [&self.published, &*self.dropped].into_iter();
-        totals.chain(stats().flat_map(|stats| stats.totals())).for_each(|total| total.tick(seconds));
-        stats().filter_map(|stats| stats.latency()).chain(self.interval.get()).for_each(Latency::tick);
+        self.published.tick(seconds);
+        self.dropped.tick(seconds);
+        if let Some(interval) = self.interval.get() {
+            interval.tick();
+        }
+        for entry in &self.readers().entries {
+            entry.stats.tick(seconds);
+        }
     }
 
     pub(crate) fn snapshot(&self, now: Mono) -> TopicSnapshot {
@@ -345,7 +364,8 @@ impl Writers {
 /// this thread and are woken last. Overwritten samples are dropped after all readers have been woken.
 #[inline]
 fn enqueue_for_all(readers: &[SubscriberEntry], body: &BodyRef) -> Vec<SubscriberEntry> {
-    let (mut displaced, mut full) = (Vec::new(), Vec::new());
+    let mut displaced = Vec::new();
+    let mut full = Vec::new();
     for entry in readers {
         match entry.subscription.enqueue(entry.queued(body)) {
             Ok(None) => {}

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use viaduct_messages::Message;
@@ -17,6 +17,7 @@ use crate::bus::Bus;
 use crate::callbacks::CallbackStats;
 use crate::clock;
 use crate::events::{Events, QosEvent};
+use crate::lock::lock;
 use crate::notify::Notify;
 use crate::prefetch::PrefetchSet;
 use crate::sample::{Sample, UntypedSample};
@@ -145,7 +146,9 @@ impl<S: Send + 'static> GroupBuilder<S> {
         for subscription in &group.subscriptions {
             subscription.attach(group.own.clone(), group.handle.is_none());
         }
-        events.iter().for_each(|events| events.attach(group.own.clone()));
+        for events in &events {
+            events.attach(group.own.clone());
+        }
         // The first run arms the timers.
         Arc::clone(&group).notify();
         Ok(CallbackGroup { group })
@@ -233,7 +236,8 @@ impl<S: Send + 'static> CallbackGroup<S> {
 /// Takes the state out and drops the subscriptions. They are dropped after the lock is released: dropping them takes
 /// locks that an inline publisher may hold while it waits for this one.
 fn take_state<S>(mut body: MutexGuard<'_, GroupBody<S>>) -> Option<S> {
-    let (state, callbacks) = (body.state.take(), std::mem::take(&mut body.callbacks));
+    let state = body.state.take();
+    let callbacks = std::mem::take(&mut body.callbacks);
     drop(body);
     drop(callbacks);
     state
@@ -276,24 +280,28 @@ impl<S: Send + 'static> Group<S> {
 
     /// Runs the callbacks that are due.
     fn run_callbacks(&self) -> Outcome {
-        let mut body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut body = lock(&self.body);
         let GroupBody { state, callbacks, armed } = &mut *body;
         let Some(state) = state.as_mut() else {
             return Outcome::default();
         };
         let draining = self.draining.load(Ordering::SeqCst);
-        let (mut again, mut deadline, mut now) = (false, None::<Mono>, LazyNow::default());
+        let mut again = false;
+        let mut earliest = None::<Mono>;
+        let mut now = LazyNow::default();
         for Callback { source, stats } in callbacks {
             if draining && source.deadline().is_some() {
                 continue;
             }
             again |= source.run(state, stats, &mut now);
-            deadline = source.deadline().map(|own| deadline.map_or(own, |other| other.min(own))).or(deadline);
+            if let Some(deadline) = source.deadline() {
+                earliest = Some(earliest.map_or(deadline, |other| other.min(deadline)));
+            }
         }
         if self.handle.as_ref().is_none_or(|handle| !handle.keeps_time()) {
-            self.arm(armed, deadline);
+            self.arm(armed, earliest);
         }
-        Outcome { again, deadline }
+        Outcome { again, deadline: earliest }
     }
 
     /// Passes a new deadline to the timers.
@@ -307,12 +315,12 @@ impl<S: Send + 'static> Group<S> {
 
     fn report_panic(&self, panic: &(dyn std::any::Any + Send)) {
         self.dead.store(true, Ordering::SeqCst);
-        let body = self.body.lock().unwrap_or_else(PoisonError::into_inner);
+        let body = lock(&self.body);
         // The state may be inconsistent: it is dropped, and a panic in its destructor is not reported.
         let _ = catch_unwind(AssertUnwindSafe(move || drop(take_state(body))));
         let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
         let message = text.or_else(|| panic.downcast_ref::<String>().cloned());
-        let message = message.unwrap_or_else(|| "a panic without a text".to_owned());
+        let message = message.unwrap_or_else(|| "panic without a message".to_owned());
         (self.on_panic)(CallbackPanic { group: self.name.clone(), message });
     }
 }
@@ -320,10 +328,14 @@ impl<S: Send + 'static> Group<S> {
 impl<S: Send + 'static> Notify for Group<S> {
     fn collect_lines(&self, lines: &mut PrefetchSet) {
         lines.add(self);
-        self.handle.iter().for_each(|handle| handle.collect_lines(lines));
+        if let Some(handle) = &self.handle {
+            handle.collect_lines(lines);
+        }
         if let Ok(body) = self.body.try_lock() {
             lines.add(&body.callbacks[..]);
-            body.callbacks.iter().for_each(|callback| lines.add(&*callback.source));
+            for callback in &body.callbacks {
+                lines.add(&*callback.source);
+            }
         }
     }
 

@@ -102,6 +102,8 @@ impl ParkingLot {
 
     /// Wakes every thread, after the end was announced.
     pub(crate) fn unpark_all(&self) {
-        self.futexes.iter().for_each(|_| self.unpark_one());
+        for _ in &self.futexes {
+            self.unpark_one();
+        }
     }
 }

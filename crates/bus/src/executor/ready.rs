@@ -27,7 +27,8 @@ impl<const WORDS: usize> Ready<WORDS> {
 
     /// Removes and returns the next group, from `from` upwards and around, so that all groups take turns.
     pub(crate) fn take(&self, from: usize) -> Option<usize> {
-        let (first, offset) = (from / BITS % WORDS, from % BITS);
+        let first = from / BITS % WORDS;
+        let offset = from % BITS;
         let late = !0 << offset;
         let rest = (first + 1..WORDS).chain(0..first).map(|word| (word, !0));
         let around = std::iter::once((first, late)).chain(rest).chain(std::iter::once((first, !late)));
@@ -36,11 +37,11 @@ impl<const WORDS: usize> Ready<WORDS> {
 
     fn take_of(&self, word: usize, mask: u64) -> Option<usize> {
         loop {
-            let there = self.words[word].load(Ordering::Relaxed) & mask;
-            if there == 0 {
+            let queued = self.words[word].load(Ordering::Relaxed) & mask;
+            if queued == 0 {
                 return None;
             }
-            let bit = there & there.wrapping_neg();
+            let bit = queued & queued.wrapping_neg();
             // Another thread of the executor may have been faster.
             if self.words[word].fetch_and(!bit, Ordering::Acquire) & bit != 0 {
                 return Some(word * BITS + bit.trailing_zeros() as usize);

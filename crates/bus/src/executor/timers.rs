@@ -1,13 +1,14 @@
 //! A thread that wakes groups at their deadlines, for executors that do not wait for them themselves.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
 
 use super::parking::Parker;
 use crate::clock;
+use crate::lock::lock;
 use crate::notify::Notify;
 use crate::scheduling::{Scheduling, SchedulingError};
 
@@ -69,15 +70,19 @@ impl Timers {
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn run(&self) {
         loop {
             let earliest = self.state().earliest();
             match self.parker.park(earliest, || self.find(earliest)) {
-                // An inline group runs on this thread and may set its next deadline.
-                Some(Found::Due(group)) => group.upgrade().into_iter().for_each(Notify::notify),
+                Some(Found::Due(group)) => {
+                    // An inline group runs on this thread and may set its next deadline.
+                    if let Some(group) = group.upgrade() {
+                        group.notify();
+                    }
+                }
                 Some(Found::End) => return,
                 Some(Found::Changed) | None => {}
             }
@@ -114,7 +119,7 @@ impl Drop for Thread {
     fn drop(&mut self) {
         self.shared.state().ended = true;
         self.shared.parker.unpark();
-        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let handle = lock(&self.handle).take();
         if let Some(handle) = handle.filter(|handle| handle.thread().id() != std::thread::current().id()) {
             let _ = handle.join();
         }

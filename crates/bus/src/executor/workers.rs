@@ -1,7 +1,7 @@
 //! The threads of an executor and the groups that they run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::thread::JoinHandle;
 
 use viaduct_units::Mono;
@@ -10,6 +10,7 @@ use super::parking::{Parker, ParkingLot, THREADS_MAX};
 use super::ready::Ready;
 use super::work::{Outcome, Work};
 use crate::clock;
+use crate::lock::lock;
 use crate::notify::Notify;
 use crate::prefetch::PrefetchSet;
 use crate::queue::{PriorityGuard, PriorityMutex};
@@ -80,7 +81,7 @@ impl WorkerPool {
             let name = if count == 1 { name.to_owned() } else { format!("{name}-{index}") };
             let shared = Arc::clone(&workers.shared);
             let Spawned { thread, refused } = scheduling.spawn(&name, move || Worker::new(&shared, index).run())?;
-            workers.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+            lock(&workers.threads).push(thread);
             workers.refused = workers.refused.take().or(refused);
         }
         Ok(workers)
@@ -100,7 +101,7 @@ impl Drop for WorkerPool {
     fn drop(&mut self) {
         self.shared.wake_state.ended.store(true, Ordering::Relaxed);
         self.shared.wake_state.idle.unpark_all();
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *lock(&self.threads));
         let own = std::thread::current().id();
         for thread in threads.into_iter().filter(|thread| thread.thread().id() != own) {
             // A callback's panic is caught in its group; nothing else on the thread panics.
@@ -244,7 +245,9 @@ impl<'a> Worker<'a> {
     fn fire_timers(&mut self) {
         while let Some(number) = self.deadlines.take_due() {
             let group = self.shared.group(number).as_ref().and_then(Weak::upgrade);
-            group.into_iter().for_each(Notify::notify);
+            if let Some(group) = group {
+                group.notify();
+            }
         }
     }
 }

@@ -10,7 +10,8 @@ pub(super) fn bytes_in(range: Range<usize>) -> usize {
 
 /// Sums `AnonHugePages` of the mappings within a range, proc_pid_smaps(5).
 fn bytes_of(smaps: &str, range: Range<usize>) -> usize {
-    let (mut inside, mut bytes) = (false, 0);
+    let mut inside = false;
+    let mut bytes = 0;
     for line in smaps.lines() {
         if let Some(mapping) = mapping_of(line) {
             inside = range.start <= mapping.start && mapping.end <= range.end;

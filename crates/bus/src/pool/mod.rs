@@ -207,9 +207,15 @@ impl Kind {
             Self::Sized(_, region) => Some(*region),
             Self::Growing(_) => None,
         };
-        let (buffers, bytes, usage) = (self.buffers(), self.bytes(), self.usage());
-        let (lent, most_lent, exhausted) = (usage.lent(), usage.most_lent(), usage.exhausted());
-        PoolSnapshot { buffers, bytes, region, lent, most_lent, exhausted }
+        let usage = self.usage();
+        PoolSnapshot {
+            buffers: self.buffers(),
+            bytes: self.bytes(),
+            region,
+            lent: usage.lent(),
+            most_lent: usage.most_lent(),
+            exhausted: usage.exhausted(),
+        }
     }
 }
 

@@ -34,9 +34,11 @@ impl PoolSize {
     /// Returns the size of all buffers together in bytes, or `None` if it is outside the limits.
     #[must_use]
     pub fn region_bytes(&self) -> Option<usize> {
-        let counts = (1..=POOL_BUFFERS_MAX).contains(&self.buffers) && (1..=LOAN_BYTES_MAX).contains(&self.bytes);
+        if !(1..=POOL_BUFFERS_MAX).contains(&self.buffers) || !(1..=LOAN_BYTES_MAX).contains(&self.bytes) {
+            return None;
+        }
         let region = stride(self.bytes)?.checked_mul(self.buffers)?;
-        (counts && region <= POOL_BYTES_MAX).then_some(region)
+        if region <= POOL_BYTES_MAX { Some(region) } else { None }
     }
 }
 

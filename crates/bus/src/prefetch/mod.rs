@@ -44,7 +44,9 @@ impl PrefetchSet {
     /// Prefetches all of them, without waiting.
     #[inline]
     pub(crate) fn fetch(&self) {
-        self.0.iter().for_each(|line| sys::prefetch(*line));
+        for line in &self.0 {
+            sys::prefetch(*line);
+        }
     }
 }
 

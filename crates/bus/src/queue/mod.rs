@@ -69,7 +69,9 @@ impl<T> Queue<T> {
     pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet, of_item: impl Fn(&T, &mut PrefetchSet)) {
         let ring = self.ring.lock();
         lines.add(&ring.slots[..ring.slots.len().min(SLOTS_PREFETCHED)]);
-        ring.slots.iter().flatten().for_each(|item| of_item(item, lines));
+        for item in ring.slots.iter().flatten() {
+            of_item(item, lines);
+        }
     }
 
     /// Returns the length without taking the lock: an item that another thread is adding may be missing.

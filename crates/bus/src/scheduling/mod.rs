@@ -92,7 +92,8 @@ impl Scheduling {
     /// policy it runs with the ordinary one, and the error is returned with the thread.
     pub(crate) fn spawn(&self, name: &str, body: impl FnOnce() + Send + 'static) -> Result<Spawned, SchedulingError> {
         let (report, applied) = mpsc::sync_channel(1);
-        let (own, thread_name) = (self.clone(), name.to_owned());
+        let own = self.clone();
+        let thread_name = name.to_owned();
         let prefault = self.prefault_stack_bytes.min(PREFAULT_STACK_BYTES_MAX);
         let builder = std::thread::Builder::new().name(name.to_owned()).stack_size(STACK_BYTES + prefault);
         let thread = builder.spawn(move || {
