@@ -1,8 +1,8 @@
-//! Quantities, positions and time, as types.
+//! Quantities, positions, time, station identities and random numbers, as types.
 //!
-//! There is no clock here: a [`Now`] is made by whoever owns a clock (`viaduct_bus::clock`) or a simulation, and travels as
-//! an argument. There is no scaled integer and no "unavailable" code either: those end at the codecs, and what is not
-//! known is `None`.
+//! This crate reads no clock: the owner of a clock (`viaduct_bus::clock`) or a simulation makes a [`Now`] and passes it
+//! on as an argument. There are no scaled integers and no "unavailable" codes: the codecs convert them, and an unknown
+//! value is `None`.
 
 mod position;
 mod quantity;

@@ -2,7 +2,7 @@
 
 use crate::{Degrees, Metres};
 
-/// Mean radius of the earth, good for the distances of one radio range.
+/// Mean radius of the earth; accurate enough for distances of one radio range.
 const EARTH_RADIUS_M: f64 = 6_371_008.8;
 
 /// A point on WGS 84.
@@ -15,13 +15,13 @@ pub struct Position {
 }
 
 impl Position {
-    /// The point at `latitude_deg` north and `longitude_deg` east.
+    /// Returns the point at `latitude_deg` north and `longitude_deg` east.
     #[must_use]
     pub const fn new(latitude_deg: f64, longitude_deg: f64) -> Self {
         Self { latitude: Degrees(latitude_deg), longitude: Degrees(longitude_deg) }
     }
 
-    /// Great-circle distance (haversine on a sphere; the error to the ellipsoid is below 0.6 %).
+    /// Returns the great-circle distance (haversine on a sphere; the error to the ellipsoid is below 0.6 %).
     #[must_use]
     pub fn distance(self, other: Self) -> Metres {
         let (lat_a, lat_b) = (self.latitude.radians(), other.latitude.radians());
@@ -31,7 +31,7 @@ impl Position {
         Metres(2.0 * EARTH_RADIUS_M * haversine.sqrt().min(1.0).asin())
     }
 
-    /// The direction in which `other` lies, clockwise from north.
+    /// Returns the direction of `other`, clockwise from north, 0 up to but not including 360.
     #[must_use]
     pub fn bearing(self, other: Self) -> Degrees {
         let (lat_a, lat_b) = (self.latitude.radians(), other.latitude.radians());
@@ -41,7 +41,8 @@ impl Position {
         Degrees(east.atan2(north).to_degrees()).normalised()
     }
 
-    /// The point that lies so far east and north of this one. For the distances of one radio range, away from the poles.
+    /// Returns the point at the given distances east and north of this one. For distances of one radio range, away from
+    /// the poles.
     #[must_use]
     pub fn displaced(self, east: Metres, north: Metres) -> Self {
         let latitude = self.latitude + Degrees((north.value() / EARTH_RADIUS_M).to_degrees());
@@ -49,7 +50,7 @@ impl Position {
         Self { latitude, longitude: self.longitude + Degrees((east.value() / parallel_m).to_degrees()) }
     }
 
-    /// How far east and north of this point `other` lies: the reverse of [`Self::displaced`].
+    /// Returns the distances by which `other` lies east and north of this point: the inverse of [`Self::displaced`].
     #[must_use]
     pub fn offset_to(self, other: Self) -> (Metres, Metres) {
         let parallel_m = EARTH_RADIUS_M * self.latitude.radians().cos();
@@ -59,7 +60,7 @@ impl Position {
         (Metres(turn.radians() * parallel_m), Metres(north))
     }
 
-    /// The point between this one and `other`; `part` 0 is here, 1 is there. For distances of a road segment.
+    /// Returns the point between this one (`part` 0) and `other` (`part` 1). For distances of a road segment.
     #[must_use]
     pub fn towards(self, other: Self, part: f64) -> Self {
         Self {
@@ -69,7 +70,7 @@ impl Position {
     }
 }
 
-/// A box between two meridians and two parallels. A box that crosses the antimeridian has `west > east`.
+/// A bounding box between two meridians and two parallels. If it crosses the antimeridian, `west > east`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundingBox {
     west: f64,
@@ -78,7 +79,7 @@ pub struct BoundingBox {
     north: f64,
 }
 
-/// Why four numbers are not a bounding box.
+/// The reason why four numbers are not a bounding box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum BoundingBoxError {
     /// A longitude outside -180 to 180.
@@ -112,10 +113,10 @@ impl BoundingBox {
     /// The whole earth.
     pub const WORLD: Self = Self { west: -180.0, south: -90.0, east: 180.0, north: 90.0 };
 
-    /// A box from its edges in the order of GeoJSON and OGC API Features: west, south, east, north, in degrees.
+    /// Returns a box from its edges in the order of GeoJSON and OGC API Features: west, south, east, north, in degrees.
     ///
     /// # Errors
-    /// An edge that is not a coordinate (NaN included), or south above north.
+    /// An edge is not a coordinate (for example NaN), or south lies above north.
     pub fn new(west: f64, south: f64, east: f64, north: f64) -> Result<Self, BoundingBoxError> {
         if let Some(bad) = [west, east].into_iter().find(|edge| !(-180.0..=180.0).contains(edge)) {
             return Err(BoundingBoxError::Longitude(bad));
@@ -129,7 +130,7 @@ impl BoundingBox {
         Ok(Self { west, south, east, north })
     }
 
-    /// Whether the point lies inside or on the edge.
+    /// Returns `true` if the point lies inside or on the edge.
     #[must_use]
     pub fn contains(&self, position: Position) -> bool {
         let (latitude, longitude) = (position.latitude.value(), position.longitude.value());
@@ -141,7 +142,7 @@ impl BoundingBox {
         between_meridians && (self.south..=self.north).contains(&latitude)
     }
 
-    /// Edges in the order west, south, east, north, in degrees.
+    /// Returns the edges in the order west, south, east, north, in degrees.
     #[must_use]
     pub const fn edges(&self) -> [f64; 4] {
         [self.west, self.south, self.east, self.north]

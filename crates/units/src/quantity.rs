@@ -1,4 +1,4 @@
-//! Physical quantities in SI units (angles in degrees, as the standards have them).
+//! Physical quantities in SI units; angles in degrees, as in the standards.
 
 /// Defines a quantity: a number with its unit in the type's name.
 macro_rules! quantity {
@@ -8,7 +8,7 @@ macro_rules! quantity {
         pub struct $name(pub f64);
 
         impl $name {
-            /// The number, in the unit that the type names.
+            /// Returns the number in the unit of the type.
             #[must_use]
             pub const fn value(self) -> f64 {
                 self.0
@@ -55,12 +55,12 @@ quantity!(
     Degrees
 );
 quantity!(
-    /// A rate of turn in degrees per second, positive to the left (counter-clockwise), as TS 102 894-2 has it.
+    /// A rate of turn in degrees per second, positive to the left (counter-clockwise), as in TS 102 894-2.
     DegreesPerSecond
 );
 
 impl Degrees {
-    /// The same direction as an angle from 0 up to but not including 360.
+    /// Returns the same direction as an angle from 0 up to but not including 360.
     #[must_use]
     pub fn normalised(self) -> Self {
         let turned = self.0.rem_euclid(360.0);
@@ -68,7 +68,7 @@ impl Degrees {
         Self(if turned >= 360.0 { 0.0 } else { turned })
     }
 
-    /// The angle in radians.
+    /// Returns the angle in radians.
     #[must_use]
     pub fn radians(self) -> f64 {
         self.0.to_radians()

@@ -1,11 +1,11 @@
-//! Time: a monotonic reading for deadlines, and atomic time for what is said to others.
+//! Time: monotonic time for deadlines, and atomic time (TAI) for messages.
 
 use std::time::Duration;
 
 /// Nanoseconds of one second.
 const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
-/// The ITS epoch, 2004-01-01T00:00:00Z, on the scale of [`Tai`] (TAI was 32 s ahead of UTC then).
+/// The ITS epoch, 2004-01-01T00:00:00Z, as [`Tai`] (TAI was then 32 s ahead of UTC).
 pub const ITS_EPOCH_TAI: Tai = Tai((1_072_915_200 + 32) * NANOS_PER_SECOND);
 
 /// Leap seconds since the ITS epoch: from this Unix time on, TAI minus UTC has this value (IERS Bulletin C).
@@ -18,36 +18,36 @@ const LEAP_SECONDS: [(i64, i64); 6] = [
     (i64::MIN, 32),      // before: 32 since 1999, which is early enough for ITS
 ];
 
-/// A moment, read once and handed down: both clocks at the same instant.
+/// One moment on both clocks, read once and passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Now {
-    /// For deadlines and intervals: never steps.
+    /// Monotonic time, for deadlines and intervals. It never steps.
     pub mono: Mono,
-    /// For what is written into messages: may be disciplined, has no leap seconds.
+    /// Atomic time, for messages. It may be adjusted, and has no leap seconds.
     pub tai: Tai,
 }
 
 impl Now {
-    /// The same two clocks, `interval` later. What a simulation advances by.
+    /// Returns the moment `interval` later on both clocks.
     #[must_use]
     pub fn plus(self, interval: Duration) -> Self {
         Self { mono: self.mono.plus(interval), tai: self.tai.plus(interval) }
     }
 }
 
-/// A reading of a monotonic clock: of the system's, CLOCK_MONOTONIC, which means nothing outside the machine; of one that
-/// is moved by hand, the time since it was made.
+/// A monotonic time: CLOCK_MONOTONIC of the system, which has no meaning on other machines, or the time since the
+/// creation of a manual clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mono(pub Duration);
 
 impl Mono {
-    /// The time from `earlier` to this reading; zero where `earlier` is the later one.
+    /// Returns the time from `earlier` to this one, or zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
 
-    /// This reading, `interval` later.
+    /// Returns the time `interval` later.
     #[must_use]
     pub fn plus(self, interval: Duration) -> Self {
         Self(self.0.saturating_add(interval))
@@ -56,30 +56,30 @@ impl Mono {
 
 /// International atomic time: nanoseconds since 1970-01-01T00:00:00 TAI.
 ///
-/// It covers the years 1677 to 2262. Converting from and to UTC uses the leap seconds known up to 2026.
+/// The range is the years 1677 to 2262. Conversion from and to UTC uses the leap seconds published up to 2026.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tai(i64);
 
 impl Tai {
-    /// From nanoseconds since 1970-01-01T00:00:00 TAI.
+    /// Returns the time of a number of nanoseconds since 1970-01-01T00:00:00 TAI.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since 1970-01-01T00:00:00 TAI.
+    /// Returns the nanoseconds since 1970-01-01T00:00:00 TAI.
     #[must_use]
     pub const fn nanos(self) -> i64 {
         self.0
     }
 
-    /// From Unix time (UTC without leap seconds), in nanoseconds.
+    /// Returns the time of a Unix time (UTC without leap seconds) in nanoseconds.
     #[must_use]
     pub fn from_unix_nanos(nanos: i64) -> Self {
         Self(nanos.saturating_add(tai_minus_utc(nanos.div_euclid(NANOS_PER_SECOND)) * NANOS_PER_SECOND))
     }
 
-    /// Unix time (UTC without leap seconds), in nanoseconds.
+    /// Returns the Unix time (UTC without leap seconds) in nanoseconds.
     #[must_use]
     pub fn unix_nanos(self) -> i64 {
         let seconds = self.0.div_euclid(NANOS_PER_SECOND);
@@ -90,26 +90,26 @@ impl Tai {
         self.0.saturating_sub(offset * NANOS_PER_SECOND)
     }
 
-    /// This moment, `interval` later.
+    /// Returns the time `interval` later.
     #[must_use]
     pub fn plus(self, interval: Duration) -> Self {
         Self(self.0.saturating_add(i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX)))
     }
 
-    /// The time from `earlier` to this moment; zero where `earlier` is the later one (clocks of two machines may disagree).
+    /// Returns the time from `earlier` to this one, or zero if `earlier` is later (clocks of two machines may differ).
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// `TimestampIts` of TS 102 894-2: milliseconds since the ITS epoch, leap seconds included.
+    /// Returns the `TimestampIts` of TS 102 894-2: milliseconds since the ITS epoch, leap seconds included.
     #[must_use]
     pub fn timestamp_its(self) -> TimestampIts {
         TimestampIts(u64::try_from(self.0.saturating_sub(ITS_EPOCH_TAI.0) / 1_000_000).unwrap_or(0))
     }
 }
 
-/// TAI minus UTC in seconds, at a Unix time in seconds.
+/// Returns TAI minus UTC in seconds, at a Unix time in seconds.
 fn tai_minus_utc(unix_seconds: i64) -> i64 {
     LEAP_SECONDS.iter().find(|(since, _)| unix_seconds >= *since).map_or(32, |(_, offset)| *offset)
 }
@@ -119,28 +119,29 @@ fn tai_minus_utc(unix_seconds: i64) -> i64 {
 pub struct TimestampIts(pub u64);
 
 impl TimestampIts {
-    /// The moment on the scale of [`Tai`].
+    /// Returns the same time as [`Tai`].
     #[must_use]
     pub fn tai(self) -> Tai {
         let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
         Tai(millis.saturating_mul(1_000_000).saturating_add(ITS_EPOCH_TAI.0))
     }
 
-    /// `GenerationDeltaTime` of a CAM: the lowest 16 bits (EN 302 637-2, B.3).
+    /// Returns the `GenerationDeltaTime` of a CAM: the lowest 16 bits (EN 302 637-2, B.3).
     #[must_use]
     pub const fn generation_delta_time(self) -> u16 {
         (self.0 & 0xFFFF) as u16
     }
 
-    /// The timestamp of a GeoNetworking position vector: the lowest 32 bits (EN 302 636-4-1, 9.5.2).
+    /// Returns the timestamp of a GeoNetworking position vector: the lowest 32 bits (EN 302 636-4-1, 9.5.2).
     #[must_use]
     pub const fn geonet(self) -> u32 {
         (self.0 & 0xFFFF_FFFF) as u32
     }
 
-    /// Widens a counter that holds the lowest `bits` bits of a timestamp to the moment nearest to this one.
+    /// Returns the time nearest to this one whose lowest `bits` bits are `wrapped`.
     ///
-    /// A receiver knows the time of reception; what it gets wrapped (65.5 s for 16 bits, 49.7 days for 32).
+    /// Used with the time of reception as `self`: messages carry timestamps that wrap (after 65.5 s with 16 bits, 49.7
+    /// days with 32).
     #[must_use]
     pub const fn widen(self, wrapped: u64, bits: u32) -> Self {
         let period = 1_u64 << bits;
