@@ -47,12 +47,10 @@ use self::{
 };
 use crate::{
     Destination, Received, SendRequest,
-    geonet::{Lifetime, TrafficClass},
+    geonet::{Lifetime, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
     limits::{FACILITIES_EVENTS_MAX, FACILITIES_TRANSMITS_MAX},
 };
 
-/// `itsGnMaxPacketLifetime`: a packet travels no longer, however long its event is valid.
-const PACKET_LIFETIME_MAX: Duration = Duration::from_secs(600);
 /// Shortest lifetime above none (EN 302 636-4-1, 9.6.4): a packet without any is not sent on.
 const PACKET_LIFETIME_MIN: Duration = Duration::from_millis(50);
 
@@ -486,7 +484,7 @@ impl Facilities {
 
 /// A DENM's packet travels no longer than its event is valid, but for the shortest lifetime that a packet can have.
 fn denm_request(destination: Destination, payload: Bytes, left: Duration) -> SendRequest {
-    let lifetime = Lifetime::from_duration(left.clamp(PACKET_LIFETIME_MIN, PACKET_LIFETIME_MAX));
+    let lifetime = Lifetime::from_duration(left.clamp(PACKET_LIFETIME_MIN, ITS_GN_MAX_PACKET_LIFETIME.duration()));
     SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Denm, payload) }
 }
 

@@ -14,6 +14,7 @@ use viaduct_its::facilities::cpm::Object;
 use viaduct_its::facilities::den_service::EventReport;
 use viaduct_its::facilities::denm::{Cause, Location, Situation};
 use viaduct_its::facilities::{self, ConfidenceEllipse, EventError, Offset};
+use viaduct_its::geonet::mib::ITS_GN_PAI_INTERVAL;
 use viaduct_its::geonet::{Area, Shape};
 use viaduct_its::{Ego, Repetition};
 use viaduct_messages::its::tai_of;
@@ -24,8 +25,6 @@ use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPe
 
 use super::alacarte;
 
-/// `itsGnPaiInterval`: a position is accurate if its confidence radius is at most this.
-const POSITION_ACCURATE_WITHIN: Metres = Metres(80.0);
 /// Maximum lead of the time of an input over the clock of this node.
 const AHEAD_MAX: Duration = Duration::from_secs(2);
 /// Maximum age of an input that is derived from its hop metadata, in nanoseconds. Older inputs are too old for every message.
@@ -193,7 +192,7 @@ pub(super) fn ego(state: &facilities::VehicleState) -> Option<Ego> {
         time: state.time,
         position: state.position?,
         // Without a confidence, a receiver with open sky is assumed.
-        position_accurate: state.position_confidence.is_none_or(|it| it.semi_major <= POSITION_ACCURATE_WITHIN),
+        position_accurate: state.position_confidence.is_none_or(|it| it.semi_major <= ITS_GN_PAI_INTERVAL),
         speed: state.speed.unwrap_or(MetresPerSecond(0.0)),
         heading: state.heading,
     })
