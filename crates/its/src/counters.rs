@@ -1,44 +1,44 @@
-//! What a station has counted since it was made.
+//! Counters of a station.
 
 use crate::DropReason;
 
-/// Counts of a station. Always:
+/// Counters of a station since its creation. These sums always hold:
 ///
 /// - frames: `received == delivered + relayed + beacons + location_service + dropped_total()`;
-/// - packets on their way out, own ones and others': `taken == transmitted + suppressed + lost_total()` and what is held.
+/// - outgoing packets, own and forwarded: `taken == transmitted + suppressed + lost_total()` plus the packets held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Frames handed to the station.
+    /// Frames passed to the station.
     pub received: u64,
-    /// Frames that became a [`crate::Event::Received`]. Their packets may be forwarded too.
+    /// Frames that became a [`crate::Event::Received`]. Their packets may also be forwarded.
     pub delivered: u64,
-    /// Frames for others only, which were taken to be forwarded.
+    /// Frames for other stations only, accepted for forwarding.
     pub relayed: u64,
     /// Frames that were beacons.
     pub beacons: u64,
-    /// Frames that asked where this station is, or answered where another one is.
+    /// Frames with a location request for this station or a location reply.
     pub location_service: u64,
-    /// Messages that were accepted to be sent.
+    /// Messages accepted for sending.
     pub sent: u64,
-    /// Beacons that were put into a frame.
+    /// Beacons sent.
     pub beacons_sent: u64,
-    /// Beacons that were due while nobody had taken the frames before them.
+    /// Beacons not sent because the transmit queue was full.
     pub beacons_skipped: u64,
-    /// Location requests that were sent, repetitions included.
+    /// Location requests sent, repetitions included.
     pub location_requests_sent: u64,
-    /// Location replies that were sent.
+    /// Location replies sent.
     pub location_replies_sent: u64,
-    /// Times that a message was sent again, as its request asked for.
+    /// Repetitions of messages, as requested.
     pub repetitions: u64,
-    /// Packets that were taken to be sent: own ones (beacons apart) and those of others.
+    /// Packets accepted for sending: own ones except beacons, and those to forward.
     pub taken: u64,
-    /// Packets of [`Self::taken`] that were put into a frame.
+    /// Packets of [`Self::taken`] that were sent.
     pub transmitted: u64,
-    /// Packets of [`Self::transmitted`] that were another station's.
+    /// Packets of [`Self::transmitted`] whose source is another station.
     pub forwarded: u64,
-    /// Packets of [`Self::taken`] that were not sent since another station was faster (contention).
+    /// Packets of [`Self::taken`] that were not sent because another station forwarded them first (contention).
     pub suppressed: u64,
-    /// Times that the own address was changed since another station has it.
+    /// Changes of the own address because another station used the same one.
     pub address_changes: u64,
     dropped: ByReason,
     lost: ByReason,
@@ -47,37 +47,38 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Frames that were dropped for that reason.
+    /// Returns the number of frames dropped for the given reason.
     #[must_use]
     pub fn dropped(&self, reason: DropReason) -> u64 {
         self.dropped.get(reason)
     }
 
-    /// Frames that were dropped, for every reason together.
+    /// Returns the number of frames dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.dropped.total()
     }
 
-    /// Packets of [`Self::taken`] that were given up for that reason: they waited too long or took too much room.
+    /// Returns the number of packets of [`Self::taken`] discarded for the given reason, such as expiry or lack of
+    /// buffer space.
     #[must_use]
     pub fn lost(&self, reason: DropReason) -> u64 {
         self.lost.get(reason)
     }
 
-    /// Packets of [`Self::taken`] that were given up, for every reason together.
+    /// Returns the number of packets of [`Self::taken`] discarded for any reason.
     #[must_use]
     pub fn lost_total(&self) -> u64 {
         self.lost.total()
     }
 
-    /// Packets that were for this station too and were not taken to be forwarded, for that reason.
+    /// Returns the number of packets that were delivered to this station, but not forwarded for the given reason.
     #[must_use]
     pub fn not_forwarded(&self, reason: DropReason) -> u64 {
         self.not_forwarded.get(reason)
     }
 
-    /// Times that a message was due to be sent again and was not, for that reason.
+    /// Returns the number of repetitions that were due but not sent for the given reason.
     #[must_use]
     pub fn not_repeated(&self, reason: DropReason) -> u64 {
         self.not_repeated.get(reason)
@@ -100,7 +101,7 @@ impl Counters {
     }
 }
 
-/// One count a reason.
+/// One counter per reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ByReason([u64; DropReason::ALL.len()]);
 

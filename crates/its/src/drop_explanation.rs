@@ -1,98 +1,102 @@
-//! What a drop means to a person, and what helps.
+//! Explanations of drops for users.
 
 use crate::DropReason;
 
 impl DropReason {
-    /// What the reason means and what can be done about it, in a sentence or two.
+    /// Returns the meaning of the reason and the remedy, in one or two sentences.
     #[must_use]
     pub const fn explain(self) -> &'static str {
         match self {
             Self::FrameTooLong => {
-                "The frame is longer than any frame of the link; the capture may hold joined packets (offloading)."
+                "The frame is longer than the link allows; captures with offloading contain joined packets like this."
             }
             Self::Truncated => {
-                "The frame ends inside a header; a capture with a small snapshot length cuts frames like this."
+                "The frame ends inside a header; captures with a small snapshot length cut frames like this."
             }
             Self::NotGeonetworking => {
-                "The frame is of another protocol than GeoNetworking (ethertype 0x8947), and of no concern here."
+                "The frame is not GeoNetworking (ethertype 0x8947). This is normal on a shared network."
             }
             Self::OtherLinkDestination => {
-                "The frame is for one other station; a receiver in promiscuous mode sees those too."
+                "The frame is for another station; interfaces in promiscuous mode receive such frames too."
             }
             Self::GeonetVersion => {
-                "The sender uses another version of GeoNetworking than 1; --any-version or geonet.accept_version_0 reads 0."
+                "The GeoNetworking version is not 1; --any-version or geonet.accept_version_0 accepts 0."
             }
             Self::SecuredNotVerified => {
-                "The packet is signed, and signatures are not verified yet; --unverified or security.policy reads it."
+                "The packet is signed, and signatures are not verified yet; --unverified or security.policy accepts it."
             }
             Self::SecurityInvalid => {
-                "The octets behind the basic header are no signed data of IEEE 1609.2; the sender is at fault."
+                "The data after the basic header is not IEEE 1609.2 signed data; the sender has a fault."
             }
             Self::SecurityUnsupported => {
                 "The packet is encrypted, or signed in a form other than TS 103 097 version 3 with a certificate."
             }
             Self::GeonetNextHeader => {
-                "The basic header announces neither a plain nor a signed packet; the sender is at fault."
+                "The basic header announces neither a plain nor a signed packet; the sender has a fault."
             }
             Self::HopLimit => {
-                "The packet has more hops left than its source gave it; a forwarder is at fault or somebody forges."
+                "The packet has more hops left than its source allowed; a forwarder has a fault, or it is forged."
             }
             Self::HeaderTypeUnknown => {
-                "The packet has a type that EN 302 636-4-1 V1.4.1 does not have; the sender may be newer."
+                "EN 302 636-4-1 V1.4.1 does not define the packet type; the sender may use a newer edition."
             }
             Self::AreaInvalid => {
-                "The packet is for an area whose centre is not on earth or whose angle is none; the sender is at fault."
+                "The centre of the packet's area is not on earth, or its angle is invalid; the sender has a fault."
             }
             Self::DuplicateAddress => {
-                "Another station sends by this station's address; one of them needs another link address."
+                "Another station uses this station's address; give one of them another link address."
             }
-            Self::Duplicate => "The packet was received before, by another way or again; the first one counted.",
-            Self::HopsExhausted => "The packet is for others and may take no further hop, so that it ends here.",
+            Self::Duplicate => {
+                "The packet was already received, over another path or as a repetition; this copy is ignored."
+            }
+            Self::HopsExhausted => {
+                "The packet is for other stations, and its hop limit is reached; it is not forwarded."
+            }
             Self::LifetimeExpired => {
-                "The packet is older than its sender allowed; it waited too long, or the clocks differ."
+                "The packet's lifetime has expired; it waited too long, or the clocks of the stations differ."
             }
-            Self::SourceTooFast => {
-                "The source sends more than itsGnMaxPacketDataRate, and what it sends is not passed on."
-            }
-            Self::AreaTooLarge => {
-                "The packet is for an area larger than itsGnMaxGeoAreaSize, into which nobody passes it on."
-            }
+            Self::SourceTooFast => "The source exceeds itsGnMaxPacketDataRate, so its packets are not forwarded.",
+            Self::AreaTooLarge => "The packet's area is larger than itsGnMaxGeoAreaSize, so it is not forwarded.",
             Self::OwnPositionUnknown => {
-                "The packet is for others, and a station without a position cannot pass it on; give it one."
+                "The packet is for other stations, and forwarding needs an own position: configure one."
             }
             Self::DestinationUnknown => {
-                "The packet does not say where its destination is, so that nobody is nearer to it."
+                "The packet contains no valid position of its destination, so no next hop can be chosen."
             }
-            Self::LeftArea => "The packet has left its area: the station is outside, and it came from inside.",
+            Self::LeftArea => {
+                "The packet has left its area: this station is outside the area, and the sender is inside."
+            }
             Self::NoProgress => {
-                "The packet is for others, and its last sender is nearer to the destination than this station."
+                "The packet is for other stations, and this station is no nearer to the destination than the sender."
             }
-            Self::NotLocated => "Nobody answered where the destination is; it may be off or out of reach.",
+            Self::NotLocated => "The location service got no reply for the destination; it may be off or out of range.",
             Self::BufferOverflow => {
-                "The packet had to wait, and there was no room for it, or newer ones took its place."
+                "The packet had to wait, but did not fit its buffer or was replaced by newer packets."
             }
-            Self::TransmitQueueFull => "The packet was ready to be sent, and the frames before it had not been taken.",
-            Self::TransportUnsupported => "The packet carries neither BTP-A nor BTP-B, and nothing else is a message.",
+            Self::TransmitQueueFull => {
+                "The transmit queue was full: frames are produced faster than the link takes them."
+            }
+            Self::TransportUnsupported => "The packet carries neither BTP-A nor BTP-B, so it contains no message.",
             Self::PayloadLength => {
-                "The packet says that it is longer than it is; it was cut on its way, or the sender is at fault."
+                "The payload is shorter than its length field; the packet was cut, or the sender has a fault."
             }
             Self::OwnPacket => {
-                "The station heard itself: an echo of the link. Where it heard another, both have one address."
+                "The station received its own packet, an echo of the link. If not, two stations share an address."
             }
-            Self::BtpTruncated => "The packet ends inside the BTP header; the sender is at fault.",
-            Self::UnknownPort => "The packet is for a BTP port without a known message (TS 103 248).",
-            Self::MessageUnsupported => "The message is a known one that is not decoded.",
-            Self::MessageTruncated => "The message ends inside its own header; the sender is at fault.",
+            Self::BtpTruncated => "The packet ends inside the BTP header; the sender has a fault.",
+            Self::UnknownPort => "TS 103 248 assigns no message to the BTP port of the packet.",
+            Self::MessageUnsupported => "The kind of message is known, but there is no decoder for it.",
+            Self::MessageTruncated => "The message ends inside its ITS PDU header; the sender has a fault.",
             Self::MessageIdMismatch => {
-                "The message names itself as another one than its BTP port does; the sender is at fault."
+                "The message id and the BTP port identify different messages; the sender has a fault."
             }
             Self::MessageVersion => {
-                "The message has a protocol version without a decoder; the sender is older or newer."
+                "There is no decoder for the protocol version of the message; the sender is too old or too new."
             }
             Self::UperInvalid => {
-                "The octets are no encoding of the message; the sender may use another edition of the standard."
+                "The payload is not a valid encoding; the sender may use another edition of the standard."
             }
-            Self::EventQueueFull => "The frame was fine, and the program had not taken those before it.",
+            Self::EventQueueFull => "The frame is valid, but the application did not fetch earlier events in time.",
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Why a received frame or a packet on its way goes no further.
+//! Reasons why a received frame or an outgoing packet is dropped.
 
-/// Defines the reasons with their labels, so that none is left out of `ALL`.
+/// Defines the reasons with their labels, so that `ALL` is complete.
 macro_rules! drop_reasons {
     ($($(#[$doc:meta])* $name:ident => $label:literal,)*) => {
-        /// Why a received frame, or a packet on its way, goes no further. Each drop has exactly one reason and is counted
-        /// under it.
+        /// The reason why a received frame or an outgoing packet was dropped. Each drop has exactly one reason and is
+        /// counted under it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum DropReason {
             $($(#[$doc])* $name,)*
         }
 
         impl DropReason {
-            /// Every reason, in the order in which a frame meets them.
+            /// All reasons, in the order of processing.
             pub const ALL: [Self; [$($label),*].len()] = [$(Self::$name),*];
 
-            /// The reason as metrics and JSON have it.
+            /// Returns the reason as metrics and JSON spell it.
             #[must_use]
             pub const fn label(self) -> &'static str {
                 match self {
@@ -30,11 +30,11 @@ drop_reasons! {
     FrameTooLong => "frame_too_long",
     /// The frame ends inside a link or GeoNetworking header.
     Truncated => "truncated",
-    /// Another ethertype than 0x8947.
+    /// The ethertype is not 0x8947.
     NotGeonetworking => "not_geonetworking",
-    /// The frame is for another link address (a receiver that hears everything hears those too).
+    /// The frame is for another link address (a promiscuous receiver gets such frames too).
     OtherLinkDestination => "other_link_destination",
-    /// Another version of GeoNetworking than `itsGnProtocolVersion` (EN 302 636-4-1, 10.3.3).
+    /// The GeoNetworking version is not `itsGnProtocolVersion` (EN 302 636-4-1, 10.3.3).
     GeonetVersion => "geonet_version",
     /// The packet is signed and was not verified: the policy does not accept it, or does not forward it.
     SecuredNotVerified => "secured_not_verified",
@@ -44,59 +44,59 @@ drop_reasons! {
     SecurityUnsupported => "security_unsupported",
     /// The basic header announces neither a common header nor a secured packet.
     GeonetNextHeader => "geonet_next_header",
-    /// More hops are left than the source allowed (EN 302 636-4-1, 10.3.5).
+    /// The remaining hop limit exceeds the maximum hop limit (EN 302 636-4-1, 10.3.5).
     HopLimit => "hop_limit",
-    /// A header type or subtype that this edition does not have.
+    /// This edition does not define the header type or subtype.
     HeaderTypeUnknown => "header_type_unknown",
-    /// The packet has fewer octets than its payload length says, or a beacon says that it has any.
+    /// The packet has fewer octets than its payload length, or a packet without payload claims to have one.
     PayloadLength => "payload_length",
-    /// The area of the packet has a centre that is not on earth or an angle that is none.
+    /// The centre of the packet's area is not on earth, or the angle is invalid.
     AreaInvalid => "area_invalid",
-    /// The packet is the station's own: an echo of the link, or sent back by a forwarder.
+    /// The station itself sent the packet: an echo of the link, or forwarded by another station.
     OwnPacket => "own_packet",
-    /// Another station has the own address (EN 302 636-4-1, 10.2.1.5).
+    /// Another station uses the own address (EN 302 636-4-1, 10.2.1.5).
     DuplicateAddress => "duplicate_address",
     /// The packet was received before (EN 302 636-4-1, annex A.2).
     Duplicate => "duplicate",
-    /// The packet is for others and may take no further hop.
+    /// The packet is for other stations, and its hop limit is reached.
     HopsExhausted => "hops_exhausted",
-    /// The packet's lifetime is over.
+    /// The packet's lifetime has expired.
     LifetimeExpired => "lifetime_expired",
-    /// The packet's source sends more than `itsGnMaxPacketDataRate` (EN 302 636-4-1, annex B.2).
+    /// The packet's source exceeds `itsGnMaxPacketDataRate` (EN 302 636-4-1, annex B.2).
     SourceTooFast => "source_too_fast",
     /// The packet's area is larger than `itsGnMaxGeoAreaSize` (EN 302 636-4-1, annex B.3).
     AreaTooLarge => "area_too_large",
-    /// The packet is for others, and the station does not know where it is itself.
+    /// The packet is for other stations, and this station has no position.
     OwnPositionUnknown => "own_position_unknown",
-    /// The packet does not say where its destination is.
+    /// The packet contains no valid position of its destination.
     DestinationUnknown => "destination_unknown",
-    /// The station lies outside the packet's area, and who sent the frame inside it (EN 302 636-4-1, annex D).
+    /// The station is outside the packet's area, and the sender of the frame is inside (EN 302 636-4-1, annex D).
     LeftArea => "left_area",
-    /// The station is no nearer to the destination than who sent the frame (EN 302 636-4-1, annex E.3).
+    /// The station is no nearer to the destination than the sender of the frame (EN 302 636-4-1, annex E.3).
     NoProgress => "no_progress",
-    /// Nobody answered where the destination is (EN 302 636-4-1, 10.3.7.1.3).
+    /// The location service got no reply for the destination (EN 302 636-4-1, 10.3.7.1.3).
     NotLocated => "not_located",
-    /// The packet does not fit its buffer, or newer ones took its place.
+    /// The packet does not fit its buffer, or newer packets replaced it.
     BufferOverflow => "buffer_overflow",
-    /// Nobody had taken the frames before it.
+    /// The transmit queue is full.
     TransmitQueueFull => "transmit_queue_full",
-    /// A packet for this station that carries neither BTP-A nor BTP-B.
+    /// The packet is for this station, and carries neither BTP-A nor BTP-B.
     TransportUnsupported => "transport_unsupported",
     /// The payload ends inside the BTP header.
     BtpTruncated => "btp_truncated",
-    /// No message is known for the BTP port.
+    /// No message is assigned to the BTP port.
     UnknownPort => "unknown_port",
-    /// The message of that BTP port is known and not decoded.
+    /// The message of the BTP port has no decoder.
     MessageUnsupported => "message_unsupported",
     /// The payload ends inside the ITS PDU header.
     MessageTruncated => "message_truncated",
-    /// The ITS PDU header names another message than the BTP port.
+    /// The ITS PDU header and the BTP port identify different messages.
     MessageIdMismatch => "message_id_mismatch",
-    /// The ITS PDU header has a protocol version that no decoder is for.
+    /// No decoder exists for the protocol version in the ITS PDU header.
     MessageVersion => "message_version",
-    /// The payload is no UPER encoding of the message.
+    /// The payload is not a valid UPER encoding of the message.
     UperInvalid => "uper_invalid",
-    /// The frame was fine, and nobody had taken the events before it.
+    /// The frame is valid, but the event queue is full.
     EventQueueFull => "event_queue_full",
 }
 

@@ -1,4 +1,4 @@
-//! ETSI C-ITS as pure machines: access, GeoNetworking, BTP and facilities, each in a folder as the standard's figure has them.
+//! ETSI C-ITS as pure state machines: access, GeoNetworking, BTP and facilities, one folder per layer.
 //!
 //! | folder | standard |
 //! |---|---|
@@ -10,8 +10,8 @@
 //! | [`facilities`] | TS 103 900 (CAM), TS 103 831 (DENM), TS 103 324 (CPM), TS 103 300-3 (VAM), EN 302 895 (local dynamic map) |
 //! | [`dialect`] | none: the JSON of applications |
 //!
-//! [`Station`] is the machine of a station: frames, commands and time go in; frames, events and a deadline come out.
-//! [`decode_frame`] is its receiving half alone, for one frame without a station.
+//! [`Station`] is the state machine of a station: frames, commands and time go in; frames, events and a deadline come
+//! out. [`decode_frame`] decodes one frame without a station.
 //!
 //! What is not here: sockets, clocks, random sources, threads. Signatures are not verified yet: signed packets are dropped, or
 //! accepted and marked if the [`Acceptance`] says so.

@@ -15,93 +15,93 @@ use crate::{
     security::Security,
 };
 
-/// What a frame turned out to be.
+/// The decoded content of a frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Frame {
-    /// It carries a message.
+    /// A message.
     Message(Box<Received>),
-    /// It says where a station is.
+    /// A beacon: the position of its sender.
     Beacon(BeaconReceived),
-    /// It asks where a station is, or answers it.
+    /// A location request or reply.
     LocationService(LocationServiceReceived),
 }
 
-/// A received message with everything that was around it.
+/// A received message with the data of all layers below it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Received {
-    /// When the frame was received.
+    /// Time at which the frame was received.
     pub reception: Tai,
-    /// Who sent the frame on the link: the source, or the last forwarder.
+    /// Link address of the frame's sender: the source, or the last forwarder.
     pub link_source: MacAddress,
-    /// Where the packet's source was (SO PV), with its GeoNetworking address.
+    /// Position vector of the packet's source (SO PV), with its GeoNetworking address.
     pub source: LongPositionVector,
-    /// Who the packet is for, which tells its type: SHB, TSB, GBC, GAC or GUC.
+    /// Destination of the packet, which also identifies the packet type: SHB, TSB, GBC, GAC or GUC.
     pub destination: Destination,
-    /// Number of the packet; a single-hop broadcast has none.
+    /// Sequence number of the packet, or `None` for a single-hop broadcast.
     pub sequence_number: Option<SequenceNumber>,
     /// Version of GeoNetworking, 0 or 1.
     pub version: u8,
-    /// Hops that the packet has taken before the one to this station: 0 from its source.
+    /// Number of hops before the one to this station, 0 if the source itself sent the frame.
     pub hops_before: u8,
-    /// Hops that the packet may still take (RHL).
+    /// Remaining hop limit (RHL).
     pub remaining_hops: u8,
-    /// Hops that the source allowed (MHL).
+    /// Maximum hop limit, set by the source (MHL).
     pub maximum_hops: u8,
-    /// How long the packet could still travel.
+    /// Time for which the packet may still travel.
     pub remaining_lifetime: Duration,
     /// Traffic class of the packet.
     pub traffic_class: TrafficClass,
-    /// BTP header: which of the two, and both its fields.
+    /// BTP header, of type A or B.
     pub btp: BtpHeader,
     /// BTP destination port.
     pub btp_port: u16,
-    /// Which message it is; it names the edition too.
+    /// Kind of the message, which also identifies the edition.
     pub kind: MessageKind,
     /// Security of the packet.
     pub security: Security,
-    /// The message's octets (UPER): a part of the frame, not a copy.
+    /// The message in UPER: a slice of the frame, not a copy.
     pub payload: Bytes,
-    /// The message decoded.
+    /// The decoded message.
     pub message: Message,
-    /// What nearly everybody asks for, in SI units.
+    /// The most used values of the message, in SI units.
     pub summary: Summary,
 }
 
 /// A received beacon.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BeaconReceived {
-    /// When the frame was received.
+    /// Time at which the frame was received.
     pub reception: Tai,
-    /// Who sent the frame on the link.
+    /// Link address of the frame's sender.
     pub link_source: MacAddress,
-    /// Where the sender was, with its GeoNetworking address.
+    /// Position vector of the sender, with its GeoNetworking address.
     pub source: LongPositionVector,
 }
 
 /// A received packet of the location service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LocationServiceReceived {
-    /// When the frame was received.
+    /// Time at which the frame was received.
     pub reception: Tai,
-    /// Who sent the frame on the link.
+    /// Link address of the frame's sender.
     pub link_source: MacAddress,
-    /// Where the packet's source was: who asks, or who was sought.
+    /// Position vector of the packet's source: the station that asks, or the station that was sought.
     pub source: LongPositionVector,
-    /// Of a request: who is sought. Of a reply: who asked.
+    /// Address of the sought station in a request, of the asking station in a reply.
     pub about: GnAddress,
-    /// Whether it is a reply.
+    /// `true` for a reply, `false` for a request.
     pub reply: bool,
 }
 
 impl fmt::Display for BeaconReceived {
-    /// For people.
+    /// Formats for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a beacon of station {}, {}, from {}", self.source.address, Place(&self.source), self.link_source)
     }
 }
 
 impl fmt::Display for LocationServiceReceived {
-    /// For people.
+    /// Formats for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (source, about) = (self.source.address, self.about);
         if self.reply {
@@ -113,7 +113,7 @@ impl fmt::Display for LocationServiceReceived {
     }
 }
 
-/// Where a station was, for people.
+/// Formats a position for people.
 struct Place<'a>(&'a LongPositionVector);
 
 impl fmt::Display for Place<'_> {
@@ -147,7 +147,7 @@ pub fn decode_frame_with(reception: Tai, frame: &Bytes, acceptance: Acceptance) 
     }
 }
 
-/// A frame whose link and GeoNetworking headers are read.
+/// A frame with parsed link and GeoNetworking headers.
 pub(crate) struct LinkPacket<'a> {
     reception: Tai,
     frame: &'a Bytes,
@@ -182,7 +182,7 @@ impl<'a> LinkPacket<'a> {
         })
     }
 
-    /// The message that the packet carries.
+    /// Decodes the message that the packet carries.
     pub(crate) fn decode(&self) -> Result<Received, DropReason> {
         let Packet { basic, common, .. } = &self.packet;
         let (btp_packet, destination) = self.packet.payload().ok_or(DropReason::TransportUnsupported)?;

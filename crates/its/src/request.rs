@@ -1,4 +1,4 @@
-//! What a station is asked to send.
+//! Requests to send a message.
 
 use std::time::Duration;
 
@@ -11,36 +11,36 @@ use crate::{
     geonet::{Area, GnAddress, Lifetime, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
 };
 
-/// Where the station ID lies in every message (`ItsPduHeader`, TS 102 894-2).
+/// Octets of the station ID in every message (`ItsPduHeader`, TS 102 894-2).
 const STATION_ID: std::ops::Range<usize> = 2..6;
 
 /// A message to send (BTP-Data.request and GN-DATA.request in one; EN 302 636-5-1, annex A, and EN 302 636-4-1, annex J).
 #[derive(Clone, Debug, PartialEq)]
 pub struct SendRequest {
-    /// Which message it is; decides the BTP destination port.
+    /// Kind of the message; determines the BTP destination port.
     pub kind: MessageKind,
-    /// Which BTP it travels in.
+    /// BTP type, A or B.
     pub btp: BtpKind,
     /// The message in UPER.
     pub payload: Bytes,
-    /// Who it is for.
+    /// Destination.
     pub destination: Destination,
     /// Traffic class.
     pub traffic_class: TrafficClass,
-    /// How long its packet may travel.
+    /// Lifetime of the packet.
     pub lifetime: Lifetime,
-    /// Sends the same packet again and again, where it is asked for.
+    /// Repetition of the packet, or `None` to send it once.
     pub repetition: Option<Repetition>,
 }
 
-/// Who a message is for; decides the packet transport.
+/// Destination of a message; determines the packet transport type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Destination {
-    /// Everybody in reach (SHB).
+    /// All stations in radio range (SHB).
     SingleHop,
-    /// Everybody within a number of hops (TSB), 1 to 255.
+    /// All stations within a number of hops (TSB), 1 to 255.
     Hops(u8),
-    /// Every station in the area (GBC).
+    /// All stations in the area (GBC).
     Area(Area),
     /// Any one station in the area (GAC).
     AnyIn(Area),
@@ -49,7 +49,8 @@ pub enum Destination {
 }
 
 impl Destination {
-    /// Whether a repetition is the same packet, which ends with its lifetime; else it is a new one each time.
+    /// Returns `true` if a repetition sends the same packet, whose lifetime limits the repetition. Otherwise each
+    /// repetition is a new packet.
     pub(crate) const fn is_repeated_as_it_was(self) -> bool {
         match self {
             Self::Hops(_) | Self::Area(_) | Self::AnyIn(_) => true,
@@ -59,7 +60,7 @@ impl Destination {
 }
 
 impl std::fmt::Display for Destination {
-    /// For people.
+    /// Formats for people.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::SingleHop => f.write_str("everybody in reach"),
@@ -74,20 +75,21 @@ impl std::fmt::Display for Destination {
 /// Repetition of a packet (EN 302 636-4-1, annex J.2: repetition interval, maximum repetition time).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Repetition {
-    /// Time from one packet to the next.
+    /// Interval between two packets.
     pub interval: Duration,
-    /// How long it goes on.
+    /// Total duration of the repetition.
     pub duration: Duration,
 }
 
 impl SendRequest {
-    /// A single-hop broadcast with the traffic class and lifetime that the message's facility asks for.
+    /// Returns a single-hop broadcast with the default traffic class and lifetime of the message kind.
     #[must_use]
     pub const fn single_hop(kind: MessageKind, payload: Bytes) -> Self {
         Self::to(Destination::SingleHop, kind, payload)
     }
 
-    /// A message for somebody, with the traffic class and lifetime that the message's facility asks for, once, in BTP-B.
+    /// Returns a request to send a message once, over BTP-B, with the default traffic class and lifetime of the message
+    /// kind.
     #[must_use]
     pub const fn to(destination: Destination, kind: MessageKind, payload: Bytes) -> Self {
         Self {
@@ -101,8 +103,8 @@ impl SendRequest {
         }
     }
 
-    /// The lifetime of a packet for which nobody says one: what the message's facility asks for. A packet that is repeated as it was
-    /// lives for that time after its last repetition, but not longer than `itsGnMaxPacketLifetime`.
+    /// Returns the default lifetime of a packet: that of the message kind. If the same packet is repeated, the duration
+    /// of the repetition is added, limited to `itsGnMaxPacketLifetime`.
     #[must_use]
     pub fn default_lifetime(kind: MessageKind, destination: Destination, repetition: Option<Repetition>) -> Lifetime {
         match (kind.lifetime(), repetition) {
@@ -114,7 +116,8 @@ impl SendRequest {
         }
     }
 
-    /// A lifetime that somebody says, as the field has it: rounded, but never to less where a packet is repeated as it was.
+    /// Returns a requested lifetime as a value of the lifetime field: rounded to the nearest value, or up if the same
+    /// packet is repeated.
     #[must_use]
     pub fn said_lifetime(said: Duration, destination: Destination, repetition: Option<Repetition>) -> Lifetime {
         if repetition.is_some() && destination.is_repeated_as_it_was() {
@@ -124,7 +127,7 @@ impl SendRequest {
         }
     }
 
-    /// The request with the station's own ID in its message, where the message says 0.
+    /// Returns the request with the given station ID in the message, if the message has station ID 0.
     #[must_use]
     pub fn from_station(mut self, station_id: StationId) -> Self {
         if self.payload.get(STATION_ID) == Some(&[0; 4]) {

@@ -1,4 +1,4 @@
-//! Why a message was not sent.
+//! Reasons why a message is not sent.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ use crate::{
     limits::{PAYLOAD_OCTETS_MAX, REPETITIONS_MAX, TRANSMITS_MAX},
 };
 
-/// Why a message was not sent. The caller is at fault, but for the last one.
+/// The reason why a message was not sent. Except for `QueueFull` and `NotSent`, the caller's request is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SendError {
-    /// The station does not know where it is, and every packet says so (`set_ego` was never called).
-    #[error("the station has no position yet")]
+    /// The station has no position, which every packet contains (`set_ego` was never called).
+    #[error("the station has no position yet: set one before sending")]
     NoPosition,
-    /// The payload does not begin with the header of the message that it is sent as.
+    /// The payload does not begin with the header of the requested message kind.
     #[error("the payload is not a {expected}: {}", identity(*found))]
     WrongMessage {
-        /// The message it is sent as.
+        /// The requested kind.
         expected: &'static str,
-        /// `messageId` of the payload; `None` where it is too short for a header.
+        /// `messageId` of the payload, or `None` if the payload is too short for a header.
         found: Option<u8>,
     },
     /// The payload does not fit a packet.
@@ -28,59 +28,59 @@ pub enum SendError {
         "the message has {octets} octets, a packet takes {PAYLOAD_OCTETS_MAX} (itsGnMaxSduSize is {ITS_GN_MAX_SDU_SIZE})"
     )]
     TooLong {
-        /// Octets of the payload.
+        /// Length of the payload in octets.
         octets: usize,
     },
-    /// A packet must live, and not longer than `itsGnMaxPacketLifetime`.
-    #[error("a lifetime of {lifetime:?} is not above 0 and at most {maximum:?}")]
+    /// The lifetime is 0 or longer than `itsGnMaxPacketLifetime`.
+    #[error("the lifetime is {lifetime:?}, but must be above 0 and at most {maximum:?}")]
     Lifetime {
-        /// What was asked for.
+        /// The requested lifetime.
         lifetime: Duration,
         /// `itsGnMaxPacketLifetime`.
         maximum: Duration,
     },
-    /// A packet must be allowed one hop at least.
-    #[error("a broadcast over no hops reaches nobody")]
+    /// The hop limit is 0.
+    #[error("the hop limit is 0, but must be 1 to 255")]
     NoHops,
-    /// The area cannot be written into a packet.
-    #[error("the area has a centre that is not on earth, or a distance that is not 0 to 65535 m")]
+    /// The area cannot be encoded in a packet.
+    #[error("the area is invalid: its centre must be on earth, and its distances 0 to 65535 m")]
     Area,
     /// The area is larger than `itsGnMaxGeoAreaSize` (EN 302 636-4-1, annex B.3).
-    #[error("the area has {size_m2:.0} m2, at most {maximum_m2:.0} m2 are allowed")]
+    #[error("the area has {size_m2:.0} m2, but must have at most {maximum_m2:.0} m2")]
     AreaTooLarge {
-        /// Size of the area.
+        /// Requested size of the area in square metres.
         size_m2: f64,
-        /// `itsGnMaxGeoAreaSize`.
+        /// `itsGnMaxGeoAreaSize` in square metres.
         maximum_m2: f64,
     },
-    /// Repetitions follow each other faster than `itsGnMinPacketRepetitionInterval`.
-    #[error("a repetition each {interval:?} is too often, at least {minimum:?} must lie between them")]
+    /// The repetition interval is shorter than `itsGnMinPacketRepetitionInterval`.
+    #[error("the repetition interval is {interval:?}, but must be at least {minimum:?}")]
     RepetitionInterval {
-        /// What was asked for.
+        /// The requested interval.
         interval: Duration,
         /// `itsGnMinPacketRepetitionInterval`.
         minimum: Duration,
     },
-    /// A packet that is repeated as it was would end before its repetition does.
-    #[error("a repetition for {duration:?} goes on for longer than its packet lives ({lifetime:?})")]
+    /// The repetition lasts longer than the lifetime of the repeated packet.
+    #[error("the repetition lasts {duration:?}, longer than the lifetime of its packet ({lifetime:?})")]
     RepetitionDuration {
-        /// What was asked for.
+        /// The requested duration.
         duration: Duration,
-        /// Of the packet.
+        /// Lifetime of the packet.
         lifetime: Duration,
     },
-    /// Too many packets are repeated already.
-    #[error("{REPETITIONS_MAX} packets are repeated already")]
+    /// The number of repeated packets has reached its limit.
+    #[error("the limit of {REPETITIONS_MAX} repeated packets is reached")]
     RepetitionsFull,
-    /// Nobody has taken the frames before this one.
+    /// The transmit queue is full.
     #[error("{TRANSMITS_MAX} frames wait to be transmitted")]
     QueueFull,
-    /// The packet was made, and the router had no way and no place for it.
+    /// The router could neither send nor buffer the packet.
     #[error("the packet could not be sent: {0}")]
     NotSent(DropReason),
 }
 
-/// What a payload is by its header.
+/// Describes the payload by its header.
 fn identity(message_id: Option<u8>) -> String {
     let Some(id) = message_id else { return "it is too short for the header of a message".to_owned() };
     let kind = MessageKind::from_message_id(id);

@@ -1,19 +1,19 @@
-//! What a station is, and where it is.
+//! Properties and position of a station.
 
 use viaduct_units::{Degrees, MetresPerSecond, Position, StationType, Tai};
 
 use crate::{access::MacAddress, security::SecurityPolicy};
 
-/// What a station is, for as long as it runs.
+/// Properties of a station that stay constant while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StationSettings {
-    /// Address on the link; the GeoNetworking address is made from it.
+    /// Link address; the GeoNetworking address is made from it.
     pub link_address: MacAddress,
     /// ITS-S type of the GeoNetworking address, 0 to 31: 5 is a passenger car, 15 a roadside unit.
     pub station_type: StationType,
-    /// Whether the station can move (`itsGnIsMobile`).
+    /// `true` if the station can move (`itsGnIsMobile`).
     pub mobile: bool,
-    /// Whether to send beacons while nothing else is sent (EN 302 636-4-1, 10.3.6).
+    /// `true` to send beacons while nothing else is sent (EN 302 636-4-1, 10.3.6).
     pub beacons: bool,
 }
 
@@ -29,14 +29,14 @@ pub struct Acceptance {
 /// Where the station is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ego {
-    /// When it was there.
+    /// Time at which the values below were true.
     pub time: Tai,
-    /// Where it was.
+    /// Position at that time.
     pub position: Position,
-    /// Whether the 95 % confidence ellipse is within `itsGnPaiInterval` (80 m).
+    /// `true` if the 95 % confidence ellipse is within `itsGnPaiInterval` (80 m).
     pub position_accurate: bool,
-    /// Speed along the heading, negative backwards.
+    /// Speed along the heading, negative if the station moves backwards.
     pub speed: MetresPerSecond,
-    /// Heading of the movement.
+    /// Heading of the movement, or `None` if unknown.
     pub heading: Option<Degrees>,
 }

@@ -1,9 +1,9 @@
-//! The machine of an ITS station: frames, commands and time go in; frames, events and a deadline come out.
+//! The state machine of an ITS station: frames, commands and time go in; frames, events and a deadline come out.
 //!
 //! **After each input, take every frame from [`Station::poll_transmit`] and every event from [`Station::poll_event`], then
 //! read [`Station::poll_timeout`], before the next input.**
 //!
-//! It joins the layers: the link's frames, the router of GeoNetworking, BTP, the messages.
+//! The station joins the layers: link frames, the GeoNetworking router, BTP and the messages.
 
 use std::collections::VecDeque;
 
@@ -18,18 +18,18 @@ use crate::{
     receive::{BeaconReceived, LinkPacket},
 };
 
-/// What happened to a frame.
+/// The outcome of a received frame.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A message was received. Its packet may have been taken to be forwarded too.
+    /// The frame carried a message for this station. Its packet may also be forwarded.
     Received(Box<Received>),
-    /// A packet for others was taken to be forwarded.
+    /// The packet was for other stations only, and was accepted for forwarding.
     Relayed,
-    /// A beacon was received.
+    /// The frame was a beacon.
     Beacon(BeaconReceived),
-    /// Somebody asked where this station is, or answered where another one is.
+    /// The packet was a location request for this station or a location reply.
     LocationService,
-    /// A frame was dropped.
+    /// The frame was dropped.
     Dropped(DropReason),
 }
 
@@ -37,72 +37,75 @@ pub enum Event {
 #[derive(Debug)]
 pub struct Station {
     router: Router,
-    /// Events that wait to be taken, at most [`EVENTS_MAX`].
+    /// Events not yet returned by [`Station::poll_event`], at most [`EVENTS_MAX`].
     events: VecDeque<Event>,
 }
 
 impl Station {
-    /// A station that does not know where it is. The seed decides the jitter of its beacons.
+    /// Returns a station without a position. The seed determines the jitter of its beacons.
     ///
-    /// Its protocol constants are the standard's; its address is the caller's and stays.
+    /// The protocol constants are the defaults of the standard. The address is made from `settings` and never changes.
     #[must_use]
     pub fn new(settings: StationSettings, seed: u64) -> Self {
         let mib = Mib { local_gn_addr_conf_method: LocalGnAddrConfMethod::Managed, ..Mib::default() };
         Self::with_mib(settings, mib, seed)
     }
 
-    /// A station with protocol constants of its own.
+    /// Returns a station with the given protocol constants.
     #[must_use]
     pub fn with_mib(settings: StationSettings, mib: Mib, seed: u64) -> Self {
         Self { router: Router::new(settings, mib, seed), events: VecDeque::new() }
     }
 
-    /// Begins the sequence numbers of its packets where the time says instead of at 0, which the standard asks for (EN 302 636-4-1,
-    /// 8.3): a station that is started again would else repeat numbers that its neighbours remember (for 20 s by default), who would
-    /// take its first packets for duplicates. The numbers come round after 65 s.
+    /// Starts the sequence numbers of packets at a value derived from the time, instead of at 0 as the standard asks
+    /// (EN 302 636-4-1, 8.3). Neighbours remember sequence numbers (for 20 s by default), and would drop the first
+    /// packets of a restarted station as duplicates. The numbers wrap after 65 s.
     #[must_use]
     pub fn with_sequence_of(mut self, time: Tai) -> Self {
         self.router.start_sequence(time);
         self
     }
 
-    /// Own GeoNetworking address. It changes where the station makes it itself and meets somebody who has the same.
+    /// Returns the station's GeoNetworking address. With automatic configuration, the station changes it if another
+    /// station uses the same address.
     #[must_use]
     pub const fn address(&self) -> GnAddress {
         self.router.address()
     }
 
-    /// What the station has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.router.counters
     }
 
-    /// Packets that were taken to be sent and wait: for a neighbour, for their turn, for the location of their destination.
+    /// Returns the number of packets that were accepted for sending and are waiting for a neighbour, for the end of
+    /// contention, or for the location of their destination.
     #[must_use]
     pub fn held_packets(&self) -> usize {
         self.router.held()
     }
 
-    /// Stations that the location table holds.
+    /// Returns the number of stations in the location table.
     #[must_use]
     pub fn known_stations(&self) -> usize {
         self.router.table().len()
     }
 
-    /// Stations that the location table had to forget before their time.
+    /// Returns the number of stations that were evicted from the location table before their entry expired.
     #[must_use]
     pub const fn evicted_stations(&self) -> u64 {
         self.router.table().evicted()
     }
 
-    /// Where a station was last, and whether it was heard directly; `None` where it has not been heard of lately.
+    /// Returns the last position vector of a station, and `true` if the station is a neighbour (received directly), or
+    /// `None` if the location table has no entry for it.
     #[must_use]
     pub fn location_of(&self, now: Now, address: GnAddress) -> Option<(LongPositionVector, bool)> {
         self.router.table().get(now.mono, address).map(|entry| (entry.position_vector, entry.neighbour))
     }
 
-    /// Tells the station where it is. The first time starts the beacon service.
+    /// Sets the station's position and movement. The first call starts the beacon service.
     pub fn set_ego(&mut self, now: Now, ego: Ego) {
         self.router.set_ego(now.mono, ego);
     }
@@ -110,14 +113,14 @@ impl Station {
     /// Sends a message.
     ///
     /// # Errors
-    /// Why it was not sent; what the station has sent and holds is as it was before.
+    /// The reason why the message was not sent. The state of the station is then unchanged.
     pub fn send(&mut self, now: Now, request: &SendRequest) -> Result<(), SendError> {
         self.router.send(now.mono, gn_request(request)?, request.destination, request.repetition)?;
         self.router.counters.sent += 1;
         Ok(())
     }
 
-    /// Takes in one frame as it was on the wire, Ethernet header included. It becomes exactly one event.
+    /// Processes one frame as received, Ethernet header included. It yields exactly one event.
     pub fn handle_frame(&mut self, now: Now, frame: &Bytes) {
         self.router.counters.received += 1;
         let event = self.event_of(now, frame).unwrap_or_else(Event::Dropped);
@@ -129,22 +132,23 @@ impl Station {
         self.events.push_back(event);
     }
 
-    /// Does what is due; before the deadline of [`Self::poll_timeout`] it does nothing.
+    /// Does the work that is due. Does nothing before the deadline of [`Self::poll_timeout`].
     pub fn handle_timeout(&mut self, now: Now) {
         self.router.handle_timeout(now.mono);
     }
 
-    /// The next frame for the wire, Ethernet header included: for everybody, or for the link address of one neighbour.
+    /// Returns the next frame to send, Ethernet header included, or `None` if there is none. The destination is
+    /// broadcast or the link address of one neighbour.
     pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
         self.router.poll_transmit()
     }
 
-    /// The next event.
+    /// Returns the next event, or `None` if there is none.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Self::handle_timeout`] must be called, or `None` if nothing is scheduled.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         self.router.poll_timeout()
@@ -172,7 +176,7 @@ impl Station {
     }
 }
 
-/// The request in GeoNetworking's terms, if the payload can be sent as what it says (BTP-Data.request).
+/// Returns the GN-DATA.request of a BTP-Data.request, if the payload is a valid message of the requested kind.
 fn gn_request(request: &SendRequest) -> Result<GnRequest, SendError> {
     let payload_length = payload_length(request)?;
     let header = request.btp.header(request.kind.btp_port());
@@ -188,7 +192,7 @@ fn gn_request(request: &SendRequest) -> Result<GnRequest, SendError> {
     })
 }
 
-/// Octets of the BTP packet, if the payload is the message that the request says.
+/// Returns the length of the BTP packet in octets, if the payload is a message of the requested kind.
 fn payload_length(request: &SendRequest) -> Result<u16, SendError> {
     let found = pdu_header(&request.payload).map(|header| header.message_id);
     if found != Some(request.kind.message_id()) {
