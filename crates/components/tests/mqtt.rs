@@ -419,13 +419,13 @@ fn wrong_settings_are_refused_with_their_key() {
     let broker =
         |settings: &str| format!("node: n\ncomponents:\n  x: {{ kind: mqtt_broker, settings: {{ {settings} }} }}\n");
     for (text, expected) in [
-        (at("mqtts://edge"), "broker: TLS is not there yet"),
+        (at("mqtts://edge"), "broker: TLS is not supported yet"),
         (at("edge:1883"), "broker: expected `mqtt://HOST:PORT`"),
         (at("mqtt://edge:x"), "broker: `x` is not a port"),
         (at("mqtt://a b"), "broker: `a b` is not `HOST:PORT`"),
         (to_edge("routes: []"), "routes: required: at least one route"),
         (to_edge("routes: [ { from: log/*, qos: 2 } ]"), "routes.0.qos: 2 is not 0 or 1"),
-        (to_edge("routes: [ { from: log/*, to: \"{vin}\" } ]"), "routes.0.to: there is no `{vin}`"),
+        (to_edge("routes: [ { from: log/*, to: \"{vin}\" } ]"), "routes.0.to: unknown placeholder `{vin}`"),
         (to_edge("routes: [ { from: nothing/x, to: a } ]"), "routes.0.from: no component of the node publishes"),
         (logs("outbox: { messages_max: 0 }"), "outbox.messages_max: 0 is not within 1 to 1000000"),
         (logs("reconnect: { min_ms: 9, max_ms: 3 }"), "reconnect.max_ms: 3 is below `min_ms`, which is 9"),

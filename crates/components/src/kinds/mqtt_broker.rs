@@ -40,7 +40,7 @@ use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError
 
 use crate::counter_mirror::CounterMirror;
 use crate::mqtt::check_readable;
-use crate::mqtt::inbound::{self, Inbound, InboundRoute};
+use crate::mqtt::inbound::{self, Inbound, InboundRouteSettings};
 use crate::mqtt::route::{self, Inputs, Message, Route, Taken};
 
 /// Time limit for disconnecting the clients when the node stops. The node as a whole has two seconds.
@@ -81,7 +81,7 @@ pub struct Settings {
     pub routes: Vec<Route>,
     /// Routes from MQTT topics to topics of the bus, for messages that applications want to send; at most 16.
     #[serde(default)]
-    pub inbound: Vec<InboundRoute>,
+    pub inbound: Vec<InboundRouteSettings>,
     /// Limits of the broker.
     #[serde(default)]
     pub limits: LimitSettings,
@@ -333,7 +333,7 @@ struct InboundHandler {
 
 impl InboundHandler {
     fn new(
-        routes: &[InboundRoute],
+        routes: &[InboundRouteSettings],
         context: &Context<MqttBroker>,
         answers: mpsc::Sender<Message>,
     ) -> Result<Self, StartError> {
@@ -341,13 +341,13 @@ impl InboundHandler {
     }
 
     fn take(&self, event: &ClientPublishEvent) {
-        if !self.inbound.wants(&event.topic) {
+        if !self.inbound.matches(&event.topic) {
             return;
         }
         if let Some(answer) = self.inbound.take(event, clock::now())
             && self.answers.try_send(answer).is_err()
         {
-            self.inbound.leave_unanswered();
+            self.inbound.count_unanswered();
         }
     }
 }

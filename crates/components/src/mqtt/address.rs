@@ -1,8 +1,8 @@
-//! Where a broker is: `mqtt://HOST:PORT`.
+//! The address of a broker: `mqtt://HOST:PORT`.
 
 use std::net::{Ipv6Addr, SocketAddr};
 
-/// The port of MQTT without TLS.
+/// Port of MQTT without TLS.
 const DEFAULT_PORT: u16 = 1883;
 
 /// Host and port of a broker. Displays as `HOST:PORT`.
@@ -13,15 +13,15 @@ pub(crate) struct BrokerAddress {
 }
 
 impl BrokerAddress {
-    /// Reads `mqtt://HOST` or `mqtt://HOST:PORT`.
+    /// Parses `mqtt://HOST` or `mqtt://HOST:PORT`.
     pub(crate) fn parse(url: &str) -> Result<Self, String> {
         let (scheme, address) = url.split_once("://").ok_or("expected `mqtt://HOST:PORT`")?;
         match scheme {
             "mqtt" => {}
-            "mqtts" => return Err("TLS is not there yet; use `mqtt://` within a network that you trust".to_owned()),
-            _ => return Err(format!("`{scheme}://` is not there; expected `mqtt://HOST:PORT`")),
+            "mqtts" => return Err("TLS is not supported yet; use `mqtt://` in a trusted network".to_owned()),
+            _ => return Err(format!("`{scheme}://` is not supported; expected `mqtt://HOST:PORT`")),
         }
-        // The colons of an IPv6 address stand between brackets.
+        // An IPv6 address is in brackets.
         let (host, port) = match address.rsplit_once(':') {
             Some((host, port)) if !port.ends_with(']') => {
                 (host, port.parse().map_err(|_| format!("`{port}` is not a port"))?)
@@ -35,7 +35,7 @@ impl BrokerAddress {
         }
     }
 
-    /// The address, where it can be told without asking the network.
+    /// Returns the socket address, or `None` if the host name must be resolved.
     pub(crate) fn socket_address(&self) -> Option<SocketAddr> {
         let host = if self.host == "localhost" { "127.0.0.1" } else { &self.host };
         format!("{host}:{}", self.port).parse().ok()
@@ -43,10 +43,10 @@ impl BrokerAddress {
 }
 
 fn is_host(host: &str) -> bool {
-    let named = |octet: u8| octet.is_ascii_alphanumeric() || matches!(octet, b'.' | b'-' | b'_');
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.bytes().all(named),
+        None => !host.is_empty() && host.bytes().all(is_name),
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_numeric_address_and_this_machine_are_known_without_asking() {
+    fn numeric_addresses_and_localhost_need_no_resolution() {
         let known = |url| BrokerAddress::parse(url).unwrap().socket_address();
         assert_eq!(known("mqtt://localhost"), "127.0.0.1:1883".parse().ok());
         assert_eq!(known("mqtt://edge"), None);

@@ -1,4 +1,4 @@
-//! Answers to requests that came by MQTT and cannot be carried out.
+//! Answers to MQTT requests that are rejected.
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -9,27 +9,27 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::{PropertyId, PropertyValue};
 use viaduct_units::Tai;
 
-/// Octets of a request's topic, and of the topic that it wants its answer on.
+/// Maximum length of a request's topic and of its response topic, in octets.
 const TOPIC_OCTETS_MAX: usize = 512;
-/// Octets of what an answer must carry.
+/// Maximum length of the correlation data, in octets.
 const CORRELATION_OCTETS_MAX: usize = 1024;
 
-/// Why a request did not reach the bus.
+/// Reason why a request did not reach the bus.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
-    /// The application is at fault.
+    /// The text is invalid. The application is at fault.
     #[error("{0}")]
     Text(#[from] JsonError),
-    /// The application is at fault, and its text was not looked at.
-    #[error("the text has {octets} octets, more than {max}")]
+    /// The text is too long and was not read. The application is at fault.
+    #[error("the text has {octets} octets; at most {max} are allowed")]
     TooLong { octets: usize, max: usize },
-    /// A station has not taken those before it yet; the same request may be taken later.
+    /// The queue of the station is full. The request may succeed later.
     #[error("{0}")]
     Busy(#[from] PublishError),
 }
 
 impl Refusal {
-    /// The kind of refusal as counters and answers have it.
+    /// Returns the reason as it appears in counters and answers.
     pub(crate) const fn label(&self) -> &'static str {
         match self {
             Self::Text(error) => error.problem.label(),
@@ -38,7 +38,7 @@ impl Refusal {
         }
     }
 
-    /// The member of the text that is wrong; empty where none is.
+    /// Returns the path of the invalid member; empty if the error is not about a member.
     fn path(&self) -> &str {
         match self {
             Self::Text(error) => &error.path,
@@ -47,16 +47,16 @@ impl Refusal {
     }
 }
 
-/// Where a request wants its answer (MQTT 5, 4.10): a topic, and octets that tell requests apart.
+/// Response topic and correlation data of a request (MQTT 5, 4.10).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    /// Empty where the request does not say.
+pub(crate) struct ReplyAddress {
+    /// Response topic; empty if the request has none.
     pub(crate) topic: String,
     pub(crate) correlation: Bytes,
 }
 
-impl Wanted {
-    /// A topic that nobody can publish on, or that is too long, is not taken.
+impl ReplyAddress {
+    /// Creates the reply address. An invalid or too long topic is ignored, and so are too long correlation data.
     pub(crate) fn new(topic: Option<&str>, correlation: Option<&Bytes>) -> Self {
         let fits = |octets: &&Bytes| octets.len() <= CORRELATION_OCTETS_MAX;
         Self {
@@ -65,7 +65,7 @@ impl Wanted {
         }
     }
 
-    /// What a request says.
+    /// Returns the reply address of a request.
     pub(crate) fn of(request: &PublishPacket) -> Self {
         let topic = match request.properties.get(PropertyId::ResponseTopic) {
             Some(PropertyValue::Utf8String(topic)) => Some(&**topic),
@@ -79,7 +79,7 @@ impl Wanted {
     }
 }
 
-/// Whether an answer may go there.
+/// Returns `true` if an answer may be published on `topic`.
 pub(crate) fn is_topic(topic: &str) -> bool {
     topic.len() <= TOPIC_OCTETS_MAX && !topic.starts_with('$') && viaduct_mqtt::validate_topic_name(topic).is_ok()
 }
@@ -99,7 +99,7 @@ struct Answer<'a> {
     count: u64,
 }
 
-/// Why a request is refused, as JSON. `count` is how many were refused since the last one that was answered.
+/// Returns the answer to a rejected request, as JSON. `count` is the number of rejected requests that it represents.
 pub(crate) fn write(refusal: &Refusal, topic: &str, now: Tai, count: u64) -> Bytes {
     let (expected, got) = match refusal {
         Refusal::Text(JsonError { problem: JsonProblem::Mismatch { expected, got }, .. }) => {
@@ -120,7 +120,7 @@ pub(crate) fn write(refusal: &Refusal, topic: &str, now: Tai, count: u64) -> Byt
         got,
         count,
     };
-    // Text and numbers are always JSON.
+    // Strings and numbers always serialise.
     serde_json::to_vec(&answer).unwrap_or_default().into()
 }
 
@@ -130,7 +130,7 @@ mod tests {
     use viaduct_mqtt::QoS;
 
     #[test]
-    fn an_answer_says_where_and_what() {
+    fn an_answer_contains_path_and_reason() {
         let problem = JsonProblem::Mismatch { expected: "an integer from 0 to 255".into(), got: "256".into() };
         let error = Refusal::Text(JsonError { path: "cam.generationDeltaTime".into(), problem });
         let text = write(&error, "v/in/cam", Tai::from_unix_nanos(0), 3);
@@ -145,19 +145,19 @@ mod tests {
     }
 
     #[test]
-    fn only_a_topic_that_can_be_published_on_is_taken() {
-        let wanted = |topic: &str| {
+    fn only_a_valid_response_topic_is_used() {
+        let reply_to = |topic: &str| {
             let request = PublishPacket::new("t", Bytes::new(), QoS::AtMostOnce)
                 .with_response_topic(topic.to_owned())
                 .with_correlation_data(vec![7]);
-            Wanted::of(&request)
+            ReplyAddress::of(&request)
         };
         assert_eq!(
-            wanted("app/1/answer"),
-            Wanted { topic: "app/1/answer".into(), correlation: Bytes::from_static(&[7]) }
+            reply_to("app/1/answer"),
+            ReplyAddress { topic: "app/1/answer".into(), correlation: Bytes::from_static(&[7]) }
         );
         for bad in ["", "a/+", "#", "$SYS/x", &"x".repeat(513)] {
-            assert_eq!(wanted(bad).topic, "", "{bad}");
+            assert_eq!(reply_to(bad).topic, "", "{bad}");
         }
     }
 }

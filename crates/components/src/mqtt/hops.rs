@@ -1,4 +1,4 @@
-//! The way of a message as one MQTT 5 user property.
+//! The hop metadata of a message as one MQTT 5 user property.
 //!
 //! The property is named `viaduct-hops`; its value is text without spaces:
 //!
@@ -8,9 +8,9 @@
 //! name         = 1*15( letter / digit / "_" / "-" / "." )
 //! ```
 //!
-//! `1726061471092870123;station:1726061471092970456;uplink:1726061471093070789`: the first cause of the message came in
-//! at the first time, component `station` published it at the second, `uplink` handed it to its socket at the third.
-//! Numbers have no leading zeros, so that a value has one form only.
+//! `1726061471092870123;station:1726061471092970456;uplink:1726061471093070789`: the origin of the message is the first time,
+//! component `station` published it at the second, and `uplink` passed it to its socket at the third. Numbers have no leading
+//! zeros, so that each value has exactly one form.
 
 use std::fmt::Write as _;
 
@@ -20,22 +20,20 @@ use viaduct_units::Tai;
 /// Name of the user property.
 pub const PROPERTY: &str = "viaduct-hops";
 
-/// Octets of a value at most: an origin, and eight times a name and a time.
+/// Maximum length of a value, in octets: an origin, and eight stamps of a name and a time.
 pub const OCTETS_MAX: usize = NUMBER_OCTETS_MAX + HOPS_MAX * (1 + NAME_OCTETS_MAX + 1 + NUMBER_OCTETS_MAX);
 
-/// `i64::MIN` in decimal.
+/// Length of `i64::MIN` in decimal, in octets.
 const NUMBER_OCTETS_MAX: usize = 20;
-/// Octets of [`HopName`].
+/// Maximum length of a [`HopName`], in octets.
 const NAME_OCTETS_MAX: usize = 15;
 
-/// A value that is not the way of a message.
+/// Error of a value that is not valid hop metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not the way of a message")]
+#[error("malformed hop metadata")]
 pub struct Malformed;
 
-/// The property's value for a message.
-///
-/// An octet of a name that the format does not allow is written as `_`.
+/// Returns the value of the property for a message. Characters of names that the format does not allow become `_`.
 #[must_use]
 pub fn write(meta: &Meta) -> String {
     let mut out = String::with_capacity(NUMBER_OCTETS_MAX + meta.stamps().len() * 32);
@@ -53,10 +51,10 @@ pub fn write(meta: &Meta) -> String {
     out
 }
 
-/// Reads a value: origin and stamps.
+/// Parses a value: origin and stamps.
 ///
 /// # Errors
-/// Anything that [`write()`] does not write.
+/// The value is not one that [`write()`] can return.
 pub fn parse(value: &str) -> Result<Meta, Malformed> {
     if value.len() > OCTETS_MAX {
         return Err(Malformed);
@@ -107,7 +105,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(
+        fn a_value_survives_writing_and_parsing(
             origin in any::<i64>(),
             stamps in proptest::collection::vec(("[A-Za-z0-9_.-]{1,15}", any::<i64>()), 0..=8),
         ) {
@@ -120,21 +118,21 @@ mod tests {
         }
 
         #[test]
-        fn what_is_read_has_one_form(text in "[-0-9;:a_ +]{0,40}") {
+        fn a_valid_value_has_one_form(text in "[-0-9;:a_ +]{0,40}") {
             if let Ok(meta) = parse(&text) {
                 prop_assert_eq!(write(&meta), text);
             }
         }
 
         #[test]
-        fn any_name_is_written_so_that_it_can_be_read(name in ".{0,20}") {
+        fn any_name_is_written_so_that_it_can_be_parsed(name in ".{0,20}") {
             let text = write(&meta(1, &[(name, 2)]));
             prop_assert_eq!(parse(&text).unwrap().stamps().len(), 1);
         }
     }
 
     #[test]
-    fn malformed_values_are_refused() {
+    fn malformed_values_are_rejected() {
         for text in [
             "",
             ";",

@@ -1,4 +1,4 @@
-//! Inbound routes: what applications publish on a broker becomes requests to send on the bus.
+//! Inbound routes: messages that applications publish on a broker become messages of the bus.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -16,7 +16,7 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::Now;
 
-use super::answer::{self, Refusal, Wanted};
+use super::answer::{self, Refusal, ReplyAddress};
 use super::dialect::DialectSetting;
 use super::hops;
 use super::route::{Message, Target, Template};
@@ -25,52 +25,51 @@ use super::typed::{InboundType, Sink};
 use crate::rate_limiter::RateLimiter;
 use crate::v2x::request;
 
-/// Inbound routes of one component at most.
+/// Maximum number of inbound routes of a component.
 const ROUTES_MAX: usize = 16;
-/// Answers of one route each second; the refusals that are not answered are counted in the next one that is.
+/// Answers of one route per second. The next answer includes the number of rejections that were not answered.
 const ANSWERS_PER_SECOND_MAX: u32 = 50;
-/// Octets of a text at most: many times what the longest V2X message takes, and read at once by who serves a connection.
+/// Maximum length of a text in octets: many times the longest V2X message. A text is parsed on the task that serves the connection.
 const TEXT_OCTETS_MAX: usize = 64 * 1024;
-/// How far the clock of who publishes may be ahead of that of this node.
+/// Maximum lead of the publisher's clock over the clock of this node.
 const AHEAD_MAX: std::time::Duration = std::time::Duration::from_secs(2);
-/// What a route offers: a station takes them at once, and one that does not must not hold up the broker.
+/// Quality of service of the topics of the bus: a full queue rejects the message at once, so that it does not block the broker.
 const OFFERED: Qos = Qos::reliable(1024, std::time::Duration::ZERO);
 
-/// One route from topics of MQTT to a topic of the bus.
+/// A route from MQTT topics to a topic of the bus.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct InboundRoute {
-    /// MQTT topic filter (`+` and `#` are wildcards), in which `{node}` is the node's name and `{component}` this
-    /// component's. What it matches is JSON of what `type` says. No topic may match the filters of two routes.
+pub struct InboundRouteSettings {
+    /// MQTT topic filter (`+` and `#` are wildcards) with the placeholders `{node}`, the name of the node, and `{component}`, the name
+    /// of this component. The messages are JSON texts as selected by `type`. No topic may match the filters of two routes.
     pub from: String,
-    /// Topic of the bus: where a station reads what it is asked to send, or what its services are told.
+    /// Topic of the bus: the topic of a station's send requests or of an input of its services.
     pub to: String,
     /// Content of the text. Types other than V2X messages have the field names of their schema (`latitude_deg`).
     #[serde(default)]
     pub r#type: InboundType,
-    /// Quality of service of the answers, and what a bridge asks of its broker for the requests: 0 (at most once) or 1
-    /// (at least once).
+    /// Quality of service of the answers, and of the subscription of a bridge: 0 (at most once) or 1 (at least once).
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub qos: u8,
-    /// In which JSON V2X messages are written.
+    /// JSON dialect of V2X messages.
     #[serde(default)]
     pub dialect: DialectSetting,
-    /// Which V2X message it is: `cam`, `cpm`, and so on. Absent: what the last level of the topic says, where it is one
-    /// of these, or else the message itself.
+    /// Type of the V2X message: `cam`, `cpm`, and so on. Absent: the last level of the topic if it is one of these, otherwise the type
+    /// in the message itself.
     #[serde(default)]
     pub message: Option<String>,
-    /// MQTT topic for the answers to what cannot be read or is not taken, with the same placeholders as `from`. An answer
-    /// goes there unless the request has a response topic (MQTT 5). Absent: `from` up to its first wildcard, its last
-    /// level replaced by `error`: `v/error` for `v/in/+`.
+    /// MQTT topic for answers to invalid or rejected messages, with the same placeholders as `from`. A response topic of the request
+    /// (MQTT 5) has precedence. Absent: `from` up to its first wildcard, with its last level replaced by `error`: `v/error` for
+    /// `v/in/+`.
     #[serde(default)]
     pub errors: Option<String>,
 }
 
 /// Checks the setting `inbound`.
-pub(crate) fn check(routes: &[InboundRoute]) -> Result<(), SettingError> {
+pub(crate) fn check(routes: &[InboundRouteSettings]) -> Result<(), SettingError> {
     if routes.len() > ROUTES_MAX {
-        return Err(SettingError::new("inbound", format!("{} routes, more than {ROUTES_MAX}", routes.len())));
+        return Err(SettingError::new("inbound", format!("{} routes; at most {ROUTES_MAX} are allowed", routes.len())));
     }
     for (index, route) in routes.iter().enumerate() {
         let wrong = |key: &str, problem: String| SettingError::new(format!("inbound.{index}.{key}"), problem);
@@ -86,16 +85,16 @@ pub(crate) fn check(routes: &[InboundRoute]) -> Result<(), SettingError> {
         if let Some(own) = filters.into_iter().find(|filter| viaduct_mqtt::topic_matches_filter(&errors, filter)) {
             return Err(wrong(
                 "errors",
-                format!("`{errors}` is one of the topics `{own}`, so answers would come in again"),
+                format!("`{errors}` matches the filter `{own}`, so answers would be received as requests"),
             ));
         }
     }
     check_overlaps(&routes.iter().filter_map(|route| filter(route, "node", "component").ok()).collect::<Vec<_>>())
 }
 
-/// What only V2X messages have is not said of another type, where nobody would read it.
-fn check_dialect(route: &InboundRoute) -> Result<(), (&'static str, String)> {
-    let problem = || "only a V2X message has it (`type: v2x_message`)".to_owned();
+/// Checks that settings for V2X messages are not used with another type.
+fn check_dialect(route: &InboundRouteSettings) -> Result<(), (&'static str, String)> {
+    let problem = || "allowed only with `type: v2x_message`".to_owned();
     if route.r#type == InboundType::V2xMessage {
         return Ok(());
     }
@@ -105,7 +104,7 @@ fn check_dialect(route: &InboundRoute) -> Result<(), (&'static str, String)> {
     if route.dialect == DialectSetting::Viaduct { Ok(()) } else { Err(("dialect", problem())) }
 }
 
-/// No topic comes in by two routes.
+/// Checks that no topic matches the filters of two routes.
 fn check_overlaps(filters: &[String]) -> Result<(), SettingError> {
     for (index, filter) in filters.iter().enumerate() {
         let before = filters.iter().take(index).position(|before| subscription::overlap(before, filter));
@@ -117,26 +116,26 @@ fn check_overlaps(filters: &[String]) -> Result<(), SettingError> {
     Ok(())
 }
 
-fn kind(route: &InboundRoute) -> Result<Option<MessageKind>, String> {
+fn kind(route: &InboundRouteSettings) -> Result<Option<MessageKind>, String> {
     let Some(label) = &route.message else {
         return Ok(None);
     };
     MessageKind::from_label(label).map(Some).ok_or_else(|| {
         let known: Vec<&str> = MessageKind::ALL.iter().map(|kind| kind.label()).collect();
-        format!("there is no `{label}`; there are {}", known.join(", "))
+        format!("unknown message `{label}`; expected one of {}", known.join(", "))
     })
 }
 
-fn filter(route: &InboundRoute, node: &str, component: &str) -> Result<String, String> {
+fn filter(route: &InboundRouteSettings, node: &str, component: &str) -> Result<String, String> {
     let filter = Template::parse_without_topic(&route.from)?.expand(node, component, "");
     viaduct_mqtt::validate_topic_filter(&filter).map_err(|_| format!("`{filter}` is not an MQTT topic filter"))?;
     if filter.starts_with("$share/") {
-        return Err(format!("`{filter}` would share the messages with others; every request comes in here"));
+        return Err(format!("`{filter}` is a shared subscription, which would not receive every request"));
     }
     Ok(filter)
 }
 
-fn errors(route: &InboundRoute, filter: &str, node: &str, component: &str) -> Result<String, String> {
+fn errors(route: &InboundRouteSettings, filter: &str, node: &str, component: &str) -> Result<String, String> {
     let errors = match &route.errors {
         Some(template) => Template::parse_without_topic(template)?.expand(node, component, ""),
         None => default_errors(filter),
@@ -144,7 +143,7 @@ fn errors(route: &InboundRoute, filter: &str, node: &str, component: &str) -> Re
     if answer::is_topic(&errors) { Ok(errors) } else { Err(format!("`{errors}` is not a topic to publish on")) }
 }
 
-/// `v/error` for `v/in/+` and for `v/denm`.
+/// Returns `v/error` for `v/in/+` and for `v/denm`.
 fn default_errors(filter: &str) -> String {
     let mut levels: Vec<&str> = filter.split('/').take_while(|level| !matches!(*level, "+" | "#")).collect();
     levels.pop();
@@ -152,68 +151,68 @@ fn default_errors(filter: &str) -> String {
     levels.join("/")
 }
 
-/// Adds what the routes publish.
-pub(crate) fn edges(routes: &[InboundRoute], edges: Edges) -> Edges {
+/// Adds the topics that the routes publish.
+pub(crate) fn edges(routes: &[InboundRouteSettings], edges: Edges) -> Edges {
     routes.iter().enumerate().fold(edges, |edges, (index, route)| {
         route.r#type.publishes(edges, &format!("inbound.{index}.to"), &route.to, OFFERED)
     })
 }
 
-/// The inbound routes of one component. Messages received = requested + refused by reason + unrouted.
+/// The inbound routes of a component. Messages received = requested + refused by reason + unrouted.
 pub(crate) struct Inbound {
-    routes: Vec<Entrance>,
-    /// The node and the component, by which an answer of a station finds back.
+    routes: Vec<InboundRoute>,
+    /// `node/component`, which routes answers of a station back to this component.
     component: String,
     counts: Counts,
 }
 
-struct Entrance {
+struct InboundRoute {
     filter: String,
     qos: QoS,
     dialect: Dialect,
     kind: Option<MessageKind>,
     output: Output,
     errors: Arc<Target>,
-    /// Held for a count only: a broker's clients are served side by side.
+    /// Rate limit of answers. The lock is held only to count, because the clients of a broker are served concurrently.
     answers: Mutex<RateLimiter>,
 }
 
-/// What an application has published.
+/// A message that an application has published.
 pub(crate) struct Request<'a> {
     topic: &'a str,
     text: &'a [u8],
-    wanted: Wanted,
-    /// The way of its message before it came here, where it says so.
-    way: Option<Meta>,
+    reply_address: ReplyAddress,
+    /// Hop metadata of the message, if it has any.
+    hops: Option<Meta>,
 }
 
 impl<'a> From<&'a PublishPacket> for Request<'a> {
     fn from(packet: &'a PublishPacket) -> Self {
-        let way = packet.properties.get_user_property_value(hops::PROPERTY).and_then(|text| hops::parse(text).ok());
-        Self { topic: &packet.topic_name, text: &packet.payload, wanted: Wanted::of(packet), way }
+        let hops = packet.properties.get_user_property_value(hops::PROPERTY).and_then(|text| hops::parse(text).ok());
+        Self { topic: &packet.topic_name, text: &packet.payload, reply_address: ReplyAddress::of(packet), hops }
     }
 }
 
 impl<'a> From<&'a ClientPublishEvent> for Request<'a> {
-    /// The broker does not tell the user properties, so its way begins here.
+    /// The event does not contain user properties, so the hop metadata starts here.
     fn from(event: &'a ClientPublishEvent) -> Self {
-        let wanted = Wanted::new(event.response_topic.as_deref(), event.correlation_data.as_ref());
-        Self { topic: &event.topic, text: &event.payload, wanted, way: None }
+        let reply_address = ReplyAddress::new(event.response_topic.as_deref(), event.correlation_data.as_ref());
+        Self { topic: &event.topic, text: &event.payload, reply_address, hops: None }
     }
 }
 
-/// Where a route leads.
+/// Destination of a route.
 enum Output {
-    /// To a station, to be sent.
+    /// The send requests of a station.
     Requests(Publisher<V2xSendRequest>),
-    /// To services.
+    /// An input of the services.
     Services(Sink),
 }
 
 struct Counts {
     received: Counter,
     requested: Counter,
-    /// Messages that no route asked for.
+    /// Messages that match no route.
     unrouted: Counter,
     unanswered: Counter,
     refused: [(&'static str, Counter); REASONS.len()],
@@ -223,10 +222,13 @@ struct Counts {
 const REASONS: [&str; 6] = ["syntax", "missing", "unknown_member", "wrong_value", "too_long", "station_busy"];
 
 impl Inbound {
-    pub(crate) fn open<C: Component>(routes: &[InboundRoute], context: &Context<C>) -> Result<Self, StartError> {
-        let routes = routes.iter().enumerate().map(|(index, route)| Entrance::open(index, route, context));
+    pub(crate) fn open<C: Component>(
+        routes: &[InboundRouteSettings],
+        context: &Context<C>,
+    ) -> Result<Self, StartError> {
+        let routes = routes.iter().enumerate().map(|(index, route)| InboundRoute::open(index, route, context));
         let routes = routes.collect::<Result<Vec<_>, _>>()?;
-        // Once more, with the names of the node and the component in the filters.
+        // Checked again with the real names of the node and the component in the filters.
         check_overlaps(&routes.iter().map(|route| route.filter.clone()).collect::<Vec<_>>())?;
         Ok(Self {
             routes,
@@ -241,34 +243,35 @@ impl Inbound {
         })
     }
 
-    /// The filter of each route and its quality of service.
+    /// Returns the filter of each route and its quality of service.
     pub(crate) fn filters(&self) -> impl ExactSizeIterator<Item = (&str, QoS)> {
         self.routes.iter().map(|route| (&*route.filter, route.qos))
     }
 
-    /// Whether a topic comes in.
-    pub(crate) fn wants(&self, topic: &str) -> bool {
+    /// Returns `true` if a route matches the topic.
+    pub(crate) fn matches(&self, topic: &str) -> bool {
         self.routes.iter().any(|route| viaduct_mqtt::topic_matches_filter(topic, &route.filter))
     }
 
-    /// An answer finds no room.
-    pub(crate) fn leave_unanswered(&self) {
+    /// Counts an answer that could not be sent.
+    pub(crate) fn count_unanswered(&self) {
         self.counts.unanswered.increment();
     }
 
-    /// Takes a message in: it becomes a request on the bus, or an answer to who published it.
+    /// Handles a message: publishes it on the bus, or returns the answer to its publisher.
     pub(crate) fn take<'a>(&self, request: impl Into<Request<'a>>, now: Now) -> Option<Message> {
         let request = request.into();
         self.counts.received.increment();
-        let matches = |route: &&Entrance| viaduct_mqtt::topic_matches_filter(request.topic, &route.filter);
+        let matches = |route: &&InboundRoute| viaduct_mqtt::topic_matches_filter(request.topic, &route.filter);
         let Some(route) = self.routes.iter().find(matches) else {
             self.counts.unrouted.increment();
             return None;
         };
-        // An answer on a topic that comes in here would come in again.
-        let comes_in = self.wants(&request.wanted.topic);
-        let wanted = if comes_in { Wanted { topic: String::new(), ..request.wanted } } else { request.wanted };
-        let request = Request { wanted, ..request };
+        // An answer on a topic of an inbound route would be received as a request.
+        let mut request = request;
+        if self.matches(&request.reply_address.topic) {
+            request.reply_address.topic.clear();
+        }
         match self.take_by(route, &request, now) {
             Ok(()) => {
                 self.counts.requested.increment();
@@ -285,24 +288,28 @@ impl Inbound {
         }
     }
 
-    fn take_by(&self, route: &Entrance, request: &Request<'_>, now: Now) -> Result<(), Refusal> {
+    fn take_by(&self, route: &InboundRoute, request: &Request<'_>, now: Now) -> Result<(), Refusal> {
         if request.text.len() > TEXT_OCTETS_MAX {
             return Err(Refusal::TooLong { octets: request.text.len(), max: TEXT_OCTETS_MAX });
         }
         let reply_to = ReplyTo {
             component: self.component.clone(),
             request_topic: request.topic.to_owned(),
-            topic: request.wanted.topic.clone(),
-            correlation: request.wanted.correlation.clone(),
+            topic: request.reply_address.topic.clone(),
+            correlation: request.reply_address.correlation.clone(),
         };
-        // A way that begins in the future is none.
-        let way = request.way.filter(|way| way.origin.since(now.tai) <= AHEAD_MAX);
-        route.take(request, &way.unwrap_or_else(|| Meta::from_origin(now.tai)), reply_to)
+        // Hop metadata with an origin in the future is ignored.
+        let hops = request.hops.filter(|hops| hops.origin.since(now.tai) <= AHEAD_MAX);
+        route.take(request, &hops.unwrap_or_else(|| Meta::from_origin(now.tai)), reply_to)
     }
 }
 
-impl Entrance {
-    fn open<C: Component>(index: usize, route: &InboundRoute, context: &Context<C>) -> Result<Self, StartError> {
+impl InboundRoute {
+    fn open<C: Component>(
+        index: usize,
+        route: &InboundRouteSettings,
+        context: &Context<C>,
+    ) -> Result<Self, StartError> {
         let wrong = |key: &str, problem| SettingError::new(format!("inbound.{index}.{key}"), problem);
         let (node, component) = (context.node(), context.name());
         let filter = filter(route, node, component).map_err(|problem| wrong("from", problem))?;
@@ -326,25 +333,22 @@ impl Entrance {
         match &self.output {
             Output::Services(sink) => sink(request.text, meta, reply_to),
             Output::Requests(publisher) => {
-                let wanted = V2xSendRequest { reply_to: Some(reply_to), ..self.read(request)? };
-                Ok(publisher.try_publish_from(meta, wanted)?)
+                let request = V2xSendRequest { reply_to: Some(reply_to), ..self.read(request)? };
+                Ok(publisher.try_publish_from(meta, request)?)
             }
         }
     }
 
     fn read(&self, request: &Request<'_>) -> Result<V2xSendRequest, JsonError> {
         let named = || request.topic.rsplit('/').next().and_then(MessageKind::from_label);
-        let wanted = self.dialect.read_request(self.kind.or_else(named), request.text)?;
-        Ok(request::to_bus(&wanted))
+        let send_request = self.dialect.read_request(self.kind.or_else(named), request.text)?;
+        Ok(request::to_bus(&send_request))
     }
 
     fn answer(&self, refusal: &Refusal, request: Request<'_>, now: Now) -> Option<Message> {
         let count = self.answers.lock().unwrap_or_else(PoisonError::into_inner).admit(now.mono)?;
-        let Wanted { topic, correlation } = request.wanted;
-        let target = match topic.is_empty() {
-            true => Arc::clone(&self.errors),
-            false => Arc::new(Target::json(topic, self.qos)),
-        };
+        let ReplyAddress { topic, correlation } = request.reply_address;
+        let target = if topic.is_empty() { Arc::clone(&self.errors) } else { Arc::new(Target::json(topic, self.qos)) };
         let payload = answer::write(refusal, request.topic, now.tai, count);
         Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation })
     }
@@ -352,8 +356,9 @@ impl Entrance {
 
 impl Counts {
     fn refuse(&self, refusal: &Refusal) {
-        let counter = self.refused.iter().find(|(reason, _)| *reason == refusal.label());
-        counter.into_iter().for_each(|(_, counter)| counter.increment());
+        if let Some((_, counter)) = self.refused.iter().find(|(reason, _)| *reason == refusal.label()) {
+            counter.increment();
+        }
     }
 }
 
@@ -364,8 +369,8 @@ mod tests {
 
     use super::*;
 
-    fn route(from: &str, errors: Option<&str>) -> InboundRoute {
-        InboundRoute {
+    fn route(from: &str, errors: Option<&str>) -> InboundRouteSettings {
+        InboundRouteSettings {
             from: from.into(),
             to: "its/send".into(),
             r#type: InboundType::V2xMessage,
@@ -377,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_go_beside_what_came_in() {
+    fn the_default_error_topic_is_next_to_the_requests() {
         for (filter, expected) in
             [("vanetza/in/+", "vanetza/error"), ("v/car/denm", "v/car/error"), ("#", "error"), ("in/#", "error")]
         {
@@ -386,34 +391,38 @@ mod tests {
     }
 
     #[test]
-    fn wrong_routes_are_refused_with_the_key() {
+    fn invalid_routes_are_rejected_with_the_key() {
         for (wrong, expected) in [
             (route("v/#/x", None), "`inbound.0.from`: `v/#/x` is not an MQTT topic filter"),
-            (route("$share/g/v/+", None), "`inbound.0.from`: `$share/g/v/+` would share the messages with others"),
-            (route("v/{topic}", None), "`inbound.0.from`: there is no `{topic}`"),
-            (route("#", None), "`inbound.0.errors`: `error` is one of the topics `#`"),
-            (route("v/{node}/+", Some("v/{node}/error")), "`inbound.0.errors`: `v/node/error` is one of the topics"),
+            (route("$share/g/v/+", None), "`inbound.0.from`: `$share/g/v/+` is a shared subscription"),
+            (route("v/{topic}", None), "`inbound.0.from`: unknown placeholder `{topic}`"),
+            (route("#", None), "`inbound.0.errors`: `error` matches the filter `#`"),
+            (route("v/{node}/+", Some("v/{node}/error")), "`inbound.0.errors`: `v/node/error` matches the filter"),
             (route("v/in/+", Some("v/+")), "`inbound.0.errors`: `v/+` is not a topic to publish on"),
-            (InboundRoute { qos: 2, ..route("v/in/+", None) }, "`inbound.0.qos`: 2 is not 0 or 1"),
+            (InboundRouteSettings { qos: 2, ..route("v/in/+", None) }, "`inbound.0.qos`: 2 is not 0 or 1"),
             (
-                InboundRoute { to: "its/*".into(), ..route("v/in/+", None) },
+                InboundRouteSettings { to: "its/*".into(), ..route("v/in/+", None) },
                 "`inbound.0.to`: `its/*` is not a topic name",
             ),
             (
-                InboundRoute { message: Some("cat".into()), ..route("v/in/+", None) },
-                "`inbound.0.message`: there is no `cat`",
+                InboundRouteSettings { message: Some("cat".into()), ..route("v/in/+", None) },
+                "`inbound.0.message`: unknown message `cat`",
             ),
             (
-                InboundRoute { r#type: InboundType::VehicleState, message: Some("cam".into()), ..route("v/in", None) },
-                "`inbound.0.message`: only a V2X message has it",
+                InboundRouteSettings {
+                    r#type: InboundType::VehicleState,
+                    message: Some("cam".into()),
+                    ..route("v/in", None)
+                },
+                "`inbound.0.message`: allowed only with `type: v2x_message`",
             ),
             (
-                InboundRoute {
+                InboundRouteSettings {
                     r#type: InboundType::EventRequest,
                     dialect: DialectSetting::VanetzaNap,
                     ..route("v/in", None)
                 },
-                "`inbound.0.dialect`: only a V2X message has it",
+                "`inbound.0.dialect`: allowed only with `type: v2x_message`",
             ),
         ] {
             let error = check(&[wrong]).unwrap_err().to_string();
@@ -426,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn every_problem_has_its_counter() {
+    fn every_problem_has_a_counter() {
         let problems = [
             JsonProblem::Syntax(String::new()),
             JsonProblem::Missing,

@@ -1,4 +1,4 @@
-//! Routes: which topics of the bus go to which MQTT topics, and as what.
+//! Routes from topics of the bus to MQTT topics.
 
 use std::collections::HashMap;
 use std::future::{Future as _, poll_fn};
@@ -21,38 +21,38 @@ use super::dialect::DialectSetting;
 use super::{answer, hops};
 use crate::encoding::{EncodeError, Encoder, Encoding};
 
-/// Routes of one component at most.
+/// Maximum number of routes of a component.
 const ROUTES_MAX: usize = 64;
-/// Octets of a template at most.
+/// Maximum length of a template, in octets.
 const TEMPLATE_OCTETS_MAX: usize = 512;
 
-/// What a route reads with: a queue that is emptied at once, so that the limits that matter are those of the settings.
+/// Quality of service of a route's subscription. The queue is emptied at once, so the limits of the settings are the ones that matter.
 const INPUT: Qos = Qos::keep_last(1024);
 
-/// Refusals of stations, which may have a topic of their own.
+/// Type of the error reports of stations, which may be published on a response topic.
 const V2X_ERROR: &str = "viaduct.its.V2xError";
 
-/// One route from topics of the bus to topics of MQTT.
+/// A route from topics of the bus to MQTT topics.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Route {
-    /// Topic of the bus, or pattern: `*` stands for one level, `**` as the last level for all that follow.
+    /// Topic of the bus, or pattern: `*` matches one level, `**` as the last level matches all remaining levels.
     pub from: String,
-    /// MQTT topic: text in which `{node}` is the node's name, `{component}` this component's, `{topic}` the topic of
-    /// the bus and `{leaf}` its last level. At most 512 octets; no `+`, `#` or NUL, and no `$` at the beginning.
+    /// MQTT topic with placeholders: `{node}` is the name of the node, `{component}` the name of this component, `{topic}` the topic of
+    /// the bus and `{leaf}` its last level. At most 512 octets, without `+`, `#`, NUL, or `$` at the beginning.
     #[serde(default = "default_to")]
     pub to: String,
     /// Quality of service: 0 (at most once) or 1 (at least once).
     #[serde(default)]
     #[schemars(range(min = 0, max = 1))]
     pub qos: u8,
-    /// How messages are written.
+    /// Encoding of the messages.
     #[serde(default)]
     pub encoding: Encoding,
-    /// In which JSON a V2X message is written.
+    /// JSON dialect of V2X messages.
     #[serde(default)]
     pub dialect: DialectSetting,
-    /// Whether the broker keeps the last message of each MQTT topic for those who subscribe later.
+    /// Retain flag: the broker keeps the last message of each MQTT topic for late subscribers.
     #[serde(default)]
     pub retain: bool,
 }
@@ -64,7 +64,7 @@ fn default_to() -> String {
 /// Checks the setting `routes`.
 pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
     if routes.len() > ROUTES_MAX {
-        return Err(SettingError::new("routes", format!("{} routes, more than {ROUTES_MAX}", routes.len())));
+        return Err(SettingError::new("routes", format!("{} routes; at most {ROUTES_MAX} are allowed", routes.len())));
     }
     for (index, route) in routes.iter().enumerate() {
         let wrong = |key: &str, problem: String| SettingError::new(format!("routes.{index}.{key}"), problem);
@@ -79,23 +79,23 @@ pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
 
 fn check_target(route: &Route) -> Result<(), String> {
     let template = Template::parse(&route.to)?;
-    // What comes before the last level is the same for all topics where only that one is a wildcard.
+    // If only the last level is a wildcard, `{leaf}` distinguishes the topics.
     let leaves = route.from.strip_suffix("/*").is_some_and(topic::is_name) && template.pieces.contains(&Piece::Leaf);
     let many = !topic::is_name(&route.from) && !leaves;
     if many && !template.pieces.contains(&Piece::Topic) {
-        return Err(format!("`{}` stands for several topics, so `{{topic}}` must tell them apart", route.from));
+        return Err(format!("`{}` matches several topics, so `{{topic}}` is required to distinguish them", route.from));
     }
-    // What stands for the placeholders has no octet that MQTT forbids; the text around them may.
+    // The values of placeholders contain no character that MQTT forbids, but the text around them may.
     let example = template.expand("node", "component", "topic");
     if example.starts_with('$') {
-        return Err("topics that begin with `$` belong to the broker".to_owned());
+        return Err("topics that begin with `$` are reserved for the broker".to_owned());
     }
     viaduct_mqtt::validate_topic_name(&example).map_err(|_| {
-        format!("`{example}` is not a topic to publish on: it is empty or has a wildcard (`+`, `#`) or a NUL")
+        format!("`{example}` is not a topic to publish on: it is empty or contains a wildcard (`+`, `#`) or a NUL")
     })
 }
 
-/// Adds what the routes read.
+/// Adds the topics that the routes read.
 pub(crate) fn edges(routes: &[Route], edges: Edges) -> Edges {
     routes
         .iter()
@@ -103,7 +103,7 @@ pub(crate) fn edges(routes: &[Route], edges: Edges) -> Edges {
         .fold(edges, |edges, (index, route)| edges.reads_untyped(&format!("routes.{index}.from"), &route.from, INPUT))
 }
 
-/// Text with placeholders.
+/// A text with placeholders.
 #[derive(Clone, Debug)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
@@ -119,7 +119,7 @@ enum Piece {
 }
 
 impl Template {
-    /// For what does not come from a topic of the bus.
+    /// Parses a template in which `{topic}` and `{leaf}` are not allowed.
     pub(crate) fn parse_without_topic(text: &str) -> Result<Self, String> {
         let template = Self::parse(text)?;
         match template.pieces.iter().find_map(|piece| match piece {
@@ -127,14 +127,14 @@ impl Template {
             Piece::Leaf => Some("leaf"),
             _ => None,
         }) {
-            Some(name) => Err(format!("there is no `{{{name}}}`; there are `{{node}}`, `{{component}}`")),
+            Some(name) => Err(format!("unknown placeholder `{{{name}}}`; expected `{{node}}` or `{{component}}`")),
             None => Ok(template),
         }
     }
 
     fn parse(text: &str) -> Result<Self, String> {
         if text.len() > TEMPLATE_OCTETS_MAX {
-            return Err(format!("it has {} octets, more than {TEMPLATE_OCTETS_MAX}", text.len()));
+            return Err(format!("{} octets; at most {TEMPLATE_OCTETS_MAX} are allowed", text.len()));
         }
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -148,7 +148,7 @@ impl Template {
                 "leaf" => Piece::Leaf,
                 _ => {
                     return Err(format!(
-                        "there is no `{{{name}}}`; there are `{{node}}`, `{{component}}`, `{{topic}}`, `{{leaf}}`"
+                        "unknown placeholder `{{{name}}}`; expected `{{node}}`, `{{component}}`, `{{topic}}` or `{{leaf}}`"
                     ));
                 }
             });
@@ -158,6 +158,7 @@ impl Template {
         Ok(Self { pieces })
     }
 
+    /// Replaces the placeholders.
     pub(crate) fn expand(&self, node: &str, component: &str, topic: &str) -> String {
         let text = |piece| match piece {
             &Piece::Node => node,
@@ -179,7 +180,7 @@ impl Piece {
     }
 }
 
-/// Where the samples of one topic of the bus go.
+/// Destination of the samples of one topic of the bus.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Target {
     pub(crate) topic: String,
@@ -190,24 +191,24 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// A topic for JSON that nobody keeps.
+    /// Creates a destination for JSON that is not retained.
     pub(crate) fn json(topic: String, qos: QoS) -> Self {
         Self { topic, qos, retain: false, encoding: Encoding::Json, content_type: Encoding::Json.content_type("") }
     }
 }
 
-/// A message as it leaves.
+/// A message to be published.
 #[derive(Clone, Debug)]
 pub(crate) struct Message {
     pub(crate) target: Arc<Target>,
     pub(crate) payload: Bytes,
     pub(crate) meta: Meta,
-    /// What an answer carries for who asked; empty where there is nothing.
+    /// Correlation data of an answer; empty if the request had none.
     pub(crate) correlation: Bytes,
 }
 
 impl Message {
-    /// The packet, with the way of the message and this component as its last stamp.
+    /// Returns the PUBLISH packet. Its hop metadata ends with a stamp of this component.
     pub(crate) fn packet(&self, hop: HopName, now: Tai) -> PublishPacket {
         let Target { topic, qos, retain, encoding, content_type } = &*self.target;
         let mut meta = self.meta;
@@ -221,12 +222,12 @@ impl Message {
     }
 }
 
-/// The reading ends of all routes of one component, as one.
+/// The subscriptions of all routes of a component.
 pub(crate) struct Inputs {
     node: String,
     component: String,
     inputs: Vec<Input>,
-    /// Who is asked first, so that a busy route does not starve the others.
+    /// Index of the route that is polled first, so that a busy route does not starve the others.
     first: usize,
 }
 
@@ -235,11 +236,11 @@ struct Input {
     route: Route,
     template: Template,
     encoder: Encoder,
-    /// By topic of the bus, which has a bounded number of them.
+    /// Destinations by topic of the bus. The number of topics is limited by the bus.
     targets: HashMap<String, Arc<Target>>,
 }
 
-/// A sample that was taken, and the route that it came by.
+/// A sample and the route that it belongs to.
 pub(crate) struct Taken {
     index: usize,
     sample: UntypedSample,
@@ -262,7 +263,7 @@ impl Inputs {
         Ok(Self { node, component, inputs, first: 0 })
     }
 
-    /// The next sample of any route, where one is there.
+    /// Returns the next sample of any route, or `None` if none is waiting.
     pub(crate) fn try_next(&mut self) -> Option<Taken> {
         let found = self.in_turn().find_map(|index| {
             let sample = self.inputs[index].subscriber.try_recv()?;
@@ -272,7 +273,7 @@ impl Inputs {
         Some(found)
     }
 
-    /// Waits for the next sample of any route; `None` when the bus is closed. Cancelling the wait loses nothing.
+    /// Waits for the next sample of any route. Returns `None` if the bus is closed. Cancelling the wait loses nothing.
     pub(crate) async fn next(&mut self) -> Option<Taken> {
         poll_fn(|context| self.poll_next(context)).await
     }
@@ -280,7 +281,7 @@ impl Inputs {
     fn poll_next(&mut self, context: &mut TaskContext<'_>) -> Poll<Option<Taken>> {
         let mut open = false;
         for index in self.in_turn() {
-            // A wait holds nothing between two polls: the subscription keeps the waker.
+            // The future may be dropped after a poll: the subscription keeps the waker.
             match pin!(self.inputs[index].subscriber.recv()).poll(context) {
                 Poll::Ready(Some(sample)) => {
                     self.first = index + 1;
@@ -290,7 +291,7 @@ impl Inputs {
                 Poll::Pending => open = true,
             }
         }
-        // Without any route there is nothing to wait for, and no end to report.
+        // Without a route, wait forever instead of reporting the end.
         if open || self.inputs.is_empty() { Poll::Pending } else { Poll::Ready(None) }
     }
 
@@ -299,12 +300,12 @@ impl Inputs {
         (0..count).map(move |offset| (first + offset) % count)
     }
 
-    /// The quality of service that a sample's route asks for.
+    /// Returns the quality of service of a sample's route.
     pub(crate) fn qos(&self, taken: &Taken) -> QoS {
         self.inputs[taken.index].route.qos()
     }
 
-    /// Writes a sample as its route wants it.
+    /// Encodes a sample as configured by its route.
     pub(crate) fn message(&mut self, taken: &Taken) -> Result<Message, EncodeError> {
         let Self { node, component, inputs, .. } = self;
         let Input { route, template, encoder, targets, .. } = &mut inputs[taken.index];
@@ -332,7 +333,8 @@ impl Inputs {
     }
 }
 
-/// Where a station's refusal goes, and with what: the request came in by this component and asked for an answer.
+/// Returns response topic and correlation data if the sample is an error report about a request that this component has received
+/// and that has a response topic.
 fn answer_of(sample: &UntypedSample, node: &str, component: &str) -> Option<(String, Bytes)> {
     if sample.type_info().full_name() != V2X_ERROR {
         return None;
@@ -350,7 +352,7 @@ impl Route {
 
 #[cfg(test)]
 impl Message {
-    /// A message with nothing to read in it.
+    /// Returns a message with a meaningless payload.
     pub(crate) fn example(qos: QoS, octets: usize) -> Self {
         let (encoding, content_type) = (Encoding::Json, "application/json".to_owned());
         let target = Target { topic: "t".to_owned(), qos, retain: false, encoding, content_type };
@@ -377,21 +379,21 @@ mod tests {
     }
 
     #[test]
-    fn wrong_routes_are_refused_with_the_key() {
+    fn invalid_routes_are_rejected_with_the_key() {
         let long = "x".repeat(513);
         for (from, to, expected) in [
             ("its/r*", "{topic}", "`routes.0.from`: `its/r*` is not a topic name"),
-            ("a", "v/{vehicle}", "`routes.0.to`: there is no `{vehicle}`"),
+            ("a", "v/{vehicle}", "`routes.0.to`: unknown placeholder `{vehicle}`"),
             ("a", "v/{topic", "`routes.0.to`: a `{` has no `}`"),
             ("a", "v/topic}", "`routes.0.to`: a `}` has no `{`"),
             ("a", "v/+/{topic}", "`routes.0.to`: `v/+/topic` is not a topic to publish on"),
             ("a", "v/#", "`routes.0.to`: `v/#` is not a topic to publish on"),
             ("a", "v\0", "`routes.0.to`: `v\0` is not a topic to publish on"),
             ("a", "", "`routes.0.to`: `` is not a topic to publish on"),
-            ("a", "$SYS/x", "`routes.0.to`: topics that begin with `$` belong to the broker"),
-            ("its/**", "{leaf}", "`routes.0.to`: `its/**` stands for several topics"),
-            ("its/*", "v", "`routes.0.to`: `its/*` stands for several topics"),
-            ("a", &long, "`routes.0.to`: it has 513 octets, more than 512"),
+            ("a", "$SYS/x", "`routes.0.to`: topics that begin with `$` are reserved"),
+            ("its/**", "{leaf}", "`routes.0.to`: `its/**` matches several topics"),
+            ("its/*", "v", "`routes.0.to`: `its/*` matches several topics"),
+            ("a", &long, "`routes.0.to`: 513 octets; at most 512"),
         ] {
             let error = check(&[route(from, to)]).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
@@ -400,6 +402,6 @@ mod tests {
         assert_eq!(check(&[route("a", "b"), qos]).unwrap_err().to_string(), "`routes.1.qos`: 2 is not 0 or 1");
         assert!(check(&[route("its/rx/*", "v/{node}/{topic}"), route("its/rx/*", "vanetza/out/{leaf}")]).is_ok());
         let many = vec![route("a", "b"); 65];
-        assert_eq!(check(&many).unwrap_err().to_string(), "`routes`: 65 routes, more than 64");
+        assert_eq!(check(&many).unwrap_err().to_string(), "`routes`: 65 routes; at most 64 are allowed");
     }
 }

@@ -1,11 +1,11 @@
-//! Filters that are subscribed to: which of them take the same messages, and why a broker takes none of one.
+//! Topic filters of subscriptions: overlaps, and the reasons of a rejection.
 
 use viaduct_mqtt::packet::suback::SubAckReasonCode;
 
-/// Whether there is a topic that both filters match. A broker may hand such a message over once or twice (MQTT 5,
-/// 3.3.4), and which of two routes it is for nobody could tell.
+/// Returns `true` if there is a topic that both filters match. A broker may deliver such a message once or twice (MQTT 5, 3.3.4),
+/// and the route that it is meant for would be ambiguous.
 pub(crate) fn overlap(one: &str, other: &str) -> bool {
-    // A wildcard at the beginning does not match a topic of the broker itself (MQTT 5, 4.7.2).
+    // A leading wildcard does not match topics of the broker itself (MQTT 5, 4.7.2).
     if one.starts_with('$') != other.starts_with('$') {
         return false;
     }
@@ -20,20 +20,20 @@ pub(crate) fn overlap(one: &str, other: &str) -> bool {
     }
 }
 
-/// Why a broker does not take a subscription, in words (MQTT 5, 3.9.3); `None` where it takes it.
+/// Returns the reason why a broker rejected a subscription (MQTT 5, 3.9.3), or `None` if it accepted the subscription.
 pub(crate) const fn refusal(code: SubAckReasonCode) -> Option<&'static str> {
     use SubAckReasonCode as Code;
     match code {
         Code::GrantedQoS0 | Code::GrantedQoS1 | Code::GrantedQoS2 => None,
-        Code::UnspecifiedError => Some("it does not say why"),
-        Code::ImplementationSpecificError => Some("for reasons of its own"),
-        Code::NotAuthorized => Some("this client may not subscribe to it"),
-        Code::TopicFilterInvalid => Some("it does not take such a filter"),
+        Code::UnspecifiedError => Some("no reason given"),
+        Code::ImplementationSpecificError => Some("implementation-specific error"),
+        Code::NotAuthorized => Some("this client is not authorized"),
+        Code::TopicFilterInvalid => Some("the topic filter is invalid"),
         Code::PacketIdentifierInUse => Some("the packet identifier is in use"),
         Code::QuotaExceeded => Some("this client has too many subscriptions"),
-        Code::SharedSubscriptionsNotSupported => Some("it has no shared subscriptions"),
-        Code::SubscriptionIdentifiersNotSupported => Some("it has no subscription identifiers"),
-        Code::WildcardSubscriptionsNotSupported => Some("it takes no wildcards"),
+        Code::SharedSubscriptionsNotSupported => Some("shared subscriptions are not supported"),
+        Code::SubscriptionIdentifiersNotSupported => Some("subscription identifiers are not supported"),
+        Code::WildcardSubscriptionsNotSupported => Some("wildcard subscriptions are not supported"),
     }
 }
 
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_overlap_where_a_topic_matches_both() {
+    fn filters_overlap_if_a_topic_matches_both() {
         for (one, other, expected) in [
             ("v/in", "v/in", true),
             ("v/in", "v/out", false),
@@ -62,8 +62,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_granted_is_no_refusal() {
+    fn a_granted_subscription_is_not_rejected() {
         assert_eq!(refusal(SubAckReasonCode::GrantedQoS1), None);
-        assert_eq!(refusal(SubAckReasonCode::NotAuthorized), Some("this client may not subscribe to it"));
+        assert_eq!(refusal(SubAckReasonCode::NotAuthorized), Some("this client is not authorized"));
     }
 }

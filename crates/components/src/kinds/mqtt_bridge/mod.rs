@@ -50,7 +50,7 @@ use viaduct_units::Rng;
 
 use crate::mqtt::address::BrokerAddress;
 use crate::mqtt::check_readable;
-use crate::mqtt::inbound::{self, InboundRoute};
+use crate::mqtt::inbound::{self, InboundRouteSettings};
 use crate::mqtt::route::{self, Inputs, Route, Taken};
 use connection::{ConnectParams, Connection, ConnectionError};
 use outbox::{Counts, DropReason, Limits, Outbox};
@@ -90,7 +90,7 @@ pub struct Settings {
     pub routes: Vec<Route>,
     /// Routes from MQTT topics to topics of the bus, for messages that applications want to send; at most 16.
     #[serde(default)]
-    pub inbound: Vec<InboundRoute>,
+    pub inbound: Vec<InboundRouteSettings>,
     /// Limits of the outbox.
     #[serde(default)]
     pub outbox: OutboxSettings,

@@ -8,7 +8,7 @@ use viaduct_mqtt::packet::subscribe_options::RetainHandling;
 use viaduct_node::{Component, Context, StartError};
 use viaduct_units::Now;
 
-use crate::mqtt::inbound::{Inbound, InboundRoute};
+use crate::mqtt::inbound::{Inbound, InboundRouteSettings};
 use crate::mqtt::route::Message;
 use crate::mqtt::subscription;
 
@@ -24,7 +24,10 @@ pub(crate) struct Subscribed {
 }
 
 impl Subscribed {
-    pub(crate) fn open<C: Component>(routes: &[InboundRoute], context: &Context<C>) -> Result<Self, StartError> {
+    pub(crate) fn open<C: Component>(
+        routes: &[InboundRouteSettings],
+        context: &Context<C>,
+    ) -> Result<Self, StartError> {
         Ok(Self {
             inbound: Inbound::open(routes, context)?,
             subscribed: context.counter("subscribed"),
