@@ -1,16 +1,21 @@
-// A simulated node that answers as the API promises: vehicles drive on a street grid and send CAMs by the rules of EN 302 637-2, key
-// figures wander. For the development of the page and for its browser test; it knows the API's types and nothing of the page.
+// A simulated node that conforms to the API: vehicles drive on a street grid and send CAMs by the rules of EN 302 637-2, key figures
+// vary. One event runs through its life cycle, and one intersection has lanes, signals and a road sign. For the development of the page
+// and for its browser test; it uses the types of the API and nothing of the page.
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname, join, normalize } from "node:path";
-import type { CounterKpi, HopKpi, Kpis, MessageCollection, MessageFeature, MessageProperties, Problem, RoadMap, StationFeature, TopicKpi } from "./src/api";
+import type { CounterKpi, EventCollection, EventProperties, HopKpi, InfrastructureCollection, InfrastructureFeature, Kpis, MessageCollection, MessageFeature, MessageProperties, Problem, RoadMap, SignalState, StationFeature, TopicKpi } from "./src/api";
 
 export interface FakeOptions {
   vehicles: number;
   seed?: number;
-  /** Whether something is dropped now and then. */
+  /** `true` if some messages are dropped. */
   drops?: boolean;
+  /** `false` for a node without a road network. Default `true`. */
+  roads?: boolean;
+  /** `false` for a node without events, lanes and signs. Default `true`. */
+  objects?: boolean;
 }
 
 const [CYCLIST, MOTORCYCLE, PASSENGER_CAR, BUS, HEAVY_TRUCK, ROADSIDE_UNIT] = [2, 4, 5, 6, 8, 15] as const;
@@ -23,9 +28,21 @@ const BLOCK_M = 165;
 /** 2004-01-01T00:00:00Z less the leap seconds since then: where TimestampIts counts from. */
 const ITS_EPOCH_MS = 1_072_915_200_000 - 5_000;
 
-interface Crossing {
+/** Metres east and north of CENTRE. */
+interface Point {
   x: number;
   y: number;
+}
+
+interface FakeEvent {
+  number: number;
+  started_ms: number;
+  updates: number;
+  messages: number;
+  ended_ms: number | undefined;
+}
+
+interface Crossing extends Point {
   next: number[];
 }
 
@@ -62,6 +79,9 @@ export class FakeNode {
   readonly #listeners = new Set<Listener>();
   readonly #started_ms = Date.now();
   readonly #drops: boolean;
+  readonly #roads: boolean;
+  readonly #objects: boolean;
+  #event: FakeEvent;
   readonly #timer: NodeJS.Timeout;
   #sequence = 0;
   #sent: Record<string, number> = {};
@@ -71,8 +91,11 @@ export class FakeNode {
   constructor(options: FakeOptions) {
     this.#random = generator(options.seed ?? 7);
     this.#drops = options.drops ?? true;
+    this.#roads = options.roads ?? true;
+    this.#objects = options.objects ?? true;
     this.#crossings = streets(this.#random);
     this.#vehicles = Array.from({ length: options.vehicles }, (_, i) => this.#makeVehicle(i));
+    this.#event = { number: 0, started_ms: Date.now(), updates: 0, messages: 0, ended_ms: undefined };
     this.#timer = setInterval(() => this.#step(), STEP_MS).unref();
   }
 
@@ -81,7 +104,24 @@ export class FakeNode {
     for (const { response } of this.#listeners) response.destroy();
   }
 
-  /** True when the request was for the API. */
+  /** Cancels the event, and triggers a new one `pause_ms` later. */
+  cancelEvent(pause_ms = 12_000): void {
+    this.#event.ended_ms = Date.now();
+    this.#event.messages += 1;
+    this.#sendDenm();
+    setTimeout(() => {
+      this.#event = { number: this.#event.number + 1, started_ms: Date.now(), updates: 0, messages: 0, ended_ms: undefined };
+    }, pause_ms).unref();
+  }
+
+  /** Moves the event. */
+  updateEvent(): void {
+    this.#event.updates += 1;
+    this.#event.messages += 1;
+    this.#sendDenm();
+  }
+
+  /** Returns `true` if the request was for the API. */
   handle(request: IncomingMessage, response: ServerResponse): boolean {
     const url = new URL(request.url ?? "/", "http://node");
     const station = /^\/v1\/stations\/(\d+)$/.exec(url.pathname);
@@ -89,6 +129,8 @@ export class FakeNode {
     else if (url.pathname === "/v1/latest") json(response, this.#latest());
     else if (url.pathname === "/v1/kpis") json(response, this.#kpis());
     else if (url.pathname === "/v1/map") json(response, this.#map());
+    else if (url.pathname === "/v1/events") json(response, this.#eventCollection());
+    else if (url.pathname === "/v1/infrastructure") json(response, this.#infrastructure());
     else if (station) this.#station(Number(station[1]), response);
     else return false;
     return true;
@@ -102,7 +144,7 @@ export class FakeNode {
       station: station === null ? undefined : Number(station),
     };
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-store" });
-    response.write(": here we go\n\n");
+    response.write(": start\n\n");
     this.#listeners.add(listener);
     response.on("close", () => this.#listeners.delete(listener));
   }
@@ -144,6 +186,7 @@ export class FakeNode {
   }
 
   #map(): RoadMap {
+    if (!this.#roads) return { type: "FeatureCollection", features: [] };
     const features = this.#crossings.flatMap((crossing, index) =>
       crossing.next.filter((other) => other > index).map((other) => ({
         type: "Feature" as const,
@@ -152,6 +195,27 @@ export class FakeNode {
       })),
     );
     return { type: "FeatureCollection", features };
+  }
+
+  #eventCollection(): EventCollection {
+    const now_ms = Date.now();
+    const { number, started_ms, updates, messages, ended_ms } = this.#event;
+    const [lon, lat] = lonLat(eventPlace(updates));
+    const properties: EventProperties = {
+      state: ended_ms === undefined ? "active" : "cancelled", originating_station_id: 1001, sequence_number: number, station_id: 1001,
+      cause: 94, sub_cause: 2, cause_text: "stationary vehicle", information_quality: 3, awareness_distance_m: updates % 2 === 0 ? 200 : 100, traffic_direction: "all",
+      detection_time: time(started_ms), reference_time: time(started_ms + updates), valid_until: time(started_ms + 600_000),
+      ...(ended_ms === undefined ? {} : { ended_time: time(ended_ms) }),
+      first_received: time(started_ms), last_received: time(now_ms), messages: messages + 1, updates,
+      zone: { type: "LineString", coordinates: [[lon, lat], lonLat({ x: eventPlace(updates).x - 30, y: eventPlace(updates).y - 4 })] },
+    };
+    const features = this.#objects ? [{ type: "Feature" as const, id: `1001-${number}`, geometry: { type: "Point" as const, coordinates: [lon, lat] }, properties }] : [];
+    return { type: "FeatureCollection", features, links: [], numberReturned: features.length, timeStamp: time(now_ms) };
+  }
+
+  #infrastructure(): InfrastructureCollection {
+    const features = this.#objects ? intersection(this.#crossing(Math.floor(ROWS / 2) * COLUMNS + 4), Date.now()) : [];
+    return { type: "FeatureCollection", features, links: [], numberReturned: features.length, timeStamp: time(Date.now()) };
   }
 
   #kpis(): Kpis {
@@ -175,6 +239,10 @@ export class FakeNode {
         live_clients: this.#listeners.size,
         stations_evicted: 0,
         undecodable: 0,
+        events: this.#objects ? 1 : 0,
+        infrastructure: this.#objects ? 2 : 0,
+        objects_evicted: 0,
+        objects_skipped: 0,
       },
       types,
       topics: this.#topics(total, rate),
@@ -227,7 +295,8 @@ export class FakeNode {
     if (!this.#drops || total === 0) return counters;
     return [
       ...counters,
-      { component: "its_station", name: "dropped", reason: "duplicate_packet", value: Math.floor(total / 55), rate_hz: rate / 55 },
+      { component: "its_station", name: "dropped", reason: "duplicate", value: Math.floor(total / 55), rate_hz: rate / 55 },
+      { component: "its_station", name: "denms_ignored", reason: "denm_repeated", value: this.#event.messages, rate_hz: 1 },
       { component: "its_station", name: "dropped", reason: "certificate_unknown", value: 3, rate_hz: 0 },
       { component: "its_station", name: "dropped", reason: "malformed_header", value: 1, rate_hz: 0 },
     ];
@@ -242,6 +311,7 @@ export class FakeNode {
       this.#speak(vehicle, now_ms);
     }
     if (now_ms - this.#second.at_ms >= 1_000) {
+      this.#repeatEvent();
       const scale = 1_000 / (now_ms - this.#second.at_ms);
       const rates = Object.fromEntries(Object.entries(this.#second.counts).map(([type, n]) => [type, n * scale]));
       this.#second = { at_ms: now_ms, counts: {}, rates };
@@ -280,6 +350,19 @@ export class FakeNode {
     if (this.#random() < 0.22) vehicle.wait_ms = 2_000 + 6_000 * this.#random();
   }
 
+  /** Repeats the DENM of the event once a second. */
+  #repeatEvent(): void {
+    if (!this.#objects) return;
+    this.#event.messages += 1;
+    this.#sendDenm();
+  }
+
+  /** Sends the DENM with the position of the event, which is not that of its sender. */
+  #sendDenm(): void {
+    const sender = this.#vehicles[0];
+    if (sender) this.#send(sender, "denm", this.#denm(sender, Date.now()), eventPlace(this.#event.updates));
+  }
+
   /** EN 302 637-2, 6.1.3: after 4 m, 4 degrees or 1 s, and never sooner than 100 ms. */
   #speak(vehicle: Vehicle, now_ms: number): void {
     const { sent } = vehicle;
@@ -293,14 +376,13 @@ export class FakeNode {
       vehicle.sentCpm_ms = now_ms;
       this.#send(vehicle, "cpm", this.#cpm(vehicle, now_ms));
     }
-    if (vehicle.id % 23 === 2 && vehicle.wait_ms > 0 && this.#random() < 0.05) this.#send(vehicle, "denm", this.#denm(vehicle, now_ms));
   }
 
-  #send(vehicle: Vehicle, type: string, message: unknown): void {
+  #send(vehicle: Vehicle, type: string, message: unknown, place: Point = vehicle): void {
     const now_ms = Date.now();
     const properties: MessageProperties = {
       direction: "received", type, edition: type === "cam" ? "1.4.1" : "2.1.1", station_id: vehicle.id, station_type: vehicle.type,
-      link_address: `02:00:00:00:${hex(vehicle.id >> 8)}:${hex(vehicle.id)}`, geonet_address: `1400:0200:0000:${hex(vehicle.id >> 8)}${hex(vehicle.id)}`,
+      link_address: `02-00-00-00-${hex(vehicle.id >> 8)}-${hex(vehicle.id)}`, geonet_address: `14-00-02-00-00-00-${hex(vehicle.id >> 8)}-${hex(vehicle.id)}`,
       receiver: "its_station", access: "itsg5", security: vehicle.id % 9 === 0 ? "unsecured" : "verified",
       reception_time: new Date(now_ms).toISOString().replace("Z", "213Z"), generation_time: new Date(now_ms - 4 - Math.floor(this.#random() * 9)).toISOString().replace("Z", "000Z"),
       heading_deg: vehicle.heading_deg, speed_mps: vehicle.speed_mps, message,
@@ -310,16 +392,16 @@ export class FakeNode {
     this.#sent[type] = (this.#sent[type] ?? 0) + 1;
     this.#second.counts[type] = (this.#second.counts[type] ?? 0) + 1;
     this.#sequence += 1;
-    const event = `id: ${this.#started_ms.toString(16)}-${this.#sequence}\nevent: message\ndata: ${JSON.stringify(this.#feature(vehicle, properties))}\n\n`;
+    const event = `id: ${this.#started_ms.toString(16)}-${this.#sequence}\nevent: message\ndata: ${JSON.stringify(this.#feature(vehicle, properties, place))}\n\n`;
     for (const { response, types, station } of this.#listeners) {
       if ((types && !types.has(type)) || (station !== undefined && station !== vehicle.id)) continue;
       response.write(event);
     }
   }
 
-  /** As the live stream gives it: without the message. */
-  #feature(vehicle: Vehicle, { message: _, ...properties }: MessageProperties): MessageFeature {
-    return { type: "Feature", id: this.#sequence, geometry: { type: "Point", coordinates: [...lonLat(vehicle), 173.4] }, properties };
+  /** Returns the feature as in the live stream, without the message. */
+  #feature(vehicle: Vehicle, { message: _, ...properties }: MessageProperties, place: Point = vehicle): MessageFeature {
+    return { type: "Feature", id: this.#sequence, geometry: { type: "Point", coordinates: [...lonLat(place), 173.4] }, properties };
   }
 
   #cam(vehicle: Vehicle, now_ms: number): unknown {
@@ -407,7 +489,7 @@ export class FakeNode {
   }
 }
 
-/** The node alone, or with the built page in front of it. Port 0 takes any. */
+/** Starts the node, with the built page if its folder is given. Port 0 selects a free port. */
 export async function startFakeServer(options: FakeOptions & { port: number; page?: string }): Promise<{ url: string; server: Server; node: FakeNode }> {
   const node = new FakeNode(options);
   const server = createServer((request, response) => {
@@ -428,7 +510,7 @@ async function servePage(folder: string | undefined, request: IncomingMessage, r
   response.end(file);
 }
 
-/** A grid of streets, a little crooked, with some missing. */
+/** Returns a grid of streets, slightly irregular, with some missing. */
 function streets(random: () => number): Crossing[] {
   const crossings = Array.from({ length: COLUMNS * ROWS }, (_, i): Crossing => {
     const column = (i % COLUMNS) - (COLUMNS - 1) / 2;
@@ -452,7 +534,7 @@ function lonLat({ x, y }: { x: number; y: number }): [number, number] {
   return [CENTRE.lon + x / (METRES_PER_DEGREE * Math.cos((CENTRE.lat * Math.PI) / 180)), CENTRE.lat + y / METRES_PER_DEGREE];
 }
 
-/** Without the confidence ellipse, whose members a CAM names otherwise than a CPM and a DENM. */
+/** Returns the position without its confidence ellipse, whose members have other names in a CAM than in a CPM or DENM. */
 function place(vehicle: Vehicle): object {
   const [lon, lat] = lonLat(vehicle);
   return { latitude: Math.round(lat * 1e7), longitude: Math.round(lon * 1e7), altitude: { altitudeValue: 17_340, altitudeConfidence: "alt-002-00" } };
@@ -460,6 +542,50 @@ function place(vehicle: Vehicle): object {
 
 function referencePosition(vehicle: Vehicle): unknown {
   return { ...place(vehicle), positionConfidenceEllipse: { semiMajorConfidence: 140, semiMinorConfidence: 90, semiMajorOrientation: 0 } };
+}
+
+function time(unix_ms: number): string {
+  return new Date(unix_ms).toISOString().replace("Z", "000Z");
+}
+
+/** Returns the position of the event: each update moves it. */
+function eventPlace(updates: number): Point {
+  return { x: -260 + 90 * (updates % 3), y: 120 };
+}
+
+const SIGNAL_CYCLE: readonly SignalState[] = ["stop_and_remain", "pre_movement", "protected_movement_allowed", "protected_clearance"];
+
+/** Returns an intersection of four arms with signals, and a speed limit with its zone. */
+function intersection(centre: Point, now_ms: number): InfrastructureFeature[] {
+  const common = { station_id: 1008, last_received: time(now_ms) };
+  const mapem = { ...common, type: "mapem", region: 49, intersection: 12 };
+  const name = "intersection-49-12";
+  const features: InfrastructureFeature[] = [
+    { type: "Feature", id: name, geometry: { type: "Point", coordinates: lonLat(centre) }, properties: { ...mapem, kind: "intersection", name: "Fake Street" } },
+  ];
+  for (let arm = 0; arm < 4; arm += 1) {
+    const place = (along: number, right: number): [number, number] => {
+      const angle = (arm * Math.PI) / 2;
+      return lonLat({ x: centre.x + along * Math.sin(angle) + right * Math.cos(angle), y: centre.y + along * Math.cos(angle) - right * Math.sin(angle) });
+    };
+    const state = SIGNAL_CYCLE[(Math.floor(now_ms / 4_000) + (arm % 2) * 2) % 4] as SignalState;
+    const line = (coordinates: [number, number][]): InfrastructureFeature["geometry"] => ({ type: "LineString", coordinates });
+    const lane = 2 * arm + 1;
+    // Traffic on the right: seen outwards, the ingress lane is on the left.
+    features.push(
+      { type: "Feature", id: `${name}-lane-${lane}`, geometry: line([place(14, -2), place(75, -2)]), properties: { ...mapem, kind: "lane", lane, lane_type: "vehicle", direction: "ingress", width_m: 3.5 } },
+      { type: "Feature", id: `${name}-lane-${lane + 1}`, geometry: line([place(14, 2), place(75, 2)]), properties: { ...mapem, kind: "lane", lane: lane + 1, lane_type: "vehicle", direction: "egress", width_m: 3.5 } },
+      { type: "Feature", id: `${name}-stop-${lane}-0`, geometry: line([place(14, -3.75), place(14, -0.25)]), properties: { ...mapem, kind: "stop_line", lane, signal_group: (arm % 2) + 1, signal_state: state } },
+      { type: "Feature", id: `${name}-connection-${lane}-${arm}`, geometry: line([place(14, -2), place(-14, -2)]), properties: { ...mapem, kind: "connection", lane, to_lane: ((arm + 2) % 4) * 2 + 2, signal_group: (arm % 2) + 1, signal_state: state } },
+    );
+  }
+  const ivim = { ...common, type: "ivim", information: 5, signs: [{ catalogue: "iso_14823", code: "regulatory 557", value: "30 km/h" }], texts: ["School"] };
+  const at = (x: number, y: number): [number, number] => lonLat({ x: centre.x + x, y: centre.y + y });
+  features.push(
+    { type: "Feature", id: "information-1008-5", geometry: { type: "Point", coordinates: at(40, 30) }, properties: { ...ivim, kind: "sign" } },
+    { type: "Feature", id: "information-1008-5-zone-0", geometry: { type: "Polygon", coordinates: [[at(25, -12), at(110, -12), at(110, 12), at(25, 12), at(25, -12)]] }, properties: { ...ivim, kind: "zone", zone: 1, roles: ["relevance"] } },
+  );
+  return features;
 }
 
 function json(response: ServerResponse, body: unknown, status = 200): void {

@@ -2,7 +2,7 @@ import type { Plugin } from "vite";
 import { defineConfig } from "vitest/config";
 import { FakeNode } from "./fake-server.ts";
 
-/** `vite --mode fake`: the page with a simulated node behind it (FAKE_VEHICLES=500 for more of them). */
+/** `vite --mode fake`: the page with a simulated node (FAKE_VEHICLES sets the number of vehicles, 60 by default). */
 function fakeNode(): Plugin {
   const node = new FakeNode({ vehicles: Number(process.env["FAKE_VEHICLES"] ?? 60) });
   return {
@@ -15,15 +15,15 @@ function fakeNode(): Plugin {
 export default defineConfig(({ mode }) => ({
   test: { include: ["test/*.test.ts"] },
   plugins: mode === "fake" ? [fakeNode()] : [],
-  // A real node, for `npm run dev`.
+  // `npm run dev` uses a real node.
   server: { proxy: mode === "fake" ? {} : { "/v1": process.env["VIADUCT_URL"] ?? "http://127.0.0.1:8080" } },
   build: {
     target: "es2022",
     assetsInlineLimit: 0,
-    // The texts that the libraries in the bundle want to be carried along.
+    // License texts of the bundled libraries.
     license: { fileName: "licenses.md" },
     chunkSizeWarningLimit: 1_500,
-    // MapLibre's worker is an .mjs file, for which not every server knows that it is JavaScript.
+    // MapLibre's worker is an .mjs file, which not every server serves as JavaScript.
     rolldownOptions: { output: { assetFileNames: ({ names }) => (names[0]?.endsWith(".mjs") ? "assets/[name]-[hash].js" : "assets/[name]-[hash][extname]") } },
   },
 }));

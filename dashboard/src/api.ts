@@ -1,4 +1,4 @@
-// The HTTP API by the names that the page uses. The shapes come from the OpenAPI document: `npm run types` writes api.gen.ts.
+// Types of the HTTP API under the names that the page uses. `npm run types` generates api.gen.ts from the OpenAPI document.
 
 import type { FeatureCollection, LineString, MultiLineString } from "geojson";
 import type { components } from "./api.gen";
@@ -15,8 +15,17 @@ export type TopicKpi = Schemas["TopicKpi"];
 export type TypeKpi = Schemas["TypeKpi"];
 export type CounterKpi = Schemas["CounterKpi"];
 export type Problem = Schemas["Problem"];
+export type EventCollection = Schemas["EventCollection"];
+export type EventFeature = Schemas["EventFeature"];
+export type EventProperties = Schemas["EventProperties"];
+export type EventState = Schemas["EventState"];
+export type Geometry = Schemas["Geometry"];
+export type InfrastructureCollection = Schemas["InfrastructureCollection"];
+export type InfrastructureFeature = Schemas["InfrastructureFeature"];
+export type InfrastructureKind = Schemas["InfrastructureKind"];
+export type SignalState = Schemas["SignalState"];
 
-/** The document leaves the features of GET /v1/map open. */
+/** Features of GET /v1/map, which the document does not specify. */
 export type RoadMap = FeatureCollection<LineString | MultiLineString, { name?: string } | null>;
 
 /** Data of the live stream's `lost` event. */

@@ -1,4 +1,4 @@
-// The little that the page needs to build elements.
+// Helpers for elements.
 
 type Child = Node | string | undefined;
 
@@ -13,7 +13,7 @@ export function el<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
-/** Writes only what changed, so that selections and layout are left alone. */
+/** Sets the text only if it changed, which keeps selections and avoids layout. */
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -28,7 +28,7 @@ export function byId(id: string): HTMLElement {
   return element;
 }
 
-/** Keeps as many rows as there are items; a row is made once and then only updated. */
+/** Rows for a list of items. A row is created once and then updated. */
 export class Rows<T> {
   readonly #body: HTMLElement;
   readonly #make: () => HTMLElement;
@@ -53,7 +53,7 @@ export class Rows<T> {
   }
 }
 
-/** A table row whose cells are filled by `cells`. */
+/** Returns a table row for `cells`. */
 export function tableRow(columns: number): HTMLElement {
   const row = el("tr");
   row.append(el("th", { scope: "row" }));
@@ -68,4 +68,14 @@ export function cells(row: HTMLElement, texts: readonly string[]): void {
     setText(cell, text);
     if (index === 0) (cell as HTMLElement).title = text;
   });
+}
+
+/** Returns the cross of a close button. */
+export function closeIcon(): SVGElement {
+  const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  for (const [name, value] of Object.entries({ viewBox: "0 0 16 16", width: "12", height: "12", "aria-hidden": "true", class: "icon" })) icon.setAttribute(name, value);
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", "M2.5 2.5l11 11M13.5 2.5l-11 11");
+  icon.append(path);
+  return icon;
 }

@@ -1,4 +1,4 @@
-// Numbers as an engineer reads them: three figures, the unit that fits.
+// Texts of numbers: three figures with a suitable unit.
 
 /** 0.84 µs, 12.3 µs, 1.25 ms, 2.10 s */
 export function latency(us: number | undefined): string {
@@ -27,7 +27,7 @@ export function rate(hz: number): string {
   return hz >= 9.95 || hz === 0 ? hz.toFixed(hz === 0 ? 0 : 1) : hz.toFixed(hz < 0.095 ? 2 : 1);
 }
 
-export function octets(value: number): string {
+export function bytes(value: number): string {
   const units = ["B", "kB", "MB", "GB", "TB"];
   let size = value;
   let unit = 0;
@@ -47,7 +47,7 @@ export function duration(s: number): string {
   return `${Math.floor(s / 86_400)} d ${Math.floor((s % 86_400) / 3_600)} h`;
 }
 
-/** How far one time lies before another: 12 ms before, 3 h 02 min before, 4.0 s after */
+/** Returns the distance between two times: 12 ms before, 3 h 02 min before, 4.0 s after */
 export function before(ms: number): string {
   const size = Math.abs(ms);
   return `${size < 1_000 ? `${size} ms` : duration(size / 1_000)} ${ms < 0 ? "after" : "before"}`;
@@ -58,13 +58,13 @@ export function coordinate(lat: number, lon: number): string {
   return `${Math.abs(lat).toFixed(6)}° ${lat < 0 ? "S" : "N"}  ${Math.abs(lonFolded).toFixed(6)}° ${lonFolded < 0 ? "W" : "E"}`;
 }
 
-/** Time of day of an RFC 3339 time, in UTC, with milliseconds. */
+/** Returns the time of day of an RFC 3339 time, in UTC, with milliseconds. */
 export function clock(rfc3339: string | undefined): string {
   const match = rfc3339 === undefined ? null : /T(\d\d:\d\d:\d\d)(\.\d{1,3})?/.exec(rfc3339);
   return match ? `${match[1]}${match[2] ?? ""}` : "–";
 }
 
-/** TS 102 894-2, TrafficParticipantType: the place in the list is the value. */
+/** TS 102 894-2, TrafficParticipantType: the index is the value. */
 const STATION_TYPES = [
   "unknown",
   "pedestrian",

@@ -1,4 +1,4 @@
-// Finds a station by its id: among those on the map, else in the cache of the node.
+// Finds a station by its id: on the map, else in the cache of the node.
 
 import type { StationFeature } from "./api";
 import { byId, setText } from "./dom";
@@ -23,7 +23,7 @@ export function startSearch(target: SearchTarget): { focus(): void; clear(): voi
   return { focus: () => input.select(), clear };
 }
 
-/** What to tell the reader; empty when the station is shown. */
+/** Shows the station. Returns a message for the reader, which is empty on success. */
 async function find(text: string, target: SearchTarget): Promise<string> {
   if (!/^\d{1,10}$/.test(text)) return text === "" ? "" : "A station id is a whole number.";
   const id = Number(text);
@@ -34,7 +34,7 @@ async function find(text: string, target: SearchTarget): Promise<string> {
     return "";
   }
   const answer = await get<StationFeature>(`/v1/stations/${id}`).catch((error: unknown) => error);
-  if (answer instanceof Error) return answer instanceof ApiError && answer.status === 404 ? `Station ${id} has not been heard.` : answer.message;
+  if (answer instanceof Error) return answer instanceof ApiError && answer.status === 404 ? `The node has no message of station ${id}.` : answer.message;
   target.select(id);
   const [lon, lat] = (answer as StationFeature).geometry?.coordinates ?? [];
   if (lon !== undefined && lat !== undefined) target.show(lon, lat);

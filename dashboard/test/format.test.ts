@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { before, clock, coordinate, count, duration, latency, octets, rate, stationType } from "../src/format";
+import { before, bytes, clock, coordinate, count, duration, latency, rate, stationType } from "../src/format";
+import { graticule } from "../src/map/graticule";
 import { scaleBar, viewOf } from "../src/map/view";
 import { KIND_BANDS, kindBand, SPEED_BANDS, speedBand } from "../src/palette";
 
-test("latency chooses its unit and keeps three figures", () => {
+test("latency has a suitable unit and three figures", () => {
   expect([0.844, 9.996, 99.96, 999, 1_000, 12_345, 2_100_000].map(latency)).toEqual(["0.84 µs", "10.0 µs", "100 µs", "999 µs", "1.00 ms", "12.3 ms", "2.10 s"]);
   expect(latency(undefined)).toBe("–");
   expect(latency(Number.NaN)).toBe("–");
@@ -14,12 +15,12 @@ test("counts are grouped", () => {
   expect(count(1_234_567)).toBe("1\u202f234\u202f567");
 });
 
-test("rates show small ones too", () => {
+test("small rates have two digits", () => {
   expect([0, 0.04, 0.5, 9.96, 54.32, 1_234].map(rate)).toEqual(["0", "0.04", "0.5", "10.0", "54.3", "1\u202f234"]);
 });
 
-test("octets, durations", () => {
-  expect([0, 999, 1_000, 256e6].map(octets)).toEqual(["0 B", "999 B", "1.00 kB", "256 MB"]);
+test("bytes, durations", () => {
+  expect([0, 999, 1_000, 256e6].map(bytes)).toEqual(["0 B", "999 B", "1.00 kB", "256 MB"]);
   expect([0.24, 42, 250, 11_000, 190_000].map(duration)).toEqual(["0.2 s", "42 s", "4 min 10 s", "3 h 03 min", "2 d 4 h"]);
 });
 
@@ -49,4 +50,21 @@ test("the scale bar is a round length that fits", () => {
   expect([1, 2, 5]).toContain(bar.metres / 10 ** Math.floor(Math.log10(bar.metres)));
   expect(bar.width_px).toBeLessThanOrEqual(110);
   expect(bar.width_px).toBeGreaterThan(40);
+});
+
+test("the graticule has round steps, labels and distances above the limit", () => {
+  const view = viewOf({ lng: 11.43, lat: 48.766 }, 15, 800, 600);
+  const { meridians, parallels } = graticule(view);
+  expect(meridians.map(({ label }) => label)).toEqual(["11.425° E", "11.430° E", "11.435° E"]);
+  expect(parallels.map(({ label }) => label)).toEqual(["48.765° N", "48.770° N"]);
+  const gaps = meridians.slice(1).map(({ at_px }, i) => at_px - (meridians[i]?.at_px ?? 0));
+  for (const gap of gaps) expect(gap).toBeGreaterThanOrEqual(110);
+  for (const { at_px } of parallels) expect(at_px > 0 && at_px < 600).toBe(true);
+});
+
+test("the graticule of the whole world ends at its edges", () => {
+  const { meridians, parallels } = graticule(viewOf({ lng: 0, lat: 0 }, 0, 1_600, 900));
+  expect(meridians.map(({ label }) => label)).toEqual(["100° W", "0°", "100° E"]);
+  expect(parallels.length).toBeGreaterThan(0);
+  expect(parallels.length).toBeLessThan(5);
 });

@@ -11,17 +11,17 @@ test("connects, receives, breaks, comes back", () => {
   expect(reduceLive(broken, { kind: "open" }, 50)).toMatchObject({ phase: "live", since_ms: 50, attempts: 0 });
 });
 
-test("goes on from where the node that has started anew says", () => {
+test("continues from the id of a restarted node", () => {
   const live = after([{ kind: "message", id: "a1-7" }, 20], [{ kind: "broken" }, 30], [{ kind: "open" }, 40], [{ kind: "restarted", id: "b2-0" }, 50]);
   expect(live).toMatchObject({ phase: "live", cursor: "b2-0", received: 1, lost: 0, lastMessage_ms: 20 });
 });
 
-test("counts what is lost and what is malformed, and stays in its phase", () => {
+test("counts lost and malformed events without a change of phase", () => {
   const live = after([{ kind: "open" }, 1], [{ kind: "lost", count: 40 }, 2], [{ kind: "lost", count: 2 }, 3], [{ kind: "malformed" }, 4]);
   expect(live).toMatchObject({ phase: "live", since_ms: 1, lost: 42, malformed: 1 });
 });
 
-test("an event without an id does not lose the place", () => {
+test("an event without an id keeps the cursor", () => {
   expect(after([{ kind: "message", id: "5" }, 1], [{ kind: "message", id: "" }, 2]).cursor).toBe("5");
 });
 

@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
-import type { Kpis, MessageFeature } from "../src/api";
-import { EXTRAPOLATE_MAX_MS, FADE_FROM_MS, GONE_AFTER_MS, STATIONS_MAX, TRAIL_POINTS, TRAIL_STEP_MS, TREE_CHILDREN_MAX } from "../src/limits";
+import type { EventCollection, EventProperties, Kpis, MessageFeature } from "../src/api";
+import { ENDED_SHOWN_MS, EXTRAPOLATE_MAX_MS, FADE_FROM_MS, GONE_AFTER_MS, STATIONS_MAX, TRAIL_POINTS, TRAIL_STEP_MS, TREE_CHILDREN_MAX } from "../src/limits";
 import { shownChildren } from "../src/panels/tree";
 import { Drops } from "../src/state/drops";
+import { Events } from "../src/state/events";
 import { latestAges } from "../src/state/latest";
 import { drawnAt, mercatorPerMetre, reportMotion, startMotion, toLonLat, toMercator, turn } from "../src/state/motion";
 import { perceivedObjects } from "../src/state/perceived";
@@ -19,7 +20,7 @@ describe("History", () => {
     expect(history.last("a")).toBe(50);
   });
 
-  test("shows what is missing as a gap", () => {
+  test("shows missing values as gaps", () => {
     const history = new History(4, 4);
     history.push(1, { a: 1 });
     history.push(2, { b: 2 });
@@ -30,7 +31,7 @@ describe("History", () => {
     expect(history.last("a")).toBeUndefined();
   });
 
-  test("ignores a row whose time does not go on", () => {
+  test("ignores a row that is not newer", () => {
     const history = new History(4, 4);
     history.push(2, { a: 1 });
     history.push(2, { a: 9 });
@@ -38,7 +39,7 @@ describe("History", () => {
     expect(history.values("a")).toEqual([1]);
   });
 
-  test("has room for so many series, and gives a silent one's place away", () => {
+  test("limits the number of series, and reuses the place of a silent one", () => {
     const history = new History(2, 1);
     history.push(1, { a: 1, b: 1 });
     expect(history.names).toEqual(["a"]);
@@ -52,19 +53,19 @@ describe("motion", () => {
   const AT = toMercator(6.08, 50.77);
   const METRE = mercatorPerMetre(AT.y);
 
-  test("Mercator goes there and back", () => {
+  test("Mercator coordinates convert back", () => {
     const [lon, lat] = toLonLat(toMercator(-71.06, 42.36));
     expect(lon).toBeCloseTo(-71.06, 9);
     expect(lat).toBeCloseTo(42.36, 9);
   });
 
-  test("turns the short way", () => {
+  test("turns in the shorter direction", () => {
     expect(turn(350, 10)).toBe(20);
     expect(turn(10, 350)).toBe(-20);
     expect(turn(0, 180)).toBe(180);
   });
 
-  test("goes on with its speed, but not for ever", () => {
+  test("extrapolates with its speed for a limited time", () => {
     const motion = startMotion(AT, 0, 20, 90);
     expect((drawnAt(motion, 500).x - AT.x) / METRE).toBeCloseTo(10, 3);
     expect(drawnAt(motion, 500).y).toBeCloseTo(AT.y, 12);
@@ -75,7 +76,7 @@ describe("motion", () => {
     expect(drawnAt(startMotion(AT, 0, 20, 0), 500).y).toBeLessThan(AT.y);
   });
 
-  test("a report changes nothing at once and everything soon", () => {
+  test("the drawn position approaches a report gradually", () => {
     const before = startMotion(AT, 0, 10, 90);
     const reported = { x: AT.x + 9 * METRE, y: AT.y + 2 * METRE };
     const after = reportMotion(before, reported, 1_000, 0, 100);
@@ -90,14 +91,14 @@ describe("motion", () => {
     expect(drawnAt(reportMotion(startMotion(AT, 0), far, 100), 100).x).toBe(far.x);
   });
 
-  test("keeps its speed when a report has none", () => {
+  test("keeps its speed if a report has none", () => {
     const moving = startMotion(AT, 0, 20, 90);
     const after = reportMotion(moving, AT, 100, undefined, 90);
     expect([after.vx, after.vy]).toEqual([moving.vx, moving.vy]);
     expect(reportMotion(moving, AT, 100, 0, 90).vx).toBe(0);
   });
 
-  test("keeps its heading when a report has none", () => {
+  test("keeps its heading if a report has none", () => {
     expect(reportMotion(startMotion(AT, 0, 5, 42), AT, 100, 0).heading_deg).toBe(42);
   });
 });
@@ -121,6 +122,36 @@ describe("Stations", () => {
     expect(stations.get(1)).toMatchObject({ lon: 6, heard_ms: 5_000 });
   });
 
+  test("only awareness messages move a station", () => {
+    const stations = new Stations();
+    const ofType = (type: string, lon: number): MessageFeature => {
+      const feature = heard(1, lon, 50);
+      return { ...feature, properties: { ...feature.properties, type } };
+    };
+    stations.apply(ofType("denm", 6.5), 0);
+    expect(stations.size).toBe(0);
+    stations.apply(ofType("cam", 6), 100);
+    for (const type of ["denm", "cpm", "mapem", "ivim", "srem"]) stations.apply(ofType(type, 6.5), 200);
+    expect(stations.get(1)).toMatchObject({ lon: 6, heard_ms: 200, messages: 6 });
+    expect(stations.get(1)?.properties.type).toBe("cam");
+    stations.apply(ofType("vam", 6.1), 300);
+    expect(stations.get(1)).toMatchObject({ lon: 6.1 });
+  });
+
+  test("a CPM places a station that sends no awareness messages", () => {
+    const stations = new Stations();
+    const cpm = (lon: number): MessageFeature => {
+      const feature = heard(1, lon, 50);
+      return { ...feature, properties: { ...feature.properties, type: "cpm" } };
+    };
+    stations.apply(cpm(6), 0);
+    stations.apply(cpm(6.1), 100);
+    expect(stations.get(1)).toMatchObject({ lon: 6.1, aware: false });
+    stations.apply(heard(1, 6.2, 50), 200);
+    stations.apply(cpm(6.1), 300);
+    expect(stations.get(1)).toMatchObject({ lon: 6.2, aware: true });
+  });
+
   test("an unknown station type does not replace a known one", () => {
     const stations = new Stations();
     const cam = heard(1, 6, 50);
@@ -133,7 +164,7 @@ describe("Stations", () => {
     expect(stations.get(1)?.properties.station_type).toBe(6);
   });
 
-  test("forgets who is silent, whatever the order of arrival", () => {
+  test("removes silent stations, whatever the order of arrival", () => {
     const stations = new Stations();
     stations.apply(heard(1, 6, 50), 0);
     stations.apply(heard(2, 6, 50), 10);
@@ -166,7 +197,7 @@ describe("Stations", () => {
   });
 });
 
-test("a tree shows so many children and says how many more there are", () => {
+test("a tree limits its children and shows the number of further ones", () => {
   const list = Array.from({ length: TREE_CHILDREN_MAX + 3 }, (_, i) => i);
   expect(shownChildren(list).entries).toHaveLength(TREE_CHILDREN_MAX);
   expect(shownChildren(list).more).toBe(3);
@@ -183,28 +214,92 @@ describe("Drops", () => {
     const drops = new Drops();
     drops.update(kpis(0, 10));
     const [worst, ...rest] = drops.update(kpis(2, 30));
-    expect(worst).toEqual({ where: "its/rx/cam → cache", reason: "queue_full", total: 30, rate_hz: 10 });
-    expect(rest).toEqual([{ where: "station", reason: "malformed", total: 4, rate_hz: 0 }]);
+    expect(worst).toEqual({ where: "its/rx/cam → cache", reason: "queue_full", total: 30, rate_hz: 10, repetition: false });
+    expect(rest).toEqual([{ where: "station", reason: "malformed", total: 4, rate_hz: 0, repetition: false }]);
   });
 
-  test("starts anew when the node did", () => {
+  test("restarts with the node", () => {
     const drops = new Drops();
     drops.update(kpis(100, 50));
     expect(drops.update(kpis(1, 3))[0]?.rate_hz).toBe(0);
   });
 
-  test("names what a topic dropped beyond its subscriptions' reasons", () => {
+  test("a repeated DENM is a repetition, after all drops", () => {
+    const drops = new Drops();
+    const report = (uptime_s: number, value: number): Kpis => ({
+      ...kpis(uptime_s, 0),
+      counters: [
+        { component: "station", name: "denms_ignored", reason: "denm_repeated", value, rate_hz: 1 },
+        { component: "station", name: "dropped", reason: "malformed", value: 4, rate_hz: 0 },
+      ],
+    });
+    drops.update(report(0, 1));
+    expect(drops.update(report(2, 5)).map(({ reason, rate_hz, repetition }) => [reason, rate_hz, repetition])).toEqual([
+      ["malformed", 0, false],
+      ["denm_repeated", 2, true],
+    ]);
+  });
+
+  test("lists the drops of a topic that its subscriptions do not explain", () => {
     const report = kpis(0, 5);
     for (const topic of report.topics) topic.dropped = 8;
-    expect(new Drops().update(report)).toContainEqual({ where: "its/rx/cam", reason: "no reason given", total: 3, rate_hz: 0 });
+    expect(new Drops().update(report)).toContainEqual({ where: "its/rx/cam", reason: "no reason given", total: 3, rate_hz: 0, repetition: false });
   });
 });
 
-test("latestAges counts by the node's clock and leaves out who is gone", () => {
+test("latestAges uses the node's clock and leaves out old messages", () => {
   const at = (s: number): string => new Date(1_700_000_000_000 + s * 1_000).toISOString();
   const features = [heard(1, 6, 50, at(9)), heard(2, 6, 50, at(5)), heard(3, 6, 50, at(-60)), heard(4, 6, 50)];
   const ages = latestAges({ type: "FeatureCollection", features, links: [], numberReturned: 4, timeStamp: at(10) });
   expect(ages.map(({ feature, age_ms }) => [feature.properties.station_id, age_ms])).toEqual([[2, 5_000], [1, 1_000], [4, 0]]);
+});
+
+describe("Events", () => {
+  const START_MS = 1_700_000_000_000;
+  const at = (s: number): string => new Date(START_MS + s * 1_000).toISOString();
+  const collection = (now_s: number, ...changes: Partial<EventProperties>[]): EventCollection => ({
+    type: "FeatureCollection",
+    features: changes.map((change, index) => ({
+      type: "Feature",
+      id: `1001-${index}`,
+      geometry: { type: "Point", coordinates: [6, 50] },
+      properties: {
+        state: "active", originating_station_id: 1001, sequence_number: index, station_id: 1001, cause: 94, sub_cause: 0, cause_text: "stationary vehicle",
+        detection_time: at(0), reference_time: at(0), valid_until: at(60), first_received: at(0), last_received: at(0), messages: 1, updates: 0, ...change,
+      },
+    })),
+    links: [],
+    numberReturned: changes.length,
+    timeStamp: at(now_s),
+  });
+
+  test("an active event has its remaining validity by the node's clock", () => {
+    const events = new Events();
+    events.update(collection(10, {}), 5_000);
+    expect(events.visible(7_000)).toMatchObject([{ id: "1001-0", state: "active", opacity: 1, remaining_s: 48, lon: 6, lat: 50 }]);
+  });
+
+  test("an event expires between two answers, fades, and disappears", () => {
+    const events = new Events();
+    events.update(collection(59, {}), 0);
+    expect(events.visible(2_000)[0]).toMatchObject({ state: "expired", remaining_s: 0 });
+    expect(events.visible(1_000 + ENDED_SHOWN_MS / 2)[0]?.opacity).toBeCloseTo(0.5);
+    expect(events.visible(1_001 + ENDED_SHOWN_MS)).toEqual([]);
+  });
+
+  test("a cancelled event fades from its end, before the active ones", () => {
+    const events = new Events();
+    events.update(collection(20, {}, { state: "cancelled", ended_time: at(18) }), 0);
+    expect(events.visible(0).map(({ id, state, opacity }) => [id, state, opacity])).toEqual([["1001-1", "cancelled", 0.8], ["1001-0", "active", 1]]);
+    expect(events.get("1001-1", 9_000)).toBeUndefined();
+  });
+
+  test("an event without a position is not drawn", () => {
+    const events = new Events();
+    const answer = collection(0, {});
+    events.update({ ...answer, features: answer.features.map((feature) => ({ ...feature, geometry: null })) }, 0);
+    expect(events.visible(0)).toEqual([]);
+  });
 });
 
 test("perceivedObjects finds the list and leaves out what has another shape", () => {
@@ -229,7 +324,7 @@ function heard(station_id: number, lon: number, lat: number, reception_time?: st
 function kpis(uptime_s: number, dropped: number): Kpis {
   return {
     node: "n", time: "", uptime_s, types: [], hops: [],
-    cache: { messages: 0, octets: 0, octets_max: 1, stations: 0, inserted: 0, evicted: 0, rejected: {}, live_clients: 0, stations_evicted: 0, undecodable: 0 },
+    cache: { messages: 0, octets: 0, octets_max: 1, stations: 0, inserted: 0, evicted: 0, rejected: {}, live_clients: 0, stations_evicted: 0, undecodable: 0, events: 0, infrastructure: 0, objects_evicted: 0, objects_skipped: 0 },
     topics: [{ topic: "its/rx/cam", type: "Cam", published: 0, rate_hz: 0, dropped, subscriptions: [{ subscriber: "cache", delivered: 0, queued: 0, dropped: { queue_full: dropped } }] }],
     counters: [
       { component: "station", name: "dropped", reason: "malformed", value: 4, rate_hz: 0 },

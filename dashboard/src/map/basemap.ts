@@ -1,4 +1,4 @@
-// The ground: a dark plane and the roads of GET /v1/map. No tiles, no glyphs, nothing from outside.
+// The base map: a dark plane with the roads of GET /v1/map. No tiles, no glyphs, no requests to other servers.
 
 import { LngLatBounds, Map as MapLibre, setWorkerUrl, type GeoJSONSource, type StyleSpecification } from "maplibre-gl";
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?url";

@@ -1,33 +1,51 @@
-// The map as the page sees it: the ground, the stations above it, the tools around it.
+// The map of the page: the base map, the canvas above it, and the controls around it.
 
 import type { Map as MapLibre } from "maplibre-gl";
 import type { RoadMap } from "../api";
 import { byId, el, setHidden, setText } from "../dom";
 import { coordinate } from "../format";
 import { KIND_BANDS, SPEED_BANDS } from "../palette";
+import type { Events } from "../state/events";
+import { toLonLat } from "../state/motion";
 import type { Stations } from "../state/stations";
 import { boundsOf, createBasemap, pointsOf, showRoads } from "./basemap";
+import { MapCanvas } from "./canvas";
+import { EventsLayer } from "./events";
+import { drawGraticule } from "./graticule";
+import { InfrastructureLayer } from "./infrastructure";
 import { type Colouring, Traffic } from "./traffic";
 import { scaleBar, type View, viewOf } from "./view";
 
-/** Room kept between the selected station and its panel. */
+/** Room between the selected object and its panel. */
 const CLEARANCE_PX = 110;
+/** Width of the page up to which the panel lies below the map's objects instead of beside them. */
+const NARROW_PX = 560;
+
+/** The object that the reader selected. */
+export type Selection = { kind: "station"; id: number } | { kind: "event"; id: string };
 
 export class StationMap {
-  readonly traffic: Traffic;
+  readonly traffic = new Traffic();
+  readonly events = new EventsLayer();
+  readonly infrastructure = new InfrastructureLayer();
+  readonly #canvas: MapCanvas;
   readonly #stations: Stations;
+  readonly #eventStates: Events;
   readonly #map: MapLibre | undefined;
   readonly #section: HTMLElement;
-  readonly #onSelect: (id: number | undefined) => void;
+  readonly #onSelect: (selection: Selection | undefined) => void;
   #size = { width: 1, height: 1 };
-  /** The first stations decide where the map looks, unless the reader did. */
+  #hasRoads = false;
+  #pointerInside = false;
+  /** `true` once the first objects or the reader have determined the view. */
   #fitted = false;
 
-  constructor(stations: Stations, onSelect: (id: number | undefined) => void) {
+  constructor(stations: Stations, events: Events, onSelect: (selection: Selection | undefined) => void) {
     this.#stations = stations;
+    this.#eventStates = events;
     this.#onSelect = onSelect;
     this.#section = byId("map").parentElement as HTMLElement;
-    this.traffic = new Traffic(byId("traffic") as HTMLCanvasElement);
+    this.#canvas = new MapCanvas(byId("traffic") as HTMLCanvasElement);
     this.#map = tryBasemap(byId("map"));
     this.#tools();
     this.#pointer();
@@ -45,31 +63,54 @@ export class StationMap {
     return this.#map !== undefined;
   }
 
+  /** `true` if there are no roads, so that a graticule is drawn. */
+  get hasGraticule(): boolean {
+    return !this.#hasRoads;
+  }
+
   roads(roads: RoadMap): void {
     if (!this.#map) return;
+    this.#hasRoads = roads.features.length > 0;
     showRoads(this.#map, roads);
     const bounds = boundsOf(pointsOf(roads));
     if (bounds && !this.#fitted && this.#stations.size === 0) this.#map.fitBounds(bounds, { padding: 30, duration: 0 });
   }
 
+  /** Shows all stations and events; if there are none, all infrastructure. */
   fit(duration_ms = 500): void {
-    const bounds = boundsOf([...this.#stations.all()].map(({ lon, lat }) => [lon, lat] as const));
-    if (bounds) this.#map?.fitBounds(bounds, { padding: { top: 46, bottom: 62, left: 62, right: 46 }, maxZoom: 17, duration: this.traffic.smooth ? duration_ms : 0 });
+    const points = [...this.#stations.all()].map(({ lon, lat }) => [lon, lat] as const);
+    for (const { lon, lat } of this.#eventStates.visible(performance.now())) points.push([lon, lat]);
+    if (points.length === 0) for (const [x, y] of this.infrastructure.points()) points.push(toLonLat({ x, y }));
+    const bounds = boundsOf(points);
+    const narrow = this.#size.width <= NARROW_PX;
+    const padding = narrow ? { top: 40, bottom: 90, left: 50, right: 24 } : { top: 46, bottom: 62, left: 62, right: 46 };
+    if (bounds) this.#map?.fitBounds(bounds, { padding, maxZoom: 17, duration: this.traffic.smooth ? duration_ms : 0 });
   }
 
-  /** Brings a place to the middle of what the station panel leaves free. */
+  /** Moves a position to the middle of the part of the map that the panel leaves free. */
   centreOn(lon: number, lat: number): void {
     const map = this.#map;
     const duration = this.traffic.smooth ? 500 : 0;
-    map?.easeTo({ center: [lon, lat], zoom: Math.max(map.getZoom(), 15.5), offset: [-this.#covered_px() / 2, 0], duration });
+    const { width, height } = this.#covered();
+    map?.easeTo({ center: [lon, lat], zoom: Math.max(map.getZoom(), 15.5), offset: [-width / 2, -height / 2], duration });
   }
 
-  /** Moves the map only as far as the selected station needs to come out from under its panel. */
+  /** Moves the map as far as necessary for the selected object to be beside its panel. */
   uncoverSelected(): void {
-    const at = this.traffic.selected === undefined ? undefined : this.traffic.whereDrawn(this.traffic.selected);
+    const at = this.selectedAt();
     if (!at) return;
-    const behind_px = at.x - (this.#size.width - this.#covered_px() - CLEARANCE_PX);
-    if (behind_px > 0) this.#map?.panBy([behind_px, 0], { duration: this.traffic.smooth ? 300 : 0 });
+    const { width, height } = this.#covered();
+    const right_px = width > 0 ? at.x - (this.#size.width - width - CLEARANCE_PX) : 0;
+    const below_px = height > 0 ? at.y - (this.#size.height - height - CLEARANCE_PX / 2) : 0;
+    if (right_px > 0 || below_px > 0) {
+      this.#map?.panBy([Math.max(0, right_px), Math.max(0, below_px)], { duration: this.traffic.smooth ? 300 : 0 });
+    }
+  }
+
+  /** Returns the position of the selected object on the canvas, in pixels. */
+  selectedAt(): { x: number; y: number } | undefined {
+    if (this.traffic.selected !== undefined) return this.traffic.whereDrawn(this.traffic.selected);
+    return this.events.selected === undefined ? undefined : this.events.whereDrawn(this.events.selected);
   }
 
   colourBy(colouring: Colouring): void {
@@ -82,13 +123,23 @@ export class StationMap {
   }
 
   frame(now_ms: number): void {
-    const view = this.#view();
-    if (!view) return;
-    if (!this.#fitted && this.#stations.size > 0) {
+    const events = this.#eventStates.visible(now_ms);
+    const found = this.#stations.size > 0 || events.length > 0 || this.infrastructure.size > 0;
+    if (!this.#fitted && found) {
       this.#fitted = true;
       this.fit(0);
     }
-    this.traffic.draw(this.#stations, this.#view() ?? view, now_ms);
+    const view = this.#view();
+    if (!view) return;
+    const empty = !found && this.traffic.size === 0 && this.events.size === 0;
+    const ratio = this.#canvas.begin(view, empty);
+    if (ratio === undefined) return;
+    const c = this.#canvas.context;
+    if (!this.#hasRoads) drawGraticule(c, view);
+    this.infrastructure.draw(c, view);
+    this.events.drawAreas(c, view, events);
+    this.traffic.draw(c, ratio, this.#stations, view, now_ms);
+    this.events.drawSymbols(c, ratio, view, events);
   }
 
   notice(text: string, level = ""): void {
@@ -98,8 +149,11 @@ export class StationMap {
     setHidden(notice, text === "");
   }
 
-  #covered_px(): number {
-    return byId("station").offsetWidth;
+  /** Returns the size of the map that the open panel covers: at the right, or at the bottom of a narrow page. */
+  #covered(): { width: number; height: number } {
+    const panel = [byId("station"), byId("event")].find((one) => !one.hidden);
+    if (!panel) return { width: 0, height: 0 };
+    return this.#size.width <= NARROW_PX ? { width: 0, height: panel.offsetHeight } : { width: panel.offsetWidth, height: 0 };
   }
 
   #view(): View | undefined {
@@ -114,30 +168,51 @@ export class StationMap {
     for (const button of this.#section.querySelectorAll<HTMLElement>("[data-colouring]")) {
       button.addEventListener("click", () => this.colourBy(button.dataset["colouring"] === "kind" ? "kind" : "speed"));
     }
-    const scale = (): void => {
+    const update = (): void => {
       const view = this.#view();
       if (!view) return;
       const { width_px, label } = scaleBar(view.pixelsPerMetre, 110);
       byId("scale").style.width = `${width_px}px`;
       setText(byId("scale"), label);
+      this.#showCentre();
     };
-    this.#map?.on("move", scale);
-    scale();
+    this.#map?.on("move", update);
+    update();
+  }
+
+  #showCentre(): void {
+    if (this.#pointerInside || !this.#map) return;
+    const { lat, lng } = this.#map.getCenter();
+    setText(byId("coordinates"), `centre ${coordinate(lat, lng)}`);
   }
 
   #pointer(): void {
     const map = this.#map;
-    map?.on("click", ({ point }) => this.#onSelect(this.traffic.pick(point.x, point.y)));
+    map?.on("click", ({ point }) => this.#onSelect(this.#pick(point.x, point.y)));
     map?.on("mousemove", ({ point, lngLat }) => {
-      this.traffic.hovered = this.traffic.pick(point.x, point.y);
-      this.#section.classList.toggle("on-station", this.traffic.hovered !== undefined);
+      const found = this.#pick(point.x, point.y);
+      this.traffic.hovered = found?.kind === "station" ? found.id : undefined;
+      this.events.hovered = found?.kind === "event" ? found.id : undefined;
+      this.#section.classList.toggle("on-station", found !== undefined);
+      this.#pointerInside = true;
       setText(byId("coordinates"), coordinate(lngLat.lat, lngLat.lng));
     });
-    map?.on("mouseout", () => void (this.traffic.hovered = undefined));
+    map?.on("mouseout", () => {
+      this.traffic.hovered = undefined;
+      this.events.hovered = undefined;
+      this.#pointerInside = false;
+      this.#showCentre();
+    });
     map?.on("dragstart", () => void (this.#fitted = true));
   }
-}
 
+  #pick(x: number, y: number): Selection | undefined {
+    const event = this.events.pick(x, y);
+    if (event !== undefined) return { kind: "event", id: event };
+    const station = this.traffic.pick(x, y);
+    return station === undefined ? undefined : { kind: "station", id: station };
+  }
+}
 
 function tryBasemap(container: HTMLElement): MapLibre | undefined {
   try {

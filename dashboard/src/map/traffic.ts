@@ -1,5 +1,5 @@
-// Draws stations on a canvas above the map: trails, arrows, the selected one and its perceived objects. Once a frame, everything;
-// five hundred arrows are cheaper to draw than to compare.
+// Draws stations: trails, arrows, the selected one and its perceived objects. Each frame draws everything, because five hundred
+// arrows are cheaper to draw than to compare.
 
 import { TRAIL_POINTS } from "../limits";
 import { kindBand, ROADSIDE_UNIT, speedBand, withAlpha } from "../palette";
@@ -10,7 +10,7 @@ import type { View } from "./view";
 export type Colouring = "speed" | "kind";
 
 export interface PerceivedObject {
-  /** Metres to the east and to the north of the station that perceives it. */
+  /** Metres east and north of the station that perceives the object. */
   east_m: number;
   north_m: number;
 }
@@ -33,28 +33,16 @@ export class Traffic {
   selected: number | undefined;
   hovered: number | undefined;
   objects: readonly PerceivedObject[] = [];
-  /** False under prefers-reduced-motion: vehicles then stand where they last reported. */
+  /** `false` with prefers-reduced-motion: vehicles are then drawn at their last reported positions. */
   smooth = true;
-  readonly canvas: HTMLCanvasElement;
-  readonly #context: CanvasRenderingContext2D;
   #drawn: Drawn[] = [];
   readonly #trails = new Map<string, Path2D>();
 
-  constructor(canvas: HTMLCanvasElement) {
-    // Drawn by the processor: thousands of small lines cost it little, and a machine without a GPU a hundred times more.
-    const context = canvas.getContext("2d", { willReadFrequently: true });
-    if (!context) throw new Error("this browser has no 2D canvas");
-    this.canvas = canvas;
-    this.#context = context;
+  get size(): number {
+    return this.#drawn.length;
   }
 
-  draw(stations: Stations, view: View, now_ms: number): void {
-    const c = this.#context;
-    const ratio = Math.min(window.devicePixelRatio, 2);
-    const resized = this.#resize(view, ratio);
-    if (stations.size === 0 && this.#drawn.length === 0 && !resized) return;
-    c.setTransform(ratio, 0, 0, ratio, 0, 0);
-    c.clearRect(0, 0, view.width, view.height);
+  draw(c: CanvasRenderingContext2D, ratio: number, stations: Stations, view: View, now_ms: number): void {
     this.#drawn = [];
     const size = Math.min(1.35, Math.max(0.55, (view.zoom - 9) / 5.5));
     let selected: { station: Station; x: number; y: number } | undefined;
@@ -71,8 +59,8 @@ export class Traffic {
       if (station.id === this.selected) selected = { station, x, y };
     }
     for (const { station, x, y, colour, alpha } of visible) this.#trail(station, view, x, y, colour, alpha);
-    this.#strokeTrails();
-    if (selected) this.#objects(selected.x, selected.y, view);
+    this.#strokeTrails(c);
+    if (selected) this.#objects(c, selected.x, selected.y, view);
     for (const { station, x, y, heading, colour, alpha } of visible) {
       c.setTransform(ratio * size, 0, 0, ratio * size, x * ratio, y * ratio);
       c.globalAlpha = alpha;
@@ -90,12 +78,12 @@ export class Traffic {
     }
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.globalAlpha = 1;
-    if (selected) this.#ring(selected.x, selected.y, "#ffffff", `${selected.station.id}`);
+    if (selected) this.#ring(c, selected.x, selected.y, "#ffffff", `${selected.station.id}`);
     const hovered = this.#drawn.find(({ id }) => id === this.hovered && id !== this.selected);
-    if (hovered) this.#ring(hovered.x, hovered.y, "#ffffff90", `${hovered.id}`);
+    if (hovered) this.#ring(c, hovered.x, hovered.y, "#ffffff90", `${hovered.id}`);
   }
 
-  /** The station drawn nearest to a point of the canvas, within reach of a finger. */
+  /** Returns the station drawn nearest to a point of the canvas, within reach of a finger. */
   pick(x: number, y: number): number | undefined {
     let best: number | undefined;
     let reach = PICK_PX;
@@ -119,7 +107,7 @@ export class Traffic {
     return speedBand(station.properties.speed_mps).colour;
   }
 
-  /** From the vehicle back to the oldest point, in three pieces that get fainter. */
+  /** Collects the trail from the vehicle back to the oldest point, in three parts of decreasing opacity. */
   #trail({ trail }: Station, view: View, x: number, y: number, colour: string, alpha: number): void {
     if (trail.length < 2) return;
     for (let part = 0; part * TRAIL_PIECE < trail.length; part += 1) {
@@ -136,7 +124,7 @@ export class Traffic {
     }
   }
 
-  /** The path that gathers all lines of one colour and about one opacity: some tens of strokes a frame, not some thousands. */
+  /** Returns the path that collects all lines of one colour and about one opacity: tens of strokes per frame instead of thousands. */
   #ink(colour: string, alpha: number): Path2D {
     const ink = withAlpha(colour, Math.ceil(alpha * 12) / 12);
     let path = this.#trails.get(ink);
@@ -147,8 +135,7 @@ export class Traffic {
     return path;
   }
 
-  #strokeTrails(): void {
-    const c = this.#context;
+  #strokeTrails(c: CanvasRenderingContext2D): void {
     c.lineWidth = 1.6;
     c.lineJoin = "bevel";
     for (const [ink, path] of this.#trails) {
@@ -158,8 +145,7 @@ export class Traffic {
     this.#trails.clear();
   }
 
-  #objects(x: number, y: number, view: View): void {
-    const c = this.#context;
+  #objects(c: CanvasRenderingContext2D, x: number, y: number, view: View): void {
     c.strokeStyle = "#ffffffb0";
     c.fillStyle = "#ffffff28";
     c.lineWidth = 1;
@@ -179,8 +165,7 @@ export class Traffic {
     }
   }
 
-  #ring(x: number, y: number, colour: string, label: string): void {
-    const c = this.#context;
+  #ring(c: CanvasRenderingContext2D, x: number, y: number, colour: string, label: string): void {
     c.strokeStyle = colour;
     c.lineWidth = 1.5;
     c.beginPath();
@@ -195,15 +180,6 @@ export class Traffic {
     c.fill();
     c.fillStyle = colour;
     c.fillText(label, x + 24, y + 0.5);
-  }
-
-  #resize(view: View, ratio: number): boolean {
-    const width = Math.round(view.width * ratio);
-    const height = Math.round(view.height * ratio);
-    if (this.canvas.width === width && this.canvas.height === height) return false;
-    this.canvas.width = width;
-    this.canvas.height = height;
-    return true;
   }
 }
 

@@ -1,4 +1,4 @@
-// Mercator to pixels for a map that lies flat with north up: one scale and one shift.
+// Mercator to pixels for a flat map with north up: one scale and one shift.
 
 import { mercatorPerMetre, toMercator } from "../state/motion";
 
@@ -8,7 +8,7 @@ export interface View {
   width: number;
   height: number;
   zoom: number;
-  /** Pixels in one Mercator unit. */
+  /** Pixels per Mercator unit. */
   scale: number;
   shiftX: number;
   shiftY: number;
@@ -21,7 +21,7 @@ export function viewOf(centre: { lng: number; lat: number }, zoom: number, width
   return { width, height, zoom, scale, shiftX: width / 2 - x * scale, shiftY: height / 2 - y * scale, pixelsPerMetre: mercatorPerMetre(y) * scale };
 }
 
-/** Largest of 1, 2, 5 times a power of ten metres that is no wider than `max_px`. */
+/** Returns the largest of 1, 2 or 5 times a power of ten metres that is at most `max_px` wide. */
 export function scaleBar(pixelsPerMetre: number, max_px: number): { metres: number; width_px: number; label: string } {
   const most = max_px / pixelsPerMetre;
   const power = 10 ** Math.floor(Math.log10(most));

@@ -1,10 +1,10 @@
-// One way to ask the API: JSON or an ApiError that says what to do.
+// Requests to the API: the answer as JSON, or an ApiError.
 
 import type { Problem } from "../api";
 import { REQUEST_TIMEOUT_MS } from "../limits";
 
 export class ApiError extends Error {
-  /** HTTP status; 0 when there was no answer. */
+  /** HTTP status; 0 if there was no answer. */
   readonly status: number;
 
   constructor(status: number, message: string) {

@@ -1,21 +1,21 @@
-// The live stream: a pure reducer of its state, and the EventSource that feeds it.
+// The live stream: a pure reducer of its state, and the EventSource that drives it.
 
 import type { Lost, MessageFeature } from "../api";
 import { REOPEN_MS } from "../limits";
 
 export interface LiveState {
   phase: "connecting" | "live" | "reconnecting";
-  /** Since when the phase holds. */
+  /** Start of the phase. */
   since_ms: number;
   lastMessage_ms: number | undefined;
-  /** `id` of the last event: where to go on. */
+  /** `id` of the last event, from which a new stream continues. */
   cursor: string | undefined;
   received: number;
-  /** Messages that the server left out because this page was too slow. */
+  /** Messages that the server dropped because this page was too slow. */
   lost: number;
-  /** Events that were not what the API promises. */
+  /** Events that do not conform to the API. */
   malformed: number;
-  /** Attempts since the stream last worked. */
+  /** Failed attempts since the stream last worked. */
   attempts: number;
 }
 
@@ -68,7 +68,7 @@ export function reopenDelay_ms(attempts: number): number {
 
 export interface LiveEvents {
   onMessage(feature: MessageFeature, now_ms: number): void;
-  /** The node has started anew since the last event: its cache begins anew too. */
+  /** The node has restarted since the last event, with an empty cache. */
   onRestart(): void;
 }
 
@@ -95,7 +95,7 @@ export class Live {
     });
     source.addEventListener("error", () => {
       this.#take({ kind: "broken" });
-      // The browser comes back by itself after a broken connection, and never after an answer that is no stream.
+      // The browser reconnects after a broken connection, but not after an answer that is no stream.
       if (source.readyState === EventSource.CLOSED) setTimeout(() => this.open(), reopenDelay_ms(this.state.attempts));
     });
   }

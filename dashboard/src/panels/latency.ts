@@ -1,4 +1,4 @@
-// Latency per hop: median and 99th percentile of each second, and the newest figures in a table.
+// Latency per hop: median and 99th percentile of each second as a plot, the newest figures as a table.
 
 import type uPlot from "uplot";
 import type { HopKpi, Kpis } from "../api";
@@ -19,7 +19,7 @@ export class LatencyPanel {
   readonly #p99 = new History(HISTORY_S, SERIES_MAX);
   #hops: HopKpi[] = [];
   #plotted = "";
-  /** The one hop that the reader wants to see alone. */
+  /** The hop that is shown alone. */
   #solo: string | undefined;
   /** Index in the history under the cursor. */
   #cursor: number | undefined;
@@ -31,7 +31,7 @@ export class LatencyPanel {
     this.#rows = new Rows(this.#body, () => this.#makeRow(), (row, hop, index) => this.#fillRow(row, hop, index));
   }
 
-  /** Newest figures, for tests and the console. */
+  /** Returns the newest figures, for tests and the console. */
   get hops(): readonly HopKpi[] {
     return this.#hops;
   }
@@ -44,7 +44,7 @@ export class LatencyPanel {
     this.#hops = kpis.hops;
     this.#p50.push(time_s, Object.fromEntries(kpis.hops.map((hop) => [key(hop), hop.recent.p50_us])));
     this.#p99.push(time_s, Object.fromEntries(kpis.hops.map((hop) => [key(hop), hop.recent.p99_us])));
-    if (kpis.hops.length === 0) this.#panel.empty("No hop measured yet. A hop appears when the first message crosses a component.");
+    if (kpis.hops.length === 0) this.#panel.empty("No latency measured yet. A hop appears when the first message passes a component.");
     this.#show();
   }
 
@@ -75,7 +75,7 @@ export class LatencyPanel {
     this.#plot.show([this.#p50.times(), ...lines]);
   }
 
-  /** The hops that have a line: the chosen one, or the first few. */
+  /** Returns the hops that are drawn: the chosen one, else the first ones. */
   #drawn(): { name: string; colour: string }[] {
     const hops = this.#hops.map((hop, index) => ({ name: key(hop), colour: line(index) }));
     const chosen = hops.filter(({ name }) => name === this.#solo);
@@ -104,7 +104,7 @@ export class LatencyPanel {
     this.#rows.update(this.#hops);
   }
 
-  /** Of which moment the figures are, and what the plot leaves out. */
+  /** Returns the time of the figures, and the number of hops without a line. */
   #note(): string {
     const time_s = this.#cursor === undefined ? undefined : this.#p50.times()[this.#cursor];
     if (time_s !== undefined) return `at ${new Date(time_s * 1_000).toTimeString().slice(0, 8)}`;
@@ -151,7 +151,7 @@ function key(hop: HopKpi): string {
   return `${hop.from} → ${hop.to}`;
 }
 
-/** Whole decades around the data, one at least, so that the scale rests. */
+/** Returns whole decades around the data, at least one, so that the scale is stable. */
 function decades(low: number | null, high: number | null): uPlot.Range.MinMax {
   if (low === null || high === null || !(low > 0)) return [1, 1_000];
   const from = 10 ** Math.floor(Math.log10(low));

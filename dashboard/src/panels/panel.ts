@@ -1,4 +1,4 @@
-// What all panels share: data, nothing yet, an error, or old data with the error beside it.
+// The states of a panel: data, no data yet, an error, or outdated data with a note.
 
 import { setHidden, setText } from "../dom";
 
@@ -20,7 +20,7 @@ export class Panel {
     return found;
   }
 
-  /** There is something to show; `note` stands at the right of the title. */
+  /** Shows the data; `note` appears at the right of the title. */
   filled(note = ""): void {
     this.#filled = true;
     this.#set("filled", "", note);
@@ -31,9 +31,9 @@ export class Panel {
     this.#set("empty", text, "");
   }
 
-  /** Without data the panel says what to do; with data it keeps it, dimmed. */
+  /** Shows the error if there is no data; otherwise dims the data and notes that it is outdated. */
   error(text: string): void {
-    if (this.#filled) this.#set("stale", "", "out of date: no answer from the node");
+    if (this.#filled) this.#set("stale", "", "outdated: no answer from the node");
     else this.#set("error", text, "");
   }
 

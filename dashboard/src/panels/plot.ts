@@ -1,4 +1,4 @@
-// uPlot as all our plots use it: a fixed window of time whose right edge is now, and one width for the left axis.
+// uPlot with the settings of all plots: a time window whose right edge is now, and a left axis of constant width.
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -7,7 +7,7 @@ import { HISTORY_S } from "../limits";
 const WINDOWS_S = [60, 120, HISTORY_S];
 const GRID = { stroke: "#1c2430", width: 1 };
 const TICKS = { show: false };
-const LABELS = { stroke: "#718096", font: '11px Inter, "Segoe UI", Roboto, "DejaVu Sans", sans-serif' };
+const LABELS = { stroke: "#8a97aa", font: '11px Inter, "Segoe UI", Roboto, "DejaVu Sans", sans-serif' };
 
 export interface PlotOptions {
   series: uPlot.Series[];
@@ -29,7 +29,7 @@ export class Plot {
     }).observe(container);
   }
 
-  /** Makes the plot anew; for when its lines change, not for new data. */
+  /** Rebuilds the plot when its lines change. New data only needs `show`. */
   build(options: PlotOptions): void {
     this.#plot?.destroy();
     this.#plot = new uPlot(
@@ -53,18 +53,18 @@ export class Plot {
     );
   }
 
-  /** Times first, then one list a line. */
+  /** Shows the data: times, then one list per line. */
   show(data: uPlot.AlignedData): void {
     this.#plot?.setData(data);
   }
 }
 
-/** The plot starts with a minute and widens as the history grows. */
+/** Returns the window for the length of the history: it starts at one minute and widens. */
 function windowFor(history_s: number): number {
   return WINDOWS_S.find((window_s) => history_s <= window_s) ?? HISTORY_S;
 }
 
-/** Quarters or fifths of the window, counted back from now; none at the left edge, where the other axis has its label. */
+/** Returns ticks counted back from now; none at the left edge, which has the label of the other axis. */
 function fromNow(_: uPlot, __: number, oldest: number, newest: number): number[] {
   const window_s = newest - oldest;
   const step_s = window_s > 200 ? 60 : window_s > 100 ? 30 : 15;

@@ -1,4 +1,4 @@
-// Messages per second by type, stacked.
+// Messages per second by type, as stacked areas.
 
 import type { Kpis, TypeKpi } from "../api";
 import { el, Rows, setText } from "../dom";
@@ -24,7 +24,7 @@ export class RatesPanel {
     this.#rows = new Rows(this.#panel.find(".chips"), makeChip, fillChip);
   }
 
-  /** Seconds of history that hold a rate. */
+  /** Returns the seconds of history with a rate. */
   get samples(): number {
     return this.#history.names.length === 0 ? 0 : this.#history.length;
   }
@@ -35,7 +35,7 @@ export class RatesPanel {
       this.#panel.empty("No messages yet. Start a station, or replay a recording into this node.");
       return;
     }
-    this.#panel.filled(`${rate(kpis.types.reduce((sum, { rate_hz }) => sum + rate_hz, 0))} per s in all`);
+    this.#panel.filled(`${rate(kpis.types.reduce((sum, { rate_hz }) => sum + rate_hz, 0))} per s in total`);
     this.#rows.update(kpis.types);
     this.#types = kpis.types.map(({ type }) => type).slice(0, SERIES_MAX);
     this.#draw();
@@ -82,10 +82,10 @@ function fillChip(chip: HTMLElement, { type, rate_hz, count: total }: TypeKpi, i
   swatch.style.background = line(index);
   setText(name, type);
   setText(figure, rate(rate_hz));
-  chip.title = `${count(total)} in all`;
+  chip.title = `${count(total)} in total`;
 }
 
-/** The colour at a third over the panel's ground: opaque, so that layers do not add up. */
+/** Returns the colour mixed with the panel's background: opaque, so that layers do not add up. */
 function shade(hex: string): string {
   const ground = [0x10, 0x15, 0x1d];
   const mixed = ground.map((base, i) => Math.round(base + (Number.parseInt(hex.slice(1 + 2 * i, 3 + 2 * i), 16) - base) * 0.34));

@@ -1,7 +1,7 @@
-// The selected station: what is known of it, and its newest message of each type as a tree.
+// The selected station: its properties, and its newest message of each type as a tree.
 
 import type { MessageProperties, StationFeature } from "../api";
-import { el, Rows, setHidden, setText } from "../dom";
+import { closeIcon, el, Rows, setHidden, setText } from "../dom";
 import { before, clock, coordinate, count, stationType } from "../format";
 import { STATION_PERIOD_MS } from "../limits";
 import type { PerceivedObject } from "../map/traffic";
@@ -12,7 +12,7 @@ import { Tree } from "./tree";
 
 export interface StationEvents {
   onClose(): void;
-  /** What the station perceives, at each answer; nothing when the node does not know it any more. */
+  /** Objects that the station perceives, at each answer; none if the node no longer knows the station. */
   onObjects(objects: readonly PerceivedObject[]): void;
 }
 
@@ -34,7 +34,7 @@ export class StationPanel {
   constructor(root: HTMLElement, events: StationEvents) {
     this.#root = root;
     this.#events = events;
-    const close = el("button", { type: "button", class: "plain", "aria-label": "Close (Escape)", title: "Close (Esc)", "data-testid": "close" }, "✕");
+    const close = el("button", { type: "button", class: "plain", "aria-label": "Close (Escape)", title: "Close (Esc)", "data-testid": "close" }, closeIcon());
     close.addEventListener("click", () => events.onClose());
     this.#copy.addEventListener("click", () => void this.#copyJson());
     root.append(el("header", {}, this.#title, this.#kind, el("span", { class: "spacer" }), this.#copy, close), this.#sheet, this.#tabs, this.#notice, this.#tree.element);
@@ -45,7 +45,7 @@ export class StationPanel {
     this.#type = undefined;
     setText(this.#title, String(id));
     this.#clear();
-    this.#say("Asking the node …", "");
+    this.#notify("Loading …", "");
     setHidden(this.#root, false);
     this.#poll = poll<StationFeature>(`/v1/stations/${id}`, STATION_PERIOD_MS, (station) => this.#take(station), (error) => this.#fail(error));
   }
@@ -61,7 +61,7 @@ export class StationPanel {
     this.#root.dataset["state"] = "";
     const types = Object.keys(station.properties.latest);
     if (this.#type === undefined || !types.includes(this.#type)) this.#type = types.includes("cam") ? "cam" : types[0];
-    this.#say(types.length === 0 ? "The cache holds no message of this station any more." : "", "");
+    this.#notify(types.length === 0 ? "The cache no longer contains a message of this station." : "", "");
     this.#show();
     this.#events.onObjects(perceivedObjects(station.properties.latest["cpm"]?.message));
   }
@@ -73,7 +73,7 @@ export class StationPanel {
       this.#clear();
       this.#events.onObjects([]);
     }
-    this.#say(gone ? "This node has not heard this station, or its messages have left the cache." : `${error.message}. Asking again.`, "bad");
+    this.#notify(gone ? "The cache contains no message of this station." : `${error.message}. Retrying.`, "bad");
   }
 
   #clear(): void {
@@ -123,7 +123,7 @@ export class StationPanel {
     old.element.replaceWith(this.#tree.element);
   }
 
-  #say(text: string, level: string): void {
+  #notify(text: string, level: string): void {
     setText(this.#notice, text);
     this.#notice.dataset["level"] = level;
     setHidden(this.#notice, text === "");
@@ -168,7 +168,7 @@ function fillFact(row: HTMLElement, [name, text]: readonly [string, string]): vo
   setText(row.children[1] as Element, text);
 }
 
-/** `navigator.clipboard` exists only on https and localhost; a node is often reached by its plain address. */
+/** Copies with a fallback: `navigator.clipboard` exists only on https and localhost, and a node is often reached by its address. */
 async function copy(text: string): Promise<boolean> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text).then(() => true, () => false);
   const area = el("textarea", { class: "unseen" });

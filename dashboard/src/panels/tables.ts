@@ -1,8 +1,8 @@
-// Topics, drops and the cache.
+// The panels of topics, drops and the cache.
 
 import type { Kpis, TopicKpi } from "../api";
 import { cells, el, Rows, setText, tableRow } from "../dom";
-import { clock, count, duration, octets, rate } from "../format";
+import { bytes, clock, count, duration, rate } from "../format";
 import { type Drop, Drops } from "../state/drops";
 import { Panel } from "./panel";
 
@@ -36,16 +36,17 @@ export class DropsPanel {
     this.#rows = new Rows(this.#panel.find("tbody"), () => textSecond(tableRow(4)), fillDrop);
   }
 
-  /** Drops a second, all together. */
-  update(kpis: Kpis): number {
-    const drops = this.#drops.update(kpis);
-    if (drops.length === 0) {
-      this.#panel.empty("No drops.");
-      return 0;
+  /** Shows the drops and the repetitions. Returns their rates per second. */
+  update(kpis: Kpis): { drops_hz: number; repetitions_hz: number } {
+    const rows = this.#drops.update(kpis);
+    const drops = rows.filter(({ repetition }) => !repetition);
+    const repetitions = rows.filter(({ repetition }) => repetition);
+    if (rows.length === 0) this.#panel.empty("No drops.");
+    else {
+      this.#rows.update(rows);
+      this.#panel.filled(`${count(sum(drops, "total"))} since start`);
     }
-    this.#rows.update(drops);
-    this.#panel.filled(`${count(drops.reduce((sum, { total }) => sum + total, 0))} since start`);
-    return drops.reduce((sum, { rate_hz }) => sum + rate_hz, 0);
+    return { drops_hz: sum(drops, "rate_hz"), repetitions_hz: sum(repetitions, "rate_hz") };
   }
 
   error(text: string): void {
@@ -71,7 +72,7 @@ export class CachePanel {
     this.#bar.style.transform = `scaleX(${fill.toFixed(4)})`;
     this.#meter.dataset["level"] = fill > 0.9 ? "high" : "";
     this.#meter.setAttribute("aria-valuenow", (fill * 100).toFixed(0));
-    this.#panel.filled(`${octets(cache.octets)} of ${octets(cache.octets_max)} · ${(fill * 100).toFixed(fill < 0.1 ? 1 : 0)} %`);
+    this.#panel.filled(`${bytes(cache.octets)} of ${bytes(cache.octets_max)} · ${(fill * 100).toFixed(fill < 0.1 ? 1 : 0)} %`);
     const span_s = cache.oldest && cache.newest ? (Date.parse(cache.newest) - Date.parse(cache.oldest)) / 1_000 : undefined;
     this.#facts.update([
       ["messages", count(cache.messages)],
@@ -86,6 +87,10 @@ export class CachePanel {
   }
 }
 
+function sum(rows: readonly Drop[], figure: "total" | "rate_hz"): number {
+  return rows.reduce((total, row) => total + row[figure], 0);
+}
+
 function fillTopic(row: HTMLElement, topic: TopicKpi): void {
   const queued = topic.subscriptions.reduce((sum, subscription) => sum + subscription.queued, 0);
   cells(row, [topic.topic, topic.type.split(".").at(-1) ?? topic.type, rate(topic.rate_hz), count(queued), count(topic.dropped)]);
@@ -94,9 +99,10 @@ function fillTopic(row: HTMLElement, topic: TopicKpi): void {
   row.classList.toggle("idle", topic.rate_hz === 0);
 }
 
-function fillDrop(row: HTMLElement, { where, reason, rate_hz, total }: Drop): void {
-  cells(row, [where, reason.replaceAll("_", " "), rate(rate_hz), count(total)]);
-  (row.children[2] as HTMLElement).dataset["level"] = rate_hz > 0 ? "bad" : "";
+function fillDrop(row: HTMLElement, { where, reason, rate_hz, total, repetition }: Drop): void {
+  const text = reason.replaceAll("_", " ");
+  cells(row, [where, repetition ? `${text} (repeat)` : text, rate(rate_hz), count(total)]);
+  (row.children[2] as HTMLElement).dataset["level"] = rate_hz > 0 && !repetition ? "bad" : "";
   row.classList.toggle("idle", rate_hz === 0);
 }
 

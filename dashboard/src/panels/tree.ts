@@ -1,16 +1,16 @@
-// A JSON value as a tree that can be updated in place: what is open stays open, what is selected stays selected.
-// Children are built when their node is opened for the first time.
+// A JSON value as a tree. An update keeps open nodes open and the selection in place. The children of a node are created when it is
+// opened for the first time.
 
 import { el, setText } from "../dom";
 import { TREE_CHILDREN_MAX } from "../limits";
 
-/** Levels that are open from the start, but for long lists. */
+/** Levels that are open from the start, except long lists. */
 const OPEN_LEVELS = 5;
 const OPEN_CHILDREN_MAX = 16;
 const OPEN_ITEMS_MAX = 3;
 
 export class Tree {
-  readonly element = el("div", { class: "tree", "data-testid": "message-tree", tabindex: "0", "aria-label": "Decoded message" });
+  readonly element = el("div", { class: "tree", "data-testid": "message-tree", tabindex: "0", role: "group", "aria-label": "Decoded message" });
   #root: TreeNode | undefined;
 
   show(value: unknown): void {
@@ -20,7 +20,7 @@ export class Tree {
   }
 }
 
-/** The children that fit, and how many do not. */
+/** Returns the children that are shown, and the number of further ones. */
 export function shownChildren(value: object): { entries: [string, unknown][]; more: number } {
   const entries = Object.entries(value);
   return { entries: entries.slice(0, TREE_CHILDREN_MAX), more: Math.max(0, entries.length - TREE_CHILDREN_MAX) };
@@ -28,7 +28,7 @@ export function shownChildren(value: object): { entries: [string, unknown][]; mo
 
 interface TreeNode {
   element: HTMLElement;
-  /** False when the value is of another shape than the node. */
+  /** Returns `false` if the value has another shape than the node. */
   update(value: unknown): boolean;
 }
 

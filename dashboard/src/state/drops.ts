@@ -1,4 +1,4 @@
-// Everything that was dropped anywhere, as one list by place and reason, with a rate from totals over a short window.
+// All drops of the node as one list by place and reason, with rates over a short window. Repetitions are listed, but are no drops.
 
 import type { Kpis } from "../api";
 import { DROP_WINDOW_S } from "../limits";
@@ -8,20 +8,25 @@ export interface Drop {
   reason: string;
   total: number;
   rate_hz: number;
+  /** `true` for copies of a message that was received before: nothing is lost. */
+  repetition: boolean;
 }
+
+/** Reasons for which a repeated DENM and a packet that arrived on a second path are ignored. */
+const REPETITIONS: ReadonlySet<string> = new Set(["denm_repeated", "duplicate"]);
 
 type Totals = Map<string, Omit<Drop, "rate_hz">>;
 
 export class Drops {
   readonly #window: { uptime_s: number; totals: Totals }[] = [];
 
-  /** The list after this report; busiest first. A restart of the node (uptime goes back) starts anew. */
+  /** Returns the list after this report: drops before repetitions, the highest rate first. A restart of the node resets the rates. */
   update(kpis: Kpis): Drop[] {
     const newest = this.#window.at(-1);
     if (newest && kpis.uptime_s < newest.uptime_s) this.#window.length = 0;
     this.#window.push({ uptime_s: kpis.uptime_s, totals: totalsOf(kpis) });
     while (this.#window.length > DROP_WINDOW_S + 1) this.#window.shift();
-    return this.#rates().sort((a, b) => b.rate_hz - a.rate_hz || b.total - a.total || a.where.localeCompare(b.where));
+    return this.#rates().sort((a, b) => Number(a.repetition) - Number(b.repetition) || b.rate_hz - a.rate_hz || b.total - a.total || a.where.localeCompare(b.where));
   }
 
   #rates(): Drop[] {
@@ -43,7 +48,7 @@ function totalsOf(kpis: Kpis): Totals {
     const key = `${where}\n${reason}`;
     const known = totals.get(key);
     if (known) known.total += total;
-    else totals.set(key, { where, reason, total });
+    else totals.set(key, { where, reason, total, repetition: REPETITIONS.has(reason) });
   };
   for (const topic of kpis.topics) {
     let explained = 0;

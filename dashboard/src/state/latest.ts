@@ -1,7 +1,7 @@
 import type { MessageCollection, MessageFeature } from "../api";
 import { GONE_AFTER_MS } from "../limits";
 
-/** Features of GET /v1/latest with their age by the node's clock, oldest first, without those that would be gone already. */
+/** Returns the features of GET /v1/latest with their age by the node's clock, oldest first, without those that are too old to show. */
 export function latestAges(latest: MessageCollection): { feature: MessageFeature; age_ms: number }[] {
   const times = latest.features.map(({ properties }) => Date.parse(properties.reception_time ?? ""));
   const now = Date.parse(latest.timeStamp);

@@ -1,5 +1,5 @@
-// Where to draw a vehicle between two of its messages: dead reckoning from the last one, plus a correction that decays, so that
-// what is drawn never jumps for a small error and never lags behind for a long one.
+// Position of a vehicle between two of its messages: dead reckoning from the last one, plus a correction that decays. So a small
+// error causes no jump, and a large one no lasting lag.
 //
 // Contains no clock; positions are Web Mercator in [0, 1], x to the east, y to the south.
 
@@ -11,15 +11,15 @@ export interface Mercator {
 }
 
 export interface Motion {
-  /** Last reported position and when it came. */
+  /** Last reported position, and the time of the report. */
   x: number;
   y: number;
   at_ms: number;
-  /** Mercator units a millisecond. */
+  /** Velocity in Mercator units per millisecond. */
   vx: number;
   vy: number;
   heading_deg: number | undefined;
-  /** Drawn minus reported at `at_ms`; decays. */
+  /** Drawn minus reported position at `at_ms`; decays. */
   offset_x: number;
   offset_y: number;
   offset_deg: number;
@@ -36,12 +36,12 @@ export function toLonLat({ x, y }: Mercator): [number, number] {
   return [(x - 0.5) * 360, (Math.atan(Math.sinh((0.5 - y) * 2 * Math.PI)) * 180) / Math.PI];
 }
 
-/** Mercator units in one metre at this height of the map. */
+/** Returns the Mercator units in one metre at this y. */
 export function mercatorPerMetre(y: number): number {
   return Math.cosh((0.5 - y) * 2 * Math.PI) / EARTH_CIRCUMFERENCE_M;
 }
 
-/** Shortest turn from one heading to another, in (-180, 180]. */
+/** Returns the shortest turn from one heading to another, in (-180, 180]. */
 export function turn(from_deg: number, to_deg: number): number {
   const difference = (((to_deg - from_deg) % 360) + 360) % 360;
   return difference > 180 ? difference - 360 : difference;
@@ -52,7 +52,7 @@ export function startMotion(at: Mercator, now_ms: number, speed_mps?: number, he
   return { ...at, at_ms: now_ms, ...v, heading_deg, offset_x: 0, offset_y: 0, offset_deg: 0 };
 }
 
-/** A new report: the vehicle goes on from where it is drawn now; what the report does not say (a CPM has no speed) stays. */
+/** Returns the motion after a new report. It continues from the drawn position; missing values (a CPM has no speed) remain. */
 export function reportMotion(motion: Motion, at: Mercator, now_ms: number, speed_mps?: number, heading_deg?: number): Motion {
   const drawn = drawnAt(motion, now_ms);
   const next = startMotion(at, now_ms, speed_mps, heading_deg ?? motion.heading_deg);

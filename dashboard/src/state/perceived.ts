@@ -1,9 +1,9 @@
-// The perceived objects of a decoded CPM. TS 103 324: x points to the east and y to the north of the reference position, in centimetres.
+// Perceived objects of a decoded CPM (TS 103 324): x points east and y north from the reference position, in centimetres.
 
 import { OBJECTS_MAX } from "../limits";
 import type { PerceivedObject } from "../map/traffic";
 
-/** Finds the list wherever the containers hold it; anything of another shape is left out. */
+/** Returns the objects of the first list in any container; objects of another shape are left out. */
 export function perceivedObjects(message: unknown): PerceivedObject[] {
   const list = find(message, "perceivedObjects", 8);
   if (!Array.isArray(list)) return [];

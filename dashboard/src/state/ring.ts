@@ -1,4 +1,4 @@
-// A history of named series over one time axis, in fixed memory. Holds no clock: times come from outside.
+// A history of named series over one time axis, in fixed memory. Contains no clock: the caller passes times.
 
 export class History {
   readonly #capacity: number;
@@ -22,7 +22,7 @@ export class History {
     return [...this.#series.keys()];
   }
 
-  /** Appends one row; a series without a finite value in it gets a gap. Time must not go back: such a row is ignored. */
+  /** Appends one row; a series without a finite value in it gets a gap. A row that is not newer than the last one is ignored. */
   push(time: number, row: Readonly<Record<string, number | undefined>>): void {
     if (this.#length > 0 && time <= this.#timeAt(this.#length - 1)) return;
     for (const name of Object.keys(row)) this.#open(name);
@@ -40,7 +40,7 @@ export class History {
     return Array.from({ length: this.#length }, (_, i) => this.#timeAt(i));
   }
 
-  /** Oldest first; a gap is null. */
+  /** Returns the values, oldest first; a gap is null. */
   values(name: string): (number | null)[] {
     const values = this.#series.get(name);
     return Array.from({ length: this.#length }, (_, i) => {
@@ -49,7 +49,7 @@ export class History {
     });
   }
 
-  /** The newest value, unless it is a gap. */
+  /** Returns the newest value, or `undefined` if it is a gap. */
   last(name: string): number | undefined {
     const value = this.#length > 0 ? this.#series.get(name)?.[this.#index(this.#length - 1)] : undefined;
     return value === undefined || Number.isNaN(value) ? undefined : value;
@@ -60,7 +60,7 @@ export class History {
     this.#series.set(name, new Float64Array(this.#capacity).fill(NaN));
   }
 
-  /** A series that is a gap throughout gives its place back; looked at once per turn of the ring. */
+  /** Removes series without any value; runs once per turn of the ring. */
   #forgetSilent(): void {
     if (this.#head !== 0) return;
     for (const [name, values] of this.#series) {

@@ -1,4 +1,4 @@
-/** Running sums over the series, lowest first; where all of them have a gap the stack has one. */
+/** Returns running sums over the series, lowest first. A row in which all series have a gap is a gap. */
 export function stack(series: readonly (readonly (number | null)[])[]): (number | null)[][] {
   const rows = series[0]?.length ?? 0;
   const gap = Array.from({ length: rows }, (_, row) => series.every((values) => (values[row] ?? null) === null));

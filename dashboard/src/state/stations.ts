@@ -1,4 +1,7 @@
-// What the map shows: the stations heard lately. Fed by features, aged by `expire`; contains no clock and no drawing.
+// The stations that sent messages recently. Contains no clock and no drawing: `apply` takes features, `expire` removes silent stations.
+//
+// Only awareness messages (CAM, VAM) move a station. The position of a DENM is that of its event, and the position of a MAPEM or
+// IVIM that of an intersection or sign. A CPM has the position of its sender, which places a station that sends no CAM or VAM.
 
 import type { MessageFeature, MessageProperties } from "../api";
 import { FADE_FROM_MS, GONE_AFTER_MS, STATIONS_MAX, TRAIL_POINTS, TRAIL_STEP_MS } from "../limits";
@@ -13,10 +16,12 @@ export interface Station {
   heard_ms: number;
   /** Messages since the page was opened. */
   messages: number;
+  /** `true` once a CAM or VAM was received: from then on a CPM does not move the station. */
+  aware: boolean;
   trail: Trail;
 }
 
-/** The last positions, in a ring: x, y, x, y, ... */
+/** A ring of the last positions: x, y, x, y, ... */
 export class Trail {
   readonly points = new Float64Array(TRAIL_POINTS * 2);
   #head = 0;
@@ -32,7 +37,7 @@ export class Trail {
     this.length = Math.min(this.length + 1, TRAIL_POINTS);
   }
 
-  /** Place in `points` of the i-th point, oldest first. */
+  /** Returns the index in `points` of the i-th point, oldest first. */
   offset(i: number): number {
     return ((this.#head - this.length + i + TRAIL_POINTS) % TRAIL_POINTS) * 2;
   }
@@ -44,7 +49,7 @@ export class Trail {
 
 export class Stations {
   readonly #byId = new Map<number, Station>();
-  /** Stations that made room for others. */
+  /** Stations removed to make room for others. */
   displaced = 0;
 
   get size(): number {
@@ -55,18 +60,19 @@ export class Stations {
     return this.#byId.get(id);
   }
 
-  /** Longest silent first. */
+  /** Returns the stations, the one silent for longest first. */
   all(): IterableIterator<Station> {
     return this.#byId.values();
   }
 
-  /** Takes what a message tells; one without a position only refreshes a station that is known. */
+  /** Updates a station with a message. A message without the station's own position only refreshes a known station. */
   apply(feature: MessageFeature, now_ms: number): void {
-    const { geometry } = feature;
     const properties = withoutUnknown(feature.properties);
     const id = properties.station_id;
     const known = this.#byId.get(id);
-    const [lon, lat] = geometry?.coordinates ?? [];
+    const aware = AWARENESS_TYPES.has(properties.type);
+    const places = aware || (properties.type === "cpm" && known?.aware !== true);
+    const [lon, lat] = (places ? feature.geometry?.coordinates : undefined) ?? [];
     if (lon === undefined || lat === undefined) {
       if (known) this.#touch(known, now_ms);
       return;
@@ -74,7 +80,7 @@ export class Stations {
     const at = toMercator(lon, lat);
     if (!known) {
       const motion = startMotion(at, now_ms, properties.speed_mps, properties.heading_deg);
-      const station: Station = { id, lon, lat, properties, motion, heard_ms: now_ms, messages: 1, trail: new Trail() };
+      const station: Station = { id, lon, lat, properties, motion, heard_ms: now_ms, messages: 1, aware, trail: new Trail() };
       station.trail.add(at.x, at.y, now_ms);
       this.#byId.set(id, station);
       this.#makeRoom();
@@ -85,12 +91,13 @@ export class Stations {
     known.trail.add(at.x, at.y, now_ms);
     known.lon = lon;
     known.lat = lat;
-    // What a message does not say stays: a CPM has no station type.
+    known.aware ||= aware;
+    // Properties that a message lacks remain: a CPM has no station type.
     known.properties = { ...known.properties, ...properties };
     this.#touch(known, now_ms);
   }
 
-  /** Removes who has not been heard for too long; says whether anybody went. */
+  /** Removes stations that have been silent for too long. Returns `true` if one was removed. */
   expire(now_ms: number): boolean {
     const before = this.#byId.size;
     for (const [id, station] of this.#byId) {
@@ -100,7 +107,7 @@ export class Stations {
     return this.#byId.size !== before;
   }
 
-  /** Moves a station to the end, so that the map's order is the order of hearing. */
+  /** Moves a station to the end, so that the map is ordered by the last message. */
   #touch(station: Station, now_ms: number): void {
     station.heard_ms = now_ms;
     station.messages += 1;
@@ -117,14 +124,17 @@ export class Stations {
   }
 }
 
-/** A station type of 0 is no type (TS 102 894-2). */
+/** Types of messages whose position moves their sender. */
+const AWARENESS_TYPES: ReadonlySet<string> = new Set(["cam", "vam"]);
+
+/** Removes the station type 0, which is "unknown" (TS 102 894-2). */
 function withoutUnknown(properties: MessageProperties): MessageProperties {
   if (properties.station_type !== 0) return properties;
   const { station_type: _, ...known } = properties;
   return known;
 }
 
-/** 1 while a station is fresh, falling to 0 until it is gone. */
+/** Returns 1 while a station is fresh, falling to 0 until it is removed. */
 export function freshness(heard_ms: number, now_ms: number): number {
   const age_ms = now_ms - heard_ms;
   if (age_ms <= FADE_FROM_MS) return 1;
