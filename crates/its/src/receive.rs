@@ -96,7 +96,13 @@ pub struct LocationServiceReceived {
 impl fmt::Display for BeaconReceived {
     /// Formats for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "a beacon of station {}, {}, from {}", self.source.address, Place(&self.source), self.link_source)
+        write!(
+            f,
+            "a beacon of station {}, {}, from {}",
+            self.source.address,
+            PositionText(&self.source),
+            self.link_source
+        )
     }
 }
 
@@ -105,18 +111,18 @@ impl fmt::Display for LocationServiceReceived {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (source, about) = (self.source.address, self.about);
         if self.reply {
-            write!(f, "station {source} answers station {about} that it is {}", Place(&self.source))?;
+            write!(f, "station {source} answers station {about} that it is {}", PositionText(&self.source))?;
         } else {
-            write!(f, "station {source}, {}, asks where station {about} is", Place(&self.source))?;
+            write!(f, "station {source}, {}, asks where station {about} is", PositionText(&self.source))?;
         }
         write!(f, ", from {}", self.link_source)
     }
 }
 
 /// Formats a position for people.
-struct Place<'a>(&'a LongPositionVector);
+struct PositionText<'a>(&'a LongPositionVector);
 
-impl fmt::Display for Place<'_> {
+impl fmt::Display for PositionText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.position {
             Some(position) => write!(f, "at {}, {}", position.latitude.value(), position.longitude.value()),

@@ -51,7 +51,7 @@ pub enum Destination {
 impl Destination {
     /// Returns `true` if a repetition sends the same packet, whose lifetime limits the repetition. Otherwise each
     /// repetition is a new packet.
-    pub(crate) const fn is_repeated_as_it_was(self) -> bool {
+    pub(crate) const fn repeats_same_packet(self) -> bool {
         match self {
             Self::Hops(_) | Self::Area(_) | Self::AnyIn(_) => true,
             Self::SingleHop | Self::Station(_) => false,
@@ -108,7 +108,7 @@ impl SendRequest {
     #[must_use]
     pub fn default_lifetime(kind: MessageKind, destination: Destination, repetition: Option<Repetition>) -> Lifetime {
         match (kind.lifetime(), repetition) {
-            (lifetime, Some(repetition)) if destination.is_repeated_as_it_was() => {
+            (lifetime, Some(repetition)) if destination.repeats_same_packet() => {
                 let longest = ITS_GN_MAX_PACKET_LIFETIME.duration();
                 Lifetime::at_least(repetition.duration.saturating_add(lifetime.duration()).min(longest))
             }
@@ -119,11 +119,15 @@ impl SendRequest {
     /// Returns a requested lifetime as a value of the lifetime field: rounded to the nearest value, or up if the same
     /// packet is repeated.
     #[must_use]
-    pub fn said_lifetime(said: Duration, destination: Destination, repetition: Option<Repetition>) -> Lifetime {
-        if repetition.is_some() && destination.is_repeated_as_it_was() {
-            Lifetime::at_least(said)
+    pub fn requested_lifetime(
+        requested: Duration,
+        destination: Destination,
+        repetition: Option<Repetition>,
+    ) -> Lifetime {
+        if repetition.is_some() && destination.repeats_same_packet() {
+            Lifetime::at_least(requested)
         } else {
-            Lifetime::from_duration(said)
+            Lifetime::from_duration(requested)
         }
     }
 

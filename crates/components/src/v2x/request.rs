@@ -91,7 +91,7 @@ pub(crate) fn from_bus(request: &V2xSendRequest, station_id: StationId) -> Resul
         destination,
         traffic_class: traffic_class.map_or(defaults.traffic_class, TrafficClass),
         lifetime: lifetime
-            .map_or_else(default_lifetime, |said| SendRequest::said_lifetime(said, destination, repetition)),
+            .map_or_else(default_lifetime, |said| SendRequest::requested_lifetime(said, destination, repetition)),
         repetition,
         ..defaults
     })

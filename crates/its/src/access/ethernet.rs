@@ -1,6 +1,6 @@
 //! Ethernet II header.
 
-/// Octets of the header.
+/// Length of the header in octets.
 pub const HEADER_OCTETS: usize = 14;
 
 /// A 48-bit link address.
@@ -8,10 +8,10 @@ pub const HEADER_OCTETS: usize = 14;
 pub struct MacAddress(pub [u8; 6]);
 
 impl MacAddress {
-    /// Everybody.
+    /// The broadcast address.
     pub const BROADCAST: Self = Self([0xFF; 6]);
 
-    /// Whether it is an address of many: broadcast and multicast.
+    /// Returns `true` for a group address: broadcast or multicast.
     #[must_use]
     pub const fn is_group(self) -> bool {
         self.0[0] & 1 != 0
@@ -34,16 +34,16 @@ impl std::fmt::Display for MacAddress {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EthernetHeader {
-    /// Who the frame is for.
+    /// Destination of the frame.
     pub destination: MacAddress,
-    /// Who sent it.
+    /// Sender of the frame.
     pub source: MacAddress,
-    /// What it carries.
+    /// Protocol of the payload.
     pub ethertype: u16,
 }
 
 impl EthernetHeader {
-    /// Reads the header; the rest of the octets is what the frame carries. `None` where the frame is shorter.
+    /// Parses the header. Returns it with the payload of the frame, or `None` if the frame is too short.
     #[must_use]
     pub fn parse(frame: &[u8]) -> Option<(Self, &[u8])> {
         let (&destination, rest) = frame.split_first_chunk::<6>()?;

@@ -1,9 +1,9 @@
 //! The link below GeoNetworking: Ethernet II frames of ethertype 0x8947.
 //!
-//! On an IP network stations exchange the same frames in UDP. Vanetza's socktap (`--link-layer udp`) sends the whole frame
-//! as the datagram, Ethernet header included and nothing before it, to [`UDP_MULTICAST_GROUP`] port [`UDP_PORT`], and
-//! expects at least the 14 octets of the header in what it receives (riebl/vanetza, tools/socktap/udp_link.cpp and
-//! link_layer.cpp). So one frame format serves raw sockets, UDP multicast and capture files.
+//! On an IP network, stations exchange the same frames over UDP. Vanetza's socktap (`--link-layer udp`) sends the whole
+//! frame, Ethernet header included, as one datagram to [`UDP_MULTICAST_GROUP`] port [`UDP_PORT`]. It expects at least
+//! the 14 octets of the header in a received datagram (riebl/vanetza, tools/socktap/udp_link.cpp and link_layer.cpp).
+//! Therefore raw sockets, UDP multicast and capture files share one frame format.
 
 mod ethernet;
 

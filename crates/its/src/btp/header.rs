@@ -2,7 +2,7 @@
 
 use crate::geonet::CommonNextHeader;
 
-/// Octets of either header.
+/// Length of either header in octets.
 pub const HEADER_OCTETS: usize = 4;
 
 /// Header of a BTP packet.
@@ -17,25 +17,25 @@ pub const HEADER_OCTETS: usize = 4;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BtpHeader {
-    /// For interactive transport.
+    /// BTP-A, for interactive transport.
     A {
-        /// Port of the facility that the packet is for.
+        /// Port of the receiving facility.
         destination_port: u16,
-        /// Port that an answer goes to.
+        /// Port for the reply.
         source_port: u16,
     },
-    /// For transport without an answer: every message of the facilities layer.
+    /// BTP-B, for transport without a reply: used by all messages of the facilities layer.
     B {
-        /// Port of the facility that the packet is for.
+        /// Port of the receiving facility.
         destination_port: u16,
-        /// More about a well-known port; 0 where there is nothing to say.
+        /// Additional information about a well-known port, 0 if none.
         destination_port_info: u16,
     },
 }
 
 impl BtpHeader {
-    /// Reads the header that `next_header` of GeoNetworking announces; `None` where there are fewer than four octets or
-    /// another protocol is announced.
+    /// Parses the header that GeoNetworking announces with `next_header`. Returns it with the payload, or `None` if
+    /// there are fewer than four octets or another protocol is announced.
     #[must_use]
     pub fn parse(next_header: CommonNextHeader, octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[port_high, port_low, second_high, second_low], rest) = octets.split_first_chunk::<HEADER_OCTETS>()?;
@@ -59,7 +59,7 @@ impl BtpHeader {
         out.extend_from_slice(&second.to_be_bytes());
     }
 
-    /// How GeoNetworking announces the header.
+    /// Returns the value of GeoNetworking's next header field.
     #[must_use]
     pub const fn next_header(self) -> CommonNextHeader {
         match self {
@@ -68,7 +68,7 @@ impl BtpHeader {
         }
     }
 
-    /// Port of the facility that the packet is for.
+    /// Returns the port of the receiving facility.
     #[must_use]
     pub const fn destination_port(self) -> u16 {
         match self {
@@ -77,23 +77,23 @@ impl BtpHeader {
     }
 }
 
-/// Which of the two headers a packet has, and what it says beside the destination port.
+/// The type of a BTP header, with its second field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BtpKind {
     /// BTP-A.
     A {
-        /// Port that an answer goes to.
+        /// Port for the reply.
         source_port: u16,
     },
     /// BTP-B.
     B {
-        /// More about a well-known port; 0 where there is nothing to say.
+        /// Additional information about a well-known port, 0 if none.
         destination_port_info: u16,
     },
 }
 
 impl BtpKind {
-    /// The header of a packet to that port.
+    /// Returns the header of a packet to the given port.
     #[must_use]
     pub const fn header(self, destination_port: u16) -> BtpHeader {
         match self {

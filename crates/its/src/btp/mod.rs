@@ -1,4 +1,4 @@
-//! Basic transport protocol, EN 302 636-5-1 V2.2.1: a port, so that one station has many facilities.
+//! Basic transport protocol (BTP), EN 302 636-5-1 V2.2.1: ports that distinguish the facilities of a station.
 
 mod header;
 pub mod ports;

@@ -1,4 +1,4 @@
-//! Well-known ports, TS 103 248 V2.1.1, table 1 (EN 302 636-5-1 leaves them to it).
+//! Well-known ports, TS 103 248 V2.1.1, table 1 (referenced by EN 302 636-5-1).
 
 /// Cooperative awareness (CAM).
 pub const CAM: u16 = 2001;
@@ -39,7 +39,7 @@ pub const VAM: u16 = 2018;
 /// Interference management zones (IMZM).
 pub const IMZM: u16 = 2019;
 
-/// Whether the table has a message for the port.
+/// Returns `true` if the table assigns a message to the port.
 #[must_use]
 pub const fn is_well_known(port: u16) -> bool {
     matches!(port, CAM..=IMZM)

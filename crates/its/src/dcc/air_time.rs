@@ -1,17 +1,18 @@
-//! How long a frame occupies the channel (IEEE 802.11, OFDM in 10 MHz, as EN 302 663 uses it).
+//! Air time of frames (IEEE 802.11, OFDM in 10 MHz, as used by EN 302 663).
 
 use std::time::Duration;
 
-/// Preamble and signal field, in microseconds.
+/// Duration of preamble and signal field, in microseconds.
 const PREAMBLE_US: u64 = 40;
-/// One symbol, in microseconds.
+/// Duration of one symbol, in microseconds.
 const SYMBOL_US: u64 = 8;
 /// Service field and tail, in bits.
 const SERVICE_AND_TAIL_BITS: u64 = 16 + 6;
-/// 802.11 header, frame check sequence, LLC and SNAP, which the Ethernet header stands for here, in octets.
+/// Octets of the 802.11 header, frame check sequence, LLC and SNAP, which replace the Ethernet header on air.
 const LINK_OCTETS: u64 = 26 + 4 + 8;
 
-/// Time on air of a frame whose GeoNetworking packet has that many octets, with `bits_per_symbol` (48 at 6 Mbit/s).
+/// Returns the air time of a frame whose GeoNetworking packet has `packet_octets` octets, with `bits_per_symbol` data
+/// bits per symbol (48 at 6 Mbit/s).
 #[must_use]
 pub fn air_time(packet_octets: usize, bits_per_symbol: u32) -> Duration {
     let octets = u64::try_from(packet_octets).unwrap_or(u64::MAX / 16).min(u64::MAX / 16) + LINK_OCTETS;

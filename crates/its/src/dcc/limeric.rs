@@ -1,34 +1,34 @@
-//! The adaptive approach: each station takes its part of the channel (TS 102 687 V1.2.1, 5.4; "LIMERIC").
+//! The adaptive approach: each station limits its share of the channel (TS 102 687 V1.2.1, 5.4; "LIMERIC").
 
 use std::time::Duration;
 
-/// `CBR_target`: part of the time that the channel may be busy.
+/// `CBR_target`: desired channel busy ratio, 0 to 1.
 pub const CBR_TARGET: f64 = 0.68;
-/// `alpha`: how fast the own part falls by itself.
+/// `alpha`: rate at which the own share decays.
 pub const ALPHA: f64 = 0.016;
-/// `beta`: how much the part follows the distance from the target.
+/// `beta`: weight of the distance from the target.
 pub const BETA: f64 = 0.0012;
-/// `delta_max`: the largest part of the time in which a station sends.
+/// `delta_max`: largest share of the time in which a station sends.
 pub const DELTA_MAX: f64 = 0.03;
-/// `delta_min`: the smallest.
+/// `delta_min`: smallest share.
 pub const DELTA_MIN: f64 = 0.0006;
-/// `G+max`: the largest rise in one step.
+/// `G+max`: largest increase in one step.
 pub const G_PLUS_MAX: f64 = 0.0005;
-/// `G-max`: the largest fall in one step.
+/// `G-max`: largest decrease in one step.
 pub const G_MINUS_MAX: f64 = -0.00025;
-/// `T_CBR`: time from one measurement of the channel to the next.
+/// `T_CBR`: interval between two measurements of the channel.
 pub const T_CBR: Duration = Duration::from_millis(100);
-/// Time from one step to the next: two measurements.
+/// Interval between two steps: two measurements.
 pub const T_STEP: Duration = Duration::from_millis(200);
 
-/// The part of the time in which this station may send.
+/// The share of the time in which this station may send.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Limeric {
     /// The last two measurements (`CBR_L_0_Hop` or `CBR_G`), the newer one first.
     measured: [f64; 2],
-    /// `CBR_ITS-S`: the smoothed ratio.
+    /// `CBR_ITS-S`: the smoothed channel busy ratio.
     smoothed: f64,
-    /// `delta`.
+    /// `delta`: the share, [`DELTA_MIN`] to [`DELTA_MAX`].
     delta: f64,
 }
 
@@ -37,14 +37,14 @@ impl Limeric {
         Self { measured: [0.0; 2], smoothed: 0.0, delta: DELTA_MAX }
     }
 
-    /// Takes a measurement, 0 to 1. What is no number is not taken.
+    /// Stores a measured busy ratio, 0 to 1. Ignores NaN and infinity.
     pub(super) fn measure(&mut self, ratio: f64) {
         if ratio.is_finite() {
             self.measured = [ratio.clamp(0.0, 1.0), self.measured[0]];
         }
     }
 
-    /// Steps 1 to 5 of 5.4, each 200 ms.
+    /// Performs steps 1 to 5 of 5.4. To be called each 200 ms.
     pub(super) fn step(&mut self) {
         let [newer, older] = self.measured;
         self.smoothed = 0.5 * self.smoothed + 0.5 * f64::midpoint(newer, older);
@@ -57,7 +57,7 @@ impl Limeric {
         self.delta
     }
 
-    /// `CBR_ITS-S`.
+    /// Returns the smoothed channel busy ratio (`CBR_ITS-S`).
     pub(super) const fn smoothed(&self) -> f64 {
         self.smoothed
     }
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(after(Limeric::new(), 1.0, 1000).delta(), DELTA_MIN);
     }
 
-    /// Stations that share a channel and follow the rule settle on equal parts, near the target, wherever they began.
+    /// Stations on one channel that follow the rule converge to equal shares near the target, from any start.
     #[test]
     fn stations_on_one_channel_become_equal() {
         let mut stations: Vec<Limeric> = (0..80)

@@ -1,12 +1,13 @@
-//! Decentralised congestion control: the gate between a station and a shared channel (TS 102 687 V1.2.1).
+//! Decentralised congestion control (DCC): the gate between a station and a shared channel (TS 102 687 V1.2.1).
 //!
-//! Frames go in with their DCC profile; they come out by priority, when the gate is open. After a frame of duration `T_on` the
-//! gate is closed for `T_off = T_on / delta`, where `delta` follows the measured busy ratio of the channel ([`limeric`]).
+//! Frames enter with their DCC profile, and leave by priority while the gate is open. After a frame of duration `T_on`
+//! the gate is closed for `T_off = T_on / delta`, where `delta` follows the measured busy ratio of the channel
+//! ([`limeric`]).
 //!
-//! [`DccMode::PassThrough`] is the default: a wire, a tunnel or a cellular link is no shared channel whose load a station could
-//! measure, and LTE-V2X has its congestion control in the access layer (TS 103 574).
+//! [`DccMode::PassThrough`] is the default: a wire, a tunnel or a cellular link is not a shared channel whose load a
+//! station could measure, and LTE-V2X has its congestion control in the access layer (TS 103 574).
 //!
-//! What is not here: the measurement of the busy ratio, transmit power and data rate control, the reactive approach.
+//! Not included: measurement of the busy ratio, control of transmit power and data rate, and the reactive approach.
 
 mod air_time;
 pub mod limeric;
@@ -27,10 +28,10 @@ pub const T_OFF_MIN: Duration = Duration::from_millis(25);
 /// Longest time for which the gate is closed (TS 102 687, annex B).
 pub const T_OFF_MAX: Duration = Duration::from_secs(1);
 
-/// Whether frames wait for the channel.
+/// Mode of the gate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DccMode {
-    /// Frames go out as they come in, by priority: for links that are no shared radio channel.
+    /// The gate is always open, and only orders frames by priority. For links that are not a shared radio channel.
     #[default]
     PassThrough,
     /// The adaptive approach of TS 102 687, 5.4.
@@ -40,9 +41,9 @@ pub enum DccMode {
 /// Settings of the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DccSettings {
-    /// Whether frames wait for the channel.
+    /// Mode of the gate.
     pub mode: DccMode,
-    /// Bits of a symbol of 8 us: 48 at 6 Mbit/s, the default rate of ITS-G5.
+    /// Data bits per symbol of 8 us: 48 at 6 Mbit/s, the default rate of ITS-G5.
     pub bits_per_symbol: u32,
 }
 
@@ -52,50 +53,50 @@ impl Default for DccSettings {
     }
 }
 
-/// What the gate has counted. Always: `pushed == sent + expired + overflowed + too_long + waiting`.
+/// Counters of the gate. Always: `pushed == sent + expired + overflowed + too_long + waiting`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DccCounters {
-    /// Frames that were put in.
+    /// Frames that entered.
     pub pushed: u64,
-    /// Frames that were taken out to be sent.
+    /// Frames that left to be sent.
     pub sent: u64,
-    /// Frames whose lifetime ended while they waited.
+    /// Frames whose lifetime ended in a queue.
     pub expired: u64,
-    /// Frames that made room for newer ones of their profile.
+    /// Frames dropped to make room for newer ones of their profile.
     pub overflowed: u64,
-    /// Frames that are longer than a queue.
+    /// Frames dropped because they are longer than a queue.
     pub too_long: u64,
 }
 
-/// The gate that is closed after a frame.
+/// The state of a closed gate.
 #[derive(Clone, Copy, Debug)]
 struct ClosedGate {
-    /// When the frame before was sent (`t_pg`).
+    /// Time at which the previous frame was sent (`t_pg`).
     since: Mono,
-    /// When the gate opens (`t_go`).
+    /// Time at which the gate opens (`t_go`).
     until: Mono,
-    /// How long that frame was on air (`T_onpp`).
+    /// Air time of the previous frame (`T_onpp`).
     on_air: Duration,
 }
 
-/// The gate keeper of one channel.
+/// The gatekeeper of one channel.
 #[derive(Debug)]
 pub struct GateKeeper {
     settings: DccSettings,
-    /// A queue for each profile, in the order of [`DccProfile::ALL`].
+    /// One queue per profile, in the order of [`DccProfile::ALL`].
     queues: [Queue; DccProfile::ALL.len()],
     limeric: Limeric,
-    /// When the next step of the adaptive approach is due; `None` until the channel was measured.
+    /// Time of the next step of the adaptive approach, or `None` before the first measurement of the channel.
     step_due: Option<Mono>,
-    /// `None` while the gate is open.
+    /// The closed gate, or `None` while the gate is open.
     gate: Option<ClosedGate>,
-    /// How long the last frame of DP2, a CAM, was on air.
+    /// Air time of the last frame of DP2, a CAM.
     cam_on_air: Option<Duration>,
     counters: DccCounters,
 }
 
 impl GateKeeper {
-    /// An open gate of a free channel.
+    /// Returns an open gate of a free channel.
     #[must_use]
     pub fn new(settings: DccSettings) -> Self {
         Self {
@@ -109,26 +110,26 @@ impl GateKeeper {
         }
     }
 
-    /// What the gate has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> DccCounters {
         self.counters
     }
 
-    /// The part of the time in which this station may send (`delta`).
+    /// Returns the share of the time in which this station may send (`delta`).
     #[must_use]
     pub const fn delta(&self) -> f64 {
         self.limeric.delta()
     }
 
-    /// The smoothed busy ratio of the channel (`CBR_ITS-S`).
+    /// Returns the smoothed busy ratio of the channel (`CBR_ITS-S`), 0 to 1.
     #[must_use]
     pub const fn channel_busy_ratio(&self) -> f64 {
         self.limeric.smoothed()
     }
 
-    /// Puts a frame in, Ethernet header included, which is worth sending for `lifetime`. Where its queue is full, the oldest
-    /// frames make room: a newer one of the same profile says more.
+    /// Queues a frame, Ethernet header included, for at most `lifetime`. If the queue is full, drops its oldest frames:
+    /// newer frames of a profile carry newer information.
     pub fn push(&mut self, now: Mono, frame: Vec<u8>, profile: DccProfile, lifetime: Duration) {
         self.counters.pushed += 1;
         if frame.len() > DCC_QUEUE_OCTETS_MAX {
@@ -139,13 +140,14 @@ impl GateKeeper {
         }
     }
 
-    /// Takes the measured busy ratio of the channel, 0 to 1, each [`limeric::T_CBR`].
+    /// Sets the measured busy ratio of the channel, 0 to 1. To be called each [`limeric::T_CBR`].
     pub fn set_channel_busy_ratio(&mut self, now: Mono, ratio: f64) {
         self.limeric.measure(ratio);
         self.step_due.get_or_insert(now);
     }
 
-    /// The frame to send now: of the highest priority, if the gate is open. Taking it closes the gate.
+    /// Returns the frame of the highest priority, or `None` if the gate is closed or no frame is queued. Closes the
+    /// gate after a frame.
     pub fn poll_transmit(&mut self, now: Mono) -> Option<Vec<u8>> {
         if self.gate.is_some_and(|gate| gate.until > now) {
             return None;
@@ -160,7 +162,7 @@ impl GateKeeper {
         None
     }
 
-    /// Does what is due: a step of the adaptive approach, and the end of frames that waited too long.
+    /// Does the work that is due: steps of the adaptive approach, and removal of expired frames.
     pub fn handle_timeout(&mut self, now: Mono) {
         if self.step_due.is_some_and(|due| due <= now) {
             self.limeric.step();
@@ -172,20 +174,21 @@ impl GateKeeper {
         }
     }
 
-    /// When something is due: a step, or the opening of the gate for a frame that waits.
+    /// Returns the time of the next step or, if frames are queued, of the opening of the gate, whichever is earlier.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
-        [self.step_due, self.opening()].into_iter().flatten().min()
+        [self.step_due, self.gate_opens_at()].into_iter().flatten().min()
     }
 
-    /// When the gate opens for a frame that waits, if one does.
+    /// Returns the time at which the gate opens for a queued frame, or `None` if no frame is queued.
     #[must_use]
-    pub fn opening(&self) -> Option<Mono> {
+    pub fn gate_opens_at(&self) -> Option<Mono> {
         let waiting = self.queues.iter().any(|queue| !queue.is_empty());
         self.gate.filter(|_| waiting).map(|gate| gate.until)
     }
 
-    /// `T_GenCam_DCC`: how far apart CAMs can be sent (EN 302 637-2, 6.1.3); the time that the gate closes after one.
+    /// Returns `T_GenCam_DCC`, the shortest interval between two CAMs (EN 302 637-2, 6.1.3): the time for which the
+    /// gate closes after a CAM.
     #[must_use]
     pub fn t_gen_cam_dcc(&self) -> Duration {
         match self.settings.mode {
@@ -200,12 +203,12 @@ impl GateKeeper {
         queue.pop().map(|waiting| waiting.frame)
     }
 
-    /// Closes the gate after a frame of that many octets.
+    /// Closes the gate after a frame of `octets` octets.
     fn close(&mut self, now: Mono, octets: usize, profile: DccProfile) {
         if self.settings.mode == DccMode::PassThrough {
             return;
         }
-        // A frame begins with the Ethernet header, which `air_time` counts in its own terms.
+        // `air_time` adds the link header on air, which replaces the Ethernet header.
         let on_air = air_time(octets.saturating_sub(HEADER_OCTETS), self.settings.bits_per_symbol);
         if profile == DccProfile::Dp2 {
             self.cam_on_air = Some(on_air);
@@ -213,12 +216,12 @@ impl GateKeeper {
         self.gate = Some(ClosedGate { since: now, until: now.plus(self.t_off(on_air)), on_air });
     }
 
-    /// `T_off = T_on / delta`, within its limits (annex B, B.1).
+    /// Returns `T_off = T_on / delta`, within its limits (annex B, B.1).
     fn t_off(&self, on_air: Duration) -> Duration {
         on_air.div_f64(self.limeric.delta()).clamp(T_OFF_MIN, T_OFF_MAX)
     }
 
-    /// A new `delta` moves the opening of a closed gate: the part of the wait that is left is rescaled (annex B, B.2).
+    /// Rescales the remaining part of the wait after a change of `delta` (annex B, B.2).
     fn reschedule(&mut self, now: Mono) {
         let Some(gate) = self.gate.filter(|gate| gate.until > now) else {
             return;

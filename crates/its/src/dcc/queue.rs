@@ -1,4 +1,4 @@
-//! What waits for the channel: one queue a DCC profile (TS 102 687; TS 103 175).
+//! Queues of frames that wait for the channel, one per DCC profile (TS 102 687; TS 103 175).
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -12,24 +12,26 @@ use crate::{
 /// DCC profile: the priority of a message on the channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DccProfile {
-    /// The highest priority, for the first message of a hazard.
+    /// The highest priority, for the first DENM of an event.
     Dp0,
     /// For DENM.
     Dp1,
     /// For CAM.
     Dp2,
-    /// For everything else: other messages, what is forwarded, beacons and the location service.
+    /// For everything else: other messages, forwarded packets, beacons and the location service.
     Dp3,
 }
 
 impl DccProfile {
-    /// Every profile, the highest priority first.
+    /// All profiles, the highest priority first.
     pub const ALL: [Self; 4] = [Self::Dp0, Self::Dp1, Self::Dp2, Self::Dp3];
 
-    /// The profile of a packet. What this station sends on for others does not go before its own messages, whatever traffic class
-    /// they gave it; a packet has fewer hops left than it began with where it is sent on. Beacons and packets of the location service
-    /// have `itsGnDefaultTrafficClass`, which names the highest profile: they wait here too, since no message depends on a few
-    /// milliseconds of theirs. Ours.
+    /// Returns the profile of a packet.
+    ///
+    /// Forwarded packets always get DP3, so that they never precede own messages, whatever their traffic class. A
+    /// packet is forwarded if its remaining hop limit is below its maximum hop limit. Beacons and packets of the
+    /// location service also get DP3: their `itsGnDefaultTrafficClass` would give them the highest priority, but no
+    /// message depends on a few milliseconds of their delay. Both rules are this project's, not the standard's.
     #[must_use]
     pub const fn of_packet(basic: &BasicHeader, common: &CommonHeader) -> Self {
         let is_forwarded = basic.remaining_hop_limit < common.maximum_hop_limit;
@@ -40,7 +42,7 @@ impl DccProfile {
         }
     }
 
-    /// The profile of a traffic class by its TC ID; a greater one than 3 has no profile of its own and counts as DP3.
+    /// Returns the profile of a traffic class by its TC ID. A TC ID above 3 has no profile and is treated as DP3.
     #[must_use]
     pub const fn of_traffic_class(id: u8) -> Self {
         match id {
@@ -52,11 +54,11 @@ impl DccProfile {
     }
 }
 
-/// A frame that waits.
+/// A queued frame.
 #[derive(Debug)]
 pub(super) struct Waiting {
     pub(super) frame: Vec<u8>,
-    /// When it is no longer worth sending.
+    /// Time after which the frame is not sent any more.
     pub(super) expires: Mono,
 }
 
@@ -68,7 +70,7 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Appends a frame; returns how many older ones had to make room.
+    /// Appends a frame. Returns the number of older frames that were dropped to make room.
     pub(super) fn push(&mut self, frame: Vec<u8>, now: Mono, lifetime: Duration) -> u64 {
         self.octets += frame.len();
         self.waiting.push_back(Waiting { frame, expires: now.plus(lifetime) });
@@ -85,7 +87,7 @@ impl Queue {
         Some(waiting)
     }
 
-    /// Removes what has expired; returns how many that were.
+    /// Removes expired frames. Returns their number.
     pub(super) fn expire(&mut self, now: Mono) -> u64 {
         let before = self.waiting.len();
         self.waiting.retain(|waiting| waiting.expires > now);

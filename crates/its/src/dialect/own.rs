@@ -159,7 +159,7 @@ impl Envelope<'_> {
             // A station sends nothing that lives longer than itsGnMaxPacketLifetime.
             let longest = ITS_GN_MAX_PACKET_LIFETIME.duration().as_secs_f64();
             let said = seconds_of("lifetime_s", seconds, (LIFETIME_S_MIN, longest))?;
-            request.lifetime = SendRequest::said_lifetime(said, request.destination, request.repetition);
+            request.lifetime = SendRequest::requested_lifetime(said, request.destination, request.repetition);
         }
         Ok(request)
     }

@@ -19,14 +19,14 @@ use crate::access::MacAddress;
 pub struct GnAddress(pub [u8; 8]);
 
 impl GnAddress {
-    /// The manually configured address of a station (M = 1) of this type (0 to 31) with this link-layer address.
+    /// Returns the manually configured address (M = 1) of a station type (0 to 31) and a link-layer address.
     #[must_use]
     pub const fn new(station_type: StationType, mid: MacAddress) -> Self {
         let [a, b, c, d, e, f] = mid.0;
         Self([0x80 | (station_type.0 & 0x1F) << 2, 0, a, b, c, d, e, f])
     }
 
-    /// The address that a station of this type gives itself (M = 0) with this link-layer address.
+    /// Returns the automatically configured address (M = 0) of a station type and a link-layer address.
     #[must_use]
     pub const fn automatic(station_type: StationType, mid: MacAddress) -> Self {
         let Self([first, rest @ ..]) = Self::new(station_type, mid);
@@ -34,19 +34,19 @@ impl GnAddress {
         Self([first & 0x7F, a, b, c, d, e, f, g])
     }
 
-    /// Whether the address was configured by hand (M).
+    /// Returns `true` if the address was configured manually (M).
     #[must_use]
     pub const fn is_manual(self) -> bool {
         self.0[0] & 0x80 != 0
     }
 
-    /// ITS-S type (ST), 0 to 31: 5 is a passenger car, 15 a roadside unit.
+    /// Returns the station type (ST), 0 to 31.
     #[must_use]
     pub const fn station_type(self) -> StationType {
         StationType(self.0[0] >> 2 & 0x1F)
     }
 
-    /// Link-layer address (MID).
+    /// Returns the link-layer address (MID).
     #[must_use]
     pub const fn mid(self) -> MacAddress {
         let [_, _, a, b, c, d, e, f] = self.0;

@@ -1,4 +1,4 @@
-//! Geographical areas and the function that tells inside from outside, EN 302 931 V1.1.1.
+//! Geographical areas and the function that distinguishes inside and outside, EN 302 931 V1.1.1.
 
 use std::f64::consts::PI;
 
@@ -6,31 +6,31 @@ use viaduct_units::{Degrees, Metres, Position};
 
 use super::{coordinates, mib::ITS_GN_MAX_GEO_AREA_SIZE_M2};
 
-/// Octets of an area in a packet: centre, distances, angle.
+/// Length of an area in a packet, in octets: centre, distances, angle.
 #[cfg(test)]
 const OCTETS: usize = 14;
-/// Largest distance that the field carries.
+/// Largest distance that the field can carry.
 const DISTANCE_M_MAX: f64 = 65_535.0;
-/// Whole metres of the largest circle that `itsGnMaxGeoAreaSize` (10 km2) allows.
+/// Radius in whole metres of the largest circle within `itsGnMaxGeoAreaSize` (10 km2).
 const CIRCLE_RADIUS_M_MAX: f64 = 1784.0;
-/// Largest angle that the field may carry (clause 9.8.5.2).
+/// Largest angle that the field can carry (clause 9.8.5.2).
 const ANGLE_DEG_MAX: u16 = 360;
 
-/// The area that a packet is for (EN 302 636-4-1, clause 9.8.5).
+/// The destination area of a packet (EN 302 636-4-1, clause 9.8.5).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Area {
-    /// Its middle, to a tenth of a microdegree.
+    /// Centre of the area, with a resolution of a tenth of a microdegree.
     pub centre: Position,
-    /// Its form and size.
+    /// Shape and size.
     pub shape: Shape,
 }
 
-/// Form and size of an area. Distances are whole metres on the wire, 0 to 65 535.
+/// Shape and size of an area. Distances are whole metres on the wire, 0 to 65 535.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
-    /// All points within the radius.
+    /// A circle around the centre.
     Circle {
-        /// Distance a.
+        /// Radius (distance a).
         radius: Metres,
     },
     /// A rectangle around the centre.
@@ -53,7 +53,7 @@ pub enum Shape {
     },
 }
 
-/// Form of an area, which the header subtype says.
+/// Shape of an area, as in the header subtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeKind {
     /// HST 0.
@@ -84,7 +84,7 @@ impl ShapeKind {
 }
 
 impl Shape {
-    /// The form alone.
+    /// Returns the shape without its size.
     #[must_use]
     pub const fn kind(self) -> ShapeKind {
         match self {
@@ -94,7 +94,7 @@ impl Shape {
         }
     }
 
-    /// Distances a and b and the angle; a circle has the same distance in each direction.
+    /// Returns distances a and b and the angle. For a circle, both distances are the radius.
     const fn parts(self) -> (Metres, Metres, Degrees) {
         match self {
             Self::Circle { radius } => (radius, radius, Degrees(0.0)),
@@ -102,7 +102,7 @@ impl Shape {
         }
     }
 
-    /// Distance from the centre to the point that is farthest from it, in metres.
+    /// Returns the distance from the centre to the farthest point, in metres.
     fn reach(self) -> f64 {
         match self {
             Self::Circle { radius } => radius.value(),
@@ -113,9 +113,11 @@ impl Shape {
 }
 
 impl Area {
-    /// The geometric function F (EN 302 931, clause 5): 1 at the centre, above 0 inside, 0 on the border, below 0 outside.
+    /// Returns the geometric function F (EN 302 931, clause 5): 1 at the centre, above 0 inside, 0 on the border, below
+    /// 0 outside.
     ///
-    /// Distances are along great circles, which on the scale of an area (at most some kilometres) is the local plane.
+    /// Distances are along great circles, which at the scale of an area (at most some kilometres) equals the local
+    /// plane.
     #[must_use]
     pub fn function_f(&self, position: Position) -> f64 {
         let (a, b, azimuth) = self.shape.parts();
@@ -129,13 +131,13 @@ impl Area {
         }
     }
 
-    /// Whether the position lies inside or on the border.
+    /// Returns `true` if the position is inside or on the border.
     #[must_use]
     pub fn contains(&self, position: Position) -> bool {
         self.function_f(position) >= 0.0
     }
 
-    /// Size in square metres, as `itsGnMaxGeoAreaSize` limits it (EN 302 636-4-1, annex B.3).
+    /// Returns the size in square metres, as `itsGnMaxGeoAreaSize` limits it (EN 302 636-4-1, annex B.3).
     #[must_use]
     pub fn size_m2(&self) -> f64 {
         let (a, b, _) = self.shape.parts();
@@ -143,8 +145,9 @@ impl Area {
         factor * a.value() * b.value()
     }
 
-    /// This area, where it is a circle that has the other one in it; else the smallest circle that has the circles around both in it.
-    pub(crate) fn covering(self, other: Self) -> Self {
+    /// Returns this area if it is a circle that contains `other`, else the smallest circle that contains the circles
+    /// around both.
+    pub(crate) fn enclosing(self, other: Self) -> Self {
         let (own, others) = (self.shape.reach(), other.shape.reach());
         let distance = self.centre.distance(other.centre).value();
         let is_circle = |area: Self| matches!(area.shape, Shape::Circle { .. });
@@ -164,8 +167,9 @@ impl Area {
         Self { centre: Position { latitude, longitude }, shape: Shape::Circle { radius: Metres(radius) } }
     }
 
-    /// This area where it is allowed; else `part` of it where that is, or as much as a circle around the same centre as `part` may have.
-    pub(crate) fn bounded(self, part: Self) -> Self {
+    /// Returns this area if it is within `itsGnMaxGeoAreaSize`, else `part`, else the largest permitted circle around
+    /// `part`'s centre.
+    pub(crate) fn permitted_or(self, part: Self) -> Self {
         if self.is_allowed() {
             self
         } else if part.is_allowed() && part.shape.reach() > CIRCLE_RADIUS_M_MAX {
@@ -175,18 +179,18 @@ impl Area {
         }
     }
 
-    /// Whether a packet can carry it and `itsGnMaxGeoAreaSize` allows it.
+    /// Returns `true` if a packet can carry the area and it is within `itsGnMaxGeoAreaSize`.
     fn is_allowed(&self) -> bool {
         self.is_expressible() && self.size_m2() <= ITS_GN_MAX_GEO_AREA_SIZE_M2
     }
 
-    /// An area that has this one in it and, as far as `itsGnMaxGeoAreaSize` allows, the other one too. Where this one is not allowed, it
-    /// stays as it is: whoever asked for it hears so.
-    pub(crate) fn reaching(self, other: Self) -> Self {
-        if self.is_allowed() { self.covering(other).bounded(self) } else { self }
+    /// Returns an area that contains this one and, as far as `itsGnMaxGeoAreaSize` permits, `other`. Returns this area
+    /// unchanged if it is not permitted itself, so that sending reports the error.
+    pub(crate) fn extended_to(self, other: Self) -> Self {
+        if self.is_allowed() { self.enclosing(other).permitted_or(self) } else { self }
     }
 
-    /// Whether the fields of a packet can carry it: a centre on earth, distances of 0 to 65 535 m.
+    /// Returns `true` if a packet can carry the area: the centre is on earth, and distances are 0 to 65 535 m.
     #[must_use]
     pub fn is_expressible(&self) -> bool {
         let (a, b, azimuth) = self.shape.parts();
@@ -195,7 +199,7 @@ impl Area {
         distances && azimuth.value().is_finite() && latitude.abs() <= 90.0 && longitude.abs() <= 180.0
     }
 
-    /// Reads an area of the form that the header subtype says.
+    /// Parses an area of the shape given by the header subtype. Returns it with the remaining octets.
     pub(super) fn parse(kind: ShapeKind, octets: &[u8]) -> Option<(Result<Self, InvalidArea>, &[u8])> {
         let (centre, rest) = coordinates::parse(octets)?;
         let (&[a_high, a_low, b_high, b_low, angle_high, angle_low], rest) = rest.split_first_chunk::<6>()?;
@@ -211,7 +215,7 @@ impl Area {
         Some((area.ok_or(InvalidArea), rest))
     }
 
-    /// Appends the area. A circle has neither distance b nor an angle.
+    /// Appends the area. The fields for distance b and the angle are 0 for a circle.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the field before")]
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let whole = |distance: Metres| (distance.value().round().clamp(0.0, DISTANCE_M_MAX) as u16).to_be_bytes();
@@ -225,7 +229,7 @@ impl Area {
 }
 
 impl std::fmt::Display for Area {
-    /// For people: whole sides and axes in metres, and where the middle is.
+    /// Formats for people: shape, size in whole metres, and centre.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (a, b, azimuth) = self.shape.parts();
         let (long, wide, towards) = (2.0 * a.value(), 2.0 * b.value(), azimuth.value());
@@ -238,11 +242,11 @@ impl std::fmt::Display for Area {
     }
 }
 
-/// The fields of an area contradict themselves: a centre that is not on earth, or an angle above 360 degrees.
+/// The fields are not an area: the centre is not on earth, or the angle is above 360 degrees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidArea;
 
-/// The square of how much of `full` a distance is. Of nothing, everything but nothing is infinitely much.
+/// Returns the square of `distance_m / full`. If `full` is 0, the result is 0 for distance 0, else infinite.
 fn square_of_part(distance_m: f64, full: Metres) -> f64 {
     if distance_m == 0.0 { 0.0 } else { (distance_m / full.value()).powi(2) }
 }
@@ -272,30 +276,30 @@ mod tests {
         let rectangle =
             Area { centre: place, shape: Shape::Rectangle { a: Metres(30.0), b: Metres(40.0), azimuth: Degrees(7.0) } };
         let circle = |metres, radius| Area { centre: east(metres), shape: Shape::Circle { radius: Metres(radius) } };
-        assert_eq!(rectangle.covering(rectangle), rectangle);
-        assert_eq!(circle(0.0, 50.0).covering(rectangle), circle(0.0, 50.0));
-        assert_eq!(rectangle.covering(circle(3.0, 60.0)), circle(3.0, 60.0));
+        assert_eq!(rectangle.enclosing(rectangle), rectangle);
+        assert_eq!(circle(0.0, 50.0).enclosing(rectangle), circle(0.0, 50.0));
+        assert_eq!(rectangle.enclosing(circle(3.0, 60.0)), circle(3.0, 60.0));
         for (one, other, centre, radius) in [
             (circle(0.0, 20.0), rectangle, 0.0, 50.0),
             (circle(0.0, 100.0), circle(50.0, 100.0), 25.0, 125.0),
             (circle(0.0, 100.0), circle(300.0, 40.0), 120.0, 220.0),
             (circle(300.0, 40.0), circle(0.0, 100.0), 120.0, 220.0),
         ] {
-            let both = one.covering(other);
+            let both = one.enclosing(other);
             let Shape::Circle { radius: found } = both.shape else { panic!() };
             assert!((found.value() - radius).abs() < 0.01, "{found:?} and {radius}");
             assert!(both.centre.distance(east(centre)).value() < 0.1, "{both} and {centre}");
         }
     }
 
-    /// A vehicle that stands and whose receiver wavers by a metre is not said over a larger and larger area.
+    /// The position of a standing vehicle varies by a metre, which must not enlarge its area again and again.
     #[test]
     fn what_is_covered_does_not_grow_by_itself() {
         let circle = |east: f64| {
             let centre = Position::new(48.0, 11.0).displaced(Metres(east), Metres(0.0));
             Area { centre, shape: Shape::Circle { radius: Metres(1000.0) } }
         };
-        let told = (0..1000).fold(circle(0.0), |told, turn| circle(f64::from(turn % 2)).covering(told));
+        let told = (0..1000).fold(circle(0.0), |told, turn| circle(f64::from(turn % 2)).enclosing(told));
         let Shape::Circle { radius } = told.shape else { panic!() };
         assert!(radius.value() < 1002.0, "{radius:?}");
     }
@@ -307,14 +311,18 @@ mod tests {
             shape: Shape::Circle { radius: Metres(radius) },
         };
         let far = circle(12.0, 100.0);
-        assert_eq!(circle(11.0, 100.0).reaching(far), circle(11.0, CIRCLE_RADIUS_M_MAX));
-        assert_eq!(circle(11.0, 100.0).reaching(circle(11.0, 2000.0)), circle(11.0, CIRCLE_RADIUS_M_MAX));
-        assert_eq!(circle(11.0, 2000.0).reaching(far), circle(11.0, 2000.0), "the router tells that it is too large");
+        assert_eq!(circle(11.0, 100.0).extended_to(far), circle(11.0, CIRCLE_RADIUS_M_MAX));
+        assert_eq!(circle(11.0, 100.0).extended_to(circle(11.0, 2000.0)), circle(11.0, CIRCLE_RADIUS_M_MAX));
+        assert_eq!(
+            circle(11.0, 2000.0).extended_to(far),
+            circle(11.0, 2000.0),
+            "the router tells that it is too large"
+        );
         let (a, b, azimuth) = (Metres(5000.0), Metres(100.0), Degrees(0.0));
         let long = Area { shape: Shape::Rectangle { a, b, azimuth }, ..far };
-        assert_eq!(long.reaching(circle(11.0, 1.0)), long);
+        assert_eq!(long.extended_to(circle(11.0, 1.0)), long);
         assert!(circle(11.0, CIRCLE_RADIUS_M_MAX).size_m2() <= ITS_GN_MAX_GEO_AREA_SIZE_M2);
-        assert_eq!(circle(11.0, 9000.0).bounded(circle(11.0, 2000.0)), circle(11.0, CIRCLE_RADIUS_M_MAX));
+        assert_eq!(circle(11.0, 9000.0).permitted_or(circle(11.0, 2000.0)), circle(11.0, CIRCLE_RADIUS_M_MAX));
     }
 
     #[test]
@@ -324,14 +332,14 @@ mod tests {
             shape: Shape::Circle { radius: Metres(radius) },
         };
         let (west, east) = (circle(48.0, 179.9999, 100.0), circle(48.0, -179.9999, 110.0));
-        let both = west.reaching(east);
+        let both = west.extended_to(east);
         let distance = west.centre.distance(east.centre).value();
         let Shape::Circle { radius } = both.shape else { panic!() };
         assert!((radius.value() - (distance + 210.0) / 2.0).abs() < 0.01 && radius.value() < 120.0, "{both}");
         assert!(both.is_expressible() && both.centre.distance(east.centre).value() < distance, "{both}");
-        // There no direction is east: the largest circle has both in it too.
+        // At the pole no direction is east: the largest circle contains both too.
         let (pole, near) = (circle(90.0, 0.0, 100.0), circle(89.999, 170.0, 100.0));
-        let both = pole.reaching(near);
+        let both = pole.extended_to(near);
         assert!(both.is_expressible() && both.contains(near.centre) && both.contains(pole.centre), "{both}");
     }
 

@@ -2,19 +2,19 @@
 
 use super::Lifetime;
 
-/// Octets of the header.
+/// Length of the header in octets.
 pub(super) const OCTETS: usize = 4;
 
-/// What follows the basic header (clause 9.6.3).
+/// Type of the header after the basic header (clause 9.6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BasicNextHeader {
-    /// Not said.
+    /// Unspecified.
     Any,
     /// The common header: the packet is not secured.
     CommonHeader,
     /// A secured packet (IEEE 1609.2 / TS 103 097), with the common header inside.
     SecuredPacket,
-    /// A value without a meaning in this edition.
+    /// A value that this edition does not define.
     Reserved(u8),
 }
 
@@ -31,16 +31,16 @@ pub enum BasicNextHeader {
 pub struct BasicHeader {
     /// Version of GeoNetworking, 0 to 15.
     pub version: u8,
-    /// What follows (NH).
+    /// Type of the next header (NH).
     pub next_header: BasicNextHeader,
-    /// How long the packet may travel (LT).
+    /// Lifetime of the packet (LT).
     pub lifetime: Lifetime,
-    /// Hops that the packet may still take (RHL).
+    /// Remaining hop limit (RHL).
     pub remaining_hop_limit: u8,
 }
 
 impl BasicHeader {
-    /// Reads the header; `None` where there are fewer than four octets.
+    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than four octets.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[version_nh, _, lifetime, remaining_hop_limit], rest) = octets.split_first_chunk::<OCTETS>()?;

@@ -2,23 +2,23 @@
 
 use super::{ShapeKind, TrafficClass};
 
-/// Octets of the header.
+/// Length of the header in octets.
 pub(super) const OCTETS: usize = 8;
 /// `itsGnIsMobile` in the flags (clause 9.7.2, table 9).
 const FLAG_MOBILE: u8 = 0x80;
 
-/// What follows the GeoNetworking headers (clause 9.7.3).
+/// Type of the header after the GeoNetworking headers (clause 9.7.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommonNextHeader {
-    /// Not said; a beacon has nothing behind it.
+    /// Unspecified, as in a beacon, which has no payload.
     Any,
-    /// BTP-A, for interactive packet transport: with a source port.
+    /// BTP-A, for interactive packet transport, with a source port.
     BtpA,
-    /// BTP-B, for packets that expect no answer.
+    /// BTP-B, for packets without a reply.
     BtpB,
     /// IPv6 (GN6ASL).
     Ipv6,
-    /// A value without a meaning in this edition.
+    /// A value that this edition does not define.
     Reserved(u8),
 }
 
@@ -47,7 +47,7 @@ impl CommonNextHeader {
 /// Header type and subtype (clause 9.7.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeaderType {
-    /// Not said.
+    /// Unspecified.
     Any,
     /// Beacon.
     Beacon,
@@ -65,7 +65,7 @@ pub enum HeaderType {
     LocationRequest,
     /// Location service reply.
     LocationReply,
-    /// A combination without a meaning in this edition: type and subtype.
+    /// A combination of type and subtype that this edition does not define.
     Reserved(u8, u8),
 }
 
@@ -115,22 +115,22 @@ impl HeaderType {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommonHeader {
-    /// What follows the extended header (NH).
+    /// Type of the header after the extended header (NH).
     pub next_header: CommonNextHeader,
-    /// Which extended header follows (HT, HST).
+    /// Type of the extended header (HT, HST).
     pub header_type: HeaderType,
     /// Traffic class (TC).
     pub traffic_class: TrafficClass,
-    /// Whether the sender can move (`itsGnIsMobile`).
+    /// `true` if the sender can move (`itsGnIsMobile`).
     pub mobile: bool,
-    /// Octets behind the extended header (PL).
+    /// Length of the payload after the extended header, in octets (PL).
     pub payload_length: u16,
-    /// Hops that the source allowed (MHL).
+    /// Maximum hop limit, set by the source (MHL).
     pub maximum_hop_limit: u8,
 }
 
 impl CommonHeader {
-    /// Reads the header; `None` where there are fewer than eight octets.
+    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than eight octets.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[next, kind, class, flags, length_high, length_low, maximum_hop_limit, _], rest) =

@@ -1,19 +1,19 @@
-//! Latitude and longitude as the position vectors and the areas carry them: 32 bits each, 1/10 microdegree.
+//! Latitude and longitude in position vectors and areas: 32 bits each, in 1/10 microdegree.
 
 use viaduct_units::{Degrees, Position};
 
-/// Fractions of a degree that a coordinate counts (1/10 microdegree).
+/// Units per degree (1/10 microdegree).
 const PER_DEGREE: f64 = 1e7;
 
-/// Reads a position; `None` for what is none on earth, which is how others say "unavailable". The outer `None` is for fewer
-/// than eight octets.
+/// Parses a position. The inner `None` is a position that is not on earth, which other stations use as "unavailable".
+/// The outer `None` means fewer than eight octets.
 pub(super) fn parse(octets: &[u8]) -> Option<(Option<Position>, &[u8])> {
     let (&latitude, rest) = octets.split_first_chunk::<4>()?;
     let (&longitude, rest) = rest.split_first_chunk::<4>()?;
     Some((position(i32::from_be_bytes(latitude), i32::from_be_bytes(longitude)), rest))
 }
 
-/// Appends a position; what is not known as a value that is none.
+/// Appends a position. An unknown position is written as a value that is not on earth.
 #[expect(clippy::cast_possible_truncation, reason = "a coordinate of the earth fits")]
 pub(super) fn write(position: Option<Position>, out: &mut Vec<u8>) {
     let tenths = |degrees: Degrees| (degrees.value() * PER_DEGREE).round() as i32;

@@ -1,21 +1,22 @@
-//! Packet data rate of a source, EN 302 636-4-1, annex B.2: who sends more than `itsGnMaxPacketDataRate` is not forwarded.
+//! Packet data rate of a source, EN 302 636-4-1, annex B.2: packets of a source above `itsGnMaxPacketDataRate` are not
+//! forwarded.
 
 use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// What one measurement covers at least. Two packets can follow each other within microseconds; a rate measured between
-/// just them says nothing about the source.
+/// Shortest duration of one measurement. Two packets can follow each other within microseconds; the rate between them
+/// alone would say nothing about the source.
 const MEASUREMENT_MIN: Duration = Duration::from_millis(100);
 
-/// Exponential moving average of the octets that a source sends in a second.
+/// Exponential moving average of a source's data rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataRate {
-    /// When the measurement that is going on began.
+    /// Start of the current measurement.
     since: Mono,
-    /// Octets since then.
+    /// Octets received since then.
     octets: usize,
-    /// The average so far, in octets a second.
+    /// Average so far, in octets per second.
     average: f64,
 }
 
@@ -24,7 +25,7 @@ impl DataRate {
         Self { since: now, octets: 0, average: 0.0 }
     }
 
-    /// Counts a packet; `beta` is the weight of the past, 0 to 1.
+    /// Counts a packet. `beta` is the weight of the past, 0 to 1.
     pub(super) fn count(&mut self, now: Mono, octets: usize, beta: f64) {
         self.octets = self.octets.saturating_add(octets);
         let elapsed = now.since(self.since);
@@ -37,7 +38,7 @@ impl DataRate {
         self.octets = 0;
     }
 
-    /// The average in octets a second.
+    /// Returns the average in octets per second.
     pub(super) const fn octets_per_second(&self) -> f64 {
         self.average
     }

@@ -24,19 +24,19 @@ use crate::DropReason;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GeoHeader {
-    /// Number of the packet.
+    /// Sequence number of the packet.
     pub sequence_number: SequenceNumber,
-    /// Who sent the packet first, and where from (SO PV).
+    /// Position vector of the packet's source (SO PV).
     pub source: LongPositionVector,
-    /// Where it is meant to be received.
+    /// Destination area.
     pub area: Area,
 }
 
 impl GeoHeader {
-    /// Reads the header of a packet for an area of that form.
+    /// Parses the header of a packet for an area of the given shape. Returns it with the remaining octets.
     ///
     /// # Errors
-    /// Fewer than 44 octets, or fields that are no area.
+    /// There are fewer than 44 octets, or the fields are not an area.
     pub fn parse(kind: ShapeKind, octets: &[u8], reception: Tai) -> Result<(Self, &[u8]), DropReason> {
         let (sequence_number, rest) = SequenceNumber::parse(octets).ok_or(DropReason::Truncated)?;
         let (source, rest) = LongPositionVector::parse(rest, reception).ok_or(DropReason::Truncated)?;

@@ -1,11 +1,11 @@
-//! Header of a geographically scoped unicast (GUC), EN 302 636-4-1, clause 9.8.2; a location service reply has the same
-//! (clause 9.8.8).
+//! Header of a geographically scoped unicast (GUC), EN 302 636-4-1, clause 9.8.2. A location service reply has the same
+//! header (clause 9.8.8).
 
 use viaduct_units::Tai;
 
 use super::{LongPositionVector, SequenceNumber, ShortPositionVector};
 
-/// Octets before the destination's position vector, which forwarders renew (clause 10.3.8.3).
+/// Offset of the destination's position vector, which forwarders update (clause 10.3.8.3).
 pub(super) const DESTINATION_OFFSET: usize = 28;
 
 /// Extended header of a packet for one station.
@@ -21,16 +21,16 @@ pub(super) const DESTINATION_OFFSET: usize = 28;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GucHeader {
-    /// Number of the packet.
+    /// Sequence number of the packet.
     pub sequence_number: SequenceNumber,
-    /// Who sent the packet first, and where from (SO PV).
+    /// Position vector of the packet's source (SO PV).
     pub source: LongPositionVector,
-    /// Who it is for, and where that station was last known to be (DE PV).
+    /// Address and last known position of the destination (DE PV).
     pub destination: ShortPositionVector,
 }
 
 impl GucHeader {
-    /// Reads the header; `None` where there are fewer than 48 octets.
+    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than 48 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (sequence_number, rest) = SequenceNumber::parse(octets)?;

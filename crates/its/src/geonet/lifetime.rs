@@ -10,21 +10,21 @@ const MULTIPLIER_MAX: u8 = 63;
 pub struct Lifetime(pub u8);
 
 impl Lifetime {
-    /// From the multiplier, 0 to 63, and the base: 0 is 50 ms, 1 is 1 s, 2 is 10 s, 3 is 100 s.
+    /// Returns the lifetime of a multiplier, 0 to 63, and a base: 0 is 50 ms, 1 is 1 s, 2 is 10 s, 3 is 100 s.
     #[must_use]
     pub const fn from_parts(multiplier: u8, base: u8) -> Self {
         Self(multiplier << 2 | base & 3)
     }
 
-    /// The lifetime nearest to a duration that the field can say, at most 6300 s. The smallest base that reaches is the most
-    /// exact one.
+    /// Returns the lifetime nearest to a duration, at most 6300 s. Uses the smallest base that suffices, which has the
+    /// finest resolution.
     #[must_use]
     pub fn from_duration(duration: Duration) -> Self {
         let millis = duration.as_millis();
         Self::with_smallest_base(|base_ms| (millis + base_ms / 2) / base_ms)
     }
 
-    /// The shortest lifetime that the field can say and that is no shorter than a duration, at most 6300 s.
+    /// Returns the shortest lifetime that is not below a duration, at most 6300 s.
     #[must_use]
     pub fn at_least(duration: Duration) -> Self {
         let millis = duration.as_nanos().div_ceil(1_000_000);
@@ -40,7 +40,7 @@ impl Lifetime {
         bases.into_iter().find_map(fits).unwrap_or(Self::from_parts(MULTIPLIER_MAX, 3))
     }
 
-    /// How long the packet may travel.
+    /// Returns the lifetime as a duration.
     #[must_use]
     pub fn duration(self) -> Duration {
         let base = match self.0 & 3 {

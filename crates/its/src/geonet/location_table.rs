@@ -1,4 +1,5 @@
-//! Location table, EN 302 636-4-1, clause 8.1: what a station knows about the others, for as long as it hears of them.
+//! Location table, EN 302 636-4-1, clause 8.1: the stations that were recently received, with position and duplicate
+//! detection.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -11,129 +12,130 @@ use crate::{
     limits::{DPL_LENGTH_MAX, LOCATION_TABLE_ENTRIES_MAX},
 };
 
-/// Entries by link address first, so that the station behind a frame is found without knowing its type.
+/// Sorted by link address first, so that the sender of a frame is found without its station type.
 type Key = (MacAddress, GnAddress);
 
 const fn key(address: GnAddress) -> Key {
     (address.mid(), address)
 }
 
-/// What is known about one station (LocTE).
+/// The entry of one station (LocTE).
 #[derive(Clone, Debug)]
 pub(crate) struct LocationTableEntry {
-    /// Its newest position vector.
+    /// Newest position vector of the station.
     pub(crate) position_vector: LongPositionVector,
-    /// Whether it was heard directly (`IS_NEIGHBOUR`).
+    /// `true` if a frame was received directly from the station (`IS_NEIGHBOUR`).
     pub(crate) neighbour: bool,
-    /// When that was last; without meaning where it was not.
-    heard: Mono,
-    /// Numbers of its latest packets, the newest last (DPL).
+    /// Time of the last frame received directly. Meaningless if `neighbour` is `false`.
+    last_direct: Mono,
+    /// Sequence numbers of the latest packets, the newest last (DPL).
     duplicates: VecDeque<SequenceNumber>,
     rate: DataRate,
-    /// When it is forgotten.
+    /// Time at which the entry expires.
     expires: Mono,
 }
 
-/// A station that was heard directly and said where it is.
+/// A neighbour with a known position.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Neighbour {
     pub(super) link: MacAddress,
-    /// Where it is, by its newest position vector.
+    /// Position, from the newest position vector.
     pub(super) position: Position,
-    /// When it was heard directly last.
-    pub(super) heard: Mono,
+    /// Time of the last frame received directly.
+    pub(super) last_direct: Mono,
 }
 
-/// A packet as the table sees it.
+/// The values of a packet that update the table.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sighting<'a> {
-    /// The packet's source.
+pub(super) struct PacketInfo<'a> {
+    /// Position vector of the packet's source.
     pub(super) source: &'a LongPositionVector,
-    /// Number of a multi-hop packet.
+    /// Sequence number of a multi-hop packet.
     pub(super) sequence_number: Option<SequenceNumber>,
-    /// Octets of the packet.
+    /// Length of the packet in octets.
     pub(super) octets: usize,
 }
 
-/// What is known about all stations.
+/// The entries of all stations.
 #[derive(Debug, Default)]
 pub(crate) struct LocationTable {
     entries: BTreeMap<Key, LocationTableEntry>,
-    /// Stations that were forgotten before their time because there were too many.
+    /// Number of entries that were evicted before they expired.
     evicted: u64,
 }
 
 impl LocationTable {
-    /// Stations in the table. Some may be due to be forgotten.
+    /// Returns the number of entries, which may include expired ones.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Stations that were forgotten before their time, since [`LOCATION_TABLE_ENTRIES_MAX`] others were heard of later.
+    /// Returns the number of entries that were evicted before they expired, because the table was full
+    /// ([`LOCATION_TABLE_ENTRIES_MAX`]).
     pub(crate) const fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// What is known about a station.
+    /// Returns the entry of a station, or `None` if there is none or it has expired.
     pub(crate) fn get(&self, now: Mono, address: GnAddress) -> Option<&LocationTableEntry> {
         self.entries.get(&key(address)).filter(|entry| entry.expires > now)
     }
 
-    /// What is known about the station that has this link address.
+    /// Returns the entry of the station with the given link address.
     pub(super) fn by_link(&self, now: Mono, link: MacAddress) -> Option<&LocationTableEntry> {
         let lowest = Bound::Included((link, GnAddress([0; 8])));
         let highest = Bound::Included((link, GnAddress([0xFF; 8])));
         self.entries.range((lowest, highest)).map(|(_, entry)| entry).find(|entry| entry.expires > now)
     }
 
-    /// The stations that were heard directly and said where they are.
+    /// Returns the neighbours with a known position.
     pub(super) fn neighbours(&self, now: Mono) -> impl Iterator<Item = Neighbour> {
-        let heard = self.entries.iter().filter(move |(_, entry)| entry.neighbour && entry.expires > now);
-        heard.filter_map(|((link, _), entry)| {
+        let last_direct = self.entries.iter().filter(move |(_, entry)| entry.neighbour && entry.expires > now);
+        last_direct.filter_map(|((link, _), entry)| {
             let position = entry.position_vector.position?;
-            Some(Neighbour { link: *link, position, heard: entry.heard })
+            Some(Neighbour { link: *link, position, last_direct: entry.last_direct })
         })
     }
 
-    /// Whether any station was heard directly.
+    /// Returns `true` if there is a neighbour.
     pub(super) fn has_neighbour(&self, now: Mono) -> bool {
         self.entries.values().any(|entry| entry.neighbour && entry.expires > now)
     }
 
-    /// Whether a multi-hop packet was received before (annex A.2).
+    /// Returns `true` if the multi-hop packet was already received (annex A.2).
     pub(super) fn is_duplicate(&self, now: Mono, source: GnAddress, number: SequenceNumber) -> bool {
         self.get(now, source).is_some_and(|entry| entry.duplicates.contains(&number))
     }
 
-    /// Takes in what a packet says about its source (clauses 10.3.6.3, 10.3.8.3 and so on, annexes A.2, B.2 and C.2).
-    pub(super) fn update(&mut self, now: Mono, mib: &Mib, sighting: Sighting<'_>, neighbour: bool) {
-        let source = sighting.source;
+    /// Updates the entry of a packet's source (clauses 10.3.6.3, 10.3.8.3 and others, annexes A.2, B.2 and C.2).
+    pub(super) fn update(&mut self, now: Mono, mib: &Mib, info: PacketInfo<'_>, neighbour: bool) {
+        let source = info.source;
         let expires = now.plus(mib.lifetime_loc_te);
         if self.get(now, source.address).is_none() {
             self.insert(now, *source, expires);
         }
         let Some(entry) = self.entries.get_mut(&key(source.address)) else { return };
-        // An older vector has taken a longer way (annex C.2). It does not renew the entry: otherwise one vector from the
-        // future would keep all true ones out for as long as their sender is there.
+        // An older vector took a longer path (annex C.2), and does not renew the entry. Otherwise one vector from the
+        // future would block all correct ones while their sender is present.
         if source.timestamp >= entry.position_vector.timestamp {
             entry.position_vector = *source;
             entry.expires = expires;
         }
         if neighbour {
-            (entry.neighbour, entry.heard) = (true, now);
+            (entry.neighbour, entry.last_direct) = (true, now);
         }
-        entry.rate.count(now, sighting.octets, mib.max_packet_data_rate_ema_beta);
-        if let Some(number) = sighting.sequence_number {
+        entry.rate.count(now, info.octets, mib.max_packet_data_rate_ema_beta);
+        if let Some(number) = info.sequence_number {
             entry.remember(number, mib.dpl_length.clamp(1, DPL_LENGTH_MAX));
         }
     }
 
-    /// Whether a source sends more than `itsGnMaxPacketDataRate` (annex B.2).
+    /// Returns `true` if the source exceeds `itsGnMaxPacketDataRate` (annex B.2).
     pub(super) fn is_too_fast(&self, now: Mono, source: GnAddress, mib: &Mib) -> bool {
         self.get(now, source).is_some_and(|entry| entry.rate.octets_per_second() > mib.max_packet_data_rate)
     }
 
-    /// A new entry takes the place of those that are over or, where there are none, of the one that would be over first.
+    /// Inserts an entry. If the table is full, expired entries are removed, else the one that expires first is evicted.
     fn insert(&mut self, now: Mono, source: LongPositionVector, expires: Mono) {
         if self.entries.len() >= LOCATION_TABLE_ENTRIES_MAX {
             self.make_room(now);
@@ -141,7 +143,7 @@ impl LocationTable {
         let entry = LocationTableEntry {
             position_vector: source,
             neighbour: false,
-            heard: now,
+            last_direct: now,
             duplicates: VecDeque::new(),
             rate: DataRate::new(now),
             expires,
@@ -193,8 +195,8 @@ mod tests {
     }
 
     fn see(table: &mut LocationTable, now: Mono, source: &LongPositionVector, number: Option<u16>) {
-        let sighting = Sighting { source, sequence_number: number.map(SequenceNumber), octets: 100 };
-        table.update(now, &Mib::default(), sighting, number.is_none());
+        let info = PacketInfo { source, sequence_number: number.map(SequenceNumber), octets: 100 };
+        table.update(now, &Mib::default(), info, number.is_none());
     }
 
     #[test]
@@ -243,7 +245,7 @@ mod tests {
         assert_eq!(table.neighbours(now).count(), 1, "a multi-hop packet does not take it back");
     }
 
-    /// A beacon counts for the data rate of its source as every other packet does.
+    /// Beacons count for the data rate of their source, as all packets do.
     #[test]
     fn what_is_heard_counts_for_the_data_rate() {
         let (mut table, mut now, mib) = (LocationTable::default(), Mono::default(), Mib::default());

@@ -4,7 +4,7 @@ use viaduct_units::Tai;
 
 use super::{GnAddress, LongPositionVector, SequenceNumber};
 
-/// Extended header of the question where a station is.
+/// Extended header of a location request.
 ///
 /// ```text
 /// +-------------------------------+-------------------------------+
@@ -19,16 +19,16 @@ use super::{GnAddress, LongPositionVector, SequenceNumber};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LsRequestHeader {
-    /// Number of the packet.
+    /// Sequence number of the packet.
     pub sequence_number: SequenceNumber,
-    /// Who asks, and where from (SO PV).
+    /// Position vector of the asking station (SO PV).
     pub source: LongPositionVector,
-    /// Who is sought.
+    /// Address of the sought station.
     pub sought: GnAddress,
 }
 
 impl LsRequestHeader {
-    /// Reads the header; `None` where there are fewer than 36 octets.
+    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than 36 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (sequence_number, rest) = SequenceNumber::parse(octets)?;

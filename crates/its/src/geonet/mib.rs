@@ -1,5 +1,5 @@
-//! Management information base, EN 302 636-4-1 V1.4.1, annex H. Names are the standard's, in Rust's case; what never changes
-//! while a station runs and never differs between stations is a constant, the rest is a field of [`Mib`].
+//! Management information base (MIB), EN 302 636-4-1 V1.4.1, annex H. Names are those of the standard, in the case of
+//! Rust. Values that never change and are equal for all stations are constants; all others are fields of [`Mib`].
 
 use std::time::Duration;
 
@@ -8,49 +8,51 @@ use viaduct_units::Metres;
 use super::{Lifetime, TrafficClass};
 use crate::Acceptance;
 
-/// `itsGnProtocolVersion`: version of the protocol that the basic header carries.
+/// `itsGnProtocolVersion`: protocol version in the basic header.
 pub const ITS_GN_PROTOCOL_VERSION: u8 = 1;
-/// `itsGnMaxSduSize`: octets of a payload, `1 500 - itsGnMaxGeoNetworkingHeaderSize - 14`.
+/// `itsGnMaxSduSize`: largest payload in octets, `1 500 - itsGnMaxGeoNetworkingHeaderSize - 14`.
 pub const ITS_GN_MAX_SDU_SIZE: usize = 1398;
-/// `itsGnMaxGeoNetworkingHeaderSize`: octets of the largest header without security.
+/// `itsGnMaxGeoNetworkingHeaderSize`: largest header without security, in octets.
 pub const ITS_GN_MAX_GEO_NETWORKING_HEADER_SIZE: usize = 88;
-/// `itsGnMinUpdateFrequencyEPV`: the ego position vector is renewed at least this often.
+/// `itsGnMinUpdateFrequencyEPV`: longest interval between updates of the ego position vector.
 pub const ITS_GN_MIN_UPDATE_FREQUENCY_EPV: Duration = Duration::from_millis(1000);
-/// `itsGnPaiInterval`: a position is accurate where its 95 % confidence is within this distance.
+/// `itsGnPaiInterval`: a position is accurate if its 95 % confidence is within this distance.
 pub const ITS_GN_PAI_INTERVAL: Metres = Metres(80.0);
-/// `itsGnLifetimeLocTE`: how long a station is remembered.
+/// `itsGnLifetimeLocTE`: lifetime of an entry of the location table.
 pub const ITS_GN_LIFETIME_LOC_TE: Duration = Duration::from_secs(20);
-/// `itsGnLocationServiceMaxRetrans`: how often a location request is repeated.
+/// `itsGnLocationServiceMaxRetrans`: maximum number of repetitions of a location request.
 pub const ITS_GN_LOCATION_SERVICE_MAX_RETRANS: u8 = 10;
 /// `itsGnLocationServiceRetransmitTimer`: time between two location requests.
 pub const ITS_GN_LOCATION_SERVICE_RETRANSMIT_TIMER: Duration = Duration::from_millis(1000);
-/// `itsGnLocationServicePacketBufferSize`: octets that wait for the location of their destination.
+/// `itsGnLocationServicePacketBufferSize`: octets of packets that wait for the location of their destination.
 pub const ITS_GN_LOCATION_SERVICE_PACKET_BUFFER_SIZE: usize = 1024;
 /// `itsGnBeaconServiceRetransmitTimer`: a station that sends nothing else sends a beacon after this time.
 pub const ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER: Duration = Duration::from_millis(3000);
-/// `itsGnBeaconServiceMaxJitter`: a quarter of the timer, added at random so that stations do not fall into step.
+/// `itsGnBeaconServiceMaxJitter`: random addition to the timer, up to a quarter of it, so that beacons of stations do
+/// not synchronise.
 pub const ITS_GN_BEACON_SERVICE_MAX_JITTER: Duration = Duration::from_millis(750);
-/// `itsGnDefaultHopLimit`: hops of a packet for which nobody says how many.
+/// `itsGnDefaultHopLimit`: hop limit of a packet if the request contains none.
 pub const ITS_GN_DEFAULT_HOP_LIMIT: u8 = 10;
-/// `itsGnDPLLength`: sequence numbers that are remembered of each source.
+/// `itsGnDPLLength`: sequence numbers remembered per source.
 pub const ITS_GN_DPL_LENGTH: usize = 8;
 /// `itsGnMaxPacketLifetime`: 600 s.
 pub const ITS_GN_MAX_PACKET_LIFETIME: Lifetime = Lifetime::from_parts(6, 3);
 /// `itsGnDefaultPacketLifetime`: 60 s.
 pub const ITS_GN_DEFAULT_PACKET_LIFETIME: Lifetime = Lifetime::from_parts(6, 2);
-/// `itsGnMaxPacketDataRate`: octets a second of one source that are forwarded (100 kByte/s).
+/// `itsGnMaxPacketDataRate`: data rate of a source up to which its packets are forwarded, in octets per second (100
+/// kByte/s).
 pub const ITS_GN_MAX_PACKET_DATA_RATE: f64 = 100_000.0;
 /// `itsGnMaxPacketDataRateEmaBeta`: weight of the past in the average of a source's data rate (90 %).
 pub const ITS_GN_MAX_PACKET_DATA_RATE_EMA_BETA: f64 = 0.9;
-/// `itsGnMaxGeoAreaSize`: size of an area that packets are sent and forwarded to (10 km2), in square metres.
+/// `itsGnMaxGeoAreaSize`: largest area to which packets are sent and forwarded (10 km2), in square metres.
 pub const ITS_GN_MAX_GEO_AREA_SIZE_M2: f64 = 10e6;
-/// `itsGnMinPacketRepetitionInterval`: shortest time from one repetition to the next.
+/// `itsGnMinPacketRepetitionInterval`: shortest interval between two repetitions.
 pub const ITS_GN_MIN_PACKET_REPETITION_INTERVAL: Duration = Duration::from_millis(100);
 /// `itsGnCbfMinTime`: shortest time that a packet contends.
 pub const ITS_GN_CBF_MIN_TIME: Duration = Duration::from_millis(1);
 /// `itsGnCbfMaxTime`: longest time that a packet contends.
 pub const ITS_GN_CBF_MAX_TIME: Duration = Duration::from_millis(100);
-/// `itsGnDefaultMaxCommunicationRange`: how far a radio reaches, as contention assumes it.
+/// `itsGnDefaultMaxCommunicationRange`: radio range assumed by contention-based forwarding.
 pub const ITS_GN_DEFAULT_MAX_COMMUNICATION_RANGE: Metres = Metres(1000.0);
 /// `itsGnUcForwardingPacketBufferSize`: 256 kByte.
 pub const ITS_GN_UC_FORWARDING_PACKET_BUFFER_SIZE: usize = 256 * 1024;
@@ -61,38 +63,38 @@ pub const ITS_GN_CBF_PACKET_BUFFER_SIZE: usize = 256 * 1024;
 /// `itsGnDefaultTrafficClass`.
 pub const ITS_GN_DEFAULT_TRAFFIC_CLASS: TrafficClass = TrafficClass(0);
 
-/// `itsGnLocalAddrConfMethod`: where the station's address comes from (clause 10.2.1).
+/// `itsGnLocalAddrConfMethod`: origin of the station's address (clause 10.2.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalGnAddrConfMethod {
-    /// The station makes it from its link address, and makes another one when somebody else has the same.
+    /// The address is made from the link address. The station makes another one if another station uses the same.
     Auto,
-    /// It was set by hand (M = 1) and stays, whoever else has it.
+    /// The address was configured manually (M = 1) and never changes.
     Managed,
 }
 
-/// `itsGnNonAreaForwardingAlgorithm`: how a packet gets to an area or a station (annex E).
+/// `itsGnNonAreaForwardingAlgorithm`: forwarding towards an area or a station (annex E).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NonAreaForwardingAlgorithm {
-    /// `GREEDY`: to the neighbour that is nearest to the destination (annex E.2).
+    /// `GREEDY`: to the neighbour nearest to the destination (annex E.2).
     Greedy,
-    /// `CBF`: whoever is nearest to the destination sends first, and the others then do not (annex E.3).
+    /// `CBF`: the station nearest to the destination sends first, and suppresses the others (annex E.3).
     ContentionBased,
 }
 
-/// `itsGnAreaForwardingAlgorithm`: how a packet spreads within its area (annex F).
+/// `itsGnAreaForwardingAlgorithm`: forwarding within the destination area (annex F).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AreaForwardingAlgorithm {
-    /// `SIMPLE`: everybody sends it once (annex F.2).
+    /// `SIMPLE`: each station sends the packet once (annex F.2).
     Simple,
-    /// `CBF`: whoever is farthest from the sender sends first, and the others then do not (annex F.3).
+    /// `CBF`: the station farthest from the sender sends first, and suppresses the others (annex F.3).
     ContentionBased,
 }
 
-/// What may be set for a station. The default of each field is the standard's.
+/// Configurable protocol constants of a station. The default of each field is that of the standard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mib {
-    /// `itsGnLocalAddrConfMethod`. The standard's default is `AUTO`; [`crate::Station::new`] takes `MANAGED`, since its
-    /// caller names the address.
+    /// `itsGnLocalAddrConfMethod`. The default of the standard is `AUTO`; [`crate::Station::new`] uses `MANAGED`, since
+    /// its caller provides the address.
     pub local_gn_addr_conf_method: LocalGnAddrConfMethod,
     /// `itsGnLifetimeLocTE`, 20 s.
     pub lifetime_loc_te: Duration,
@@ -124,11 +126,13 @@ pub struct Mib {
     pub min_packet_repetition_interval: Duration,
     /// `itsGnNonAreaForwardingAlgorithm`, `GREEDY`.
     pub non_area_forwarding_algorithm: NonAreaForwardingAlgorithm,
-    /// Own addition, not of annex H: greedy forwarding passes over a neighbour that was not heard directly for longer. `None`,
-    /// the standard's behaviour: it takes whoever is in the location table, though most will have driven away by then.
+    /// Maximum age of a neighbour for greedy forwarding: a neighbour whose last direct frame is older is skipped. Not
+    /// part of annex H. `None` is the behaviour of the standard, which considers each entry of the location table, even
+    /// if the station has probably left.
     pub greedy_neighbour_age_max: Option<Duration>,
-    /// Own addition, not of annex H: greedy forwarding passes over a neighbour that is farther away. `None`, the standard's
-    /// behaviour: it prefers those at the end of the range, whom the radio reaches seldom.
+    /// Maximum distance of a neighbour for greedy forwarding: a more distant neighbour is skipped. Not part of annex H.
+    /// `None` is the behaviour of the standard, which prefers neighbours at the edge of the radio range, where
+    /// reception is poor.
     pub greedy_neighbour_distance_max: Option<Metres>,
     /// `itsGnAreaForwardingAlgorithm`, `CBF`.
     pub area_forwarding_algorithm: AreaForwardingAlgorithm,
@@ -189,7 +193,7 @@ impl Default for Mib {
 mod tests {
     use super::*;
 
-    /// Values of annex H that the wire formats round.
+    /// The algorithms that the annex names as defaults, and the choices behind its numbers.
     #[test]
     fn lifetimes_are_those_of_the_annex() {
         assert_eq!(ITS_GN_MAX_PACKET_LIFETIME.duration(), Duration::from_secs(600));

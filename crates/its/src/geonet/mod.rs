@@ -1,7 +1,8 @@
 //! GeoNetworking, EN 302 636-4-1 V1.4.1.
 //!
-//! The files here are the standard's pictures: headers, position vectors, addresses, areas, the location table. What a
-//! station does with them is in `router/`. [`parse_with`] reads signed packets too, by [`crate::security`].
+//! The files in this folder are the data structures of the standard: headers, position vectors, addresses, areas, the
+//! location table. `router/` contains the procedures of a station. [`parse_with`] also parses signed packets, with
+//! [`crate::security`].
 
 mod address;
 mod area;

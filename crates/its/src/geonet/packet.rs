@@ -1,4 +1,4 @@
-//! A whole GeoNetworking packet: which headers it has, and what it carries.
+//! A whole GeoNetworking packet: headers and payload.
 
 use viaduct_units::Tai;
 
@@ -11,69 +11,69 @@ use crate::{
     security::{Security, SecurityPolicy, SignedData},
 };
 
-/// A packet whose headers are readable.
+/// A packet with parsed headers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Packet<'a> {
-    /// Version, lifetime, hops left.
+    /// Basic header: version, lifetime, remaining hop limit.
     pub basic: BasicHeader,
-    /// Type, traffic class, hops allowed.
+    /// Common header: type, traffic class, maximum hop limit.
     pub common: CommonHeader,
-    /// The rest, by its type.
+    /// Extended header and payload, by packet type.
     pub body: PacketBody<'a>,
-    /// The packet itself, from the basic header to the end of its payload: what a forwarder sends on.
+    /// The octets of the packet, from the basic header to the end of the payload, as forwarders send them.
     pub octets: &'a [u8],
-    /// Security of the packet. The headers behind the basic header of a signed packet are part of what is signed.
+    /// Security of the packet. The signature of a signed packet covers the headers after the basic header.
     pub security: Security,
 }
 
-/// What follows the common header.
+/// Extended header and payload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PacketBody<'a> {
-    /// A beacon says where its sender is.
+    /// A beacon, which contains the position vector of its sender.
     Beacon(LongPositionVector),
     /// A single-hop broadcast.
     SingleHopBroadcast {
         /// Source and media-dependent data.
         header: ShbHeader,
-        /// The payload, as long as the common header says.
+        /// The payload, with the length given by the common header.
         payload: &'a [u8],
     },
     /// A topologically scoped broadcast.
     MultiHopBroadcast {
-        /// Source and number.
+        /// Source and sequence number.
         header: TsbHeader,
         /// The payload.
         payload: &'a [u8],
     },
-    /// A packet for every station in an area.
+    /// A packet for all stations in an area.
     GeoBroadcast {
-        /// Source, number and area.
+        /// Source, sequence number and area.
         header: GeoHeader,
         /// The payload.
         payload: &'a [u8],
     },
     /// A packet for any one station in an area.
     GeoAnycast {
-        /// Source, number and area.
+        /// Source, sequence number and area.
         header: GeoHeader,
         /// The payload.
         payload: &'a [u8],
     },
     /// A packet for one station.
     GeoUnicast {
-        /// Source, number and destination.
+        /// Source, sequence number and destination.
         header: GucHeader,
         /// The payload.
         payload: &'a [u8],
     },
-    /// The question where a station is.
+    /// A location request.
     LocationRequest(LsRequestHeader),
-    /// The answer to it.
+    /// A location reply.
     LocationReply(GucHeader),
 }
 
 impl<'a> Packet<'a> {
-    /// Position vector of who sent the packet first.
+    /// Returns the position vector of the packet's source.
     #[must_use]
     pub const fn source(&self) -> &LongPositionVector {
         match &self.body {
@@ -86,7 +86,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Number of the packet; single-hop packets have none.
+    /// Returns the sequence number, or `None` for single-hop packets.
     #[must_use]
     pub const fn sequence_number(&self) -> Option<SequenceNumber> {
         match &self.body {
@@ -100,7 +100,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// The payload and who it is for; `None` where the packet carries none.
+    /// Returns the payload and its destination, or `None` for a packet without payload.
     #[must_use]
     pub const fn payload(&self) -> Option<(&'a [u8], Destination)> {
         match self.body {
@@ -118,7 +118,7 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// Reads an unsecured packet of version 1, see [`parse_with`].
+/// Parses an unsecured packet of version 1, see [`parse_with`].
 ///
 /// # Errors
 /// The reason why the packet is dropped.
@@ -126,8 +126,8 @@ pub fn parse(octets: &[u8], reception: Tai) -> Result<Packet<'_>, DropReason> {
     parse_with(octets, reception, Acceptance::default())
 }
 
-/// Reads a packet as clause 10.3.3 (basic header) and clause 10.3.5 (common header) process it. Octets behind the payload
-/// are ignored: a link may pad.
+/// Parses a packet as clauses 10.3.3 (basic header) and 10.3.5 (common header) process it. Octets after the payload are
+/// ignored, since a link may pad.
 ///
 /// # Errors
 /// The reason why the packet is dropped.
@@ -155,8 +155,8 @@ pub fn parse_with(octets: &[u8], reception: Tai, acceptance: Acceptance) -> Resu
     }
 }
 
-/// Reads the headers behind the basic header, of an unsecured packet or inside a signed one. Returns the octets behind the
-/// payload too.
+/// Parses the headers after the basic header, of an unsecured packet or inside a signed one. Returns also the octets
+/// after the payload.
 fn parse_content(basic: BasicHeader, octets: &[u8], reception: Tai) -> Result<(Packet<'_>, &[u8]), DropReason> {
     let (common, rest) = CommonHeader::parse(octets).ok_or(DropReason::Truncated)?;
     if basic.remaining_hop_limit > common.maximum_hop_limit {
@@ -166,7 +166,7 @@ fn parse_content(basic: BasicHeader, octets: &[u8], reception: Tai) -> Result<(P
     Ok((Packet { basic, common, body, octets, security: Security::Unsecured }, behind))
 }
 
-/// What follows the common header, and what is behind the packet.
+/// Extended header with payload, and the octets after the packet.
 type Parsed<'a> = Result<(PacketBody<'a>, &'a [u8]), DropReason>;
 
 fn body<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> Parsed<'a> {
@@ -225,13 +225,13 @@ fn location_reply<'a>(common: &CommonHeader, rest: &'a [u8], reception: Tai) -> 
     Ok((PacketBody::LocationReply(header), behind))
 }
 
-/// The payload, as long as the common header says, and what is behind it. What protocol it is of is no matter of who
-/// forwards it.
+/// Splits off the payload, with the length given by the common header. The protocol of the payload is not checked:
+/// forwarders need not know it.
 fn payload<'a>(common: &CommonHeader, rest: &'a [u8]) -> Result<(&'a [u8], &'a [u8]), DropReason> {
     rest.split_at_checked(common.payload_length.into()).ok_or(DropReason::PayloadLength)
 }
 
-/// A packet of the location service that claims to carry something contradicts itself.
+/// Rejects a packet of a type without payload whose common header announces one.
 const fn without_payload(common: &CommonHeader) -> Result<(), DropReason> {
     if common.payload_length == 0 { Ok(()) } else { Err(DropReason::PayloadLength) }
 }

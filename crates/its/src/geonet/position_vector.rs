@@ -4,14 +4,14 @@ use viaduct_units::{Degrees, MetresPerSecond, Position, Tai, TimestampIts};
 
 use super::{GnAddress, coordinates};
 
-/// Octets of the vector.
+/// Length of the vector in octets.
 #[cfg(test)]
 const OCTETS: usize = 24;
-/// Fractions of a metre per second that the speed counts.
+/// Units of the speed field per metre per second.
 const PER_METRE_PER_SECOND: f64 = 100.0;
-/// Fractions of a degree that the heading counts.
+/// Units of the heading field per degree.
 const HEADING_PER_DEGREE: f64 = 10.0;
-/// Bits of the timestamp.
+/// Width of the timestamp in bits.
 const TIMESTAMP_BITS: u32 = 32;
 
 /// Position, speed and heading of a station at a time.
@@ -37,26 +37,26 @@ const TIMESTAMP_BITS: u32 = 32;
 pub struct LongPositionVector {
     /// Address of the station.
     pub address: GnAddress,
-    /// When it was there, widened from the 32 bits (49.7 days) by the time of reception.
+    /// Time of the position, widened from 32 bits (49.7 days) with the time of reception.
     pub timestamp: Tai,
-    /// Where it was; `None` where the coordinates are none.
+    /// Position, or `None` if the coordinates are invalid.
     pub position: Option<Position>,
-    /// Whether the position is accurate: the 95 % confidence ellipse is within `itsGnPaiInterval` (PAI).
+    /// `true` if the 95 % confidence ellipse is within `itsGnPaiInterval` (PAI).
     pub position_accurate: bool,
-    /// Speed along the heading, negative backwards.
+    /// Speed along the heading, negative if the station moves backwards.
     pub speed: MetresPerSecond,
-    /// Heading, 0 up to 360; `None` where it is none.
+    /// Heading, 0 up to 360, or `None` if the value is invalid.
     pub heading: Option<Degrees>,
 }
 
 impl LongPositionVector {
-    /// Reads the vector; `None` where there are fewer than 24 octets.
+    /// Parses the vector. Returns it with the remaining octets, or `None` if there are fewer than 24 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (short, rest) = ShortPositionVector::parse(octets, reception)?;
         let (&[pai_speed_high, speed_low], rest) = rest.split_first_chunk::<2>()?;
         let (&heading, rest) = rest.split_first_chunk::<2>()?;
-        // 15 bits with a sign: shifting left and back extends it.
+        // The speed has 15 bits with a sign; shifting left and right extends the sign.
         let speed = (i16::from_be_bytes([pai_speed_high, speed_low]) << 1) >> 1;
         let vector = Self {
             address: short.address,
@@ -69,7 +69,7 @@ impl LongPositionVector {
         Some((vector, rest))
     }
 
-    /// Appends the vector. What is not known is written as a value that is none.
+    /// Appends the vector. Unknown values are written as invalid ones.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the field before")]
     pub fn write(&self, out: &mut Vec<u8>) {
         let speed = (self.speed.value() * PER_METRE_PER_SECOND).round().clamp(-16_384.0, 16_383.0) as i16;
@@ -80,7 +80,7 @@ impl LongPositionVector {
         out.extend_from_slice(&self.heading.map_or(u16::MAX, tenths).to_be_bytes());
     }
 
-    /// The part of it that a destination is named with.
+    /// Returns the short vector, which identifies a destination.
     #[must_use]
     pub const fn short(&self) -> ShortPositionVector {
         ShortPositionVector { address: self.address, timestamp: self.timestamp, position: self.position }
@@ -106,17 +106,17 @@ impl LongPositionVector {
 pub struct ShortPositionVector {
     /// Address of the station.
     pub address: GnAddress,
-    /// When it was there, widened from the 32 bits (49.7 days) by the time of reception.
+    /// Time of the position, widened from 32 bits (49.7 days) with the time of reception.
     pub timestamp: Tai,
-    /// Where it was; `None` where the coordinates are none.
+    /// Position, or `None` if the coordinates are invalid.
     pub position: Option<Position>,
 }
 
 impl ShortPositionVector {
-    /// Octets of the vector.
+    /// Length of the vector in octets.
     pub const OCTETS: usize = 20;
 
-    /// Reads the vector; `None` where there are fewer than 20 octets.
+    /// Parses the vector. Returns it with the remaining octets, or `None` if there are fewer than 20 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (&address, rest) = octets.split_first_chunk::<8>()?;
@@ -136,7 +136,7 @@ impl ShortPositionVector {
 }
 
 fn heading_of(tenths: u16) -> Option<Degrees> {
-    // 3600 is north again, 3601 is how the facilities say "unavailable".
+    // 3600 is north too; 3601 is the "unavailable" of the facilities layer.
     (tenths <= 3600).then(|| Degrees(f64::from(tenths) / HEADING_PER_DEGREE).normalised())
 }
 

@@ -1,16 +1,16 @@
-//! Sequence numbers, EN 302 636-4-1, clause 8.3: they tell a source's multi-hop packets apart.
+//! Sequence numbers, EN 302 636-4-1, clause 8.3: they distinguish the multi-hop packets of a source.
 
 use viaduct_units::Tai;
 
-/// Numbers that are used, `2^16 - 1`: 65 535 never is.
+/// Number of values in use, `2^16 - 1`: 65 535 is never used.
 const PERIOD: u16 = u16::MAX;
 
-/// `SN`, two octets, and two reserved ones behind them.
+/// `SN`, two octets, followed by two reserved ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SequenceNumber(pub u16);
 
 impl SequenceNumber {
-    /// Reads the number; `None` where there are fewer than four octets.
+    /// Parses the number. Returns it with the remaining octets, or `None` if there are fewer than four octets.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[high, low, _, _], rest) = octets.split_first_chunk::<4>()?;
@@ -24,23 +24,24 @@ impl SequenceNumber {
     }
 }
 
-/// The local sequence number: one more for each multi-hop packet. The first is 0, or one that the time decides.
+/// The local sequence number, incremented for each multi-hop packet. It starts at 0 or at a value derived from the
+/// time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SequenceCounter {
     next: u16,
-    /// How many numbers were used since the start, as far as they can be told apart.
+    /// Number of values used since the start, saturating at a whole period.
     used: u16,
 }
 
 impl SequenceCounter {
-    /// Begins with the millisecond, so that a station which is started again soon repeats no number that others still remember,
-    /// unless it had sent more than a packet a millisecond.
+    /// Returns a counter that starts at the current millisecond. A restarted station then repeats no number that others
+    /// still remember, unless it had sent more than one packet per millisecond.
     pub(super) fn starting_at(time: Tai) -> Self {
         let millis = time.nanos().div_euclid(1_000_000).rem_euclid(PERIOD.into());
         Self { next: u16::try_from(millis).unwrap_or(0), used: 0 }
     }
 
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub(super) fn take(&mut self) -> SequenceNumber {
         let number = SequenceNumber(self.next);
         self.next = (self.next + 1) % PERIOD;
@@ -48,7 +49,8 @@ impl SequenceCounter {
         number
     }
 
-    /// Whether a packet with that number has been sent. After a whole period, each has.
+    /// Returns `true` if a packet with the given number has been sent. After a whole period, that holds for each
+    /// number.
     pub(super) const fn was_used(self, number: SequenceNumber) -> bool {
         if number.0 == PERIOD {
             return false;

@@ -4,7 +4,7 @@ use viaduct_units::Tai;
 
 use super::LongPositionVector;
 
-/// Octets of the media-dependent data behind the position vector (TS 102 636-4-2 for ITS-G5).
+/// Length of the media-dependent data after the position vector, in octets (TS 102 636-4-2 for ITS-G5).
 const MEDIA_DEPENDENT_OCTETS: usize = 4;
 
 /// Extended header of a single-hop broadcast.
@@ -18,14 +18,14 @@ const MEDIA_DEPENDENT_OCTETS: usize = 4;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShbHeader {
-    /// Who sent the packet, and where from (SO PV).
+    /// Position vector of the packet's source (SO PV).
     pub source: LongPositionVector,
-    /// What the access layer adds, for example channel load (zero where it adds nothing).
+    /// Data of the access layer, for example the channel load, or zero.
     pub media_dependent: [u8; MEDIA_DEPENDENT_OCTETS],
 }
 
 impl ShbHeader {
-    /// Reads the header; `None` where there are fewer than 28 octets.
+    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than 28 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (source, rest) = LongPositionVector::parse(octets, reception)?;

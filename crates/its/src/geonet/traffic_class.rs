@@ -14,13 +14,13 @@ impl TrafficClass {
     /// DCC profile DP3, for messages below CAM in priority.
     pub const DP3: Self = Self(3);
 
-    /// Whether to keep the packet when there is no neighbour for it (SCF).
+    /// Returns `true` if the packet is to be stored while there is no neighbour (SCF).
     #[must_use]
     pub const fn store_carry_forward(self) -> bool {
         self.0 & 0x80 != 0
     }
 
-    /// TC ID, 0 to 63.
+    /// Returns the TC ID, 0 to 63.
     #[must_use]
     pub const fn id(self) -> u8 {
         self.0 & 0x3F

@@ -15,14 +15,14 @@ use super::{LongPositionVector, SequenceNumber};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TsbHeader {
-    /// Number of the packet.
+    /// Sequence number of the packet.
     pub sequence_number: SequenceNumber,
-    /// Who sent the packet first, and where from (SO PV).
+    /// Position vector of the packet's source (SO PV).
     pub source: LongPositionVector,
 }
 
 impl TsbHeader {
-    /// Reads the header; `None` where there are fewer than 28 octets.
+    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than 28 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (sequence_number, rest) = SequenceNumber::parse(octets)?;

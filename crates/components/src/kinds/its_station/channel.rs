@@ -73,7 +73,7 @@ impl Channel {
 
     /// Returns the time at which the gate opens for a waiting frame, or `None` if no frame waits.
     pub(super) fn gate_opens_at(&self) -> Option<Mono> {
-        self.gate.opening()
+        self.gate.gate_opens_at()
     }
 
     pub(super) const fn counters(&self) -> DccCounters {

@@ -1,8 +1,8 @@
-//! Duplicate address detection, EN 302 636-4-1, clause 10.2.1.5, and what keeps own packets apart from it.
+//! Duplicate address detection, EN 302 636-4-1, clause 10.2.1.5, and its distinction from own packets.
 //!
-//! A packet with the own address comes from somebody else who has it, or it is an own one: heard again from the link (UDP
-//! multicast loops back), or sent back by a forwarder. Taken for another's, an own one would be delivered and forwarded in
-//! circles.
+//! A packet with the own source address was sent by another station with the same address, or is an own packet: an echo
+//! of the link (UDP multicast loops back), or returned by a forwarder. If an own packet were mistaken for one of
+//! another station, it would be delivered and forwarded in circles.
 
 use std::time::Duration;
 
@@ -16,30 +16,30 @@ use crate::{
     limits::ADDRESS_CHANGE_INTERVAL_MIN,
 };
 
-/// Bits of the first octet of a link address: an individual (not a group) address that is administered locally.
+/// Bits of the first octet of a link address: individual (not group) and locally administered.
 const GROUP_BIT: u8 = 0x01;
 const LOCAL_BIT: u8 = 0x02;
 
-/// How long after a change of the address an own packet without a number may come back: it is not forwarded. One that waited for longer
-/// before it was sent is taken for another's.
+/// Time after a change of the address within which an own packet without a sequence number is recognised. It is not
+/// forwarded. A packet that was sent later is treated as one of another station.
 const ECHO_TIME_MAX: Duration = ADDRESS_CHANGE_INTERVAL_MIN;
 
-/// The address that the station had before; of the ones before that it knows nothing. Own packets with it are still on their way, as
-/// long as a packet lives. Whatever else comes from it is another station's.
+/// The previous address of the station; older ones are not remembered. Own packets with it may still be received, for
+/// as long as a packet lives. All other packets with it are from another station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormerAddress {
     /// The GeoNetworking address.
     address: GnAddress,
     /// The address on the link.
     link_address: MacAddress,
-    /// The numbers that were used with it.
+    /// Sequence numbers used with the address.
     sequence: SequenceCounter,
-    /// When the station gave it up.
+    /// Time at which the address was changed.
     left: Mono,
 }
 
 impl FormerAddress {
-    /// Whether a packet from it is an own one.
+    /// Returns `true` if the station itself sent the packet with this address.
     fn sent(&self, now: Mono, link: &EthernetHeader, packet: &Packet<'_>, lifetime: Duration) -> bool {
         let age = now.since(self.left);
         match packet.sequence_number() {
@@ -50,7 +50,7 @@ impl FormerAddress {
 }
 
 impl Router {
-    /// Drops packets whose source has the own address.
+    /// Drops packets whose source address is the own address.
     pub(super) fn check_source(
         &mut self,
         now: Mono,
@@ -75,7 +75,7 @@ impl Router {
         Err(DropReason::DuplicateAddress)
     }
 
-    /// A station that made its address itself makes another one.
+    /// Changes an automatically configured address.
     fn change_address(&mut self, now: Mono) {
         let recently = self.former_address.is_some_and(|it| now.since(it.left) < ADDRESS_CHANGE_INTERVAL_MIN);
         if self.mib.local_gn_addr_conf_method != LocalGnAddrConfMethod::Auto || recently {

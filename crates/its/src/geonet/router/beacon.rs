@@ -1,4 +1,4 @@
-//! Beacon service, EN 302 636-4-1, clause 10.3.6: a station that sends nothing else says where it is.
+//! Beacon service, EN 302 636-4-1, clause 10.3.6: a station that sends nothing else announces its position.
 
 use viaduct_units::Mono;
 
@@ -6,7 +6,7 @@ use super::{Router, pdu::Pdu};
 use crate::{access::MacAddress, geonet::HeaderType, limits::TRANSMITS_MAX};
 
 impl Router {
-    /// The first beacon goes out at once (10.3.6.2), but for the jitter: stations may start together.
+    /// Schedules the first beacon at once (10.3.6.2), except for a jitter, since stations may start together.
     pub(super) fn start_beacons(&mut self, now: Mono) {
         if self.settings.beacons && self.beacon_due.is_none() {
             let jitter = self.random.duration_up_to(self.mib.beacon_service_max_jitter);
@@ -14,7 +14,7 @@ impl Router {
         }
     }
 
-    /// Every packet that tells the neighbours where this station is puts the next beacon off (10.3.6.2, 10.3.10.2).
+    /// Postpones the next beacon. To be called for each packet that contains the own position (10.3.6.2, 10.3.10.2).
     pub(super) fn restart_beacon_timer(&mut self, now: Mono) {
         if self.beacon_due.is_some() {
             let jitter = self.random.duration_up_to(self.mib.beacon_service_max_jitter);

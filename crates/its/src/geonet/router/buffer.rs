@@ -1,4 +1,4 @@
-//! Packets that wait, EN 302 636-4-1, clause 8.5 and annexes E.3 and F.3: first in, first out, with a limit in octets.
+//! Packet buffers, EN 302 636-4-1, clause 8.5 and annexes E.3 and F.3: first in, first out, with a limit in octets.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,26 +6,26 @@ use viaduct_units::Mono;
 
 use super::pdu::{PacketId, Pdu, Route};
 
-/// A packet that waits.
+/// A stored packet.
 #[derive(Debug)]
 pub(super) struct Held {
     pub(super) pdu: Pdu,
     pub(super) route: Route,
-    /// When its waiting is over: its lifetime's end, or its turn to be sent.
+    /// Time at which the packet expires or is to be sent.
     due: Mono,
 }
 
-/// Packets by the order in which they came and by the time at which they are due.
+/// Packets in the order of arrival and in the order of their due times.
 #[derive(Debug)]
 pub(super) struct PacketBuffer {
-    /// Octets of packets that it takes.
+    /// Capacity in octets.
     capacity: usize,
     octets: usize,
     /// Number of the next packet.
     next: u64,
     held: BTreeMap<u64, Held>,
     due: BTreeSet<(Mono, u64)>,
-    /// Where the last round of [`Self::round`] ended.
+    /// Position at which the last call of [`Self::round`] ended.
     round_from: u64,
 }
 
@@ -38,17 +38,17 @@ impl PacketBuffer {
         self.held.len()
     }
 
-    /// Whether a packet is larger than the whole buffer.
+    /// Returns `true` if the packet is larger than the whole buffer.
     pub(super) const fn is_too_small_for(&self, pdu: &Pdu) -> bool {
         pdu.len() > self.capacity
     }
 
-    /// Whether a packet has room beside those that are there.
+    /// Returns `true` if the buffer has room for the packet.
     pub(super) const fn has_room_for(&self, pdu: &Pdu) -> bool {
         self.octets.saturating_add(pdu.len()) <= self.capacity
     }
 
-    /// Adds a packet that has room; returns its number.
+    /// Adds a packet, for which there must be room. Returns its number.
     pub(super) fn push(&mut self, due: Mono, pdu: Pdu, route: Route) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -69,24 +69,24 @@ impl PacketBuffer {
         Some(held)
     }
 
-    /// Takes out the packet that came first.
+    /// Removes the oldest packet.
     pub(super) fn pop_oldest(&mut self) -> Option<Held> {
         let number = *self.held.first_key_value()?.0;
         self.remove(number)
     }
 
-    /// Takes out a packet that is due.
+    /// Removes a packet that is due.
     pub(super) fn pop_due(&mut self, now: Mono) -> Option<Held> {
         let (due, number) = *self.due.first()?;
         if due <= now { self.remove(number) } else { None }
     }
 
-    /// When the first packet is due.
+    /// Returns the earliest due time.
     pub(super) fn next_due(&self) -> Option<Mono> {
         self.due.first().map(|(due, _)| *due)
     }
 
-    /// Numbers of the next packets to look at, at most that many: the following call goes on where this one ended.
+    /// Returns the numbers of at most `most` packets. Successive calls visit all packets in turn.
     pub(super) fn round(&mut self, most: usize) -> Vec<u64> {
         let later = self.held.range(self.round_from..);
         let earlier = self.held.range(..self.round_from);
@@ -96,11 +96,11 @@ impl PacketBuffer {
     }
 }
 
-/// Packets that contend with the same packets at other stations.
+/// Packets in contention with the same packets at other stations.
 #[derive(Debug)]
 pub(super) struct ContentionBuffer {
     packets: PacketBuffer,
-    /// Where a packet is in the buffer.
+    /// Number of each packet in the buffer.
     numbers: BTreeMap<PacketId, u64>,
 }
 
@@ -128,7 +128,7 @@ impl ContentionBuffer {
         self.forget(held)
     }
 
-    /// Takes out a packet that another station has sent.
+    /// Removes a packet that another station has sent.
     pub(super) fn take(&mut self, id: PacketId) -> Option<Held> {
         let number = self.numbers.remove(&id)?;
         self.packets.remove(number)

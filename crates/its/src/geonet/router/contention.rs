@@ -1,5 +1,5 @@
-//! Contention-based forwarding (CBF), EN 302 636-4-1, annexes E.3 and F.3: whoever made the most progress sends first, and
-//! who hears that does not send any more.
+//! Contention-based forwarding (CBF), EN 302 636-4-1, annexes E.3 and F.3: the station with the most progress sends
+//! first, and thereby suppresses the others.
 
 use std::time::Duration;
 
@@ -7,52 +7,55 @@ use viaduct_units::{Metres, Mono, Position};
 
 use super::{
     Router,
-    forwarding::Verdict,
+    forwarding::Decision,
     pdu::{PacketId, Pdu, Route},
 };
 use crate::{DropReason, access::MacAddress, limits::TRANSMITS_MAX};
 
 impl Router {
-    /// Annex F.3: the farther from the sender, the sooner. Who does not know the distance waits longest.
-    pub(super) fn contend_in_area(&self, pdu: &Pdu, sender: Option<Position>) -> Verdict {
+    /// Decides by annex F.3: the farther from the sender, the shorter the wait. If the distance is unknown, the wait is
+    /// longest.
+    pub(super) fn contend_in_area(&self, pdu: &Pdu, sender: Option<Position>) -> Decision {
         if pdu.own {
-            return Verdict::Transmit(MacAddress::BROADCAST);
+            return Decision::Transmit(MacAddress::BROADCAST);
         }
         let accurate = self.ego.filter(|ego| ego.position_accurate);
         let distance = sender.zip(accurate).map(|(sender, ego)| sender.distance(ego.position));
-        Verdict::Contend(distance.map_or(self.mib.cbf_max_time, |distance| self.contention_time(distance)))
+        Decision::Contend(distance.map_or(self.mib.cbf_max_time, |distance| self.contention_time(distance)))
     }
 
-    /// Annex E.3: the nearer to the destination than the sender, the sooner. Who is not nearer does not take part.
+    /// Decides by annex E.3: the larger the progress towards the destination, the shorter the wait. Stations without
+    /// progress do not contend.
     pub(super) fn contend_outside(
         &self,
         pdu: &Pdu,
         destination: Position,
         sender: Option<Position>,
-    ) -> Result<Verdict, DropReason> {
+    ) -> Result<Decision, DropReason> {
         if pdu.own {
-            return Ok(Verdict::Transmit(MacAddress::BROADCAST));
+            return Ok(Decision::Transmit(MacAddress::BROADCAST));
         }
         let own = self.own_position()?;
-        let Some(sender) = sender else { return Ok(Verdict::Contend(self.mib.cbf_max_time)) };
+        let Some(sender) = sender else { return Ok(Decision::Contend(self.mib.cbf_max_time)) };
         let progress = sender.distance(destination) - own.distance(destination);
         if progress.value() > 0.0 {
-            Ok(Verdict::Contend(self.contention_time(progress)))
+            Ok(Decision::Contend(self.contention_time(progress)))
         } else {
             Err(DropReason::NoProgress)
         }
     }
 
-    /// TO: from `itsGnCbfMaxTime` next to the sender to `itsGnCbfMinTime` at the end of its range (annex F.3).
+    /// Returns TO: from `itsGnCbfMaxTime` next to the sender down to `itsGnCbfMinTime` at the end of its range (annex
+    /// F.3).
     fn contention_time(&self, distance: Metres) -> Duration {
         let (shortest, longest) = (self.mib.cbf_min_time, self.mib.cbf_max_time.max(self.mib.cbf_min_time));
         let part = distance.value() / self.mib.default_max_communication_range.value();
-        // Not a number where the range is set to 0: then everybody is at its end.
+        // NaN if the range is set to 0: then each station is at its end.
         let part = if part.is_nan() { 1.0 } else { part.clamp(0.0, 1.0) };
         longest - (longest - shortest).mul_f64(part)
     }
 
-    /// Into the CBF packet buffer; what came first makes room.
+    /// Stores a packet in the CBF packet buffer. Removes the oldest ones if there is no room.
     pub(super) fn contend(&mut self, due: Mono, pdu: Pdu, route: Route) -> Result<(), DropReason> {
         let id =
             pdu.id.filter(|_| !self.contention.packets().is_too_small_for(&pdu)).ok_or(DropReason::BufferOverflow)?;
@@ -63,14 +66,14 @@ impl Router {
         Ok(())
     }
 
-    /// Another station has sent a packet; whether it was contended about here.
+    /// Removes a packet that another station has sent. Returns `true` if it was in contention here.
     pub(super) fn suppress(&mut self, id: PacketId) -> bool {
         let contended = self.contention.take(id).is_some();
         self.counters.suppressed += u64::from(contended);
         contended
     }
 
-    /// Sends what nobody else has sent in time, as long as there is room for frames.
+    /// Sends the packets whose contention has ended, as long as the transmit queue has room.
     pub(super) fn send_due_contenders(&mut self, now: Mono) {
         while self.transmits.len() < TRANSMITS_MAX {
             let Some(held) = self.contention.pop_due(now) else { return };

@@ -1,4 +1,4 @@
-//! Forwarding, EN 302 636-4-1, annexes D, E.2 and F.2: which way a packet goes next.
+//! Forwarding, EN 302 636-4-1, annexes D, E.2 and F.2: selection of the next hop.
 
 use std::time::Duration;
 
@@ -19,22 +19,22 @@ use crate::{
     limits::TRANSMITS_MAX,
 };
 
-/// What to do with a packet.
+/// The forwarding decision for a packet.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Verdict {
-    /// Put it into a frame for that link address.
+pub(super) enum Decision {
+    /// Send it to the given link address.
     Transmit(MacAddress),
-    /// Carry it until there is somebody to give it to.
-    Keep,
-    /// Wait that long whether another station sends it first.
+    /// Store it until there is a suitable neighbour.
+    Store,
+    /// Wait for the given time, unless another station sends the packet first.
     Contend(Duration),
 }
 
 impl Router {
-    /// Takes a packet on its way.
+    /// Accepts an outgoing packet: sends, stores or contends.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The reason why that is impossible.
     pub(super) fn dispatch(
         &mut self,
         now: Mono,
@@ -47,7 +47,7 @@ impl Router {
         Ok(())
     }
 
-    /// The same for a packet that was taken before.
+    /// Same as [`Self::dispatch`] for a packet that is already counted as accepted.
     pub(super) fn dispatch_taken(
         &mut self,
         now: Mono,
@@ -55,11 +55,11 @@ impl Router {
         route: Route,
         sender: Option<Position>,
     ) -> Result<(), DropReason> {
-        let verdict = self.decide(now, &pdu, &route, sender)?;
-        self.carry_out(now, verdict, pdu, route)
+        let decision = self.decide(now, &pdu, &route, sender)?;
+        self.execute(now, decision, pdu, route)
     }
 
-    /// Sends a received packet on (forwarder operations of 10.3.8.3, 10.3.9.3, 10.3.11.3, 10.3.12.3 and 10.3.7.2).
+    /// Forwards a received packet (forwarder operations of 10.3.8.3, 10.3.9.3, 10.3.11.3, 10.3.12.3 and 10.3.7.2).
     pub(super) fn forward(
         &mut self,
         now: Mono,
@@ -72,7 +72,7 @@ impl Router {
         self.dispatch(now, pdu, route, sender)
     }
 
-    /// A received packet as it is sent on, if it may be.
+    /// Returns a received packet as it is to be forwarded, if it may be.
     pub(super) fn pdu_to_forward(&self, now: Mono, packet: &Packet<'_>) -> Result<Pdu, DropReason> {
         if self.table.is_too_fast(now, packet.source().address, &self.mib) {
             return Err(DropReason::SourceTooFast);
@@ -80,13 +80,13 @@ impl Router {
         Pdu::received(packet, now)
     }
 
-    /// Where the station is that sent a frame, if it says so accurately (PV_SE, PAI_SE).
+    /// Returns the position of the frame's sender, if it is known and accurate (PV_SE, PAI_SE).
     pub(super) fn accurate_sender(&self, now: Mono, link: &EthernetHeader) -> Option<Position> {
         let vector = self.table.by_link(now, link.source)?.position_vector;
         vector.position.filter(|_| vector.position_accurate)
     }
 
-    /// A packet that is for this station too: that it is not forwarded does not make it a drop.
+    /// Counts the result of forwarding a packet that is also delivered: if it is not forwarded, it is not a drop.
     pub(super) fn delivered_and(&mut self, forwarded: Result<(), DropReason>) -> Result<Outcome, DropReason> {
         if let Err(reason) = forwarded {
             self.counters.count_not_forwarded(reason);
@@ -94,26 +94,28 @@ impl Router {
         Ok(Outcome::Deliver)
     }
 
-    /// Annex D, after the step "no neighbour and SCF: keep" that all source and forwarder operations have.
+    /// Decides by annex D. The step "no neighbour and SCF: store", common to all source and forwarder operations, is
+    /// done before.
     pub(super) fn decide(
         &self,
         now: Mono,
         pdu: &Pdu,
         route: &Route,
         sender: Option<Position>,
-    ) -> Result<Verdict, DropReason> {
+    ) -> Result<Decision, DropReason> {
         if pdu.class.store_carry_forward() && !self.table.has_neighbour(now) {
-            return Ok(Verdict::Keep);
+            return Ok(Decision::Store);
         }
         match route {
-            Route::Everybody => Ok(Verdict::Transmit(MacAddress::BROADCAST)),
+            Route::Broadcast => Ok(Decision::Transmit(MacAddress::BROADCAST)),
             Route::Towards(destination) => self.non_area(now, pdu, *destination, sender),
             Route::Area(area) => self.to_area(now, pdu, area, sender),
         }
     }
 
-    /// Annex D: inside the area it spreads; outside it travels towards it, unless it was inside already.
-    fn to_area(&self, now: Mono, pdu: &Pdu, area: &Area, sender: Option<Position>) -> Result<Verdict, DropReason> {
+    /// Decides by annex D: inside the area the packet spreads; outside it travels towards the area, unless its sender
+    /// was inside.
+    fn to_area(&self, now: Mono, pdu: &Pdu, area: &Area, sender: Option<Position>) -> Result<Decision, DropReason> {
         if area.contains(self.own_position()?) {
             return Ok(self.within_area(pdu, sender));
         }
@@ -123,55 +125,55 @@ impl Router {
         self.non_area(now, pdu, area.centre, sender)
     }
 
-    /// Annex F.
-    fn within_area(&self, pdu: &Pdu, sender: Option<Position>) -> Verdict {
+    /// Decides by annex F.
+    fn within_area(&self, pdu: &Pdu, sender: Option<Position>) -> Decision {
         match self.mib.area_forwarding_algorithm {
-            AreaForwardingAlgorithm::Simple => Verdict::Transmit(MacAddress::BROADCAST),
+            AreaForwardingAlgorithm::Simple => Decision::Transmit(MacAddress::BROADCAST),
             AreaForwardingAlgorithm::ContentionBased => self.contend_in_area(pdu, sender),
         }
     }
 
-    /// Annex E.
+    /// Decides by annex E.
     fn non_area(
         &self,
         now: Mono,
         pdu: &Pdu,
         destination: Position,
         sender: Option<Position>,
-    ) -> Result<Verdict, DropReason> {
+    ) -> Result<Decision, DropReason> {
         match self.mib.non_area_forwarding_algorithm {
             NonAreaForwardingAlgorithm::Greedy => self.greedy(now, pdu, destination),
             NonAreaForwardingAlgorithm::ContentionBased => self.contend_outside(pdu, destination, sender),
         }
     }
 
-    /// Annex E.2: to the neighbour with the most progress. Where none has any, the packet is kept if it may be, and is sent
-    /// to everybody otherwise.
-    fn greedy(&self, now: Mono, pdu: &Pdu, destination: Position) -> Result<Verdict, DropReason> {
+    /// Decides by annex E.2: to the neighbour with the most progress. If there is none, the packet is stored if
+    /// permitted, else broadcast.
+    fn greedy(&self, now: Mono, pdu: &Pdu, destination: Position) -> Result<Decision, DropReason> {
         let own = self.own_position()?;
         let own_m = own.distance(destination).value();
         let reachable = self.table.neighbours(now).filter(|neighbour| self.is_reachable(now, own, neighbour));
         let distances = reachable.map(|neighbour| (neighbour.link, neighbour.position.distance(destination).value()));
         let nearest = distances.filter(|(_, metres)| *metres < own_m).min_by(|a, b| a.1.total_cmp(&b.1));
         Ok(match nearest {
-            Some((link, _)) => Verdict::Transmit(link),
-            None if pdu.class.store_carry_forward() => Verdict::Keep,
-            None => Verdict::Transmit(MacAddress::BROADCAST),
+            Some((link, _)) => Decision::Transmit(link),
+            None if pdu.class.store_carry_forward() => Decision::Store,
+            None => Decision::Transmit(MacAddress::BROADCAST),
         })
     }
 
-    /// Own addition to annex E.2, off unless it is set: whether a packet for that neighbour is likely to arrive there.
+    /// Returns `true` if a packet is likely to reach the neighbour. Not part of annex E.2, and off by default.
     fn is_reachable(&self, now: Mono, own: Position, neighbour: &Neighbour) -> bool {
-        let recent = self.mib.greedy_neighbour_age_max.is_none_or(|most| now.since(neighbour.heard) <= most);
+        let recent = self.mib.greedy_neighbour_age_max.is_none_or(|most| now.since(neighbour.last_direct) <= most);
         let near = |most: Metres| neighbour.position.distance(own).value() <= most.value();
         recent && self.mib.greedy_neighbour_distance_max.is_none_or(near)
     }
 
-    pub(super) fn carry_out(&mut self, now: Mono, verdict: Verdict, pdu: Pdu, route: Route) -> Result<(), DropReason> {
-        match verdict {
-            Verdict::Transmit(link) => self.transmit(now, &pdu, link),
-            Verdict::Keep => self.keep(pdu, route),
-            Verdict::Contend(delay) => self.contend(now.plus(delay), pdu, route),
+    pub(super) fn execute(&mut self, now: Mono, decision: Decision, pdu: Pdu, route: Route) -> Result<(), DropReason> {
+        match decision {
+            Decision::Transmit(link) => self.transmit(now, &pdu, link),
+            Decision::Store => self.store(pdu, route),
+            Decision::Contend(delay) => self.contend(now.plus(delay), pdu, route),
         }
     }
 

@@ -15,12 +15,13 @@ use crate::{
 };
 
 impl Router {
-    /// Source operations (10.3.12.2): the packet, which may be repeated.
+    /// Builds the packet (source operations, 10.3.12.2), which may be repeated.
     pub(super) fn make_gac(&mut self, now: Mono, request: &GnRequest, area: Area) -> Result<(Pdu, Route), SendError> {
         self.make_geo(now, HeaderType::GeoAnycast(area.shape.kind()), request, area)
     }
 
-    /// Forwarder and receiver operations (10.3.12.3): it ends at the first station inside.
+    /// Processes a received packet (forwarder and receiver operations, 10.3.12.3): the first station inside the area
+    /// receives it and does not forward it.
     pub(super) fn receive_gac(
         &mut self,
         now: Mono,

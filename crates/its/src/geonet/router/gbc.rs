@@ -15,12 +15,12 @@ use crate::{
 };
 
 impl Router {
-    /// Source operations (10.3.11.2): the packet, which may be repeated.
+    /// Builds the packet (source operations, 10.3.11.2), which may be repeated.
     pub(super) fn make_gbc(&mut self, now: Mono, request: &GnRequest, area: Area) -> Result<(Pdu, Route), SendError> {
         self.make_geo(now, HeaderType::GeoBroadcast(area.shape.kind()), request, area)
     }
 
-    /// A packet for an area, whichever of the two it is.
+    /// Builds a packet for an area, GBC or GAC.
     pub(super) fn make_geo(
         &mut self,
         now: Mono,
@@ -38,7 +38,8 @@ impl Router {
         Ok((Pdu::own(octets, now, request, id), Route::Area(area)))
     }
 
-    /// Forwarder and receiver operations (10.3.11.3): it is for who is inside, and for others to bring it there.
+    /// Processes a received packet (forwarder and receiver operations, 10.3.11.3): stations inside receive it, all
+    /// forward it.
     pub(super) fn receive_gbc(
         &mut self,
         now: Mono,
@@ -50,7 +51,7 @@ impl Router {
         if self.is_for_me(area) { self.delivered_and(forwarded) } else { forwarded.map(|()| Outcome::Relayed) }
     }
 
-    /// Whether the station is in the area. One that does not know where it is cannot say that it is not.
+    /// Returns `true` if the station is in the area or has no position.
     pub(super) fn is_for_me(&self, area: &Area) -> bool {
         self.ego.is_none_or(|ego| area.contains(ego.position))
     }

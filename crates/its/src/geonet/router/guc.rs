@@ -15,7 +15,8 @@ use crate::{
 };
 
 impl Router {
-    /// Source operations (10.3.8.2). Where nobody knows where the destination is, the location service asks first.
+    /// Sends a packet (source operations, 10.3.8.2). If the position of the destination is unknown, starts the location
+    /// service first.
     pub(super) fn send_guc(&mut self, now: Mono, request: &GnRequest, address: GnAddress) -> Result<(), SendError> {
         self.position_to_send()?;
         match self.located(now, address) {
@@ -27,7 +28,7 @@ impl Router {
         }
     }
 
-    /// A GUC packet, or the location reply that looks like one.
+    /// Builds a GUC packet or a location reply, which has the same header.
     pub(super) fn make_guc(
         &mut self,
         now: Mono,
@@ -45,7 +46,7 @@ impl Router {
         Ok((Pdu::own(octets, now, request, id), Route::Towards(position)))
     }
 
-    /// Destination operations (10.3.8.4) or forwarder operations (10.3.8.3).
+    /// Processes a received packet: destination operations (10.3.8.4) or forwarder operations (10.3.8.3).
     pub(super) fn receive_guc(
         &mut self,
         now: Mono,
@@ -59,7 +60,8 @@ impl Router {
         self.forward_unicast(now, link, packet, header).map(|()| Outcome::Relayed)
     }
 
-    /// A forwarder that hears the destination itself knows better where it is (annex C.3).
+    /// Forwards the packet. If the location table has a newer position of the destination, the packet is updated (annex
+    /// C.3).
     pub(super) fn forward_unicast(
         &mut self,
         now: Mono,
@@ -73,12 +75,12 @@ impl Router {
         let sender = self.accurate_sender(now, link);
         let mut pdu = self.pdu_to_forward(now, packet)?;
         if newer.is_some() {
-            pdu.renew_destination(&destination);
+            pdu.update_destination(&destination);
         }
         self.dispatch(now, pdu, Route::Towards(position), sender)
     }
 
-    /// Where a station is, as far as this one has heard.
+    /// Returns the position of a station from the location table.
     pub(super) fn located(&self, now: Mono, address: GnAddress) -> Option<ShortPositionVector> {
         let known = self.table.get(now, address)?.position_vector.short();
         known.position.is_some().then_some(known)
@@ -86,7 +88,7 @@ impl Router {
 
     fn heard_since(&self, now: Mono, destination: &ShortPositionVector) -> Option<ShortPositionVector> {
         let entry = self.table.get(now, destination.address).filter(|entry| entry.neighbour)?;
-        let heard = entry.position_vector.short();
-        (heard.timestamp > destination.timestamp && heard.position.is_some()).then_some(heard)
+        let last_direct = entry.position_vector.short();
+        (last_direct.timestamp > destination.timestamp && last_direct.position.is_some()).then_some(last_direct)
     }
 }

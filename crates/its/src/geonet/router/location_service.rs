@@ -1,4 +1,5 @@
-//! Location service, EN 302 636-4-1, clause 10.3.7: asks where a station is, and keeps what is for it until it is known.
+//! Location service, EN 302 636-4-1, clause 10.3.7: requests the position of a station, and stores packets for the
+//! station meanwhile.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -17,21 +18,21 @@ use crate::{
     send_error::SendError,
 };
 
-/// Who is sought, and what waits for the answer.
+/// Searches in progress, and the packets that wait for them.
 #[derive(Debug, Default)]
 pub(super) struct LocationService {
     searches: BTreeMap<GnAddress, Search>,
-    /// The LS packet buffer (clause 8.4), in the order in which the requests came.
+    /// The LS packet buffer (clause 8.4), in the order of the requests.
     waiting: VecDeque<Waiting>,
-    /// Octets of the payloads that wait.
+    /// Octets of the waiting payloads.
     octets: usize,
 }
 
 #[derive(Debug)]
 struct Search {
-    /// When the question is asked again (T_LS).
+    /// Time of the next repetition of the request (T_LS).
     due: Mono,
-    /// How often it was asked again (RTC_LS).
+    /// Number of repetitions (RTC_LS).
     retransmitted: u8,
 }
 
@@ -39,7 +40,7 @@ struct Search {
 struct Waiting {
     destination: GnAddress,
     request: GnRequest,
-    /// When the request was made.
+    /// Time of the request to send.
     since: Mono,
 }
 
@@ -50,12 +51,12 @@ impl Waiting {
 }
 
 impl LocationService {
-    /// Packets that wait.
+    /// Returns the number of waiting packets.
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// When the first question is to be asked again, or the lifetime of the first packet that waits is over.
+    /// Returns the earliest time of a repetition or of the end of a waiting packet's lifetime.
     pub(super) fn next_due(&self) -> Option<Mono> {
         let questions = self.searches.values().map(|search| search.due);
         questions.chain(self.waiting.iter().map(Waiting::expires)).min()
@@ -65,7 +66,7 @@ impl LocationService {
         self.searches.iter().find(|(_, search)| search.due <= now).map(|(address, _)| *address)
     }
 
-    /// Takes out what waits for an address.
+    /// Removes the packets that wait for an address.
     fn take(&mut self, destination: GnAddress) -> Vec<Waiting> {
         self.searches.remove(&destination);
         let (taken, kept): (Vec<_>, Vec<_>) =
@@ -88,7 +89,7 @@ impl LocationService {
 }
 
 impl Router {
-    /// Keeps a packet and asks where its destination is (10.3.7.1.2), unless that is being asked already.
+    /// Stores a packet and requests the position of its destination (10.3.7.1.2), unless a search is in progress.
     pub(super) fn search(&mut self, now: Mono, request: &GnRequest, sought: GnAddress) -> Result<(), SendError> {
         let capacity = self.mib.location_service_packet_buffer_size;
         let octets = request.payload.len();
@@ -108,7 +109,7 @@ impl Router {
         Ok(())
     }
 
-    /// Asks again or gives up (10.3.7.1.3).
+    /// Repeats requests or gives up (10.3.7.1.3).
     pub(super) fn repeat_due_searches(&mut self, now: Mono) {
         while let Some(sought) = self.location_service.first_due(now) {
             let retransmitted = self.location_service.searches.get(&sought).map_or(0, |search| search.retransmitted);
@@ -121,13 +122,14 @@ impl Router {
         self.expire_waiting(now);
     }
 
-    /// Sends what waited for a station that has said where it is (10.3.7.1.4, and step "flush LS buffer" of every packet).
-    pub(super) fn found(&mut self, now: Mono, address: GnAddress) {
+    /// Sends the packets that waited for a station whose position is now known (10.3.7.1.4, and step "flush LS buffer"
+    /// of every packet).
+    pub(super) fn flush_waiting(&mut self, now: Mono, address: GnAddress) {
         let sought = self.location_service.searches.contains_key(&address);
         let Some(destination) = self.located(now, address).filter(|_| sought) else { return };
         for waiting in self.location_service.take(address) {
             let made = self.make_guc(now, HeaderType::GeoUnicast, &waiting.request, destination);
-            let sent = made.map(|(pdu, route)| self.dispatch_taken(now, pdu.made_at(waiting.since), route, None));
+            let sent = made.map(|(pdu, route)| self.dispatch_taken(now, pdu.created_at(waiting.since), route, None));
             match sent {
                 Ok(Ok(())) => {}
                 Ok(Err(reason)) => self.counters.count_lost(reason),
@@ -136,7 +138,7 @@ impl Router {
         }
     }
 
-    /// A question: for this station (10.3.7.3) or for others (10.3.7.2).
+    /// Processes a location request for this station (10.3.7.3) or for other stations (10.3.7.2).
     pub(super) fn receive_location_request(
         &mut self,
         now: Mono,
@@ -145,13 +147,14 @@ impl Router {
         header: &LsRequestHeader,
     ) -> Result<Outcome, DropReason> {
         if header.sought != self.address {
-            return self.forward(now, link, packet, Route::Everybody).map(|()| Outcome::Relayed);
+            return self.forward(now, link, packet, Route::Broadcast).map(|()| Outcome::Relayed);
         }
         self.reply(now, header)?;
         Ok(Outcome::LocationService)
     }
 
-    /// An answer: for this station, where the table has it already, or for others, who get it like a GUC packet.
+    /// Processes a location reply. One for this station has already updated the table; one for another station is
+    /// forwarded as a GUC packet.
     pub(super) fn receive_location_reply(
         &mut self,
         now: Mono,
@@ -187,8 +190,8 @@ impl Router {
         let mut octets = self.begin_packet(HeaderType::LocationRequest, self.mib.default_hop_limit, &request);
         LsRequestHeader { sequence_number, source, sought }.write(&mut octets);
         let pdu = Pdu::own(octets, now, &request, Some((source.address, sequence_number)));
-        // A question that could not be sent is asked again like one that was not answered.
-        if self.dispatch(now, pdu, Route::Everybody, None).is_ok() {
+        // A request that could not be sent is repeated as if it had not been answered.
+        if self.dispatch(now, pdu, Route::Broadcast, None).is_ok() {
             self.counters.location_requests_sent += 1;
         }
     }

@@ -1,12 +1,12 @@
-//! The GeoAdhoc router, EN 302 636-4-1, clause 10: decides for each packet whether it is for this station, for others, for
-//! both or for nobody.
+//! The GeoAdhoc router, EN 302 636-4-1, clause 10. It decides for each packet whether to deliver, to forward, or to
+//! drop it.
 //!
-//! Each packet type's procedures are in the file of its name; what they share is in the files of the annexes:
-//! `forwarding` (D, E.2, F.2), `contention` (E.3, F.3), `store_carry_forward` (8.5), `repetition` (J.2). This file joins
-//! them.
+//! The procedures of each packet type are in the file of its name. Shared procedures are in the files of the annexes:
+//! `forwarding` (D, E.2, F.2), `contention` (E.3, F.3), `store_carry_forward` (8.5), `repetition` (J.2). This file
+//! joins them.
 //!
-//! A packet comes here when its headers are read. Signatures are not verified yet: a signed packet that the policy accepts is
-//! delivered, and not forwarded.
+//! The router receives packets with parsed headers. Signatures are not verified yet: a signed packet that the policy
+//! accepts is delivered, but not forwarded.
 
 mod address_detection;
 mod beacon;
@@ -37,7 +37,7 @@ use self::{
 };
 use super::{
     GnAddress, Mib, Packet, PacketBody,
-    location_table::{LocationTable, Sighting},
+    location_table::{LocationTable, PacketInfo},
     mib::LocalGnAddrConfMethod,
     sequence_number::SequenceCounter,
 };
@@ -48,16 +48,16 @@ use crate::{
     send_error::SendError,
 };
 
-/// What became of a packet.
+/// The outcome of a received packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// It is for this station. It may be forwarded too.
+    /// The packet is for this station. It may also be forwarded.
     Deliver,
-    /// It is for others, and was taken to be forwarded.
+    /// The packet is for other stations only, and was accepted for forwarding.
     Relayed,
-    /// It said where its sender is.
+    /// The packet is a beacon.
     Beacon,
-    /// It asked where this station is, or answered where another one is.
+    /// The packet is a location request for this station or a location reply.
     LocationService,
 }
 
@@ -66,13 +66,13 @@ pub(crate) enum Outcome {
 pub(crate) struct Router {
     settings: StationSettings,
     mib: Mib,
-    /// Address on the link.
+    /// Link address.
     link_address: MacAddress,
     /// Own GeoNetworking address.
     address: GnAddress,
-    /// The address before it, where the station has changed it.
+    /// The previous address, if the station has changed it.
     former_address: Option<FormerAddress>,
-    /// Where the station is; `None` until it is told.
+    /// Position of the station, or `None` before the first [`Router::set_ego`].
     ego: Option<Ego>,
     random: Rng,
     sequence: SequenceCounter,
@@ -82,13 +82,13 @@ pub(crate) struct Router {
     unicast: PacketBuffer,
     /// Packets for many stations that wait for a neighbour (BC forwarding packet buffer).
     broadcast: PacketBuffer,
-    /// Packets that wait whether another station sends them (CBF packet buffer).
+    /// Packets that wait during contention (CBF packet buffer).
     contention: ContentionBuffer,
-    /// Packets that are sent again and again, at most [`crate::limits::REPETITIONS_MAX`].
+    /// Packets that are repeated, at most [`crate::limits::REPETITIONS_MAX`].
     repetitions: Vec<Repeating>,
-    /// When the next beacon is due, if nothing else is sent before.
+    /// Time of the next beacon, if nothing else is sent before.
     beacon_due: Option<Mono>,
-    /// Frames that wait to be taken, at most [`TRANSMITS_MAX`].
+    /// Frames that wait to be sent, at most [`TRANSMITS_MAX`].
     transmits: VecDeque<Vec<u8>>,
     pub(crate) counters: Counters,
 }
@@ -136,7 +136,7 @@ impl Router {
         &self.table
     }
 
-    /// Packets that were taken and are neither sent nor given up.
+    /// Returns the number of packets that were accepted for sending and are neither sent nor discarded.
     pub(crate) fn held(&self) -> usize {
         let waiting = self.location_service.len() + self.contention.packets().len();
         waiting + self.unicast.len() + self.broadcast.len()
@@ -166,10 +166,10 @@ impl Router {
         Ok(())
     }
 
-    /// Takes in a packet that came in a frame.
+    /// Processes a received packet.
     ///
     /// # Errors
-    /// Why it is dropped.
+    /// The reason why the packet is dropped.
     pub(crate) fn handle(
         &mut self,
         now: Now,
@@ -180,7 +180,7 @@ impl Router {
         self.check_link_destination(link)?;
         self.check_source(now, link, packet)?;
         self.check_duplicate(now, packet)?;
-        self.learn(now, packet);
+        self.update_location(now, packet);
         match &packet.body {
             PacketBody::Beacon(_) => Ok(Outcome::Beacon),
             PacketBody::SingleHopBroadcast { .. } => Ok(Outcome::Deliver),
@@ -193,7 +193,7 @@ impl Router {
         }
     }
 
-    /// Does what is due.
+    /// Does the work that is due.
     pub(crate) fn handle_timeout(&mut self, now: Mono) {
         self.send_due_contenders(now);
         self.expire_held(now);
@@ -244,28 +244,29 @@ impl Router {
         Ok(())
     }
 
-    /// A link that hears everything hands over what is for others too.
+    /// Drops frames for other link addresses, which a promiscuous link receives too.
     fn check_link_destination(&self, link: &EthernetHeader) -> Result<(), DropReason> {
         let for_me = link.destination == self.link_address || link.destination.is_group();
         if for_me { Ok(()) } else { Err(DropReason::OtherLinkDestination) }
     }
 
-    /// Annex A.2. That somebody sent the packet again ends the contention about it (annexes E.3 and F.3).
+    /// Detects duplicates (annex A.2). A duplicate of a packet that contends here ends its contention (annexes E.3 and
+    /// F.3).
     fn check_duplicate(&mut self, now: Mono, packet: &Packet<'_>) -> Result<(), DropReason> {
         let source = packet.source().address;
         let Some(number) = packet.sequence_number() else { return Ok(()) };
-        // What contends is known even where the table had to forget its source.
+        // A contending packet is recognised even if its source was evicted from the location table.
         let contends = self.suppress((source, number));
         if contends || self.table.is_duplicate(now, source, number) { Err(DropReason::Duplicate) } else { Ok(()) }
     }
 
-    /// What each packet says about its source, and what waited for that.
-    fn learn(&mut self, now: Mono, packet: &Packet<'_>) {
+    /// Updates the location table from a packet's source, and sends the packets that waited for its position.
+    fn update_location(&mut self, now: Mono, packet: &Packet<'_>) {
         let sequence_number = packet.sequence_number();
         let heard_directly = sequence_number.is_none();
-        let sighting = Sighting { source: packet.source(), sequence_number, octets: packet.octets.len() };
-        self.table.update(now, &self.mib, sighting, heard_directly);
-        self.found(now, packet.source().address);
+        let info = PacketInfo { source: packet.source(), sequence_number, octets: packet.octets.len() };
+        self.table.update(now, &self.mib, info, heard_directly);
+        self.flush_waiting(now, packet.source().address);
         if heard_directly {
             self.retry_held(now, packet.source().position);
         }

@@ -1,4 +1,4 @@
-//! A packet on its way out: what is kept of it until it is put into a frame.
+//! An outgoing packet, as stored until it is put into a frame.
 
 use std::time::Duration;
 
@@ -20,52 +20,52 @@ const LIFETIME_OFFSET: usize = 2;
 /// Offset of RHL in the basic header.
 const HOPS_OFFSET: usize = 3;
 
-/// What tells multi-hop packets apart: who sent it first, and which of its packets it is.
+/// The identity of a multi-hop packet: address of its source and sequence number.
 pub(super) type PacketId = (GnAddress, SequenceNumber);
 
-/// A packet on its way out.
+/// An outgoing packet.
 #[derive(Clone, Debug)]
 pub(super) struct Pdu {
-    /// The packet from its basic header on, as it was made or received, with the hops that are left.
+    /// The packet from its basic header on, as created or received, with the remaining hop limit decremented.
     octets: Vec<u8>,
-    /// When it was made or received.
+    /// Time of creation or reception.
     since: Mono,
-    /// How long it may travel from then on.
+    /// Lifetime counted from `since`.
     lifetime: Duration,
     pub(super) class: TrafficClass,
     pub(super) id: Option<PacketId>,
-    /// Whether this station is its source.
+    /// `true` if this station is the source.
     pub(super) own: bool,
 }
 
-/// Where a packet goes.
+/// The destination of an outgoing packet, for routing.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Route {
-    /// To everybody in reach.
-    Everybody,
-    /// To the station that is about there.
+    /// All neighbours.
+    Broadcast,
+    /// The station at about this position.
     Towards(Position),
-    /// To an area and within it.
+    /// An area, and all stations in it.
     Area(Area),
 }
 
 impl Pdu {
-    /// A packet of this station.
+    /// Returns a packet of this station.
     pub(super) fn own(octets: Vec<u8>, now: Mono, request: &GnRequest, id: Option<PacketId>) -> Self {
         let (class, lifetime) = (request.class, request.lifetime.duration());
         Self { octets, since: now, lifetime, class, id, own: true }
     }
 
-    /// The same packet, if it was asked for at that time.
-    pub(super) const fn made_at(mut self, since: Mono) -> Self {
+    /// Returns the same packet with another time of creation.
+    pub(super) const fn created_at(mut self, since: Mono) -> Self {
         self.since = since;
         self
     }
 
-    /// A received packet with one hop less.
+    /// Returns a received packet with the hop limit decremented.
     ///
     /// # Errors
-    /// The packet is signed and not verified, may take no further hop, or its lifetime is nothing.
+    /// The packet is signed and not verified, its hop limit is reached, or its lifetime is 0.
     pub(super) fn received(packet: &Packet<'_>, now: Mono) -> Result<Self, DropReason> {
         if packet.security != Security::Unsecured {
             return Err(DropReason::SecuredNotVerified);
@@ -86,8 +86,8 @@ impl Pdu {
         Ok(Self { octets, since: now, lifetime, class: packet.common.traffic_class, id, own: false })
     }
 
-    /// Writes a newer position of the destination into a GUC packet or a location reply (annex C.3).
-    pub(super) fn renew_destination(&mut self, destination: &ShortPositionVector) {
+    /// Updates the position of the destination in a GUC packet or a location reply (annex C.3).
+    pub(super) fn update_destination(&mut self, destination: &ShortPositionVector) {
         let start = basic_header::OCTETS + common_header::OCTETS + DESTINATION_OFFSET;
         let mut vector = Vec::with_capacity(ShortPositionVector::OCTETS);
         destination.write(&mut vector);
@@ -96,17 +96,18 @@ impl Pdu {
         }
     }
 
-    /// When its lifetime is over.
+    /// Returns the time at which the lifetime ends.
     pub(super) fn expires(&self) -> Mono {
         self.since.plus(self.lifetime)
     }
 
-    /// Octets that it takes of a buffer.
+    /// Returns the length of the packet in octets.
     pub(super) const fn len(&self) -> usize {
         self.octets.len()
     }
 
-    /// The frame that carries it; `None` where its lifetime is over. What it has waited is taken off its lifetime.
+    /// Returns the frame with the packet, or `None` if the lifetime has ended. The waiting time is subtracted from the
+    /// lifetime field.
     pub(super) fn frame(&self, now: Mono, source: MacAddress, destination: MacAddress) -> Option<Vec<u8>> {
         let left = self.expires().since(now);
         if left.is_zero() {
@@ -125,7 +126,7 @@ impl Pdu {
     }
 }
 
-/// What is left of a lifetime. Nearly nothing is rounded up: the packet lives.
+/// Returns the remaining lifetime as a field value, rounded up if it would be 0.
 fn remaining(left: Duration) -> Lifetime {
     let nearest = Lifetime::from_duration(left);
     if nearest.duration().is_zero() { Lifetime::from_parts(1, 0) } else { nearest }

@@ -6,7 +6,7 @@ use viaduct_units::Mono;
 
 use super::{
     Router,
-    forwarding::Verdict,
+    forwarding::Decision,
     pdu::{Pdu, Route},
     source::GnRequest,
 };
@@ -16,17 +16,18 @@ use crate::{
     send_error::SendError,
 };
 
-/// What is sent again.
+/// The content of a repetition.
 #[derive(Clone, Debug)]
 pub(super) enum Repeated {
-    /// A multi-hop broadcast as it was, with its number: who has it already drops it.
+    /// A multi-hop broadcast, repeated unchanged with its sequence number: stations that have it drop it as a
+    /// duplicate.
     Packet(Pdu, Route),
-    /// A single-hop broadcast or a unicast, made anew: neighbours learn from it where the station is now, and a unicast
-    /// goes where its destination is now.
+    /// A single-hop broadcast or a unicast, built again each time: it then contains the current position of this
+    /// station, and a unicast is sent to the current position of its destination.
     Request(GnRequest, Destination),
 }
 
-/// A packet that is sent again and again.
+/// A repeated packet.
 #[derive(Debug)]
 pub(super) struct Repeating {
     due: Mono,
@@ -36,7 +37,7 @@ pub(super) struct Repeating {
 }
 
 impl Router {
-    /// Whether a repetition is allowed and there is room for it.
+    /// Checks that the repetition is permitted and that there is room for it.
     pub(super) fn check_repetition(
         &self,
         request: &GnRequest,
@@ -49,7 +50,7 @@ impl Router {
             return Err(SendError::RepetitionInterval { interval, minimum });
         }
         let lifetime = request.lifetime.duration();
-        if destination.is_repeated_as_it_was() && duration > lifetime {
+        if destination.repeats_same_packet() && duration > lifetime {
             return Err(SendError::RepetitionDuration { duration, lifetime });
         }
         if self.repetitions.len() >= REPETITIONS_MAX { Err(SendError::RepetitionsFull) } else { Ok(()) }
@@ -63,7 +64,7 @@ impl Router {
         }
     }
 
-    /// When the first packet is due.
+    /// Returns the time of the next repetition.
     pub(super) fn next_repetition(&self) -> Option<Mono> {
         self.repetitions.iter().map(|repeating| repeating.due).min()
     }
@@ -80,16 +81,16 @@ impl Router {
         }
     }
 
-    /// What would be carried is being carried already, since it was sent before.
-    fn is_carried(&self, now: Mono, what: &Repeated) -> bool {
+    /// Returns `true` if the packet is still stored since its last transmission.
+    fn is_stored(&self, now: Mono, what: &Repeated) -> bool {
         match what {
-            Repeated::Packet(pdu, route) => self.decide(now, pdu, route, None) == Ok(Verdict::Keep),
+            Repeated::Packet(pdu, route) => self.decide(now, pdu, route, None) == Ok(Decision::Store),
             Repeated::Request(request, _) => request.class.store_carry_forward() && !self.table.has_neighbour(now),
         }
     }
 
     fn send_again(&mut self, now: Mono, what: &Repeated) {
-        if self.is_carried(now, what) {
+        if self.is_stored(now, what) {
             return;
         }
         let sent = match what {
@@ -100,20 +101,20 @@ impl Router {
         match sent {
             Ok(()) => self.counters.repetitions += 1,
             Err(SendError::NotSent(reason)) => self.counters.count_not_repeated(reason),
-            // What was sent once is refused for nothing else.
+            // After the first transmission, a missing position is the only possible error.
             Err(_) => self.counters.count_not_repeated(DropReason::OwnPositionUnknown),
         }
     }
 }
 
 impl Repeating {
-    /// To the next time. One that comes late does not make up for what it missed.
+    /// Schedules the next repetition. Missed repetitions are not made up for.
     fn advance(&mut self, now: Mono) {
         let next = self.due.plus(self.interval);
         self.due = if next > now { next } else { now.plus(self.interval) };
     }
 
-    /// The lifetime of the packet itself ends its repetition too.
+    /// Returns `true` if the repetition has ended, at the latest with the lifetime of the packet.
     fn is_over(&self, now: Mono) -> bool {
         matches!(&self.what, Repeated::Packet(pdu, _) if pdu.expires() <= now)
     }

@@ -19,7 +19,7 @@ impl Router {
         let mut octets = self.begin_packet(HeaderType::SingleHopBroadcast, 1, request);
         ShbHeader { source, media_dependent: [0; 4] }.write(&mut octets);
         octets.extend_from_slice(&request.payload);
-        self.emit(now, Pdu::own(octets, now, request, None), Route::Everybody)?;
+        self.emit(now, Pdu::own(octets, now, request, None), Route::Broadcast)?;
         self.restart_beacon_timer(now);
         Ok(())
     }

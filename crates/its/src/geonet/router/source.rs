@@ -1,5 +1,5 @@
-//! What every packet of this station has in common: basic header, common header, own position vector
-//! (EN 302 636-4-1, clauses 10.3.2 and 10.3.4).
+//! The common part of all packets of this station: basic header, common header, own position vector (EN 302 636-4-1,
+//! clauses 10.3.2 and 10.3.4).
 
 use viaduct_units::Mono;
 
@@ -12,20 +12,20 @@ use crate::{
     send_error::SendError,
 };
 
-/// What the layer above wants to have sent (GN-DATA.request, annex J.2), without its destination.
+/// A request of the upper layer (GN-DATA.request, annex J.2), without its destination.
 #[derive(Clone, Debug)]
 pub(crate) struct GnRequest {
-    /// What the payload begins with.
+    /// Protocol of the payload.
     pub(crate) next_header: CommonNextHeader,
     pub(crate) class: TrafficClass,
     pub(crate) lifetime: Lifetime,
     pub(crate) payload: Vec<u8>,
-    /// Octets of the payload.
+    /// Length of the payload in octets.
     pub(crate) payload_length: u16,
 }
 
 impl Router {
-    /// A packet up to its extended header.
+    /// Returns a packet up to its extended header.
     pub(super) fn begin_packet(&self, header_type: HeaderType, hops: u8, request: &GnRequest) -> Vec<u8> {
         let mut octets = Vec::with_capacity(64 + request.payload.len());
         let basic = BasicHeader {
@@ -47,7 +47,7 @@ impl Router {
         octets
     }
 
-    /// A packet of the station itself, without a payload: beacon, location service.
+    /// Returns the request for a packet without payload: beacon or location service.
     pub(super) const fn own_request(&self) -> GnRequest {
         GnRequest {
             next_header: CommonNextHeader::Any,
@@ -58,7 +58,7 @@ impl Router {
         }
     }
 
-    /// The own position vector.
+    /// Returns the own position vector, or `None` without a position.
     pub(super) fn position_vector(&self) -> Option<LongPositionVector> {
         self.ego.map(|ego| LongPositionVector {
             address: self.address,
@@ -70,12 +70,12 @@ impl Router {
         })
     }
 
-    /// The own position vector, without which nothing is sent.
+    /// Returns the own position vector. Without a position, sending is an error.
     pub(super) fn position_to_send(&self) -> Result<LongPositionVector, SendError> {
         self.position_vector().ok_or(SendError::NoPosition)
     }
 
-    /// Sends a packet of this station on its way.
+    /// Dispatches a packet of this station.
     pub(super) fn emit(&mut self, now: Mono, pdu: super::pdu::Pdu, route: super::pdu::Route) -> Result<(), SendError> {
         self.dispatch(now, pdu, route, None).map_err(SendError::NotSent)
     }

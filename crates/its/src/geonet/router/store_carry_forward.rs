@@ -1,11 +1,11 @@
-//! Store, carry and forward, EN 302 636-4-1, clause 8.5: packets that have no neighbour to go to yet.
+//! Store, carry and forward, EN 302 636-4-1, clause 8.5: packets without a suitable neighbour.
 
 use viaduct_units::{Mono, Position};
 
 use super::{
     Router,
     buffer::PacketBuffer,
-    forwarding::Verdict,
+    forwarding::Decision,
     pdu::{Pdu, Route},
 };
 use crate::{
@@ -14,8 +14,9 @@ use crate::{
 };
 
 impl Router {
-    /// Into the UC or BC forwarding packet buffer (clause 8.5); what came first makes room.
-    pub(super) fn keep(&mut self, pdu: Pdu, route: Route) -> Result<(), DropReason> {
+    /// Stores a packet in the UC or BC forwarding packet buffer (clause 8.5). Removes the oldest ones if there is no
+    /// room.
+    pub(super) fn store(&mut self, pdu: Pdu, route: Route) -> Result<(), DropReason> {
         let buffer = if matches!(route, Route::Towards(_)) { &mut self.unicast } else { &mut self.broadcast };
         if buffer.is_too_small_for(&pdu) {
             return Err(DropReason::BufferOverflow);
@@ -27,7 +28,7 @@ impl Router {
         Ok(())
     }
 
-    /// What waited for a neighbour is looked at again when one was heard (clause 8.5).
+    /// Reconsiders stored packets after a frame of a neighbour (clause 8.5).
     pub(super) fn retry_held(&mut self, now: Mono, neighbour: Option<Position>) {
         for number in self.broadcast.round(HELD_RETRIES_MAX) {
             self.retry(now, neighbour, |router| &mut router.broadcast, number);
@@ -52,20 +53,20 @@ impl Router {
             return;
         }
         let Some(pdu) = buffer(self).get(number).map(|held| held.pdu.clone()) else { return };
-        let verdict = self.decide(now, &pdu, &route, None);
-        if verdict == Ok(Verdict::Keep) {
+        let decision = self.decide(now, &pdu, &route, None);
+        if decision == Ok(Decision::Store) {
             return;
         }
         buffer(self).remove(number);
-        if let Err(reason) = verdict.and_then(|verdict| self.carry_out(now, verdict, pdu, route)) {
+        if let Err(reason) = decision.and_then(|decision| self.execute(now, decision, pdu, route)) {
             self.counters.count_lost(reason);
         }
     }
 
-    /// Whether a neighbour can change what is decided about a packet: a cheap question before the dear one.
+    /// Returns `true` if the neighbour may change the decision about a packet. This check is cheaper than the decision.
     fn is_helpful(&self, neighbour: Option<Position>, route: &Route) -> bool {
         let destination = match route {
-            Route::Everybody => return true,
+            Route::Broadcast => return true,
             Route::Towards(destination) => *destination,
             Route::Area(area) if self.is_for_me(area) => return true,
             Route::Area(area) => area.centre,
@@ -76,7 +77,7 @@ impl Router {
             .is_some_and(|(neighbour, own)| neighbour.distance(destination).value() < own.distance(destination).value())
     }
 
-    /// Gives up what has waited for its whole lifetime.
+    /// Discards packets whose lifetime has ended.
     pub(super) fn expire_held(&mut self, now: Mono) {
         for buffer in [&mut self.unicast, &mut self.broadcast] {
             while buffer.pop_due(now).is_some() {

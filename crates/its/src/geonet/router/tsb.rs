@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Router {
-    /// Source operations (10.3.9.2): the packet, which may be repeated.
+    /// Builds the packet (source operations, 10.3.9.2), which may be repeated.
     pub(super) fn make_tsb(&mut self, now: Mono, request: &GnRequest, hops: u8) -> Result<(Pdu, Route), SendError> {
         let source = self.position_to_send()?;
         if hops == 0 {
@@ -26,17 +26,18 @@ impl Router {
         TsbHeader { sequence_number, source }.write(&mut octets);
         octets.extend_from_slice(&request.payload);
         let id = Some((source.address, sequence_number));
-        Ok((Pdu::own(octets, now, request, id), Route::Everybody))
+        Ok((Pdu::own(octets, now, request, id), Route::Broadcast))
     }
 
-    /// Forwarder and receiver operations (10.3.9.3): it is for everybody on its way.
+    /// Processes a received packet (forwarder and receiver operations, 10.3.9.3): each station delivers and forwards
+    /// it.
     pub(super) fn receive_tsb(
         &mut self,
         now: Mono,
         link: &EthernetHeader,
         packet: &Packet<'_>,
     ) -> Result<Outcome, DropReason> {
-        let forwarded = self.forward(now, link, packet, Route::Everybody);
+        let forwarded = self.forward(now, link, packet, Route::Broadcast);
         self.delivered_and(forwarded)
     }
 }

@@ -394,10 +394,10 @@ impl DenService {
         match (self.originating.audience(action_id), end) {
             (None, _) => (Audience { asked, told: asked }, asked),
             (Some(before), None) => {
-                let destination = asked.reaching(before.asked);
-                (Audience { asked, told: destination.covering(before.told) }, destination)
+                let destination = asked.extended_to(before.asked);
+                (Audience { asked, told: destination.enclosing(before.told) }, destination)
             }
-            (Some(before), Some(_)) => (before, before.told.bounded(before.asked)),
+            (Some(before), Some(_)) => (before, before.told.permitted_or(before.asked)),
         }
     }
 
