@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn each_period_counts_once_whether_it_was_watched_or_not() {
+    fn each_missed_period_counts_once() {
         let deadline = Deadline::new(Duration::from_millis(10));
         deadline.record_sample(at(100));
         assert_eq!(deadline.take_missed(at(111)), 1);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_that_is_noted_late_does_not_turn_back_the_time() {
+    fn a_sample_recorded_late_does_not_move_the_deadline_back() {
         let deadline = Deadline::new(Duration::from_millis(10));
         deadline.record_sample(at(100));
         deadline.record_sample(at(110));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_moment_zero_is_a_moment_as_any_other() {
+    fn time_zero_is_a_valid_time() {
         let deadline = Deadline::new(Duration::from_millis(10));
         assert!(deadline.record_sample(at(0)));
         assert_eq!(deadline.next_miss(at(0)), Some(Mono(Duration::from_nanos(10_000_001))));

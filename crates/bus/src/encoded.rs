@@ -176,7 +176,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn bytes_are_those_of_prost_and_decode_to_the_same(
+        fn the_encoding_equals_that_of_prost_and_decodes_to_the_same_message(
             frame in "[a-z]{0,8}",
             data in proptest::collection::vec(any::<u8>(), 0..5000),
             stride in any::<u32>(),

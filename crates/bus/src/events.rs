@@ -123,9 +123,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_that_nobody_reads_are_bounded_and_counted() {
+    fn unread_events_are_bounded_and_counted() {
         let slot = EventSlot::default();
-        slot.emit(|| unreachable!("nobody wants to read"));
+        slot.emit(|| unreachable!("there is no reader"));
         let events = slot.reader();
         for missed in 0..100 {
             slot.emit(|| QosEvent::RequestedDeadlineMissed { topic: "t".into(), missed });

@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_those_of_the_durations() {
+    fn percentiles_match_the_recorded_durations() {
         let latency = Latency::default();
         for micros in 1..=1000 {
             latency.record(Duration::from_micros(micros));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_duration_that_is_told_apart_is_a_minute() {
+    fn durations_above_68_s_are_limited() {
         let latency = Latency::default();
         latency.record(Duration::from_secs(3600));
         assert!((latency.total().max_us - 68.7e6).abs() < 0.1e6);

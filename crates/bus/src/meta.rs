@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_cut_at_a_character() {
+    fn a_name_is_cut_at_a_character_boundary() {
         assert_eq!(HopName::new("station").as_str(), "station");
         assert_eq!(HopName::new("12345678901234ä").as_str(), "12345678901234");
     }

@@ -50,12 +50,13 @@ impl<M: Message> Publisher<M> {
         Self { inner, message: PhantomData }
     }
 
-    /// Returns a buffer of `length` bytes from the topic's pool, to be filled in place. It may contain data of earlier loans.
+    /// Returns a buffer of `length` bytes from the topic's pool, to be filled in place. It may contain data of earlier
+    /// loans.
     ///
     /// # Errors
     /// All buffers of the pool are in use, or `length` exceeds the size of a buffer.
     pub fn loan(&self, length: usize) -> Result<Loan, LoanError> {
-        self.inner.topic.pool.lend(&self.inner.topic.name, length)
+        self.inner.topic.pool.loan(&self.inner.topic.name, length)
     }
 
     /// Publishes a message whose origin is here and now. Waits while a reliable subscriber's queue is full.

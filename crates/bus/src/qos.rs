@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_depth_is_never_zero_and_never_without_bound() {
+    fn a_depth_is_at_least_one_and_bounded() {
         assert_eq!(Qos::keep_last(0).depth(), 1);
         assert_eq!(Qos::keep_last(usize::MAX).depth(), DEPTH_MAX);
     }

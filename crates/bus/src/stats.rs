@@ -264,7 +264,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_counts_the_hop_and_the_whole_way() {
+    fn a_mark_records_the_hop_and_the_time_since_the_origin() {
         let stats = Arc::new(Stats::default());
         let mut meta = Meta::from_origin(Tai::from_nanos(0));
         meta.stamp(HopName::new("station"), Tai::from_nanos(200_000));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn places_named_by_the_network_are_bounded() {
+    fn hops_named_by_the_network_are_bounded() {
         let stats = Stats::default();
         for index in 0..1000 {
             stats.record_hop(HopName::new(&format!("peer{index}")), HopName::new("here"), Duration::from_micros(1));

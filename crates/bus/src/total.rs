@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_the_growth_of_the_last_second() {
+    fn a_rate_is_the_growth_of_the_last_window() {
         let total = Total::default();
         total.add(7);
         total.tick(1.0);

@@ -1,4 +1,4 @@
-//! Queues, quality of service, patterns, and who hears of what was lost.
+//! Queues, quality of service, patterns, and the reporting of losses.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -34,7 +34,7 @@ fn keep_last_loses_the_oldest_and_counts_it() {
 }
 
 #[test]
-fn reliable_waits_for_room_and_then_says_who_missed_it() {
+fn reliable_waits_for_a_slot_and_then_names_the_subscriber() {
     let bus = Bus::new("test");
     let qos = Qos::reliable(2, Duration::from_millis(20));
     let reader = bus.subscribe::<Log>("log", qos, "slow").unwrap();
@@ -48,7 +48,7 @@ fn reliable_waits_for_room_and_then_says_who_missed_it() {
 }
 
 #[test]
-fn a_blocked_publisher_goes_on_as_soon_as_there_is_room() {
+fn a_blocked_publisher_continues_as_soon_as_a_slot_is_free() {
     let bus = Bus::new("test");
     let qos = Qos::reliable(1, Duration::from_secs(30));
     let reader = bus.subscribe::<Log>("log", qos, "reader").unwrap();
@@ -66,7 +66,7 @@ fn a_blocked_publisher_goes_on_as_soon_as_there_is_room() {
 }
 
 #[test]
-fn a_late_subscriber_gets_what_a_transient_local_publisher_kept() {
+fn a_late_joiner_gets_the_samples_kept_by_a_transient_local_publisher() {
     let bus = Bus::new("test");
     let writer = bus.publisher::<Log>("map", Qos::keep_last(2).transient_local(), "writer").unwrap();
     for text in ["a", "b", "c"] {
@@ -81,7 +81,7 @@ fn a_late_subscriber_gets_what_a_transient_local_publisher_kept() {
 }
 
 #[test]
-fn a_pattern_takes_in_topics_that_come_later() {
+fn a_pattern_includes_topics_that_are_opened_later() {
     let bus = Bus::new("test");
     let _before = bus.publisher::<Log>("its/rx/cam", Qos::keep_last(1), "a").unwrap();
     let reader = bus.subscribe_untyped("its/rx/*", Qos::keep_last(8), "reader").unwrap();
@@ -103,7 +103,7 @@ fn two_types_on_one_topic_are_refused_with_both_named() {
 }
 
 #[test]
-fn an_offer_below_the_request_is_refused_from_either_side() {
+fn an_offer_below_the_request_is_refused_on_either_side() {
     let bus = Bus::new("test");
     let reliable = Qos::reliable(1, Duration::from_millis(1));
     let _writer = bus.publisher::<Log>("one", Qos::keep_last(1), "writer").unwrap();
@@ -120,7 +120,7 @@ fn an_offer_below_the_request_is_refused_from_either_side() {
 }
 
 #[test]
-fn bytes_that_are_no_message_are_counted_drops() {
+fn undecodable_bytes_are_counted_drops() {
     let bus = Bus::new("test");
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(4), "reader").unwrap();
     let writer = bus.publisher_untyped("log", TypeInfo::of::<Log>(), Qos::keep_last(4), "plug-in").unwrap();
@@ -129,29 +129,29 @@ fn bytes_that_are_no_message_are_counted_drops() {
     writer.publish_from(&cause, Encoded::from_message(&log("good"))).unwrap();
     assert_eq!(all(&reader), ["good"]);
     assert_eq!(dropped(&bus, "log"), [("undecodable", 1)]);
-    assert_eq!(account(&bus, "log"), [(1, 0, 1)], "a sample is delivered or dropped, not both");
+    assert_eq!(counts(&bus, "log"), [(1, 0, 1)], "a sample is delivered or dropped, not both");
 }
 
-/// Delivered, queued and dropped of every subscription to a topic.
-fn account(bus: &Bus, topic: &str) -> Vec<(u64, usize, u64)> {
+/// Returns the delivered, queued and dropped samples of every subscription to a topic.
+fn counts(bus: &Bus, topic: &str) -> Vec<(u64, usize, u64)> {
     let snapshot = bus.snapshot();
     let topic = snapshot.topics.into_iter().find(|row| row.topic == topic).unwrap();
     topic.subscriptions.iter().map(|end| (end.delivered, end.queued, end.dropped.values().sum())).collect()
 }
 
 #[test]
-fn a_subscription_to_a_pattern_accounts_for_each_topic_by_itself() {
+fn a_subscription_to_a_pattern_counts_each_topic_separately() {
     let bus = Bus::new("test");
     let reader = bus.subscribe::<Log>("its/rx/*", Qos::keep_last(4), "reader").unwrap();
     let cam = bus.publisher::<Log>("its/rx/cam", Qos::keep_last(1), "station").unwrap();
     let cpm = bus.publisher::<Log>("its/rx/cpm", Qos::keep_last(1), "station").unwrap();
     (0..3).for_each(|_| cam.publish(log("cam")).unwrap());
     (0..3).for_each(|_| cpm.publish(log("cpm")).unwrap());
-    assert_eq!(account(&bus, "its/rx/cam"), [(0, 1, 2)], "the queue of four lost two of the first topic");
-    assert_eq!(account(&bus, "its/rx/cpm"), [(0, 3, 0)]);
+    assert_eq!(counts(&bus, "its/rx/cam"), [(0, 1, 2)], "the queue of four lost two of the first topic");
+    assert_eq!(counts(&bus, "its/rx/cpm"), [(0, 3, 0)]);
     assert_eq!(all(&reader).len(), 4);
-    assert_eq!(account(&bus, "its/rx/cam"), [(1, 0, 2)]);
-    assert_eq!(account(&bus, "its/rx/cpm"), [(3, 0, 0)]);
+    assert_eq!(counts(&bus, "its/rx/cam"), [(1, 0, 2)]);
+    assert_eq!(counts(&bus, "its/rx/cpm"), [(3, 0, 0)]);
     bus.tick(1.0);
     let topics = bus.snapshot().topics;
     assert_eq!(topics.iter().map(|topic| topic.dropped).sum::<u64>(), 2);
@@ -159,7 +159,7 @@ fn a_subscription_to_a_pattern_accounts_for_each_topic_by_itself() {
 }
 
 #[test]
-fn what_a_subscription_leaves_behind_is_counted() {
+fn samples_left_in_a_dropped_subscription_are_counted() {
     let bus = Bus::new("test");
     let qos = Qos::reliable(2, Duration::from_secs(30));
     let reader = bus.subscribe::<Log>("log", qos, "reader").unwrap();
@@ -177,18 +177,18 @@ fn what_a_subscription_leaves_behind_is_counted() {
 }
 
 #[test]
-fn kept_samples_for_which_a_pattern_has_no_room_are_counted() {
+fn kept_samples_that_do_not_fit_into_a_patterns_queue_are_counted() {
     let bus = Bus::new("test");
     let qos = Qos::reliable(2, Duration::from_millis(1)).transient_local();
     let writers = ["map/a", "map/b"].map(|topic| bus.publisher::<Log>(topic, qos, "writer").unwrap());
     writers.iter().for_each(|writer| (0..2).for_each(|_| writer.publish(log("x")).unwrap()));
     let late = bus.subscribe::<Log>("map/*", qos, "late").unwrap();
-    assert_eq!((account(&bus, "map/a"), account(&bus, "map/b")), (vec![(0, 2, 0)], vec![(0, 0, 2)]));
+    assert_eq!((counts(&bus, "map/a"), counts(&bus, "map/b")), (vec![(0, 2, 0)], vec![(0, 0, 2)]));
     assert_eq!(all(&late).len(), 2);
 }
 
 #[test]
-fn a_task_that_waits_for_room_leaves_one_waker_however_often_it_is_polled() {
+fn a_waiting_task_is_registered_once_however_often_it_is_polled() {
     struct Count;
     impl std::task::Wake for Count {
         fn wake(self: std::sync::Arc<Self>) {}
@@ -206,7 +206,7 @@ fn a_task_that_waits_for_room_leaves_one_waker_however_often_it_is_polled() {
     for _ in 0..100 {
         assert!(std::future::Future::poll(waiting.as_mut(), &mut context).is_pending());
     }
-    assert_eq!(std::sync::Arc::strong_count(&count), 4, "the test's two, the queue's and the future's own");
+    assert_eq!(std::sync::Arc::strong_count(&count), 4, "the test's two, the queue's and the future's");
     drop(reader);
     assert!(std::future::Future::poll(waiting.as_mut(), &mut context).is_ready());
     assert_eq!(bus.snapshot().topics[0].dropped, 2, "one was queued and one was on its way");
@@ -241,7 +241,7 @@ fn the_uptime_is_that_of_the_node_and_not_of_the_process() {
 }
 
 #[test]
-fn a_closed_bus_gives_what_is_left_and_then_the_end() {
+fn a_closed_bus_returns_the_queued_samples_and_then_the_end() {
     let bus = Bus::new("test");
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(4), "reader").unwrap();
     let writer = bus.publisher::<Log>("log", Qos::keep_last(4), "writer").unwrap();
@@ -252,12 +252,12 @@ fn a_closed_bus_gives_what_is_left_and_then_the_end() {
 }
 
 #[test]
-fn a_subscriber_that_goes_leaves_no_trace() {
+fn a_dropped_subscriber_leaves_no_trace() {
     let bus = Bus::new("test");
     let writer = bus.publisher::<Log>("log", Qos::keep_last(4), "writer").unwrap();
     let reader = bus.subscribe_untyped("**", Qos::keep_last(1), "reader").unwrap();
     drop(reader);
-    writer.publish(log("to nobody")).unwrap();
+    writer.publish(log("unread")).unwrap();
     let snapshot = bus.snapshot();
     assert_eq!((snapshot.topics[0].subscriptions.len(), snapshot.topics[0].published), (0, 1));
 }

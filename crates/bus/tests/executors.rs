@@ -1,4 +1,4 @@
-//! Callback groups: one callback at a time, on the thread that was asked for, and a panic that stays inside.
+//! Callback groups: one callback at a time, on the requested thread, and panics that stay inside the group.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -23,7 +23,7 @@ fn patience() -> Instant {
 }
 
 #[test]
-fn callbacks_of_one_group_never_meet_and_miss_nothing() {
+fn callbacks_of_one_group_never_overlap_and_miss_nothing() {
     let bus = Bus::new("test");
     let (executor, timers) = (Executor::pool("pool", 4).unwrap(), Timers::start().unwrap());
     let inside = Arc::new(AtomicUsize::new(0));
@@ -56,31 +56,31 @@ fn inline_callbacks_run_before_publish_returns() {
     let timers = Timers::start().unwrap();
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(1), "inline").unwrap();
     let writer = bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap();
-    let (said, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let mut builder = GroupBuilder::<()>::new(&bus);
-    builder.on(reader, move |(), _, _| said.send(std::thread::current().id()).unwrap());
+    builder.on(reader, move |(), _, _| sender.send(std::thread::current().id()).unwrap());
     let _group = builder.build("inline", (), &Executor::inline(), &timers, |panic| panic!("{panic:?}")).unwrap();
     writer.publish(log("x")).unwrap();
-    assert_eq!(heard.try_recv(), Ok(std::thread::current().id()));
+    assert_eq!(receiver.try_recv(), Ok(std::thread::current().id()));
 }
 
 #[test]
-fn a_thread_executor_is_a_thread_of_its_own_name() {
+fn a_thread_executor_has_a_thread_of_its_name() {
     let bus = Bus::new("test");
     let timers = Timers::start().unwrap();
     let executor = Executor::thread("lidar", &Scheduling::default()).unwrap();
     let reader = bus.subscribe::<Log>("log", Qos::keep_last(1), "lidar").unwrap();
     let writer = bus.publisher::<Log>("log", Qos::keep_last(1), "writer").unwrap();
-    let (said, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let mut builder = GroupBuilder::<()>::new(&bus);
-    builder.on(reader, move |(), _, _| said.send(std::thread::current().name().map(str::to_owned)).unwrap());
+    builder.on(reader, move |(), _, _| sender.send(std::thread::current().name().map(str::to_owned)).unwrap());
     let _group = builder.build("lidar", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     writer.publish(log("x")).unwrap();
-    assert_eq!(heard.recv_timeout(PATIENCE), Ok(Some("lidar".to_owned())));
+    assert_eq!(receiver.recv_timeout(PATIENCE), Ok(Some("lidar".to_owned())));
 }
 
 #[test]
-fn a_core_that_is_not_there_is_refused_by_name() {
+fn a_missing_core_is_refused_by_name() {
     let scheduling = Scheduling { cpus: vec![1023], ..Scheduling::default() };
     let refused = Executor::thread("lidar", &scheduling).err().unwrap().to_string();
     assert!(refused.starts_with("thread `lidar` cannot run on cores [1023]"), "{refused}");
@@ -88,7 +88,7 @@ fn a_core_that_is_not_there_is_refused_by_name() {
     assert_eq!(Priority::new(100), None);
 }
 
-/// Executors with threads of both kinds, and the one without.
+/// Returns one executor of each kind.
 fn executors() -> [(&'static str, Executor); 3] {
     [
         ("thread", Executor::thread("own", &Scheduling::default()).unwrap()),
@@ -103,28 +103,28 @@ fn callback(bus: &Bus, component: &str, callback: &str) -> CallbackSnapshot {
 }
 
 #[test]
-fn deadlines_do_not_drift_and_those_that_are_missed_are_counted() {
+fn deadlines_do_not_drift_and_missed_ones_are_counted() {
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
     for (name, executor) in executors() {
         let period = Duration::from_millis(2);
-        let (said, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let mut builder = GroupBuilder::<u32>::new(&bus);
         builder.every(period, move |calls, now| {
             *calls += 1;
             // The third call makes the group miss deadlines.
             std::thread::sleep(if *calls == 3 { 5 * period } else { period / 4 });
-            said.send(now.mono).unwrap_or_default();
+            sender.send(now.mono).unwrap_or_default();
         });
         let group = builder.build(name, 0, &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
-        let ticks: Vec<_> = (0..40).map(|_| heard.recv_timeout(PATIENCE).unwrap()).collect();
+        let ticks: Vec<_> = (0..40).map(|_| receiver.recv_timeout(PATIENCE).unwrap()).collect();
         assert!(group.drain(patience()), "{name}");
         let measured = callback(&bus, name, "every 2ms");
         let timer = measured.timer.expect("timers are measured as such");
         let calls = group.end(patience()).unwrap();
         assert!(timer.skipped >= 4, "{name}: {timer:?}");
         assert_eq!((measured.total.count, timer.lateness_total.count), (calls.into(), calls.into()), "{name}");
-        // Each call begins at or after a deadline of the grid that the first one lies on, and no deadline has two: as many
-        // periods have passed as there were calls and skipped deadlines, however late each was.
+        // Each call starts at or after a deadline of the first one's grid, and no deadline has two calls. So the number
+        // of passed periods is that of the calls plus the skipped deadlines, however late each was.
         let passed = ticks[39].since(ticks[0]).as_secs_f64() / period.as_secs_f64();
         assert!(passed > 38.0 + 4.0 - 1.0, "{name}: {passed}");
         let lateness_us = timer.lateness_total.max_us;
@@ -137,11 +137,11 @@ fn a_thread_wakes_itself_for_its_timers_and_still_takes_samples() {
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
     let executor = Executor::thread("own", &Scheduling::default()).unwrap();
     let writer = bus.publisher::<Log>("log", Qos::keep_last(8), "writer").unwrap();
-    let (said, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let groups: Vec<_> = (0..3)
         .map(|index| {
             let mut builder = GroupBuilder::<()>::new(&bus);
-            let (tick, sample) = (said.clone(), said.clone());
+            let (tick, sample) = (sender.clone(), sender.clone());
             builder
                 .every(Duration::from_millis(1 + index), move |(), _| tick.send((index, "tick")).unwrap_or_default());
             let reader = bus.subscribe::<Log>("log", Qos::keep_last(8), "own").unwrap();
@@ -152,7 +152,7 @@ fn a_thread_wakes_itself_for_its_timers_and_still_takes_samples() {
     writer.publish(log("x")).unwrap();
     let mut seen = std::collections::BTreeMap::<_, usize>::new();
     while seen.len() < 6 || seen.values().any(|count| *count < 1) || seen[&(0, "tick")] < 5 {
-        *seen.entry(heard.recv_timeout(PATIENCE).unwrap()).or_default() += 1;
+        *seen.entry(receiver.recv_timeout(PATIENCE).unwrap()).or_default() += 1;
     }
     assert!((0..3).all(|index| seen[&(index, "sample")] == 1), "{seen:?}");
     drop(groups);
@@ -183,7 +183,7 @@ fn runs_longer_than_the_budget_are_counted() {
 }
 
 #[test]
-fn an_executor_says_how_many_groups_are_too_many_and_takes_new_ones_for_old() {
+fn an_executor_has_256_groups_and_reuses_their_slots() {
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
     let executor = Executor::pool("vision", 2).unwrap();
     let build =
@@ -191,7 +191,7 @@ fn an_executor_says_how_many_groups_are_too_many_and_takes_new_ones_for_old() {
     let mut groups: Vec<_> = (0..256).map(|index| build(&format!("group-{index}")).unwrap()).collect();
     let refused = build("one-more").err().unwrap().to_string();
     assert_eq!(refused, "executor `vision` has 256 callback groups already; `one-more` would be one more");
-    // Every second one goes, and its place is taken; all the same each group sees its own samples alone.
+    // Every second group is dropped and its slot is taken; each group still sees only its own samples.
     let mut index = 0;
     groups.retain(|_| {
         index += 1;
@@ -214,37 +214,37 @@ fn an_executor_says_how_many_groups_are_too_many_and_takes_new_ones_for_old() {
 
 #[test]
 fn a_policy_without_the_right_to_it_is_refused_and_the_thread_runs() {
-    // Rights are a thread's own: the executor's thread has those of the one that starts it.
+    // Privileges belong to a thread: the executor's thread inherits those of the one that starts it.
     let tried = std::thread::spawn(|| {
         sys::give_up_real_time();
         let policy = SchedulingPolicy::Fifo(Priority::new(10).unwrap());
         let executor = Executor::thread("lidar", &Scheduling { policy, ..Scheduling::default() }).unwrap();
         let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
-        let (said, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let mut builder = GroupBuilder::<()>::new(&bus);
-        builder.every(Duration::from_millis(1), move |(), _| said.send(sys::policy()).unwrap_or_default());
+        builder.every(Duration::from_millis(1), move |(), _| sender.send(sys::policy()).unwrap_or_default());
         let _group = builder.build("lidar", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
-        assert_eq!(heard.recv_timeout(PATIENCE), Ok(sys::OTHER));
+        assert_eq!(receiver.recv_timeout(PATIENCE), Ok(sys::OTHER));
         executor.refused().map(ToString::to_string)
     });
-    let refused = tried.join().unwrap().expect("the executor says nothing of the refusal");
+    let refused = tried.join().unwrap().expect("the executor reports no refusal");
     assert!(refused.starts_with("thread `lidar` gets no real-time priority: "), "{refused}");
     assert!(refused.contains("CAP_SYS_NICE") && refused.contains("LimitRTPRIO="), "{refused}");
     assert!(Executor::thread("calm", &Scheduling::default()).unwrap().refused().is_none());
 }
 
 #[test]
-fn a_thread_has_the_policy_and_the_stack_that_it_was_asked_for() {
+fn a_thread_has_the_requested_policy_and_stack() {
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
     for policy in [SchedulingPolicy::Fifo, SchedulingPolicy::RoundRobin] {
         let policy = policy(Priority::new(3).unwrap());
         let scheduling = Scheduling { policy, prefault_stack_bytes: 8 << 20, ..Scheduling::default() };
         let executor = Executor::thread("deep", &scheduling).unwrap();
-        let (said, heard) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let mut builder = GroupBuilder::<()>::new(&bus);
-        builder.every(Duration::from_millis(1), move |(), _| said.send(sys::policy()).unwrap_or_default());
+        builder.every(Duration::from_millis(1), move |(), _| sender.send(sys::policy()).unwrap_or_default());
         let _group = builder.build("deep", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
-        let found = heard.recv_timeout(PATIENCE).unwrap();
+        let found = receiver.recv_timeout(PATIENCE).unwrap();
         let expected = match policy {
             _ if executor.refused().is_some() => sys::OTHER,
             SchedulingPolicy::Fifo(_) => sys::FIFO,
@@ -280,18 +280,18 @@ mod sys {
         inheritable: u32,
     }
 
-    /// The policy of the calling thread.
+    /// Returns the policy of the calling thread.
     pub(crate) fn policy() -> i32 {
         // SAFETY: 0 is the calling thread; the call takes nothing else.
         unsafe { libc::sched_getscheduler(0) }
     }
 
-    /// Takes the right to real-time policies from the calling thread and those that it starts.
+    /// Drops the privilege of real-time policies for the calling thread and those that it starts.
     pub(crate) fn give_up_real_time() {
         let header = Header { version: VERSION_3, thread: 0 };
         let mut rights = [Rights::default(); 2];
         let none = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the calls read and write the values that stand here, which have the layout of capget(2) version 3 and of
+        // SAFETY: the calls read and write these values, which have the layout of capget(2) version 3 and of
         // getrlimit(2).
         unsafe {
             assert_eq!(libc::syscall(libc::SYS_capget, &raw const header, rights.as_mut_ptr()), 0);
@@ -307,25 +307,25 @@ fn a_panic_is_reported_once_and_ends_the_group_alone() {
     let bus = Bus::new("test");
     let (executor, timers) = (Executor::pool("pool", 2).unwrap(), Timers::start().unwrap());
     let writer = bus.publisher::<Log>("log", Qos::keep_last(8), "writer").unwrap();
-    let (panics, heard) = mpsc::channel();
+    let (panics, receiver) = mpsc::channel();
     let mut bad = GroupBuilder::<()>::new(&bus);
     bad.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "bad").unwrap(), |(), sample, _| {
         panic!("cannot stand {}", sample.message);
     });
     let bad = bad.build("bad", (), &executor, &timers, move |panic| panics.send(panic).unwrap()).unwrap();
-    let (said, good_heard) = mpsc::channel();
+    let (sender, good_heard) = mpsc::channel();
     let mut good = GroupBuilder::<()>::new(&bus);
     good.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "good").unwrap(), move |(), sample, _| {
-        said.send(sample.message.clone()).unwrap();
+        sender.send(sample.message.clone()).unwrap();
     });
     let _good = good.build("good", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     writer.publish(log("one")).unwrap();
-    let panic = heard.recv_timeout(PATIENCE).unwrap();
+    let panic = receiver.recv_timeout(PATIENCE).unwrap();
     assert_eq!((&*panic.group, &*panic.message), ("bad", "cannot stand one"));
     writer.publish(log("two")).unwrap();
     assert_eq!(good_heard.recv_timeout(PATIENCE).as_deref(), Ok("one"));
     assert_eq!(good_heard.recv_timeout(PATIENCE).as_deref(), Ok("two"));
-    assert!(heard.try_recv().is_err(), "the panic was reported twice");
+    assert!(receiver.try_recv().is_err(), "the panic was reported twice");
     assert_eq!(bad.end(patience()), None);
 }
 
@@ -333,7 +333,7 @@ fn a_panic_is_reported_once_and_ends_the_group_alone() {
 fn a_panic_on_the_publishers_thread_ends_the_group_and_not_the_publisher() {
     let bus = Bus::new("test");
     let timers = Timers::start().unwrap();
-    let (panics, heard) = mpsc::channel();
+    let (panics, receiver) = mpsc::channel();
     let mut bad = GroupBuilder::<()>::new(&bus);
     bad.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "bad").unwrap(), |(), sample, _| {
         panic!("cannot stand {}", sample.message);
@@ -348,7 +348,7 @@ fn a_panic_on_the_publishers_thread_ends_the_group_and_not_the_publisher() {
         done.send(()).unwrap();
     });
     published.recv_timeout(PATIENCE).expect("the publisher waits for itself");
-    assert_eq!(heard.try_recv().unwrap().message, "cannot stand one");
+    assert_eq!(receiver.try_recv().unwrap().message, "cannot stand one");
     assert_eq!(good.try_recv().map(|sample| sample.message.clone()).as_deref(), Some("one"));
     assert_eq!(good.try_recv().map(|sample| sample.message.clone()).as_deref(), Some("two"));
 }
@@ -407,7 +407,7 @@ fn inline_readers_of_a_full_queue_do_not_lock_out_their_publishers() {
 }
 
 #[test]
-fn a_drain_ends_a_timer_that_is_always_due_and_loses_no_sample() {
+fn a_drain_stops_a_timer_that_is_always_due_and_loses_no_sample() {
     let bus = Bus::new("test");
     let (executor, timers) = (Executor::pool("pool", 1).unwrap(), Timers::start().unwrap());
     let writer = bus.publisher::<Log>("log", Qos::keep_last(64), "writer").unwrap();
@@ -422,18 +422,18 @@ fn a_drain_ends_a_timer_that_is_always_due_and_loses_no_sample() {
     let group = builder.build("group", 0, &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
     (0..50).for_each(|_| writer.publish(log("x")).unwrap());
     assert!(group.drain(patience()));
-    // Other timers of the same threads go on, this one does not.
+    // Other timers of the same threads continue, this one does not.
     let at_rest = fired.load(Ordering::SeqCst);
-    let (said, heard) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let mut other = GroupBuilder::<()>::new(&bus);
-    other.every(Duration::from_millis(1), move |(), _| said.send(()).unwrap_or_default());
+    other.every(Duration::from_millis(1), move |(), _| sender.send(()).unwrap_or_default());
     let _other = other.build("other", (), &executor, &timers, |panic| panic!("{panic:?}")).unwrap();
-    (0..10).for_each(|_| heard.recv_timeout(PATIENCE).unwrap());
+    (0..10).for_each(|_| receiver.recv_timeout(PATIENCE).unwrap());
     assert_eq!(fired.load(Ordering::SeqCst), at_rest);
     assert_eq!((group.queued(), group.end(patience())), (0, Some(50)));
 }
 
-/// Names of the threads of this process.
+/// Returns the names of the threads of this process.
 fn thread_names() -> Vec<String> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok()).collect()
@@ -459,7 +459,7 @@ fn the_thread_of_a_group_ends_with_the_group() {
 }
 
 #[test]
-fn async_code_waits_for_samples_and_for_room() {
+fn async_code_waits_for_samples_and_for_free_slots() {
     let bus = Bus::new("test");
     let qos = Qos::reliable(1, PATIENCE);
     let reader = bus.subscribe::<Log>("log", qos, "reader").unwrap();
@@ -483,7 +483,7 @@ fn async_code_waits_for_samples_and_for_room() {
     assert_eq!(got, (0..300).map(|index| index.to_string()).collect::<Vec<_>>());
 }
 
-/// Runs a future on this thread, as any runtime would.
+/// Runs a future on this thread, as a runtime would.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(std::thread::Thread);
     impl Wake for Unpark {

@@ -1,4 +1,4 @@
-//! What a process does with its memory. Alone in its own process, because all of it holds for the whole of one.
+//! Memory of the process. In a process of its own, because the settings apply to all of it.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
@@ -10,7 +10,7 @@ fn page_faults() -> i64 {
     getrusage(UsageWho::RUSAGE_THREAD).unwrap().minor_page_faults()
 }
 
-/// Faults of a thread that uses that much of its stack.
+/// Returns the page faults of using that much of the thread's stack.
 fn faults_of_using(bytes: usize) -> i64 {
     let before = page_faults();
     use_stack(bytes);
@@ -30,7 +30,7 @@ fn use_stack(bytes: usize) {
 const STACK: usize = 512 * 1024;
 
 #[test]
-fn a_thread_of_the_bus_prefaults_what_was_asked_for() {
+fn a_thread_prefaults_the_requested_stack() {
     let (bus, timers) = (Bus::new("test"), Timers::start().unwrap());
     let scheduling = Scheduling { prefault_stack_bytes: STACK + 256 * 1024, ..Scheduling::default() };
     let executor = Executor::thread("reader", &scheduling).unwrap();
@@ -45,7 +45,7 @@ fn a_thread_of_the_bus_prefaults_what_was_asked_for() {
 }
 
 #[test]
-fn freed_memory_is_found_again_with_its_pages() {
+fn freed_memory_is_reused_with_its_pages() {
     let kept = memory::keep_freed_memory();
     assert_eq!(kept, cfg!(target_env = "gnu"));
     let faults_of_a_buffer = || {

@@ -1,4 +1,4 @@
-//! Locking, which changes what every other thread of the process sees: alone in its own process.
+//! Memory locking. In a process of its own, because it affects every other thread.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 

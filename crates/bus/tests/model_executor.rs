@@ -1,4 +1,4 @@
-//! The protocols of the executors under a model checker, which tries the orders in which threads can run and the values
+//! The protocols of the executors under a model checker. It tries the orders in which threads can run and the values
 //! that weak memory lets them read. The files are those of the crate; `mod sync` puts the checker's atomics below them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
@@ -23,12 +23,11 @@ mod sync {
     use loom::thread::{self, Thread};
     use viaduct_units::Mono;
 
-    /// A futex as the kernel promises it: comparing and falling asleep are one step for those who wake, and a sleeper may
-    /// return for no reason. Nobody is ordered by it but who sleeps and who wakes, so it hides no fence that the protocol
-    /// lacks.
+    /// A futex with the guarantees of the kernel: comparing and falling asleep are one step, and a wait may return
+    /// spuriously. It orders only the sleeping and the waking thread, so it hides no missing fence of the protocol.
     pub(crate) struct Futex {
         value: AtomicU32,
-        /// Unknown to the model: it holds who is to be woken, and nobody waits for it.
+        /// Invisible to the model; no thread waits for it.
         sleeper: std::sync::Mutex<Option<Thread>>,
     }
 
@@ -52,7 +51,7 @@ mod sync {
         pub(crate) fn wait(&self, expected: u32, deadline: Option<Mono>) {
             assert_eq!(deadline, None, "the model has no clock");
             *self.sleeper.lock().unwrap() = Some(thread::current());
-            // The kernel compares with the latest value; adding nothing reads that.
+            // The kernel compares with the latest value; adding nothing reads that one.
             if self.value.fetch_add(0, Ordering::Relaxed) == expected {
                 thread::park();
             }
@@ -65,7 +64,7 @@ mod sync {
     }
 }
 
-/// Tries the orders with at most that many preemptions; most defects of this kind need two.
+/// Tries the orders with at most `preemptions` preemptions; most defects of this kind need two.
 fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -73,31 +72,31 @@ fn model(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
 }
 
 #[test]
-fn two_who_bring_work_never_leave_the_one_thread_asleep() {
+fn two_notifiers_never_leave_the_one_thread_asleep() {
     model(3, || {
         let shared = Arc::new((Ready::<1>::new(), Parker::new()));
         let (sleeper, other) = (Arc::clone(&shared), Arc::clone(&shared));
         let sleeping = thread::spawn(move || {
             let (ready, parker) = &*sleeper;
             let mut done = 0;
-            // A wake-up that is lost leaves this thread asleep for good, which the model reports.
+            // A lost wake-up leaves this thread asleep forever, which the model reports.
             while done < 2 {
                 done += usize::from(ready.take(0).or_else(|| parker.park(None, || ready.take(0))).is_some());
             }
         });
-        let bring = |(ready, parker): &(Ready<1>, Parker), group| {
+        let notify = |(ready, parker): &(Ready<1>, Parker), group| {
             ready.add(group);
             parker.unpark();
         };
-        let bringing = thread::spawn(move || bring(&other, 1));
-        bring(&shared, 0);
+        let notifying = thread::spawn(move || notify(&other, 1));
+        notify(&shared, 0);
         sleeping.join().unwrap();
-        bringing.join().unwrap();
+        notifying.join().unwrap();
         assert_eq!(shared.0.take(0), None);
     });
 }
 
-/// Two pieces of work that each wait for the other to begin: both threads must run.
+/// Two tasks that each wait for the other to begin: both threads must run.
 struct Meeting {
     ready: Ready<1>,
     lot: ParkingLot,
@@ -110,7 +109,7 @@ impl Meeting {
         Self { ready: Ready::new(), lot: ParkingLot::new(2), here: Mutex::new(0), came: Condvar::new() }
     }
 
-    fn bring(&self, group: usize) {
+    fn notify(&self, group: usize) {
         self.ready.add(group);
         self.lot.unpark_one();
     }
@@ -127,13 +126,13 @@ impl Meeting {
     }
 }
 
-fn meet(bring: impl FnOnce(&Arc<Meeting>)) {
+fn meet(notify: impl FnOnce(&Arc<Meeting>)) {
     let meeting = Arc::new(Meeting::new());
     let threads = [0, 1].map(|number| {
         let meeting = Arc::clone(&meeting);
         thread::spawn(move || meeting.run_one(number))
     });
-    bring(&meeting);
+    notify(&meeting);
     threads.into_iter().for_each(|thread| thread.join().unwrap());
 }
 
@@ -141,26 +140,26 @@ fn meet(bring: impl FnOnce(&Arc<Meeting>)) {
 fn no_work_waits_while_a_thread_of_the_pool_sleeps() {
     model(2, || {
         meet(|meeting| {
-            meeting.bring(0);
-            meeting.bring(1);
+            meeting.notify(0);
+            meeting.notify(1);
         });
     });
 }
 
 #[test]
-fn two_who_bring_work_wake_two_threads_of_the_pool() {
+fn two_notifiers_wake_two_threads_of_the_pool() {
     model(2, || {
         meet(|meeting| {
             let other = Arc::clone(meeting);
-            let bringing = thread::spawn(move || other.bring(1));
-            meeting.bring(0);
-            bringing.join().unwrap();
+            let notifying = thread::spawn(move || other.notify(1));
+            meeting.notify(0);
+            notifying.join().unwrap();
         });
     });
 }
 
 #[test]
-fn the_end_reaches_every_thread_of_the_pool() {
+fn the_end_wakes_every_thread_of_the_pool() {
     model(2, || {
         let shared = Arc::new((AtomicU8::new(0), ParkingLot::new(2)));
         let threads = [0, 1].map(|number| {
@@ -177,7 +176,7 @@ fn the_end_reaches_every_thread_of_the_pool() {
     });
 }
 
-/// A group whose notifier runs it where nobody else does, and a queue with a sample from each notifier.
+/// A group that its notifier runs unless it runs already, and a queue with a sample from each notifier.
 struct Group {
     phase: Phase,
     queued: [AtomicU8; 2],
@@ -190,23 +189,23 @@ impl Group {
         self.queued[sample].store(1, Ordering::Relaxed);
         let mut queued = self.phase.notify();
         while queued {
-            assert!(self.phase.begin(), "a queued group was begun by somebody else");
+            assert!(self.phase.begin(), "a queued group was begun by another thread");
             let again = self.run();
             queued = self.phase.end(again);
         }
     }
 
-    /// Takes one sample; whether there may be more.
+    /// Takes one sample. Returns `true` if there may be more.
     fn run(&self) -> bool {
         assert_eq!(self.inside.load(Ordering::Relaxed), 0, "two runs at once");
         self.inside.store(1, Ordering::Relaxed);
-        let there = self.queued.iter().find(|sample| sample.load(Ordering::Relaxed) == 1);
-        if let Some(sample) = there {
+        let queued = self.queued.iter().find(|sample| sample.load(Ordering::Relaxed) == 1);
+        if let Some(sample) = queued {
             sample.store(2, Ordering::Relaxed);
             self.seen.fetch_add(1, Ordering::Relaxed);
         }
         self.inside.store(0, Ordering::Relaxed);
-        there.is_some()
+        queued.is_some()
     }
 }
 

@@ -113,7 +113,7 @@ fn paths(statement: &str) -> impl Iterator<Item = &str> {
     words.filter(|word| word.contains("::"))
 }
 
-/// Returns the module that holds `path`, as seen from the module `base`; `base` itself if the path names one of its items.
+/// Returns the module that holds `path`, as seen from the module `base`, or `base` if the path names one of its items.
 fn resolve(base: &str, path: &str, modules: &BTreeSet<String>) -> Option<String> {
     let mut target = base.to_owned();
     for segment in path.split("::") {

@@ -21,12 +21,12 @@ fn writing_to_every_page_of_every_buffer_faults_on_none() {
     for huge_pages in [true, false] {
         let bus = Bus::new("test");
         let points = publisher(&bus, PoolSize { huge_pages, ..PoolSize::new(8, 1 << 20) });
-        let mut lent = Vec::with_capacity(8);
+        let mut loans = Vec::with_capacity(8);
         let before = page_faults();
         for _ in 0..8 {
             let mut loan = points.loan(1 << 20).unwrap();
             loan.fill(7);
-            lent.push(loan);
+            loans.push(loan);
         }
         assert_eq!(page_faults() - before, 0, "huge pages: {huge_pages}");
     }
@@ -49,7 +49,7 @@ fn the_bytes_outlive_the_bus() {
 }
 
 #[test]
-fn a_buffer_is_back_when_the_last_reader_lets_go() {
+fn a_buffer_returns_when_its_last_reader_drops_it() {
     let bus = Bus::new("test");
     let read = |owner| bus.subscribe::<PointCloud>("points", Qos::keep_last(1), owner).unwrap();
     let (first, second) = (read("first"), read("second"));
@@ -66,7 +66,7 @@ fn a_buffer_is_back_when_the_last_reader_lets_go() {
 }
 
 #[test]
-fn a_pool_of_what_is_no_topic_is_refused() {
+fn a_pool_for_a_pattern_is_refused() {
     let refused = Bus::new("test").size_pool("points/*", PoolSize::new(1, 1)).unwrap_err();
     assert!(matches!(refused, PoolError::Topic(_)), "{refused}");
 }

@@ -1,5 +1,4 @@
-//! What each policy of the quality of service promises, one test a promise. The long walk through all of them together is
-//! `reference_model.rs`.
+//! The guarantees of each QoS policy, one test each. `reference_model.rs` tests their combinations.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -43,7 +42,7 @@ fn drops(bus: &Bus, owner: &str) -> Vec<(&'static str, u64)> {
     subscription(bus, owner).dropped.into_iter().collect()
 }
 
-/// Waits for the next event. Gives up only so that a bus that never tells it does not stop all tests.
+/// Waits for the next event. Gives up after a minute, so that a missing event does not block all tests.
 fn next(events: &Events) -> QosEvent {
     for _ in 0..60_000 {
         match events.try_next() {
@@ -51,7 +50,7 @@ fn next(events: &Events) -> QosEvent {
             None => std::thread::sleep(MS),
         }
     }
-    panic!("nothing was told");
+    panic!("no event");
 }
 
 fn changed(alive: usize, not_alive: usize) -> QosEvent {
@@ -59,7 +58,7 @@ fn changed(alive: usize, not_alive: usize) -> QosEvent {
 }
 
 #[test]
-fn keep_last_keeps_the_newest_and_a_reliable_publisher_does_not_wait_for_it() {
+fn keep_last_keeps_the_newest_and_a_reliable_publisher_does_not_wait() {
     let bus = Bus::new("test");
     let reader = bus.subscribe::<Log>("t", Qos::ros_default(), "reader").unwrap();
     let writer = bus.publisher::<Log>("t", Qos::ros_default(), "writer").unwrap();
@@ -69,7 +68,7 @@ fn keep_last_keeps_the_newest_and_a_reliable_publisher_does_not_wait_for_it() {
 }
 
 #[test]
-fn a_publisher_neither_waits_for_best_effort_nor_hears_of_its_losses() {
+fn a_publisher_neither_waits_for_best_effort_nor_gets_an_error() {
     let bus = Bus::new("test");
     let best_effort = Qos { history: History::KeepAll { limit: 1 }, ..Qos::keep_last(1) };
     let reader = bus.subscribe::<Log>("t", best_effort, "reader").unwrap();
@@ -82,7 +81,7 @@ fn a_publisher_neither_waits_for_best_effort_nor_hears_of_its_losses() {
     assert_eq!(all(&reader), ["a"]);
 }
 
-/// Reads all that `writers` publishers send, `each` a publisher, and checks that nothing is missing or out of order.
+/// Reads `each` samples of each of `writers` publishers, and checks that none is missing or out of order.
 fn read_all(reader: &Subscriber<Log>, writers: usize, each: u32, slow: bool) {
     let mut next_of = BTreeMap::<String, u32>::new();
     for _ in 0..writers as u32 * each {
@@ -119,7 +118,7 @@ fn reliable_and_keep_all_lose_nothing_with_four_publishers_and_a_slow_one_of_fou
 }
 
 #[test]
-fn a_late_subscriber_gets_what_each_publisher_keeps_in_the_order_of_publishing() {
+fn a_late_joiner_gets_the_kept_samples_of_all_publishers_in_order() {
     let bus = Bus::new("test");
     let qos = Qos::keep_last(2).transient_local();
     let [one, two, gone] = ["one", "two", "gone"].map(|owner| bus.publisher::<Log>("t", qos, owner).unwrap());
@@ -135,7 +134,7 @@ fn a_late_subscriber_gets_what_each_publisher_keeps_in_the_order_of_publishing()
 }
 
 #[test]
-fn a_sample_is_delivered_up_to_the_end_of_its_lifespan_and_counted_after_it() {
+fn a_sample_is_delivered_until_its_lifespan_ends_then_dropped() {
     let (bus, clock) = in_virtual_time();
     let reader = bus.subscribe::<Log>("t", Qos::keep_last(4), "reader").unwrap();
     let writer = bus.publisher::<Log>("t", Qos::keep_last(4).lifespan(MS * 10).transient_local(), "writer").unwrap();
@@ -146,11 +145,11 @@ fn a_sample_is_delivered_up_to_the_end_of_its_lifespan_and_counted_after_it() {
     assert!(reader.try_recv().is_none());
     assert_eq!(drops(&bus, "reader"), [("expired", 1)]);
     let late = bus.subscribe::<Log>("t", Qos::keep_last(4).transient_local(), "late").unwrap();
-    assert!(late.try_recv().is_none(), "what is kept grows old, too");
+    assert!(late.try_recv().is_none(), "kept samples expire, too");
 }
 
 #[test]
-fn a_missed_deadline_is_told_at_both_ends_once_a_period() {
+fn a_missed_deadline_is_reported_on_both_sides_once_a_period() {
     let (bus, clock) = in_virtual_time();
     let qos = Qos::keep_last(1).deadline(MS * 10);
     let writer = bus.publisher::<Log>("t", qos, "writer").unwrap();
@@ -173,13 +172,13 @@ fn a_missed_deadline_is_told_at_both_ends_once_a_period() {
 }
 
 #[test]
-fn the_bus_watches_deadlines_by_itself() {
+fn the_bus_monitors_deadlines_by_itself() {
     let bus = Bus::new("test");
     let qos = Qos::keep_last(1).deadline(MS).transient_local();
     let writer = bus.publisher::<Log>("t", qos, "writer").unwrap();
     let offered = writer.events();
     writer.publish(log("first")).unwrap();
-    assert!(matches!(next(&offered), QosEvent::OfferedDeadlineMissed { .. }), "the first sample starts the watch");
+    assert!(matches!(next(&offered), QosEvent::OfferedDeadlineMissed { .. }), "the first sample starts the monitor");
     let reader = bus.subscribe::<Log>("t", qos, "reader").unwrap();
     let requested = reader.events();
     writer.publish(log("last")).unwrap();
@@ -187,7 +186,7 @@ fn the_bus_watches_deadlines_by_itself() {
 }
 
 #[test]
-fn what_was_kept_for_a_late_subscriber_begins_its_deadline() {
+fn kept_samples_start_the_deadline_of_a_late_joiner() {
     let bus = Bus::new("test");
     let offered = Qos::keep_last(1).transient_local().deadline(MS);
     let writer = bus.publisher::<Log>("t", offered, "writer").unwrap();
@@ -197,37 +196,37 @@ fn what_was_kept_for_a_late_subscriber_begins_its_deadline() {
 }
 
 #[test]
-fn a_publisher_that_shows_no_life_within_its_lease_is_silent_until_it_does() {
+fn a_publisher_is_not_alive_from_the_end_of_its_lease_to_its_next_assertion() {
     let (bus, clock) = in_virtual_time();
     let qos = Qos::keep_last(1).manual_liveliness(MS * 10);
     let reader = bus.subscribe::<Log>("t", qos, "reader").unwrap();
-    let heard = reader.events();
+    let liveliness = reader.events();
     let writer = bus.publisher::<Log>("t", qos, "writer").unwrap();
     let automatic = bus.publisher::<Log>("t", Qos::keep_last(1), "automatic");
-    assert!(automatic.is_err(), "it promises nothing");
+    assert!(automatic.is_err(), "it offers no lease");
     let own = writer.events();
     let step = |time: Duration| {
         clock.advance(time);
         bus.check_deadlines();
     };
-    assert_eq!(next(&heard), changed(1, 0));
+    assert_eq!(next(&liveliness), changed(1, 0));
     step(MS * 10);
     writer.assert_liveliness();
     step(MS * 10);
-    assert_eq!((own.try_next(), heard.try_next()), (None, None), "the end of the lease is in time");
+    assert_eq!((own.try_next(), liveliness.try_next()), (None, None), "the end of the lease is in time");
     step(Duration::from_nanos(1));
     assert_eq!(own.try_next(), Some(QosEvent::LivelinessLost { topic: "t".into() }));
-    assert_eq!(heard.try_next(), Some(changed(0, 1)));
+    assert_eq!(liveliness.try_next(), Some(changed(0, 1)));
     writer.publish(log("back")).unwrap();
-    assert_eq!(heard.try_next(), Some(changed(1, 0)));
+    assert_eq!(liveliness.try_next(), Some(changed(1, 0)));
     let row = bus.snapshot().topics.remove(0).publishers.remove(0);
     assert_eq!((row.alive, row.liveliness_lost), (true, Some(1)));
     drop(writer);
-    assert_eq!(heard.try_next(), Some(changed(0, 0)));
+    assert_eq!(liveliness.try_next(), Some(changed(0, 0)));
 }
 
 #[test]
-fn of_changes_at_once_the_last_event_counts_all() {
+fn the_last_event_of_concurrent_changes_includes_all() {
     for _ in 0..200 {
         let bus = Bus::new("test");
         let reader = bus.subscribe::<Log>("t", Qos::keep_last(1), "reader").unwrap();
@@ -246,23 +245,23 @@ fn of_changes_at_once_the_last_event_counts_all() {
 }
 
 #[test]
-fn the_bus_watches_leases_by_itself() {
+fn the_bus_monitors_leases_by_itself() {
     let bus = Bus::new("test");
     let qos = Qos::keep_last(1).manual_liveliness(MS);
     let reader = bus.subscribe::<Log>("t", Qos::keep_last(1), "reader").unwrap();
-    let heard = reader.events();
+    let liveliness = reader.events();
     let writer = bus.publisher::<Log>("t", qos, "writer").unwrap();
-    assert_eq!(next(&heard), changed(1, 0));
-    assert_eq!(next(&heard), changed(0, 1));
+    assert_eq!(next(&liveliness), changed(1, 0));
+    assert_eq!(next(&liveliness), changed(0, 1));
     let own = writer.events();
     for _ in 0..3 {
-        revive(&writer, &heard);
+        revive(&writer, &liveliness);
         assert!(matches!(next(&own), QosEvent::LivelinessLost { .. }));
-        assert_eq!(next(&heard), changed(0, 1));
+        assert_eq!(next(&liveliness), changed(0, 1));
     }
 }
 
-/// Shows life until it is told: a lease that is over again before anybody was told changes nothing.
+/// Asserts liveliness until it is reported: a lease that expires again before the report changes nothing.
 fn revive(writer: &Publisher<Log>, events: &Events) {
     loop {
         writer.assert_liveliness();
@@ -273,13 +272,13 @@ fn revive(writer: &Publisher<Log>, events: &Events) {
 }
 
 #[test]
-fn what_an_observer_does_not_see_is_missed_and_never_dropped() {
+fn samples_that_an_observer_does_not_see_are_missed_and_not_dropped() {
     let (bus, clock) = in_virtual_time();
     let writer = bus.publisher::<Log>("t", Qos::keep_last(1).lifespan(MS), "writer").unwrap();
     let observer = bus.observe("**").unwrap();
     let _reader = bus.subscribe::<Log>("t", Qos::keep_last(9), "reader").unwrap();
     ["a", "b"].into_iter().for_each(|text| writer.publish(log(text)).unwrap());
-    assert_eq!(observer.missed(), 1, "one made room");
+    assert_eq!(observer.missed(), 1, "one was overwritten");
     clock.advance(MS * 2);
     assert!(observer.try_recv().is_none());
     assert_eq!(observer.missed(), 2, "one was too old");
@@ -293,7 +292,7 @@ fn what_an_observer_does_not_see_is_missed_and_never_dropped() {
 }
 
 #[test]
-fn there_are_as_many_observers_as_there_may_be() {
+fn the_number_of_observers_is_limited() {
     let bus = Bus::new("test");
     assert!(bus.observe("not//a/name").is_err());
     let mut observers: Vec<_> = (0..viaduct_bus::OBSERVERS_MAX).map(|_| bus.observe("**").unwrap()).collect();
@@ -304,7 +303,7 @@ fn there_are_as_many_observers_as_there_may_be() {
 }
 
 #[test]
-fn misuse_is_refused_with_both_ends_named() {
+fn misuse_is_refused_with_both_sides_named() {
     let bus = Bus::new("test");
     let strict = Qos::reliable(1, MS).deadline(MS * 10);
     let reader = bus.subscribe::<Log>("t", strict, "camera_view").unwrap();
@@ -323,7 +322,7 @@ fn misuse_is_refused_with_both_ends_named() {
 }
 
 #[test]
-fn who_is_refused_leaves_nothing_behind() {
+fn a_refused_publisher_or_subscriber_leaves_nothing_behind() {
     let bus = Bus::new("test");
     let _untyped = bus.subscribe_untyped("t", Qos::reliable(1, MS), "untyped").unwrap();
     assert!(bus.publisher::<LocationFix>("t", Qos::keep_last(1), "weak").is_err());
@@ -334,16 +333,16 @@ fn who_is_refused_leaves_nothing_behind() {
     kept.publish(log("kept")).unwrap();
     let _volatile = bus.publisher::<Log>("v", Qos::keep_last(1), "volatile").unwrap();
     assert!(bus.subscribe_untyped("**", Qos::keep_last(1).transient_local(), "pattern").is_err());
-    assert!(bus.snapshot().topics.iter().all(|topic| topic.dropped == 0), "it never had what was kept");
+    assert!(bus.snapshot().topics.iter().all(|topic| topic.dropped == 0), "it never got the kept samples");
 }
 
 #[test]
-fn a_topic_that_nobody_uses_may_come_back_with_another_type() {
+fn an_unused_topic_may_be_opened_with_another_type() {
     let bus = Bus::new("test");
     let looks_on = bus.subscribe_untyped("**", Qos::keep_last(4), "pattern").unwrap();
     bus.publisher::<Log>("t", Qos::keep_last(1), "log").unwrap().publish(log("old")).unwrap();
     let fixes = bus.publisher::<LocationFix>("t", Qos::keep_last(1), "gps").unwrap();
-    assert!(!bus.remove_topic("t"), "somebody publishes it");
+    assert!(!bus.remove_topic("t"), "it has a publisher");
     fixes.publish(LocationFix::default()).unwrap();
     let seen = || looks_on.try_recv().map(|sample| (sample.type_info().full_name().to_owned(), sample.meta().sequence));
     assert_eq!(seen(), Some(("foxglove.Log".to_owned(), 1)));
@@ -352,7 +351,7 @@ fn a_topic_that_nobody_uses_may_come_back_with_another_type() {
     assert!(bus.remove_topic("t") && bus.snapshot().topics.is_empty());
 }
 
-/// Publishes, and now and then goes and comes back, until told to stop.
+/// Publishes with a new publisher every 20 samples, until `stop` is set.
 fn publish_and_come_back(bus: &Bus, qos: Qos, owner: &str, stop: &AtomicBool) {
     while !stop.load(Ordering::SeqCst) {
         let writer: Publisher<Log> = bus.publisher("t", qos, owner).unwrap();
@@ -360,7 +359,7 @@ fn publish_and_come_back(bus: &Bus, qos: Qos, owner: &str, stop: &AtomicBool) {
     }
 }
 
-/// Joins, reads a little, and adds up: each sample that was published since is delivered, dropped or queued.
+/// Joins, reads 30 samples and checks the counts: each sample published since then is delivered, dropped or queued.
 fn join_and_add_up(bus: &Bus, qos: Qos, owner: &str, publishers: u64) {
     let published = || bus.snapshot().topics[0].published;
     let before = published();
@@ -374,13 +373,13 @@ fn join_and_add_up(bus: &Bus, qos: Qos, owner: &str, publishers: u64) {
     let at_most = published();
     assert_eq!(delivered, 30);
     let accounted = delivered + queued as u64 + dropped.values().sum::<u64>();
-    // A publisher counts a sample before it gives it to the first reader.
+    // A publisher counts a sample before it is enqueued for the first reader.
     assert!(accounted + publishers >= at_least - after, "{accounted} of {after}..{at_least}");
     assert!(accounted <= at_most - before + publishers, "{accounted} of {before}..{at_most}");
 }
 
 #[test]
-fn accounts_add_up_while_ends_come_and_go() {
+fn counts_add_up_while_publishers_and_subscribers_join_and_leave() {
     let (bus, stop) = (Bus::new("test"), AtomicBool::new(false));
     let always = bus.subscribe::<Log>("t", Qos::keep_last(3), "always").unwrap();
     std::thread::scope(|scope| {

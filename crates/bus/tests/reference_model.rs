@@ -1,7 +1,7 @@
-//! Every policy of the quality of service against a model of it, in virtual time and in random steps.
+//! All QoS policies against a reference model, in virtual time and with random steps.
 //!
-//! After each step the bus and the model must have returned the same and must show the same: samples, errors, events and
-//! counters. A difference is shrunk to the shortest sequence of steps that shows it.
+//! After each step the bus and the model must return and show the same samples, errors, events and counters. A
+//! difference is shrunk to the shortest sequence of steps that shows it.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -17,16 +17,16 @@ use model::{Outcome, View};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRunner};
 use viaduct_bus::QosEvent;
 
-/// Random steps that the whole test takes at least.
+/// Minimum number of random steps of the whole test.
 const STEPS_MIN: u64 = 100_000;
 
-/// Threads that share the steps.
+/// Number of threads that share the steps.
 const WALKERS: usize = 2;
 
-/// Steps of one sequence at most.
+/// Maximum length of a sequence of steps.
 const SEQUENCE_STEPS_MAX: usize = 400;
 
-/// What was met on the way, and how often.
+/// The situations that were covered, with their number.
 type Met = BTreeMap<&'static str, u64>;
 
 #[test]
@@ -45,7 +45,7 @@ fn the_bus_does_what_the_model_does_for_a_hundred_thousand_steps() {
     }
 }
 
-/// Takes this thread's part of the steps.
+/// Takes this thread's share of the steps.
 fn walk() -> Met {
     let met = RefCell::new(Met::new());
     while met.borrow().get("steps").is_none_or(|steps| *steps < STEPS_MIN / WALKERS as u64) {
@@ -57,14 +57,14 @@ fn walk() -> Met {
     met.into_inner()
 }
 
-/// Runs some sequences, each of its own seed; one that fails is shrunk and written down beside this file.
+/// Runs some sequences, each with its own seed. A failing one is shrunk and recorded next to this file.
 fn runner() -> TestRunner {
     let persistence = Config::with_source_file(file!());
     // The default generator takes half of the time.
     TestRunner::new(Config { cases: 50, max_shrink_iters: 3_000, rng_algorithm: RngAlgorithm::XorShift, ..persistence })
 }
 
-/// Without any of these, the test would pass over a policy.
+/// Situations that must be covered: without one of them a policy would be untested.
 const MUST_BE_MET: [&str; 18] = [
     "taken",
     "missed by a reliable subscriber",
@@ -86,7 +86,7 @@ const MUST_BE_MET: [&str; 18] = [
     "refused: liveliness",
 ];
 
-/// Has the bus and the model take the steps, and compares them after each.
+/// Applies the steps to the bus and to the model, and compares them after each step.
 fn take(steps: &[Step], met: &mut Met) -> Result<(), TestCaseError> {
     let (mut system, mut reference) = (System::new(), Reference::default());
     for (index, step) in steps.iter().enumerate() {

@@ -1,5 +1,5 @@
-//! The two properties on which everything else stands: a type that the binary does not know passes through, and a
-//! large blob is never copied.
+//! The two properties on which relays depend: a type that the binary does not have passes through, and a large field is
+//! never copied.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -9,7 +9,7 @@ use prost_reflect::{DescriptorPool, DynamicMessage, Value};
 use viaduct_bus::{Bus, Encoded, Qos, TypeInfo};
 use viaduct_messages::foxglove::PointCloud;
 
-/// A schema that no Rust type of this binary was generated from.
+/// Returns a schema from which no Rust type of this binary was generated.
 fn foreign_pool() -> DescriptorPool {
     let field = prost_types::FieldDescriptorProto {
         name: Some("text".into()),
@@ -31,7 +31,7 @@ fn foreign_pool() -> DescriptorPool {
 }
 
 #[test]
-fn a_relay_that_knows_only_names_and_bytes_passes_on_a_foreign_type() {
+fn a_relay_passes_on_a_type_that_the_binary_does_not_have() {
     let pool = foreign_pool();
     let descriptor = pool.get_message_by_name("vendor.Greeting").unwrap();
     let mut greeting = DynamicMessage::new(descriptor.clone());
@@ -66,7 +66,7 @@ fn a_relay_that_knows_only_names_and_bytes_passes_on_a_foreign_type() {
 }
 
 #[test]
-fn four_megabytes_go_from_publisher_through_bytes_to_a_typed_reader_without_a_copy() {
+fn four_megabytes_are_encoded_and_decoded_without_a_copy() {
     let bus = Bus::new("test");
     let publisher = bus.publisher::<PointCloud>("lidar/points", Qos::sensor_data(), "lidar").unwrap();
     let untyped = bus.subscribe_untyped("lidar/points", Qos::keep_last(1), "relay").unwrap();
@@ -80,7 +80,7 @@ fn four_megabytes_go_from_publisher_through_bytes_to_a_typed_reader_without_a_co
     let memory = data.as_ptr();
     publisher.publish(PointCloud { data, frame_id: "base".into(), ..Default::default() }).unwrap();
 
-    // Typed -> encoded on the relay's thread -> published as bytes -> decoded on the reader's thread.
+    // Typed -> encoded on the relay's thread -> published encoded -> decoded on the reader's thread.
     let sample = untyped.try_recv().unwrap();
     let blob = sample.encoded().chunks().iter().find(|chunk| chunk.len() == 4 << 20).expect("a chunk is the blob");
     assert_eq!(blob.as_ptr(), memory, "encoding copied the blob");

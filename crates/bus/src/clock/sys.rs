@@ -9,7 +9,7 @@ use std::time::Duration;
 #[inline]
 pub(super) fn monotonic() -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a valid exclusive reference across the call, which writes it and no more. Every Linux has this clock.
+    // SAFETY: `now` is a valid exclusive reference across the call, which writes only to it. Every Linux has this clock.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     // The clock is never negative, and its nanoseconds are below a second.
     Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec.cast_unsigned() as u32)

@@ -18,7 +18,7 @@ pub(super) struct Growing {
 
 impl Growing {
     /// Returns a buffer of at least `length` bytes, or `None` if [`LOANS_MAX`] are in use.
-    pub(super) fn lend(self: &Arc<Self>, length: usize) -> Option<Grown> {
+    pub(super) fn loan(self: &Arc<Self>, length: usize) -> Option<Grown> {
         let memory = self.reserve(length)?.unwrap_or_else(|| fresh(length));
         Some(Grown { memory, pool: Arc::clone(self) })
     }

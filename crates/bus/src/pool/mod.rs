@@ -36,20 +36,20 @@ pub enum LoanError {
         buffers: usize,
     },
     /// The length exceeds the buffers of the topic's pool, or the largest possible message.
-    #[error("a loan of {length} bytes is longer than the {bytes} of a buffer of topic `{topic}`{}", remedy(topic, *bytes))]
+    #[error("a loan of {length} bytes exceeds the {max} bytes of a buffer of topic `{topic}`{}", remedy(topic, *max))]
     TooLong {
         /// The topic.
         topic: String,
         /// The requested length, in bytes.
         length: usize,
         /// Maximum length of a loan on this topic, in bytes.
-        bytes: usize,
+        max: usize,
     },
 }
 
-/// Names the config key that makes the buffers longer, unless they have the maximum length.
-fn remedy(topic: &str, bytes: usize) -> String {
-    if bytes < LOAN_BYTES_MAX { format!("; `topics.{topic}.pool.octets` makes them longer") } else { String::new() }
+/// Names the config key to increase, unless the buffers have the maximum length.
+fn remedy(topic: &str, max: usize) -> String {
+    if max < LOAN_BYTES_MAX { format!("; increase `topics.{topic}.pool.octets`") } else { String::new() }
 }
 
 /// A reason for which a pool is not sized.
@@ -144,15 +144,15 @@ impl Pool {
     }
 
     /// Returns a buffer of `length` bytes. It contains data of earlier loans.
-    pub(crate) fn lend(&self, topic: &str, length: usize) -> Result<Loan, LoanError> {
+    pub(crate) fn loan(&self, topic: &str, length: usize) -> Result<Loan, LoanError> {
         let kind = self.kind.get_or_init(|| Kind::Growing(Arc::default()));
-        let bytes = kind.bytes();
-        if length > bytes {
-            return Err(LoanError::TooLong { topic: topic.to_owned(), length, bytes });
+        let max = kind.bytes();
+        if length > max {
+            return Err(LoanError::TooLong { topic: topic.to_owned(), length, max });
         }
         let memory = match kind {
-            Kind::Sized(slots, _) => slots.lend().map(Memory::Slot),
-            Kind::Growing(growing) => growing.lend(length).map(Memory::Grown),
+            Kind::Sized(slots, _) => slots.loan().map(Memory::Slot),
+            Kind::Growing(growing) => growing.loan(length).map(Memory::Grown),
         };
         let exhausted = || LoanError::Exhausted { topic: topic.to_owned(), buffers: kind.buffers() };
         Ok(Loan { buffer: Buffer { memory: memory.ok_or_else(exhausted)?, length } })

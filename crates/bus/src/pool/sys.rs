@@ -1,7 +1,7 @@
 //! One mapping of memory, cut into buffers of one size. All unsafe code of the pools is here. It relies on each
 //! [`Slot`] being the only one that accesses its buffer.
 
-#![expect(unsafe_code, reason = "mapping memory, and cutting it into buffers that are lent one by one")]
+#![expect(unsafe_code, reason = "mapping memory, and cutting it into buffers for loans")]
 
 use std::io;
 use std::ops::Range;
@@ -143,7 +143,7 @@ impl Slots {
     }
 
     /// Returns the buffer that was returned last, or `None` if all are in use.
-    pub(super) fn lend(self: &Arc<Self>) -> Option<Slot> {
+    pub(super) fn loan(self: &Arc<Self>) -> Option<Slot> {
         let Some(number) = self.free.pop() else {
             self.usage.count_exhausted();
             return None;
@@ -163,8 +163,8 @@ pub(super) struct Slot {
 
 impl Slot {
     pub(super) fn bytes(&self) -> &[u8] {
-        // SAFETY: the buffer is inside the region, which lives as long as `slots`, and was written when it was mapped; no
-        // other slot has its number, so it is only written through `&mut self`.
+        // SAFETY: the buffer is inside the region, which lives as long as `slots`, and was written when it was mapped.
+        // No other slot has its number, so it is only written through `&mut self`.
         unsafe { std::slice::from_raw_parts(self.start(), self.slots.size.bytes) }
     }
 

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_has_each_of_its_lines_once_and_there_is_an_end() {
+    fn each_cache_line_of_a_value_is_added_once_up_to_the_limit() {
         #[repr(align(64))]
         struct Aligned([u8; 130]);
         let (value, mut lines) = (Aligned([0; 130]), PrefetchSet::default());

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_makes_room_or_the_new_one_is_refused() {
+    fn a_full_queue_overwrites_the_oldest_or_refuses_the_newest() {
         let queue = Queue::new(2);
         assert_eq!((queue.push(1), queue.push(2), queue.push(3)), (Ok(()), Ok(()), Err(3)));
         assert_eq!((queue.push_overwriting(4), queue.len()), (Some(1), 2));
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn each_item_of_many_threads_comes_out_once_and_in_its_publishers_order() {
+    fn each_item_of_many_threads_is_popped_once_in_its_threads_order() {
         const EACH: u32 = 20_000;
         let queue = Queue::new(64);
         std::thread::scope(|scope| {

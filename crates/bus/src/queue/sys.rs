@@ -180,7 +180,7 @@ mod tests {
     /// All on one core: the lowest priority owns the lock, the highest waits for it, and the middle one would keep the
     /// lowest from running forever. With inheritance the lowest continues.
     #[test]
-    fn an_owner_runs_with_the_priority_of_who_waits() {
+    fn an_owner_runs_with_the_priority_of_the_waiting_thread() {
         let (lock, steps) = (Arc::new(PriorityMutex::new(())), Arc::new(Steps::default()));
         let start = |priority, body: fn(&PriorityMutex<()>, &Steps)| {
             let policy = SchedulingPolicy::Fifo(Priority::new(priority).unwrap());

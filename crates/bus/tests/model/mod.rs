@@ -1,4 +1,4 @@
-//! The bus and a model of it that is too plain to be wrong: both take the same steps and must show the same.
+//! The bus, and a reference model that is obviously correct: both take the same steps and must show the same results.
 
 pub(crate) mod reference;
 pub(crate) mod steps;
@@ -8,21 +8,21 @@ use std::collections::BTreeMap;
 
 use viaduct_bus::QosEvent;
 
-/// What a step came to.
+/// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// There was nothing to do it with, or no more of it than the test wants.
+    /// Not applicable: there is no such object, or the test has its maximum already.
     Idle,
     Done,
-    /// A topic was removed, or there was none to remove.
+    /// `true` if a topic was removed.
     Removed(bool),
-    /// Nobody was opened; the text of the error.
+    /// Text of the error with which opening was refused.
     Refused(String),
-    /// Published; the text of the error, where a subscriber missed it.
+    /// Published; the text of the error if a subscriber missed the sample.
     Published(Option<String>),
-    /// The sample that was taken, where there was one.
+    /// The sample that was taken, if there was one.
     Taken(Option<Seen>),
-    /// The events that had gathered.
+    /// The queued events.
     Events(Vec<QosEvent>),
 }
 
@@ -34,13 +34,13 @@ pub(crate) struct Seen {
     pub(crate) text: String,
 }
 
-/// All that can be seen of a bus between two steps.
+/// Everything that is visible of a bus between two steps.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     pub(crate) topics: Vec<TopicView>,
-    /// Samples that each observer missed, in the order in which they came.
+    /// Samples that each observer missed, in the order of attaching.
     pub(crate) missed: Vec<u64>,
-    /// Events that each publisher lost, then those of each subscriber; `None` where nobody listens.
+    /// Events lost by each publisher, then by each subscriber; `None` without a reader of events.
     pub(crate) events_lost: Vec<Option<u64>>,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct TopicView {
     pub(crate) name: String,
     pub(crate) type_name: Option<String>,
     pub(crate) published: u64,
-    /// Times between samples that were measured.
+    /// Number of measured times between samples.
     pub(crate) intervals: u64,
     pub(crate) dropped: u64,
     pub(crate) publishers: Vec<PublisherView>,

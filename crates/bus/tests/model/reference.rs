@@ -1,6 +1,6 @@
-//! The model: what the documentation of `Qos` says, one sentence after the other, with vectors and loops.
+//! The reference model: the documentation of `Qos`, implemented with vectors and loops.
 //!
-//! Time is nanoseconds since the bus was made. Nothing here is fast and nothing is shared with the bus.
+//! Time is in nanoseconds since the bus was created. The model shares no code with the bus and is not fast.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use viaduct_bus::{Durability, History, Liveliness, OBSERVERS_MAX, Qos, QosEvent, Reliability};
 
-use super::steps::{ENDS_MAX, Kind, Step};
+use super::steps::{Kind, OPEN_MAX, Step};
 use super::{Outcome, PublisherView, Seen, SubscriptionView, TopicView, View};
 
-/// Events that wait for a reader at most.
+/// Maximum number of queued events.
 const EVENTS_MAX: usize = 64;
 
 #[derive(Default)]
@@ -19,7 +19,7 @@ pub(crate) struct Reference {
     now: u64,
     closed: bool,
     topics: BTreeMap<&'static str, Topic>,
-    /// Those that are open, in the order in which they came; so are the others.
+    /// Open publishers, in the order of opening; subscribers and observers are in the same order.
     publishers: Vec<Publisher>,
     subscribers: Vec<Subscriber>,
     observers: Vec<Subscriber>,
@@ -29,7 +29,7 @@ pub(crate) struct Reference {
 }
 
 struct Topic {
-    /// Tells a topic from an earlier one of its name.
+    /// Distinguishes a topic from an earlier one of the same name.
     id: usize,
     kind: Option<Kind>,
     published: u64,
@@ -41,9 +41,9 @@ struct Publisher {
     topic: &'static str,
     qos: Qos,
     kind: Kind,
-    kept: Vec<Sample>,
+    history: Vec<Sample>,
     alive: bool,
-    showed_life: u64,
+    asserted: u64,
     liveliness_lost: u64,
     deadline: Option<Deadline>,
     inbox: Inbox,
@@ -57,13 +57,13 @@ struct Subscriber {
     is_observer: bool,
     queue: VecDeque<Sample>,
     /// By the `id` of the topic.
-    accounts: BTreeMap<usize, Account>,
+    counts: BTreeMap<usize, Counts>,
     missed: u64,
     inbox: Inbox,
 }
 
 #[derive(Default)]
-struct Account {
+struct Counts {
     delivered: u64,
     dropped: BTreeMap<&'static str, u64>,
     deadline: Option<Deadline>,
@@ -73,8 +73,8 @@ struct Account {
 struct Sample {
     topic_id: usize,
     kind: Kind,
-    /// The last moment at which it is worth being delivered.
-    good_until: Option<u64>,
+    /// Last time at which it may be delivered.
+    valid_until: Option<u64>,
     seen: Seen,
 }
 
@@ -82,10 +82,10 @@ struct Deadline {
     period: u64,
     last: Option<u64>,
     missed_before_last: u64,
-    told: u64,
+    reported: u64,
 }
 
-/// Events for somebody who listens.
+/// Queue of events; discards them if there is no reader.
 struct Inbox {
     listens: bool,
     events: VecDeque<QosEvent>,
@@ -106,7 +106,7 @@ impl Reference {
             }),
             Step::Publish(index) => self.publish(index),
             Step::Assert(index) => pick(self.publishers.len(), index).map_or(Outcome::Idle, |index| {
-                self.show_life(index);
+                self.assert_liveliness(index);
                 Outcome::Done
             }),
             Step::Take(index) => self.take(index),
@@ -130,10 +130,10 @@ impl Reference {
         }
     }
 
-    // Opening and closing ends.
+    // Opening and closing.
 
     fn open_publisher(&mut self, name: &'static str, kind: Kind, qos: Qos, listens: bool) -> Outcome {
-        if self.publishers.len() == ENDS_MAX {
+        if self.publishers.len() == OPEN_MAX {
             return Outcome::Idle;
         }
         let owner = self.next_owner();
@@ -151,19 +151,19 @@ impl Reference {
             topic: name,
             qos,
             kind,
-            kept: Vec::new(),
+            history: Vec::new(),
             alive: true,
-            showed_life: self.now,
+            asserted: self.now,
             liveliness_lost: 0,
             deadline: Deadline::of(&qos),
             inbox: Inbox::new(listens),
         });
-        self.tell_liveliness(name);
+        self.report_liveliness(name);
         Outcome::Done
     }
 
     fn open_subscriber(&mut self, pattern: &'static str, kind: Option<Kind>, qos: Qos, listens: bool) -> Outcome {
-        if self.subscribers.len() == ENDS_MAX {
+        if self.subscribers.len() == OPEN_MAX {
             return Outcome::Idle;
         }
         let subscriber = Subscriber::new(self.next_owner(), pattern, qos, kind, listens);
@@ -191,7 +191,7 @@ impl Reference {
         }
     }
 
-    /// All or nothing: somebody who is refused has changed nothing, except that the topic of that name is there.
+    /// Joins all topics or none: a refused subscriber changes nothing, except that the topic of its name exists.
     fn join(&mut self, mut subscriber: Subscriber) -> Result<Subscriber, Outcome> {
         if is_name(subscriber.pattern) {
             self.topic_of_kind(subscriber.pattern, subscriber.kind, &subscriber.owner)?;
@@ -209,26 +209,26 @@ impl Reference {
         }
         for name in names {
             let id = self.topic(name).id;
-            subscriber.accounts.insert(id, Account { deadline: Deadline::of(&subscriber.qos), ..Account::default() });
+            subscriber.counts.insert(id, Counts { deadline: Deadline::of(&subscriber.qos), ..Counts::default() });
             if subscriber.qos.durability == Durability::TransientLocal {
-                self.give_kept(name, &mut subscriber);
+                self.enqueue_history(name, &mut subscriber);
             }
         }
         Ok(subscriber)
     }
 
-    /// What publishers that are still there kept and what is still worth it, in the order of publishing; the newest where
-    /// the subscriber has no room for all.
-    fn give_kept(&mut self, name: &'static str, subscriber: &mut Subscriber) {
+    /// Enqueues the samples that the present publishers keep and that have not expired, in the order of publishing; the
+    /// newest ones if the subscriber does not have room for all.
+    fn enqueue_history(&mut self, name: &'static str, subscriber: &mut Subscriber) {
         let publishers = self.publishers.iter().filter(|publisher| publisher.topic == name);
-        let mut kept: Vec<Sample> = publishers.flat_map(|publisher| publisher.kept.clone()).collect();
-        kept.retain(|sample| sample.is_good(self.now));
+        let mut kept: Vec<Sample> = publishers.flat_map(|publisher| publisher.history.clone()).collect();
+        kept.retain(|sample| sample.is_valid(self.now));
         kept.sort_by_key(|sample| sample.seen.sequence);
         while kept.len() > depth(&subscriber.qos) {
             kept.remove(0);
         }
         for sample in kept {
-            let losses = subscriber.give(&sample, false, self.now).losses;
+            let losses = subscriber.deliver(&sample, false, self.now).losses;
             count_drops(&mut self.topics, &losses);
         }
     }
@@ -238,7 +238,7 @@ impl Reference {
             return Outcome::Idle;
         };
         let gone = self.publishers.remove(index);
-        self.tell_liveliness(gone.topic);
+        self.report_liveliness(gone.topic);
         Outcome::Done
     }
 
@@ -254,8 +254,7 @@ impl Reference {
 
     // Topics.
 
-    /// Sees to it that there is a topic of that name that may carry `kind`. One that nobody uses makes way for another
-    /// type.
+    /// Ensures that a topic of that name exists that may carry `kind`. An unused topic is replaced.
     fn topic_of_kind(&mut self, name: &'static str, kind: Option<Kind>, owner: &str) -> Result<(), Outcome> {
         let has = self.topics.get(name).and_then(|topic| topic.kind);
         if let (Some(has), Some(wants)) = (has, kind)
@@ -278,7 +277,7 @@ impl Reference {
         let id = self.topics_made;
         self.topics.insert(name, Topic { id, kind: None, published: 0, dropped: 0 });
         for reader in self.subscribers.iter_mut().chain(&mut self.observers).filter(|reader| reader.reads(name)) {
-            reader.accounts.insert(id, Account { deadline: Deadline::of(&reader.qos), ..Account::default() });
+            reader.counts.insert(id, Counts { deadline: Deadline::of(&reader.qos), ..Counts::default() });
         }
     }
 
@@ -286,7 +285,7 @@ impl Reference {
         self.topics.get_mut(name).unwrap()
     }
 
-    /// Whether nobody publishes it and nobody asked for it by its name.
+    /// Returns `true` if the topic has no publisher and no subscription to exactly its name.
     fn is_unused(&self, name: &str) -> bool {
         let is_read = self.subscribers.iter().chain(&self.observers).any(|reader| reader.pattern == name);
         let is_published = self.publishers.iter().any(|publisher| publisher.topic == name);
@@ -312,7 +311,7 @@ impl Reference {
         let missed_by = self.deliver(&sample);
         let now = self.now;
         self.publishers[index].deadline.iter_mut().for_each(|deadline| deadline.sample(now));
-        self.show_life(index);
+        self.assert_liveliness(index);
         let topic = sample.seen.topic;
         let error = || format!("topic `{topic}`: the queue of {} stayed full", missed_by.join(", "));
         Outcome::Published((!missed_by.is_empty()).then(error))
@@ -327,17 +326,17 @@ impl Reference {
         Sample {
             topic_id: topic.id,
             kind,
-            good_until: qos.lifespan.map(|age| now + nanos(age)),
+            valid_until: qos.lifespan.map(|age| now + nanos(age)),
             seen: Seen { topic: name.to_owned(), sequence: topic.published, text },
         }
     }
 
-    /// Gives a sample to all who read its topic; the reliable ones that missed it.
+    /// Delivers a sample to all readers of its topic. Returns the reliable ones that missed it.
     fn deliver(&mut self, sample: &Sample) -> Vec<String> {
         let mut missed_by = Vec::new();
         let readers = self.subscribers.iter_mut().chain(&mut self.observers);
         for reader in readers.filter(|reader| reader.reads(&sample.seen.topic)) {
-            let Given { losses, missed } = reader.give(sample, self.closed, self.now);
+            let Delivery { losses, missed } = reader.deliver(sample, self.closed, self.now);
             count_drops(&mut self.topics, &losses);
             if missed && matches!(reader.qos.reliability, Reliability::Reliable { .. }) {
                 missed_by.push(reader.owner.clone());
@@ -362,19 +361,19 @@ impl Reference {
         Outcome::Taken(self.observers[index].take(self.now).0)
     }
 
-    // Deadlines and signs of life.
+    // Deadlines and liveliness.
 
-    fn show_life(&mut self, index: usize) {
+    fn assert_liveliness(&mut self, index: usize) {
         let publisher = &mut self.publishers[index];
-        publisher.showed_life = self.now;
+        publisher.asserted = self.now;
         if !publisher.alive {
             publisher.alive = true;
             let topic = publisher.topic;
-            self.tell_liveliness(topic);
+            self.report_liveliness(topic);
         }
     }
 
-    fn tell_liveliness(&mut self, name: &str) {
+    fn report_liveliness(&mut self, name: &str) {
         let of_topic = || self.publishers.iter().filter(|publisher| publisher.topic == name);
         let alive = of_topic().filter(|publisher| publisher.alive).count();
         let not_alive = of_topic().count() - alive;
@@ -383,26 +382,26 @@ impl Reference {
         }
     }
 
-    /// Tells what was missed until now, topic after topic: first who fell silent, then the deadlines of either end.
+    /// Reports misses up to now, topic by topic: first expired leases, then deadlines of publishers and subscribers.
     fn check(&mut self) {
         for name in self.topics.keys().copied().collect::<Vec<_>>() {
-            self.check_lives(name);
+            self.check_leases(name);
             self.check_deadlines(name);
         }
     }
 
-    fn check_lives(&mut self, name: &'static str) {
-        let mut somebody_fell_silent = false;
+    fn check_leases(&mut self, name: &'static str) {
+        let mut lease_expired = false;
         for publisher in self.publishers.iter_mut().filter(|publisher| publisher.topic == name) {
-            if publisher.alive && publisher.is_silent(self.now) {
+            if publisher.alive && publisher.lease_is_over(self.now) {
                 publisher.alive = false;
                 publisher.liveliness_lost += 1;
                 publisher.inbox.put(QosEvent::LivelinessLost { topic: Arc::from(name) });
-                somebody_fell_silent = true;
+                lease_expired = true;
             }
         }
-        if somebody_fell_silent {
-            self.tell_liveliness(name);
+        if lease_expired {
+            self.report_liveliness(name);
         }
     }
 
@@ -415,7 +414,7 @@ impl Reference {
             }
         }
         for subscriber in self.subscribers.iter_mut().filter(|subscriber| subscriber.reads(name)) {
-            let deadline = subscriber.accounts.get_mut(&id).and_then(|account| account.deadline.as_mut());
+            let deadline = subscriber.counts.get_mut(&id).and_then(|counts| counts.deadline.as_mut());
             let missed = deadline.map_or(0, |deadline| deadline.newly_missed(now));
             if missed > 0 {
                 subscriber.inbox.put(QosEvent::RequestedDeadlineMissed { topic: Arc::from(name), missed });
@@ -423,9 +422,9 @@ impl Reference {
         }
     }
 
-    // What is seen of it.
+    // Observation.
 
-    /// The events of every end that listens, which empties them.
+    /// Takes the events of every publisher and subscriber.
     pub(crate) fn drain_events(&mut self) -> Vec<Outcome> {
         let publishers = self.publishers.iter_mut().map(|publisher| &mut publisher.inbox);
         publishers
@@ -446,7 +445,7 @@ impl Reference {
 
     fn topic_view(&self, name: &str, topic: &Topic) -> TopicView {
         let publishers = self.publishers.iter().filter(|publisher| publisher.topic == name);
-        // Observers come last.
+        // Observers are last.
         let readers = self.subscribers.iter().chain(&self.observers).filter(|reader| reader.reads(name));
         TopicView {
             name: name.to_owned(),
@@ -462,15 +461,15 @@ impl Reference {
 
 impl Publisher {
     fn keep(&mut self, sample: Sample) {
-        self.kept.push(sample);
-        if self.kept.len() > depth(&self.qos) {
-            self.kept.remove(0);
+        self.history.push(sample);
+        if self.history.len() > depth(&self.qos) {
+            self.history.remove(0);
         }
     }
 
-    fn is_silent(&self, now: u64) -> bool {
-        let silence = now - self.showed_life;
-        self.qos.liveliness == Liveliness::ManualByTopic && self.qos.lease.is_some_and(|lease| silence > nanos(lease))
+    fn lease_is_over(&self, now: u64) -> bool {
+        let elapsed = now - self.asserted;
+        self.qos.liveliness == Liveliness::ManualByTopic && self.qos.lease.is_some_and(|lease| elapsed > nanos(lease))
     }
 
     fn view(&self, now: u64) -> PublisherView {
@@ -484,12 +483,12 @@ impl Publisher {
     }
 }
 
-/// What came of giving a sample to a reader.
+/// Result of giving a sample to a reader.
 #[derive(Default)]
-struct Given {
-    /// The topics of samples that were dropped.
+struct Delivery {
+    /// Topics of the samples that were dropped.
     losses: Vec<usize>,
-    /// The sample had no room.
+    /// The queue had no room for the sample.
     missed: bool,
 }
 
@@ -502,7 +501,7 @@ impl Subscriber {
             kind,
             is_observer: false,
             queue: VecDeque::new(),
-            accounts: BTreeMap::new(),
+            counts: BTreeMap::new(),
             missed: 0,
             inbox: Inbox::new(listens),
         }
@@ -516,8 +515,8 @@ impl Subscriber {
         }
     }
 
-    fn give(&mut self, sample: &Sample, closed: bool, now: u64) -> Given {
-        let mut given = Given::default();
+    fn deliver(&mut self, sample: &Sample, closed: bool, now: u64) -> Delivery {
+        let mut given = Delivery::default();
         if closed {
             self.lose(sample, "closed", &mut given.losses);
         } else if self.queue.len() < depth(&self.qos) {
@@ -530,63 +529,63 @@ impl Subscriber {
             given.missed = true;
             self.lose(sample, "queue_full", &mut given.losses);
         }
-        // What came and had no room has come in time nevertheless.
-        self.account(sample).deadline.iter_mut().for_each(|deadline| deadline.sample(now));
+        // A sample that had no room still counts as in time.
+        self.counts_of(sample).deadline.iter_mut().for_each(|deadline| deadline.sample(now));
         given
     }
 
-    /// The first sample of the queue that can be delivered, and the topics of those before it.
+    /// Takes the first sample that can be delivered. Also returns the topics of the samples dropped before it.
     fn take(&mut self, now: u64) -> (Option<Seen>, Vec<usize>) {
         let mut losses = Vec::new();
         while let Some(sample) = self.queue.pop_front() {
-            if !sample.is_good(now) {
+            if !sample.is_valid(now) {
                 self.lose(&sample, "expired", &mut losses);
             } else if self.kind.is_some_and(|kind| kind != sample.kind) {
                 self.lose(&sample, "undecodable", &mut losses);
             } else {
-                self.account(&sample).delivered += 1;
+                self.counts_of(&sample).delivered += 1;
                 return (Some(sample.seen), losses);
             }
         }
         (None, losses)
     }
 
-    /// What an observer does not see is missed; what a subscriber does not get is dropped.
+    /// Counts a sample as missed for an observer, as dropped for a subscriber.
     fn lose(&mut self, sample: &Sample, reason: &'static str, losses: &mut Vec<usize>) {
         if self.is_observer {
             self.missed += 1;
         } else {
-            *self.account(sample).dropped.entry(reason).or_default() += 1;
+            *self.counts_of(sample).dropped.entry(reason).or_default() += 1;
             losses.push(sample.topic_id);
         }
     }
 
-    fn account(&mut self, sample: &Sample) -> &mut Account {
-        self.accounts.get_mut(&sample.topic_id).unwrap()
+    fn counts_of(&mut self, sample: &Sample) -> &mut Counts {
+        self.counts.get_mut(&sample.topic_id).unwrap()
     }
 
     fn view(&self, topic_id: usize, now: u64) -> SubscriptionView {
-        let account = &self.accounts[&topic_id];
+        let counts = &self.counts[&topic_id];
         SubscriptionView {
             owner: self.owner.clone(),
             pattern: self.pattern.to_owned(),
-            delivered: account.delivered,
+            delivered: counts.delivered,
             queued: self.queue.iter().filter(|sample| sample.topic_id == topic_id).count(),
-            dropped: account.dropped.clone(),
-            deadline_missed: account.deadline.as_ref().map(|deadline| deadline.missed(now)),
+            dropped: counts.dropped.clone(),
+            deadline_missed: counts.deadline.as_ref().map(|deadline| deadline.missed(now)),
         }
     }
 }
 
 impl Sample {
-    fn is_good(&self, now: u64) -> bool {
-        self.good_until.is_none_or(|end| now <= end)
+    fn is_valid(&self, now: u64) -> bool {
+        self.valid_until.is_none_or(|end| now <= end)
     }
 }
 
 impl Deadline {
     fn of(qos: &Qos) -> Option<Self> {
-        qos.deadline.map(|period| Self { period: nanos(period), last: None, missed_before_last: 0, told: 0 })
+        qos.deadline.map(|period| Self { period: nanos(period), last: None, missed_before_last: 0, reported: 0 })
     }
 
     fn sample(&mut self, now: u64) {
@@ -594,7 +593,7 @@ impl Deadline {
         self.last = Some(now);
     }
 
-    /// Periods that ended before `now` without a sample: each once.
+    /// Returns the number of periods that ended before `now` without a sample.
     fn missed(&self, now: u64) -> u64 {
         let mut missed = self.missed_before_last;
         let Some(last) = self.last else {
@@ -609,9 +608,9 @@ impl Deadline {
     }
 
     fn newly_missed(&mut self, now: u64) -> u64 {
-        let before = self.told;
-        self.told = self.missed(now);
-        self.told - before
+        let before = self.reported;
+        self.reported = self.missed(now);
+        self.reported - before
     }
 }
 
@@ -636,14 +635,15 @@ impl Inbox {
     }
 }
 
-/// Counts dropped samples at their topics, where those are still there.
+/// Counts dropped samples at their topics, if those still exist.
 fn count_drops(topics: &mut BTreeMap<&'static str, Topic>, losses: &[usize]) {
     for topic in topics.values_mut() {
         topic.dropped += losses.iter().filter(|id| **id == topic.id).count() as u64;
     }
 }
 
-/// The table of the ROS 2 documentation, "Quality of Service compatibilities": the first policy that does not fit.
+/// Returns the first policy that does not fit, by the table "Quality of Service compatibilities" of the ROS 2
+/// documentation.
 fn mismatch(offered: &Qos, requested: &Qos) -> Option<String> {
     let text = |policy: &str, offered: &str, requested: &str| {
         Some(format!("{policy}: offered is {offered}, requested is {requested}"))
@@ -677,7 +677,7 @@ fn refused(topic: &str, publisher: &str, subscriber: &str, why: &str) -> Outcome
     Outcome::Refused(format!("topic `{topic}`: {publisher} does not serve {subscriber} ({why})"))
 }
 
-/// Samples that a queue holds; at least one.
+/// Returns the number of samples that a queue holds, at least one.
 fn depth(qos: &Qos) -> usize {
     match qos.history {
         History::KeepLast(0) => 1,

@@ -1,4 +1,4 @@
-//! The steps that the bus and its model take.
+//! The steps that the bus and the model take.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use viaduct_bus::{Durability, History, Liveliness, Qos, Reliability};
 
-/// Publishers, subscribers and observers that a step opens at most of each.
-pub(crate) const ENDS_MAX: usize = 6;
+/// Maximum number of open publishers, of subscribers, and of observers.
+pub(crate) const OPEN_MAX: usize = 6;
 
-/// Names that topics have.
+/// Names of topics.
 const NAMES: [&str; 3] = ["a", "x/a", "x/b"];
 
-/// What subscribers ask for.
+/// Names and patterns to which subscribers subscribe.
 const PATTERNS: [&str; 6] = ["a", "a", "x/a", "x/b", "x/*", "**"];
 
 /// The types of messages that are published.
@@ -22,7 +22,7 @@ pub(crate) enum Kind {
     Fix,
 }
 
-/// One thing that is done to the bus. A number picks one of the ends that are there, modulo their count.
+/// One operation on the bus. A number selects one of the open objects, modulo their count.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
     OpenPublisher {
@@ -49,19 +49,20 @@ pub(crate) enum Step {
     Look(usize),
     PublisherEvents(usize),
     SubscriberEvents(usize),
-    /// Time goes by, and then the bus looks at what was missed.
+    /// Advances the clock, then checks deadlines.
     Advance(Duration),
     RemoveTopic(&'static str),
     Close,
 }
 
-/// Up to `steps_max` steps. What happens often in a vehicle happens often here, so that queues fill and run empty.
+/// Generates up to `steps_max` steps. Operations that are frequent in a vehicle are frequent here, so that queues fill
+/// and run empty.
 pub(crate) fn steps(steps_max: usize) -> impl Strategy<Value = Vec<Step>> {
     vec(step(), 1..=steps_max)
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let end = 0..ENDS_MAX;
+    let end = 0..OPEN_MAX;
     prop_oneof![
         60 => open_publisher(),
         70 => open_subscriber(),
@@ -103,7 +104,7 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![6 => Just(Kind::Log), 1 => Just(Kind::Fix)]
 }
 
-/// What publishers offer: mostly much, so that most subscribers are served.
+/// Generates offers: mostly strong, so that most subscribers are served.
 fn offered() -> impl Strategy<Value = Qos> {
     let deadline = maybe(1, 1, &[5, 10, 20]);
     let life = prop_oneof![
@@ -115,7 +116,7 @@ fn offered() -> impl Strategy<Value = Qos> {
     qos(8, 6, deadline, maybe(1, 1, &[5, 10, 20]), life)
 }
 
-/// What subscribers ask for: mostly little.
+/// Generates requests: mostly weak.
 fn requested() -> impl Strategy<Value = Qos> {
     let life = prop_oneof![
         6 => Just((Liveliness::Automatic, None)),
@@ -126,7 +127,7 @@ fn requested() -> impl Strategy<Value = Qos> {
     qos(5, 3, maybe(2, 1, &[10, 20]), Just(None), life)
 }
 
-/// Quality of service, with `reliable` and `durable` of 10 that are reliable and transient local.
+/// Generates quality of service; `reliable` and `durable` of 10 are reliable and transient local.
 fn qos(
     reliable: u32,
     durable: u32,
@@ -134,7 +135,7 @@ fn qos(
     lifespan: impl Strategy<Value = Option<Duration>>,
     life: impl Strategy<Value = (Liveliness, Option<Duration>)>,
 ) -> impl Strategy<Value = Qos> {
-    // Nobody waits here: time that goes by while somebody waits is not virtual.
+    // No publisher waits here: time spent waiting is not virtual.
     let block = Reliability::Reliable { block: millis(1) };
     let reliability = prop_oneof![reliable => Just(block), 10 - reliable => Just(Reliability::BestEffort)];
     let durability =
@@ -163,7 +164,8 @@ fn times(of: &'static [u64]) -> impl Strategy<Value = Duration> {
     proptest::sample::select(of).prop_map(millis)
 }
 
-/// Mostly the periods of the policies, so that their ends are met exactly, and a step beside them.
+/// Generates times: mostly the periods of the policies, so that their ends are hit exactly, and a nanosecond more or
+/// less.
 fn time_that_goes_by() -> impl Strategy<Value = Duration> {
     let nanosecond = Duration::from_nanos(1);
     prop_oneof![

@@ -7,19 +7,19 @@ use viaduct_bus::{
 use viaduct_messages::foxglove::{LocationFix, Log};
 use viaduct_units::Tai;
 
-use super::steps::{ENDS_MAX, Kind, Step};
+use super::steps::{Kind, OPEN_MAX, Step};
 use super::{Outcome, PublisherView, Seen, SubscriptionView, TopicView, View};
 
-/// The bus, and the ends of it that are open.
+/// The bus and its open publishers, subscribers and observers.
 pub(crate) struct System {
     bus: Bus,
     clock: ManualClock,
     publishers: Vec<OpenPublisher>,
     subscribers: Vec<OpenSubscriber>,
     observers: Vec<Observer>,
-    /// Ends opened so far, which gives them their names.
+    /// Number of publishers and subscribers opened so far, which gives them their names.
     opened: usize,
-    /// Samples published so far, which gives them their texts.
+    /// Number of samples published so far, which gives them their texts.
     published: usize,
 }
 
@@ -137,7 +137,7 @@ impl System {
     }
 
     fn open_publisher(&mut self, topic: &str, kind: Kind, qos: Qos, listens: bool) -> Outcome {
-        if self.publishers.len() == ENDS_MAX {
+        if self.publishers.len() == OPEN_MAX {
             return Outcome::Idle;
         }
         let owner = self.next_owner();
@@ -156,7 +156,7 @@ impl System {
     }
 
     fn open_subscriber(&mut self, pattern: &str, kind: Option<Kind>, qos: Qos, listens: bool) -> Outcome {
-        if self.subscribers.len() == ENDS_MAX {
+        if self.subscribers.len() == OPEN_MAX {
             return Outcome::Idle;
         }
         let owner = self.next_owner();
@@ -198,7 +198,7 @@ impl System {
         })
     }
 
-    /// The events of every end that listens, which empties them.
+    /// Takes the events of every publisher and subscriber.
     pub(crate) fn drain_events(&self) -> Vec<Outcome> {
         let publishers = self.publishers.iter().map(|end| &end.events);
         publishers.chain(self.subscribers.iter().map(|end| &end.events)).map(|events| read(events.as_ref())).collect()
