@@ -8,8 +8,8 @@
 //! | [`ldm`] | the local dynamic map |
 //!
 //! **After each input, take every request from [`Facilities::poll_transmit`] and every event from
-//! [`Facilities::poll_event`], then read [`Facilities::poll_timeout`], before the next input.** What goes out is for
-//! [`crate::Station::send`]; what [`crate::Event::Received`] brings is for [`Facilities::handle_received`].
+//! [`Facilities::poll_event`], then read [`Facilities::poll_timeout`], before the next input.** Pass the requests to
+//! [`crate::Station::send`], and each packet of [`crate::Event::Received`] to [`Facilities::handle_received`].
 
 mod message_kind;
 mod messages;
@@ -51,10 +51,10 @@ use crate::{
     limits::{FACILITIES_EVENTS_MAX, FACILITIES_TRANSMITS_MAX},
 };
 
-/// Shortest lifetime above none (EN 302 636-4-1, 9.6.4): a packet without any is not sent on.
+/// Shortest lifetime other than 0 (EN 302 636-4-1, 9.6.4): a packet with the lifetime 0 is not forwarded.
 const PACKET_LIFETIME_MIN: Duration = Duration::from_millis(50);
 
-/// Which services a station has. `None` is a service that is off.
+/// Settings of the services of a station. A service that is `None` is off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FacilitiesSettings {
     /// Cooperative awareness.
@@ -69,44 +69,44 @@ pub struct FacilitiesSettings {
     pub clock_tolerance: ClockTolerance,
 }
 
-/// Why an event was not said.
+/// Reason why an event was not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EventError {
     /// The station has no DEN service.
     #[error("the station has no DEN service")]
     ServiceOff,
-    /// The service refuses it.
+    /// The DEN service rejects the event.
     #[error(transparent)]
     Den(#[from] DenError),
 }
 
-/// What applications hear of.
+/// Events for applications.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FacilitiesEvent {
     /// The local dynamic map has changed.
     Map(LdmEvent),
-    /// A DENM told something about an event.
+    /// A DENM of a new, changed or ended event was received.
     Denm(DenIndication, Box<DenmHead>),
-    /// A DENM told nothing.
+    /// A received DENM was dropped.
     DenmDropped(DenDrop, ActionId),
     /// The clock of a station has been found to be offset. Reported once for a station and an offset.
     ClockOffset(ClockReport),
 }
 
-/// What the layer has counted; each service counts for itself too.
+/// Counters of the layer; each service has its own counters too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FacilitiesCounters {
-    /// Messages that were handed out.
+    /// Messages for sending.
     pub sent: u64,
-    /// Messages that could not be encoded, since a container of theirs breaks a constraint.
+    /// Messages that could not be encoded because one of their containers is invalid.
     pub unencodable: u64,
-    /// Messages that were due while nobody had taken those before them.
+    /// Messages that were dropped because the queue of messages to send was full.
     pub transmits_lost: u64,
-    /// Events that nobody took in time.
+    /// Events that were dropped because the queue of events was full.
     pub events_lost: u64,
 }
 
-/// The services and the map of one station.
+/// The services and the local dynamic map of one station.
 #[derive(Debug)]
 pub struct Facilities {
     ca: Option<CaService>,
@@ -118,15 +118,15 @@ pub struct Facilities {
     clocks: StationClocks,
     /// At most [`FACILITIES_TRANSMITS_MAX`].
     transmits: VecDeque<SendRequest>,
-    /// At most [`FACILITIES_EVENTS_MAX`]; the oldest is lost first. Changes of the map wait in the map.
+    /// At most [`FACILITIES_EVENTS_MAX`]; the oldest is dropped first. Changes of the map are queued in the map.
     events: VecDeque<FacilitiesEvent>,
-    /// Since when DENMs have waited in their service for room in `transmits`; `None` where none does.
+    /// Time since which DENMs have waited in their service for room in `transmits`; `None` if none waits.
     denms_wait_since: Option<Mono>,
     counters: FacilitiesCounters,
 }
 
 impl Facilities {
-    /// A layer that does not know where the station is. The seed decides what is random in its services.
+    /// Creates a layer without a position. The seed decides the random values of the services.
     #[must_use]
     pub fn new(settings: FacilitiesSettings, seed: u64) -> Self {
         Self {
@@ -143,45 +143,45 @@ impl Facilities {
         }
     }
 
-    /// What the layer has counted.
+    /// Returns the counters of the layer.
     #[must_use]
     pub const fn counters(&self) -> FacilitiesCounters {
         self.counters
     }
 
-    /// The map, to be asked.
+    /// Returns the map for queries.
     #[must_use]
     pub const fn ldm(&self) -> &LocalDynamicMap {
         &self.ldm
     }
 
-    /// The map, to set its area.
+    /// Returns the map for setting its area.
     pub const fn ldm_mut(&mut self) -> &mut LocalDynamicMap {
         &mut self.ldm
     }
 
-    /// The CA service, to set what its messages carry.
+    /// Returns the CA service for setting optional containers, or `None` if it is off.
     pub const fn ca_mut(&mut self) -> Option<&mut CaService> {
         self.ca.as_mut()
     }
 
-    /// The CP service, to set sensors and regions.
+    /// Returns the CP service for setting sensors and regions, or `None` if it is off.
     pub const fn cp_mut(&mut self) -> Option<&mut CpService> {
         self.cp.as_mut()
     }
 
-    /// The DEN service, to read its counters.
+    /// Returns the DEN service, or `None` if it is off.
     #[must_use]
     pub const fn den(&self) -> Option<&DenService> {
         self.den.as_ref()
     }
 
-    /// The VA service, to set its role.
+    /// Returns the VA service for setting its role, or `None` if it is off.
     pub const fn va_mut(&mut self) -> Option<&mut VaService> {
         self.va.as_mut()
     }
 
-    /// Tells where the station is.
+    /// Sets the movement of the station.
     pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
         if let Some(ca) = &mut self.ca {
             ca.set_vehicle(now, state);
@@ -197,14 +197,14 @@ impl Facilities {
         }
     }
 
-    /// Tells all objects that the station perceives now; nothing happens without CP service.
+    /// Sets all objects that the station perceives now. Has no effect without CP service.
     pub fn set_objects(&mut self, objects: Vec<PerceivedObject>) {
         if let Some(cp) = &mut self.cp {
             cp.set_objects(objects);
         }
     }
 
-    /// Tells the shortest interval of messages that the channel allows (`T_GenCam_DCC` and its like).
+    /// Sets the minimum interval between messages on a busy channel (`T_GenCam_DCC`, and the same for CPM and VAM).
     pub fn set_t_gen_dcc(&mut self, interval: Duration) {
         if let Some(ca) = &mut self.ca {
             ca.set_t_gen_cam_dcc(interval);
@@ -217,30 +217,30 @@ impl Facilities {
         }
     }
 
-    /// Says a new event. Where there is no room for its DENM now, it is said after the requests before it have been taken.
+    /// Sends the DENM of a new event. If the queue is full, the DENM waits until requests have been taken from it.
     ///
     /// # Errors
-    /// Why it is not said.
+    /// The station has no DEN service, or the service rejects the report.
     pub fn trigger_event(&mut self, now: Now, report: EventReport) -> Result<ActionId, EventError> {
         let action_id = self.den.as_mut().ok_or(EventError::ServiceOff)?.trigger(now, report)?;
         self.send_denms(now);
         Ok(action_id)
     }
 
-    /// Says that an event of this station has changed.
+    /// Sends a change of an event of this station.
     ///
     /// # Errors
-    /// Why it is not said.
+    /// The station has no DEN service, or the service rejects the report.
     pub fn update_event(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), EventError> {
         self.den.as_mut().ok_or(EventError::ServiceOff)?.update(now, action_id, report)?;
         self.send_denms(now);
         Ok(())
     }
 
-    /// Says that an event has ended.
+    /// Sends the end of an event.
     ///
     /// # Errors
-    /// Why it is not said.
+    /// The station has no DEN service, or the service rejects the report.
     pub fn terminate_event(
         &mut self,
         now: Now,
@@ -252,7 +252,7 @@ impl Facilities {
         Ok(termination)
     }
 
-    /// Takes in a message that the station received.
+    /// Passes a received message to the services and the map.
     pub fn handle_received(&mut self, now: Now, received: &Received) {
         self.observe_clock(now, received);
         match &received.message {
@@ -267,8 +267,8 @@ impl Facilities {
         }
     }
 
-    /// Compares the sender's clock with the reception of a message that is sent as soon as it is generated. DENMs are repeated,
-    /// and the times of infrastructure messages are UTC.
+    /// Compares the sender's clock with the reception time. Only CAM, CPM and VAM are sent as soon as they are
+    /// generated: DENMs are repeated, and the times of infrastructure messages are UTC.
     fn observe_clock(&mut self, now: Now, received: &Received) {
         if !matches!(received.kind, MessageKind::Cam | MessageKind::Cpm | MessageKind::Vam) {
             return;
@@ -281,8 +281,8 @@ impl Facilities {
         }
     }
 
-    /// Forgets what other stations said: their events, their part of the map, other road users and so any cluster. What the station
-    /// itself says goes on.
+    /// Forgets the events, map objects and road users received from other stations, and leaves any VAM cluster. Own
+    /// events and messages continue.
     pub fn forget_heard(&mut self) {
         if let Some(den) = &mut self.den {
             den.forget_heard();
@@ -294,7 +294,7 @@ impl Facilities {
         self.clocks.begin_again();
     }
 
-    /// Does what is due in the services and in the map.
+    /// Handles what is due in the services and in the map.
     pub fn handle_timeout(&mut self, now: Now) {
         if let Some((input, _)) = self.ca.as_mut().and_then(|ca| ca.handle_timeout(now)) {
             self.broadcast(now, &Message::Cam(Box::new(cam::build(&input))));
@@ -312,17 +312,17 @@ impl Facilities {
         self.ldm.handle_timeout(now);
     }
 
-    /// The next message for the station to send.
+    /// Returns the next message for the station to send, or `None` if there is none.
     pub fn poll_transmit(&mut self) -> Option<SendRequest> {
         self.transmits.pop_front()
     }
 
-    /// The next event.
+    /// Returns the next event, or `None` if there is none.
     pub fn poll_event(&mut self) -> Option<FacilitiesEvent> {
         self.events.pop_front().or_else(|| self.ldm.poll_event().map(FacilitiesEvent::Map))
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Self::handle_timeout`] is to be called, or `None` if nothing is pending.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         let services = [
@@ -336,7 +336,7 @@ impl Facilities {
         services.into_iter().flatten().min()
     }
 
-    /// A DENM goes into the map as long as its event lasts; its end takes the event out.
+    /// Passes a received DENM to its service and the map. The map contains an event until its end.
     fn handle_denm(&mut self, now: Now, denm: &Denm, received: &Received) {
         let head = DenmHead::from(denm);
         let Some(den) = &mut self.den else {
@@ -363,7 +363,8 @@ impl Facilities {
         }
     }
 
-    /// What is said again tells nothing new, but the map keeps it before what is not; and takes it in where it has been evicted.
+    /// Marks a repeated event in the map as recently received, so that it is evicted later, or inserts it again if it
+    /// was evicted.
     fn remember_repeated(&mut self, now: Now, head: &DenmHead, received: &Received) {
         if !self.ldm.touch(event_key(head.action_id)) {
             self.remember_event(now, head, received);
@@ -374,7 +375,7 @@ impl Facilities {
         if head.termination.is_none() {
             self.remember_received(now, &received.message, &received.payload);
         } else if !self.is_own(event_key(head.action_id)) {
-            // What others say against an own event, its application decides about.
+            // The application decides on the negation of an own event.
             self.ldm.withdraw(event_key(head.action_id));
         }
     }
@@ -404,7 +405,7 @@ impl Facilities {
         }
     }
 
-    /// Sends to everybody in reach.
+    /// Sends a message to the stations in range.
     fn broadcast(&mut self, now: Now, message: &Message) {
         if let Some(payload) = self.encode(message) {
             self.remember_own(now, message, &payload);
@@ -412,7 +413,7 @@ impl Facilities {
         }
     }
 
-    /// Hands DENMs out while there is room; the others wait in their service, so that no event loses each repetition.
+    /// Queues DENMs while there is room. The others wait in their service, so that no event loses all its repetitions.
     fn send_denms(&mut self, now: Now) {
         while self.transmits.len() < FACILITIES_TRANSMITS_MAX {
             let Some(transmit) = self.den.as_mut().and_then(DenService::poll_transmit) else {
@@ -423,7 +424,7 @@ impl Facilities {
         self.denms_wait_since = self.den.as_ref().filter(|den| den.has_transmits()).map(|_| now.mono);
     }
 
-    /// One whose event has ended while it waited is lost.
+    /// Queues a DENM. A DENM whose event has ended while it waited is dropped.
     fn send_denm(&mut self, now: Now, transmit: DenTransmit) {
         let left = transmit.valid_until().since(now.tai);
         if left.is_zero() {
@@ -434,7 +435,7 @@ impl Facilities {
             DenTransmit::Own(own) => self.send_own_denm(now, &own, left),
             DenTransmit::Forwarded(denm) => {
                 let request = denm_request(Destination::Area(denm.destination), denm.payload, left);
-                // What others said goes after what this station says (TS 103 175).
+                // Forwarded DENMs have a lower priority than own ones (TS 103 175).
                 self.transmit(SendRequest { traffic_class: TrafficClass::DP3, ..request });
             }
         }
@@ -451,7 +452,7 @@ impl Facilities {
             self.ldm.withdraw(event_key(own.input.action_id));
         }
         let request = denm_request(Destination::Area(own.destination), payload, left);
-        // The first DENM of an event goes before everything else (TS 103 175).
+        // The first DENM of an event has the highest priority (TS 103 175).
         let traffic_class = if own.repeated { TrafficClass::DP1 } else { TrafficClass::DP0 };
         self.transmit(SendRequest { traffic_class, ..request });
     }
@@ -482,7 +483,7 @@ impl Facilities {
     }
 }
 
-/// A DENM's packet travels no longer than its event is valid, but for the shortest lifetime that a packet can have.
+/// Returns the request for a DENM. The packet's lifetime is the validity of the event, within the limits of a packet.
 fn denm_request(destination: Destination, payload: Bytes, left: Duration) -> SendRequest {
     let lifetime = Lifetime::from_duration(left.clamp(PACKET_LIFETIME_MIN, ITS_GN_MAX_PACKET_LIFETIME.duration()));
     SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Denm, payload) }

@@ -1,4 +1,4 @@
-//! What a message adds to the map (EN 302 895, 5.3.2).
+//! The objects that a message adds to the map (EN 302 895, 5.3.2).
 
 use std::time::Duration;
 
@@ -14,16 +14,17 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, StationId, 
 use super::{ClockOffset, LdmKey, LdmObject, LdmSubject, StationClocks};
 use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, messages::scale};
 
-/// How long what a CAM or a CPM said is kept: two of the longest intervals, so that one lost message does no harm. Ours.
+/// Validity of a CAM or a CPM: two of the longest intervals, so that one lost message has no effect. Not from the
+/// standard.
 pub const AWARENESS_VALIDITY: Duration = Duration::from_secs(2);
-/// How long what a VAM said is kept, likewise.
+/// Validity of a VAM: two of the longest intervals.
 pub const VAM_VALIDITY: Duration = Duration::from_secs(10);
-/// How long a map of an intersection is kept, and an information of a road operator that does not say until when it holds:
-/// roads and signs stay, and who sends them says them again as long as they are in reach. Ours.
+/// Validity of a MAPEM, and of an IVIM without end of validity: roads and signs change seldom, and their messages are
+/// repeated. Not from the standard.
 pub const INFRASTRUCTURE_VALIDITY: Duration = Duration::from_secs(60);
 /// `IviStatus`: cancellation and negation.
 const IVI_TAKEN_BACK: [u8; 2] = [2, 3];
-/// Centimetres in a metre, for places and speeds of a CPM.
+/// Centimetres in a metre, for distances and speeds in a CPM.
 const CM_PER_M: f64 = 100.0;
 
 /// The station that sent a message.
@@ -31,7 +32,7 @@ const CM_PER_M: f64 = 100.0;
 pub(crate) enum Sender<'a> {
     /// The own station.
     Own,
-    /// Another one, whose clock may be offset.
+    /// Another station, whose clock may be offset.
     Other(&'a StationClocks),
 }
 
@@ -50,12 +51,12 @@ pub(crate) fn objects_of(now: Now, message: &Message, payload: &Bytes, sender: S
     }
 }
 
-/// Whether the message takes back what its station said before.
+/// Returns `true` if the message withdraws an earlier one of its station.
 pub(crate) fn is_withdrawal(message: &Message) -> bool {
     matches!(message, Message::Ivim(ivim) if IVI_TAKEN_BACK.contains(&ivim.ivi.mandatory.ivi_status.0))
 }
 
-/// What the message says of each of its intersections, where it names some.
+/// Returns one object for each intersection, or the whole message if it has none.
 fn each_of(intersections: Vec<(u16, Option<Position>)>, whole: LdmObject) -> Vec<LdmObject> {
     if intersections.is_empty() {
         return vec![whole];
@@ -67,14 +68,14 @@ fn each_of(intersections: Vec<(u16, Option<Position>)>, whole: LdmObject) -> Vec
     intersections.into_iter().map(one).collect()
 }
 
-/// Number and reference point of each intersection.
+/// Returns number and reference point of each intersection.
 fn intersections(mapem: &Mapem) -> Vec<(u16, Option<Position>)> {
     let list = mapem.map.intersections.as_ref().map_or(&[][..], |list| &list.0);
     let one = |it: &dsrc::IntersectionGeometry| (it.id.id.0, scale::position(it.ref_point.lat.0, it.ref_point.long.0));
     list.iter().map(one).collect()
 }
 
-/// Number of each intersection; where it is, only a MAPEM knows.
+/// Returns the number of each intersection. Only a MAPEM contains the position.
 fn lights(spatem: &Spatem) -> Vec<(u16, Option<Position>)> {
     spatem.spat.intersections.0.iter().map(|state| (state.id.id.0, None)).collect()
 }
@@ -104,13 +105,13 @@ fn whole(now: Now, message: &Message, payload: &Bytes, sender: Sender<'_>) -> Ld
     }
 }
 
-/// Returns `true` if the times in such a message are `TimestampIts` or its lower bits, which count leap seconds. The times of
-/// the others are UTC.
+/// Returns `true` if the times in such a message are `TimestampIts` or its lower bits, which count leap seconds. The
+/// times in other messages are UTC.
 const fn has_timestamp_its(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Cam | MessageKind::Denm | MessageKind::Cpm | MessageKind::Vam | MessageKind::Ivim)
 }
 
-/// An event is known under its action id, whoever says it; an information under its number.
+/// Returns the key of the message: for a DENM its action id, for an IVIM its identification number.
 fn key(message: &Message, station_id: StationId) -> LdmKey {
     let kind = message.kind();
     match message {
@@ -121,7 +122,7 @@ fn key(message: &Message, station_id: StationId) -> LdmKey {
         }
         Message::Ivim(ivim) => {
             let number = u16::try_from(&ivim.ivi.mandatory.ivi_identification_number.0);
-            // A number beyond those of the standard's first version names nothing here.
+            // A number beyond the range of the standard's first version cannot be a key.
             let subject = number.map_or(LdmSubject::Station, LdmSubject::Information);
             LdmKey { kind, station_id, subject }
         }
@@ -133,7 +134,7 @@ fn valid_until(now: Now, message: &Message, time: Tai, clock: ClockOffset) -> Ta
     match message {
         Message::Denm(denm) => clock.correct(DenmHead::from(&**denm).valid_until()),
         Message::Vam(_) => time.plus(VAM_VALIDITY),
-        // Its time is that of its making, which may be long ago.
+        // The time stamp of an IVIM is its time of creation, which may be long ago.
         Message::Ivim(ivim) => ivim
             .ivi
             .mandatory
@@ -145,7 +146,7 @@ fn valid_until(now: Now, message: &Message, time: Tai, clock: ClockOffset) -> Ta
     }
 }
 
-/// The objects of a CPM that have a number, where the message says where its station is.
+/// Returns the objects of a CPM that have a number, if the CPM contains the position of its station.
 fn perceived(cpm: &Cpm, whole: &LdmObject) -> Vec<LdmObject> {
     let objects = cpm.containers.iter().filter_map(|container| match container {
         CpmContainer::PerceivedObject(objects) => Some(&objects.perceived_objects.0),
@@ -171,7 +172,7 @@ fn perceived_object(object: &PerceivedObject, whole: &LdmObject) -> Option<LdmOb
     })
 }
 
-/// Ground speed and its direction, clockwise from north.
+/// Returns the ground speed and its direction, clockwise from north.
 fn velocity(velocity: &Velocity3dWithConfidence) -> Option<(MetresPerSecond, Degrees)> {
     match velocity {
         Velocity3dWithConfidence::PolarVelocity(polar) => {
@@ -191,7 +192,7 @@ fn velocity(velocity: &Velocity3dWithConfidence) -> Option<(MetresPerSecond, Deg
     }
 }
 
-/// A moment some milliseconds later, or earlier where they are negative.
+/// Returns the time `millis` later, or earlier if `millis` is negative.
 fn moved(moment: Tai, millis: i16) -> Tai {
     Tai::from_nanos(moment.nanos().saturating_add(i64::from(millis) * 1_000_000))
 }

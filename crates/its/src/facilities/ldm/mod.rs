@@ -1,14 +1,15 @@
-//! Local dynamic map: what is known about the surroundings, for as long as it is true (EN 302 895 V1.1.1, TR 102 863).
+//! Local dynamic map: the currently valid information about the surroundings (EN 302 895 V1.1.1, TR 102 863).
 //!
-//! Messages and the objects that they describe are kept under who said them and about what; a newer one takes the place of an
-//! older one. Everything ends: by its validity, by leaving the area of maintenance, or by making room. Each change is an event.
+//! An entry is a message or an object that it describes, with sender and subject as its key; a newer entry replaces an
+//! older one. An entry is removed when its validity ends, when it is outside the area of maintenance, or when it is
+//! evicted. Each change is an event.
 //!
-//! Others cannot fill the map: each has a share of it, and a full map forgets what was said longest ago, however long that calls
-//! itself valid. So what is said again and again stays, and what the own station says stays in any case: nobody else can say it in
-//! its name, nor does what others say in that name take its place.
+//! The map is bounded, and each station has a quota. A full map evicts the entry with the oldest last reception,
+//! whatever its validity, so entries that are repeated stay. Own entries are not evicted in favour of others, and
+//! another station cannot replace them or use their quota.
 //!
-//! What is not here: registration and authorisation of data providers and consumers (EN 302 895, 5.4.3 and 5.4.4), which a node's config
-//! decides; several maps.
+//! Not included: registration and authorisation of data providers and consumers (EN 302 895, 5.4.3 and 5.4.4), which
+//! the config of a node decides; several maps.
 
 mod clocks;
 mod from_message;
@@ -36,60 +37,60 @@ use crate::{
     limits::{LDM_EVENTS_MAX, LDM_OBJECTS_MAX, LDM_OBJECTS_OF_STATION_MAX},
 };
 
-/// How the map changed: a consumer that is told all of them has the map's content.
+/// A change of the map. A consumer of all changes has the content of the map.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LdmEvent {
-    /// Something new is known.
+    /// A new object.
     Added(LdmObject),
-    /// Something known has been said anew.
+    /// A newer state of a known object.
     Updated(LdmObject),
-    /// Something is no longer known.
+    /// An object was removed.
     Removed(LdmKey, LdmRemoval),
-    /// All that others said is no longer known.
+    /// All objects from other stations were removed.
     HeardForgotten,
 }
 
-/// Why something is no longer known.
+/// Reason why an object was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LdmRemoval {
     /// Its validity has ended.
     Expired,
-    /// It made room: of all that others said, or of all that its station said, it was said longest ago.
+    /// It was evicted: it had the oldest last reception of all objects from other stations, or of those of its station.
     Evicted,
-    /// Its source has withdrawn it.
+    /// Its sender has withdrawn it.
     Withdrawn,
-    /// It lies outside the area of maintenance, which has moved.
+    /// It is outside the area of maintenance, which has moved.
     OutsideArea,
 }
 
-/// What the map has counted.
+/// Counters of the map.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LdmCounters {
-    /// Objects that were new.
+    /// New objects.
     pub added: u64,
-    /// Objects that took the place of an older one.
+    /// Objects that replaced an older state.
     pub updated: u64,
     /// Objects whose validity ended.
     pub expired: u64,
-    /// Objects that made room.
+    /// Evicted objects.
     pub evicted: u64,
-    /// Objects that their source withdrew.
+    /// Objects that their sender withdrew.
     pub withdrawn: u64,
-    /// Objects that others had said, when all of that was forgotten.
+    /// Objects from other stations that were removed because a capture began again.
     pub forgotten: u64,
-    /// Objects outside the area of maintenance, on arrival or when it moved.
+    /// Objects outside the area of maintenance, on reception or when the area moved.
     pub outside_area: u64,
-    /// Objects that said nothing newer than the map had.
+    /// Objects that were dropped because the map had a newer state.
     pub outdated: u64,
-    /// Objects that somebody else said in the name of the own station, of which the map has what that said itself.
+    /// Objects that were dropped because another station sent them under the key of an own object.
     pub own_claimed: u64,
-    /// Objects that were no longer valid on arrival.
+    /// Objects that were dropped because their validity had ended before their reception.
     pub too_late: u64,
-    /// Events that nobody took in time.
+    /// Events that were dropped because the queue of events was full.
     pub events_lost: u64,
 }
 
-/// One thing that the map knows, and when it was said among all others.
+/// An object, and the order of its last reception.
 #[derive(Debug)]
 struct Known {
     object: LdmObject,
@@ -101,45 +102,46 @@ struct Known {
 pub struct LocalDynamicMap {
     /// At most [`LDM_OBJECTS_MAX`].
     objects: BTreeMap<LdmKey, Known>,
-    /// The same keys, by the end of their validity.
+    /// The same keys, in the order of the ends of their validities.
     by_expiry: BTreeSet<(Mono, LdmKey)>,
-    /// Keys of what others said, in the order in which they said it last.
+    /// Keys of the objects from other stations, in the order of their last reception.
     by_turn: BTreeMap<u64, LdmKey>,
-    /// Number of the next thing that is said.
+    /// Order of the next reception.
     turn: u64,
-    /// Area of maintenance; `None` is everywhere.
+    /// Area of maintenance; `None` if it is unlimited.
     area: Option<Area>,
-    /// At most [`LDM_EVENTS_MAX`]; the oldest is lost first.
+    /// At most [`LDM_EVENTS_MAX`]; the oldest is dropped first.
     events: VecDeque<LdmEvent>,
     counters: LdmCounters,
 }
 
 impl LocalDynamicMap {
-    /// An empty map without area of maintenance.
+    /// Creates an empty map without area of maintenance.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What the map has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> LdmCounters {
         self.counters
     }
 
-    /// How many objects are known.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    /// Whether nothing is known.
+    /// Returns `true` if the map has no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.objects.is_empty()
     }
 
-    /// Moves the area of maintenance (EN 302 895, 5.3.2); what lies outside is forgotten. An object without position stays.
+    /// Moves the area of maintenance (EN 302 895, 5.3.2) and removes the objects outside of it. Objects without
+    /// position stay.
     pub fn set_area(&mut self, area: Area) {
         if self.area.replace(area) == Some(area) {
             return;
@@ -152,8 +154,8 @@ impl LocalDynamicMap {
         }
     }
 
-    /// Takes in what somebody said. What is not newer than the known, no longer valid, outside the area, or said by another station
-    /// of what the own one says itself is dropped and counted.
+    /// Inserts an object. It is dropped and counted if its validity has ended, if it is outside the area, if the map
+    /// has a newer state, or if another station sent it under the key of an own object.
     pub fn insert(&mut self, now: Now, object: LdmObject) {
         if object.expires <= now.mono {
             self.counters.too_late += 1;
@@ -168,8 +170,7 @@ impl LocalDynamicMap {
         }
     }
 
-    /// What is known under the key has been said again: nothing has changed, but others were said longer ago. Returns whether
-    /// something is known under it.
+    /// Marks an object as received again without a change. Returns `false` if there is no object with this key.
     pub fn touch(&mut self, key: LdmKey) -> bool {
         let Some(known) = self.objects.get_mut(&key) else {
             return false;
@@ -182,7 +183,7 @@ impl LocalDynamicMap {
         true
     }
 
-    /// Forgets what its source has withdrawn (a cancelled event).
+    /// Removes an object that its sender has withdrawn (a cancelled event).
     pub fn withdraw(&mut self, key: LdmKey) {
         if self.objects.contains_key(&key) {
             self.counters.withdrawn += 1;
@@ -190,7 +191,7 @@ impl LocalDynamicMap {
         }
     }
 
-    /// Forgets what others said.
+    /// Removes all objects from other stations.
     pub fn forget_heard(&mut self) {
         self.tell(LdmEvent::HeardForgotten);
         for key in std::mem::take(&mut self.by_turn).into_values() {
@@ -201,18 +202,19 @@ impl LocalDynamicMap {
         }
     }
 
-    /// What is known under the key.
+    /// Returns the object with that key, or `None` if there is none.
     #[must_use]
     pub fn get(&self, key: &LdmKey) -> Option<&LdmObject> {
         self.objects.get(key).map(|known| &known.object)
     }
 
-    /// What is known and fits the query, in the order of the keys. Looks at each of at most [`LDM_OBJECTS_MAX`] objects.
+    /// Returns the objects that match the query, in the order of their keys. Visits all objects, at most
+    /// [`LDM_OBJECTS_MAX`].
     pub fn query<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a LdmObject> {
         self.values().filter(|object| query.accepts(object))
     }
 
-    /// Forgets what is no longer valid.
+    /// Removes the objects whose validity has ended.
     pub fn handle_timeout(&mut self, now: Now) {
         while let Some((expires, key)) = self.by_expiry.first().copied() {
             if expires > now.mono {
@@ -223,13 +225,13 @@ impl LocalDynamicMap {
         }
     }
 
-    /// When the next validity ends.
+    /// Returns the next end of a validity, or `None` if the map is empty.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         self.by_expiry.first().map(|(expires, _)| *expires)
     }
 
-    /// The next change.
+    /// Returns the next change, or `None` if there is none.
     pub fn poll_event(&mut self) -> Option<LdmEvent> {
         self.events.pop_front()
     }
@@ -264,7 +266,7 @@ impl LocalDynamicMap {
         }
     }
 
-    /// Takes out what was known; the key stays under the expiry of what took its place.
+    /// Removes an object from the indexes. If its successor has the same end of validity, the key stays in `by_expiry`.
     fn unindex(&mut self, known: &Known, replaced_until: Option<Mono>) {
         let object = &known.object;
         if replaced_until != Some(object.expires) {
@@ -273,7 +275,7 @@ impl LocalDynamicMap {
         self.by_turn.remove(&known.turn);
     }
 
-    /// Somebody who says more than its share loses of it what it said longest ago. What the own station said counts for nobody.
+    /// Enforces the per-station quota by evicting that station's oldest object. Own objects do not count.
     fn keep_share(&mut self, new: &LdmObject) {
         let LdmKey { kind, station_id, .. } = new.key;
         let first = LdmKey { kind, station_id, subject: LdmSubject::Station };
@@ -288,7 +290,8 @@ impl LocalDynamicMap {
         }
     }
 
-    /// What others said longest ago goes; where there is nothing but the own, what would end first.
+    /// Evicts the object with the oldest last reception; if all objects are own ones, the one whose validity ends
+    /// first.
     fn make_room(&mut self) {
         while self.objects.len() > LDM_OBJECTS_MAX {
             let of_others = self.by_turn.first_key_value().map(|(_, key)| *key);

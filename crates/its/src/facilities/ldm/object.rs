@@ -1,4 +1,4 @@
-//! One thing that the map knows.
+//! An object in the map.
 
 use bytes::Bytes;
 use viaduct_units::{Degrees, MetresPerSecond, Mono, Position, StationId, StationType, Tai};
@@ -6,14 +6,14 @@ use viaduct_units::{Degrees, MetresPerSecond, Mono, Position, StationId, Station
 use super::ClockOffset;
 use crate::facilities::MessageKind;
 
-/// What something in the map is about.
+/// Subject of an object in the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LdmSubject {
-    /// The station that said it: CAM and VAM, or a whole message of another kind.
+    /// The sending station (CAM, VAM), or a whole message of another kind.
     Station,
     /// An event, by the sequence number of its action id (DENM).
     Event(u16),
-    /// An object that the station perceived, by its object id (CPM).
+    /// A perceived object, by its object id (CPM).
     Object(u16),
     /// An intersection, by its number within the region of its road regulator (MAPEM, SPATEM).
     Intersection(u16),
@@ -21,44 +21,44 @@ pub enum LdmSubject {
     Information(u16),
 }
 
-/// Who said something, in which kind of message, and what about.
+/// Key of an object in the map: message kind, sender and subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LdmKey {
     /// Kind of the message.
     pub kind: MessageKind,
-    /// Identifier of the station; of an event, the one in its action id.
+    /// Identifier of the sender; for an event, the station in its action id.
     pub station_id: StationId,
-    /// What it is about.
+    /// Subject of the object.
     pub subject: LdmSubject,
 }
 
-/// One thing that the map knows. What is not known about it is `None`.
+/// An object in the map. Unknown values are `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LdmObject {
-    /// Who said it, and what about.
+    /// Message kind, sender and subject.
     pub key: LdmKey,
-    /// Whether the own station said it.
+    /// `true` if the own station sent it.
     pub own: bool,
-    /// Time that it describes, corrected by `clock`.
+    /// Time that the object's values refer to, corrected by `clock`.
     pub time: Tai,
     /// Offset of the sender's clock that `time` has been corrected by; 0 if `time` is as sent.
     pub clock: ClockOffset,
-    /// When its validity ends.
+    /// End of its validity.
     pub expires: Mono,
-    /// Where it is.
+    /// Position.
     pub position: Option<Position>,
-    /// How fast it is.
+    /// Speed over ground.
     pub speed: Option<MetresPerSecond>,
-    /// Where it goes.
+    /// Direction of the movement, clockwise from north.
     pub heading: Option<Degrees>,
-    /// `StationType` or the class of an object as such (TS 102 894-2).
+    /// `StationType` of a station (TS 102 894-2).
     pub station_type: Option<StationType>,
-    /// The message that said it, in UPER.
+    /// The UPER encoding of the message that contains it.
     pub payload: Bytes,
 }
 
 impl LdmObject {
-    /// Returns the time that it describes as its message contains it.
+    /// Returns the time that the values refer to as the message contains it.
     #[must_use]
     pub fn sent_time(&self) -> Tai {
         self.clock.as_sent(self.time)

@@ -1,22 +1,22 @@
-//! What a consumer asks the map for (EN 302 895, 5.4.4: data object types, filter).
+//! Queries of the map (EN 302 895, 5.4.4: data object types, filter).
 
 use viaduct_units::{StationId, Tai};
 
 use super::LdmObject;
 use crate::{facilities::MessageKind, geonet::Area};
 
-/// What a consumer asks for. The default asks for everything.
+/// A filter for objects of the map. The default matches all objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Query {
-    /// Only what messages of these kinds said; empty is each kind.
+    /// Matches objects from messages of these kinds; an empty list matches all kinds.
     pub kinds: Vec<MessageKind>,
-    /// Only what this station said.
+    /// Matches objects with this sender.
     pub station_id: Option<StationId>,
-    /// Only what is there; without a position nothing is.
+    /// Matches objects with a position in this area.
     pub area: Option<Area>,
-    /// Only what describes this moment or a later one.
+    /// Matches objects whose time is not earlier.
     pub since: Option<Tai>,
-    /// Whether to leave out what the own station said.
+    /// `true` to exclude objects of the own station.
     pub only_others: bool,
 }
 

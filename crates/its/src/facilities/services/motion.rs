@@ -1,18 +1,18 @@
-//! When a movement has changed enough to be said again: the comparison that the CAM, CPM and VAM rules share.
+//! Changes of movement that trigger a message: the thresholds that the CAM, CPM and VAM rules share.
 
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
 
 use super::VehicleState;
 
-/// Change of the position that is said again: more than 4 m (EN 302 637-2, 6.1.3; TS 103 324, table F.1; TS 103 300-3,
+/// Change of position that triggers a message: more than 4 m (EN 302 637-2, 6.1.3; TS 103 324, table F.1; TS 103 300-3,
 /// table 17).
 pub(crate) const POSITION_CHANGE: Metres = Metres(4.0);
-/// Change of the speed that is said again: more than 0.5 m/s (the same tables).
+/// Change of speed that triggers a message: more than 0.5 m/s (the same tables).
 pub(crate) const SPEED_CHANGE: MetresPerSecond = MetresPerSecond(0.5);
-/// Change of the direction that is said again: more than 4 degrees (the same tables).
+/// Change of direction that triggers a message: more than 4 degrees (the same tables).
 pub(crate) const DIRECTION_CHANGE: Degrees = Degrees(4.0);
 
-/// What is compared.
+/// The values that are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Motion {
     pub(crate) position: Option<Position>,
@@ -21,7 +21,7 @@ pub(crate) struct Motion {
     pub(crate) heading: Option<Degrees>,
 }
 
-/// Which of the values has changed; the first that has, in the order of EN 302 637-2, 6.1.3.
+/// The value that has changed: the first one in the order of EN 302 637-2, 6.1.3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Heading,
@@ -30,7 +30,7 @@ pub(crate) enum Change {
 }
 
 impl Motion {
-    /// What has changed since `before`. A value that either of them lacks cannot have.
+    /// Returns the first value that has changed since `before`. A value that is missing in one of both has not changed.
     pub(crate) fn change_since(&self, before: &Self) -> Option<Change> {
         if differs(self.heading, before.heading, |a, b| angle_between(a, b) > DIRECTION_CHANGE) {
             Some(Change::Heading)
@@ -54,7 +54,7 @@ fn differs<T>(now: Option<T>, before: Option<T>, enough: impl Fn(T, T) -> bool) 
     now.zip(before).is_some_and(|(now, before)| enough(now, before))
 }
 
-/// The smaller angle between two directions, 0 to 180.
+/// Returns the smaller angle between two directions, 0 to 180 degrees.
 pub(crate) fn angle_between(a: Degrees, b: Degrees) -> Degrees {
     let turn = (a - b).normalised().value();
     Degrees(turn.min(360.0 - turn))

@@ -1,43 +1,42 @@
-//! A timer that comes again and again.
+//! A periodic timer.
 
 use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// A check that is later than this begins the grid anew. Ours: a machine that is not overloaded wakes sooner.
+/// A check that is later than this starts a new grid. Not from a standard: without overload, wake-ups are less late.
 pub(crate) const LATE_MAX: Duration = Duration::from_millis(10);
 
-/// Checks at a fixed interval, on a grid that wake-ups which are a little late do not move, and a distance between the checks that
-/// bring something.
+/// Checks at a fixed interval. Late wake-ups do not move the grid of the checks, and checks that produced a message
+/// have a minimum distance to the next one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
     interval: Duration,
-    /// From what one check brought to the next check.
+    /// Minimum distance from a check that produced a message to the next check.
     least: Duration,
-    /// The next check's moment on the grid; `None` while it is stopped.
+    /// Time of the next check on the grid; `None` while the timer is stopped.
     due: Option<Mono>,
-    /// The last check that brought something: its moment on the grid, and when it woke.
+    /// Last check that produced a message: its time on the grid, and the time of its wake-up.
     brought: Option<(Mono, Mono)>,
 }
 
 impl Schedule {
-    /// A stopped one. An interval below a millisecond counts as one, so that time goes on. `least` is as [`Self::set_least`]
-    /// has it.
+    /// Creates a stopped timer. An interval below 1 ms is raised to 1 ms. [`Self::set_least`] describes `least`.
     pub(crate) fn new(interval: Duration, least: Duration) -> Self {
         Self { interval: interval.max(Duration::from_millis(1)), least, due: None, brought: None }
     }
 
-    /// From the next check on.
+    /// Sets the interval after the next check.
     pub(crate) fn set_interval(&mut self, interval: Duration) {
         self.interval = interval.max(Duration::from_millis(1));
     }
 
-    /// No check comes sooner after one that brought something, however late that one woke.
+    /// Sets the minimum distance from the wake-up of a check that produced a message to the next check.
     pub(crate) const fn set_least(&mut self, least: Duration) {
         self.least = least;
     }
 
-    /// Starts with a check at once, where it is stopped.
+    /// Starts the timer with an immediate check, if it is stopped.
     pub(crate) const fn start(&mut self, now: Mono) {
         if self.due.is_none() {
             self.due = Some(now);
@@ -48,33 +47,34 @@ impl Schedule {
         self.due = None;
     }
 
-    /// When the next check is due: at its moment on the grid, or when it is far enough from what the last one brought.
+    /// Returns the time of the next check: its time on the grid, or the end of the minimum distance if that is later.
     pub(crate) fn due(&self) -> Option<Mono> {
         let not_before = self.brought.map(|(_, woken)| woken.plus(self.least));
         self.due.map(|due| not_before.map_or(due, |not_before| due.max(not_before)))
     }
 
-    /// The moment on the grid of the check that is due, if one is; the next one is set. Missed ones are not made up for.
+    /// Returns the time on the grid of the check that is due, or `None` if none is due. Sets the next check; missed
+    /// ones are skipped.
     ///
-    /// Intervals are counted between these moments, not between wake-ups: of two wake-ups the second is as often less late than
-    /// the first as more, and an interval of a whole number of checks would have to wait for one more.
+    /// Intervals between messages are counted between these times, not between wake-ups. Otherwise an interval of a
+    /// whole number of checks would often take one check more, because wake-ups are late by different amounts.
     pub(crate) fn take_due(&mut self, now: Mono) -> Option<Mono> {
         self.due().filter(|due| *due <= now)?;
         let (due, after) = (self.due?, self.brought.map(|(at, _)| at.plus(self.least)));
-        // One that was held back stands on the grid as far from the other as it woke.
+        // A check that was delayed by the minimum distance keeps its distance on the grid.
         let due = after.map_or(due, |after| due.max(after));
         let at = if now.since(due) <= LATE_MAX && now < due.plus(self.interval) { due } else { now };
         self.due = Some(at.plus(self.interval));
         Some(at)
     }
 
-    /// The check of that moment, which woke now, brought something.
+    /// Notes that the check at `at`, with a wake-up at `now`, has produced a message.
     pub(crate) const fn brought(&mut self, at: Mono, now: Mono) {
         self.brought = Some((at, now));
     }
 }
 
-/// How much later than asked a real timer wakes, in turn: each second wake-up is less late than the one before.
+/// Lateness of real wake-ups: every second one is less late than the one before.
 #[cfg(test)]
 pub(crate) const LATENESS: [Duration; 6] = [
     Duration::from_micros(300),
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(schedule.due(), None);
     }
 
-    /// What is due each tenth check is due each second, as late as each wake-up is.
+    /// An event that is due every tenth check is due every second, although each wake-up is late.
     #[test]
     fn lateness_does_not_add_up() {
         let mut schedule = Schedule::new(Duration::from_millis(100), Duration::ZERO);
@@ -121,8 +121,8 @@ mod tests {
         assert_eq!(due, (0..30).map(|check| at(check * 100)).collect::<Vec<Mono>>());
     }
 
-    /// What checks bring is never closer together than asked, and no later than a wake-up, though wake-ups are late now more and
-    /// now less; nor are their moments, by which intervals are counted.
+    /// Messages keep their minimum distance and are late by at most one wake-up, although the lateness of wake-ups
+    /// varies. The same is true of their times on the grid.
     #[test]
     fn what_was_brought_late_keeps_the_next_check_away() {
         for (interval, least) in [(100, 100), (95, 100), (100, 250), (20, 100), (100, 1000)] {
@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// A distance that becomes shorter holds at once.
+    /// A shorter minimum distance takes effect at once.
     #[test]
     fn a_shorter_distance_is_not_waited_out() {
         let mut schedule = Schedule::new(Duration::from_millis(100), Duration::from_millis(1000));
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(schedule.due(), Some(at(100)));
     }
 
-    /// No two checks are closer together than the interval less [`LATE_MAX`], however late the first one is.
+    /// No two checks are closer together than the interval minus [`LATE_MAX`], however late the first one is.
     #[test]
     fn a_check_that_is_very_late_moves_the_grid() {
         let mut schedule = Schedule::new(Duration::from_millis(100), Duration::ZERO);

@@ -1,4 +1,4 @@
-//! What a station knows of its own movement: the common input of the services.
+//! The movement of the own station: the common input of the services.
 
 use std::time::Duration;
 
@@ -6,30 +6,29 @@ use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPe
 
 use crate::facilities::ConfidenceEllipse;
 
-/// A state older than this describes a place where the station no longer is, so no message is made from it. Our own bound:
-/// the standards only say that the data shall be current.
+/// Maximum age of a state from which a message is made. Not from the standards, which only require current data.
 pub const STATE_AGE_MAX: Duration = Duration::from_secs(2);
 
-/// The movement of the own station at one moment, in SI units. What is not known is `None`.
+/// The movement of the own station at one time, in SI units. Unknown values are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct VehicleState {
-    /// When the values were true.
+    /// Time of the values.
     pub time: Tai,
     /// Reference position: the middle of the front bumper of a vehicle, on the ground.
     pub position: Option<Position>,
-    /// How accurate the position is.
+    /// Accuracy of the position.
     pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
-    /// How accurate the altitude is.
+    /// Accuracy of the altitude.
     pub altitude_confidence: Option<Metres>,
     /// Speed along the vehicle's axis, negative backwards.
     pub speed: Option<MetresPerSecond>,
-    /// How accurate the speed is.
+    /// Accuracy of the speed.
     pub speed_confidence: Option<MetresPerSecond>,
     /// Heading of the movement, clockwise from north.
     pub heading: Option<Degrees>,
-    /// How accurate the heading is.
+    /// Accuracy of the heading.
     pub heading_confidence: Option<Degrees>,
     /// Acceleration along the vehicle's axis.
     pub longitudinal_acceleration: Option<MetresPerSecondSquared>,
@@ -42,7 +41,7 @@ pub struct VehicleState {
 }
 
 impl VehicleState {
-    /// Whether a message may still be made from the state.
+    /// Returns `true` if the state is recent enough for a message.
     #[must_use]
     pub fn is_current(&self, now: Now) -> bool {
         now.tai.since(self.time) <= STATE_AGE_MAX

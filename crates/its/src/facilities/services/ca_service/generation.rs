@@ -1,4 +1,4 @@
-//! When a CAM is due (EN 302 637-2 and TS 103 900, clauses 6.1.3 and 6.1.4).
+//! Generation rules of CAMs (EN 302 637-2 and TS 103 900, clauses 6.1.3 and 6.1.4).
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use viaduct_units::Mono;
 
 use crate::facilities::services::motion::{Change, Motion};
 
-/// `T_GenCamMin`: no CAM comes sooner after another.
+/// `T_GenCamMin`: shortest time between two CAMs.
 pub const T_GEN_CAM_MIN: Duration = Duration::from_millis(100);
-/// `T_GenCamMax`: a CAM comes at the latest then.
+/// `T_GenCamMax`: longest time between two CAMs.
 pub const T_GEN_CAM_MAX: Duration = Duration::from_millis(1000);
 /// Shortest time between two CAMs of a roadside unit (6.1.4).
 pub const T_GEN_CAM_RSU_MIN: Duration = Duration::from_millis(1000);
-/// `N_GenCam`: its default, which is its largest value too.
+/// `N_GenCam`: its default, which is also its maximum.
 pub const N_GEN_CAM: u8 = 3;
 
-/// Why a CAM is due.
+/// Reason why a CAM is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trigger {
     /// It is the first one since the service was activated.
@@ -40,7 +40,7 @@ impl From<Change> for Trigger {
     }
 }
 
-/// The two conditions of a vehicle, or the interval of a roadside unit. Times are those at which checks were due.
+/// The two conditions of a vehicle, or the interval of a roadside unit. Times are the due times of checks.
 #[derive(Debug)]
 pub(super) struct Generation {
     /// Interval of a roadside unit; `None` for a vehicle.
@@ -51,11 +51,11 @@ pub(super) struct Generation {
     t_gen_cam_dcc: Duration,
     /// `T_GenCam`, the current upper limit of a vehicle.
     t_gen_cam: Duration,
-    /// CAMs in a row that were due to condition 2.
+    /// Consecutive CAMs that were due by condition 2.
     in_a_row: u8,
-    /// When the last CAM was due, and what it said.
+    /// Due time of the last CAM, and the movement in it.
     last: Option<(Mono, Motion)>,
-    /// Whether the next CAM is a first one.
+    /// `true` if the next CAM is a first one.
     anew: bool,
 }
 
@@ -72,24 +72,24 @@ impl Generation {
         }
     }
 
-    /// Takes what the channel allows. A value outside the limits becomes the limit.
+    /// Sets the minimum interval that the channel allows, limited to `T_GenCamMin` and `T_GenCamMax`.
     pub(super) fn set_t_gen_cam_dcc(&mut self, interval: Duration) {
         self.t_gen_cam_dcc = interval.clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
     }
 
-    /// The shortest time between two CAMs.
+    /// Returns the shortest time between two CAMs.
     pub(super) fn shortest(&self) -> Duration {
         self.t_gen_cam_dcc.max(self.roadside_interval.unwrap_or_default())
     }
 
-    /// Starts anew, with a first CAM; it keeps its distance from the last one all the same.
+    /// Starts again with a first CAM, which keeps the minimum distance from the last one.
     pub(super) fn restart(&mut self) {
         self.t_gen_cam = T_GEN_CAM_MAX;
         self.in_a_row = 0;
         self.anew = true;
     }
 
-    /// Why a CAM is due at a check, if one is.
+    /// Returns the reason why a CAM is due at a check, or `None` if none is due.
     pub(super) fn check(&self, at: Mono, motion: &Motion) -> Option<Trigger> {
         let Some((sent, before)) = &self.last else {
             return Some(Trigger::First);
@@ -108,7 +108,7 @@ impl Generation {
         motion.change_since(before).map(Trigger::from).or_else(period)
     }
 
-    /// A CAM was generated for that reason.
+    /// Notes that a CAM was generated for that reason.
     pub(super) fn generated(&mut self, at: Mono, motion: Motion, trigger: Trigger) {
         match trigger {
             Trigger::First => {}
@@ -127,7 +127,7 @@ impl Generation {
         self.in_a_row = 0;
     }
 
-    /// Condition 2: after `N_GenCam` in a row `T_GenCam` is `T_GenCamMax` again.
+    /// Condition 2: after `N_GenCam` consecutive CAMs, `T_GenCam` becomes `T_GenCamMax` again.
     fn count_period(&mut self) {
         self.in_a_row = self.in_a_row.saturating_add(1);
         if self.in_a_row >= self.n_gen_cam {

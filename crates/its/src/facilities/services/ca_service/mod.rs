@@ -1,6 +1,6 @@
-//! CA basic service: when a station says where it is (EN 302 637-2 V1.4.1, TS 103 900 V2.3.1; clauses 5 and 6).
+//! CA basic service: generation of CAMs (EN 302 637-2 V1.4.1, TS 103 900 V2.3.1; clauses 5 and 6).
 //!
-//! A machine in virtual time: the vehicle's state goes in, the content of the CAM that is due comes out.
+//! A machine in virtual time: its input is the vehicle's state, its output the content of each CAM that is due.
 
 mod generation;
 mod path_history;
@@ -40,16 +40,16 @@ pub struct CaSettings {
     pub length: Option<Metres>,
     /// Width of the vehicle.
     pub width: Option<Metres>,
-    /// `T_CheckCamGen`: how often the conditions are looked at; more than `T_GenCamMin` counts as that.
+    /// `T_CheckCamGen`: interval of the checks of the conditions; more than `T_GenCamMin` is lowered to it.
     pub t_check_cam_gen: Duration,
-    /// `N_GenCam`, 1 to 3: CAMs in a row by condition 2 before the interval is the longest again.
+    /// `N_GenCam`, 1 to 3: consecutive CAMs by condition 2 after which the interval is the longest again.
     pub n_gen_cam: u8,
-    /// Interval of a roadside unit; less than a second counts as one.
+    /// Interval of a roadside unit; less than 1 s is raised to it.
     pub roadside_interval: Duration,
 }
 
 impl CaSettings {
-    /// The standard's defaults for a passenger car.
+    /// Returns the standard's defaults for a passenger car.
     #[must_use]
     pub const fn new(station_id: StationId) -> Self {
         Self {
@@ -64,7 +64,7 @@ impl CaSettings {
     }
 }
 
-/// What the service has counted.
+/// Counters of the service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CaCounters {
     /// CAMs that were generated.
@@ -78,16 +78,16 @@ pub struct CaCounters {
 pub struct CaService {
     settings: CaSettings,
     generation: Generation,
-    /// Where the station is; `None` until it is told.
+    /// Movement of the station; `None` until it is set.
     state: Option<VehicleState>,
     path: PathHistory,
-    /// When the conditions are looked at next (`T_CheckCamGen`).
+    /// Time of the next check of the conditions (`T_CheckCamGen`).
     check: Schedule,
-    /// When the last CAM with each of the containers that come seldom was due.
+    /// Due times of the last CAMs with each of the optional containers.
     low_frequency_sent: Option<Mono>,
     special_vehicle_sent: Option<Mono>,
     very_low_frequency_sent: Option<Mono>,
-    /// What a vehicle of a special role says of itself.
+    /// Special role of the vehicle, and its container.
     special: Option<(VehicleRole, SpecialVehicleContainer)>,
     /// Extension containers of TS 103 900.
     extensions: Vec<ExtensionContainer>,
@@ -95,7 +95,7 @@ pub struct CaService {
 }
 
 impl CaService {
-    /// An active service that does not know where the station is.
+    /// Creates an active service without a state.
     #[must_use]
     pub fn new(settings: CaSettings) -> Self {
         let roadside = settings.station_type.is_roadside_unit().then_some(settings.roadside_interval);
@@ -116,13 +116,13 @@ impl CaService {
         }
     }
 
-    /// What the service has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> CaCounters {
         self.counters
     }
 
-    /// Tells where the station is. The first time starts the checks (6.1.2: a CAM needs a position).
+    /// Sets the movement of the station. The first position starts the checks (6.1.2: a CAM needs a position).
     pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
         self.state = Some(*state);
         if let Some(position) = state.position {
@@ -131,23 +131,24 @@ impl CaService {
         }
     }
 
-    /// Takes the shortest interval that the channel allows (`T_GenCam_DCC`).
+    /// Sets the minimum interval that the channel allows (`T_GenCam_DCC`).
     pub fn set_t_gen_cam_dcc(&mut self, interval: Duration) {
         self.generation.set_t_gen_cam_dcc(interval);
         self.check.set_least(self.generation.shortest());
     }
 
-    /// Tells in which special role the vehicle is and what it says of it; `None` ends the role.
+    /// Sets the special role of the vehicle and its container; `None` ends the role.
     pub fn set_special_vehicle(&mut self, special: Option<(VehicleRole, SpecialVehicleContainer)>) {
         self.special = special;
     }
 
-    /// Tells the extension containers that the CAMs carry: a very low frequency container each 10 s or more, others always.
+    /// Sets the extension containers. A very low frequency container is sent at most every 10 s, the others in each
+    /// CAM.
     pub fn set_extensions(&mut self, extensions: Vec<ExtensionContainer>) {
         self.extensions = extensions;
     }
 
-    /// Ends the service until the next state is told (6.1.2: the station is deactivated).
+    /// Stops the service until the next call of [`Self::set_vehicle`] (6.1.2: the station is deactivated).
     pub fn deactivate(&mut self) {
         self.state = None;
         self.path = PathHistory::default();
@@ -158,7 +159,7 @@ impl CaService {
         self.very_low_frequency_sent = None;
     }
 
-    /// Looks at the conditions where it is time to; the CAM that is due, and why.
+    /// Checks the conditions if a check is due. Returns the CAM that is due and its reason, or `None` if none is due.
     pub fn handle_timeout(&mut self, now: Now) -> Option<(CamInput, Trigger)> {
         let at = self.check.take_due(now.mono)?;
         let state = self.state.filter(|state| state.position.is_some())?;
@@ -174,7 +175,7 @@ impl CaService {
         Some((self.cam(at, &state), trigger))
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Self::handle_timeout`] is to be called, or `None` before the first position.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         self.check.due()
@@ -210,7 +211,8 @@ impl CaService {
         }
     }
 
-    /// The low frequency container of a vehicle, in its first CAM and then each 500 ms or more (6.1.3).
+    /// Returns the low frequency container of a vehicle if it is due: in the first CAM, then at most every 500 ms
+    /// (6.1.3).
     fn low_frequency(&mut self, at: Mono, state: &VehicleState) -> Option<LowFrequency> {
         is_due(&mut self.low_frequency_sent, at, T_LOW_FREQUENCY).then(|| LowFrequency {
             exterior_lights: state.exterior_lights,
@@ -218,13 +220,14 @@ impl CaService {
         })
     }
 
-    /// The container of a special role, likewise (6.1.3).
+    /// Returns the container of a special role if it is due: in the first CAM, then at most every 500 ms (6.1.3).
     fn special_vehicle(&mut self, at: Mono) -> Option<SpecialVehicleContainer> {
         let (_, container) = self.special.as_ref()?;
         is_due(&mut self.special_vehicle_sent, at, T_SPECIAL_VEHICLE).then(|| container.clone())
     }
 
-    /// Extension containers; the very low frequency one each 10 s or more (TS 103 900, 6.1.3).
+    /// Returns the extension containers that are due. The very low frequency one is due at most every 10 s (TS 103 900,
+    /// 6.1.3).
     fn extensions(&mut self, at: Mono) -> Vec<ExtensionContainer> {
         let is_rare = |container: &ExtensionContainer| matches!(container, ExtensionContainer::VeryLowFrequency(_));
         let rare =
@@ -233,7 +236,7 @@ impl CaService {
     }
 }
 
-/// Whether a container that comes seldom is due; if it is, it counts as sent.
+/// Returns `true` if an optional container is due, and counts it as sent.
 fn is_due(sent: &mut Option<Mono>, at: Mono, interval: Duration) -> bool {
     let due = sent.is_none_or(|sent| at.since(sent) >= interval);
     if due {

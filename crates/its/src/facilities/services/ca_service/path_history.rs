@@ -1,7 +1,8 @@
-//! Path history: where the vehicle was, in as few points as describe it.
+//! Path history: the driven path as a small number of points.
 //!
-//! A point is kept where a straight line from the point before would leave the driven path by more than [`DEVIATION_MAX`]:
-//! the "concise" representation of SAE J2945/1, which the CAM standards leave to the implementation. The numbers are ours.
+//! A point is kept if a straight line from the point before would leave the driven path by more than [`DEVIATION_MAX`]:
+//! the "concise" representation of SAE J2945/1, which the CAM standards leave to the implementation. The limits are not
+//! from a standard.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -11,22 +12,22 @@ use crate::facilities::cam::PathPoint;
 
 /// Points of a CAM's path history (TS 103 900, annex A: 0 to 23).
 pub const PATH_POINTS_MAX: usize = 23;
-/// Length of the path that is told; older points are forgotten.
+/// Length of the path history; older points are forgotten.
 const LENGTH_MAX: Metres = Metres(300.0);
-/// Distance of the driven path from the told one.
+/// Maximum distance between the driven path and the path history.
 const DEVIATION_MAX: Metres = Metres(0.5);
-/// Distance between two kept points; far below the 1.4 km that `DeltaLatitude` holds.
+/// Maximum distance between two kept points; far below the 1.4 km that fit `DeltaLatitude`.
 const CHORD_MAX: Metres = Metres(100.0);
-/// A sample this near to the one before says nothing new.
+/// Samples that are nearer to the one before are ignored.
 const STEP_MIN: Metres = Metres(1.0);
-/// A step this long is a jump of the receiver, not a path.
+/// A longer step is a jump of the positioning receiver, not part of the path.
 const STEP_MAX: Metres = Metres(200.0);
-/// Samples between two kept points; `CHORD_MAX` by `STEP_MIN` at most.
+/// Samples between two kept points; at most `CHORD_MAX` / `STEP_MIN`.
 const SAMPLES_MAX: usize = 100;
-/// The longest time that `PathDeltaTime` holds.
+/// Longest time that fits `PathDeltaTime`.
 const TRAVEL_TIME_MAX: Duration = Duration::from_millis(655_350);
 
-/// Where the vehicle was at one moment.
+/// Position of the vehicle at one time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     pub(super) position: Position,
@@ -44,7 +45,7 @@ pub(super) struct PathHistory {
 }
 
 impl PathHistory {
-    /// The vehicle was there.
+    /// Adds a sample.
     pub(super) fn push(&mut self, sample: Sample) {
         let Some(last) = self.samples.last().or(self.kept.front()).copied() else {
             self.keep(sample);
@@ -62,7 +63,8 @@ impl PathHistory {
         }
     }
 
-    /// The path behind the vehicle, the newest place first. Each travel time leads to the point before, the first one to `to`.
+    /// Returns the path behind the vehicle, the newest point first. Each travel time leads to the point before, the
+    /// first one to `to`.
     pub(super) fn points(&self, to: Tai) -> Vec<PathPoint> {
         let mut later = to;
         self.kept
@@ -84,7 +86,8 @@ impl PathHistory {
         self.samples.clear();
     }
 
-    /// Whether a straight line from the newest kept point to the sample would no longer do.
+    /// Returns `true` if the straight line from the newest kept point to the sample deviates too much from the driven
+    /// path.
     fn needs_point_before(&self, sample: Sample) -> bool {
         let Some(start) = self.kept.front() else {
             return false;
@@ -109,7 +112,7 @@ impl PathHistory {
     }
 }
 
-/// Distance of a point from the straight line between two others.
+/// Returns the distance of a point from the straight line between two others.
 fn deviation(start: Position, end: Position, point: Position) -> Metres {
     let (east, north) = start.offset_to(end);
     let (point_east, point_north) = start.offset_to(point);

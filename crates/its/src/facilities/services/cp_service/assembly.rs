@@ -1,24 +1,25 @@
-//! One or more CPMs that each fit a packet (TS 103 324 V2.1.1, 6.1.3).
+//! Assembly of one or more CPMs that each fit a packet (TS 103 324 V2.1.1, 6.1.3).
 
 use viaduct_etsi::cpm_ts103324_v211::encode;
 
 use crate::facilities::cpm::{CpmInput, Object, SEGMENTS_MAX, build};
 
-/// What became of one generation event.
+/// Result of one generation event.
 #[derive(Debug, Default)]
 pub(super) struct Assembly {
     /// The messages, in their order.
     pub(super) messages: Vec<CpmInput>,
-    /// Objects that did not fit beside the others; they were the least useful.
+    /// Objects that did not fit; they had the lowest utility.
     pub(super) left_out: usize,
-    /// Objects that no message can tell: a class of theirs breaks a constraint, or there is no room even for one.
+    /// Objects that fit no message: one of their classes is invalid, or they are larger than a message.
     pub(super) untellable: usize,
-    /// Whether sensors or regions were left out, likewise.
+    /// `true` if sensors or regions were omitted because they fit no message.
     pub(super) sensing_left_out: bool,
 }
 
-/// Puts objects, the most useful first, into as few messages as hold them. `first` has what only the first message carries;
-/// each message can be understood alone. What cannot be told does not keep anything else from being told.
+/// Distributes objects, those with the highest utility first, over as few messages as possible. `first` contains the
+/// data of the first message only. Each message can be decoded alone. Invalid data is omitted without affecting the
+/// rest.
 pub(super) fn assemble(first: &CpmInput, objects: &[Object], octets_max: usize) -> Assembly {
     let mut frame = tellable_frame(first, octets_max);
     let tellable = tellable_objects(&frame, objects, octets_max);
@@ -42,16 +43,16 @@ pub(super) fn assemble(first: &CpmInput, objects: &[Object], octets_max: usize) 
     assembly
 }
 
-/// The first message with as much of sensors and regions as can be told: without the regions where they are at fault, without
-/// both where the sensors are.
+/// Returns the first message with the valid part of its sensors and regions: without regions if these are invalid,
+/// without both if the sensors are invalid.
 fn tellable_frame(first: &CpmInput, octets_max: usize) -> CpmInput {
     let without_regions = CpmInput { regions: Vec::new(), ..first.clone() };
     let candidates = [first.clone(), without_regions];
     candidates.into_iter().find(|frame| fits(frame, &[], octets_max)).unwrap_or_else(|| bare(first))
 }
 
-/// The objects that a message could tell if it told nothing else. They are looked at one by one only where they do not all go
-/// into one message.
+/// Returns the objects that fit a message on their own. They are tested one by one only if they do not all fit one
+/// message.
 fn tellable_objects(frame: &CpmInput, objects: &[Object], octets_max: usize) -> Vec<Object> {
     if fits(frame, objects, octets_max) {
         return objects.to_vec();
@@ -61,7 +62,7 @@ fn tellable_objects(frame: &CpmInput, objects: &[Object], octets_max: usize) -> 
     objects.iter().filter(is_tellable).cloned().collect()
 }
 
-/// The message without what only the first one carries.
+/// Returns the message without sensors and regions.
 fn bare(frame: &CpmInput) -> CpmInput {
     CpmInput { sensors: Vec::new(), regions: Vec::new(), ..frame.clone() }
 }
@@ -70,17 +71,17 @@ const fn is_bare(frame: &CpmInput) -> bool {
     frame.sensors.is_empty() && frame.regions.is_empty()
 }
 
-/// Whether a message with these objects can be encoded and is small enough, as one of several.
+/// Returns `true` if a message with these objects, as one of several segments, can be encoded and is small enough.
 fn fits(frame: &CpmInput, objects: &[Object], octets_max: usize) -> bool {
     let segment = Some((SEGMENTS_MAX, SEGMENTS_MAX));
     let message = CpmInput { segment, objects: objects.to_vec(), ..frame.clone() };
     encode(&build(&message)).is_ok_and(|octets| octets.len() <= octets_max)
 }
 
-/// How many of the objects fit one message, from the first on.
+/// Returns the number of objects that fit one message, counted from the first.
 fn fitting(frame: &CpmInput, objects: &[Object], octets_max: usize) -> usize {
     let fits = |count: usize| fits(frame, objects.get(..count).unwrap_or_default(), octets_max);
-    // The size grows with the count: a search by halves.
+    // The size grows with the number of objects, so a binary search finds the limit.
     let (mut fitting, mut too_many) = (0, objects.len() + 1);
     while too_many - fitting > 1 {
         let middle = usize::midpoint(fitting, too_many);
@@ -93,7 +94,7 @@ fn fitting(frame: &CpmInput, objects: &[Object], octets_max: usize) -> usize {
     fitting
 }
 
-/// Several messages say which of how many each is (`messageSegmentInfo`).
+/// Numbers the messages if there are several (`messageSegmentInfo`).
 fn number(messages: &mut [CpmInput]) {
     let total = u8::try_from(messages.len()).unwrap_or(SEGMENTS_MAX);
     if total > 1 {

@@ -1,4 +1,4 @@
-//! Which objects the next CPM tells (TS 103 324 V2.1.1, 6.1.2.3), and in which order (6.1.3).
+//! Selection of the objects for the next CPM (TS 103 324 V2.1.1, 6.1.2.3), and their order (6.1.3).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,14 +10,14 @@ use crate::facilities::{
     services::motion::{DIRECTION_CHANGE, Motion, POSITION_CHANGE, SPEED_CHANGE, angle_between},
 };
 
-/// `T_GenCpmMax` (table F.1): an object is told again then at the latest.
+/// `T_GenCpmMax` (table F.1): longest time after which an object is included again.
 pub const T_GEN_CPM_MAX: Duration = Duration::from_millis(1000);
-/// `ObjectPerceptionQualityThreshold` (table F.1): an object of this quality or less is not told.
+/// `ObjectPerceptionQualityThreshold` (table F.1): objects of this quality or less are not included.
 pub const OBJECT_PERCEPTION_QUALITY_THRESHOLD: u8 = 3;
-/// A velocity below this has no direction that means anything. Ours.
+/// The direction of a slower movement is ignored. Not from the standard.
 const DIRECTION_SPEED_MIN: MetresPerSecond = MetresPerSecond(0.1);
 
-/// The two kinds of objects that the rules know.
+/// The two types of objects that the rules distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ObjectType {
     /// Type-A: pedestrians, cyclists, animals, groups and other things.
@@ -27,7 +27,8 @@ pub(super) enum ObjectType {
 }
 
 impl ObjectType {
-    /// By the most probable class. What has none is taken for a vehicle: the rules of its movement fit anything.
+    /// Returns the type by the most probable class. An object without class is treated as a vehicle, because the rules
+    /// for its movement suit any object.
     pub(super) fn of(object: &PerceivedObject) -> Self {
         let probability = |(_, confidence): &&(ObjectClass, Option<f64>)| confidence.unwrap_or(0.0);
         let class = object.object.classes.iter().max_by(|a, b| probability(a).total_cmp(&probability(b)));
@@ -41,28 +42,28 @@ impl ObjectType {
     }
 }
 
-/// What the last CPM that told an object said.
+/// State of an object in the last CPM that included it.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     at: Mono,
     motion: Motion,
 }
 
-/// What was told of each object that is still perceived; no more than those.
+/// Last included states of the objects that are currently perceived.
 #[derive(Debug, Default)]
 pub(super) struct Inclusion {
     told: BTreeMap<u16, Told>,
 }
 
 impl Inclusion {
-    /// Forgets objects that are no longer perceived: seen again, they are new.
+    /// Forgets objects that are no longer perceived. If they are perceived again, they are new.
     pub(super) fn keep_only(&mut self, perceived: &[PerceivedObject]) {
         let mut ids: Vec<u16> = perceived.iter().map(|object| object.object.id).collect();
         ids.sort_unstable();
         self.told.retain(|id, _| ids.binary_search(id).is_ok());
     }
 
-    /// The objects to tell at a generation event, the most useful first.
+    /// Returns the objects to include at a generation event, those with the highest utility first.
     pub(super) fn select<'a>(&self, at: Mono, perceived: &'a [PerceivedObject]) -> Vec<&'a PerceivedObject> {
         let all_of_type_a = perceived.iter().any(|object| {
             is_good_enough(object)
@@ -77,7 +78,7 @@ impl Inclusion {
         selected
     }
 
-    /// A generation event told an object.
+    /// Notes that a generation event included an object.
     pub(super) fn tell(&mut self, at: Mono, object: &PerceivedObject) {
         self.told.insert(object.object.id, Told { at, motion: motion(object) });
     }
@@ -92,13 +93,13 @@ impl Inclusion {
         }
     }
 
-    /// Time since the object was told; `None` where it was not.
+    /// Returns the time since the object was included, or `None` if it was not.
     fn age(&self, at: Mono, object: &PerceivedObject) -> Option<Duration> {
         self.told.get(&object.object.id).map(|told| at.since(told.at))
     }
 
-    /// The object's use for others (object utility function): quality, change of position, speed and direction, and time since
-    /// it was told, each from 0 to 1. What is new has the full change.
+    /// Returns the object's utility for other stations (object utility function): quality, change of position, speed
+    /// and direction, and time since it was included, each from 0 to 1. A new object has the maximum change.
     fn utility(&self, at: Mono, object: &PerceivedObject) -> f64 {
         let quality = object.object.quality.map_or(1.0, |quality| f64::from(quality) / 15.0);
         let Some(told) = self.told.get(&object.object.id) else {
@@ -117,12 +118,12 @@ impl Inclusion {
     }
 }
 
-/// What is not rated is told.
+/// Objects without quality are included.
 pub(super) fn is_good_enough(object: &PerceivedObject) -> bool {
     object.object.quality.is_none_or(|quality| quality > OBJECT_PERCEPTION_QUALITY_THRESHOLD)
 }
 
-/// Place, ground speed and direction of the ground velocity.
+/// Returns position, ground speed and direction of the ground velocity.
 fn motion(object: &PerceivedObject) -> Motion {
     let velocity = object.object.velocity.map(|[east, north]| (east.value(), north.value()));
     let speed = velocity.map(|(east, north)| MetresPerSecond(east.hypot(north)));

@@ -1,9 +1,10 @@
-//! CP service: what a station perceives, told to others (TS 103 324 V2.1.1, clause 6).
+//! CP service: CPMs with the objects that a station perceives (TS 103 324 V2.1.1, clause 6).
 //!
-//! A machine in virtual time: the own state and the perceived objects go in, the content of the CPMs that are due comes out.
+//! A machine in virtual time: its inputs are the own state and the perceived objects, its output the content of each
+//! CPM that is due.
 //!
-//! What is not here: redundancy mitigation by the value of information (annex E, optional), prediction of the next event (6.1.2.3,
-//! a permission), multi-channel operation (annex D), assembly by perception regions (6.1.3).
+//! Not included: redundancy mitigation by the value of information (annex E, optional), prediction of the next event
+//! (6.1.2.3, a permission), multi-channel operation (annex D), assembly by perception regions (6.1.3).
 
 mod assembly;
 mod inclusion;
@@ -30,19 +31,19 @@ use crate::{
 
 /// `T_GenCpmMin` of a vehicle (table F.1).
 pub const T_GEN_CPM_MIN: Duration = Duration::from_millis(100);
-/// `T_AddSensorInformation` (table F.1): the sensors are told again then.
+/// `T_AddSensorInformation` (table F.1): time after which the sensors are included again.
 pub const T_ADD_SENSOR_INFORMATION: Duration = Duration::from_millis(1000);
 /// `MaxPerceptionRegions` (table F.1).
 pub const MAX_PERCEPTION_REGIONS: usize = 8;
-/// An object that was measured longer ago cannot be told: its time is up to 2047 ms from the reference time.
+/// Maximum age of an object in a CPM: its time is at most 2047 ms from the reference time.
 pub const MEASUREMENT_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// An object that the station perceives.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerceivedObject {
-    /// Where it was when it was measured.
+    /// Position at the time of measurement.
     pub position: Position,
-    /// Everything else; its offset is made from the position when it is told.
+    /// All other data. Its offset is calculated from the position when it is included.
     pub object: Object,
 }
 
@@ -60,7 +61,7 @@ pub struct CpSettings {
 }
 
 impl CpSettings {
-    /// The standard's defaults for a passenger car.
+    /// Returns the standard's defaults for a passenger car.
     #[must_use]
     pub const fn new(station_id: StationId) -> Self {
         Self {
@@ -72,26 +73,27 @@ impl CpSettings {
     }
 }
 
-/// What the service has counted.
+/// Counters of the service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpCounters {
     /// CPMs that were generated.
     pub generated: u64,
-    /// Objects that they told.
+    /// Objects in these CPMs.
     pub objects_told: u64,
-    /// Objects beyond the 255 that a message names.
+    /// Objects beyond the 255 object ids of a message.
     pub objects_beyond_limit: u64,
-    /// Objects that were measured too long ago: each once, since it then counts as lost.
+    /// Objects whose measurement was too old. Each counts once, because it is then removed.
     pub objects_too_old: u64,
-    /// Objects that were to be told and did not fit, once an event; they are due at the next one.
+    /// Objects that did not fit, once for each generation event. They are due again at the next one.
     pub objects_left_out: u64,
-    /// Objects that no message can tell, once an event: a class of theirs breaks a constraint, or they are larger than a message.
+    /// Objects that fit no message, once for each generation event: one of their classes is invalid, or they are larger
+    /// than a message.
     pub objects_untellable: u64,
-    /// Objects of a quality of [`OBJECT_PERCEPTION_QUALITY_THRESHOLD`] or less, once an event.
+    /// Objects with a quality of at most [`OBJECT_PERCEPTION_QUALITY_THRESHOLD`], once for each generation event.
     pub objects_below_quality: u64,
-    /// Events whose message had to leave out sensors or regions, which no message can tell.
+    /// Generation events whose message omits invalid sensors or regions.
     pub sensing_left_out: u64,
-    /// Events without a CPM, because the own state was older than [`super::STATE_AGE_MAX`].
+    /// Generation events without a CPM, because the own state was older than [`super::STATE_AGE_MAX`].
     pub state_too_old: u64,
 }
 
@@ -99,22 +101,22 @@ pub struct CpCounters {
 #[derive(Debug)]
 pub struct CpService {
     settings: CpSettings,
-    /// Where the station is; `None` until it is told.
+    /// Movement of the station; `None` until it is set.
     state: Option<VehicleState>,
-    /// What it perceives, at most 255.
+    /// Perceived objects, at most 255.
     objects: Vec<PerceivedObject>,
     sensors: Vec<Sensor>,
     regions: Vec<PerceptionRegion>,
     inclusion: Inclusion,
-    /// The generation event that told the sensors.
+    /// Time of the last generation event with the sensors.
     sensors_told: Option<Mono>,
-    /// The generation events.
+    /// Times of the generation events.
     events: Schedule,
     counters: CpCounters,
 }
 
 impl CpService {
-    /// A service that perceives nothing.
+    /// Creates a service without perceived objects.
     #[must_use]
     pub fn new(settings: CpSettings) -> Self {
         let t_gen_cpm = settings.t_gen_cpm.clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX);
@@ -131,13 +133,13 @@ impl CpService {
         }
     }
 
-    /// What the service has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> CpCounters {
         self.counters
     }
 
-    /// Tells where the station is. The first time starts the generation events.
+    /// Sets the movement of the station. The first one starts the generation events.
     pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
         self.state = Some(*state);
         if state.position.is_some() {
@@ -145,20 +147,20 @@ impl CpService {
         }
     }
 
-    /// Tells the sensors, whose areas are relative to the reference position.
+    /// Sets the sensors. Their areas are relative to the reference position.
     pub fn set_sensors(&mut self, sensors: Vec<Sensor>) {
         self.sensors = sensors;
         self.sensors_told = None;
     }
 
-    /// Tells the regions in which objects would be perceived at present; they are told together with the sensors. Those beyond
-    /// [`MAX_PERCEPTION_REGIONS`] are not.
+    /// Sets the regions in which objects would be perceived at present. They are sent together with the sensors. Those
+    /// beyond [`MAX_PERCEPTION_REGIONS`] are ignored.
     pub fn set_regions(&mut self, mut regions: Vec<PerceptionRegion>) {
         regions.truncate(MAX_PERCEPTION_REGIONS);
         self.regions = regions;
     }
 
-    /// Tells all objects that are perceived now, in the place of those before. Each keeps its number while it is perceived.
+    /// Sets all objects that are perceived now. An object keeps its number as long as it is perceived.
     pub fn set_objects(&mut self, mut objects: Vec<PerceivedObject>) {
         let beyond = objects.len().saturating_sub(OBJECTS_MAX);
         self.counters.objects_beyond_limit += u64::try_from(beyond).unwrap_or(u64::MAX);
@@ -167,14 +169,14 @@ impl CpService {
         self.objects = objects;
     }
 
-    /// Takes the shortest time between generation events that the channel allows.
+    /// Sets the minimum time between generation events that the channel allows.
     pub fn set_t_gen_cpm(&mut self, interval: Duration) {
         let interval = self.settings.t_gen_cpm.max(interval).clamp(T_GEN_CPM_MIN, T_GEN_CPM_MAX);
         self.events.set_interval(interval);
         self.events.set_least(interval);
     }
 
-    /// One generation event, where it is time to: the CPMs that are due, none to eight.
+    /// Handles one generation event if it is due. Returns the CPMs that are due, 0 to 8.
     pub fn handle_timeout(&mut self, now: Now) -> Vec<CpmInput> {
         let Some(at) = self.events.take_due(now.mono) else {
             return Vec::new();
@@ -193,7 +195,7 @@ impl CpService {
         messages
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Self::handle_timeout`] is to be called, or `None` before the first state.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         self.events.due()
@@ -218,7 +220,7 @@ impl CpService {
         assembly.messages
     }
 
-    /// Remembers which objects the messages tell.
+    /// Notes which objects the messages include.
     fn tell(&mut self, at: Mono, selected: &[&PerceivedObject], assembly: &Assembly) {
         let ids: BTreeSet<u16> = assembly.messages.iter().flat_map(|it| &it.objects).map(|object| object.id).collect();
         for object in selected.iter().filter(|object| ids.contains(&object.object.id)) {
@@ -226,8 +228,8 @@ impl CpService {
         }
     }
 
-    /// Objects whose time can be told beside that of the own state. The others are forgotten: a sensor that fell silent sees
-    /// nothing.
+    /// Returns the objects that are recent enough for the reference time. The others are removed, since their sensor no
+    /// longer reports.
     fn fresh_objects(&mut self, state: &VehicleState) -> Vec<PerceivedObject> {
         let apart = |object: &PerceivedObject| {
             let measured = object.object.measurement;
@@ -242,7 +244,7 @@ impl CpService {
         self.objects.clone()
     }
 
-    /// A message without objects; with the sensors and regions where they are due (6.1.2.2).
+    /// Returns a message without objects, with the sensors and regions if they are due (6.1.2.2).
     fn first_message(&self, at: Mono, state: &VehicleState, perceived: usize) -> CpmInput {
         let sensors_due = self.sensors_told.is_none_or(|told| at.since(told) >= T_ADD_SENSOR_INFORMATION);
         let origin = if self.settings.station_type.is_roadside_unit() {
@@ -273,7 +275,7 @@ impl CpService {
     }
 }
 
-/// The object as a CPM has it: relative to the reference position.
+/// Returns the object as a CPM contains it: relative to the reference position.
 fn told(object: &PerceivedObject, reference: Position) -> Object {
     let z = object.object.offset.z;
     Object { offset: Offset { z, ..Offset::between(reference, object.position) }, ..object.object.clone() }

@@ -1,4 +1,4 @@
-//! What is said about an event.
+//! Content of an event.
 
 use std::time::Duration;
 
@@ -19,43 +19,43 @@ use crate::{
     geonet::{self, Area},
 };
 
-/// Radius of the destination area where no awareness distance is given. Ours: the standard leaves it to the application.
+/// Radius of the destination area of an event without awareness distance. The standard leaves it to the application.
 pub const DEFAULT_DESTINATION_RADIUS: Metres = Metres(1000.0);
 
-/// What an application says about an event (`AppDENM_trigger`, `AppDENM_update`).
+/// An application's report of an event (`AppDENM_trigger`, `AppDENM_update`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventReport {
-    /// When the event, or its change or end, was detected.
+    /// Time at which the event, or its change or end, was detected.
     pub detection: Tai,
-    /// Where it is.
+    /// Position of the event.
     pub position: Position,
-    /// How accurate the position is.
+    /// Accuracy of the position.
     pub position_confidence: Option<ConfidenceEllipse>,
-    /// Altitude of it above the WGS 84 ellipsoid.
+    /// Altitude of the event above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
-    /// Up to which distance somebody should be aware of it.
+    /// Distance up to which road users should be aware of the event.
     pub awareness_distance: Option<Metres>,
-    /// Traffic of which direction is concerned.
+    /// Direction of the traffic that is concerned.
     pub traffic_direction: Option<TrafficDirection>,
-    /// How long it is valid from its detection on: rounded up to whole seconds, up to a day.
+    /// Validity from the detection: rounded up to whole seconds, at most a day.
     pub validity: Duration,
-    /// Time between two messages, which a forwarder needs (keep-alive forwarding), where the application says the event again
-    /// itself. Where it asks for repetition, the interval of that is said.
+    /// Time between two DENMs if the application repeats the event itself, for keep-alive forwarding. With
+    /// `repetition`, the DENM contains the interval of that.
     pub transmission_interval: Option<Duration>,
-    /// What it is.
+    /// Type and quality of the event.
     pub situation: Situation,
-    /// How it moves, and on which ways it is reached.
+    /// Movement of the event, and the paths that lead to it.
     pub location: Option<Location>,
-    /// What only some kinds of events have.
+    /// Data of special events.
     pub alacarte: Option<Box<AlacarteContainer>>,
-    /// How often to say it again; `None` says it once.
+    /// Repetition of the DENM; `None` sends it once.
     pub repetition: Option<Repetition>,
-    /// Who should receive it; by default a circle around the position.
+    /// Destination area; by default a circle around the position.
     pub destination: Option<Area>,
 }
 
 impl EventReport {
-    /// An event of which nothing but the cause, time and place is known.
+    /// Creates a report with a cause, time and position only.
     #[must_use]
     pub const fn new(cause: Cause, detection: Tai, position: Position) -> Self {
         Self {
@@ -75,12 +75,12 @@ impl EventReport {
         }
     }
 
-    /// Who should receive it.
+    /// Returns the destination area.
     pub(super) fn destination(&self) -> Area {
         self.destination.unwrap_or_else(|| circle(self.position, self.awareness_distance))
     }
 
-    /// The end of an event of this station: where it is, as long as it was valid.
+    /// Returns the report for the end of an event of this station: at its position, with its remaining validity.
     pub(super) fn ending_own(self, event: &OwnDenm) -> Self {
         let said = &event.input;
         Self {
@@ -94,7 +94,7 @@ impl EventReport {
         }
     }
 
-    /// The end of an event that somebody else said, likewise.
+    /// Returns the report for the end of another station's event: at its position, with its remaining validity.
     pub(super) fn ending_heard(self, head: &DenmHead, destination: Option<Area>) -> Self {
         let known = head.position.is_some();
         Self {
@@ -109,7 +109,7 @@ impl EventReport {
         }
     }
 
-    /// The DENM that says it. One that ends the event says nothing more of it.
+    /// Returns the DENM of the report. The end of an event contains only the management container.
     pub(super) fn denm(
         self,
         from: (StationId, StationType),
@@ -138,37 +138,37 @@ impl EventReport {
     }
 }
 
-/// Which event a DENM is about, since when and how long: its management container in quantities.
+/// The management container of a DENM in SI units: identity, times and position of the event.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DenmHead {
-    /// Which event it is.
+    /// Identity of the event.
     pub action_id: ActionId,
-    /// When the event, or its end, was detected.
+    /// Time at which the event, or its end, was detected.
     pub detection: Tai,
-    /// When the information was generated.
+    /// Time at which the information was generated.
     pub reference: Tai,
-    /// That it has ended, and who says so; `None` while it lasts.
+    /// Type of the event's end; `None` while it is active.
     pub termination: Option<Termination>,
-    /// What it is; a DENM that ends the event does not say.
+    /// Cause; `None` if the DENM ends the event.
     pub cause: Option<Cause>,
-    /// Where it is; `None` where the message does not say.
+    /// Position; `None` if it is unavailable.
     pub position: Option<Position>,
-    /// Up to which distance somebody should be aware of it.
+    /// Distance up to which road users should be aware of the event.
     pub awareness_distance: Option<Metres>,
-    /// How long it is valid from its detection on.
+    /// Validity from the detection.
     pub validity: Duration,
-    /// Time between two messages of the originator.
+    /// Time between two DENMs of the originator.
     pub transmission_interval: Option<Duration>,
 }
 
 impl DenmHead {
-    /// When its validity ends.
+    /// Returns the end of the validity.
     #[must_use]
     pub fn valid_until(&self) -> Tai {
         self.detection.plus(self.validity)
     }
 
-    /// The circle in which somebody should be aware of the event.
+    /// Returns the circle in which road users should be aware of the event.
     #[must_use]
     pub fn awareness_area(&self) -> Option<Area> {
         self.position.map(|centre| circle(centre, self.awareness_distance))
@@ -205,7 +205,7 @@ fn circle(centre: Position, radius: Option<Metres>) -> Area {
     Area { centre, shape: geonet::Shape::Circle { radius } }
 }
 
-/// The upper end of a class; of the last one, which has none, twice its lower end.
+/// Returns the upper end of a class; for the last class, which has none, twice its lower end.
 const fn metres(class: StandardLength3b) -> Metres {
     Metres(match class {
         StandardLength3b::LessThan50m => 50.0,

@@ -1,7 +1,8 @@
-//! DEN service: events that applications say and hear of (EN 302 637-3 V1.3.1, TS 103 831 V2.3.1; clauses 6.1 and 8).
+//! DEN service: events that applications report and receive (EN 302 637-3 V1.3.1, TS 103 831 V2.3.1; clauses 6.1 and
+//! 8).
 //!
-//! A machine in virtual time: [`DenService::trigger`], [`DenService::update`] and [`DenService::terminate`] are the commands of
-//! applications; DENMs to send come out, again and again where repetition was asked for.
+//! A machine in virtual time: [`DenService::trigger`], [`DenService::update`] and [`DenService::terminate`] are the
+//! commands of applications; DENMs to send come out, repeated if the report asks for it.
 
 mod event;
 mod originating;
@@ -29,7 +30,8 @@ use crate::{
     limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
 };
 
-/// How far clocks may be apart. What lies further ahead is not believed: it would never end. Ours.
+/// Accepted difference between two clocks. A DENM with times further ahead is dropped: its event would never end. Not
+/// from the standard.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// Settings of the service.
@@ -39,44 +41,45 @@ pub struct DenSettings {
     pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 5 is a passenger car.
     pub station_type: StationType,
-    /// Whether to send on what others said and no longer say (keep-alive forwarding, 6.1.4.2; optional).
+    /// `true` to forward the DENMs of other stations after their originator has fallen silent (keep-alive forwarding,
+    /// 6.1.4.2; optional).
     pub keep_alive_forwarding: bool,
 }
 
-/// Why a command was not obeyed. The application is at fault.
+/// Reason why a command was rejected. The application is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DenError {
-    /// The event was over before it was reported.
+    /// The event had ended before it was reported.
     #[error("the event's validity has ended")]
     Expired,
-    /// No event of that action id lasts, of this station or of others.
+    /// No event with that action id is active, neither of this station nor of others.
     #[error("no event has that action id")]
     UnknownAction,
     /// The event has been terminated.
     #[error("the event has been terminated")]
     Terminated,
-    /// Too many events last at once.
-    #[error("{DEN_ORIGINATED_MAX} events are being said")]
+    /// Too many events are active at the same time.
+    #[error("{DEN_ORIGINATED_MAX} events are active, which is the limit")]
     TableFull,
     /// A container of the report breaks a constraint of the message, or the message is too large for a packet.
-    #[error("no packet can say the event")]
+    #[error("the event does not fit a DENM: a container is invalid, or the message is too large for a packet")]
     Unencodable,
 }
 
-/// Why a received DENM goes no further.
+/// Reason why a received DENM is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DenDrop {
     /// Its validity has ended.
     Expired,
-    /// It was detected or generated more than [`CLOCK_TOLERANCE`] ahead of the own clock.
+    /// It was detected or generated more than [`CLOCK_TOLERANCE`] ahead of the receiver's clock.
     InFuture,
-    /// It is older than what is known about the event.
+    /// It is older than the newest DENM of the event.
     Outdated,
-    /// It repeats what is known.
+    /// It repeats the newest DENM of the event.
     Repeated,
-    /// It ends an event that was not known.
+    /// It ends an unknown event.
     UnknownTerminated,
-    /// It says what this station said itself.
+    /// It is the latest DENM of an event of this station.
     OwnEvent,
 }
 
@@ -85,7 +88,7 @@ impl DenDrop {
     pub const ALL: [Self; 6] =
         [Self::Expired, Self::InFuture, Self::Outdated, Self::Repeated, Self::UnknownTerminated, Self::OwnEvent];
 
-    /// The reason as metrics and JSON have it.
+    /// Returns the reason as metrics and JSON contain it.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -99,46 +102,46 @@ impl DenDrop {
     }
 }
 
-/// What a received DENM means to applications.
+/// Meaning of a received DENM for applications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenIndication {
-    /// An event that was not known.
+    /// A new event.
     New,
-    /// An event that is known has changed.
+    /// A change of a known event.
     Updated,
-    /// Who said the event says that it has ended.
+    /// The end of an event, sent by its originator.
     Cancelled,
-    /// Somebody says that the event is not there.
+    /// The end of an event, sent by another station: the event does not exist.
     Negated,
 }
 
 /// A DENM of this station.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OwnDenm {
-    /// What it says.
+    /// Content of the DENM.
     pub input: DenmInput,
-    /// Who should receive it.
+    /// Destination area.
     pub destination: Area,
-    /// Whether it has been said before.
+    /// `true` for a repetition.
     pub repeated: bool,
 }
 
 impl OwnDenm {
-    /// When its validity ends.
+    /// Returns the end of the event's validity.
     #[must_use]
     pub fn valid_until(&self) -> Tai {
         self.input.detection.plus(self.input.validity.unwrap_or(DEFAULT_VALIDITY))
     }
 }
 
-/// A received DENM that is sent on, octet for octet.
+/// A received DENM that is forwarded unchanged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForwardedDenm {
     /// Its management container.
     pub head: DenmHead,
     /// The message in UPER, as it was received.
     pub payload: Bytes,
-    /// Who should receive it.
+    /// Destination area.
     pub destination: Area,
 }
 
@@ -152,7 +155,7 @@ pub enum DenTransmit {
 }
 
 impl DenTransmit {
-    /// When the validity of its event ends.
+    /// Returns the end of the event's validity.
     #[must_use]
     pub fn valid_until(&self) -> Tai {
         match self {
@@ -162,29 +165,30 @@ impl DenTransmit {
     }
 }
 
-/// What the service has counted.
+/// Counters of the service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DenCounters {
-    /// DENMs of this station that were handed out, repetitions included.
+    /// DENMs of this station for sending, including repetitions.
     pub sent: u64,
-    /// DENMs of others that were handed out.
+    /// Forwarded DENMs of other stations.
     pub forwarded: u64,
-    /// DENMs of others that were due to be sent on, beyond [`crate::limits::DEN_FORWARDS_MAX`] a second, or
-    /// [`crate::limits::DEN_FORWARDS_OF_STATION_MAX`] of one originator.
+    /// DENMs of other stations that were not forwarded because of the limits per second:
+    /// [`crate::limits::DEN_FORWARDS_MAX`] in total and [`crate::limits::DEN_FORWARDS_OF_STATION_MAX`] of one
+    /// originator.
     pub forwards_refused: u64,
-    /// DENMs that were due while nobody had taken those before them.
+    /// DENMs that were dropped because the queue of DENMs to send was full.
     pub transmits_lost: u64,
-    /// Received DENMs that told something.
+    /// Received DENMs of a new, changed or ended event.
     pub indicated: u64,
-    /// Events of others that were forgotten to make room for those of somebody else.
+    /// Events of other stations that were evicted in favour of another station's event.
     pub evicted: u64,
-    /// Ends of events that made room for a new event before they had been repeated as often as was asked.
+    /// Ends of events that were evicted in favour of a new event before all their repetitions had been sent.
     pub ends_cut: u64,
     dropped: [u64; DenDrop::ALL.len()],
 }
 
 impl DenCounters {
-    /// Received DENMs that were dropped for that reason.
+    /// Returns the number of received DENMs that were dropped for that reason.
     #[must_use]
     pub fn dropped(&self, reason: DenDrop) -> u64 {
         self.dropped.get(reason as usize).copied().unwrap_or(0)
@@ -195,7 +199,7 @@ impl DenCounters {
 #[derive(Debug)]
 pub struct DenService {
     settings: DenSettings,
-    /// Where the station is; forwarding needs it.
+    /// Position of the station, for forwarding; `None` until it is set.
     position: Option<Position>,
     /// Number of the next event.
     sequence_number: u16,
@@ -208,8 +212,8 @@ pub struct DenService {
 }
 
 impl DenService {
-    /// A service that knows of no event. The seed decides the first sequence number, so that a restarted station does not
-    /// speak of an old event, and the random part of `T_Forwarding`.
+    /// Creates a service without events. The seed decides the random part of `T_Forwarding` and the first sequence
+    /// number, so that a restarted station does not use the action id of an old event.
     #[must_use]
     pub fn new(settings: DenSettings, seed: u64) -> Self {
         let mut random = Rng::new(seed);
@@ -225,7 +229,7 @@ impl DenService {
         }
     }
 
-    /// What the service has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> DenCounters {
         DenCounters {
@@ -236,47 +240,49 @@ impl DenService {
         }
     }
 
-    /// Forgets the events of other stations. What was to be said of them is still said.
+    /// Forgets the events of other stations. DENMs that wait to be sent remain.
     pub fn forget_heard(&mut self) {
         self.receiving.forget();
     }
 
-    /// Whether DENMs wait to be taken.
+    /// Returns `true` if DENMs wait to be taken.
     #[must_use]
     pub fn has_transmits(&self) -> bool {
         !self.transmits.is_empty()
     }
 
-    /// Tells where the station is.
+    /// Sets the position of the station.
     pub const fn set_position(&mut self, position: Position) {
         self.position = Some(position);
     }
 
-    /// `AppDENM_trigger`: says a new event, at once and as often as the report asks (8.2.1.1).
+    /// `AppDENM_trigger`: sends the DENM of a new event and repeats it as the report asks (8.2.1.1).
     ///
     /// # Errors
-    /// Why it is not said.
+    /// The report is rejected.
     pub fn trigger(&mut self, now: Now, report: EventReport) -> Result<ActionId, DenError> {
         let action_id = self.unused_action_id();
         self.say(now, action_id, None, now.tai, report)?;
         Ok(action_id)
     }
 
-    /// `AppDENM_update`: says that an event of this station has changed (8.2.1.2), to those of the report before too.
+    /// `AppDENM_update`: sends a change of an event of this station (8.2.1.2). The destination includes the area of the
+    /// report before.
     ///
     /// # Errors
-    /// Why it is not said.
+    /// The report is rejected.
     pub fn update(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
         let before = self.originating.active(action_id)?.input.reference;
         self.say(now, action_id, None, later(now.tai, before), report)
     }
 
-    /// `AppDENM_termination`: says that an event has ended. One of this station is cancelled, one of another station negated
-    /// (8.2.1.3). Of the report, time and repetition count; who was told of the event, as far as an area may reach, hears of its end
-    /// as long as it was valid.
+    /// `AppDENM_termination`: sends the end of an event, as a cancellation for an event of this station and as a
+    /// negation for an event of another one (8.2.1.3). Only the time and the repetition of the report are used. The
+    /// destination includes the areas of all reports of the event, up to the largest permitted area, and the end is
+    /// valid as long as the event was.
     ///
     /// # Errors
-    /// Why it is not said.
+    /// The report is rejected.
     pub fn terminate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<Termination, DenError> {
         if action_id.originating_station == self.settings.station_id {
             self.cancel(now, action_id, report)?;
@@ -286,22 +292,23 @@ impl DenService {
         Ok(Termination::IsNegation)
     }
 
-    /// Whether an event of this station is said still.
+    /// Returns `true` if an event of this station is active and valid.
     #[must_use]
     pub fn originates(&self, now: Mono, action_id: ActionId) -> bool {
         self.originating.says(now, action_id)
     }
 
-    /// Whether an event of another station is known and has not ended.
+    /// Returns `true` if an event of another station is known and has not ended.
     #[must_use]
     pub fn lasts(&self, action_id: ActionId) -> bool {
         self.receiving.active(action_id).is_ok()
     }
 
-    /// Takes in a DENM that was received: its management container, its octets, and the area that its packet was for (8.4.1).
+    /// Handles a received DENM: its management container, its UPER encoding, and the destination area of its packet
+    /// (8.4.1).
     ///
     /// # Errors
-    /// Why it tells nothing; it is counted.
+    /// The DENM is dropped and counted.
     pub fn handle_received(
         &mut self,
         now: Now,
@@ -323,7 +330,7 @@ impl DenService {
         indication
     }
 
-    /// Does what is due: repetitions, forwarding, and the end of validities.
+    /// Handles what is due: repetitions, forwarding, and ends of validities.
     pub fn handle_timeout(&mut self, now: Now) {
         let mut due = Vec::new();
         self.originating.handle_timeout(now, |denm| {
@@ -335,12 +342,12 @@ impl DenService {
         due.into_iter().for_each(|transmit| self.transmit(transmit));
     }
 
-    /// The next DENM to send.
+    /// Returns the next DENM to send, or `None` if there is none.
     pub fn poll_transmit(&mut self) -> Option<DenTransmit> {
         self.transmits.pop_front()
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Self::handle_timeout`] is to be called, or `None` if nothing is pending.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         [self.originating.poll_timeout(), self.receiving.poll_timeout()].into_iter().flatten().min()
@@ -352,7 +359,7 @@ impl DenService {
         self.say(now, action_id, Some(Termination::IsCancellation), reference, report)
     }
 
-    /// A negation keeps the reference time of what it negates.
+    /// Sends a negation, which has the reference time of the negated DENM.
     fn negate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
         let (head, destination) = self.receiving.active(action_id)?;
         let report = report.ending_heard(&head, destination);
@@ -379,7 +386,7 @@ impl DenService {
         if let Some(repetition) = repetition {
             denm.input.transmission_interval = originating::kept_interval(now, repetition, denm.valid_until());
         }
-        // What cannot be said must not count as said.
+        // A report that cannot be encoded must not change the tables.
         if !encode(&denm::build(&denm.input)).is_ok_and(|octets| octets.len() <= PAYLOAD_OCTETS_MAX) {
             return Err(DenError::Unencodable);
         }
@@ -388,7 +395,8 @@ impl DenService {
         Ok(())
     }
 
-    /// For whom an event is said, and the area of this DENM: a change goes to those of the report before too, the end to all who were told.
+    /// Returns the audience of an event and the destination of this DENM. A change includes the area of the report
+    /// before, the end the areas of all reports.
     fn audience(&self, action_id: ActionId, end: Option<Termination>, report: &EventReport) -> (Audience, Area) {
         let asked = report.destination();
         match (self.originating.audience(action_id), end) {
@@ -401,14 +409,15 @@ impl DenService {
         }
     }
 
-    /// Others may say that an event of this station is not there; the application decides what it makes of that.
+    /// Another station may negate an event of this station. The application decides on the consequence.
     fn own_event_negated(&mut self, now: Now, head: &DenmHead) -> Result<DenIndication, DenDrop> {
         receiving::check_times(now, head)?;
         self.originating.negated(head)?;
         Ok(DenIndication::Negated)
     }
 
-    /// An action id that no event of this station has (6.1.2.1); the table is far smaller than the range of the number.
+    /// Returns an action id that no event of this station has (6.1.2.1). The table is far smaller than the range of
+    /// sequence numbers, so there is one.
     fn unused_action_id(&mut self) -> ActionId {
         loop {
             let action_id =
@@ -439,7 +448,7 @@ impl DenService {
     }
 }
 
-/// A reference time after the one before: it is counted in milliseconds, and clocks may step (6.1.2.2).
+/// Returns a reference time later than the one before: it counts milliseconds, and clocks may step (6.1.2.2).
 fn later(now: Tai, before: Tai) -> Tai {
     now.max(before.plus(Duration::from_millis(1)))
 }

@@ -1,4 +1,4 @@
-//! Originating message table: events that this station says (EN 302 637-3, 8.2; TS 103 831, 8.2).
+//! Originating message table: the events of this station (EN 302 637-3, 8.2; TS 103 831, 8.2).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     limits::DEN_ORIGINATED_MAX,
 };
 
-/// Shortest repetition interval that is kept to; a shorter one counts as this. Ours: it bounds what one event can send.
+/// Shortest repetition interval; a shorter one is raised to it. Not from the standard: it limits the rate of one event.
 pub(super) const REPETITION_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 /// `T_Repetition` and `T_RepetitionDuration`.
@@ -20,16 +20,16 @@ pub(super) const REPETITION_INTERVAL_MIN: Duration = Duration::from_millis(50);
 struct Repeating {
     interval: Duration,
     next: Mono,
-    /// The last repetition is not due later.
+    /// Time after which no repetition is sent.
     until: Mono,
 }
 
-/// For whom an event was said.
+/// Destination areas of an event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Audience {
-    /// What its last report asked for.
+    /// Area of the last report.
     pub(super) asked: Area,
-    /// That, and all that was asked for before.
+    /// Area that contains the areas of all reports.
     pub(super) told: Area,
 }
 
@@ -41,23 +41,23 @@ struct Originated {
     /// `T_O_Validity`.
     expires: Mono,
     repeating: Option<Repeating>,
-    /// When it was said, or its newer state.
+    /// Time of the last report.
     said: Mono,
-    /// Whether somebody has said that it is not there.
+    /// `true` if another station has negated the event since the last report.
     negated: bool,
 }
 
-/// Events that this station says, at most [`DEN_ORIGINATED_MAX`]. Those that have ended, and the negations of what others say,
-/// stay for as long as there is room.
+/// Events of this station, at most [`DEN_ORIGINATED_MAX`]. Ended events, and negations of other stations' events, stay
+/// as long as there is room.
 #[derive(Debug, Default)]
 pub(super) struct OriginatingTable {
     events: BTreeMap<ActionId, Originated>,
-    /// Ends of events that made room for a new event before they had been repeated as often as was asked.
+    /// Ends of events that were evicted in favour of a new event before all their repetitions had been sent.
     ends_cut: u64,
 }
 
 impl OriginatingTable {
-    /// Ends of events that made room for a new event before they had been repeated as often as was asked.
+    /// Returns the number of ends that were evicted before all their repetitions had been sent.
     pub(super) const fn ends_cut(&self) -> u64 {
         self.ends_cut
     }
@@ -66,13 +66,13 @@ impl OriginatingTable {
         self.events.contains_key(&action_id)
     }
 
-    /// Whether the event lasts and is valid.
+    /// Returns `true` if the event has not ended and is valid.
     pub(super) fn says(&self, now: Mono, action_id: ActionId) -> bool {
         let said = |event: &Originated| event.denm.input.termination.is_none() && event.expires > now;
         self.events.get(&action_id).is_some_and(said)
     }
 
-    /// What was said last about the event, if it lasts.
+    /// Returns the last DENM of the event if it has not ended.
     pub(super) fn active(&self, action_id: ActionId) -> Result<&OwnDenm, DenError> {
         let event = self.events.get(&action_id).ok_or(DenError::UnknownAction)?;
         if event.denm.input.termination.is_some() {
@@ -81,16 +81,16 @@ impl OriginatingTable {
         Ok(&event.denm)
     }
 
-    /// For whom the event was said so far.
+    /// Returns the audience of the event.
     pub(super) fn audience(&self, action_id: ActionId) -> Option<Audience> {
         self.events.get(&action_id).map(|event| event.audience)
     }
 
-    /// Somebody says that an event of this station is not there: news once, until the event is said anew.
+    /// Handles a negation of an event of this station. It is reported once, until the next report of the event.
     pub(super) fn negated(&mut self, head: &DenmHead) -> Result<(), DenDrop> {
         let lasting = |event: &&mut Originated| event.denm.input.termination.is_none();
         let event = self.events.get_mut(&head.action_id).filter(lasting).ok_or(DenDrop::UnknownTerminated)?;
-        // A negation carries the reference time of what it negates, in whole milliseconds.
+        // A negation has the reference time of the negated DENM, in whole milliseconds.
         if head.reference.timestamp_its() < event.denm.input.reference.timestamp_its() {
             return Err(DenDrop::Outdated);
         }
@@ -101,7 +101,7 @@ impl OriginatingTable {
         Ok(())
     }
 
-    /// Puts an event in, or its newer state.
+    /// Inserts or replaces an event.
     pub(super) fn put(
         &mut self,
         now: Now,
@@ -125,8 +125,8 @@ impl OriginatingTable {
         self.events.retain(|_, event| event.expires > now);
     }
 
-    /// An event that lasts stays. Of those that have ended, the one that has been said the longest ago goes; where all of them are
-    /// still repeated, the one that would be the first to be silent.
+    /// Evicts an ended event: the one with the oldest last report, or, if all of them are still repeated, the one whose
+    /// repetition ends first. Active events stay.
     fn make_room(&mut self) -> Result<(), DenError> {
         let ended = self.events.iter().filter(|(_, event)| event.denm.input.termination.is_some());
         let rank = |event: &Originated| (event.repeating.map(|repeating| repeating.until), event.said);
@@ -139,8 +139,8 @@ impl OriginatingTable {
         Ok(())
     }
 
-    /// Ends what is no longer valid, and hands each DENM that is to be repeated now to `repeat`. The last repetition may wake a
-    /// little late.
+    /// Removes events whose validity has ended, and passes each DENM whose repetition is due to `repeat`. The last
+    /// repetition may be a little late.
     pub(super) fn handle_timeout(&mut self, now: Now, mut repeat: impl FnMut(&OwnDenm)) {
         self.forget_expired(now.mono);
         for event in self.events.values_mut() {
@@ -161,7 +161,7 @@ impl OriginatingTable {
 }
 
 impl Repeating {
-    /// The repetition after this one, on the grid of the first; missed ones are not made up for. `None` after the last.
+    /// Returns the next repetition on the grid of the first, or `None` after the last. Missed ones are skipped.
     fn after(self, now: Mono) -> Option<Self> {
         let next = self.next.plus(self.interval);
         let next = if next > now { next } else { now.plus(self.interval) };
@@ -169,12 +169,14 @@ impl Repeating {
     }
 }
 
-/// The interval at which an event that is valid until then is said again: what its DENM says of it. `None` where it is not.
+/// Returns the repetition interval of an event that is valid until `valid_until`, as its DENM contains it, or `None` if
+/// it is not repeated.
 pub(super) fn kept_interval(now: Now, repetition: Repetition, valid_until: Tai) -> Option<Duration> {
     repeating(now.mono, repetition, mono_of(now, valid_until)).map(|repeating| repeating.interval)
 }
 
-/// Neither the interval nor the duration goes beyond the validity (8.2.1.5), and what is said when it ends is heard too late.
+/// Limits the interval and the duration to the validity (8.2.1.5). A DENM that is sent when the validity ends would
+/// arrive too late.
 fn repeating(now: Mono, repetition: Repetition, expires: Mono) -> Option<Repeating> {
     let interval = repetition.interval.max(REPETITION_INTERVAL_MIN);
     let valid = expires.since(now).saturating_sub(LATE_MAX);
@@ -182,7 +184,7 @@ fn repeating(now: Mono, repetition: Repetition, expires: Mono) -> Option<Repeati
     Repeating { interval, next: now, until }.after(now)
 }
 
-/// The reading of the monotonic clock at a moment that lies ahead; now, where it has passed.
+/// Returns the monotonic time of `moment`, or the current one if `moment` is in the past.
 pub(super) fn mono_of(now: Now, moment: Tai) -> Mono {
     now.mono.plus(moment.since(now.tai))
 }

@@ -1,4 +1,4 @@
-//! Receiving message table: events that others say, and keep-alive forwarding of them (EN 302 637-3, 8.3 and 8.4;
+//! Receiving message table: the events of other stations, and their keep-alive forwarding (EN 302 637-3, 8.3 and 8.4;
 //! TS 103 831, 8.3 and 8.4).
 
 use std::{
@@ -20,27 +20,27 @@ use crate::{
 /// The largest random part of `T_Forwarding` (8.3.2.5).
 const FORWARDING_JITTER_MAX: Duration = Duration::from_millis(150);
 
-/// Shortest interval of an originator that `T_Forwarding` is made of; a shorter one counts as this. Ours: whoever says an event may
-/// say any interval, and has each station in the area send for it for a day.
+/// Shortest interval of an originator that is used for `T_Forwarding`; a shorter one is raised to it. Not from the
+/// standard: otherwise a sender could make every station in the area transmit at any rate for a day.
 pub const FORWARDING_INTERVAL_MIN: Duration = Duration::from_secs(1);
-/// In any such time no more than [`DEN_FORWARDS_MAX`] DENMs are sent on, and no more than [`DEN_FORWARDS_OF_STATION_MAX`] of one
-/// originator, so that who says much does not keep out what others said.
+/// In this period at most [`DEN_FORWARDS_MAX`] DENMs are forwarded, and at most [`DEN_FORWARDS_OF_STATION_MAX`] of one
+/// originator, so that one originator does not displace the others.
 const FORWARDS_WINDOW: Duration = Duration::from_secs(1);
 
-/// A DENM as it came.
+/// A received DENM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceivedDenm<'a> {
     pub(super) head: &'a DenmHead,
     pub(super) payload: &'a Bytes,
-    /// Area of its packet, where it was for one.
+    /// Destination area of its packet, or `None` if it had none.
     pub(super) destination: Option<Area>,
 }
 
-/// `T_Forwarding` of an event, and what to send when it ends.
+/// `T_Forwarding` of an event, and the DENM that is sent when it expires.
 #[derive(Debug)]
 struct Forwarding {
     denm: ForwardedDenm,
-    /// That of the originator, at least [`FORWARDING_INTERVAL_MIN`].
+    /// Interval of the originator, at least [`FORWARDING_INTERVAL_MIN`].
     interval: Duration,
     due: Mono,
 }
@@ -48,30 +48,30 @@ struct Forwarding {
 /// One event.
 #[derive(Debug)]
 struct ReceivedEvent {
-    /// What was heard of it last.
+    /// Newest DENM of the event.
     head: DenmHead,
-    /// Area of the packet, where it was for one.
+    /// Destination area of its packet, or `None` if it had none.
     destination: Option<Area>,
-    /// Whether it has ended: its originator or another station says so, or this one does.
+    /// `true` if its originator, another station or this one has sent its end.
     ended: bool,
-    /// When it was heard of last.
+    /// Time of the last reception.
     heard: Mono,
-    /// `T_R_Validity`, and `T_F_Validity` which ends together with it.
+    /// `T_R_Validity`, and `T_F_Validity`, which ends at the same time.
     expires: Mono,
     forwarding: Option<Forwarding>,
 }
 
-/// Events that others say, at most [`DEN_RECEIVED_MAX`].
+/// Events of other stations, at most [`DEN_RECEIVED_MAX`].
 #[derive(Debug)]
 pub(super) struct ReceivingTable {
     events: BTreeMap<ActionId, ReceivedEvent>,
-    /// Whether to forward (the keep-alive forwarding function is optional).
+    /// `true` if DENMs are forwarded (the keep-alive forwarding function is optional).
     forwarding: bool,
-    /// When DENMs were sent on last and whose, at most [`DEN_FORWARDS_MAX`], the oldest first.
+    /// Times and originators of the last forwarded DENMs, at most [`DEN_FORWARDS_MAX`], the oldest first.
     forwards: VecDeque<(Mono, StationId)>,
-    /// DENMs that were due to be sent on, and too many.
+    /// DENMs that were not forwarded because of the limits per second.
     forwards_refused: u64,
-    /// Events that made room for others.
+    /// Evicted events.
     evicted: u64,
 }
 
@@ -80,12 +80,12 @@ impl ReceivingTable {
         Self { events: BTreeMap::new(), forwarding, forwards: VecDeque::new(), forwards_refused: 0, evicted: 0 }
     }
 
-    /// DENMs that were due to be sent on, and too many.
+    /// Returns the number of DENMs that were not forwarded because of the limits per second.
     pub(super) const fn forwards_refused(&self) -> u64 {
         self.forwards_refused
     }
 
-    /// Events that made room for others.
+    /// Returns the number of evicted events.
     pub(super) const fn evicted(&self) -> u64 {
         self.evicted
     }
@@ -95,13 +95,13 @@ impl ReceivingTable {
         self.events.clear();
     }
 
-    /// What was heard last of an event, and the area of its packet, if the event lasts.
+    /// Returns the newest DENM of an event and the area of its packet, if the event has not ended.
     pub(super) fn active(&self, action_id: ActionId) -> Result<(DenmHead, Option<Area>), DenError> {
         let event = self.events.get(&action_id).ok_or(DenError::UnknownAction)?;
         if event.ended { Err(DenError::Terminated) } else { Ok((event.head, event.destination)) }
     }
 
-    /// This station says that the event is not there: it no longer says the contrary on behalf of others (6.1.4.2).
+    /// Ends an event that this station negates, which also ends its forwarding (6.1.4.2).
     pub(super) fn end(&mut self, action_id: ActionId) {
         if let Some(event) = self.events.get_mut(&action_id) {
             event.ended = true;
@@ -109,7 +109,7 @@ impl ReceivingTable {
         }
     }
 
-    /// Takes a DENM in (8.4.1).
+    /// Handles a received DENM (8.4.1).
     pub(super) fn receive(
         &mut self,
         now: Now,
@@ -134,16 +134,17 @@ impl ReceivingTable {
         Ok(indication)
     }
 
-    /// `T_R_Validity`. That an event has ended is remembered as long as any DENM that said it is valid: a late one does not
-    /// revive it.
+    /// Returns the time of `T_R_Validity`. The end of an event is kept as long as any of its DENMs is valid, so that a
+    /// late one does not revive the event.
     fn expires(&self, now: Now, head: &DenmHead) -> Mono {
         let expires = mono_of(now, head.valid_until());
         let known = self.events.get(&head.action_id).filter(|_| head.termination.is_some());
         known.map_or(expires, |known| known.expires.max(expires))
     }
 
-    /// What is no longer valid goes first. One station's events, or those of many forged ones, must not keep those of others out: who
-    /// has its share gives its own, and a full table one of whoever has the most. What was heard of longest ago goes.
+    /// Makes room for an event of the station. Expired events are removed first. Then the event with the oldest last
+    /// reception is evicted: among those of the station itself if it has reached its quota, else among those of the
+    /// station with the most events. So neither one station nor many forged ones displace the events of others.
     fn make_room(&mut self, now: Mono, station: StationId) {
         if self.has_room_for(station) {
             return;
@@ -174,7 +175,7 @@ impl ReceivingTable {
         self.events.range(id(0)..=id(u16::MAX))
     }
 
-    /// The station with the most events; of several, the one that was silent longest.
+    /// Returns the station with the most events; among several, the one with the oldest last reception.
     fn busiest(&self) -> Option<StationId> {
         let mut stations: BTreeMap<StationId, (usize, Reverse<Mono>)> = BTreeMap::new();
         for (action_id, event) in &self.events {
@@ -186,7 +187,7 @@ impl ReceivingTable {
         stations.into_iter().max_by_key(|(_, weight)| *weight).map(|(station, _)| station)
     }
 
-    /// What a DENM means beside what is known about its event.
+    /// Compares a DENM with the known state of its event. Returns its meaning.
     fn assess(&mut self, head: &DenmHead, now: Now, random: &mut Rng) -> Result<DenIndication, DenDrop> {
         let Some(known) = self.events.get_mut(&head.action_id) else {
             return first_indication(head);
@@ -195,7 +196,7 @@ impl ReceivingTable {
         if head.reference < known.head.reference {
             return Err(DenDrop::Outdated);
         }
-        // A negation carries the reference time of what it negates.
+        // A negation has the reference time of the negated DENM.
         if head.reference == known.head.reference && !terminates {
             known.heard = now.mono;
             if let Some(forwarding) = &mut known.forwarding {
@@ -210,7 +211,7 @@ impl ReceivingTable {
         })
     }
 
-    /// An event that lasts is forwarded, where its originator says how often it speaks (8.3.2.5).
+    /// Returns the forwarding of an active event if its originator has sent a transmission interval (8.3.2.5).
     fn forwarding(&self, now: Now, received: &ReceivedDenm<'_>, random: &mut Rng) -> Option<Forwarding> {
         let ReceivedDenm { head, payload, destination } = *received;
         let interval = head.transmission_interval.filter(|_| self.forwarding && head.termination.is_none())?;
@@ -222,8 +223,8 @@ impl ReceivingTable {
         Some(forwarding)
     }
 
-    /// Forgets what is no longer valid, and hands each DENM that fell silent to `forward`, where the station is in its area, the one
-    /// that waits longest first. What is too much for this second has to wait for another `T_Forwarding`.
+    /// Removes expired events, and passes each DENM whose `T_Forwarding` has expired to `forward` if the station is in
+    /// its area, in the order of their timers. DENMs beyond the limits per second wait for another `T_Forwarding`.
     pub(super) fn handle_timeout(
         &mut self,
         now: Now,
@@ -256,13 +257,13 @@ impl ReceivingTable {
 }
 
 impl Forwarding {
-    /// `T_Forwarding`: twice the originator's interval and up to 150 ms.
+    /// Sets `T_Forwarding` to twice the originator's interval plus a random time of up to 150 ms.
     fn restart(&mut self, now: Mono, random: &mut Rng) {
         self.due = now.plus(self.interval.saturating_mul(2)).plus(random.duration_up_to(FORWARDING_JITTER_MAX));
     }
 }
 
-/// Whether one more DENM of that originator may be sent on; if so, it counts as sent.
+/// Returns `true` if one more DENM of that originator may be forwarded, and counts it as forwarded.
 fn has_room(forwards: &mut VecDeque<(Mono, StationId)>, now: Mono, station: StationId) -> bool {
     forwards.retain(|(sent, _)| now.since(*sent) < FORWARDS_WINDOW);
     let of_station = forwards.iter().filter(|(_, originator)| *originator == station).count();
@@ -273,7 +274,7 @@ fn has_room(forwards: &mut VecDeque<(Mono, StationId)>, now: Mono, station: Stat
     room
 }
 
-/// What is over, or lies further ahead than clocks are apart, is not believed.
+/// Rejects a DENM whose validity has ended or whose times are further ahead than [`CLOCK_TOLERANCE`].
 pub(super) fn check_times(now: Now, head: &DenmHead) -> Result<(), DenDrop> {
     if head.valid_until() <= now.tai {
         return Err(DenDrop::Expired);
@@ -284,7 +285,7 @@ pub(super) fn check_times(now: Now, head: &DenmHead) -> Result<(), DenDrop> {
     Ok(())
 }
 
-/// The end of an event that was not known tells nothing.
+/// Returns the meaning of the first DENM of an event. The end of an unknown event is dropped.
 const fn first_indication(head: &DenmHead) -> Result<DenIndication, DenDrop> {
     match head.termination {
         None => Ok(DenIndication::New),

@@ -1,4 +1,4 @@
-//! Clusters: one road user speaks for those who move together (TS 103 300-3, 5.4).
+//! Clusters: one road user sends VAMs for a group that moves together (TS 103 300-3, 5.4).
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -11,17 +11,18 @@ use super::{
 };
 use crate::facilities::services::motion::Motion;
 
-/// `numCreateCluster` (table 14): road users around who make a cluster worth while.
+/// `numCreateCluster` (table 14): number of nearby road users from which a cluster is created.
 pub const NUM_CREATE_CLUSTER: usize = 3;
-/// `maxClusterDistance` (table 14): how far outside its edge somebody may join.
+/// `maxClusterDistance` (table 14): longest distance from the edge of a cluster for joining it.
 pub const MAX_CLUSTER_DISTANCE: Metres = Metres(5.0);
-/// `maxClusterVelocityDifference` (table 14), as a part of the speed.
+/// `maxClusterVelocityDifference` (table 14), as a fraction of the speed.
 pub const MAX_CLUSTER_VELOCITY_DIFFERENCE: f64 = 0.05;
-/// Speeds that differ by less are taken for equal: what is said of a speed is no better at a walk. Ours.
+/// Speeds with a smaller difference are treated as equal, since speeds of pedestrians are not measured more accurately.
+/// Not from the standard.
 const SPEED_TOLERANCE: MetresPerSecond = MetresPerSecond(0.3);
 /// `maxClusterSize` (table 14).
 pub const MAX_CLUSTER_SIZE: u8 = 20;
-/// `timeClusterUniquenessThreshold` (table 15): a cluster's number that was heard within it is not taken.
+/// `timeClusterUniquenessThreshold` (table 15): a cluster number that was received within this time is not used.
 pub const TIME_CLUSTER_UNIQUENESS_THRESHOLD: Duration = Duration::from_secs(30);
 /// `timeClusterBreakupWarning` (table 15).
 pub const TIME_CLUSTER_BREAKUP_WARNING: Duration = Duration::from_secs(3);
@@ -33,84 +34,85 @@ pub const TIME_CLUSTER_JOIN_SUCCESS: Duration = Duration::from_millis(500);
 pub const TIME_CLUSTER_CONTINUITY: Duration = Duration::from_secs(2);
 /// `timeClusterLeaveNotification` (table 15).
 pub const TIME_CLUSTER_LEAVE_NOTIFICATION: Duration = Duration::from_secs(1);
-/// A leader whom nobody joins for so long gives up. Ours.
+/// Time after which a leader without members dissolves its cluster. Not from the standard.
 const ALONE_MAX: Duration = Duration::from_secs(10);
-/// A leader speaks this often at least, so that its members hear it within `timeClusterContinuity`. Ours.
+/// Longest interval of a leader's VAMs, so that its members receive one within `timeClusterContinuity`. Not from the
+/// standard.
 pub(super) const LEADER_PERIOD: Duration = Duration::from_secs(1);
 
 /// State of the service (table 5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VruState {
-    /// VRU-IDLE: the user is no vulnerable road user now.
+    /// VRU-IDLE: the user is not a vulnerable road user now.
     Idle,
-    /// VRU-ACTIVE-STANDALONE: VAMs speak of this road user alone.
+    /// VRU-ACTIVE-STANDALONE: sends VAMs for this road user only.
     ActiveStandalone,
-    /// VRU-ACTIVE-CLUSTER-LEADER: VAMs speak of the cluster.
+    /// VRU-ACTIVE-CLUSTER-LEADER: sends VAMs for the cluster.
     ActiveClusterLeader,
-    /// VRU-PASSIVE: the leader speaks for this road user.
+    /// VRU-PASSIVE: sends no VAMs, because the leader of its cluster does.
     Passive,
 }
 
-/// What a leader says about its cluster (`VruClusterInformation`).
+/// Description of a cluster by its leader (`VruClusterInformation`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClusterInformation {
     /// Number of the cluster, not 0.
     pub id: u8,
-    /// Radius of the circle that holds it, around the leader.
+    /// Radius of the circle around the leader that contains the cluster.
     pub radius: Metres,
-    /// Stations in it, the leader included.
+    /// Number of stations in it, including the leader.
     pub cardinality: u8,
 }
 
-/// Why a road user leaves a cluster (`ClusterLeaveReason`).
+/// Reason why a road user leaves a cluster (`ClusterLeaveReason`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaveReason {
-    /// It does not say.
+    /// Not provided.
     NotProvided,
-    /// The leader is no longer heard.
+    /// The leader's VAMs are no longer received.
     ClusterLeaderLost,
     /// The leader has ended the cluster.
     ClusterDisbandedByLeader,
-    /// The road user is outside its circle.
+    /// The road user is outside the cluster's circle.
     OutOfClusterBoundingBox,
     /// The road user is faster or slower.
     OutOfClusterSpeedRange,
-    /// The road user has thought better of joining.
+    /// The road user has cancelled joining.
     CancelledJoin,
-    /// The leader did not count the road user in.
+    /// The leader has not counted the road user as a member.
     FailedJoin,
 }
 
-/// What a road user does about a cluster (`VruClusterOperationContainer`). Times are those that are left.
+/// Operation of a road user on a cluster (`VruClusterOperationContainer`). Times are remaining times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterOperation {
-    /// It is about to join.
+    /// It is going to join.
     Join {
         /// Number of the cluster.
         id: u8,
-        /// Time until it falls silent.
+        /// Time until it stops sending VAMs.
         left: Duration,
     },
     /// It has left.
     Leave {
         /// Number of the cluster.
         id: u8,
-        /// Why.
+        /// Reason for leaving.
         reason: LeaveReason,
     },
-    /// Its own cluster is about to end.
+    /// Its own cluster is going to be dissolved.
     Breakup {
         /// Time until then.
         left: Duration,
     },
 }
 
-/// What joins: a notice of joining, then silence until the leader counts it in.
+/// A road user in the process of joining: first a notification, then silence until the leader counts it as a member.
 #[derive(Clone, Copy, Debug)]
 struct Joining {
     id: u8,
     leader: StationId,
-    /// Stations in the cluster when the notice began.
+    /// Number of stations in the cluster at the start of the notification.
     cardinality: u8,
     until: Mono,
 }
@@ -120,7 +122,7 @@ enum Role {
     Idle,
     Standalone,
     Joining(Joining),
-    /// Gives notice that it has left.
+    /// Sends the notification of having left.
     Leaving {
         id: u8,
         reason: LeaveReason,
@@ -132,20 +134,20 @@ enum Role {
         alone_since: Mono,
         breakup: Option<Mono>,
     },
-    /// `confirm_until` is there until the leader has counted the road user in.
+    /// `confirm_until` is `Some` until the leader has counted the road user as a member.
     Passive {
         joined: Joining,
         confirm_until: Option<Mono>,
     },
 }
 
-/// The part of the service in clusters.
+/// The cluster functions of the service.
 #[derive(Debug)]
 pub(super) struct Cluster {
     /// Identifier of the own station.
     station_id: StationId,
     role: Role,
-    /// Whether to make and join clusters (optional, 5.4.1).
+    /// `true` to create and join clusters (optional, 5.4.1).
     enabled: bool,
 }
 
@@ -154,7 +156,7 @@ impl Cluster {
         Self { station_id, role: Role::Standalone, enabled }
     }
 
-    /// Nobody else was heard: the road user is alone, where it is one.
+    /// Forgets all other road users: an active road user is then standalone.
     pub(super) fn forget_heard(&mut self) {
         if !matches!(self.role, Role::Idle) {
             self.role = Role::Standalone;
@@ -170,7 +172,7 @@ impl Cluster {
         }
     }
 
-    /// `VRU_ROLE_ON` and `VRU_ROLE_OFF` (4.2): off ends whatever was there, without notice.
+    /// Handles `VRU_ROLE_ON` and `VRU_ROLE_OFF` (4.2). Off ends any cluster operation without notification.
     pub(super) fn set_role_on(&mut self, on: bool) {
         match (on, &self.role) {
             (false, _) => self.role = Role::Idle,
@@ -179,7 +181,7 @@ impl Cluster {
         }
     }
 
-    /// What a leader says about its cluster.
+    /// Returns the description of the own cluster, or `None` if the road user is not a leader.
     pub(super) fn information(&self) -> Option<ClusterInformation> {
         let Role::Leader { id, members, .. } = &self.role else {
             return None;
@@ -197,8 +199,8 @@ impl Cluster {
         }
     }
 
-    /// A leader counts who joins and who leaves (5.4.2.2). A member is silent: one that speaks has left, whether its notice was
-    /// heard or not.
+    /// Counts joining and leaving members of the own cluster (5.4.2.2). Members are silent: a member that sends a VAM
+    /// has left, even if its notification was lost.
     pub(super) fn heard(&mut self, now: Mono, vam: &HeardVam) {
         let Role::Leader { id: own, members, alone_since, .. } = &mut self.role else {
             return;
@@ -217,14 +219,14 @@ impl Cluster {
         }
     }
 
-    /// Ends the own cluster with a warning; nothing happens to who leads none.
+    /// Dissolves the own cluster after a warning. Has no effect if the road user is not a leader.
     pub(super) fn break_up(&mut self, now: Mono) {
         if let Role::Leader { breakup, .. } = &mut self.role {
             breakup.get_or_insert(now.plus(TIME_CLUSTER_BREAKUP_WARNING));
         }
     }
 
-    /// One check: changes the role where it is time to.
+    /// Performs one check, and changes the state if it is time to.
     pub(super) fn check(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Rng) {
         let next = match &self.role {
             Role::Idle => None,
@@ -239,7 +241,7 @@ impl Cluster {
         }
     }
 
-    /// Joins a cluster that fits, or makes one where enough are around (5.4.2.2, 5.4.2.4).
+    /// Joins a matching cluster, or creates one if enough road users are near (5.4.2.2, 5.4.2.4).
     fn standalone(&self, now: Mono, motion: &Motion, neighbours: &Neighbours, random: &mut Rng) -> Option<Role> {
         let at = motion.position.filter(|_| self.enabled)?;
         if let Some((joining, _)) = joinable(now, motion, neighbours).next() {
@@ -253,8 +255,8 @@ impl Cluster {
         Some(Role::Leader { id, members: BTreeSet::new(), alone_since: now, breakup: None })
     }
 
-    /// Ends the own cluster when its warning is over. While nobody has joined, a better one is joined instead; in the end it
-    /// gives up.
+    /// Dissolves the own cluster at the end of its warning. As long as it has no members, the road user joins a better
+    /// cluster instead, and finally dissolves its own.
     fn lead(&mut self, now: Mono, motion: &Motion, neighbours: &Neighbours) -> Option<Role> {
         let Role::Leader { members, alone_since, breakup, .. } = &mut self.role else {
             return None;
@@ -265,7 +267,8 @@ impl Cluster {
         if !members.is_empty() {
             return None;
         }
-        // A group that sees itself at one moment has as many leaders as members; the lowest identifier stays. Ours.
+        // In a group that is detected by all its members at the same time, each one becomes a leader; the lowest
+        // identifier remains one. Not from the standard.
         let better = |(joining, others): &(Joining, bool)| *others || joining.leader < self.station_id;
         if let Some((joining, _)) = joinable(now, motion, neighbours).find(better) {
             return Some(Role::Joining(joining));
@@ -277,7 +280,7 @@ impl Cluster {
     }
 }
 
-/// Clusters around that the road user fits into, and whether others are in them already.
+/// Returns the nearby clusters that the road user matches, and whether they have other members.
 fn joinable<'a>(
     now: Mono,
     motion: &'a Motion,
@@ -296,7 +299,7 @@ fn joinable<'a>(
         })
 }
 
-/// The notice of joining: it ends in silence, or in a notice of leaving where the cluster no longer fits.
+/// Continues joining: the notification ends with silence, or with leaving if the cluster no longer matches.
 fn continue_joining(now: Mono, joining: Joining, motion: &Motion, neighbours: &Neighbours) -> Option<Role> {
     if !still_fits(joining, motion, neighbours, MAX_CLUSTER_DISTANCE)
         .is_ok_and(|heard| now.since(heard) < TIME_CLUSTER_CONTINUITY)
@@ -307,7 +310,7 @@ fn continue_joining(now: Mono, joining: Joining, motion: &Motion, neighbours: &N
     (joining.until <= now).then_some(Role::Passive { joined: joining, confirm_until })
 }
 
-/// The conditions under which a member leaves (5.4.2.2).
+/// Checks the conditions under which a member leaves (5.4.2.2).
 fn stay_passive(
     now: Mono,
     joined: Joining,
@@ -333,7 +336,7 @@ fn leaving(now: Mono, id: u8, reason: LeaveReason) -> Role {
     Role::Leaving { id, reason, until: now.plus(TIME_CLUSTER_LEAVE_NOTIFICATION) }
 }
 
-/// When the leader was heard last, if the road user still belongs to its cluster.
+/// Returns the last reception from the leader, if the road user still belongs to its cluster.
 fn still_fits(joined: Joining, motion: &Motion, neighbours: &Neighbours, margin: Metres) -> Result<Mono, LeaveReason> {
     let leader = neighbours.get(joined.leader).ok_or(LeaveReason::ClusterLeaderLost)?;
     let cluster = leader.cluster.filter(|cluster| cluster.id == joined.id && !leader.breaks_up);
@@ -342,13 +345,14 @@ fn still_fits(joined: Joining, motion: &Motion, neighbours: &Neighbours, margin:
     Ok(leader.heard)
 }
 
-/// Whether the leader's count has grown since the notice of joining began.
+/// Returns `true` if the leader's number of members has grown since the start of the notification.
 fn counted_in(joined: Joining, neighbours: &Neighbours) -> bool {
     let cluster = neighbours.get(joined.leader).and_then(|leader| leader.cluster);
     cluster.is_some_and(|cluster| cluster.cardinality > joined.cardinality)
 }
 
-/// Whether a road user is within a distance of the leader and as fast; what is not known does not speak against it.
+/// Returns `true` if a road user is within a distance of the leader and has a similar speed. Unknown values are not
+/// compared.
 fn moves_with(motion: &Motion, leader: &Neighbour, distance: Metres) -> Result<(), LeaveReason> {
     let away = |(here, there): (Position, Position)| here.distance(there) > distance;
     if motion.position.zip(leader.motion.position).is_some_and(away) {
@@ -364,7 +368,7 @@ fn moves_with(motion: &Motion, leader: &Neighbour, distance: Metres) -> Result<(
     Ok(())
 }
 
-/// A number that no cluster around has; `None` where a few tries find none, which the next check makes up for.
+/// Returns a number that no nearby cluster has, or `None` if a few attempts find none; the next check tries again.
 fn unused_id(now: Mono, neighbours: &Neighbours, random: &mut Rng) -> Option<u8> {
     (0..8)
         .map(|_| u8::try_from(random.next_u64() >> 56).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! When a VAM is due and which of its containers it carries (TS 103 300-3, 6.2 and 6.4.1).
+//! Generation rules of VAMs and their containers (TS 103 300-3, 6.2 and 6.4.1).
 
 use std::time::Duration;
 
@@ -6,14 +6,14 @@ use viaduct_units::Mono;
 
 use crate::facilities::services::motion::{Change, Motion};
 
-/// `T_GenVamMin` (table 16): no VAM comes sooner after another.
+/// `T_GenVamMin` (table 16): shortest time between two VAMs.
 pub const T_GEN_VAM_MIN: Duration = Duration::from_millis(100);
-/// `T_GenVamMax` (table 16): a VAM comes at the latest then, unless it is left out.
+/// `T_GenVamMax` (table 16): longest time between two VAMs, unless they are skipped as redundant.
 pub const T_GEN_VAM_MAX: Duration = Duration::from_millis(5000);
 /// `T_GenVam_LFMin`: shortest time between two low frequency containers (6.2).
 pub const T_GEN_VAM_LF_MIN: Duration = Duration::from_millis(2000);
 
-/// Why a VAM is due.
+/// Reason why a VAM is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VamTrigger {
     /// It is the first one of this state.
@@ -38,16 +38,16 @@ impl From<Change> for VamTrigger {
     }
 }
 
-/// The conditions of 6.4.1 and 6.4.2. Times are those at which checks were due.
+/// The conditions of 6.4.1 and 6.4.2. Times are the due times of checks.
 #[derive(Debug)]
 pub(super) struct Generation {
-    /// `T_GenVam`: what the channel allows, within `T_GenVamMin` and `T_GenVamMax`.
+    /// `T_GenVam`: the minimum interval that the channel allows, within `T_GenVamMin` and `T_GenVamMax`.
     t_gen_vam: Duration,
-    /// When the last VAM was due, and what it said.
+    /// Due time of the last VAM, and the movement in it.
     last: Option<(Mono, Motion)>,
-    /// Whether the next VAM is a first one.
+    /// `true` if the next VAM is a first one.
     anew: bool,
-    /// When the last one with a low frequency container was due.
+    /// Due time of the last VAM with a low frequency container.
     low_frequency_sent: Option<Mono>,
 }
 
@@ -60,17 +60,18 @@ impl Generation {
         self.t_gen_vam = interval.clamp(T_GEN_VAM_MIN, T_GEN_VAM_MAX);
     }
 
-    /// The shortest time between two VAMs.
+    /// Returns the shortest time between two VAMs.
     pub(super) const fn shortest(&self) -> Duration {
         self.t_gen_vam
     }
 
-    /// Starts anew, with a first VAM; it keeps its distance from the last one all the same (6.2).
+    /// Starts again with a first VAM, which keeps the minimum distance from the last one (6.2).
     pub(super) const fn restart(&mut self) {
         self.anew = true;
     }
 
-    /// Why a VAM is due at a check, if one is; `longest` is the time after which one is.
+    /// Returns the reason why a VAM is due at a check, or `None` if none is due. `longest` is the longest time between
+    /// two VAMs.
     pub(super) fn check(&self, at: Mono, motion: &Motion, longest: Duration) -> Option<VamTrigger> {
         let Some((sent, before)) = &self.last else {
             return Some(VamTrigger::First);
@@ -86,13 +87,13 @@ impl Generation {
         motion.change_since(before).map(VamTrigger::from).or_else(period)
     }
 
-    /// Time since the last VAM.
+    /// Returns the time since the last VAM.
     pub(super) fn elapsed(&self, at: Mono) -> Option<Duration> {
         self.last.map(|(sent, _)| at.since(sent))
     }
 
-    /// A VAM was generated; whether it carries the low frequency container (6.2: the first one, then each 2 s, and each one
-    /// with a cluster operation).
+    /// Notes that a VAM was generated. Returns `true` if it has a low frequency container (6.2: the first one, then one
+    /// every 2 s, and each one with a cluster operation).
     pub(super) fn generated(&mut self, at: Mono, motion: Motion, with_operation: bool) -> bool {
         self.last = Some((at, motion));
         self.anew = false;

@@ -1,4 +1,4 @@
-//! The service's content as a VAM, and back (TS 103 300-3, clause 7).
+//! Conversion between the service's content and VAMs (TS 103 300-3, clause 7).
 
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl VruProfile {
 }
 
 impl VamContent {
-    /// What the VAM is built from.
+    /// Returns the input for building the VAM.
     #[must_use]
     pub fn input(&self) -> VamInput {
         let state = &self.state;
@@ -108,7 +108,7 @@ const fn leave_reason(reason: LeaveReason) -> ClusterLeaveReason {
     }
 }
 
-/// Reasons that this service never gives count as none.
+/// Reasons that this service never sends are treated as not provided.
 const fn leave_reason_of(reason: ClusterLeaveReason) -> LeaveReason {
     match reason {
         ClusterLeaveReason::CLUSTER_LEADER_LOST => LeaveReason::ClusterLeaderLost,
@@ -138,7 +138,7 @@ impl From<&Vam> for HeardVam {
     }
 }
 
-/// A cluster without a number cannot be joined. Of a shape that is no circle only the place is used.
+/// A cluster without a number cannot be joined. Of a shape other than a circle only the centre is used.
 fn cluster_of(information: &cdd::VruClusterInformation) -> Option<ClusterInformation> {
     let radius = match information.cluster_bounding_box_shape.as_deref() {
         Some(cdd::Shape::Circular(circle)) => Metres(f64::from(circle.radius.0) / TENTHS_PER_METRE),

@@ -1,9 +1,10 @@
-//! VRU awareness service: when a vulnerable road user says where it is (TS 103 300-3 V2.3.1, clauses 5 and 6).
+//! VRU awareness service: generation of VAMs (TS 103 300-3 V2.3.1, clauses 5 and 6).
 //!
-//! A machine in virtual time: the road user's state and the VAMs of others go in, the content of the VAM that is due comes out.
+//! A machine in virtual time: its inputs are the road user's state and received VAMs, its output the content of each
+//! VAM that is due.
 //!
-//! What is not here: motion prediction and trajectory interception, combined clusters, change of a cluster's number, the zones of
-//! low risk of a map.
+//! Not included: motion prediction and trajectory interception, combined clusters, change of a cluster's number,
+//! low-risk zones of a map.
 
 mod cluster;
 mod generation;
@@ -38,12 +39,12 @@ use super::{VehicleState, motion::Motion, schedule::Schedule};
 /// `numSkipVamsForRedundancyMitigation` (table 17): its example value.
 pub const NUM_SKIP_VAMS: u8 = 4;
 
-/// What kind of road user it is (`VruProfileAndSubprofile`).
+/// Profile of a road user (`VruProfileAndSubprofile`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VruProfile {
     /// Profile 1.
     Pedestrian,
-    /// Profile 2: bicycles and the like.
+    /// Profile 2: bicycles and light vehicles.
     BicyclistAndLightVruVehicle,
     /// Profile 3.
     Motorcyclist,
@@ -56,18 +57,18 @@ pub enum VruProfile {
 pub struct VaSettings {
     /// Identifier of the station.
     pub station_id: StationId,
-    /// What kind of road user it is.
+    /// Profile of the road user.
     pub profile: VruProfile,
-    /// `T_CheckVamGen`: how often the conditions are looked at; more than `T_GenVamMin` counts as that.
+    /// `T_CheckVamGen`: interval of the checks of the conditions; more than `T_GenVamMin` is lowered to it.
     pub t_check_vam_gen: Duration,
-    /// VAMs that may be left out in a row while somebody else says the same, 2 to 10; `None` leaves none out.
+    /// Maximum number of consecutive VAMs that are skipped as redundant, 2 to 10; `None` skips none.
     pub num_skip_vams: Option<u8>,
-    /// Whether to make and join clusters (optional, 5.4.1; for profiles 1 and 2).
+    /// `true` to create and join clusters (optional, 5.4.1; for profiles 1 and 2).
     pub clustering: bool,
 }
 
 impl VaSettings {
-    /// The standard's defaults for a pedestrian, without clusters.
+    /// Returns the standard's defaults for a pedestrian, without clusters.
     #[must_use]
     pub const fn new(station_id: StationId) -> Self {
         Self {
@@ -80,37 +81,37 @@ impl VaSettings {
     }
 }
 
-/// A VAM to be built and sent.
+/// Content of a VAM to be built and sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VamContent {
     /// Identifier of the station.
     pub station_id: StationId,
-    /// What kind of road user it is.
+    /// Profile of the road user.
     pub profile: VruProfile,
-    /// How it moves.
+    /// Movement of the road user.
     pub state: VehicleState,
-    /// Whether the low frequency container is due: profile and lights.
+    /// `true` if the low frequency container is due: profile and lights.
     pub low_frequency: bool,
-    /// What a leader says about its cluster.
+    /// Description of the own cluster, if the road user is a leader.
     pub cluster: Option<ClusterInformation>,
-    /// What it does about a cluster.
+    /// Current cluster operation.
     pub operation: Option<ClusterOperation>,
 }
 
-/// What the service needs of a VAM that was received.
+/// The content of a received VAM that the service uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HeardVam {
     /// Identifier of the station.
     pub station_id: StationId,
-    /// Where it is.
+    /// Position.
     pub position: Option<Position>,
-    /// How fast it is.
+    /// Speed over ground.
     pub speed: Option<MetresPerSecond>,
-    /// Where it goes.
+    /// Direction of the movement.
     pub heading: Option<Degrees>,
-    /// What a leader says about its cluster.
+    /// Description of the sender's cluster, if the sender is a leader.
     pub cluster: Option<ClusterInformation>,
-    /// What it does about a cluster.
+    /// Cluster operation of the sender.
     pub operation: Option<ClusterOperation>,
 }
 
@@ -124,12 +125,12 @@ impl HeardVam {
     }
 }
 
-/// What the service has counted.
+/// Counters of the service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct VaCounters {
     /// VAMs that were generated.
     pub generated: u64,
-    /// Checks without a VAM, because somebody else says the same (6.4.3).
+    /// Checks without a VAM, because a nearby road user sends an equivalent one (6.4.3).
     pub redundant: u64,
     /// Checks without a VAM, because the state was older than [`super::STATE_AGE_MAX`].
     pub state_too_old: u64,
@@ -142,20 +143,20 @@ pub struct VaService {
     generation: Generation,
     cluster: Cluster,
     neighbours: Neighbours,
-    /// State and operation about a cluster at the last check.
+    /// State and cluster operation at the last check.
     noticed: (VruState, Option<Discriminant<ClusterOperation>>),
-    /// Where the road user is; `None` until it is told.
+    /// Movement of the road user; `None` until it is set.
     state: Option<VehicleState>,
-    /// When clusters are looked at next (`T_CheckVamGen`).
+    /// Time of the next check of clusters (`T_CheckVamGen`).
     cluster_check: Schedule,
-    /// When the conditions for a VAM are; not before a VAM may come.
+    /// Time of the next check of the conditions for a VAM, after the minimum interval.
     check: Schedule,
     random: Rng,
     counters: VaCounters,
 }
 
 impl VaService {
-    /// A service of somebody who is a vulnerable road user, and alone. The seed decides numbers of clusters.
+    /// Creates a service of a standalone vulnerable road user. The seed decides the numbers of clusters.
     #[must_use]
     pub fn new(settings: VaSettings, seed: u64) -> Self {
         let may_cluster = matches!(settings.profile, VruProfile::Pedestrian | VruProfile::BicyclistAndLightVruVehicle);
@@ -175,24 +176,25 @@ impl VaService {
         }
     }
 
-    /// What the service has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> VaCounters {
         self.counters
     }
 
-    /// Which state the service is in.
+    /// Returns the state of the service.
     #[must_use]
     pub const fn state(&self) -> VruState {
         self.cluster.state()
     }
 
-    /// Whether the user is a vulnerable road user now (`VRU_ROLE_ON`, `VRU_ROLE_OFF`; not in a bus, for example).
+    /// Sets whether the user is a vulnerable road user now (`VRU_ROLE_ON`, `VRU_ROLE_OFF`). A passenger of a bus, for
+    /// example, is none.
     pub fn set_role_on(&mut self, on: bool) {
         self.cluster.set_role_on(on);
     }
 
-    /// Tells where the road user is. The first time starts the checks.
+    /// Sets the movement of the road user. The first position starts the checks.
     pub fn set_vehicle(&mut self, now: Now, state: &VehicleState) {
         self.state = Some(*state);
         if state.position.is_some() {
@@ -201,13 +203,13 @@ impl VaService {
         }
     }
 
-    /// Takes the shortest interval that the channel allows (`T_GenVam`).
+    /// Sets the minimum interval that the channel allows (`T_GenVam`).
     pub fn set_t_gen_vam(&mut self, interval: Duration) {
         self.generation.set_t_gen_vam(interval);
         self.check.set_least(self.generation.shortest());
     }
 
-    /// Takes in a VAM that was received.
+    /// Handles a received VAM.
     pub fn handle_received(&mut self, now: Now, vam: &HeardVam) {
         if vam.station_id != self.settings.station_id {
             self.neighbours.heard(now.mono, vam);
@@ -215,18 +217,18 @@ impl VaService {
         }
     }
 
-    /// Forgets the other road users, and with them any cluster, which ends without a word.
+    /// Forgets the other road users. Any cluster ends without notification.
     pub fn forget_heard(&mut self) {
         self.neighbours = Neighbours::default();
         self.cluster.forget_heard();
     }
 
-    /// Ends the own cluster, with a warning to its members. Nothing happens to who leads none.
+    /// Dissolves the own cluster after a warning to its members. Has no effect if the road user is not a leader.
     pub fn break_up_cluster(&mut self, now: Now) {
         self.cluster.break_up(now.mono);
     }
 
-    /// Looks at the conditions where it is time to; the VAM that is due, and why.
+    /// Checks the conditions if a check is due. Returns the VAM that is due and its reason, or `None` if none is due.
     pub fn handle_timeout(&mut self, now: Now) -> Option<(VamContent, VamTrigger)> {
         let (cluster, vam) = (self.cluster_check.take_due(now.mono), self.check.take_due(now.mono));
         let state = self.state.filter(|state| state.position.is_some())?;
@@ -245,13 +247,13 @@ impl VaService {
         Some((self.vam(at, &state, motion), trigger))
     }
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Self::handle_timeout`] is to be called, or `None` before the first position.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         self.cluster_check.due().into_iter().chain(self.check.due()).min()
     }
 
-    /// A new role, and each operation about a cluster, is said at once (6.4.1).
+    /// Requests an immediate VAM for a new role and for each cluster operation (6.4.1).
     fn notice_new_role(&mut self, at: Mono) {
         let operation = self.cluster.operation(at).map(|operation| discriminant(&operation));
         let (state_before, operation_before) = self.noticed;
@@ -275,8 +277,8 @@ impl VaService {
         Some(trigger)
     }
 
-    /// Whether a VAM is left out (6.4.3): it would say of a single road user what somebody else has just said, and not too many
-    /// have been left out. One that says something about a cluster is not.
+    /// Returns `true` if a VAM is skipped as redundant (6.4.3): it has no cluster information, an equivalent VAM of
+    /// another road user was received recently, and the limit of consecutive skipped VAMs is not reached.
     fn is_redundant(&self, at: Mono, motion: &Motion) -> bool {
         let alone = self.state() == VruState::ActiveStandalone && self.cluster.operation(at).is_none();
         let Some((skipped_max, elapsed)) = self.settings.num_skip_vams.zip(self.generation.elapsed(at)) else {

@@ -1,4 +1,4 @@
-//! What is known of other road users: for leaving out what they say already, and for clusters (TS 103 300-3, 6.4.3, 5.4.2).
+//! Other road users: for redundancy mitigation and for clusters (TS 103 300-3, 6.4.3, 5.4.2).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,13 +7,13 @@ use viaduct_units::{Metres, Mono, Position, StationId};
 use super::{ClusterInformation, HeardVam};
 use crate::{facilities::services::motion::Motion, limits::VA_NEIGHBOURS_MAX};
 
-/// One other road user, or the leader of a cluster.
+/// Another road user, or the leader of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Neighbour {
     pub(super) heard: Mono,
     pub(super) motion: Motion,
     pub(super) cluster: Option<ClusterInformation>,
-    /// Whether its cluster is about to end.
+    /// `true` if its cluster is going to be dissolved.
     pub(super) breaks_up: bool,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Remembers a VAM; who was heard the longest ago makes room.
+    /// Stores a VAM. The road user with the oldest VAM is evicted if there is no room.
     pub(super) fn heard(&mut self, now: Mono, vam: &HeardVam) {
         let neighbour =
             Neighbour { heard: now, motion: vam.motion(), cluster: vam.cluster, breaks_up: vam.breaks_up() };
@@ -39,8 +39,8 @@ impl Neighbours {
         self.by_station.get(&station_id)
     }
 
-    /// Whether somebody heard within `recently` says what this road user would say: place, speed and direction are all known,
-    /// and within the thresholds of 6.4.1.
+    /// Returns `true` if a VAM received within `recently` is equivalent: position, speed and direction are known, and
+    /// their differences are within the thresholds of 6.4.1.
     pub(super) fn says_the_same(&self, now: Mono, motion: &Motion, recently: Duration) -> bool {
         self.recent(now, recently).any(|(_, other)| {
             let known =
@@ -49,13 +49,13 @@ impl Neighbours {
         })
     }
 
-    /// How many single road users are within the distance.
+    /// Returns the number of single road users within the distance.
     pub(super) fn count_within(&self, now: Mono, at: Position, distance: Metres, recently: Duration) -> usize {
         let near = |other: &Neighbour| other.motion.position.is_some_and(|there| there.distance(at) <= distance);
         self.recent(now, recently).filter(|(_, other)| other.cluster.is_none() && near(other)).count()
     }
 
-    /// Leaders of clusters that go on.
+    /// Returns the leaders of clusters that are not going to be dissolved.
     pub(super) fn leaders(
         &self,
         now: Mono,
@@ -65,7 +65,7 @@ impl Neighbours {
         self.recent(now, recently).filter_map(move |(id, other)| lasts(other).map(|cluster| (id, other, cluster)))
     }
 
-    /// Whether a cluster of that number was heard of.
+    /// Returns `true` if a VAM of a cluster with that number was received within `recently`.
     pub(super) fn knows_cluster(&self, now: Mono, id: u8, recently: Duration) -> bool {
         self.recent(now, recently).any(|(_, other)| other.cluster.is_some_and(|cluster| cluster.id == id))
     }
