@@ -12,7 +12,7 @@ use super::{
 };
 
 pub use super::path::PathPoint;
-/// What only a vehicle of a special role says, and the types that it is made of: no number in them is scaled.
+/// Types of the containers for special roles of a vehicle. Their numbers are not scaled.
 pub use viaduct_etsi::cam_ts103900_v231::types::{
     CauseCodeV2, ClosedLanes, DangerousGoodsContainer, EmergencyContainer, ExtensionContainer, LightBarSirenInUse,
     PublicTransportContainer, RescueContainer, RoadWorksContainerBasic, SafetyCarContainer, SpecialTransportContainer,
@@ -21,12 +21,12 @@ pub use viaduct_etsi::cam_ts103900_v231::types::{
 
 /// Bits of `generationDeltaTime`.
 const GENERATION_DELTA_TIME_BITS: u32 = 16;
-/// Points of a CAM's path history (TS 103 900, annex B: release 1 had 40).
+/// Points of a CAM's path history (TS 103 900, annex B; 40 in release 1).
 pub const PATH_POINTS_MAX: usize = 23;
-/// Zones that a roadside unit's CAM has (`ProtectedCommunicationZonesRSU`).
+/// Zones in a roadside unit's CAM (`ProtectedCommunicationZonesRSU`).
 pub const PROTECTED_ZONES_MAX: usize = 16;
 
-/// What nearly everybody asks a CAM for.
+/// Returns the values of a CAM that most applications need.
 #[must_use]
 pub fn summary(cam: &Cam, reception: Tai) -> Summary {
     let parameters = &cam.cam.cam_parameters;
@@ -35,7 +35,7 @@ pub fn summary(cam: &Cam, reception: Tai) -> Summary {
         types::HighFrequencyContainer::BasicVehicleContainerHighFrequency(vehicle) => {
             (scale::speed(vehicle.speed.speed_value.0), scale::heading(vehicle.heading.heading_value.0))
         }
-        // A roadside unit says neither.
+        // A roadside unit's CAM has neither.
         _ => (None, None),
     };
     Summary {
@@ -49,40 +49,40 @@ pub fn summary(cam: &Cam, reception: Tai) -> Summary {
     }
 }
 
-/// The moment nearest to the reception that has these lower bits.
+/// Returns the time nearest to the reception that has these lower bits.
 pub(super) fn generation(wrapped: types::GenerationDeltaTime, reception: Tai) -> Tai {
     reception.timestamp_its().widen(wrapped.0.into(), GENERATION_DELTA_TIME_BITS).tai()
 }
 
-/// What a station says about itself. What is `None` is sent as "unavailable", or not at all where the message allows it; what
-/// exceeds its field is sent as the field's end.
+/// Input for a CAM. A `None` is sent as "unavailable", or omitted if the message permits it; a value beyond the range
+/// of its field is sent as the end of that range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CamInput {
     /// Identifier of the station.
     pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 5 is a passenger car.
     pub station_type: StationType,
-    /// When the values below were true; it becomes `generationDeltaTime`.
+    /// Time of the values below; sent as `generationDeltaTime`.
     pub generation: Tai,
     /// Reference position: the middle of the front bumper, on the ground.
     pub position: Option<Position>,
-    /// How accurate the position is.
+    /// Accuracy of the position.
     pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
-    /// How accurate the altitude is, up to 200 m.
+    /// Accuracy of the altitude, up to 200 m.
     pub altitude_confidence: Option<Metres>,
     /// Speed along the vehicle's axis, negative backwards, up to 163.82 m/s.
     pub speed: Option<MetresPerSecond>,
-    /// How accurate the speed is, up to 1.25 m/s.
+    /// Accuracy of the speed, up to 1.25 m/s.
     pub speed_confidence: Option<MetresPerSecond>,
     /// Heading of the movement.
     pub heading: Option<Degrees>,
-    /// How accurate the heading is, up to 12.5 degrees.
+    /// Accuracy of the heading, up to 12.5 degrees.
     pub heading_confidence: Option<Degrees>,
     /// Acceleration along the vehicle's axis, up to 16 m/s².
     pub longitudinal_acceleration: Option<MetresPerSecondSquared>,
-    /// How accurate that is, up to 10 m/s².
+    /// Accuracy of that acceleration, up to 10 m/s².
     pub longitudinal_acceleration_confidence: Option<MetresPerSecondSquared>,
     /// Acceleration across the vehicle's axis, positive to the left, up to 16 m/s².
     pub lateral_acceleration: Option<MetresPerSecondSquared>,
@@ -90,13 +90,13 @@ pub struct CamInput {
     pub vertical_acceleration: Option<MetresPerSecondSquared>,
     /// Rate of turn, positive to the left, up to 327.66 degrees per second.
     pub yaw_rate: Option<DegreesPerSecond>,
-    /// How accurate the rate of turn is, up to 100 degrees per second.
+    /// Accuracy of the rate of turn, up to 100 degrees per second.
     pub yaw_rate_confidence: Option<DegreesPerSecond>,
-    /// Curvature of the vehicle's way in 1/m, positive to the left, up to 0.1022.
+    /// Curvature of the vehicle's path in 1/m, positive to the left, up to 0.1022.
     pub curvature_per_m: Option<f64>,
-    /// How accurate the curvature is, in 1/m, up to 0.1.
+    /// Accuracy of the curvature, in 1/m, up to 0.1.
     pub curvature_confidence_per_m: Option<f64>,
-    /// Whether the rate of turn went into the curvature.
+    /// `true` if the curvature is calculated with the rate of turn.
     pub curvature_from_yaw_rate: Option<bool>,
     /// Angle of the steering wheel, positive to the left, up to 766.5 degrees.
     pub steering_wheel_angle: Option<Degrees>,
@@ -106,60 +106,60 @@ pub struct CamInput {
     pub lane_position: Option<i8>,
     /// `PerformanceClass`, 0 to 7.
     pub performance_class: Option<u8>,
-    /// Tolling station at 5.8 GHz that the vehicle is near to.
+    /// Nearby tolling station at 5.8 GHz.
     pub tolling_zone: Option<TollingZone>,
     /// Length of the vehicle, up to 102.2 m.
     pub length: Option<Metres>,
     /// Width of the vehicle, up to 6.1 m.
     pub width: Option<Metres>,
-    /// What the vehicle is used for; sent in the low frequency container.
+    /// Role of the vehicle; sent in the low frequency container.
     pub role: VehicleRole,
-    /// The low frequency container, in the messages that carry it (6.1.3: at most every 500 ms).
+    /// The low frequency container; `None` in messages without it (6.1.3: at most every 500 ms).
     pub low_frequency: Option<LowFrequency>,
-    /// The special vehicle container, in the messages that carry it (6.1.3: at most every 500 ms).
+    /// The special vehicle container; `None` in messages without it (6.1.3: at most every 500 ms).
     pub special_vehicle: Option<SpecialVehicleContainer>,
-    /// Protected zones that a roadside unit knows; the first 16 are sent. `Some` makes it the CAM of a roadside unit, which
-    /// says nothing of a vehicle.
+    /// Protected zones of a roadside unit; the first 16 are sent. `Some` makes it the CAM of a roadside unit, without
+    /// the data of a vehicle.
     pub roadside_unit: Option<Vec<ProtectedZone>>,
     /// Extension containers of release 2; the first 8 are sent.
     pub extensions: Vec<ExtensionContainer>,
 }
 
-/// What changes seldom.
+/// Data of the low frequency container.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LowFrequency {
     /// `ExteriorLights`: eight bits, the most significant one is the low beam.
     pub exterior_lights: u8,
-    /// Where the vehicle was, the newest place first; the first 23 are sent.
+    /// Path behind the vehicle, the newest point first; the first 23 are sent.
     pub path_history: Vec<PathPoint>,
 }
 
 /// A tolling station at 5.8 GHz (`CenDsrcTollingZone`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TollingZone {
-    /// Where it is.
+    /// Position.
     pub position: Position,
-    /// Its number, up to 134 217 727.
+    /// Identifier, up to 134 217 727.
     pub id: Option<u32>,
 }
 
 /// A zone in which transmissions are restricted (`ProtectedCommunicationZone`).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProtectedZone {
-    /// Its centre.
+    /// Centre.
     pub position: Position,
-    /// Its radius, 1 to 255 m.
+    /// Radius, 1 to 255 m.
     pub radius: Option<Metres>,
-    /// Its number, up to 134 217 727.
+    /// Identifier, up to 134 217 727.
     pub id: Option<u32>,
-    /// Until when it is protected.
+    /// End of the protection.
     pub expiry: Option<Tai>,
-    /// Whether the tolling station is there for a time only.
+    /// `true` if the tolling station is temporary.
     pub temporary: bool,
 }
 
 impl CamInput {
-    /// A passenger car about which nothing but its identifier is known.
+    /// Creates the input of a passenger car without any values.
     #[must_use]
     pub const fn new(station_id: StationId, generation: Tai) -> Self {
         Self {
@@ -208,8 +208,7 @@ impl CamInput {
     }
 }
 
-/// Makes the CAM of a station. It can always be encoded, but for special vehicle and extension containers that break a
-/// constraint of their own.
+/// Builds a CAM. It can be encoded unless a special vehicle or extension container is invalid.
 #[must_use]
 pub fn build(input: &CamInput) -> Cam {
     let basic = types::BasicContainer::new(
@@ -287,7 +286,7 @@ fn vehicle_width(width: Option<Metres>) -> types::VehicleWidth {
     })
 }
 
-/// Also for a VAM.
+/// Returns the curvature calculation mode, also for a VAM.
 pub(super) const fn curvature_calculation_mode(from_yaw_rate: Option<bool>) -> types::CurvatureCalculationMode {
     match from_yaw_rate {
         Some(true) => types::CurvatureCalculationMode::YawRateUsed,
@@ -320,7 +319,7 @@ fn zone_id(id: u32) -> types::ProtectedZoneId {
     types::ProtectedZoneId(id.min(134_217_727))
 }
 
-/// Without a zone the list is absent, since it must not be empty.
+/// Omits the list if it is empty, since the message must not have an empty one.
 fn roadside_unit(zones: &[ProtectedZone]) -> types::RsuContainerHighFrequency {
     let zones: Vec<_> = zones.iter().take(PROTECTED_ZONES_MAX).map(protected_zone).collect();
     let mut container = types::RsuContainerHighFrequency::new();
@@ -354,7 +353,7 @@ fn low_frequency(low: &LowFrequency, input: &CamInput) -> types::LowFrequencyCon
     })
 }
 
-/// Absent without a container, since the list must not be empty.
+/// Omits the list if it is empty, since the message must not have an empty one.
 fn extensions(containers: &[ExtensionContainer]) -> Option<types::WrappedExtensionContainers> {
     let sent: Vec<_> = containers.iter().take(EXTENSION_CONTAINERS_MAX).cloned().collect();
     (!sent.is_empty()).then_some(types::WrappedExtensionContainers(sent))

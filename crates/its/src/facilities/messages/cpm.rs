@@ -13,7 +13,7 @@ use super::{
     scale,
 };
 
-/// Enumerations and identifiers of the standard: no number in them is scaled.
+/// Enumerations and identifiers of the standard. Their numbers are not scaled.
 pub use viaduct_etsi::cpm_ts103324_v211::types::{
     IntersectionReferenceId, MapReference, ObjectClass, OtherSubClass, RoadSegmentReferenceId, SensorType,
     VehicleSubClass, VruProfileAndSubprofile,
@@ -25,18 +25,18 @@ pub const OBJECTS_MAX: usize = 255;
 pub const SENSORS_MAX: usize = 128;
 /// Regions of a message (`PerceptionRegionContainer`).
 pub const REGIONS_MAX: usize = 256;
-/// Sensors that an object or a region names (`SequenceOfIdentifier1B`).
+/// Sensors of an object or a region (`SequenceOfIdentifier1B`).
 pub const SENSOR_IDS_MAX: usize = 128;
-/// Classes that an object has (`ObjectClassDescription`).
+/// Classes of an object (`ObjectClassDescription`).
 pub const CLASSES_MAX: usize = 8;
-/// Parts of a message that was cut (`MessageSegmentationInfo`).
+/// Segments of a CPM (`MessageSegmentationInfo`).
 pub const SEGMENTS_MAX: u8 = 8;
 
-/// A reference time further from the reception than this is taken for no time at all: senders in the field put a wrapped
-/// 16-bit counter into the field.
+/// Maximum difference between reference time and reception. A reference time with a larger difference is treated as
+/// missing, because some stations in the field send a wrapped 16-bit counter.
 const REFERENCE_TIME_OFFSET_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// What nearly everybody asks a CPM for. Its station type and speed are not in the message.
+/// Returns the values of a CPM that most applications need. A CPM has no station type and speed of its station.
 #[must_use]
 pub fn summary(cpm: &Cpm, reception: Tai) -> Summary {
     let at = &cpm.management_container.reference_position;
@@ -51,7 +51,7 @@ pub fn summary(cpm: &Cpm, reception: Tai) -> Summary {
     }
 }
 
-/// How many objects the message describes (it may have perceived more).
+/// Returns the number of objects in the message. The station may have perceived more.
 #[must_use]
 pub fn object_count(cpm: &Cpm) -> usize {
     cpm.containers
@@ -63,7 +63,7 @@ pub fn object_count(cpm: &Cpm) -> usize {
         .sum()
 }
 
-/// `referenceTime` has all bits of `TimestampIts`, so there is nothing to widen.
+/// Returns the reference time. `referenceTime` has all bits of `TimestampIts`, so it is not widened.
 fn generation(reference_time: u64, reception: Tai) -> Option<Tai> {
     let moment = TimestampIts(reference_time).tai();
     let offset = moment.since(reception).max(reception.since(moment));
@@ -77,128 +77,128 @@ fn orientation(container: &CpmContainer) -> Option<Degrees> {
     }
 }
 
-/// What a station perceives. What is `None` is not sent, or sent as "unavailable" where the message must have it; what exceeds
-/// its field is sent as the field's end.
+/// Input for a CPM. A `None` is omitted, or sent as "unavailable" if the message requires a value; a value beyond the
+/// range of its field is sent as the end of that range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpmInput {
     /// Identifier of the station.
     pub station_id: StationId,
-    /// The moment that the message's times refer to.
+    /// Reference time of the message's times.
     pub reference: Tai,
-    /// The position that the message's places refer to.
+    /// Reference position of the message's positions.
     pub position: Option<Position>,
-    /// How accurate the position is.
+    /// Accuracy of the position.
     pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
-    /// How accurate the altitude is, up to 200 m.
+    /// Accuracy of the altitude, up to 200 m.
     pub altitude_confidence: Option<Metres>,
-    /// Which part of a message that was cut this one is, and of how many; both 1 to 8.
+    /// Number of this segment and number of all segments, both 1 to 8; `None` if the message is not segmented.
     pub segment: Option<(u8, u8)>,
-    /// Lowest and highest rate of messages that the station plans, in Hz.
+    /// Lowest and highest planned rate of messages, in Hz.
     pub rate_range_hz: Option<(f64, f64)>,
-    /// What kind of station it is.
+    /// Type of the station.
     pub origin: Origin,
-    /// Its sensors, in the messages that tell of them; the first 128 are sent.
+    /// Sensors; empty in messages without them. The first 128 are sent.
     pub sensors: Vec<Sensor>,
-    /// Where objects would be perceived at present; the first 256 are sent.
+    /// Regions in which objects would be perceived at present; the first 256 are sent.
     pub regions: Vec<PerceptionRegion>,
-    /// The objects of this message; the first 255 are sent.
+    /// Objects of this message; the first 255 are sent.
     pub objects: Vec<Object>,
-    /// How many objects the station perceives; `None` is as many as the message has.
+    /// Number of objects that the station perceives; `None` is the number in the message.
     pub objects_perceived: Option<u8>,
 }
 
-/// What kind of station perceives.
+/// Type of the station that perceives.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
     /// A vehicle.
     Vehicle {
-        /// Where it points to, clockwise from north.
+        /// Orientation of the vehicle, clockwise from north.
         orientation: Option<Degrees>,
-        /// How accurate that is, up to 12.5 degrees.
+        /// Accuracy of the orientation, up to 12.5 degrees.
         orientation_confidence: Option<Degrees>,
     },
     /// A roadside unit.
     RoadsideUnit {
-        /// The map element that it refers to.
+        /// Map element that the CPM refers to.
         map: Option<MapReference>,
     },
 }
 
-/// A sensor and where it looks (`SensorInformation`).
+/// A sensor and its area of detection (`SensorInformation`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sensor {
-    /// Its number at this station.
+    /// Identifier at this station.
     pub id: u8,
-    /// What kind it is.
+    /// Type of the sensor.
     pub kind: SensorType,
-    /// Where it looks: relative to the reference position, x east, y north.
+    /// Area of detection: relative to the reference position, x east, y north.
     pub area: Option<Shape>,
-    /// Probability that an object there is perceived, 0 to 1.
+    /// Probability that an object in the area is perceived, 0 to 1.
     pub confidence: Option<f64>,
-    /// Whether objects hide what is behind them.
+    /// `true` if objects hide others behind them.
     pub shadowing: bool,
 }
 
 /// A region in which objects would be perceived at present (`PerceptionRegion`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct PerceptionRegion {
-    /// When that was so, up to 2 s around the reference time.
+    /// Time of validity, up to 2 s from the reference time.
     pub measurement: Tai,
-    /// Probability that an object there is perceived, 0 to 1.
+    /// Probability that an object in the region is perceived, 0 to 1.
     pub confidence: Option<f64>,
-    /// Where it is: relative to the reference position, x east, y north.
+    /// The region: relative to the reference position, x east, y north.
     pub area: Shape,
-    /// Whether objects hide what is behind them.
+    /// `true` if objects hide others behind them.
     pub shadowing: bool,
-    /// The sensors that look there; the first 128 are sent.
+    /// Sensors that cover the region; the first 128 are sent.
     pub sensors: Vec<u8>,
-    /// The objects of the message that are there; the first 255 are sent.
+    /// Objects of the message in the region; the first 255 are sent.
     pub objects: Vec<u16>,
 }
 
 /// A perceived object (`PerceivedObject`). Vectors are relative to the earth, x east, y north, z up.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Object {
-    /// Its number at this station.
+    /// Identifier at this station.
     pub id: u16,
-    /// When it was measured, up to 2 s around the reference time.
+    /// Time of measurement, up to 2 s from the reference time.
     pub measurement: Tai,
-    /// Where it was, relative to the reference position, up to 1310 m.
+    /// Position relative to the reference position, up to 1310 m.
     pub offset: Offset,
-    /// How accurate that is along x and y, up to 40.94 m.
+    /// Accuracy of the position along x and y, up to 40.94 m.
     pub offset_confidence: Option<Metres>,
-    /// How fast it moved along x and y.
+    /// Velocity along x and y.
     pub velocity: Option<[MetresPerSecond; 2]>,
-    /// How accurate that is, up to 1.25 m/s.
+    /// Accuracy of the velocity, up to 1.25 m/s.
     pub velocity_confidence: Option<MetresPerSecond>,
-    /// Its acceleration along x and y.
+    /// Acceleration along x and y.
     pub acceleration: Option<[MetresPerSecondSquared; 2]>,
-    /// Where it points to, counter-clockwise from x.
+    /// Orientation, counter-clockwise from x.
     pub yaw: Option<Degrees>,
-    /// How accurate that is, up to 12.5 degrees.
+    /// Accuracy of the orientation, up to 12.5 degrees.
     pub yaw_confidence: Option<Degrees>,
-    /// Its rate of turn, positive to the left, up to 255 degrees per second.
+    /// Rate of turn, positive to the left, up to 255 degrees per second.
     pub yaw_rate: Option<DegreesPerSecond>,
-    /// Its length, up to 25.5 m.
+    /// Length, up to 25.5 m.
     pub length: Option<Metres>,
-    /// Its width, up to 25.5 m.
+    /// Width, up to 25.5 m.
     pub width: Option<Metres>,
-    /// Its height, up to 25.5 m.
+    /// Height, up to 25.5 m.
     pub height: Option<Metres>,
-    /// How long it has been perceived, up to 2.047 s (longer is sent so).
+    /// Time for which it has been perceived, up to 2.047 s; a longer time is sent as 2.047 s.
     pub age: Option<Duration>,
-    /// How well it is perceived, 0 to 15.
+    /// Quality of the perception, 0 to 15.
     pub quality: Option<u8>,
-    /// The sensors that perceive it; the first 128 are sent.
+    /// Sensors that perceive it; the first 128 are sent.
     pub sensors: Vec<u8>,
-    /// What it may be, each with a probability, 0 to 1; the first 8 are sent.
+    /// Possible classes, each with a probability, 0 to 1; the first 8 are sent.
     pub classes: Vec<(ObjectClass, Option<f64>)>,
 }
 
 impl Object {
-    /// An object of which nothing but its place is known.
+    /// Creates an object with a position only.
     #[must_use]
     pub const fn new(id: u16, measurement: Tai, offset: Offset) -> Self {
         Self {
@@ -224,7 +224,7 @@ impl Object {
 }
 
 impl CpmInput {
-    /// A station that perceives nothing.
+    /// Creates the input of a station that perceives nothing.
     #[must_use]
     pub const fn new(station_id: StationId, reference: Tai, origin: Origin) -> Self {
         Self {
@@ -254,8 +254,7 @@ impl CpmInput {
     }
 }
 
-/// Makes the CPM of a station. It can always be encoded, but for a class that breaks a constraint of its own; whether it fits a
-/// packet is the caller's concern.
+/// Builds a CPM. It can be encoded unless a class is invalid. The caller checks that it fits a packet.
 #[must_use]
 pub fn build(input: &CpmInput) -> Cpm {
     Cpm {
@@ -279,14 +278,14 @@ fn management(input: &CpmInput) -> types::ManagementContainer {
     management
 }
 
-/// The most exact of mantissa and exponent: the smallest exponent with which the mantissa is at most 100.
+/// Returns the rate with the highest precision: the smallest exponent with which the mantissa is at most 100.
 fn message_rate(rate_hz: f64) -> types::MessageRateHz {
     let fits = |exponent: &i8| rate_hz <= 100.0 * 10_f64.powi((*exponent).into());
     let exponent = (-5..=2).find(fits).unwrap_or(2);
     types::MessageRateHz { mantissa: scale::scaled_u8(rate_hz, 10_f64.powi((-exponent).into()), 1, 100), exponent }
 }
 
-/// In the order of their numbers; the first one is always there.
+/// Returns the containers in the order of their numbers. The first one is mandatory.
 fn containers(input: &CpmInput) -> Vec<CpmContainer> {
     let mut containers = vec![origin(input.origin)];
     let sensors: Vec<_> = input.sensors.iter().take(SENSORS_MAX).map(sensor).collect();
@@ -424,20 +423,20 @@ fn dimension(length: Metres) -> types::ObjectDimension {
     }
 }
 
-/// Per cent; zero has no code and becomes one.
+/// Per cent; 0 has no code and is sent as 1.
 fn confidence_level(probability: Option<f64>) -> types::ConfidenceLevel {
     probability.map_or(types::ConfidenceLevel::UNAVAILABLE, |probability| {
         types::ConfidenceLevel(scale::scaled_u8(probability, 100.0, 1, 100))
     })
 }
 
-/// Absent without an element, since the list must not be empty.
+/// Omits the list if it is empty, since the message must not have an empty one.
 fn sensor_ids(ids: &[u8]) -> Option<types::SequenceOfIdentifier1B> {
     let sent: Vec<_> = ids.iter().take(SENSOR_IDS_MAX).map(|id| types::Identifier1B(*id)).collect();
     (!sent.is_empty()).then_some(types::SequenceOfIdentifier1B(sent))
 }
 
-/// Absent without an element, since the list must not be empty.
+/// Omits the list if it is empty, since the message must not have an empty one.
 fn classification(classes: &[(ObjectClass, Option<f64>)]) -> Option<types::ObjectClassDescription> {
     let sent = classes.iter().take(CLASSES_MAX).map(|(class, probability)| types::ObjectClassWithConfidence {
         object_class: class.clone(),

@@ -12,25 +12,26 @@ use super::{
     scale,
 };
 
-/// What only some kinds of events have, and enumerations of the standard: no number in them is scaled but as documented.
+/// Types of the containers for special events, and enumerations of the standard. Their numbers are scaled only if
+/// documented.
 pub use viaduct_etsi::denm_ts103831_v231::types::{
     AlacarteContainer, CauseCodeV2, RoadType, Termination, TrafficDirection,
 };
 
 /// Points of an event's zone (`EventHistory`).
 pub const EVENT_POINTS_MAX: usize = 23;
-/// Ways that lead to an event (`Traces`).
+/// Paths that lead to an event (`Traces`).
 pub const TRACES_MAX: usize = 7;
-/// Other events that belong to one (`ActionIdList` without its extension).
+/// Linked events of an event (`ActionIdList` without its extension).
 pub const LINKED_DENMS_MAX: usize = 8;
-/// `validityDuration` where the message does not say it (TS 103 831, annex A).
+/// `validityDuration` of a message without this element (TS 103 831, annex A).
 pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(600);
 /// Longest `validityDuration`.
 pub const VALIDITY_MAX: Duration = Duration::from_secs(86_400);
 /// Longest `transmissionInterval`.
 const TRANSMISSION_INTERVAL_MAX: Duration = Duration::from_secs(10);
 
-/// What nearly everybody asks a DENM for: its position, speed and heading are those of the event.
+/// Returns the values of a DENM that most applications need: its position, speed and heading are those of the event.
 #[must_use]
 pub fn summary(denm: &Denm, _reception: Tai) -> Summary {
     let management = &denm.denm.management;
@@ -49,85 +50,85 @@ pub fn summary(denm: &Denm, _reception: Tai) -> Summary {
     }
 }
 
-/// `ActionId`: names an event.
+/// `ActionId`: identity of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ActionId {
     /// Station that detected the event first.
     pub originating_station: StationId,
-    /// Number of the event at that station.
+    /// Sequence number of the event at that station.
     pub sequence_number: u16,
 }
 
 /// A cause and its sub-cause (TS 102 894-2; constants are in `viaduct_etsi::cdd::{cause_code, sub_cause_code}`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cause {
-    /// Cause code, 0 to 128; a greater one is sent as 0, which is reserved.
+    /// Cause code, 0 to 128; a larger one is sent as 0, which is reserved.
     pub code: u8,
     /// Sub-cause code; 0 is "unavailable".
     pub sub_code: u8,
 }
 
-/// An event. What is `None` is not sent; what exceeds its field is sent as the field's end.
+/// Input for a DENM. A `None` is omitted; a value beyond the range of its field is sent as the end of that range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DenmInput {
-    /// Identifier of the station that sends.
+    /// Identifier of the sending station.
     pub station_id: StationId,
     /// `StationType` of the station that detected the event.
     pub station_type: StationType,
-    /// Which event it is.
+    /// Identity of the event.
     pub action_id: ActionId,
-    /// When the event, or its end, was detected.
+    /// Time at which the event, or its end, was detected.
     pub detection: Tai,
-    /// When this version of the message was generated; it orders versions.
+    /// Time at which this version of the message was generated; it orders the versions.
     pub reference: Tai,
-    /// That the event is over.
+    /// Type of the event's end; `None` while the event is active.
     pub termination: Option<Termination>,
-    /// Where the event is.
+    /// Position of the event.
     pub position: Option<Position>,
-    /// How accurate the position is.
+    /// Accuracy of the position.
     pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude of the event above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
-    /// How accurate the altitude is, up to 200 m.
+    /// Accuracy of the altitude, up to 200 m.
     pub altitude_confidence: Option<Metres>,
-    /// Up to which distance one should know; sent as a class.
+    /// Distance up to which road users should be aware of the event; sent as a class.
     pub awareness_distance: Option<Metres>,
-    /// Traffic of which direction is concerned.
+    /// Direction of the traffic that is concerned.
     pub traffic_direction: Option<TrafficDirection>,
-    /// How long the event is valid from its detection on, rounded up to whole seconds, up to a day; `None` is
-    /// [`DEFAULT_VALIDITY`].
+    /// Validity from the detection, rounded up to whole seconds, at most a day; `None` is [`DEFAULT_VALIDITY`].
     pub validity: Option<Duration>,
-    /// Time between two messages of the originator, 1 ms to 10 s; a longer one cannot be said.
+    /// Time between two messages of the originator, 1 ms to 10 s; a longer one is omitted.
     pub transmission_interval: Option<Duration>,
-    /// What the event is. A termination must not have it (TS 103 831, annex A).
+    /// Type and quality of the event. `None` in a termination (TS 103 831, annex A).
     pub situation: Option<Situation>,
-    /// How the event moves, and on which ways it is reached. A termination must not have it.
+    /// Movement of the event, and the paths that lead to it. `None` in a termination.
     pub location: Option<Location>,
-    /// What only some kinds of events have. A termination must not have it.
+    /// Data of special events. `None` in a termination.
     pub alacarte: Option<Box<AlacarteContainer>>,
 }
 
-/// What an event is.
+/// Type and quality of an event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Situation {
     /// `InformationQuality`, 0 (lowest) to 7.
     pub quality: u8,
-    /// What happened.
+    /// Cause of the event.
     pub cause: Cause,
-    /// What else happened, linked with it.
+    /// Cause of a linked event.
     pub linked_cause: Option<Cause>,
-    /// The event's zone, newest point first; the first 23 are sent. They are relative to each other as a path's are.
+    /// Zone of the event, the newest point first; the first 23 are sent. Like the points of a path, each one is sent
+    /// relative to the one before.
     pub event_zone: Vec<EventPoint>,
-    /// Other events that belong to it; the first 8 are sent.
+    /// Linked events; the first 8 are sent.
     pub linked_events: Vec<ActionId>,
-    /// Where the event ends along the road, up to 8190 m. It excludes a zone.
+    /// End of the event along the road, up to 8190 m. It is omitted if there is a zone.
     pub event_end: Option<Metres>,
-    /// Whether the sender perceived the event itself.
+    /// `true` if the sender perceived the event itself.
     pub perceived: Option<bool>,
 }
 
 impl Situation {
-    /// An event of this cause, of which nothing else is known.
+    /// Creates an event with a cause only.
     #[must_use]
     pub const fn new(quality: u8, cause: Cause) -> Self {
         Self {
@@ -145,33 +146,33 @@ impl Situation {
 /// A point of an event's zone.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EventPoint {
-    /// Where it is, and the time to the next newer point (of the first one: to the detection). All points of a zone have a
-    /// time, or none has.
+    /// Position, and the time to the next newer point (for the first one: to the detection). Either all points of a
+    /// zone have a time, or none.
     pub point: PathPoint,
     /// `InformationQuality`, 0 (lowest) to 7.
     pub quality: u8,
 }
 
-/// How an event moves, and on which ways it is reached.
+/// Movement of an event, and the paths that lead to it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Location {
     /// Speed of the event, up to 163.82 m/s.
     pub speed: Option<MetresPerSecond>,
-    /// How accurate the speed is, up to 1.25 m/s.
+    /// Accuracy of the speed, up to 1.25 m/s.
     pub speed_confidence: Option<MetresPerSecond>,
-    /// Direction in which the event moves.
+    /// Direction of the event's movement.
     pub heading: Option<Degrees>,
-    /// How accurate the direction is, up to 12.5 degrees.
+    /// Accuracy of the direction, up to 12.5 degrees.
     pub heading_confidence: Option<Degrees>,
-    /// Ways that lead to the event, each from the event backwards, up to 40 points; the first 7 are sent. Where there is
+    /// Paths that lead to the event, each from the event backwards, up to 40 points; the first 7 are sent. If there is
     /// none, an empty one is sent, since the message must have one.
     pub traces: Vec<Vec<PathPoint>>,
-    /// Kind of the road.
+    /// Type of the road.
     pub road_type: Option<RoadType>,
 }
 
 impl DenmInput {
-    /// An event that was detected now, about which nothing else is known.
+    /// Creates the input of an event that is detected at `detection`, without further values.
     #[must_use]
     pub const fn new(station_id: StationId, action_id: ActionId, detection: Tai) -> Self {
         Self {
@@ -205,7 +206,7 @@ impl DenmInput {
     }
 }
 
-/// Makes the DENM of an event. It can always be encoded, but for an à-la-carte container that breaks a constraint of its own.
+/// Builds a DENM. It can be encoded unless the à-la-carte container is invalid.
 #[must_use]
 pub fn build(input: &DenmInput) -> Denm {
     Denm {
@@ -242,7 +243,7 @@ const fn action_id(action: &ActionId) -> types::ActionId {
     }
 }
 
-/// The smallest class that holds the distance.
+/// Returns the smallest class that contains the distance.
 fn awareness_distance(distance: Metres) -> types::StandardLength3b {
     use types::StandardLength3b as L;
     const CLASSES: [(f64, types::StandardLength3b); 7] = [
@@ -257,7 +258,7 @@ fn awareness_distance(distance: Metres) -> types::StandardLength3b {
     scale::class(distance.value(), &CLASSES, L::Over10km)
 }
 
-/// A validity as a DENM says it: whole seconds, rounded up, up to a day.
+/// Returns the validity as a DENM contains it: whole seconds, rounded up, at most a day.
 #[must_use]
 pub fn whole_seconds(validity: Duration) -> Duration {
     let begun = u64::from(validity.subsec_nanos() > 0);
@@ -268,7 +269,7 @@ fn validity_duration(validity: Duration) -> types::DeltaTimeSecond {
     types::DeltaTimeSecond(u32::try_from(whole_seconds(validity).as_secs()).unwrap_or_default())
 }
 
-/// Milliseconds; `None` above the longest that the type has, since a shorter one would be false.
+/// Milliseconds; `None` for an interval that exceeds the type, since a shorter one would be false.
 fn transmission_interval(interval: Duration) -> Option<types::DeltaTimeMilliSecondPositive> {
     let said = || types::DeltaTimeMilliSecondPositive(scale::scaled_u16(interval.as_secs_f64(), 1000.0, 1, 10_000));
     (interval <= TRANSMISSION_INTERVAL_MAX).then(said)
@@ -290,7 +291,7 @@ fn cause(cause: Cause) -> CauseCodeV2 {
     CauseCodeV2::from_codes(cause.code, cause.sub_code).unwrap_or(CauseCodeV2::RESERVED)
 }
 
-/// Absent without a point, since it must not be empty.
+/// Omits the zone if it is empty, since the message must not have an empty one.
 fn event_zone(points: &[EventPoint], input: &DenmInput) -> Option<types::EventZone> {
     let path: Vec<PathPoint> = points.iter().map(|point| point.point).collect();
     let relative = path::history(&path, input.position, input.altitude, EVENT_POINTS_MAX);
@@ -303,7 +304,7 @@ fn event_zone(points: &[EventPoint], input: &DenmInput) -> Option<types::EventZo
     (!zone.is_empty()).then_some(types::EventZone(zone))
 }
 
-/// Absent where none of its members is known.
+/// Omits the group if all its members are unknown.
 fn additions1(it: &Situation) -> Option<types::SituationAdditions1> {
     let linked: Vec<_> = it.linked_events.iter().take(LINKED_DENMS_MAX).map(action_id).collect();
     let linked_denms = (!linked.is_empty()).then_some(types::ActionIdList(linked));

@@ -1,7 +1,7 @@
-//! Structures of the data dictionary (TS 102 894-2) from quantities.
+//! Conversion of quantities to structures of the data dictionary (TS 102 894-2).
 //!
-//! What is not known becomes "unavailable", what exceeds its field the field's end. A confidence is half of the interval
-//! that holds the true value in 95 % of all cases.
+//! An unknown value becomes "unavailable", a value beyond its field the end of the field's range. A confidence is half
+//! of the interval that contains the true value in 95 % of all cases.
 
 use viaduct_etsi::cdd::{
     self, AccelerationComponent, AccelerationConfidence, AccelerationValue, Altitude, AltitudeConfidence,
@@ -17,7 +17,7 @@ use viaduct_units::{
 
 use super::scale;
 
-/// The ellipse around a position that holds the true position in 95 % of all cases.
+/// The ellipse around a position that contains the true position in 95 % of all cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceEllipse {
     /// Half of the longer axis, up to 40.93 m.
@@ -29,15 +29,15 @@ pub struct ConfidenceEllipse {
 }
 
 impl ConfidenceEllipse {
-    /// As accurate in every direction.
+    /// Returns a circle: the same accuracy in every direction.
     #[must_use]
     pub const fn circle(radius: Metres) -> Self {
-        // A circle's axes point anywhere, so north.
+        // The axes of a circle have no direction; north is as good as any.
         Self { semi_major: radius, semi_minor: radius, orientation: Degrees(0.0) }
     }
 }
 
-/// A place as stations say it.
+/// A reference position with altitude and accuracies.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Place {
     pub(super) position: Option<Position>,
@@ -47,7 +47,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// With release 2's names of the ellipse.
+    /// Returns the position with release 2's names of the ellipse.
     pub(super) fn with_confidence(self) -> ReferencePositionWithConfidence {
         let (latitude, longitude) = scale::coordinates(self.position);
         let (major, minor, orientation) = self.ellipse();
@@ -63,7 +63,7 @@ impl Place {
         }
     }
 
-    /// With release 1's names of the ellipse.
+    /// Returns the position with release 1's names of the ellipse.
     pub(super) fn reference_position(self) -> ReferencePosition {
         let (latitude, longitude) = scale::coordinates(self.position);
         let (major, minor, orientation) = self.ellipse();
@@ -102,7 +102,7 @@ pub(super) const fn header(message_id: u8, protocol_version: u8, station_id: Sta
     }
 }
 
-/// All 42 bits of the time.
+/// Returns the time with all 42 bits.
 pub(super) fn timestamp(moment: Tai) -> TimestampIts {
     TimestampIts(moment.timestamp_its().0.min(TIMESTAMP_ITS_MAX))
 }

@@ -1,6 +1,6 @@
-//! What nearly everybody asks the messages of infrastructure services for (TS 103 301 V2.2.1).
+//! Summaries of the messages of infrastructure services (TS 103 301 V2.2.1).
 //!
-//! None of them says the type of its station.
+//! None of them contains the type of its station.
 
 use viaduct_etsi::{
     ivim_ts103301_v221::{self as ivi, Ivim},
@@ -26,7 +26,7 @@ const VELOCITY_UNAVAILABLE: u16 = 8191;
 /// `Velocity` is in units of 2 cm/s.
 const PER_METRE_PER_SECOND: f64 = 50.0;
 
-/// An IVIM is where its first geographic location container is.
+/// Returns the summary of an IVIM. Its position is that of its first geographic location container.
 pub(in crate::facilities) fn ivim(ivim: &Ivim, _reception: Tai) -> Summary {
     let containers = ivim.ivi.optional.as_ref().map_or(&[][..], |containers| &containers.0);
     let at = containers.iter().find_map(|container| match container {
@@ -41,8 +41,8 @@ pub(in crate::facilities) fn ivim(ivim: &Ivim, _reception: Tai) -> Summary {
     }
 }
 
-/// A MAPEM is where its first intersection is, or else its first road segment. Its time is that of the map and not more
-/// exact than a minute: none of the message.
+/// Returns the summary of a MAPEM. Its position is that of its first intersection, or else of its first road segment.
+/// The time in a MAPEM is that of the map, with a resolution of a minute, so the summary has none.
 pub(in crate::facilities) fn mapem(mapem: &Mapem, _reception: Tai) -> Summary {
     let intersections = mapem.map.intersections.as_ref().and_then(|list| list.0.first());
     let segments = mapem.map.road_segments.as_ref().and_then(|list| list.0.first());
@@ -54,7 +54,7 @@ pub(in crate::facilities) fn mapem(mapem: &Mapem, _reception: Tai) -> Summary {
     }
 }
 
-/// A SPATEM was generated when its first intersection says; where that is, only a MAPEM knows.
+/// Returns the summary of a SPATEM. Its time is that of its first intersection. Only a MAPEM contains the position.
 pub(in crate::facilities) fn spatem(spatem: &Spatem, reception: Tai) -> Summary {
     let first = spatem.spat.intersections.0.first();
     let minute = first.and_then(|state| state.moy.as_ref()).or(spatem.spat.time_stamp.as_ref());
@@ -63,7 +63,7 @@ pub(in crate::facilities) fn spatem(spatem: &Spatem, reception: Tai) -> Summary 
     Summary { generation, ..bare(StationId(spatem.header.station_id.0)) }
 }
 
-/// A SREM is where its requestor is.
+/// Returns the summary of a SREM. Its position is that of the requestor.
 pub(in crate::facilities) fn srem(srem: &Srem, reception: Tai) -> Summary {
     let at = srem.srm.requestor.position.as_ref();
     let minute = srem.srm.time_stamp.as_ref();
@@ -77,14 +77,14 @@ pub(in crate::facilities) fn srem(srem: &Srem, reception: Tai) -> Summary {
     }
 }
 
-/// A SSEM says when it was generated, but not where.
+/// Returns the summary of a SSEM, which has a time but no position.
 pub(in crate::facilities) fn ssem(ssem: &Ssem, reception: Tai) -> Summary {
     let minute = ssem.ssm.time_stamp.as_ref();
     let generation = minute.and_then(|minute| moment(minute, &ssem.ssm.second, reception));
     Summary { generation, ..bare(StationId(ssem.header.station_id.0)) }
 }
 
-/// Nothing but the station.
+/// Returns a summary with the station only.
 const fn bare(station_id: StationId) -> Summary {
     Summary {
         station_id,

@@ -1,10 +1,11 @@
-//! `MinuteOfTheYear` and `DSecond` (TS 103 301, module ETSI-ITS-DSRC): a moment of a UTC year that is not named.
+//! `MinuteOfTheYear` and `DSecond` (TS 103 301, module ETSI-ITS-DSRC): a time in UTC without the year.
 
 use viaduct_units::Tai;
 
-/// `MinuteOfTheYear`: the first value that is no minute of any year.
+/// `MinuteOfTheYear`: the first invalid value.
 const MINUTE_INVALID: u32 = 527_040;
-/// `DSecond`: milliseconds of a minute end here; 60 000 to 60 999 are those of a leap second, 65 535 is unavailable.
+/// `DSecond`: first value that is no millisecond of a minute. 60 000 to 60 999 are those of a leap second, 65 535 is
+/// unavailable.
 const MILLIS_END: u16 = 61_000;
 const NANOS_PER_MILLI: i64 = 1_000_000;
 const NANOS_PER_MINUTE: i64 = 60_000 * NANOS_PER_MILLI;
@@ -12,20 +13,21 @@ const NANOS_PER_DAY: i64 = 24 * 60 * NANOS_PER_MINUTE;
 /// Days of 400 years, after which the calendar repeats.
 const DAYS_PER_CYCLE: i64 = 146_097;
 
-/// The moment of that minute and millisecond that is nearest to the reception; `None` where either is unavailable.
+/// Returns the time with that minute and millisecond that is nearest to the reception, or `None` if either is
+/// unavailable.
 pub(super) fn moment(minute: u32, millis: u16, reception: Tai) -> Option<Tai> {
     if minute >= MINUTE_INVALID || millis >= MILLIS_END {
         return None;
     }
     let into_year = i64::from(minute) * NANOS_PER_MINUTE + i64::from(millis) * NANOS_PER_MILLI;
     let now = reception.unix_nanos();
-    // The year is wrong by at most one next to New Year; the nearest moment lies in it or beside it all the same.
+    // Near New Year this year is wrong by at most one, so the nearest time is in it or in a year next to it.
     let year = 1970 + (now.div_euclid(NANOS_PER_DAY) * 400).div_euclid(DAYS_PER_CYCLE);
     let candidates = (year - 1..=year + 1).map(|year| year_start(year).saturating_add(into_year));
     candidates.min_by_key(|moment| moment.abs_diff(now)).map(Tai::from_unix_nanos)
 }
 
-/// Nanoseconds from 1970 to the beginning of a year; saturates beyond the range of [`Tai`].
+/// Returns the nanoseconds from 1970 to the beginning of a year; saturates beyond the range of [`Tai`].
 fn year_start(year: i64) -> i64 {
     let leap_days = |years: i64| years.div_euclid(4) - years.div_euclid(100) + years.div_euclid(400);
     let days = 365 * (year - 1970) + leap_days(year - 1) - leap_days(1969);

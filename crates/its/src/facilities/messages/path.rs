@@ -1,4 +1,4 @@
-//! Ways that were gone (`Path`, `PathHistory` of TS 102 894-2) and ways that will be (`PathPredicted`).
+//! Driven paths (`Path`, `PathHistory` of TS 102 894-2) and expected paths (`PathPredicted`).
 
 use std::time::Duration;
 
@@ -15,28 +15,28 @@ pub(super) const PATH_POINTS_MAX: usize = 40;
 /// Points of a `PathPredicted` without its extension.
 pub(super) const PREDICTED_POINTS_MAX: usize = 16;
 
-/// A place where somebody was.
+/// A point of a driven path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathPoint {
-    /// The place.
+    /// Position.
     pub position: Position,
-    /// Altitude of the place, where it and that of the point before are known.
+    /// Altitude; sent if it and the altitude of the point before are known.
     pub altitude: Option<Metres>,
-    /// Time from this point to the one before (of the first one: to the generation), up to 655.35 s.
+    /// Time from this point to the one before (for the first one: to the generation), up to 655.35 s.
     pub travel_time: Option<Duration>,
 }
 
-/// A place where somebody is expected.
+/// A point of an expected path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PredictedPoint {
-    /// The place.
+    /// Position.
     pub position: Position,
-    /// Time from the generation until then, up to 12.7 s.
+    /// Time from the generation to this point, up to 12.7 s.
     pub time: Option<Duration>,
 }
 
-/// Each point relative to the one before, the first one to the reference position (TS 102 894-2, `Path`). Without a
-/// reference position there is nothing to be relative to.
+/// Returns each point relative to the one before, the first one relative to the reference position (TS 102 894-2,
+/// `Path`). Without a reference position there are no points.
 pub(super) fn history(
     points: &[PathPoint],
     reference: Option<Position>,
@@ -62,7 +62,7 @@ pub(super) fn path_delta_time(time: Duration) -> PathDeltaTime {
     PathDeltaTime(scale::scaled_u16(time.as_secs_f64(), 100.0, 1, u16::MAX).into())
 }
 
-/// The first place relative to the second.
+/// Returns the first position relative to the second.
 pub(super) fn delta_position(
     (here, altitude): (Position, Option<Metres>),
     (before, altitude_before): (Position, Option<Metres>),
@@ -82,8 +82,8 @@ fn delta(here: Degrees, before: Degrees) -> i32 {
     scale::scaled((here - before).value(), 1e7, -131_071, 131_071)
 }
 
-/// Each point relative to the one before, the first one to the reference position (TS 102 894-2, `PathPredicted`); `None`
-/// without a point or a reference position.
+/// Returns each point relative to the one before, the first one relative to the reference position (TS 102 894-2,
+/// `PathPredicted`), or `None` without a point or a reference position.
 pub(super) fn predicted(points: &[PredictedPoint], reference: Option<Position>) -> Option<cdd::PathPredicted> {
     let before = std::iter::once(reference?).chain(points.iter().map(|point| point.position));
     let relative = points.iter().zip(before).take(PREDICTED_POINTS_MAX).map(|(point, before)| {

@@ -1,6 +1,6 @@
-//! Scaled integers and "unavailable" codes of the data dictionary (TS 102 894-2) as quantities, and back.
+//! Conversion between quantities and the scaled integers and "unavailable" codes of the data dictionary (TS 102 894-2).
 //!
-//! Release 1 and release 2 have the same scales and codes for what is here.
+//! Release 1 and release 2 have the same scales and codes for these types.
 
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
 
@@ -8,7 +8,7 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
 const PER_DEGREE: f64 = 1e7;
 /// Centimetres in a metre.
 const CM_PER_M: f64 = 100.0;
-/// Tenths in one.
+/// Tenths in a unit.
 const TENTHS: f64 = 10.0;
 
 /// `Latitude`: unavailable.
@@ -22,34 +22,34 @@ pub(crate) const SPEED_UNAVAILABLE: u16 = 16_383;
 /// `HeadingValue`, `Wgs84AngleValue`: unavailable.
 pub(crate) const HEADING_UNAVAILABLE: u16 = 3601;
 
-/// A scaled number rounded and put into the range; NaN becomes the lower end.
+/// Returns the scaled number, rounded and limited to the range; NaN becomes the lower end.
 pub(crate) fn scaled(value: f64, factor: f64, low: i32, high: i32) -> i32 {
     #[expect(clippy::cast_possible_truncation, reason = "clamped; a cast of NaN gives 0, which `clamp` then moves")]
     let rounded = (value * factor).round().clamp(f64::from(low), f64::from(high)) as i32;
     rounded.clamp(low, high)
 }
 
-/// A scaled number for a field of 16 bits.
+/// Returns the scaled number for a field of 16 bits.
 pub(crate) fn scaled_u16(value: f64, factor: f64, low: u16, high: u16) -> u16 {
     u16::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
 }
 
-/// A scaled number for a signed field of 16 bits.
+/// Returns the scaled number for a signed field of 16 bits.
 pub(crate) fn scaled_i16(value: f64, factor: f64, low: i16, high: i16) -> i16 {
     i16::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
 }
 
-/// A scaled number for a field of 8 bits.
+/// Returns the scaled number for a field of 8 bits.
 pub(crate) fn scaled_u8(value: f64, factor: f64, low: u8, high: u8) -> u8 {
     u8::try_from(scaled(value, factor, low.into(), high.into())).unwrap_or(low)
 }
 
-/// A confidence of seven bits: 1 to 125, 126 out of range (127, unavailable, is the caller's).
+/// Returns a confidence of seven bits: 1 to 125, or 126 for out of range. The caller handles 127, unavailable.
 pub(crate) fn confidence(value: f64, factor: f64) -> u8 {
     scaled_u8(value, factor, 1, 126)
 }
 
-/// The first class whose bound is not below the value; `beyond` where there is none.
+/// Returns the first class whose bound is not below the value, or `beyond` if there is none.
 pub(crate) fn class<T: Copy>(value: f64, classes: &[(f64, T)], beyond: T) -> T {
     classes.iter().find(|(bound, _)| value <= *bound).map_or(beyond, |(_, class)| *class)
 }
@@ -82,13 +82,13 @@ pub(crate) fn speed(value: u16) -> Option<MetresPerSecond> {
     (value != SPEED_UNAVAILABLE).then(|| MetresPerSecond(f64::from(value) / CM_PER_M))
 }
 
-/// `SpeedValue`: the amount of the speed; its direction is `DriveDirection`.
+/// `SpeedValue`: the magnitude of the speed; its direction is `DriveDirection`.
 pub(crate) fn speed_value(speed: Option<MetresPerSecond>) -> u16 {
     speed.map_or(SPEED_UNAVAILABLE, |speed| scaled_u16(speed.value().abs(), CM_PER_M, 0, SPEED_UNAVAILABLE - 1))
 }
 
 pub(crate) fn heading(value: u16) -> Option<Degrees> {
-    // 3600 should not be used; it can only mean north.
+    // 3600 should not be used; it is read as north.
     (value != HEADING_UNAVAILABLE).then(|| Degrees(f64::from(value) / TENTHS).normalised())
 }
 

@@ -1,7 +1,7 @@
-//! Areas and volumes around a reference point (`Shape` of TS 102 894-2), from and to quantities.
+//! Areas and volumes around a reference point (`Shape` of TS 102 894-2).
 //!
-//! The system is cartesian: for a CPM and a VAM x points east, y north, z up; for a sensor on a vehicle x points forwards and
-//! y to the left.
+//! The coordinates are Cartesian: in a CPM and a VAM x is east, y north, z up; for a sensor on a vehicle x is forwards
+//! and y to the left.
 
 use viaduct_etsi::cdd;
 use viaduct_units::{Degrees, Metres, Position};
@@ -10,10 +10,10 @@ use super::scale;
 
 /// Corners of a polygon without its extension.
 pub(super) const CORNERS_MAX: usize = 16;
-/// Fewest corners of a polygon.
+/// Minimum number of corners of a polygon.
 pub(super) const CORNERS_MIN: usize = 3;
 
-/// Where something is relative to a reference point.
+/// A position relative to a reference point.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Offset {
     /// Along x: east, or forwards.
@@ -25,7 +25,8 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// Of a position from a reference position, in a plane that touches the earth there: for distances of a radio range.
+    /// Returns the offset of a position from a reference position, in a plane that is tangential to the earth there. It
+    /// is accurate within the range of a radio.
     #[must_use]
     pub fn between(reference: Position, there: Position) -> Self {
         let distance = reference.distance(there).value();
@@ -34,67 +35,67 @@ impl Offset {
     }
 }
 
-/// An area, or a volume where it has a height.
+/// An area, or a volume if it has a height.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
     /// Centre, or origin of a sector; `None` is the reference point itself.
     pub centre: Option<Offset>,
-    /// What it looks like.
+    /// Outline of the area.
     pub outline: Outline,
     /// Extent upwards, up to 409.5 m. A sector has none.
     pub height: Option<Metres>,
 }
 
-/// What a shape looks like from above. Lengths are up to 409.5 m.
+/// The outline of a shape from above. Lengths are up to 409.5 m.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outline {
     /// A circle.
     Circle {
-        /// Its radius.
+        /// Radius.
         radius: Metres,
     },
     /// A rectangle.
     Rectangle {
-        /// Half of its length.
+        /// Half of the length.
         semi_length: Metres,
-        /// Half of its breadth.
+        /// Half of the breadth.
         semi_breadth: Metres,
-        /// Direction of its length, counter-clockwise from x.
+        /// Direction of the length, counter-clockwise from x.
         orientation: Option<Degrees>,
     },
     /// An ellipse.
     Ellipse {
-        /// Half of its longer axis.
+        /// Half of the longer axis.
         semi_major: Metres,
-        /// Half of its shorter axis.
+        /// Half of the shorter axis.
         semi_minor: Metres,
-        /// Direction of its longer axis, counter-clockwise from x.
+        /// Direction of the longer axis, counter-clockwise from x.
         orientation: Option<Degrees>,
     },
-    /// A polygon of 3 to 16 corners; of more the first 16 are sent, and of fewer the last one is repeated.
+    /// A polygon of 3 to 16 corners. Of more corners the first 16 are sent; of fewer the last one is repeated.
     Polygon {
-        /// Its corners relative to the centre.
+        /// Corners relative to the centre.
         corners: Vec<Offset>,
     },
     /// A sector, counter-clockwise from its start to its end.
     Sector {
-        /// How far it reaches.
+        /// Radius of the sector.
         range: Metres,
-        /// Where it begins, counter-clockwise from x.
+        /// Direction of its start, counter-clockwise from x.
         start: Degrees,
-        /// Where it ends, counter-clockwise from x.
+        /// Direction of its end, counter-clockwise from x.
         end: Degrees,
     },
 }
 
 impl Shape {
-    /// A circle around the reference point.
+    /// Returns a circle around the reference point.
     #[must_use]
     pub const fn circle(radius: Metres) -> Self {
         Self { centre: None, outline: Outline::Circle { radius }, height: None }
     }
 
-    /// As the data dictionary has it.
+    /// Returns the shape as a structure of the data dictionary.
     #[must_use]
     pub fn to_etsi(&self) -> cdd::Shape {
         let centre = self.centre.map(point);

@@ -15,17 +15,17 @@ use super::{
     shape::Shape,
 };
 
-/// Enumerations of the standard: no number in them is scaled.
+/// Enumerations of the standard. Their numbers are not scaled.
 pub use viaduct_etsi::vam_ts103300_3_v231::types::{
     ClusterBreakupReason, ClusterLeaveReason, VruDeviceUsage, VruEnvironment, VruMovementControl,
     VruProfileAndSubprofile, VruSizeClass, VruSubProfileAnimal, VruSubProfileBicyclist, VruSubProfileMotorcyclist,
     VruSubProfilePedestrian,
 };
 
-/// Stations that a motion prediction speaks of (`SequenceOfSafeDistanceIndication` without its extension).
+/// Stations in a motion prediction (`SequenceOfSafeDistanceIndication` without its extension).
 pub const INDICATIONS_MAX: usize = 8;
 
-/// What nearly everybody asks a VAM for.
+/// Returns the values of a VAM that most applications need.
 #[must_use]
 pub fn summary(vam: &Vam, reception: Tai) -> Summary {
     let parameters = &vam.vam.vam_parameters;
@@ -42,31 +42,31 @@ pub fn summary(vam: &Vam, reception: Tai) -> Summary {
     }
 }
 
-/// What a vulnerable road user, or the leader of a cluster of them, says. What is `None` is sent as "unavailable", or not at
-/// all where the message allows it; what exceeds its field is sent as the field's end.
+/// Input for a VAM of a vulnerable road user or of the leader of a cluster. A `None` is sent as "unavailable", or
+/// omitted if the message permits it; a value beyond the range of its field is sent as the end of that range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VamInput {
     /// Identifier of the station.
     pub station_id: StationId,
     /// `StationType` (TS 102 894-2): 1 is a pedestrian, 2 a cyclist.
     pub station_type: StationType,
-    /// When the values below were true; it becomes `generationDeltaTime`.
+    /// Time of the values below; sent as `generationDeltaTime`.
     pub generation: Tai,
     /// Reference position: the middle of the road user on the ground, or of the cluster.
     pub position: Option<Position>,
-    /// How accurate the position is.
+    /// Accuracy of the position.
     pub position_confidence: Option<ConfidenceEllipse>,
     /// Altitude above the WGS 84 ellipsoid.
     pub altitude: Option<Metres>,
-    /// How accurate the altitude is, up to 200 m.
+    /// Accuracy of the altitude, up to 200 m.
     pub altitude_confidence: Option<Metres>,
     /// Heading of the movement.
     pub heading: Option<Degrees>,
-    /// How accurate the heading is, up to 12.5 degrees.
+    /// Accuracy of the heading, up to 12.5 degrees.
     pub heading_confidence: Option<Degrees>,
     /// Speed, up to 163.82 m/s.
     pub speed: Option<MetresPerSecond>,
-    /// How accurate the speed is, up to 1.25 m/s.
+    /// Accuracy of the speed, up to 1.25 m/s.
     pub speed_confidence: Option<MetresPerSecond>,
     /// Acceleration in the direction of movement, up to 16 m/s².
     pub longitudinal_acceleration: Option<MetresPerSecondSquared>,
@@ -76,36 +76,36 @@ pub struct VamInput {
     pub vertical_acceleration: Option<MetresPerSecondSquared>,
     /// Rate of turn, positive to the left, up to 327.66 degrees per second.
     pub yaw_rate: Option<DegreesPerSecond>,
-    /// Curvature of the way in 1/m, positive to the left, up to 0.1022.
+    /// Curvature of the path in 1/m, positive to the left, up to 0.1022.
     pub curvature_per_m: Option<f64>,
-    /// Whether the rate of turn went into the curvature.
+    /// `true` if the curvature is calculated with the rate of turn.
     pub curvature_from_yaw_rate: Option<bool>,
-    /// Orientation of the body, where it differs from the heading.
+    /// Orientation of the body, if it differs from the heading.
     pub orientation: Option<Degrees>,
     /// Roll angle, counter-clockwise.
     pub roll_angle: Option<Degrees>,
-    /// Where the road user is.
+    /// Environment of the road user.
     pub environment: Option<VruEnvironment>,
-    /// What the road user does to the vehicle's movement.
+    /// Control of the road user over the vehicle's movement.
     pub movement_control: Option<VruMovementControl>,
-    /// What the person does with a device.
+    /// Use of a device by the person.
     pub device_usage: Option<VruDeviceUsage>,
-    /// The low frequency container, in the messages that carry it.
+    /// The low frequency container; `None` in messages without it.
     pub low_frequency: Option<VruLowFrequency>,
-    /// The cluster whose leader sends.
+    /// The cluster, if the sender is its leader.
     pub cluster: Option<Cluster>,
-    /// Joining, leaving and ending a cluster.
+    /// Operation of the sender on a cluster.
     pub cluster_operation: Option<ClusterOperation>,
-    /// What the road user is expected to do.
+    /// Expected movement of the road user.
     pub motion_prediction: Option<MotionPrediction>,
 }
 
-/// What changes seldom.
+/// Data of the low frequency container.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VruLowFrequency {
-    /// What kind of road user it is.
+    /// Profile of the road user.
     pub profile: VruProfileAndSubprofile,
-    /// How big it is.
+    /// Size class of the road user.
     pub size_class: Option<VruSizeClass>,
     /// Lights: `ExteriorLights`, and the eight bits of `VruSpecificExteriorLights`, the first bit the most significant one.
     pub exterior_lights: Option<(u8, u8)>,
@@ -114,70 +114,70 @@ pub struct VruLowFrequency {
 /// A group of road users that moves together (`VruClusterInformation`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cluster {
-    /// Its number.
+    /// Number of the cluster.
     pub id: u8,
-    /// Area that holds it, relative to the reference position: a circle, a rectangle or a polygon.
+    /// Area that contains the cluster, relative to the reference position: a circle, a rectangle or a polygon.
     pub area: Shape,
-    /// How many road users it has; 0 is unknown.
+    /// Number of road users in it; 0 is unknown.
     pub size: u8,
-    /// Which profiles it has: pedestrian, bicyclist, motorcyclist, animal.
+    /// Profiles of its members: pedestrian, bicyclist, motorcyclist, animal.
     pub profiles: Option<[bool; 4]>,
 }
 
-/// What a road user does to a cluster (`VruClusterOperationContainer`). Times are up to 63.5 s.
+/// Operation of a road user on a cluster (`VruClusterOperationContainer`). Times are up to 63.5 s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterOperation {
-    /// The cluster that it joins, and the time until then.
+    /// Number of the cluster that it joins, and the time until then.
     pub join: Option<(u8, Duration)>,
-    /// The cluster that it leaves, and why.
+    /// Number of the cluster that it leaves, and the reason.
     pub leave: Option<(u8, ClusterLeaveReason)>,
-    /// Why it ends its cluster, and the time until then.
+    /// Reason for dissolving its cluster, and the time until then.
     pub breakup: Option<(ClusterBreakupReason, Duration)>,
-    /// Time until its cluster gets another number.
+    /// Time until its cluster has another number.
     pub id_change: Option<Duration>,
 }
 
-/// What a road user is expected to do (`VruMotionPredictionContainer`).
+/// Expected movement of a road user (`VruMotionPredictionContainer`).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MotionPrediction {
-    /// Where it was, the newest place first; the first 40 are sent.
+    /// Path behind the road user, the newest point first; the first 40 are sent.
     pub path_history: Vec<PathPoint>,
-    /// Where it is expected, the next place first; the first 16 are sent.
+    /// Expected path, the next point first; the first 16 are sent.
     pub path_prediction: Vec<PredictedPoint>,
     /// Distances to other stations; the first 8 are sent.
     pub safe_distances: Vec<SafeDistance>,
-    /// Ways of others that may cross its own; the first 8 are sent.
+    /// Possible crossings with the paths of others; the first 8 are sent.
     pub interceptions: Vec<TrajectoryInterception>,
-    /// Whether it will speed up (`true`) or slow down, and the time until then, up to 12.6 s.
+    /// `true` for a higher and `false` for a lower speed, and the time until then, up to 12.6 s.
     pub acceleration_change: Option<(bool, Duration)>,
-    /// Whether it will turn left (`true`) or right, and the time until then, up to 12.6 s.
+    /// `true` for a turn to the left and `false` to the right, and the time until then, up to 12.6 s.
     pub heading_change: Option<(bool, Duration)>,
     /// Probability of a fall, 0 to 1, and the time until then, up to 12.6 s.
     pub stability_change: Option<(f64, Duration)>,
 }
 
-/// Whether the distance to a station is safe.
+/// Safety of the distance to a station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SafeDistance {
-    /// The other station, where it is known.
+    /// Identifier of the other station, if it is known.
     pub station: Option<StationId>,
-    /// Whether it is safe.
+    /// `true` if the distance is safe.
     pub safe: bool,
     /// Time until a collision, up to 12.6 s.
     pub time_to_collision: Option<Duration>,
 }
 
-/// A way that may cross one's own at the same time.
+/// A possible crossing with the path of another station at the same time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TrajectoryInterception {
-    /// The other station, where it is known.
+    /// Identifier of the other station, if it is known.
     pub station: Option<StationId>,
-    /// How probable that is, 0 to 1.
+    /// Probability of the crossing, 0 to 1.
     pub probability: Option<f64>,
 }
 
 impl VamInput {
-    /// A pedestrian about whom nothing but the station's identifier is known.
+    /// Creates the input of a pedestrian without any values.
     #[must_use]
     pub const fn new(station_id: StationId, generation: Tai) -> Self {
         Self {
@@ -220,7 +220,7 @@ impl VamInput {
     }
 }
 
-/// Makes the VAM of a road user. It can always be encoded.
+/// Builds a VAM. It can always be encoded.
 #[must_use]
 pub fn build(input: &VamInput) -> Vam {
     let basic = types::BasicContainer::new(
@@ -352,7 +352,7 @@ fn motion_prediction(it: &MotionPrediction, input: &VamInput) -> types::VruMotio
     container
 }
 
-/// Absent without an element, since the list must not be empty.
+/// Omits the list if it is empty, since the message must not have an empty one.
 fn safe_distances(distances: &[SafeDistance]) -> Option<types::SequenceOfSafeDistanceIndication> {
     let sent = distances.iter().take(INDICATIONS_MAX).map(|distance| {
         let mut indication = types::SafeDistanceIndication::new(types::SafeDistanceIndicator(distance.safe));
@@ -364,7 +364,7 @@ fn safe_distances(distances: &[SafeDistance]) -> Option<types::SequenceOfSafeDis
     (!sent.is_empty()).then_some(types::SequenceOfSafeDistanceIndication(sent))
 }
 
-/// Absent without an element, since the list must not be empty.
+/// Omits the list if it is empty, since the message must not have an empty one.
 fn interceptions(ways: &[TrajectoryInterception]) -> Option<types::SequenceOfTrajectoryInterceptionIndication> {
     let sent = ways.iter().take(INDICATIONS_MAX).map(|way| {
         // Steps of 2 %.
