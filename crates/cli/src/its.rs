@@ -2,6 +2,7 @@
 //! `viaduct its send MESSAGE` is in [`send`].
 
 mod frame;
+mod line;
 mod send;
 
 use std::collections::BTreeMap;
@@ -12,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use viaduct_components::capture::{Capture, CapturedFrame, SkipReason};
-use viaduct_its::{DropReason, Frame, decode_frame};
+use viaduct_its::{Acceptance, DropReason, Frame, SecurityPolicy, decode_frame_with};
 
 pub(crate) use send::run as send;
 
@@ -37,9 +38,23 @@ pub(crate) struct Arguments {
     /// Print each message as one line of JSON on stdout.
     #[arg(long)]
     json_lines: bool,
+    /// Read signed packets too, without verifying their signatures. Their messages are marked as `unverified` and name the digest
+    /// of the signer's certificate. Otherwise signed packets are dropped.
+    #[arg(long)]
+    unverified: bool,
+    /// Read packets of GeoNetworking version 0 too, which some roadside units still send.
+    #[arg(long)]
+    any_version: bool,
     /// Print a line on stderr for each dropped frame: its number in the capture and the reason.
     #[arg(long)]
     drops: bool,
+}
+
+impl Arguments {
+    const fn acceptance(&self) -> Acceptance {
+        let security = if self.unverified { SecurityPolicy::Unverified } else { SecurityPolicy::None };
+        Acceptance { security, version_0: self.any_version }
+    }
 }
 
 /// Counts of a capture. Frames = messages + beacons + location service + dropped.
@@ -71,7 +86,7 @@ struct Drops {
 pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let no_file = arguments.capture.to_str().filter(|_| !arguments.capture.exists());
     if let Some(octets) = no_file.and_then(frame::frame_from_hex) {
-        let reading = frame::reading(&octets)?;
+        let reading = frame::reading(&octets, arguments.acceptance())?;
         std::io::stdout().write_all(&reading.line).or_else(stdout_failed)?;
         return Ok(if reading.is_dropped { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
@@ -91,7 +106,8 @@ fn decode_capture(capture: Capture, arguments: &Arguments) -> anyhow::Result<Exi
     for frame in capture {
         match frame {
             Ok(frame) => {
-                let dropped = decode_one(&frame, &mut summary, arguments.json_lines.then_some(&mut out))?;
+                let dropped =
+                    decode_one(&frame, arguments.acceptance(), &mut summary, arguments.json_lines.then_some(&mut out))?;
                 if let Some(reason) = dropped.filter(|_| arguments.drops) {
                     print_drop(frame.number, reason);
                 }
@@ -112,19 +128,20 @@ fn decode_capture(capture: Capture, arguments: &Arguments) -> anyhow::Result<Exi
 /// Decodes and counts a frame. Returns the reason if it is dropped.
 fn decode_one(
     captured: &CapturedFrame,
+    acceptance: Acceptance,
     summary: &mut Summary,
     out: Option<&mut impl Write>,
 ) -> anyhow::Result<Option<Dropped>> {
     summary.frames += 1;
     let read = match &captured.octets {
-        Ok(octets) => decode_frame(captured.time, octets).map_err(Dropped::Frame),
+        Ok(octets) => decode_frame_with(captured.time, octets, acceptance).map_err(Dropped::Frame),
         Err(reason) => Err(Dropped::Record(*reason)),
     };
     match read {
         Ok(Frame::Message(packet)) => {
             *summary.messages.entry(packet.kind.label()).or_default() += 1;
             if let Some(out) = out {
-                out.write_all(&frame::json_line(&packet)?).or_else(stdout_failed)?;
+                out.write_all(&line::json_line(&packet, Some(captured.number))?).or_else(stdout_failed)?;
             }
         }
         Ok(Frame::Beacon(_)) => summary.beacons += 1,

@@ -138,7 +138,7 @@ impl SecurityState {
         match self {
             Self::Unknown => "unknown",
             Self::Unsecured => "unsecured",
-            Self::SecuredNotVerified => "secured_not_verified",
+            Self::Unverified => "unverified",
         }
     }
 }

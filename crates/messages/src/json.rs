@@ -34,6 +34,8 @@ struct Envelope<'a> {
     access: &'static str,
     security: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    signer_digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     reception_time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation_time: Option<String>,
@@ -78,6 +80,7 @@ impl V2xMessage {
             receiver: &self.receiver,
             access: self.access().label(),
             security: self.security().label(),
+            signer_digest: digest(&self.signer_digest),
             reception_time: self.reception().map(rfc3339),
             generation_time: self.generation().map(rfc3339),
             position: self.position.as_ref().map(|at| Place {
@@ -151,6 +154,14 @@ fn address(octets: &[u8]) -> Option<String> {
     Some(pairs.join(":"))
 }
 
+/// Returns a digest as 16 hexadecimal digits, or `None` if there is none.
+fn digest(octets: &[u8]) -> Option<String> {
+    if octets.is_empty() {
+        return None;
+    }
+    Some(octets.iter().map(|octet| format!("{octet:02x}")).collect())
+}
+
 fn rfc3339(moment: Tai) -> String {
     let mut text = String::with_capacity(27);
     write_timestamp(moment, &mut text);
@@ -187,7 +198,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::viaduct::its::{Direction, Position, ReplyTo, v2x_error::Subject};
+    use crate::viaduct::its::{Direction, Position, ReplyTo, SecurityState, v2x_error::Subject};
 
     #[test]
     fn timestamps_are_written_in_utc() {
@@ -218,6 +229,19 @@ mod tests {
              \"receiver\":\"\",\"access\":\"unknown\",\"security\":\"unknown\",\
              \"position\":{\"latitude_deg\":45.5,\"longitude_deg\":7.25}}"
         );
+    }
+
+    #[test]
+    fn a_signed_message_names_its_signer() {
+        let message = V2xMessage {
+            security: SecurityState::Unverified.into(),
+            signer_digest: vec![0x0D, 0x3A, 0x1D, 0x0D, 0xDF, 0x3F, 0x5B, 0x7D].into(),
+            ..Default::default()
+        };
+        let mut out = Vec::new();
+        message.write_json(None, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        assert!(text.contains(r#""security":"unverified","signer_digest":"0d3a1d0ddf3f5b7d""#), "{text}");
     }
 
     #[test]

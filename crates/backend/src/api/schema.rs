@@ -73,8 +73,11 @@ pub(super) struct MessageProperties {
     receiver: String,
     /// The layer below GeoNetworking.
     access: String,
-    /// State of the packet's signature.
+    /// Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified.
     security: String,
+    /// Digest of the certificate that a signed packet names as its signer's: 16 hexadecimal digits.
+    #[schema(nullable = false, example = "0d3a1d0ddf3f5b7d")]
+    signer_digest: Option<String>,
     #[schema(format = DateTime, nullable = false)]
     reception_time: Option<String>,
     #[schema(format = DateTime, nullable = false)]

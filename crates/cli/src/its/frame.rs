@@ -1,27 +1,24 @@
-//! One frame as hexadecimal text, and what a receiver reads in it.
+//! A frame as hexadecimal text, and as a receiver decodes it.
 
 use std::io::Write as _;
 
-use anyhow::Context as _;
 use bytes::Bytes;
-use serde_json::value::RawValue;
 use viaduct_bus::clock;
-use viaduct_components::v2x::received_message;
-use viaduct_its::{Frame, Received, decode_frame};
-use viaduct_messages::viaduct::its::AccessLayer;
+use viaduct_its::{Acceptance, Frame, decode_frame_with};
 
+use super::line::json_line;
 use crate::output::stdout_failed;
 
-/// Octets of an Ethernet header: what is shorter is no frame.
+/// Length of an Ethernet header in octets, the shortest frame.
 pub(super) const OCTETS_MIN: usize = 14;
 
-/// The octets of a frame that a text says in hexadecimal digits; `None` where it says anything else, such as the
-/// mistyped name of a file (`dead`). Spaces and colons may stand between octets.
+/// Returns the octets of a frame in hexadecimal digits, or `None` for any other text, such as the mistyped name of a file
+/// (`dead`). Spaces and colons are allowed between octets.
 pub(super) fn frame_from_hex(text: &str) -> Option<Vec<u8>> {
     from_hex(text).filter(|octets| octets.len() >= OCTETS_MIN)
 }
 
-/// Whether a text has nothing but hexadecimal digits, and what may stand between octets.
+/// Returns `true` if a text consists of hexadecimal digits, spaces and colons.
 pub(super) fn is_hexadecimal(text: &str) -> bool {
     digits(text).next().is_some() && digits(text).all(|letter| letter.is_ascii_hexdigit())
 }
@@ -30,7 +27,7 @@ fn digits(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':')
 }
 
-/// The octets that a text says in hexadecimal digits, with spaces and colons between octets or without.
+/// Returns the octets that a text has in hexadecimal digits, with or without spaces and colons between octets.
 pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<char> = digits(text).collect();
     if digits.is_empty() || !digits.len().is_multiple_of(2) {
@@ -43,43 +40,33 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(octet).collect()
 }
 
-/// Prints a frame in hexadecimal, and below it what it says or why a receiver drops it.
+/// Prints a frame in hexadecimal, and in the next line its message or the reason of the drop.
 pub(super) fn print(frame: &[u8]) -> anyhow::Result<()> {
     let digits: String = frame.iter().map(|octet| format!("{octet:02x}")).collect();
     let mut lines = format!("{digits}\n").into_bytes();
-    lines.append(&mut reading(frame)?.line);
+    lines.append(&mut reading(frame, Acceptance::default())?.line);
     std::io::stdout().lock().write_all(&lines).or_else(stdout_failed)
 }
 
-/// What a receiver reads, in one line.
+/// A decoded frame as text.
 pub(super) struct Reading {
+    /// One line.
     pub(super) line: Vec<u8>,
-    /// Whether the receiver drops the frame.
+    /// `true` if a receiver drops the frame.
     pub(super) is_dropped: bool,
 }
 
-/// Reads a frame as a receiver does.
-pub(super) fn reading(frame: &[u8]) -> anyhow::Result<Reading> {
-    let read = decode_frame(clock::tai(), &Bytes::copy_from_slice(frame));
+/// Decodes a frame that is received now.
+pub(super) fn reading(frame: &[u8], acceptance: Acceptance) -> anyhow::Result<Reading> {
+    let read = decode_frame_with(clock::tai(), &Bytes::copy_from_slice(frame), acceptance);
     let is_dropped = read.is_err();
     let line = match read {
-        Ok(Frame::Message(packet)) => json_line(&packet)?,
+        Ok(Frame::Message(packet)) => json_line(&packet, None)?,
         Ok(Frame::Beacon(beacon)) => format!("{beacon}\n").into_bytes(),
         Ok(Frame::LocationService(packet)) => format!("{packet}\n").into_bytes(),
         Err(reason) => format!("dropped: {reason}. {}\n", reason.explain()).into_bytes(),
     };
     Ok(Reading { line, is_dropped })
-}
-
-/// A message as one line of JSON.
-pub(super) fn json_line(packet: &Received) -> anyhow::Result<Vec<u8>> {
-    let mut decoded = Vec::new();
-    packet.message.write_json(&mut decoded);
-    let decoded: &RawValue = serde_json::from_slice(&decoded).context("a decoded message is not JSON")?;
-    let mut line = Vec::new();
-    received_message(packet, "", AccessLayer::Replay, 0).write_json(Some(decoded), &mut line)?;
-    line.push(b'\n');
-    Ok(line)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! A decoded packet as the message that travels on the bus.
 
 use bytes::Bytes;
-use viaduct_its::Received;
 use viaduct_its::facilities::{MessageKind, Summary};
+use viaduct_its::{Received, Security};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::{
     AccessLayer, Direction, Edition, MessageType, Position, SecurityState, V2xMessage,
@@ -71,11 +71,17 @@ pub fn received_message(packet: &Received, receiver: &str, access: AccessLayer, 
     let message = sent_or_received(Direction::Received, packet.kind, &packet.summary, packet.payload.clone(), time);
     let summary = &packet.summary;
     let source = &packet.source;
+    let (security, signer_digest) = match packet.security {
+        Security::Unsecured => (SecurityState::Unsecured, Bytes::new()),
+        Security::Unverified { signer } => (SecurityState::Unverified, Bytes::copy_from_slice(&signer.0)),
+    };
     V2xMessage {
         link_address: Bytes::copy_from_slice(&packet.link_source.0),
         geonet_address: Bytes::copy_from_slice(&source.address.0),
         receiver: receiver.to_owned(),
         access: access.into(),
+        security: security.into(),
+        signer_digest,
         btp_port: u32::from(packet.btp_port),
         // A CPM does not say type, speed and heading of its station; the packet that carried it does. Its speed is
         // negative for a station that drives backwards, and here it is the amount.

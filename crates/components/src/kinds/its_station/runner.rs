@@ -104,7 +104,7 @@ impl Runner {
         // The start time is part of the seed, so that random numbers differ from one start to the next.
         let start = clock::now();
         let seed = context.seed() ^ start.tai.nanos().unsigned_abs();
-        let machine_arguments = MachineArguments { settings: station, mib: settings.geonet.mib(), seed };
+        let machine_arguments = MachineArguments { settings: station, mib: settings.mib(), seed };
         let publishers = |below: &str| -> Result<Publishers, StartError> {
             let open = |kind: MessageKind| {
                 Ok((kind, context.publisher::<V2xMessage>(&format!("{below}/{}", kind.label()), OFFERED)?))

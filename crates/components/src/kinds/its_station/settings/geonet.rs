@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use viaduct_its::Acceptance;
 use viaduct_its::geonet::mib::{AreaForwardingAlgorithm, LocalGnAddrConfMethod, NonAreaForwardingAlgorithm};
 use viaduct_its::geonet::{Lifetime, Mib, TrafficClass};
 use viaduct_node::SettingError;
@@ -72,6 +73,9 @@ pub struct GeonetSettings {
     pub default_packet_lifetime_s: u32,
     /// Traffic class of beacons and of the location service's packets (`itsGnDefaultTrafficClass`), 0 to 255.
     pub default_traffic_class: u8,
+    /// Accepts packets of GeoNetworking version 0 (EN 302 636-4-1 V1.2.1) too, which some roadside units still send. Sent packets
+    /// have version 1. An addition; the standard drops them.
+    pub accept_version_0: bool,
     /// Maximum data rate of one source that is forwarded, in octets per second (`itsGnMaxPacketDataRate`), 1000 to 100000000.
     #[schemars(range(min = 1000, max = 100_000_000))]
     pub max_packet_data_rate: u32,
@@ -128,6 +132,7 @@ impl Default for GeonetSettings {
             dpl_length: 8,
             default_packet_lifetime_s: 60,
             default_traffic_class: 0,
+            accept_version_0: false,
             max_packet_data_rate: 100_000,
             max_packet_data_rate_ema_beta: 90,
             min_packet_repetition_interval_ms: 100,
@@ -213,6 +218,7 @@ impl GeonetSettings {
             bc_forwarding_packet_buffer_size: octets(self.bc_forwarding_packet_buffer_octets),
             cbf_packet_buffer_size: octets(self.cbf_packet_buffer_octets),
             default_traffic_class: TrafficClass(self.default_traffic_class),
+            acceptance: Acceptance { version_0: self.accept_version_0, ..Acceptance::default() },
             ..standard
         }
     }

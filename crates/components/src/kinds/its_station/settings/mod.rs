@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_its::access::MacAddress;
+use viaduct_its::geonet::Mib;
+use viaduct_its::{Acceptance, SecurityPolicy};
 use viaduct_messages::topic;
 use viaduct_node::SettingError;
 use viaduct_units::{Position, StationId, StationType};
@@ -55,6 +57,9 @@ pub struct ItsStationSettings {
     /// GeoNetworking's constants.
     #[serde(default)]
     pub geonet: GeonetSettings,
+    /// Treatment of signed packets.
+    #[serde(default)]
+    pub security: SecuritySettings,
     /// Congestion control. Absent: frames are sent at once, for a wire or a radio with its own congestion control.
     #[serde(default)]
     pub dcc: Option<Dcc>,
@@ -64,6 +69,26 @@ pub struct ItsStationSettings {
     /// Topics of the station.
     #[serde(default)]
     pub topics: Topics,
+}
+
+/// Security of packets (IEEE 1609.2, TS 103 097). Sent packets are not signed yet.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecuritySettings {
+    /// Treatment of signed packets that are received.
+    pub policy: SecurityPolicySetting,
+}
+
+/// Treatment of signed packets that are received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SecurityPolicySetting {
+    /// Signed packets are dropped and counted (`secured_not_verified`).
+    #[default]
+    None,
+    /// Signed packets are accepted without verifying signature or certificate. Their messages are marked as `unverified` and carry
+    /// the digest of the certificate. They are delivered, and not forwarded to other stations.
+    Unverified,
 }
 
 /// Access layer: the source and destination of frames.
@@ -207,6 +232,16 @@ impl ItsStationSettings {
             Access::Ethernet(ethernet) => ethernet.check("access.ethernet"),
             Access::Replay(replay) => replay.check(),
         }
+    }
+
+    /// Returns the constants of GeoNetworking, with the packets that the station accepts.
+    pub(super) fn mib(&self) -> Mib {
+        let mib = self.geonet.mib();
+        let security = match self.security.policy {
+            SecurityPolicySetting::None => SecurityPolicy::None,
+            SecurityPolicySetting::Unverified => SecurityPolicy::Unverified,
+        };
+        Mib { acceptance: Acceptance { security, ..mib.acceptance }, ..mib }
     }
 
     /// Returns the link address, or `None` if it is not configured.
