@@ -1,6 +1,7 @@
 //! Signed packets and packets of GeoNetworking version 0: dropped by default, readable if the acceptance allows them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests may panic")]
+#![allow(clippy::disallowed_methods, reason = "vectors are files, and tshark is another process")]
 
 mod capture;
 mod world;

@@ -17,8 +17,8 @@ use serde_json::value::RawValue;
 use viaduct_components::v2x::received_message;
 use viaduct_its::geonet::{Area, LongPositionVector, Shape};
 use viaduct_its::{Destination, Received};
-use viaduct_messages::write_timestamp;
 use viaduct_messages::viaduct::its::AccessLayer;
+use viaduct_messages::write_timestamp;
 use viaduct_units::{Degrees, Tai};
 
 /// Members in front of those of the message.
