@@ -88,7 +88,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("a choice without settings", one("fleet", "{ cam: { rules: { x: 1 } } }"), "components.it.settings.cam.rules: this choice has no settings"),
         ("out of range", one("fleet", "{ vehicles: 100000 }"), "node.yaml:5:17: components.it.settings.vehicles: 100000 is not within 1 to 2000"),
         ("not a number", one("fleet", "{ rate_hz: .nan }"), "components.it.settings.rate_hz: NaN is not within 0.1 to 50"),
-        ("a rate and rules", one("fleet", "{ rate_hz: 5, cam: rules }"), "components.it.settings.rate_hz: with `cam: rules` the movement decides"),
+        ("a rate and rules", one("fleet", "{ rate_hz: 5, cam: rules }"), "components.it.settings.rate_hz: not allowed with `cam: rules`"),
         ("errors on a pattern", one("its_station", "{ station_id: 1, topics: { errors: \"its/*\" }, access: { udp_multicast: {} } }"),
             "components.it.settings.topics.errors: `its/*` is not a topic name"),
         ("missing setting", one("its_station", "{ station_id: 4 }"), "missing field `access`"),

@@ -330,7 +330,7 @@ fn a_text_that_is_longer_than_any_message_is_not_read() {
         road.publish("v/car/send/denm", &json!({ "text": "x".repeat(66_000) }), &[]);
         let answer = text_of(&answers.wait_for(1)[0]);
         assert_eq!(answer["reason"], json!("too_long"));
-        assert_eq!(answer["error"], json!("the text has 66011 octets, more than 65536"));
+        assert_eq!(answer["error"], json!("the text has 66011 octets; at most 65536 are allowed"));
         road.stop();
     }
 }

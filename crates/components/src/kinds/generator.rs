@@ -1,9 +1,9 @@
-//! Kind `generator`: a stand-in for a lidar, which publishes a point cloud of a given size at a given rate.
+//! Kind `generator`: a simulated lidar that publishes point clouds of a given size at a given rate.
 //!
-//! Each cloud is filled in a buffer that the topic lends, and the same points are written every time: what is measured
-//! with it is the way of a large message, and not the making of one.
+//! Each cloud is written into a loaned buffer with the same points, so that measurements cover the transport of a large message and
+//! not its generation.
 //!
-//! Published = the counter `published`; a scan for which there was no buffer is `dropped{reason="no_buffer"}`.
+//! Counters: `published`, and `dropped{reason="no_buffer"}` for scans without a free buffer.
 
 use std::f32::consts::TAU;
 use std::time::Duration;
@@ -18,36 +18,36 @@ use viaduct_messages::topic;
 use viaduct_node::{Component, Context, Edges, Loans, Out, QosPreset, QosSettings, SettingError, StartError};
 use viaduct_units::Tai;
 
-/// Octets of one point: x, y, z and intensity as float32.
-const POINT_OCTETS: usize = 16;
+/// Size of one point: x, y, z and intensity as float32.
+const POINT_BYTES: usize = 16;
 
-/// Largest cloud, 64 MiB.
-const OCTETS_MAX: usize = 64 << 20;
+/// Maximum size of a cloud, 64 MiB.
+const BYTES_MAX: usize = 64 << 20;
 
-/// Points of one turn of the simulated scanner.
+/// Number of points per turn of the simulated scanner.
 const POINTS_A_TURN: usize = 2048;
 
-/// Fields of one point in their order.
-const FIELDS: [&str; POINT_OCTETS / 4] = ["x", "y", "z", "intensity"];
+/// Fields of one point, in order.
+const FIELDS: [&str; POINT_BYTES / 4] = ["x", "y", "z", "intensity"];
 
-/// A stand-in for a lidar.
+/// A simulated lidar that publishes point clouds.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorSettings {
-    /// The topic on which it publishes `foxglove.PointCloud`.
+    /// Topic of the point clouds (`foxglove.PointCloud`).
     pub topic: String,
-    /// Octets of the points of one cloud, 16 (one point) to 67108864 (64 MiB), a multiple of 16. Default 1048576 (1 MiB).
+    /// Size of the points of one cloud in bytes, 16 (one point) to 67108864 (64 MiB), a multiple of 16. Default: 1048576 (1 MiB).
     #[serde(default = "default_octets")]
     #[schemars(range(min = 16, max = 67_108_864))]
     pub octets: usize,
-    /// Clouds a second, 0.1 to 10000. Default 10.
+    /// Clouds per second, 0.1 to 10000. Default: 10.
     #[serde(default = "default_rate")]
     #[schemars(range(min = 0.1, max = 10_000.0))]
     pub rate_hz: f64,
-    /// Frame of reference that the clouds name. Default `lidar`.
+    /// Frame of reference of the clouds. Default: `lidar`.
     #[serde(default = "default_frame")]
     pub frame_id: String,
-    /// What it offers. Default: the preset `sensor_data`.
+    /// Offered quality of service. Default: the preset `sensor_data`.
     #[serde(default = "default_qos")]
     pub qos: QosSettings,
 }
@@ -68,10 +68,10 @@ fn default_frame() -> String {
     "lidar".to_owned()
 }
 
-/// The scanner with its points.
+/// The simulated scanner.
 pub struct Generator {
     publisher: Publisher<PointCloud>,
-    /// What every cloud holds.
+    /// Points of every cloud, encoded.
     points: Vec<u8>,
     frame_id: String,
     published: Counter,
@@ -84,12 +84,12 @@ impl Component for Generator {
     fn check(settings: &GeneratorSettings) -> Result<(), SettingError> {
         let GeneratorSettings { topic, octets, rate_hz, .. } = settings;
         topic::check_name(topic).map_err(|error| SettingError::new("topic", error.to_string()))?;
-        if !(POINT_OCTETS..=OCTETS_MAX).contains(octets) {
-            let problem = format!("{octets} is not within {POINT_OCTETS} to {OCTETS_MAX}");
+        if !(POINT_BYTES..=BYTES_MAX).contains(octets) {
+            let problem = format!("{octets} is not within {POINT_BYTES} to {BYTES_MAX}");
             return Err(SettingError::new("octets", problem));
         }
-        if octets % POINT_OCTETS != 0 {
-            let problem = format!("{octets} is not a multiple of {POINT_OCTETS}, the octets of one point");
+        if octets % POINT_BYTES != 0 {
+            let problem = format!("{octets} is not a multiple of {POINT_BYTES}, the size of one point");
             return Err(SettingError::new("octets", problem));
         }
         if !(0.1..=10_000.0).contains(rate_hz) {
@@ -99,7 +99,7 @@ impl Component for Generator {
     }
 
     fn edges(settings: &GeneratorSettings) -> Edges {
-        // What cannot be resolved was refused before.
+        // `check` has rejected settings that cannot be resolved.
         let offered = settings.qos.resolve("qos").unwrap_or(Qos::sensor_data());
         Edges::default().publishes::<PointCloud>("topic", &settings.topic, offered).loans(Loans::one(settings.octets))
     }
@@ -121,7 +121,7 @@ impl Generator {
         match self.cloud(out.now.tai) {
             Ok(cloud) => {
                 self.published.increment();
-                // Readers without room are counted at their subscriptions.
+                // Drops are counted by the subscriptions.
                 let _ = self.publisher.publish(cloud);
             }
             Err(_) => self.no_buffer.increment(),
@@ -135,7 +135,7 @@ impl Generator {
             timestamp: Some(timestamp(taken)),
             frame_id: self.frame_id.clone(),
             pose: None,
-            point_stride: POINT_OCTETS as u32,
+            point_stride: POINT_BYTES as u32,
             fields: fields(),
             data: buffer.freeze(),
         })
@@ -151,14 +151,14 @@ fn fields() -> Vec<PackedElementField> {
     FIELDS.iter().enumerate().map(field).collect()
 }
 
-/// A spiral of points, ten metres wide and rising by ten centimetres a turn, as octets.
+/// Returns the encoded points of a spiral, 10 m wide and rising by 0.1 m per turn.
 fn points(octets: usize) -> Vec<u8> {
     let point = |index: usize| {
         let turns = index as f32 / POINTS_A_TURN as f32;
         let (sine, cosine) = (turns.fract() * TAU).sin_cos();
         [5.0 * cosine, 5.0 * sine, 0.1 * turns.floor(), turns.fract()]
     };
-    (0..octets / POINT_OCTETS).flat_map(point).flat_map(f32::to_le_bytes).collect()
+    (0..octets / POINT_BYTES).flat_map(point).flat_map(f32::to_le_bytes).collect()
 }
 
 #[cfg(test)]
@@ -176,13 +176,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cloud_is_whole_points_within_its_bounds() {
+    fn the_size_of_a_cloud_is_a_number_of_points_within_limits() {
         for (octets, rate_hz, wrong) in [
             (16, 0.1, None),
-            (OCTETS_MAX, 10_000.0, None),
+            (BYTES_MAX, 10_000.0, None),
             (0, 10.0, Some("`octets`: 0 is not within 16 to 67108864")),
-            (OCTETS_MAX + 16, 10.0, Some("`octets`: 67108880 is not within 16 to 67108864")),
-            (1000, 10.0, Some("`octets`: 1000 is not a multiple of 16, the octets of one point")),
+            (BYTES_MAX + 16, 10.0, Some("`octets`: 67108880 is not within 16 to 67108864")),
+            (1000, 10.0, Some("`octets`: 1000 is not a multiple of 16, the size of one point")),
             (16, 0.0, Some("`rate_hz`: 0 is not within 0.1 to 10000")),
             (16, f64::NAN, Some("`rate_hz`: NaN is not within 0.1 to 10000")),
         ] {

@@ -1,6 +1,6 @@
-//! Kind `sink`: reads topics, counts, and may be busy for a while with each sample: a stand-in for whatever consumes them.
+//! Kind `sink`: a simulated consumer that reads topics, counts samples, and optionally computes for a while with each sample.
 //!
-//! Counters: `received`, and `octets` of the encoded messages.
+//! Counters: `received`, and `octets`, the size of the encoded messages.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -11,26 +11,26 @@ use viaduct_bus::{Counter, Encoded, Qos, UntypedSample};
 use viaduct_messages::topic;
 use viaduct_node::{Component, Context, Edges, Out, QosPreset, QosSettings, SettingError, StartError};
 
-/// Longest work with one sample, 100 ms: a component does a bounded amount of work in a callback.
+/// Maximum work per sample in microseconds: a callback does a bounded amount of work.
 const WORK_US_MAX: u32 = 100_000;
 
-/// From one octet that is read to the next: a line of the cache.
+/// Distance between two bytes that are read: the size of a cache line.
 const STRIDE: usize = 64;
 
-/// A stand-in for a consumer.
+/// A simulated consumer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SinkSettings {
-    /// Topics of any type, names or patterns.
+    /// Topics of any type, as names or patterns.
     pub topics: Vec<String>,
-    /// What it asks for on each of these. Default: the preset `sensor_data`.
+    /// Requested quality of service of each topic. Default: the preset `sensor_data`.
     #[serde(default = "default_qos")]
     pub qos: QosSettings,
-    /// Microseconds for which it is busy with each sample, 0 to 100000. Default 0.
+    /// Computing time per sample in microseconds, 0 to 100000. Default: 0.
     #[serde(default)]
     #[schemars(range(min = 0, max = 100_000))]
     pub work_us: u32,
-    /// Whether it reads the octets of each sample (one in 64, so that every cache line comes to its core).
+    /// Reads the payload of each sample (one byte in 64, so that every cache line is transferred to the core).
     #[serde(default)]
     pub touch: bool,
 }
@@ -52,7 +52,7 @@ impl Component for Sink {
 
     fn check(settings: &SinkSettings) -> Result<(), SettingError> {
         if settings.topics.is_empty() {
-            return Err(SettingError::new("topics", "a sink reads at least one topic"));
+            return Err(SettingError::new("topics", "required: at least one topic"));
         }
         for (index, pattern) in settings.topics.iter().enumerate() {
             let wrong = |error: topic::NameError| SettingError::new(format!("topics.{index}"), error.to_string());
@@ -65,7 +65,7 @@ impl Component for Sink {
     }
 
     fn edges(settings: &SinkSettings) -> Edges {
-        // What cannot be resolved was refused before.
+        // `check` has rejected settings that cannot be resolved.
         let qos = settings.qos.resolve("qos").unwrap_or(Qos::sensor_data());
         let read = |edges: Edges, (index, pattern): (usize, &String)| {
             edges.reads_untyped(&format!("topics.{index}"), pattern, qos)
@@ -101,12 +101,12 @@ impl Sink {
     }
 }
 
-/// Reads one octet in [`STRIDE`], and gives their sum.
+/// Reads one byte in [`STRIDE`] and returns their sum.
 fn touch(encoded: &Encoded) -> u64 {
     encoded.chunks().iter().flat_map(|chunk| chunk.iter().step_by(STRIDE)).map(|octet| u64::from(*octet)).sum()
 }
 
-/// Computes, as a consumer does; sleeping would leave the core to others.
+/// Computes for `work`. Sleeping would release the core, which a real consumer does not.
 fn be_busy(work: Duration) {
     let began = Instant::now();
     while began.elapsed() < work {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_cannot_read_is_refused_with_its_key() {
+    fn invalid_settings_are_rejected_with_the_key() {
         let refused = |settings: &SinkSettings| Sink::check(settings).err().map(|error| error.key);
         assert_eq!(refused(&settings(&["lidar/points", "its/**"])), None);
         assert_eq!(refused(&settings(&[])).as_deref(), Some("topics"));

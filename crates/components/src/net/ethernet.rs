@@ -1,4 +1,4 @@
-//! Raw Ethernet as an access layer: frames of ethertype 0x8947 on one interface, by a packet socket (packet(7)).
+//! Raw Ethernet as an access layer: frames of ethertype 0x8947 on one interface, through a packet socket (packet(7)).
 
 use std::io;
 
@@ -19,21 +19,21 @@ use super::{check_receive_buffer, default_receive_buffer};
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EthernetSettings {
-    /// The interface by its name: `eth0`, `wlan0`, `veth1`.
+    /// Name of the network interface: `eth0`, `wlan0`, `veth1`.
     pub interface: String,
-    /// Octets that the kernel may queue for the station, 4096 to 268 435 456. It gives at most
-    /// `net.core.rmem_max`, or twice this where the process may (CAP_NET_ADMIN).
+    /// Size of the kernel's receive buffer in bytes, 4096 to 268 435 456. The kernel limits it to
+    /// `net.core.rmem_max`, or to twice that if the process has CAP_NET_ADMIN.
     #[serde(default = "default_receive_buffer")]
     #[schemars(range(min = 4096, max = 268_435_456))]
     pub receive_buffer_octets: usize,
-    /// Whether the interface is put into promiscuous mode, so that frames to other stations alone are in the capture too.
-    /// The station itself drops them.
+    /// Puts the interface into promiscuous mode, so that the capture also contains unicast frames to other stations. The station
+    /// itself drops them.
     #[serde(default)]
     pub promiscuous: bool,
 }
 
 impl EthernetSettings {
-    /// The interface of that name with the default settings.
+    /// Returns the default settings for an interface.
     #[must_use]
     pub fn on(interface: impl Into<String>) -> Self {
         let receive_buffer_octets = default_receive_buffer();
@@ -50,13 +50,13 @@ impl EthernetSettings {
     }
 }
 
-/// Opens a socket for GeoNetworking frames on a network interface. Call it inside the runtime.
+/// Opens a socket for GeoNetworking frames on a network interface. Must be called inside the runtime.
 ///
-/// What the machine itself sends is not received: the kernel shows outgoing frames to sockets of all ethertypes only. On
-/// the loopback interface they come back as incoming ones, and the station drops its own.
+/// Frames that the machine itself sends are not received, because the kernel shows outgoing frames only to sockets of all
+/// ethertypes. On the loopback interface they are received, and the station drops its own.
 ///
 /// # Errors
-/// What the system refuses: there is no such interface, it is down, or the process has no CAP_NET_RAW.
+/// The interface does not exist or is down, or the process does not have CAP_NET_RAW.
 pub fn open(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
     let found = find(&settings.interface)?;
     let name = &settings.interface;
@@ -68,22 +68,22 @@ pub fn open(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
         let what = format!("{what} on interface {name}");
         move |cause: io::Error| StartError::io(what, cause)
     };
-    // Protocol 0 receives nothing yet: before it is bound, the socket would take the frames of every interface.
+    // Protocol 0 receives nothing: otherwise the socket would receive frames of every interface until it is bound.
     let kind = Type::RAW.nonblocking().cloexec();
-    let socket = Socket::new(Domain::PACKET, kind, None).map_err(|cause| refused(name, cause))?;
+    let socket = Socket::new(Domain::PACKET, kind, None).map_err(|cause| open_error(name, cause))?;
     socket.set_recv_buffer_size(settings.receive_buffer_octets).map_err(failed("cannot set the receive buffer"))?;
     let stamped = setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(io::Error::from);
-    stamped.map_err(failed("cannot get time stamps"))?;
+    stamped.map_err(failed("cannot enable timestamps"))?;
     sys::bind_to_interface(&socket, found.interface.index, ETHERTYPE_GEONETWORKING)
         .map_err(failed("cannot bind to ethertype 0x8947"))?;
     let socket = FrameSocket::new(socket, None, Some(found.interface))?;
     if settings.promiscuous {
-        socket.add_membership(Membership::Promiscuous).map_err(failed("cannot receive promiscuously"))?;
+        socket.add_membership(Membership::Promiscuous).map_err(failed("cannot enable promiscuous mode"))?;
     }
     Ok(socket)
 }
 
-/// Frames to `address` are received too, where it is not the interface's own.
+/// Enables the reception of frames to `address` if it is not the address of the interface.
 pub(crate) fn receive_for(socket: &FrameSocket, address: MacAddress) -> Result<(), StartError> {
     if socket.hardware_address().is_none_or(|own| own == address) {
         return Ok(());
@@ -92,17 +92,17 @@ pub(crate) fn receive_for(socket: &FrameSocket, address: MacAddress) -> Result<(
     joined.map_err(|cause| StartError::io(format!("cannot receive frames to {address}"), cause))
 }
 
-/// Says what a process without rights can do about it.
-fn refused(interface: &str, cause: io::Error) -> StartError {
+/// Returns the error with a remedy if the process lacks the permission.
+fn open_error(interface: &str, cause: io::Error) -> StartError {
     let mut what = format!("cannot open a raw Ethernet socket on interface {interface}");
     if cause.kind() == io::ErrorKind::PermissionDenied {
-        what += " without CAP_NET_RAW (`sudo setcap cap_net_raw+ep \"$(command -v viaduct)\"` gives it to the program, \
+        what += " without CAP_NET_RAW (`sudo setcap cap_net_raw+ep \"$(command -v viaduct)\"` grants it to the program, \
                  or run it as root)";
     }
     StartError::io(what, cause)
 }
 
-/// An interface as the system lists it.
+/// An interface as listed by the system.
 struct Found {
     interface: Interface,
     up: bool,
@@ -122,14 +122,14 @@ fn read(entry: &InterfaceAddress) -> Option<Found> {
     Some(Found { interface, up: entry.flags.contains(InterfaceFlags::IFF_UP) })
 }
 
-/// The link-layer entries, one an interface.
+/// Returns the link-layer entries, one for each interface.
 fn list() -> io::Result<Vec<InterfaceAddress>> {
     let entries = nix::ifaddrs::getifaddrs().map_err(io::Error::from)?;
     let is_link = |entry: &InterfaceAddress| entry.address.is_some_and(|address| address.as_link_addr().is_some());
     Ok(entries.filter(is_link).collect())
 }
 
-/// What is wrong with the name of an interface, where there is none of that name.
+/// Checks that there is an interface of that name. The error lists the existing ones.
 fn check_interface(name: &str) -> Result<(), String> {
     match nix::net::if_::if_nametoindex(name) {
         Ok(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! A socket that carries Ethernet frames: a packet socket of an interface, or UDP multicast.
+//! A socket for Ethernet frames: a packet socket of an interface, or UDP multicast.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,33 +16,34 @@ use viaduct_units::Tai;
 
 use super::sys::{self, BATCH_FRAMES_MAX};
 
-/// One octet more than a frame may have: a longer one is cut to this, and the station drops it for its length.
-const SLOT_OCTETS: usize = FRAME_OCTETS_MAX + 1;
+/// Size of a receive slot: one byte more than the longest frame. A longer frame is truncated to this size, and the station drops it
+/// because of its length.
+const SLOT_BYTES: usize = FRAME_OCTETS_MAX + 1;
 
-/// Octets set aside at a time for received frames, which are slices of it.
-const CHUNK_OCTETS: usize = 64 << 10;
+/// Size of an allocation for received frames, which are slices of it.
+const CHUNK_BYTES: usize = 64 << 10;
 
 /// A socket that receives frames in batches and sends them one by one.
 pub struct FrameSocket {
     socket: AsyncFd<Socket>,
-    /// Where frames are sent to; a packet socket knows by itself.
+    /// Destination of sent frames; `None` for a packet socket.
     group: Option<SockAddr>,
-    /// The interface of a packet socket.
+    /// Interface of a packet socket.
     interface: Option<Interface>,
-    /// Into this the kernel writes, a slot a frame.
+    /// Memory into which the kernel writes, one slot per frame.
     slots: Box<[u8]>,
-    /// Of this the received frames are slices, one after the other: a frame that is kept long holds no empty slot.
+    /// Memory of the received frames, which are contiguous slices of it, so that a frame kept for long does not hold an empty slot.
     chunk: BytesMut,
-    /// Frames of the last batch that wait to be taken.
+    /// Frames of the last batch that have not been returned yet.
     received: VecDeque<SocketFrame>,
 }
 
-/// A frame with what the kernel says about it.
+/// A received frame with the timestamp of the kernel.
 #[derive(Clone, Debug)]
 pub struct SocketFrame {
     /// The frame, Ethernet header included.
     pub octets: Bytes,
-    /// When the kernel received it; `None` where it does not say.
+    /// Time of reception in the kernel; `None` if the kernel gave no timestamp.
     pub received: Option<Tai>,
 }
 
@@ -51,12 +52,12 @@ pub struct SocketFrame {
 pub(super) struct Interface {
     pub(super) name: String,
     pub(super) index: u32,
-    /// Its own address; `None` where it has none, as the loopback interface.
+    /// Link address; `None` if it has none, as the loopback interface.
     pub(super) address: Option<MacAddress>,
 }
 
 impl FrameSocket {
-    /// A socket that is opened and bound. Call it inside the runtime.
+    /// Wraps a bound socket. Must be called inside the runtime.
     pub(super) fn new(
         socket: Socket,
         group: Option<SocketAddr>,
@@ -68,19 +69,19 @@ impl FrameSocket {
             socket,
             group: group.map(SockAddr::from),
             interface,
-            slots: vec![0; BATCH_FRAMES_MAX * SLOT_OCTETS].into_boxed_slice(),
+            slots: vec![0; BATCH_FRAMES_MAX * SLOT_BYTES].into_boxed_slice(),
             chunk: BytesMut::new(),
             received: VecDeque::with_capacity(BATCH_FRAMES_MAX),
         })
     }
 
-    /// Address of the interface that the frames go out by, where it has one of its own.
+    /// Returns the link address of the interface, or `None` if it has none.
     #[must_use]
     pub fn hardware_address(&self) -> Option<MacAddress> {
         self.interface.as_ref().and_then(|interface| interface.address)
     }
 
-    /// Lets the interface pass on more frames than those to its own address; UDP multicast has no such thing.
+    /// Enables the reception of frames that are not addressed to the interface. Does nothing for UDP multicast.
     pub(super) fn add_membership(&self, membership: sys::Membership) -> io::Result<()> {
         let Some(interface) = &self.interface else { return Ok(()) };
         sys::add_membership(self.socket.get_ref(), interface.index, membership)
@@ -100,7 +101,7 @@ impl FrameSocket {
         }
     }
 
-    /// The next frame, where one is there.
+    /// Returns the next frame, or `None` if none is waiting.
     ///
     /// # Errors
     /// As [`Self::receive`].
@@ -111,40 +112,40 @@ impl FrameSocket {
         Ok(self.received.pop_front())
     }
 
-    /// Takes what waits in the kernel, as one batch.
+    /// Receives the frames that wait in the kernel, as one batch.
     fn receive_batch(&mut self) -> io::Result<()> {
         let Self { socket, slots, chunk, received, .. } = self;
         let take = |octets: &[u8], time: Option<Tai>| {
             if chunk.capacity() < octets.len() {
-                *chunk = BytesMut::with_capacity(CHUNK_OCTETS);
+                *chunk = BytesMut::with_capacity(CHUNK_BYTES);
             }
             chunk.extend_from_slice(octets);
             received.push_back(SocketFrame { octets: chunk.split().freeze(), received: time });
         };
-        let outcome = socket.try_io(Interest::READABLE, |socket| sys::receive_batch(socket, slots, SLOT_OCTETS, take));
+        let outcome = socket.try_io(Interest::READABLE, |socket| sys::receive_batch(socket, slots, SLOT_BYTES, take));
         match outcome {
-            Err(error) if error.kind() == io::ErrorKind::NetworkDown => self.note_down(),
+            Err(error) if error.kind() == io::ErrorKind::NetworkDown => self.log_down(),
             Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
             _ => {}
         }
         Ok(())
     }
 
-    /// An interface that is down comes up again, and the kernel then goes on by itself.
-    fn note_down(&self) {
+    /// Logs that the interface is down. Reception continues when it is up again.
+    fn log_down(&self) {
         let interface = self.interface.as_ref().map_or("", |interface| interface.name.as_str());
         tracing::warn!(interface, "network interface is down");
     }
 
-    /// Sees whether the interface is still there: nobody who waits for frames is woken when it is removed. Call it now and
-    /// then.
+    /// Checks that the interface still exists. To be called periodically, because the removal of an interface does not wake
+    /// [`Self::receive`].
     ///
     /// # Errors
-    /// The interface is gone, or another one has its name.
+    /// The interface was removed, or another one has its name.
     pub fn check(&self) -> io::Result<()> {
         let Some(interface) = &self.interface else { return Ok(()) };
         if self.socket.get_ref().take_error()?.is_some_and(|error| error.kind() == io::ErrorKind::NetworkDown) {
-            self.note_down();
+            self.log_down();
         }
         if nix::net::if_::if_nametoindex(interface.name.as_str()) == Ok(interface.index) {
             return Ok(());
@@ -152,10 +153,10 @@ impl FrameSocket {
         Err(io::Error::new(io::ErrorKind::NetworkDown, format!("network interface {} is gone", interface.name)))
     }
 
-    /// Frames that the kernel had to drop on this socket so far, because its queue was full. The count wraps.
+    /// Returns the number of frames that the kernel has dropped on this socket because its queue was full. The count wraps.
     ///
     /// # Errors
-    /// The kernel does not say.
+    /// The system call fails.
     pub fn kernel_drops(&self) -> io::Result<u32> {
         sys::socket_drops(self.socket.get_ref())
     }
@@ -163,7 +164,7 @@ impl FrameSocket {
     /// Sends a frame.
     ///
     /// # Errors
-    /// The system does not take it.
+    /// The system rejects the frame.
     pub async fn send(&self, frame: &[u8]) -> io::Result<()> {
         self.socket.async_io(Interest::WRITABLE, |socket| self.send_now(socket, frame)).await
     }
@@ -177,7 +178,7 @@ impl FrameSocket {
     }
 }
 
-/// For what else the system can tell about the socket; its frames are taken by [`FrameSocket::receive`] alone.
+/// Access to socket options. Frames must be received through [`FrameSocket::receive`] only.
 impl AsFd for FrameSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.get_ref().as_fd()

@@ -1,4 +1,4 @@
-//! Sockets that several kinds need: received in batches, with the kernel's timestamps and drop counters.
+//! Sockets shared by several kinds: batched receive, kernel timestamps and kernel drop counters.
 
 pub(crate) mod ethernet;
 mod frame_socket;

@@ -1,4 +1,4 @@
-//! UDP multicast as an access layer: each datagram is one Ethernet frame.
+//! UDP multicast as an access layer: each datagram contains one Ethernet frame.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
@@ -20,11 +20,11 @@ pub struct UdpMulticastSettings {
     /// Multicast group and port.
     #[serde(default = "default_group")]
     pub group: SocketAddrV4,
-    /// The interface: its IPv4 address or its name. `127.0.0.1` keeps the packets on this machine.
+    /// Network interface, by IPv4 address or name. `127.0.0.1` keeps the packets on this machine.
     #[serde(default = "default_interface")]
     pub interface: String,
-    /// Octets that the kernel may queue for the station, 4096 to 268 435 456. It gives at most
-    /// `net.core.rmem_max`, or twice this where the process may (CAP_NET_ADMIN).
+    /// Size of the kernel's receive buffer in bytes, 4096 to 268 435 456. The kernel limits it to
+    /// `net.core.rmem_max`, or to twice that if the process has CAP_NET_ADMIN.
     #[serde(default = "default_receive_buffer")]
     #[schemars(range(min = 4096, max = 268_435_456))]
     pub receive_buffer_octets: usize,
@@ -54,10 +54,10 @@ impl UdpMulticastSettings {
     }
 }
 
-/// Opens a socket that exchanges frames with other stations by UDP multicast. Call it inside the runtime.
+/// Opens a socket that exchanges frames with other stations by UDP multicast. Must be called inside the runtime.
 ///
 /// # Errors
-/// What the system refuses.
+/// The interface does not exist, or a system call fails.
 pub fn open(settings: &UdpMulticastSettings) -> Result<FrameSocket, StartError> {
     let interface = interface_address(&settings.interface)?;
     let failed = |what: &str| {
@@ -70,11 +70,11 @@ pub fn open(settings: &UdpMulticastSettings) -> Result<FrameSocket, StartError> 
     socket.bind(&SocketAddr::from(settings.group).into()).map_err(failed("cannot bind the multicast group"))?;
     socket.join_multicast_v4(settings.group.ip(), &interface).map_err(failed("cannot join the multicast group"))?;
     let stamped = setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(io::Error::from);
-    stamped.map_err(failed("cannot get time stamps"))?;
+    stamped.map_err(failed("cannot enable timestamps"))?;
     FrameSocket::new(socket, Some(settings.group.into()), None)
 }
 
-/// A socket that sends to multicast groups by one interface; its packets reach this machine too.
+/// Opens a socket that sends to multicast groups through one interface. This machine receives its packets as well.
 pub(crate) fn sending_socket(interface: Ipv4Addr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM.nonblocking().cloexec(), Some(Protocol::UDP))?;
     socket.set_multicast_if_v4(&interface)?;
@@ -82,7 +82,7 @@ pub(crate) fn sending_socket(interface: Ipv4Addr) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// The IPv4 address of an interface that is given by address or by name.
+/// Returns the IPv4 address of an interface that is given by address or by name.
 pub(crate) fn interface_address(interface: &str) -> Result<Ipv4Addr, StartError> {
     if let Ok(address) = interface.parse() {
         return Ok(address);

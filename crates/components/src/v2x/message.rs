@@ -1,4 +1,4 @@
-//! A decoded packet as the message that travels on the bus.
+//! Conversion of a decoded packet to a message of the bus.
 
 use bytes::Bytes;
 use viaduct_its::facilities::{MessageKind, Summary};
@@ -9,13 +9,13 @@ use viaduct_messages::viaduct::its::{
 };
 use viaduct_units::{MetresPerSecond, Tai};
 
-/// Returns the bus's type of a kind of message.
+/// Returns the type of the bus for a message kind.
 #[must_use]
 pub(crate) fn message_type(kind: MessageKind) -> MessageType {
     MessageType::from_message_id(kind.message_id())
 }
 
-/// Returns the kind of message of a type of the bus, or `None` if the station does not have it.
+/// Returns the message kind for a type of the bus, or `None` if stations do not support the type.
 #[must_use]
 pub(crate) fn message_kind(message_type: MessageType) -> Option<MessageKind> {
     MessageKind::from_message_id(message_type.message_id())
@@ -25,14 +25,14 @@ fn edition(kind: MessageKind) -> Edition {
     Edition::of(message_type(kind), kind.edition())
 }
 
-/// A moment of a replayed capture, moved to now by `shift_ns`.
+/// Shifts a time of a replayed capture by `shift_ns` nanoseconds.
 pub(crate) fn shifted(moment: Tai, shift_ns: i64) -> Tai {
     Tai::from_nanos(moment.nanos().saturating_add(shift_ns))
 }
 
-/// A message as it is received or sent: everything but what only a packet has (addresses, port).
+/// Returns a received or sent message, without the members that only a packet has (addresses, port).
 ///
-/// `shift_ns` moves the times of a replayed capture to now; it is 0 otherwise.
+/// `shift_ns` shifts the times of a replayed capture to now; it is 0 otherwise.
 #[must_use]
 pub fn sent_or_received(
     direction: Direction,
@@ -41,15 +41,15 @@ pub fn sent_or_received(
     payload: Bytes,
     (at, shift_ns): (Tai, i64),
 ) -> V2xMessage {
-    let told = |moment: Tai| timestamp(shifted(moment, shift_ns));
+    let shifted_timestamp = |moment: Tai| timestamp(shifted(moment, shift_ns));
     V2xMessage {
         direction: direction.into(),
         r#type: message_type(kind).into(),
         edition: edition(kind).into(),
         station_id: summary.station_id.into(),
         station_type: summary.station_type.unwrap_or_default().into(),
-        reception_time: Some(told(at)),
-        generation_time: summary.generation.map(told),
+        reception_time: Some(shifted_timestamp(at)),
+        generation_time: summary.generation.map(shifted_timestamp),
         position: summary.position.map(|position| Position {
             latitude_deg: position.latitude.value(),
             longitude_deg: position.longitude.value(),
@@ -64,7 +64,7 @@ pub fn sent_or_received(
     }
 }
 
-/// A received packet as the message that travels on the bus.
+/// Converts a received packet to a message of the bus.
 #[must_use]
 pub fn received_message(packet: &Received, receiver: &str, access: AccessLayer, shift_ns: i64) -> V2xMessage {
     let time = (packet.reception, shift_ns);

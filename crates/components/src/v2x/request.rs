@@ -1,4 +1,4 @@
-//! A request to send: from the application's JSON to the bus, and from the bus to the station.
+//! Conversion of send requests: from the request of an application to the bus, and from the bus to the station.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use viaduct_units::{Degrees, Metres, Position, StationId};
 
 use super::message::{message_kind, message_type};
 
-/// Why a request on the bus is none that a station could try. Who made it is at fault.
+/// Reason why a request on the bus is invalid. Its publisher is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum RequestError {
     #[error("no station sends messages of the type `{0}`")]
@@ -29,7 +29,7 @@ pub(crate) enum RequestError {
     Seconds(&'static str),
 }
 
-/// What the bus carries of a request; the answer's way is added by who knows it.
+/// Converts a request to a message of the bus. The caller adds `reply_to`.
 pub(crate) fn to_bus(request: &SendRequest) -> V2xSendRequest {
     let defaults = SendRequest::single_hop(request.kind, Bytes::new());
     let default_lifetime = SendRequest::default_lifetime(request.kind, request.destination, request.repetition);
@@ -76,8 +76,8 @@ fn area_to_bus(area: &Area) -> bus::Area {
     bus::Area { centre: Some(centre), shape: Some(shape) }
 }
 
-/// The request as a station takes it: what is absent is as the message's facility has it, and a station ID of 0 in the
-/// message becomes the station's own.
+/// Converts a message of the bus to a request. Absent members have the defaults of the message type, and a station ID of 0 in the
+/// payload is replaced by the station's own.
 pub(crate) fn from_bus(request: &V2xSendRequest, station_id: StationId) -> Result<SendRequest, RequestError> {
     let kind = message_kind(request.r#type()).ok_or(RequestError::Type(request.r#type().topic_level()))?;
     let defaults = SendRequest::single_hop(kind, request.payload.clone()).from_station(station_id);
@@ -91,7 +91,7 @@ pub(crate) fn from_bus(request: &V2xSendRequest, station_id: StationId) -> Resul
         destination,
         traffic_class: traffic_class.map_or(defaults.traffic_class, TrafficClass),
         lifetime: lifetime
-            .map_or_else(default_lifetime, |said| SendRequest::requested_lifetime(said, destination, repetition)),
+            .map_or_else(default_lifetime, |given| SendRequest::requested_lifetime(given, destination, repetition)),
         repetition,
         ..defaults
     })
@@ -190,9 +190,9 @@ mod tests {
             let of = Duration::from_secs;
             Some(Repetition { interval: of(interval), duration: of(duration) })
         };
-        let whole = Destination::Hops(3);
-        let lifetime = SendRequest::default_lifetime(MessageKind::Cam, whole, seconds(1, 30));
-        let repeated = SendRequest { lifetime, repetition: seconds(1, 30), ..request(whole) };
+        let three_hops = Destination::Hops(3);
+        let lifetime = SendRequest::default_lifetime(MessageKind::Cam, three_hops, seconds(1, 30));
+        let repeated = SendRequest { lifetime, repetition: seconds(1, 30), ..request(three_hops) };
         assert_eq!(to_bus(&repeated).lifetime_s, None);
         assert_eq!(from_bus(&to_bus(&repeated), StationId(5)), Ok(repeated));
         let plain = SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(b"......"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn invalid_requests_are_rejected() {
         let good = to_bus(&request(Destination::SingleHop));
         let circle = |radius_m| bus::Area {
             centre: Some(bus::Position::default()),

@@ -1,4 +1,4 @@
-//! When a simulated vehicle sends a CAM, and what is in it.
+//! Generation of the CAMs of a simulated vehicle.
 
 use std::time::Duration;
 
@@ -11,26 +11,26 @@ use viaduct_units::{Metres, Mono, Now, StationId, StationType};
 
 use super::vehicle::Vehicle;
 
-/// The low-frequency container is sent when this has passed since the last one (EN 302 637-2, 6.1.3).
+/// Minimum interval between low-frequency containers (EN 302 637-2, 6.1.3).
 const LOW_FREQUENCY_PERIOD: Duration = Duration::from_millis(500);
 
-/// Points of a path history that are sent at most (EN 302 637-2 allows 40; field recordings have 5 to 23).
+/// Maximum number of points of a path history (EN 302 637-2 allows 40; field recordings have 5 to 23).
 const PATH_POINTS_MAX: usize = 10;
 
-/// When the vehicles send.
+/// Rule that triggers CAMs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CamGeneration {
-    /// At `rate_hz`, however they move: an even load.
+    /// At `rate_hz`, regardless of the movement: an even load.
     #[default]
     Fixed,
-    /// By the rules of the CA service (EN 302 637-2, 6.1.3): one to ten a second, as each vehicle moves.
+    /// By the rules of the CA service (EN 302 637-2, 6.1.3): 1/s to 10/s, depending on the movement of each vehicle.
     Rules,
 }
 
 impl CamGeneration {
-    /// Time from one turn of a vehicle to the next; with rules, a turn is a look at the conditions (`T_CheckCamGen`), and the
-    /// service says when.
+    /// Returns the interval between the turns of a vehicle. With [`Self::Rules`], a turn checks the trigger conditions
+    /// (`T_CheckCamGen`), and the service decides the time of the next one.
     pub(super) fn period(self, rate_hz: f64) -> Duration {
         match self {
             Self::Fixed => Duration::from_secs_f64(1.0 / rate_hz),
@@ -38,7 +38,7 @@ impl CamGeneration {
         }
     }
 
-    /// How often somebody looks whose turn it is, at least: a turn that is late makes the next CAM later.
+    /// Returns the maximum interval of the timer that starts due turns: a late turn delays the next CAM.
     pub(super) const fn turn_max(self) -> Duration {
         match self {
             Self::Fixed => Duration::MAX,
@@ -47,11 +47,11 @@ impl CamGeneration {
     }
 }
 
-/// What decides about the CAMs of one vehicle.
+/// The generator of the CAMs of one vehicle.
 pub(super) enum Awareness {
-    /// Each turn has one.
+    /// Each turn has a CAM.
     Fixed { low_frequency_due: Mono },
-    /// The service knows.
+    /// The CA service decides.
     Rules(Box<CaService>),
 }
 
@@ -68,7 +68,7 @@ impl Awareness {
         }
     }
 
-    /// When the next turn is; `None` where it is a period after the last one.
+    /// Returns the time of the next turn, or `None` if it is one period after the last one.
     pub(super) fn next_turn(&self) -> Option<Mono> {
         match self {
             Self::Fixed { .. } => None,
@@ -76,7 +76,7 @@ impl Awareness {
         }
     }
 
-    /// The CAM of this turn, where it has one.
+    /// Returns the CAM of this turn, or `None` if none is due.
     pub(super) fn cam(&mut self, now: Now, station_id: StationId, vehicle: &Vehicle) -> Option<CamInput> {
         match self {
             Self::Fixed { low_frequency_due } => {
@@ -94,7 +94,7 @@ impl Awareness {
     }
 }
 
-/// How the vehicle moves, as its positioning and its vehicle bus would say it.
+/// Returns the movement of the vehicle as its positioning and its vehicle bus would report it.
 fn state(now: Now, vehicle: &Vehicle) -> VehicleState {
     let state = vehicle.state();
     VehicleState {
@@ -142,7 +142,7 @@ mod tests {
     use super::super::road::RoadNetwork;
     use super::*;
 
-    /// The moments of the CAMs of one vehicle that drives alone for two minutes.
+    /// Returns the times of the CAMs of one vehicle that drives alone for two minutes.
     fn drive(generation: CamGeneration, rate_hz: f64) -> Vec<Mono> {
         let roads = Arc::new(RoadNetwork::load(None).unwrap());
         let mut vehicle = Vehicle::new(roads, &mut Rng::new(7));
@@ -161,7 +161,7 @@ mod tests {
         sent.windows(2).map(|pair| pair[1].since(pair[0])).collect()
     }
 
-    /// EN 302 637-2, 6.1.3: a turn that is late now more and now less costs no CAM, and brings none too soon.
+    /// EN 302 637-2, 6.1.3: turns with varying delays cost no CAM, and no CAM is sent too early.
     #[test]
     fn late_turns_do_not_slow_the_rules() {
         let roads = Arc::new(RoadNetwork::load(None).unwrap());
@@ -183,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_rate_is_kept_however_a_vehicle_moves() {
+    fn a_fixed_rate_does_not_depend_on_the_movement() {
         let sent = drive(CamGeneration::Fixed, 5.0);
         assert_eq!(sent.len(), 600);
         assert!(distances(&sent).iter().all(|distance| *distance == Duration::from_millis(200)));
     }
 
-    /// EN 302 637-2, 6.1.3: between 1 and 10 Hz, and it follows the movement.
+    /// EN 302 637-2, 6.1.3: the rate is between 1 and 10 Hz and follows the movement.
     #[test]
     fn by_the_rules_the_rate_follows_the_movement() {
         let distances = distances(&drive(CamGeneration::Rules, 10.0));

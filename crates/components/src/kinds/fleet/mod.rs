@@ -1,7 +1,7 @@
-//! Kind `fleet`: simulated vehicles that drive on a road network and send real CAMs, each by a station of its own.
+//! Kind `fleet`: simulated vehicles that drive on a road network and send CAMs, each through a station of its own.
 //!
-//! It exists so that a node has input without a radio. What it sends is what a real vehicle would: UPER octets in BTP and
-//! GeoNetworking headers in Ethernet frames, by UDP multicast.
+//! The fleet gives a node input without a radio. Its frames are those of real vehicles: UPER in BTP and GeoNetworking headers in
+//! Ethernet frames, sent by UDP multicast.
 
 mod awareness;
 mod road;
@@ -36,29 +36,29 @@ use vehicle::Vehicle;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetSettings {
-    /// How many vehicles, 1 to 2000.
+    /// Number of vehicles, 1 to 2000.
     #[serde(default = "default_vehicles")]
     #[schemars(range(min = 1, max = 2000))]
     pub vehicles: u32,
-    /// When the vehicles send.
+    /// Rule that triggers CAMs.
     #[serde(default)]
     pub cam: CamGeneration,
-    /// CAMs a second that each vehicle sends with `cam: fixed`, 0.1 to 50. The standard allows 1 to 10. Absent: 10. With
-    /// `cam: rules`, the movement decides.
+    /// CAMs per second and vehicle with `cam: fixed`, 0.1 to 50. The standard allows 1 to 10. Absent: 10. With `cam: rules`, the rate
+    /// follows from the movement.
     #[serde(default)]
     #[schemars(range(min = 0.1, max = 50.0))]
     pub rate_hz: Option<f64>,
-    /// Station ID of the first vehicle; the others count on from it.
+    /// Station ID of the first vehicle. The other vehicles have the following IDs.
     #[serde(default = "default_first_station")]
     pub first_station_id: u32,
-    /// Where the vehicles start and which way they turn follows from this number.
+    /// Seed of the start positions and the turns of the vehicles.
     #[serde(default = "default_seed")]
     pub seed: u64,
-    /// The road network: a GeoJSON file of LineStrings that meet at their ends, with `name` and `speed_limit_mps`.
-    /// Absent: a small town that is built in.
+    /// Road network: a GeoJSON file of LineStrings that meet at their ends, with `name` and `speed_limit_mps`. Absent: a small
+    /// built-in town.
     #[serde(default)]
     pub roads: Option<PathBuf>,
-    /// Where the frames go.
+    /// Destination of the frames.
     #[serde(default)]
     pub udp_multicast: UdpMulticastSettings,
 }
@@ -67,7 +67,7 @@ const fn default_vehicles() -> u32 {
     50
 }
 
-/// CAMs a second of each vehicle, where it is not said.
+/// Default number of CAMs per second and vehicle.
 const RATE_HZ: f64 = 10.0;
 
 const fn default_first_station() -> u32 {
@@ -84,14 +84,14 @@ impl FleetSettings {
         match self.rate_hz {
             Some(rate) if !(0.1..=50.0).contains(&rate) => wrong(format!("{rate} is not within 0.1 to 50")),
             Some(_) if self.cam == CamGeneration::Rules => {
-                wrong("with `cam: rules` the movement decides how often a vehicle sends".to_owned())
+                wrong("not allowed with `cam: rules`, where the rate follows from the movement".to_owned())
             }
             _ => Ok(()),
         }
     }
 }
 
-/// The vehicles with what they need to send.
+/// The vehicles with their socket.
 pub struct Fleet {
     vehicles: Vec<OnBoardUnit>,
     period: Duration,
@@ -105,7 +105,7 @@ struct OnBoardUnit {
     station_id: StationId,
     vehicle: Vehicle,
     station: Station,
-    /// When it sends next.
+    /// Time of the next CAM.
     due: Mono,
     moved: Mono,
     awareness: Awareness,
@@ -152,7 +152,7 @@ impl Component for Fleet {
         let (start, mut rng) = (clock::now(), Rng::new(settings.seed));
         let vehicles: Vec<OnBoardUnit> = (0..settings.vehicles)
             .map(|index| {
-                // Their turns are spread over the period, so that the channel sees a steady stream.
+                // The vehicles send at different times of the period, so that the load of the channel is even.
                 let phase = period.mul_f64(f64::from(index) / f64::from(settings.vehicles));
                 OnBoardUnit::new(
                     StationId(settings.first_station_id + index),
@@ -191,7 +191,7 @@ impl Fleet {
         unit.due = unit.awareness.next_turn().unwrap_or(next);
         if let Some(cam) = cam {
             self.counts.generated.increment();
-            if !unit.hand_to_station(now, &cam) {
+            if !unit.send_cam(now, &cam) {
                 self.counts.refused.increment();
             }
         }
@@ -200,7 +200,7 @@ impl Fleet {
         }
     }
 
-    /// Distance to the vehicle ahead on the same lane.
+    /// Returns the distance to the vehicle ahead on the same lane, or `None` if there is none.
     fn gap_ahead(&self, index: usize) -> Option<Metres> {
         let own = &self.vehicles[index].vehicle;
         let gaps = self.vehicles.iter().filter_map(|other| own.gap_to(&other.vehicle));
@@ -249,8 +249,8 @@ impl OnBoardUnit {
         );
     }
 
-    /// Encodes a CAM and gives it to the station; whether the station took it.
-    fn hand_to_station(&mut self, now: Now, input: &CamInput) -> bool {
+    /// Encodes a CAM and passes it to the station. Returns `true` if the station accepted it.
+    fn send_cam(&mut self, now: Now, input: &CamInput) -> bool {
         let Ok(payload) = cam::encode(&build(input)) else {
             return false;
         };

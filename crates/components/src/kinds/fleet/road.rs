@@ -1,4 +1,4 @@
-//! The roads on which the fleet drives.
+//! The road network of the fleet.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,17 +7,17 @@ use serde::Deserialize;
 use viaduct_node::SettingError;
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
 
-/// The town that is built in.
+/// The built-in town.
 const TOWN: &str = include_str!("../../../../../configs/roads/town.geojson");
 
-/// Roads of one network.
+/// Maximum number of roads of a network.
 const ROADS_MAX: usize = 100_000;
 
 /// Roads that meet at junctions.
 #[derive(Debug)]
 pub(super) struct RoadNetwork {
     roads: Vec<Road>,
-    /// Of each junction, the roads that end there: index, and whether they start there.
+    /// For each junction, the roads that end there: index, and `true` if the first point of the road is there.
     junctions: Vec<Vec<(usize, bool)>>,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct RoadNetwork {
 #[derive(Debug)]
 struct Road {
     points: Vec<Position>,
-    /// Of each point, its distance from the first one.
+    /// Distance of each point from the first one, in metres.
     distances: Vec<f64>,
     speed_limit: MetresPerSecond,
     /// Junctions at the first and the last point.
@@ -63,7 +63,7 @@ struct Geometry {
 }
 
 impl RoadNetwork {
-    /// Reads a network from a GeoJSON file, or gives the built-in town.
+    /// Loads a network from a GeoJSON file, or the built-in town if there is no file.
     pub(super) fn load(file: Option<&Path>) -> Result<Self, SettingError> {
         let text = match file {
             None => TOWN.to_owned(),
@@ -76,7 +76,7 @@ impl RoadNetwork {
     fn parse(text: &str) -> Result<Self, String> {
         let collection: Collection = serde_json::from_str(text).map_err(|error| format!("not GeoJSON: {error}"))?;
         if collection.features.is_empty() || collection.features.len() > ROADS_MAX {
-            return Err(format!("it has {} roads; 1 to {ROADS_MAX} are possible", collection.features.len()));
+            return Err(format!("{} roads; expected 1 to {ROADS_MAX}", collection.features.len()));
         }
         let mut network = Self { roads: Vec::new(), junctions: Vec::new() };
         let mut known = BTreeMap::new();
@@ -113,7 +113,7 @@ impl RoadNetwork {
         Ok(())
     }
 
-    /// Ends that are equal to a tenth of a metre are one junction.
+    /// Returns the junction at a point. Ends within about 0.1 m are the same junction.
     fn junction(&mut self, (longitude, latitude): (f64, f64), known: &mut BTreeMap<(i64, i64), usize>) -> usize {
         let key = ((longitude * 1e6).round() as i64, (latitude * 1e6).round() as i64);
         *known.entry(key).or_insert_with(|| {
@@ -122,12 +122,12 @@ impl RoadNetwork {
         })
     }
 
-    /// Both lanes of every road.
+    /// Returns the number of lanes: two for each road.
     pub(super) fn lane_count(&self) -> usize {
         2 * self.roads.len()
     }
 
-    /// One of the [`Self::lane_count`] lanes.
+    /// Returns one of the [`Self::lane_count`] lanes.
     pub(super) fn lane(&self, index: usize) -> Lane {
         Lane { road: index / 2 % self.roads.len(), forward: index.is_multiple_of(2) }
     }
@@ -140,7 +140,7 @@ impl RoadNetwork {
         self.roads[lane.road].speed_limit
     }
 
-    /// Lanes that lead on from the end of this one; turning back only where nothing else does.
+    /// Returns the lanes that continue from the end of this one. Turning back is possible only in a dead end.
     pub(super) fn onward(&self, lane: Lane) -> Vec<Lane> {
         let road = &self.roads[lane.road];
         let junction = road.ends[usize::from(lane.forward)];
@@ -150,7 +150,7 @@ impl RoadNetwork {
         if onward.is_empty() { vec![back] } else { onward }
     }
 
-    /// The point at a distance from the lane's start, on the middle of the road.
+    /// Returns the point in the middle of the road at a distance from the start of the lane.
     pub(super) fn point(&self, lane: Lane, along: Metres) -> Position {
         let road = &self.roads[lane.road];
         let length = self.length(lane).value();
@@ -161,12 +161,12 @@ impl RoadNetwork {
         road.points[after - 1].towards(road.points[after], part)
     }
 
-    /// Direction of travel at the lane's start.
+    /// Returns the direction of travel at the start of the lane.
     pub(super) fn bearing_at_start(&self, lane: Lane) -> Degrees {
         self.point(lane, Metres(0.0)).bearing(self.point(lane, Metres(5.0)))
     }
 
-    /// Direction of travel at the lane's end.
+    /// Returns the direction of travel at the end of the lane.
     pub(super) fn bearing_at_end(&self, lane: Lane) -> Degrees {
         let length = self.length(lane);
         self.point(lane, length - Metres(5.0)).bearing(self.point(lane, length))
@@ -208,10 +208,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_network_is_refused() {
+    fn invalid_networks_are_rejected() {
         for (text, problem) in [
             ("", "not GeoJSON"),
-            (r#"{"features":[]}"#, "it has 0 roads"),
+            (r#"{"features":[]}"#, "0 roads; expected 1 to"),
             (
                 r#"{"features":[{"geometry":{"type":"LineString","coordinates":[[7,45]]}}]}"#,
                 "road 0 is not a LineString",

@@ -1,4 +1,4 @@
-//! How one vehicle moves: it keeps to its lane, to the speed limit and to its distance, and brakes before turns.
+//! The movement of one vehicle. It follows its lane, keeps to the speed limit and its distance, and brakes before turns.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use super::road::{Lane, RoadNetwork};
 /// Comfortable acceleration and braking of a passenger car, in m/s2.
 const ACCELERATION_MAX: f64 = 1.8;
 const BRAKING_COMFORT: f64 = 2.5;
-/// Hardest braking that the model uses, in m/s2.
+/// Maximum braking, in m/s2.
 const BRAKING_MAX: f64 = 6.0;
-/// Sideways acceleration in a turn, in m/s2.
+/// Maximum lateral acceleration in a turn, in m/s2.
 const SIDEWAYS_MAX: f64 = 2.5;
-/// Fastest turn of the heading, in degrees a second.
+/// Maximum yaw rate, in degrees per second.
 const YAW_RATE_MAX: f64 = 40.0;
 /// Distance kept at a standstill, in metres, and time headway, in seconds (intelligent driver model).
 const GAP_MIN: f64 = 2.5;
@@ -26,9 +26,9 @@ const LANE_OFFSET: f64 = 1.8;
 const LOOK_AHEAD: f64 = 7.0;
 /// Distance between two points of the path history, in metres.
 const PATH_SPACING: f64 = 12.0;
-/// Points that the path history keeps.
+/// Maximum number of points of the path history.
 const PATH_KEPT: usize = 40;
-/// Longest time that is simulated in one go.
+/// Maximum time of one simulation step.
 const STEP_MAX: Duration = Duration::from_millis(100);
 
 /// A vehicle on a road network.
@@ -38,15 +38,15 @@ pub(super) struct Vehicle {
     lane: Lane,
     next_lane: Lane,
     along: f64,
-    /// What this driver makes of the speed limit.
+    /// Desired speed as a fraction of the speed limit.
     temper: f64,
     state: State,
-    /// Where it was, newest first, with the time since the point before.
+    /// Past positions, newest first, each with the travel time since the previous point.
     path: VecDeque<(Position, Duration)>,
     since_path_point: (f64, Duration),
 }
 
-/// What others can see of a vehicle.
+/// The observable state of a vehicle.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub(super) position: Position,
@@ -60,7 +60,7 @@ pub(super) struct State {
 }
 
 impl Vehicle {
-    /// A vehicle somewhere on the network, already moving.
+    /// Creates a moving vehicle at a random position of the network.
     pub(super) fn new(roads: Arc<RoadNetwork>, rng: &mut Rng) -> Self {
         let mut own = Rng::new(rng.next_u64());
         let lane = roads.lane(own.below(roads.lane_count()));
@@ -86,7 +86,7 @@ impl Vehicle {
         &self.state
     }
 
-    /// Free road between this vehicle and another one that is ahead on the same lane.
+    /// Returns the gap to a vehicle that is ahead on the same lane, or `None` if it is not.
     pub(super) fn gap_to(&self, other: &Self) -> Option<Metres> {
         let ahead = if other.lane == self.lane && other.along > self.along {
             other.along - self.along
@@ -98,12 +98,12 @@ impl Vehicle {
         Some(Metres((ahead - other.state.length.value()).max(0.1)))
     }
 
-    /// Newest points of the path first, each with its time of travel.
+    /// Returns the points of the path, newest first, each with its travel time.
     pub(super) fn path(&self, points_max: usize) -> impl Iterator<Item = (Position, Duration)> {
         self.path.iter().copied().take(points_max)
     }
 
-    /// Drives on for some time; `gap` is the free road ahead where somebody is there.
+    /// Moves the vehicle for some time. `gap` is the distance to the vehicle ahead, if there is one.
     pub(super) fn step(&mut self, time: Duration, gap: Option<Metres>) {
         let mut left = time;
         while !left.is_zero() {
@@ -127,11 +127,11 @@ impl Vehicle {
         self.state.speed = MetresPerSecond(next);
     }
 
-    /// The limit of this road, or what leaves enough room to slow down for the turn at its end.
+    /// Returns the desired speed: the limit of this road, or less to slow down for the turn at its end.
     fn wanted_speed(&self) -> f64 {
         let limit = self.roads.speed_limit(self.lane).value() * self.temper;
         let turn = turn_angle(&self.roads, self.lane, self.next_lane).radians();
-        // A turn of this angle is taken on an arc of about 9 m; a gentle bend has a wider one.
+        // A 1 rad turn has a radius of about 9 m; a gentle bend has a larger radius.
         let radius = 9.0 / turn.max(0.05);
         let through = (SIDEWAYS_MAX * radius).sqrt().min(self.roads.speed_limit(self.next_lane).value());
         let before = (through * through + 2.0 * BRAKING_COMFORT * 0.7 * self.left_on_lane()).sqrt();
@@ -177,7 +177,7 @@ impl Vehicle {
     }
 }
 
-/// One of the ways on; straight on is twice as likely as each turn.
+/// Selects one of the next lanes. Straight on is twice as likely as each turn.
 fn turn(roads: &RoadNetwork, lane: Lane, rng: &mut Rng) -> Lane {
     let mut ways = roads.onward(lane);
     let straight = ways.iter().copied().find(|way| turn_angle(roads, lane, *way).value() < 25.0);
@@ -189,13 +189,13 @@ fn turn_angle(roads: &RoadNetwork, from: Lane, to: Lane) -> Degrees {
     Degrees(signed(roads.bearing_at_start(to) - roads.bearing_at_end(from)).value().abs())
 }
 
-/// The same angle from -180 up to 180.
+/// Normalises an angle to -180 (exclusive) to 180 degrees.
 fn signed(angle: Degrees) -> Degrees {
     let turned = angle.normalised().value();
     Degrees(if turned > 180.0 { turned - 360.0 } else { turned })
 }
 
-/// The point to the right of the road's middle.
+/// Returns the middle of the right lane, next to a point in the middle of the road.
 fn beside(middle: Position, heading: Degrees) -> Position {
     const METRES_PER_DEGREE: f64 = 111_195.0;
     let right = (heading + Degrees(90.0)).radians();
@@ -231,7 +231,7 @@ mod tests {
             assert!((0.0..=17.5).contains(&after.speed.value()), "{after:?}");
             assert!((-BRAKING_MAX - 1e-9..=ACCELERATION_MAX + 1e-9).contains(&after.acceleration.value()), "{after:?}");
             assert!(after.yaw_rate.value().abs() <= YAW_RATE_MAX + 1e-9, "{after:?}");
-            // It moves by its speed, and sideways by no more than a turn of the lane's offset.
+            // It moves by its speed, and sideways at most by the offset of the lane in a turn.
             assert!(moved <= after.speed.value() * 0.1 + 0.4, "{before:?} {after:?}");
         }
         assert!(driven > 20_000.0, "only {driven} m in an hour");
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_follower_stops_behind_what_stands() {
+    fn a_follower_stops_behind_an_obstacle() {
         let mut vehicle = fleet(1).remove(0);
         for _ in 0..300 {
             vehicle.step(TICK, Some(Metres(GAP_MIN)));
