@@ -70,7 +70,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The newest message with a position of each station. */
+        /** The newest message with its sender's position of each station. */
         get: operations["latest"];
         put?: never;
         post?: never;
@@ -992,7 +992,7 @@ export interface operations {
                  */
                 bbox?: string;
                 /**
-                 * @description Only consider messages of these types, separated by commas.
+                 * @description Only consider messages of these types, separated by commas. Default: the types whose position is that of their sender.
                  * @example cam,cpm
                  */
                 type?: string;

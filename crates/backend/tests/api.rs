@@ -224,6 +224,20 @@ async fn latest_is_one_feature_per_station_without_the_message() {
 }
 
 #[tokio::test]
+async fn a_station_is_at_its_own_position_and_not_at_that_of_its_event() {
+    let (backend, router) = service(json!({}));
+    backend.insert(&cam(1001, 0)).unwrap();
+    let elsewhere = its::Position { latitude_deg: 46.0, longitude_deg: 8.0, altitude_m: None };
+    let now = viaduct_bus::clock::tai();
+    backend.insert(&V2xMessage { position: Some(elsewhere), ..denm(now) }).unwrap();
+    let here = json!([7.5, 45.0, 269.5]);
+    assert_eq!(good(&router, "/v1/latest").await["features"][0]["geometry"]["coordinates"], here);
+    assert_eq!(good(&router, "/v1/stations/1001").await["geometry"]["coordinates"], here);
+    let events = good(&router, "/v1/latest?type=denm").await;
+    assert_eq!(events["features"][0]["geometry"]["coordinates"], json!([8.0, 46.0]));
+}
+
+#[tokio::test]
 async fn a_station_is_a_feature_with_its_newest_messages() {
     let (backend, router) = service(json!({}));
     backend.insert(&cam(100, 0)).unwrap();

@@ -82,7 +82,7 @@ pub(super) fn summaries(entries: &[Arc<Entry>], request: &RequestLinks) -> Vec<u
 pub(super) fn station(station: &StationSummary, decoded: &Decoded) -> Vec<u8> {
     let latest: Vec<Arc<Entry>> = station.kinds.iter().map(|kind| kind.latest.clone()).collect();
     let texts = decoded.texts(&latest);
-    let located = station.located(TypeSet::ALL);
+    let located = station.located(TypeSet::with_own_position());
     let mut out = format!("{{\"type\":\"Feature\",\"id\":{},\"geometry\":", station.station_id).into_bytes();
     out.extend_from_slice(located.map_or(b"null", |entry| entry.geometry()));
     out.extend_from_slice(b",\"properties\":");

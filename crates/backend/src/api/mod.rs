@@ -53,7 +53,7 @@ use self::links::Links;
 use self::params::{LatestParams, LiveParams, MessagesParams, Pairs};
 use self::problem::{Problem, shown};
 use crate::Backend;
-use crate::cache::Resumed;
+use crate::cache::{Resumed, TypeSet};
 use crate::decoded::Decoded;
 use crate::live::Full;
 use crate::settings::{ApiSettings, SettingsError};
@@ -221,7 +221,7 @@ async fn messages(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> 
     Ok(geojson_response(api.budget.hold(answer)?))
 }
 
-/// The newest message with a position of each station.
+/// The newest message with its sender's position of each station.
 #[utoipa::path(
     get, path = "/v1/latest", tag = "messages", params(LatestParams),
     responses(
@@ -233,7 +233,7 @@ async fn messages(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> 
 async fn latest(State(api): State<Arc<Api>>, headers: HeaderMap, uri: Uri) -> Result<Response, Problem> {
     let pairs = Pairs::parse(&uri, params::LATEST)?;
     let bbox = pairs.bbox()?;
-    let types = pairs.types()?;
+    let types = pairs.types()?.unwrap_or_else(TypeSet::with_own_position);
     let request = RequestUrl { headers, uri };
     let features_max = api.backend.cache().stations();
     let write = move |api: &Api| {

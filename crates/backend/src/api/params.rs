@@ -50,8 +50,8 @@ pub(super) struct LatestParams {
     /// Only stations whose newest position lies in this box: west,south,east,north in degrees.
     #[param(example = "7.0,45.0,7.1,45.1")]
     bbox: Option<String>,
-    /// Only consider messages of these types, separated by commas.
-    #[param(example = "cam,cpm")]
+    /// Only consider messages of these types, separated by commas. Default: the types whose position is that of their sender.
+    #[param(example = "cam,cpm", default = "cam,vam,cpm,srem")]
     r#type: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Pairs {
 
     /// Returns the conditions on position, station and types.
     pub(super) fn filter(&self) -> Result<Filter, Problem> {
-        Ok(Filter { bbox: self.bbox()?, station: self.station()?, types: self.types()? })
+        Ok(Filter { bbox: self.bbox()?, station: self.station()?, types: self.types()?.unwrap_or(TypeSet::ALL) })
     }
 
     /// Returns the box, or `None` if the query has none.
@@ -123,10 +123,9 @@ impl Pairs {
         })
     }
 
-    /// Returns the message types; all of them if the query names none.
-    pub(super) fn types(&self) -> Result<TypeSet, Problem> {
-        let types = self.read("type", |text| text.split(',').try_fold(TypeSet::NONE, with_type))?;
-        Ok(types.unwrap_or(TypeSet::ALL))
+    /// Returns the message types, or `None` if the query names none.
+    pub(super) fn types(&self) -> Result<Option<TypeSet>, Problem> {
+        self.read("type", |text| text.split(',').try_fold(TypeSet::NONE, with_type))
     }
 
     /// Returns the last event that a live client received.

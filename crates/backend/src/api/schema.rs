@@ -100,7 +100,7 @@ pub(super) struct StationFeature {
     r#type: String,
     /// Station id.
     id: u32,
-    /// Newest position; null if none is known.
+    /// Newest position of the station itself; null if none is known.
     #[schema(required = true)]
     geometry: Option<Point>,
     properties: StationProperties,

@@ -91,6 +91,13 @@ impl TypeSet {
     /// No type.
     pub const NONE: Self = Self(0);
 
+    /// Returns the types whose position is that of their sender. A DENM has the position of its event, a MAPEM or IVIM that of
+    /// an intersection or sign.
+    #[must_use]
+    pub fn with_own_position() -> Self {
+        [MessageType::Cam, MessageType::Vam, MessageType::Cpm, MessageType::Srem].into_iter().fold(Self::NONE, Self::with)
+    }
+
     /// Returns this set with one more type.
     #[must_use]
     pub fn with(self, kind: MessageType) -> Self {
