@@ -4,7 +4,7 @@ import type { EventCollection, InfrastructureCollection, Kpis, MessageCollection
 import { byId, setText } from "./dom";
 import { duration, rate } from "./format";
 import { KPIS_PERIOD_MS, OBJECTS_PAUSE_MS, OBJECTS_PERIOD_MS, RETRY_MS } from "./limits";
-import { type Selection, StationMap } from "./map/map";
+import { StationMap } from "./map/map";
 import { Live } from "./net/live";
 import { type HastyPoll, type Poll, poll, untilAnswered } from "./net/poll";
 import { EventPanel } from "./panels/event";
@@ -13,6 +13,7 @@ import { RatesPanel } from "./panels/rates";
 import { StationPanel } from "./panels/station";
 import { CachePanel, DropsPanel, TopicsPanel } from "./panels/tables";
 import { startSearch } from "./search";
+import { readSelection, type Selection, writeSelection } from "./state/address";
 import { Events } from "./state/events";
 import { latestAges } from "./state/latest";
 import { drawnAt, toLonLat } from "./state/motion";
@@ -51,6 +52,8 @@ const search = startSearch({
 
 let nodeAnswers: boolean | undefined;
 let uptime_s = 0;
+/** `true` after the first answer with events. */
+let eventsKnown = false;
 let filling: readonly Poll[] = [];
 let eventsPoll: HastyPoll | undefined;
 let infrastructurePoll: HastyPoll | undefined;
@@ -68,6 +71,8 @@ function start(): void {
   requestAnimationFrame(frame);
   setInterval(tick, 250);
   window.addEventListener("keydown", onKey);
+  window.addEventListener("hashchange", () => select(readSelection(location.hash)));
+  select(readSelection(location.hash));
 }
 
 /** Requests the present state, at the start and after a restart of the node, so that the page is not empty until all stations have sent. */
@@ -93,13 +98,14 @@ function takeLatest(latest: MessageCollection): void {
 
 function takeEvents(collection: EventCollection): void {
   events.update(collection, performance.now());
+  eventsKnown = true;
   showEvent();
 }
 
 /** Updates the panel of the selected event, or closes it if the event is no longer visible. */
 function showEvent(): void {
   const id = map.events.selected;
-  if (id === undefined) return;
+  if (id === undefined || !eventsKnown) return;
   const selected = events.get(id, performance.now());
   if (selected) event.show(selected);
   else select(undefined);
@@ -141,6 +147,7 @@ function select(selection: Selection | undefined): void {
   map.traffic.selected = id;
   map.traffic.objects = [];
   map.events.selected = eventId;
+  history.replaceState(null, "", writeSelection(selection) || location.pathname);
   search.clear();
   if (id === undefined) station.close();
   else station.open(id);

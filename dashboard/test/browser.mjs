@@ -115,7 +115,7 @@ async function checkObjects(page) {
   await step("a graticule replaces missing roads", async () => assert((await page.evaluate(() => window.viaduct.hasGraticule())) === options["no-roads"], "graticule"));
   await step("a click opens the event", async () => {
     await clickEvent(page);
-    await text(page, "event-title", (shown) => shown === "stationary vehicle");
+    await text(page, "event-title", (shown) => /^stationary vehicle$/i.test(shown));
     await text(page, "event-state", (shown) => shown === "active");
     await text(page, "event-sheet", (shown) => /cause code\s*94, sub-cause 2/.test(shown) && /awareness distance\s*200 m/.test(shown));
   });

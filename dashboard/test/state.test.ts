@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import type { EventCollection, EventProperties, Kpis, MessageFeature } from "../src/api";
 import { ENDED_SHOWN_MS, EXTRAPOLATE_MAX_MS, FADE_FROM_MS, GONE_AFTER_MS, STATIONS_MAX, TRAIL_POINTS, TRAIL_STEP_MS, TREE_CHILDREN_MAX } from "../src/limits";
 import { shownChildren } from "../src/panels/tree";
+import { readSelection, writeSelection } from "../src/state/address";
 import { Drops } from "../src/state/drops";
 import { Events } from "../src/state/events";
 import { latestAges } from "../src/state/latest";
@@ -300,6 +301,14 @@ describe("Events", () => {
     events.update({ ...answer, features: answer.features.map((feature) => ({ ...feature, geometry: null })) }, 0);
     expect(events.visible(0)).toEqual([]);
   });
+});
+
+test("a selection is written to the URL and read back", () => {
+  for (const selection of [{ kind: "station", id: 4_294_967_295 }, { kind: "event", id: "1001-7" }] as const) {
+    expect(readSelection(writeSelection(selection))).toEqual(selection);
+  }
+  expect(writeSelection(undefined)).toBe("");
+  for (const fragment of ["", "#", "#station=x", "#station=12345678901", "#event=7", "#other=1"]) expect(readSelection(fragment)).toBeUndefined();
 });
 
 test("perceivedObjects finds the list and leaves out what has another shape", () => {

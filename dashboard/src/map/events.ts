@@ -81,7 +81,7 @@ export class EventsLayer {
       drawSymbol(c, event);
       c.setTransform(ratio, 0, 0, ratio, 0, 0);
       const marked = event.id === this.selected || event.id === this.hovered;
-      if (marked || events.length <= EVENT_LABELS_MAX) drawLabel(c, x, y, labelOf(event), marked);
+      if (marked || events.length <= EVENT_LABELS_MAX) drawLabel(c, x, y, view.width, labelOf(event), marked);
       c.globalAlpha = 1;
     }
   }
@@ -141,10 +141,13 @@ function drawSymbol(c: CanvasRenderingContext2D, { state }: MapEvent): void {
   c.lineCap = "butt";
 }
 
-function drawLabel(c: CanvasRenderingContext2D, x: number, y: number, label: string, marked: boolean): void {
+/** Draws the label at the right of the symbol, or at its left if the right edge of the map is too near. */
+function drawLabel(c: CanvasRenderingContext2D, symbolX: number, y: number, mapWidth: number, label: string, marked: boolean): void {
   c.font = LABEL_FONT;
   c.textBaseline = "middle";
   const width = c.measureText(label).width;
+  const fits = symbolX + width + 30 < mapWidth || symbolX < width + 44;
+  const x = fits ? symbolX : symbolX - width - 44;
   c.fillStyle = withAlpha(GROUND, 0.85);
   c.beginPath();
   c.roundRect(x + 16, y - 10, width + 12, 20, 4);

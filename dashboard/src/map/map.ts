@@ -5,6 +5,7 @@ import type { RoadMap } from "../api";
 import { byId, el, setHidden, setText } from "../dom";
 import { coordinate } from "../format";
 import { KIND_BANDS, SPEED_BANDS } from "../palette";
+import type { Selection } from "../state/address";
 import type { Events } from "../state/events";
 import { toLonLat } from "../state/motion";
 import type { Stations } from "../state/stations";
@@ -21,8 +22,8 @@ const CLEARANCE_PX = 110;
 /** Width of the page up to which the panel lies below the map's objects instead of beside them. */
 const NARROW_PX = 560;
 
-/** The object that the reader selected. */
-export type Selection = { kind: "station"; id: number } | { kind: "event"; id: string };
+/** Height of the panel on a narrow page, as part of the map's height. */
+const NARROW_PANEL = 0.62;
 
 export class StationMap {
   readonly traffic = new Traffic();
@@ -153,7 +154,9 @@ export class StationMap {
   #covered(): { width: number; height: number } {
     const panel = [byId("station"), byId("event")].find((one) => !one.hidden);
     if (!panel) return { width: 0, height: 0 };
-    return this.#size.width <= NARROW_PX ? { width: 0, height: panel.offsetHeight } : { width: panel.offsetWidth, height: 0 };
+    // The panel grows to this height while its content loads.
+    const height = Math.max(panel.offsetHeight, NARROW_PANEL * this.#size.height);
+    return this.#size.width <= NARROW_PX ? { width: 0, height } : { width: panel.offsetWidth, height: 0 };
   }
 
   #view(): View | undefined {

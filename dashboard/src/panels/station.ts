@@ -16,11 +16,15 @@ export interface StationEvents {
   onObjects(objects: readonly PerceivedObject[]): void;
 }
 
+/** States of a signed packet whose signature was not verified. */
+const UNVERIFIED: ReadonlySet<string> = new Set(["unverified", "secured_not_verified"]);
+
 export class StationPanel {
   readonly #root: HTMLElement;
   readonly #events: StationEvents;
   readonly #title = el("h2", { "data-testid": "station-title" });
   readonly #kind = el("span", { class: "kind" });
+  readonly #unverified = el("span", { class: "badge", "data-level": "warn", "data-testid": "unverified", title: "The packet is signed, but its signature was not verified" }, "unverified");
   readonly #copy = el("button", { type: "button", class: "plain", "data-testid": "copy" }, "Copy JSON");
   readonly #sheet = el("dl", { class: "sheet", "data-testid": "station-sheet" });
   readonly #tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Newest message of each type" });
@@ -37,7 +41,7 @@ export class StationPanel {
     const close = el("button", { type: "button", class: "plain", "aria-label": "Close (Escape)", title: "Close (Esc)", "data-testid": "close" }, closeIcon());
     close.addEventListener("click", () => events.onClose());
     this.#copy.addEventListener("click", () => void this.#copyJson());
-    root.append(el("header", {}, this.#title, this.#kind, el("span", { class: "spacer" }), this.#copy, close), this.#sheet, this.#tabs, this.#notice, this.#tree.element);
+    root.append(el("header", {}, this.#title, this.#kind, this.#unverified, el("span", { class: "spacer" }), this.#copy, close), this.#sheet, this.#tabs, this.#notice, this.#tree.element);
   }
 
   open(id: number): void {
@@ -80,6 +84,7 @@ export class StationPanel {
     this.#station = undefined;
     this.#root.dataset["state"] = "";
     setText(this.#kind, "");
+    setHidden(this.#unverified, true);
     this.#facts.update([]);
     this.#tabs.replaceChildren();
     this.#resetTree();
@@ -90,6 +95,7 @@ export class StationPanel {
     if (!station) return;
     const latest = this.#type === undefined ? undefined : station.properties.latest[this.#type];
     setText(this.#kind, stationType(station.properties.station_type));
+    setHidden(this.#unverified, latest === undefined || !UNVERIFIED.has(latest.security));
     this.#facts.update(factsOf(station, latest));
     this.#showTabs(station);
     if (latest) this.#tree.show(latest.message ?? {});
@@ -150,13 +156,13 @@ function factsOf({ geometry, properties: station }: StationFeature, latest: Mess
     ["security", latest?.security],
     ["geonet", latest?.geonet_address],
     ["link", latest?.link_address],
-    ["heard by", latest === undefined ? undefined : `${latest.receiver} over ${latest.access}${latest.direction === "sent" ? " (sent by this node)" : ""}`],
+    ["received by", latest === undefined ? undefined : `${latest.receiver} over ${latest.access}${latest.direction === "sent" ? " (sent by this node)" : ""}`],
     ["first seen", `${clock(station.first_seen)} UTC`],
   ];
   return facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined);
 }
 
-/** From generation to reception: two machines' clocks, and so only a hint. */
+/** Returns the time from generation to reception. It compares the clocks of two machines, so it is only an indication. */
 function delay({ reception_time, generation_time }: MessageProperties): string {
   if (reception_time === undefined || generation_time === undefined) return "";
   const ms = Date.parse(reception_time) - Date.parse(generation_time);

@@ -18,14 +18,25 @@ export interface MapEvent {
   remaining_s: number;
 }
 
+/** An event with its times by the node's clock. */
+interface Known {
+  id: string;
+  lon: number;
+  lat: number;
+  at: Mercator;
+  properties: EventProperties;
+  validUntil_ms: number;
+  ended_ms: number;
+}
+
 export class Events {
-  #features: readonly EventFeature[] = [];
+  #known: readonly Known[] = [];
   /** Clock of the node minus clock of the page, in milliseconds. */
   #offset_ms = 0;
 
   /** Replaces the events. `now_ms` is the page's time at the answer. */
   update(collection: EventCollection, now_ms: number): void {
-    this.#features = collection.features;
+    this.#known = collection.features.flatMap((feature) => known(feature) ?? []);
     const time = Date.parse(collection.timeStamp);
     if (!Number.isNaN(time)) this.#offset_ms = time - now_ms;
   }
@@ -37,22 +48,25 @@ export class Events {
 
   /** Returns the events with a position that are active or ended a short time ago, the active ones last. */
   visible(now_ms: number): MapEvent[] {
-    const node_ms = now_ms + this.#offset_ms;
-    const events = this.#features.flatMap((feature) => mapEvent(feature, node_ms) ?? []);
+    const events = this.#known.flatMap((one) => present(one, now_ms + this.#offset_ms) ?? []);
     return events.sort((a, b) => a.opacity - b.opacity || a.id.localeCompare(b.id));
   }
 }
 
-function mapEvent({ id, geometry, properties }: EventFeature, node_ms: number): MapEvent | undefined {
+function known({ id, geometry, properties }: EventFeature): Known | undefined {
   const [lon, lat] = geometry?.coordinates ?? [];
   if (lon === undefined || lat === undefined) return undefined;
   const validUntil_ms = Date.parse(properties.valid_until);
-  const expired = properties.state === "active" && node_ms > validUntil_ms;
-  const state = expired ? "expired" : properties.state;
-  const active = state === "active";
   const ended_ms = properties.ended_time === undefined ? validUntil_ms : Date.parse(properties.ended_time);
+  return { id, lon, lat, at: toMercator(lon, lat), properties, validUntil_ms, ended_ms };
+}
+
+/** Returns the event at a time of the node's clock, or `undefined` if it ended too long ago. */
+function present({ validUntil_ms, ended_ms, ...event }: Known, node_ms: number): MapEvent | undefined {
+  const expired = event.properties.state === "active" && node_ms > validUntil_ms;
+  const state = expired ? "expired" : event.properties.state;
+  const active = state === "active";
   const opacity = active ? 1 : 1 - Math.max(0, node_ms - ended_ms) / ENDED_SHOWN_MS;
   if (!(opacity > 0)) return undefined;
-  const remaining_s = active ? Math.max(0, validUntil_ms - node_ms) / 1_000 : 0;
-  return { id, lon, lat, at: toMercator(lon, lat), properties, state, opacity, remaining_s };
+  return { ...event, state, opacity, remaining_s: active ? Math.max(0, validUntil_ms - node_ms) / 1_000 : 0 };
 }
