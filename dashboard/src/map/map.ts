@@ -22,6 +22,8 @@ const CLEARANCE_PX = 110;
 /** Width of the page up to which the panel lies below the map's objects instead of beside them. */
 const NARROW_PX = 560;
 
+/** Time in which further objects count as the first ones. */
+const FIRST_OBJECTS_MS = 1_500;
 /** Height of the panel on a narrow page, as part of the map's height. */
 const NARROW_PANEL = 0.62;
 
@@ -40,6 +42,8 @@ export class StationMap {
   #pointerInside = false;
   /** `true` once the first objects or the reader have determined the view. */
   #fitted = false;
+  /** Time at which the first object appeared. */
+  #found_ms: number | undefined;
 
   constructor(stations: Stations, events: Events, onSelect: (selection: Selection | undefined) => void) {
     this.#stations = stations;
@@ -93,6 +97,7 @@ export class StationMap {
     const map = this.#map;
     const duration = this.traffic.smooth ? 500 : 0;
     const { width, height } = this.#covered();
+    this.#fitted = true;
     map?.easeTo({ center: [lon, lat], zoom: Math.max(map.getZoom(), 15.5), offset: [-width / 2, -height / 2], duration });
   }
 
@@ -126,10 +131,7 @@ export class StationMap {
   frame(now_ms: number): void {
     const events = this.#eventStates.visible(now_ms);
     const found = this.#stations.size > 0 || events.length > 0 || this.infrastructure.size > 0;
-    if (!this.#fitted && found) {
-      this.#fitted = true;
-      this.fit(0);
-    }
+    if (!this.#fitted && found) this.#fitFirst(now_ms);
     const view = this.#view();
     if (!view) return;
     const empty = !found && this.traffic.size === 0 && this.events.size === 0;
@@ -141,6 +143,14 @@ export class StationMap {
     this.events.drawAreas(c, view, events);
     this.traffic.draw(c, ratio, this.#stations, view, now_ms);
     this.events.drawSymbols(c, ratio, view, events);
+  }
+
+  /** Fits the view to the first objects, and again after a short time, when all requests for the present state are answered. */
+  #fitFirst(now_ms: number): void {
+    const first = this.#found_ms === undefined;
+    this.#found_ms ??= now_ms;
+    this.#fitted = now_ms - this.#found_ms > FIRST_OBJECTS_MS || this.selectedAt() !== undefined;
+    if (first || this.#fitted) this.fit(0);
   }
 
   notice(text: string, level = ""): void {
@@ -165,8 +175,12 @@ export class StationMap {
   }
 
   #tools(): void {
-    byId("zoom-in").addEventListener("click", () => this.#map?.zoomIn());
-    byId("zoom-out").addEventListener("click", () => this.#map?.zoomOut());
+    const zoom = (by: number): void => {
+      this.#fitted = true;
+      this.#map?.zoomTo(this.#map.getZoom() + by, { duration: this.traffic.smooth ? 300 : 0 });
+    };
+    byId("zoom-in").addEventListener("click", () => zoom(1));
+    byId("zoom-out").addEventListener("click", () => zoom(-1));
     byId("fit").addEventListener("click", () => this.fit());
     for (const button of this.#section.querySelectorAll<HTMLElement>("[data-colouring]")) {
       button.addEventListener("click", () => this.colourBy(button.dataset["colouring"] === "kind" ? "kind" : "speed"));
@@ -206,7 +220,7 @@ export class StationMap {
       this.#pointerInside = false;
       this.#showCentre();
     });
-    map?.on("dragstart", () => void (this.#fitted = true));
+    for (const type of ["dragstart", "wheel", "touchstart", "boxzoomstart"] as const) map?.on(type, () => void (this.#fitted = true));
   }
 
   #pick(x: number, y: number): Selection | undefined {
