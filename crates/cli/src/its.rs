@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use viaduct_components::capture::{Capture, CapturedFrame, SkipReason};
-use viaduct_its::{Acceptance, DropReason, Frame, SecurityPolicy, decode_frame_with};
+use viaduct_its::{Acceptance, DropReason, Frame, SecurityPolicy, decode_frame_with, explain_drop};
 
 pub(crate) use send::run as send;
 
@@ -81,6 +81,8 @@ struct Drops {
     count: u64,
     /// Number of the first of them in the capture, from 1 as Wireshark counts.
     first: u64,
+    /// The explanation of the first of them.
+    explanation: String,
 }
 
 pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -109,7 +111,7 @@ fn decode_capture(capture: Capture, arguments: &Arguments) -> anyhow::Result<Exi
                 let dropped =
                     decode_one(&frame, arguments.acceptance(), &mut summary, arguments.json_lines.then_some(&mut out))?;
                 if let Some(reason) = dropped.filter(|_| arguments.drops) {
-                    print_drop(frame.number, reason);
+                    print_drop(&frame, reason);
                 }
             }
             // Nothing was read: the error is the only output.
@@ -147,22 +149,32 @@ fn decode_one(
         Ok(Frame::Beacon(_)) => summary.beacons += 1,
         Ok(Frame::LocationService(_)) => summary.location_service += 1,
         Err(reason) => {
-            summary.dropped.entry(reason).or_insert(Drops { count: 0, first: captured.number }).count += 1;
+            let first = || Drops { count: 0, first: captured.number, explanation: reason.explain(captured) };
+            summary.dropped.entry(reason).or_insert_with(first).count += 1;
             return Ok(Some(reason));
         }
     }
     Ok(None)
 }
 
-fn print_drop(number: u64, reason: Dropped) {
-    print_note(format_args!("frame {number}: dropped: {reason}"));
+fn print_drop(frame: &CapturedFrame, reason: Dropped) {
+    let number = frame.number;
+    match reason {
+        // The reason alone does not name the wrong element.
+        Dropped::Frame(DropReason::UperInvalid) => {
+            print_note(format_args!("frame {number}: dropped: {reason}. {}", reason.explain(frame)));
+        }
+        _ => print_note(format_args!("frame {number}: dropped: {reason}")),
+    }
 }
 
 impl Dropped {
-    const fn explain(self) -> &'static str {
-        match self {
-            Self::Record(reason) => reason.explain(),
-            Self::Frame(reason) => reason.explain(),
+    /// Returns the explanation of the reason for this frame.
+    fn explain(self, frame: &CapturedFrame) -> String {
+        match (self, &frame.octets) {
+            (Self::Record(reason), _) => reason.explain().to_owned(),
+            (Self::Frame(reason), Ok(octets)) => explain_drop(reason, octets),
+            (Self::Frame(reason), Err(_)) => reason.explain().to_owned(),
         }
     }
 }
@@ -190,7 +202,7 @@ impl Summary {
         }
         for (reason, drops) in &self.dropped {
             print_note(format_args!("  dropped: {:<15} {:>8}", reason.to_string(), drops.count));
-            print_note(format_args!("    the first is frame {}. {}", drops.first, reason.explain()));
+            print_note(format_args!("    the first is frame {}. {}", drops.first, drops.explanation));
         }
     }
 }

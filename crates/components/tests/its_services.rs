@@ -508,14 +508,19 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     for (kind, event, reason, text) in [
         (MessageType::Unknown, "", "no_position", "position: missing"),
         (MessageType::Unknown, "", "in_future", "time: more than two seconds ahead of the clock"),
-        (MessageType::Cpm, "", "no_position", "objects.0.position: missing"),
-        (MessageType::Cpm, "", "out_of_range", "objects.1.heading_deg: this is no number within its range"),
-        (MessageType::Cpm, "", "duplicate_id", "objects.1.id: an earlier object of the list has the same id"),
-        (MessageType::Denm, "here", "no_position", "position: missing, and the position of the station is unknown"),
+        (MessageType::Cpm, "", "no_position", "objects[0].position: missing"),
+        (MessageType::Cpm, "", "out_of_range", "objects[1].heading_deg: expected a number from 0 to 360, got 400"),
+        (MessageType::Cpm, "", "duplicate_id", "objects[1].id: an earlier object of the list has the same id"),
+        (
+            MessageType::Denm,
+            "here",
+            "no_position",
+            "report.position: missing, and the position of the station is unknown",
+        ),
         (MessageType::Denm, "", "event_name", "name: expected 1 to 64 octets"),
         (MessageType::Denm, "jam", "no_action", "expected `report` or `end`"),
         (MessageType::Denm, "jam", "unknown_event", "name: no active event has this name"),
-        (MessageType::Denm, "jam", "out_of_range", "cause: this is no number within its range"),
+        (MessageType::Denm, "jam", "out_of_range", "report.cause: expected an integer from 1 to 127, got 128"),
         (MessageType::Denm, "jam", "refused", "the event's validity has ended"),
     ] {
         // Dropped echoes of its own frames are told there too.

@@ -463,7 +463,7 @@ fn what_programs_in_a_vehicle_say_wrong_is_answered() {
     vehicle.publish("vehicle/objects", &objects, &[]);
     let error = text_of(&errors.wait_for(2)[1]);
     assert_eq!((&error["topic"], &error["type"]), (&json!("vehicle/objects"), &json!("cpm")));
-    assert_eq!(error["error"], json!("objects.1.heading_deg: this is no number within its range"));
+    assert_eq!(error["error"], json!("objects[1].heading_deg: expected a number from 0 to 360, got 400"));
     vehicle.publish("vehicle/state", &json!({ "speed_mps": 3 }), &[]);
     let error = text_of(&errors.wait_for(3)[2]);
     assert_eq!((&error["topic"], &error["reason"]), (&json!("vehicle/state"), &json!("no_position")));

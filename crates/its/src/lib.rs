@@ -35,7 +35,9 @@ mod station;
 
 pub use counters::Counters;
 pub use drop_reason::DropReason;
-pub use receive::{BeaconReceived, Frame, LocationServiceReceived, Received, decode_frame, decode_frame_with};
+pub use receive::{
+    BeaconReceived, Frame, LocationServiceReceived, Received, decode_frame, decode_frame_with, explain_drop,
+};
 pub use request::{Destination, Repetition, SendRequest};
 pub use security::{HashedId8, Security, SecurityPolicy};
 pub use send_error::SendError;

@@ -7,7 +7,7 @@ mod capture;
 use bytes::Bytes;
 use viaduct_etsi::cpm_ts103324_v211::CpmContainer;
 use viaduct_its::{
-    DropReason, Frame, Received, decode_frame,
+    DropReason, Frame, Received, decode_frame, explain_drop,
     facilities::{Message, MessageKind, cpm::object_count},
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, StationType, Tai};
@@ -118,4 +118,17 @@ fn each_reason_is_met_by_a_change_of_the_cam() {
     }
     let long = Bytes::from(vec![0; viaduct_its::limits::FRAME_OCTETS_MAX + 1]);
     assert_eq!(decode_frame(reception(), &long), Err(DropReason::FrameTooLong));
+}
+
+#[test]
+fn a_message_that_cannot_be_decoded_is_explained_by_element_and_bit() {
+    let mut frame = capture::vector("cam.hex").to_vec();
+    // The longitude of this CAM is bits 107 to 138 of the message, which begins at octet 58.
+    frame[58 + 13] |= 0x1F;
+    let frame = Bytes::from(frame);
+    assert_eq!(decode_frame(reception(), &frame), Err(DropReason::UperInvalid));
+    let text = explain_drop(DropReason::UperInvalid, &frame);
+    let element = "cam.camParameters.basicContainer.referencePosition.longitude: ";
+    assert!(text.contains(element) && text.ends_with(" (at bit 138)."), "{text}");
+    assert_eq!(explain_drop(DropReason::HopLimit, &frame), DropReason::HopLimit.explain());
 }

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use bytes::Bytes;
 use viaduct_bus::clock;
-use viaduct_its::{Acceptance, Frame, decode_frame_with};
+use viaduct_its::{Acceptance, Frame, decode_frame_with, explain_drop};
 
 use super::line::json_line;
 use crate::output::stdout_failed;
@@ -58,13 +58,14 @@ pub(super) struct Reading {
 
 /// Decodes a frame that is received now.
 pub(super) fn reading(frame: &[u8], acceptance: Acceptance) -> anyhow::Result<Reading> {
-    let read = decode_frame_with(clock::tai(), &Bytes::copy_from_slice(frame), acceptance);
+    let frame = Bytes::copy_from_slice(frame);
+    let read = decode_frame_with(clock::tai(), &frame, acceptance);
     let is_dropped = read.is_err();
     let line = match read {
         Ok(Frame::Message(packet)) => json_line(&packet, None)?,
         Ok(Frame::Beacon(beacon)) => format!("{beacon}\n").into_bytes(),
         Ok(Frame::LocationService(packet)) => format!("{packet}\n").into_bytes(),
-        Err(reason) => format!("dropped: {reason}. {}\n", reason.explain()).into_bytes(),
+        Err(reason) => format!("dropped: {reason}. {}\n", explain_drop(reason, &frame)).into_bytes(),
     };
     Ok(Reading { line, is_dropped })
 }

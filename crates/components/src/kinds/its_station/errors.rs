@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use viaduct_bus::{Meta, Publisher, Qos};
 use viaduct_its::facilities::ldm::ClockReport;
-use viaduct_its::{DropReason, SendError};
+use viaduct_its::{DropReason, SendError, explain_drop};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::v2x_error::Subject;
 use viaduct_messages::viaduct::its::{MessageType, V2xError, V2xSendRequest};
@@ -92,7 +92,7 @@ impl Errors {
     }
 
     /// Reports a dropped frame.
-    pub(super) fn dropped(&mut self, now: Now, reason: DropReason, frame: &[u8], cause: &Meta) {
+    pub(super) fn dropped(&mut self, now: Now, reason: DropReason, frame: &Bytes, cause: &Meta) {
         let limiter = self.frames.entry(reason).or_insert_with(|| RateLimiter::new(FRAMES_PER_SECOND_MAX));
         let Some(count) = limiter.admit(now.mono) else {
             return;
@@ -104,7 +104,7 @@ impl Errors {
             V2xError {
                 subject: Subject::Frame.into(),
                 reason: reason.label().to_owned(),
-                error: format!("a received frame was dropped: {}", reason.explain()),
+                error: format!("a received frame was dropped: {}", explain_drop(reason, frame)),
                 time: Some(timestamp(now.tai)),
                 count,
                 octets: frame.len().try_into().unwrap_or(u32::MAX),

@@ -37,22 +37,31 @@ const RELEVANCE_DISTANCE_M: (u32, u32) = (1, 1784);
 /// A member of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::kinds::its_station) struct Member {
-    /// Index in the list of objects, from 0; `None` for a member of the message itself.
-    object: Option<usize>,
+    parent: Parent,
     name: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parent {
+    Message,
+    /// An object of the list, from 0.
+    Object(usize),
+    /// The event of a request.
+    Report,
 }
 
 impl From<&'static str> for Member {
     fn from(name: &'static str) -> Self {
-        Self { object: None, name }
+        Self { parent: Parent::Message, name }
     }
 }
 
 impl fmt::Display for Member {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.object {
-            Some(index) => write!(f, "objects.{index}.{}", self.name),
-            None => f.write_str(self.name),
+        match self.parent {
+            Parent::Message => f.write_str(self.name),
+            Parent::Object(index) => write!(f, "objects[{index}].{}", self.name),
+            Parent::Report => write!(f, "report.{}", self.name),
         }
     }
 }
@@ -64,14 +73,21 @@ pub(in crate::kinds::its_station) enum InputError {
     #[error("{0}: missing")]
     NoPosition(Member),
     /// An event has no position, and the position of the station is unknown.
-    #[error("position: missing, and the position of the station is unknown")]
+    #[error("report.position: missing, and the position of the station is unknown")]
     NoOwnPosition,
     /// The time is more than [`AHEAD_MAX`] ahead of this node's clock. Such an input would never become too old.
     #[error("time: more than two seconds ahead of the clock")]
     InFuture,
     /// A number is NaN, or outside the range that its message documents.
-    #[error("{0}: this is no number within its range")]
-    OutOfRange(Member),
+    #[error("{member}: expected {expected}, got {got}")]
+    OutOfRange {
+        /// The member of the message.
+        member: Member,
+        /// The range.
+        expected: String,
+        /// The number.
+        got: String,
+    },
     /// Two objects of the list have the same id.
     #[error("{0}: an earlier object of the list has the same id")]
     DuplicateId(Member),
@@ -106,20 +122,20 @@ impl InputError {
         "refused",
     ];
 
-    fn out_of_range(name: &'static str) -> Self {
-        Self::OutOfRange(name.into())
+    fn out_of_range(name: &'static str, expected: String, got: impl fmt::Display) -> Self {
+        Self::OutOfRange { member: name.into(), expected, got: got.to_string() }
     }
 
     fn no_position() -> Self {
         Self::NoPosition("position".into())
     }
 
-    /// Returns the same error for a member of the object at `index`.
-    fn of_object(self, index: usize) -> Self {
-        let inside = |member: Member| Member { object: Some(index), ..member };
+    /// Returns the same error for a member of an object of the list or of a report.
+    fn inside(self, parent: Parent) -> Self {
+        let inside = |member: Member| Member { parent, ..member };
         match self {
             Self::NoPosition(member) => Self::NoPosition(inside(member)),
-            Self::OutOfRange(member) => Self::OutOfRange(inside(member)),
+            Self::OutOfRange { member, expected, got } => Self::OutOfRange { member: inside(member), expected, got },
             Self::DuplicateId(member) => Self::DuplicateId(inside(member)),
             other => other,
         }
@@ -130,7 +146,7 @@ impl InputError {
         match self {
             Self::NoPosition(_) | Self::NoOwnPosition => "no_position",
             Self::InFuture => "in_future",
-            Self::OutOfRange(_) => "out_of_range",
+            Self::OutOfRange { .. } => "out_of_range",
             Self::DuplicateId(_) => "duplicate_id",
             Self::EventName => "event_name",
             Self::NoAction => "no_action",
@@ -221,14 +237,15 @@ pub(super) fn objects(message: &PerceivedObjects, clock: Clock) -> Result<Vec<Pe
     let known = |(index, object): (usize, &perception::PerceivedObject)| {
         let is_new = ids.insert(object.id);
         let known = if is_new { perceived_object(object, measured) } else { Err(InputError::DuplicateId("id".into())) };
-        known.map_err(|error| error.of_object(index))
+        known.map_err(|error| error.inside(Parent::Object(index)))
     };
     message.objects.iter().enumerate().map(known).collect()
 }
 
 fn perceived_object(message: &perception::PerceivedObject, measured: Tai) -> Result<PerceivedObject, InputError> {
     let place = position(message.position.as_ref().ok_or_else(InputError::no_position)?)?;
-    let id = u16::try_from(message.id).map_err(|_| InputError::out_of_range("id"))?;
+    let id = u16::try_from(message.id)
+        .map_err(|_| InputError::out_of_range("id", "an integer from 0 to 65535".to_owned(), message.id))?;
     let length = |name, value| optional(name, value, 0.0, f64::MAX).map(|length| length.map(Metres));
     let heading = optional("heading_deg", message.heading_deg, 0.0, 360.0)?;
     let speed = optional("speed_mps", message.speed_mps, 0.0, f64::MAX)?;
@@ -298,6 +315,10 @@ const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
 
 /// Converts an event. The default time is now, and the default position is the station's position.
 pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
+    report(message, now, here).map_err(|error| error.inside(Parent::Report))
+}
+
+fn report(message: &Event, now: Tai, here: Option<Position>) -> Result<EventReport, InputError> {
     let place = message.position.as_ref().map(position).transpose()?.or(here).ok_or(InputError::NoOwnPosition)?;
     let cause =
         Cause { code: code("cause", message.cause, 1, 127)?, sub_code: code("sub_cause", message.sub_cause, 0, 255)? };
@@ -324,12 +345,14 @@ pub(super) fn event(message: &Event, now: Tai, here: Option<Position>) -> Result
 }
 
 fn code(name: &'static str, value: u32, min: u8, max: u8) -> Result<u8, InputError> {
-    u8::try_from(value).ok().filter(|code| (min..=max).contains(code)).ok_or(InputError::out_of_range(name))
+    let code = u8::try_from(value).ok().filter(|code| (min..=max).contains(code));
+    code.ok_or_else(|| InputError::out_of_range(name, format!("an integer from {min} to {max}"), value))
 }
 
 fn validity(seconds: u32) -> Result<Duration, InputError> {
     if seconds > VALIDITY_S_MAX {
-        Err(InputError::out_of_range("validity_s"))
+        let expected = format!("an integer from 0 to {VALIDITY_S_MAX}");
+        Err(InputError::out_of_range("validity_s", expected, seconds))
     } else {
         Ok(Duration::from_secs(seconds.into()))
     }
@@ -338,7 +361,8 @@ fn validity(seconds: u32) -> Result<Duration, InputError> {
 fn circle(centre: Position, distance: u32) -> Result<Area, InputError> {
     let (min, max) = RELEVANCE_DISTANCE_M;
     if !(min..=max).contains(&distance) {
-        return Err(InputError::out_of_range("relevance_distance_m"));
+        let expected = format!("an integer from {min} to {max}");
+        return Err(InputError::out_of_range("relevance_distance_m", expected, distance));
     }
     Ok(Area { centre, shape: Shape::Circle { radius: Metres(distance.into()) } })
 }
@@ -357,17 +381,23 @@ fn repetition(message: &Event) -> Result<Option<Repetition>, InputError> {
         (Some(interval), Some(duration)) if interval > 0 => {
             Ok(Some(Repetition { interval: millis(interval), duration: millis(duration) }))
         }
-        (Some(1..), None) => Err(InputError::out_of_range("repetition_duration_ms")),
-        _ => Err(InputError::out_of_range("repetition_interval_ms")),
+        (Some(1..), None) => {
+            let expected = "an integer beside `repetition_interval_ms`".to_owned();
+            Err(InputError::out_of_range("repetition_duration_ms", expected, "nothing"))
+        }
+        (interval, _) => {
+            let got = interval.map_or_else(|| "nothing".to_owned(), |interval| interval.to_string());
+            Err(InputError::out_of_range("repetition_interval_ms", "an integer of at least 1".to_owned(), got))
+        }
     }
 }
 
 fn position(place: &its::Position) -> Result<Position, InputError> {
     let (latitude, longitude) = (place.latitude_deg, place.longitude_deg);
     if !(-90.0..=90.0).contains(&latitude) {
-        Err(InputError::out_of_range("position.latitude_deg"))
+        Err(InputError::out_of_range("position.latitude_deg", number_range(-90.0, 90.0), latitude))
     } else if !(-180.0..=180.0).contains(&longitude) {
-        Err(InputError::out_of_range("position.longitude_deg"))
+        Err(InputError::out_of_range("position.longitude_deg", number_range(-180.0, 180.0), longitude))
     } else {
         Ok(Position::new(latitude, longitude))
     }
@@ -379,8 +409,18 @@ fn finite(name: &'static str, value: Option<f64>) -> Result<Option<f64>, InputEr
 
 fn optional(name: &'static str, value: Option<f64>, min: f64, max: f64) -> Result<Option<f64>, InputError> {
     match value {
-        Some(value) if !(min..=max).contains(&value) => Err(InputError::out_of_range(name)),
+        Some(value) if !(min..=max).contains(&value) => {
+            Err(InputError::out_of_range(name, number_range(min, max), value))
+        }
         value => Ok(value),
+    }
+}
+
+fn number_range(min: f64, max: f64) -> String {
+    match (min, max) {
+        (f64::MIN, _) => "a finite number".to_owned(),
+        (min, f64::MAX) => format!("a finite number of at least {min}"),
+        (min, max) => format!("a number from {min} to {max}"),
     }
 }
 
@@ -426,11 +466,11 @@ mod tests {
         let beyond = its::Position { latitude_deg: 90.1, ..here() };
         let nowhere = its::Position { longitude_deg: f64::NAN, ..here() };
         for (position, error) in [
-            (None, InputError::no_position()),
-            (Some(beyond), InputError::out_of_range("position.latitude_deg")),
-            (Some(nowhere), InputError::out_of_range("position.longitude_deg")),
+            (None, "position: missing"),
+            (Some(beyond), "position.latitude_deg: expected a number from -90 to 90, got 90.1"),
+            (Some(nowhere), "position.longitude_deg: expected a number from -180 to 180, got NaN"),
         ] {
-            assert_eq!(refused(&vehicle::VehicleState { position, ..state() }), error);
+            assert_eq!(refused(&vehicle::VehicleState { position, ..state() }).to_string(), error);
         }
         let ahead = Some(timestamp(PUBLISHED.plus(Duration::from_millis(3001))));
         assert_eq!(refused(&vehicle::VehicleState { time: ahead, ..state() }), InputError::InFuture);
@@ -513,20 +553,29 @@ mod tests {
     #[test]
     fn one_invalid_object_makes_the_list_invalid() {
         for (wrong, error) in [
-            (perception::PerceivedObject { position: None, ..object() }, InputError::no_position()),
-            (perception::PerceivedObject { id: 65_536, ..object() }, InputError::out_of_range("id")),
-            (perception::PerceivedObject { speed_mps: Some(-0.1), ..object() }, InputError::out_of_range("speed_mps")),
+            (perception::PerceivedObject { position: None, ..object() }, "position: missing"),
+            (
+                perception::PerceivedObject { id: 65_536, ..object() },
+                "id: expected an integer from 0 to 65535, got 65536",
+            ),
+            (
+                perception::PerceivedObject { speed_mps: Some(-0.1), ..object() },
+                "speed_mps: expected a finite number of at least 0, got -0.1",
+            ),
             (
                 perception::PerceivedObject { class_confidence: Some(1.1), ..object() },
-                InputError::out_of_range("class_confidence"),
+                "class_confidence: expected a number from 0 to 1, got 1.1",
             ),
             (
                 perception::PerceivedObject { existence_confidence: Some(-0.1), ..object() },
-                InputError::out_of_range("existence_confidence"),
+                "existence_confidence: expected a number from 0 to 1, got -0.1",
             ),
-            (perception::PerceivedObject { age_s: Some(f64::NAN), ..object() }, InputError::out_of_range("age_s")),
+            (
+                perception::PerceivedObject { age_s: Some(f64::NAN), ..object() },
+                "age_s: expected a number from 0 to 1000000000, got NaN",
+            ),
         ] {
-            assert_eq!(objects(&list(wrong), clock()).unwrap_err(), error.of_object(0));
+            assert_eq!(objects(&list(wrong), clock()).unwrap_err().to_string(), format!("objects[0].{error}"));
         }
     }
 
@@ -537,7 +586,7 @@ mod tests {
         let error = objects(&list, clock()).unwrap_err();
         assert_eq!(
             (error.label(), error.to_string().as_str()),
-            ("duplicate_id", "objects.2.id: an earlier object of the list has the same id")
+            ("duplicate_id", "objects[2].id: an earlier object of the list has the same id")
         );
     }
 
@@ -591,23 +640,45 @@ mod tests {
         };
         let result = |request: &Event| event(request, PUBLISHED, Some(Position::new(45.5, 7.25)));
         assert!(result(&most).is_ok());
-        for (wrong, name) in [
-            (Event { cause: 0, ..accident() }, "cause"),
-            (Event { cause: 128, ..accident() }, "cause"),
-            (Event { sub_cause: 256, ..accident() }, "sub_cause"),
-            (Event { information_quality: 8, ..accident() }, "information_quality"),
-            (Event { validity_s: Some(86_401), ..accident() }, "validity_s"),
-            (Event { relevance_distance_m: Some(0), ..accident() }, "relevance_distance_m"),
-            (Event { relevance_distance_m: Some(1785), ..accident() }, "relevance_distance_m"),
-            (Event { repetition_interval_ms: Some(100), ..accident() }, "repetition_duration_ms"),
-            (Event { repetition_duration_ms: Some(100), ..accident() }, "repetition_interval_ms"),
+        for (wrong, expected) in [
+            (Event { cause: 0, ..accident() }, "cause: expected an integer from 1 to 127, got 0"),
+            (Event { cause: 128, ..accident() }, "cause: expected an integer from 1 to 127, got 128"),
+            (Event { sub_cause: 256, ..accident() }, "sub_cause: expected an integer from 0 to 255, got 256"),
+            (
+                Event { information_quality: 8, ..accident() },
+                "information_quality: expected an integer from 0 to 7, got 8",
+            ),
+            (
+                Event { validity_s: Some(86_401), ..accident() },
+                "validity_s: expected an integer from 0 to 86400, got 86401",
+            ),
+            (
+                Event { relevance_distance_m: Some(0), ..accident() },
+                "relevance_distance_m: expected an integer from 1 to 1784, got 0",
+            ),
+            (
+                Event { relevance_distance_m: Some(1785), ..accident() },
+                "relevance_distance_m: expected an integer from 1 to 1784, got 1785",
+            ),
+            (
+                Event { repetition_interval_ms: Some(100), ..accident() },
+                "repetition_duration_ms: expected an integer beside `repetition_interval_ms`, got nothing",
+            ),
+            (
+                Event { repetition_duration_ms: Some(100), ..accident() },
+                "repetition_interval_ms: expected an integer of at least 1, got nothing",
+            ),
             (
                 Event { repetition_interval_ms: Some(0), repetition_duration_ms: Some(100), ..accident() },
-                "repetition_interval_ms",
+                "repetition_interval_ms: expected an integer of at least 1, got 0",
             ),
-            (Event { speed_mps: Some(-1.0), ..accident() }, "speed_mps"),
+            (
+                Event { speed_mps: Some(-1.0), ..accident() },
+                "speed_mps: expected a finite number of at least 0, got -1",
+            ),
         ] {
-            assert_eq!(result(&wrong).unwrap_err(), InputError::out_of_range(name), "{wrong:?}");
+            let error = result(&wrong).unwrap_err();
+            assert_eq!((error.label(), error.to_string()), ("out_of_range", format!("report.{expected}")));
         }
     }
 
@@ -617,7 +688,7 @@ mod tests {
         let errors = [
             InputError::no_position(),
             InputError::InFuture,
-            InputError::out_of_range("id"),
+            InputError::out_of_range("id", String::new(), 0),
             InputError::DuplicateId("id".into()),
             InputError::EventName,
             InputError::NoAction,
