@@ -312,7 +312,8 @@ impl<'a> JsonReader<'a> {
         let Some(Meaning::Quantity(quantity)) = self.meaning else {
             return match node {
                 Node::Integer(value) => Some(*value),
-                Node::Number(value) => nearest(*value),
+                // Rounding would silently turn 3.25 m into 3 cm.
+                Node::Number(value) if value.fract() == 0.0 => nearest(*value),
                 _ => None,
             };
         };
@@ -377,6 +378,16 @@ fn range<T: Copy + std::fmt::Display>(bound: &Bounded<T>) -> String {
         (Some(start), None) => format!("{start} or more"),
         (None, Some(end)) => format!("at most {end}"),
         (None, None) => "any".to_owned(),
+    }
+}
+
+/// Returns the note for a number with decimals in the place of an integer that has no unit in the scaled style.
+fn not_scaled(node: &Node<'_>) -> &'static str {
+    match node {
+        Node::Number(value) if value.fract() != 0.0 => {
+            " in steps of 1 of the standard's unit (the member is not scaled)"
+        }
+        _ => "",
     }
 }
 
@@ -513,10 +524,11 @@ impl Decoder for JsonReader<'_> {
         {
             return Ok(integer);
         }
+        let unit = if self.form.style == JsonStyle::Scaled { not_scaled(&node) } else { "" };
         let expected = match (bound, self.meaning) {
             (Some(bound), Some(Meaning::Quantity(quantity))) => quantity_range(quantity, &bound.constraint),
-            (Some(bound), _) => format!("an integer from {}", range(&bound.constraint)),
-            (None, _) => "an integer".to_owned(),
+            (Some(bound), _) => format!("an integer from {}{unit}", range(&bound.constraint)),
+            (None, _) => format!("an integer{unit}"),
         };
         Err(self.mismatch(&expected, &node))
     }

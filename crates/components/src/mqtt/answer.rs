@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use viaduct_bus::PublishError;
 use viaduct_etsi::{JsonError, JsonProblem};
+use viaduct_its::facilities::MessageKind;
 use viaduct_messages::write_timestamp;
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::{PropertyId, PropertyValue};
@@ -20,6 +21,9 @@ pub(crate) enum Refusal {
     /// The text is invalid. The application is at fault.
     #[error("{0}")]
     Text(#[from] JsonError),
+    /// Neither the topic nor the text names the message type. The application is at fault.
+    #[error("`{level}` is no message type; the topic must end in one of {}", known_types())]
+    UnknownTopic { level: String },
     /// The text is too long and was not read. The application is at fault.
     #[error("the text has {octets} octets; at most {max} are allowed")]
     TooLong { octets: usize, max: usize },
@@ -28,11 +32,16 @@ pub(crate) enum Refusal {
     Busy(#[from] PublishError),
 }
 
+fn known_types() -> String {
+    MessageKind::ALL.map(MessageKind::label).join(", ")
+}
+
 impl Refusal {
     /// Returns the reason as it appears in counters and answers.
     pub(crate) const fn label(&self) -> &'static str {
         match self {
             Self::Text(error) => error.problem.label(),
+            Self::UnknownTopic { .. } => "unknown_topic",
             Self::TooLong { .. } => "too_long",
             Self::Busy(_) => "station_busy",
         }
@@ -42,7 +51,7 @@ impl Refusal {
     fn path(&self) -> &str {
         match self {
             Self::Text(error) => &error.path,
-            Self::TooLong { .. } | Self::Busy(_) => "",
+            Self::UnknownTopic { .. } | Self::TooLong { .. } | Self::Busy(_) => "",
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta, Publisher, Qos};
-use viaduct_etsi::JsonError;
+use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;
 use viaduct_messages::topic;
@@ -25,6 +25,8 @@ use super::typed::{InboundType, Sink};
 use crate::rate_limiter::RateLimiter;
 use crate::v2x::request;
 
+/// Longest topic level in an answer, in characters.
+const LEVEL_CHARACTERS_MAX: usize = 64;
 /// Maximum number of inbound routes of a component.
 const ROUTES_MAX: usize = 16;
 /// Answers of one route per second. The next answer includes the number of rejections that were not answered.
@@ -219,7 +221,8 @@ struct Counts {
 }
 
 /// The labels of [`Refusal`].
-const REASONS: [&str; 6] = ["syntax", "missing", "unknown_member", "wrong_value", "too_long", "station_busy"];
+const REASONS: [&str; 7] =
+    ["syntax", "missing", "unknown_member", "wrong_value", "unknown_topic", "too_long", "station_busy"];
 
 impl Inbound {
     pub(crate) fn open<C: Component>(
@@ -339,10 +342,22 @@ impl InboundRoute {
         }
     }
 
-    fn read(&self, request: &Request<'_>) -> Result<V2xSendRequest, JsonError> {
-        let named = || request.topic.rsplit('/').next().and_then(MessageKind::from_label);
-        let send_request = self.dialect.read_request(self.kind.or_else(named), request.text)?;
-        Ok(request::to_bus(&send_request))
+    fn read(&self, request: &Request<'_>) -> Result<V2xSendRequest, Refusal> {
+        let level = request.topic.rsplit('/').next().unwrap_or_default();
+        let kind = self.kind.or_else(|| MessageKind::from_label(level));
+        match self.dialect.read_request(kind, request.text) {
+            Ok(send_request) => Ok(request::to_bus(&send_request)),
+            // Neither the text nor the topic contains the type, and the topic should.
+            Err(error) if kind.is_none() && is_without_type(&error) && self.topics_name_the_type() => {
+                Err(Refusal::UnknownTopic { level: level.chars().take(LEVEL_CHARACTERS_MAX).collect() })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Returns `true` if the last level of the topics is a wildcard, which stands for the type of the message.
+    fn topics_name_the_type(&self) -> bool {
+        self.filter.ends_with(['+', '#'])
     }
 
     fn answer(&self, refusal: &Refusal, request: Request<'_>, now: Now) -> Option<Message> {
@@ -352,6 +367,11 @@ impl InboundRoute {
         let payload = answer::write(refusal, request.topic, now.tai, count);
         Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation })
     }
+}
+
+/// Returns `true` if the text is rejected because its message type is unknown.
+fn is_without_type(error: &JsonError) -> bool {
+    error.path == "header.messageId" && error.problem == JsonProblem::Missing
 }
 
 impl Counts {
@@ -365,7 +385,6 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use viaduct_bus::PublishError;
-    use viaduct_etsi::JsonProblem;
 
     use super::*;
 
@@ -444,7 +463,8 @@ mod tests {
         ];
         let text = |problem| Refusal::Text(JsonError { path: String::new(), problem });
         let full = PublishError::QueueFull { topic: "its/send".into(), subscribers: Vec::new() };
-        let others = [Refusal::TooLong { octets: 2, max: 1 }, full.into()];
+        let others =
+            [Refusal::UnknownTopic { level: "foo".into() }, Refusal::TooLong { octets: 2, max: 1 }, full.into()];
         let labels: Vec<_> = problems.map(text).into_iter().chain(others).map(|refusal| refusal.label()).collect();
         assert_eq!(labels, REASONS);
     }
