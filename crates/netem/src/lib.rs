@@ -1,12 +1,12 @@
-//! Links and radio that lose, delay and reorder, in virtual time.
+//! Emulated links and radio that lose, delay and reorder packets, in virtual time.
 //!
 //! [`Link`] is one direction of a link between two machines: packets and time go in; packets and a deadline come out.
-//! [`World`] is a place with stations in it that hear each other by radio: it drives any [`Machine`] by an event queue.
+//! [`World`] is a plane with stations that communicate by radio. It drives any [`Machine`] with an event queue.
 //!
-//! The same seed gives the same losses, delays and order, on every machine and in every build.
+//! The same seed yields the same losses, delays and order, on every machine and in every build.
 //!
-//! What is not here: clocks, sockets, threads, random sources. A caller that owns a clock puts a [`Link`] between two real
-//! interfaces; a test moves the time by hand.
+//! Not included: clocks, sockets, threads, random sources. A caller that owns a clock places a [`Link`] between two
+//! real interfaces; a test advances the time itself.
 
 pub mod limits;
 pub mod link;

@@ -1,20 +1,20 @@
-//! Every bound of the crate, and how they relate.
+//! All limits of the crate, and their relations.
 
-/// Octets of a packet that a link or a world carries: the largest of IP.
+/// Largest packet of a link or a world, in octets: that of IP.
 pub const PACKET_OCTETS_MAX: usize = 65_535;
-/// Octets that a link holds, in its queue and on their way: half a second of 1 Gbit/s.
+/// Octets in a link, in its queue and in transit: half a second of 1 Gbit/s.
 pub const LINK_OCTETS_MAX: usize = 64 << 20;
-/// Octets that a packet counts at least, so that empty packets are bounded too.
+/// Minimum number of octets that a packet counts for, so that the number of empty packets is limited too.
 pub const PACKET_WEIGHT_MIN: usize = 64;
-/// Lines of a delivery trace: a quarter of an hour at 100 Mbit/s.
+/// Lines of a delivery trace: 15 minutes at 100 Mbit/s.
 pub const TRACE_OPPORTUNITIES_MAX: usize = 1 << 23;
 /// Stations of a world.
 pub const NODES_MAX: usize = 4096;
-/// Frames that wait in a station's radio for the channel.
+/// Frames that wait for the channel in a station's radio.
 pub const MAC_FRAMES_MAX: usize = 64;
-/// Receptions, transmissions and deadlines that a world has in front of it.
+/// Scheduled receptions, transmissions and deadlines of a world.
 pub const EVENTS_MAX: usize = 1 << 20;
-/// Frames that are in the air at one station at one time; what is beyond is lost there.
+/// Simultaneous signals at one station; further ones are lost there.
 pub const ON_AIR_MAX: usize = 256;
 
 const _: () = assert!(PACKET_OCTETS_MAX < LINK_OCTETS_MAX, "a link holds more than one packet");

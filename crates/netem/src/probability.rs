@@ -1,4 +1,4 @@
-//! A number that is a probability.
+//! Probabilities.
 
 use viaduct_units::Rng;
 
@@ -6,7 +6,7 @@ use viaduct_units::Rng;
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Probability(f64);
 
-/// The number is below 0, above 1 or none.
+/// The number is below 0, above 1 or NaN.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{0} is not a probability: it must be within 0 to 1")]
 pub struct NotAProbability(pub f64);
@@ -17,7 +17,7 @@ impl Probability {
     /// Always.
     pub const ONE: Self = Self(1.0);
 
-    /// A probability from a number within 0 to 1.
+    /// Returns the probability of a number within 0 to 1.
     ///
     /// # Errors
     /// Any other number, NaN included.
@@ -25,7 +25,7 @@ impl Probability {
         if (0.0..=1.0).contains(&value) { Ok(Self(value)) } else { Err(NotAProbability(value)) }
     }
 
-    /// The number nearest to `value` that is a probability; NaN becomes 0.
+    /// Returns the probability nearest to `value`, or 0 for NaN.
     #[must_use]
     pub fn clamped(value: f64) -> Self {
         if value.is_nan() { Self::ZERO } else { Self(value.clamp(0.0, 1.0)) }

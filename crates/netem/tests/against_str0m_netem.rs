@@ -1,4 +1,4 @@
-//! Loss in bursts, beside another emulator with the same parameters.
+//! Burst loss compared with another emulator with the same parameters.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
@@ -14,7 +14,7 @@ use viaduct_units::Mono;
 
 const PACKETS: u32 = 200_000;
 
-/// Loss, and mean number of lost packets in a row.
+/// Returns the loss rate, and the mean number of consecutive lost packets.
 fn rate_and_burst(arrived: &[bool]) -> (f64, f64) {
     let lost = arrived.iter().filter(|arrived| !**arrived).count() as f64;
     let bursts = arrived.windows(2).filter(|pair| pair[0] && !pair[1]).count() as f64;

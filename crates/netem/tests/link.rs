@@ -1,4 +1,4 @@
-//! A link from end to end, in virtual time.
+//! Tests of a whole link in virtual time.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
@@ -21,14 +21,14 @@ fn rate(bits_per_second: u64, queue_octets: usize) -> Bottleneck {
     Bottleneck::Rate { bits_per_second: NonZeroU64::new(bits_per_second).unwrap(), queue_octets }
 }
 
-/// A packet of so many octets that begins with its number.
+/// Returns a packet of `octets` octets that begins with its number.
 fn packet(number: u32, octets: usize) -> Bytes {
     let mut packet = number.to_be_bytes().to_vec();
     packet.resize(octets.max(4), 0);
     packet.into()
 }
 
-/// Sends packets at an interval; number and arrival of each that arrives.
+/// Sends packets at an interval. Returns number and arrival time of each received packet.
 fn drive(link: &mut Link, packets: u32, octets: usize, interval: Duration) -> Vec<(u32, Mono)> {
     let mut arrivals = Vec::new();
     for number in 0..packets {
@@ -40,7 +40,7 @@ fn drive(link: &mut Link, packets: u32, octets: usize, interval: Duration) -> Ve
     arrivals
 }
 
-/// Takes what arrives before a time, or all.
+/// Takes the packets that arrive before a time, or all packets.
 fn take_until(link: &mut Link, end: Option<Mono>, arrivals: &mut Vec<(u32, Mono)>) {
     while let Some(due) = link.poll_timeout().filter(|due| end.is_none_or(|end| *due < end)) {
         if let Some(before) = due.0.checked_sub(Duration::from_nanos(1)) {
@@ -74,7 +74,7 @@ fn the_same_seed_gives_the_same_and_another_seed_does_not() {
 }
 
 #[test]
-fn a_change_of_the_delay_does_not_change_what_is_lost() {
+fn a_change_of_the_delay_does_not_change_the_losses() {
     let lost = |jitter| {
         let delay = Delay { base: 20 * MS, jitter, order: Order::Kept };
         let loss = Loss::Independent(Probability::new(0.2).unwrap());
@@ -110,7 +110,7 @@ fn an_overloaded_line_delivers_its_rate_and_drops_the_rest() {
 }
 
 #[test]
-fn what_is_on_its_way_takes_no_room_in_the_queue() {
+fn packets_in_transit_take_no_room_in_the_queue() {
     let delay = Delay { base: 500 * MS, ..Delay::default() };
     let mut link = link(LinkSettings { bottleneck: rate(10_000_000, 3000), delay, ..LinkSettings::default() }, 1);
     assert_eq!(drive(&mut link, 100, 1000, MS).len(), 100);

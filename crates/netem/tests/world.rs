@@ -1,4 +1,4 @@
-//! Worlds of simple stations.
+//! Tests of worlds with simple stations.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
@@ -13,7 +13,7 @@ use viaduct_units::{Metres, Mono};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// Sends a frame at an interval, and notes what it hears.
+/// Sends a frame at an interval, and records received frames.
 #[derive(Debug, Default)]
 struct Talker {
     interval: Option<Duration>,
@@ -61,14 +61,14 @@ fn world(radio: Radio, places: &[(f64, f64)]) -> World<Talker> {
     world
 }
 
-/// Lets a station say something now, and how many each station has heard by the next second.
+/// Lets one station send a frame. Returns the number of frames that each station received within the next second.
 fn say(world: &mut World<Talker>, by: usize, to: Option<usize>) -> Vec<usize> {
     world.with_machine(NodeId(by), |talker, _| talker.say(200, to.map(NodeId))).unwrap();
     world.run_until(world.now().plus(1000 * MS));
     world.nodes().map(|(_, _, talker)| talker.heard.len()).collect()
 }
 
-/// All signals are accounted for, where none is in the air.
+/// Checks that all signals are accounted for when none is on air.
 fn assert_adds_up(world: &World<Talker>) {
     let counters = world.counters();
     assert_eq!(counters.signals, counters.receptions + counters.not_addressed + counters.lost_signals());
@@ -77,7 +77,7 @@ fn assert_adds_up(world: &World<Talker>) {
 }
 
 #[test]
-fn who_is_in_range_hears_after_wait_airtime_and_light() {
+fn stations_in_range_receive_after_wait_air_time_and_propagation() {
     let mut world =
         world(Radio { clear: Metres(500.0), ..Radio::default() }, &[(0.0, 0.0), (299.792_458, 0.0), (501.0, 0.0)]);
     assert_eq!(say(&mut world, 0, None), [0, 1, 0]);
@@ -89,7 +89,7 @@ fn who_is_in_range_hears_after_wait_airtime_and_light() {
 }
 
 #[test]
-fn a_station_that_moves_away_is_not_heard() {
+fn a_station_out_of_range_is_not_received() {
     let mut world = world(Radio { clear: Metres(500.0), ..Radio::default() }, &[(0.0, 0.0), (400.0, 0.0)]);
     assert_eq!(say(&mut world, 0, None), [0, 1]);
     world.move_to(NodeId(1), Place::new(40_000.0, 0.0));
@@ -114,7 +114,7 @@ fn a_frame_to_one_station_is_repeated_until_it_arrives() {
 #[test]
 fn hidden_stations_collide_and_neighbours_wait_for_each_other() {
     let radio = Radio { clear: Metres(500.0), ..Radio::default() };
-    // Both outer stations reach the middle one and not each other; each says 200 frames at about the same times.
+    // Both outer stations reach the middle one but not each other; each sends 200 frames at about the same times.
     let mut hidden = World::new(radio, 3).unwrap();
     let mut near = World::new(radio, 3).unwrap();
     for (place, world) in [(450.0, &mut hidden), (50.0, &mut near)] {
@@ -126,13 +126,13 @@ fn hidden_stations_collide_and_neighbours_wait_for_each_other() {
         assert_adds_up(world);
     }
     assert!(hidden.counters().lost(LossReason::Collided) > 350, "{:?}", hidden.counters());
-    // Only those who draw the same slot, one in sixteen.
+    // Only stations that draw the same slot collide: one in sixteen.
     let collided = near.counters().lost(LossReason::Collided) + near.counters().lost(LossReason::Sending);
     assert!((10..100).contains(&collided), "{:?}", near.counters());
 }
 
 #[test]
-fn a_channel_without_collisions_loses_only_what_fades() {
+fn a_channel_without_collisions_loses_only_faded_signals() {
     let radio = Radio { capture: None, ..Radio::default() };
     let mut world = world(radio, &[(-240.0, 0.0), (0.0, 0.0), (240.0, 0.0)]);
     for by in [0, 2] {
@@ -151,7 +151,7 @@ fn the_radios_queue_is_bounded() {
     assert_eq!(world.channel_busy(NodeId(0)), world.counters().airtime);
 }
 
-/// 300 stations on two square kilometres that say something three times a second.
+/// 300 stations on two square kilometres that send three frames per second.
 fn crowd(seed: u64) -> World<Talker> {
     let mut world = World::new(Radio { loss: Probability::new(0.05).unwrap(), ..Radio::default() }, seed).unwrap();
     for number in 0..300_u32 {
@@ -173,7 +173,7 @@ fn a_crowd_is_the_same_with_the_same_seed_and_adds_up() {
     assert!(world.counters().receptions > 50_000, "{:?}", world.counters());
 }
 
-/// A machine whose deadline never passes.
+/// A machine that never processes its deadline.
 struct Stuck;
 
 impl Machine for Stuck {

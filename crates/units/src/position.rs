@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_box_is_refused() {
+    fn invalid_boxes_are_rejected() {
         assert_eq!(BoundingBox::new(-181.0, 0.0, 0.0, 1.0), Err(BoundingBoxError::Longitude(-181.0)));
         assert_eq!(BoundingBox::new(0.0, 2.0, 1.0, 1.0), Err(BoundingBoxError::Flipped { south: 2.0, north: 1.0 }));
         assert!(BoundingBox::new(f64::NAN, 0.0, 1.0, 1.0).is_err());

@@ -1,4 +1,4 @@
-//! How fast packets leave, and how many may wait for it.
+//! The bottleneck of a link: its rate, and its queue.
 
 use std::{collections::VecDeque, num::NonZeroU64, sync::Arc, time::Duration};
 
@@ -10,51 +10,52 @@ use crate::limits::{LINK_OCTETS_MAX, PACKET_WEIGHT_MIN};
 /// Nanoseconds of one second.
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// What a packet must pass before it is on its way.
+/// The rate limit of a link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Bottleneck {
-    /// Nothing: a packet leaves as it comes.
+    /// No limit: a packet leaves at once.
     #[default]
     None,
     /// A line of a constant rate: a packet leaves when its last bit has been sent.
     Rate {
-        /// Bits of packets in a second; what a real link adds to a packet must be in the packet.
+        /// Rate in bits per second, of packets only: a packet must contain the headers that a real link would add.
         bits_per_second: NonZeroU64,
-        /// Octets that may wait, the packet that is being sent included; at least one packet always finds room.
+        /// Capacity of the queue in octets, the packet in transmission included. One packet always has room.
         queue_octets: usize,
     },
-    /// Opportunities that were recorded on a real link; they begin again after the last.
+    /// Delivery opportunities recorded on a real link, repeated after the last.
     Trace {
-        /// When a packet may leave.
+        /// The recorded opportunities.
         trace: Arc<DeliveryTrace>,
-        /// Octets that may wait; at least one packet always finds room.
+        /// Capacity of the queue in octets. One packet always has room.
         queue_octets: usize,
     },
 }
 
-/// The packets that wait: only when each leaves and how long it is, since nothing overtakes.
+/// The queue, as departure time and length of each packet. That suffices, since no packet overtakes another.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: VecDeque<(Mono, usize)>,
     /// Octets of `waiting`, each packet counted as at least [`PACKET_WEIGHT_MIN`].
     waiting_octets: usize,
-    /// When the last packet has been sent.
+    /// Time at which the last packet will have left.
     busy_until: Mono,
-    /// What rounding to a nanosecond has left over, in nanoseconds times the rate: the rate is exact over many packets.
+    /// Rounding error of the departure time in nanoseconds times the rate, carried over so that the rate is exact over
+    /// many packets.
     remainder: u128,
-    /// How far the trace has been used up.
+    /// Position in the trace.
     cursor: Cursor,
 }
 
 impl Queue {
-    /// Octets that wait at that time.
+    /// Returns the octets in the queue at the given time.
     pub(super) fn octets(&self, now: Mono) -> usize {
         self.waiting.iter().filter(|(leaves, _)| *leaves > now).map(|(_, octets)| *octets).sum()
     }
 
-    /// Lets a packet wait; when it will have left, or `None` where there is no room.
+    /// Enqueues a packet. Returns its departure time, or `None` if there is no room.
     pub(super) fn admit(&mut self, bottleneck: &Bottleneck, now: Mono, octets: usize) -> Option<Mono> {
-        self.forget_what_has_left(now);
+        self.remove_departed(now);
         let leaves = match bottleneck {
             Bottleneck::None => return Some(now),
             Bottleneck::Rate { queue_octets, .. } | Bottleneck::Trace { queue_octets, .. }
@@ -75,13 +76,13 @@ impl Queue {
         self.waiting.is_empty() || self.waiting_octets.saturating_add(weight(octets)) <= most
     }
 
-    fn forget_what_has_left(&mut self, now: Mono) {
+    fn remove_departed(&mut self, now: Mono) {
         while let Some((_, octets)) = self.waiting.pop_front_if(|(leaves, _)| *leaves <= now) {
             self.waiting_octets = self.waiting_octets.saturating_sub(octets);
         }
     }
 
-    /// When the last bit has been sent.
+    /// Returns the time at which the last bit has left.
     fn serialise(&mut self, now: Mono, octets: usize, bits_per_second: NonZeroU64) -> Mono {
         if self.busy_until < now {
             (self.busy_until, self.remainder) = (now, 0);
@@ -95,7 +96,7 @@ impl Queue {
     }
 }
 
-/// Octets that a packet counts in the queue.
+/// Returns the octets that a packet counts for in the queue.
 fn weight(octets: usize) -> usize {
     octets.max(PACKET_WEIGHT_MIN)
 }

@@ -1,23 +1,23 @@
-//! What a link has counted since it was made.
+//! Counters of a link.
 
-/// Why a packet did not arrive.
+/// The reason why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LinkDropReason {
-    /// It is longer than [`crate::limits::PACKET_OCTETS_MAX`].
+    /// The packet is longer than [`crate::limits::PACKET_OCTETS_MAX`].
     TooLong,
-    /// The bottleneck's queue had no room for it (tail drop).
+    /// The queue of the bottleneck was full (tail drop).
     QueueFull,
-    /// The loss model took it.
+    /// The loss model dropped it.
     Lost,
-    /// The link held [`crate::limits::LINK_OCTETS_MAX`] already.
+    /// The link already held [`crate::limits::LINK_OCTETS_MAX`] octets.
     LinkFull,
 }
 
 impl LinkDropReason {
-    /// Every reason, in the order in which a packet meets them.
+    /// All reasons, in the order of processing.
     pub const ALL: [Self; 4] = [Self::TooLong, Self::QueueFull, Self::Lost, Self::LinkFull];
 
-    /// The reason as metrics and JSON have it.
+    /// Returns the reason as metrics and JSON spell it.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -29,26 +29,26 @@ impl LinkDropReason {
     }
 }
 
-/// Counts of a link. Always: `received + duplicated == delivered + travelling + dropped_total()`.
+/// Counters of a link. Always: `received + duplicated == delivered + travelling + dropped_total()`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
-    /// Packets handed to the link.
+    /// Packets passed to the link.
     pub received: u64,
-    /// Packets that the link made a second one of.
+    /// Packets that were duplicated.
     pub duplicated: u64,
-    /// Packets taken from the link.
+    /// Packets returned by the link.
     pub delivered: u64,
     dropped: [u64; LinkDropReason::ALL.len()],
 }
 
 impl LinkCounters {
-    /// Packets that were dropped for that reason.
+    /// Returns the number of packets dropped for the given reason.
     #[must_use]
     pub fn dropped(&self, reason: LinkDropReason) -> u64 {
         self.dropped.get(reason as usize).copied().unwrap_or(0)
     }
 
-    /// Packets that were dropped, for every reason together.
+    /// Returns the number of packets dropped for any reason.
     #[must_use]
     pub fn dropped_total(&self) -> u64 {
         self.dropped.iter().sum()

@@ -1,4 +1,4 @@
-//! How long a packet is on its way.
+//! Delay of packets.
 
 use std::time::Duration;
 
@@ -6,41 +6,41 @@ use viaduct_units::Rng;
 
 use super::LinkSettingsError;
 
-/// Longest delay, and longest jitter.
+/// Longest delay and longest jitter.
 const DELAY_MAX: Duration = Duration::from_secs(3600);
 
-/// Delay of a packet after it has left the bottleneck.
+/// Delay of a packet after the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delay {
-    /// Mean delay, while the jitter does not reach below zero.
+    /// Mean delay, as long as the jitter does not reach below zero.
     pub base: Duration,
-    /// How much the delay differs from packet to packet.
+    /// Variation of the delay from packet to packet.
     pub jitter: Jitter,
-    /// Whether a packet with a short delay overtakes one with a long delay.
+    /// Order of arrival.
     pub order: Order,
 }
 
-/// Difference of a packet's delay from the mean, drawn for each packet by itself. No delay is below zero.
+/// Difference of a packet's delay from the mean, drawn independently per packet. No delay is below zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Jitter {
-    /// None.
+    /// No variation.
     #[default]
     None,
-    /// Uniform, up to that much less or more.
+    /// Uniform, within plus or minus this duration.
     Uniform(Duration),
-    /// Normal, with that standard deviation.
+    /// Normal, with this standard deviation.
     Normal(Duration),
-    /// Exponential with that mean, on top of the base: the mean delay is both together.
+    /// Exponential with this mean, added to the base: the mean delay is the sum of both.
     Exponential(Duration),
 }
 
-/// In which order packets arrive.
+/// Order of arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As they were sent: a packet waits for a late one before it, as behind a queue or on one radio bearer.
+    /// In the order of sending: a packet waits for a delayed one before it, as behind a queue or on one radio bearer.
     #[default]
     Kept,
-    /// As their delays make it: packets overtake each other, as over several paths.
+    /// By delay: packets overtake each other, as over several paths.
     Free,
 }
 
@@ -53,7 +53,7 @@ impl Delay {
         check_one(jitter)
     }
 
-    /// The delay of one packet.
+    /// Returns the delay of one packet.
     pub(super) fn draw(&self, random: &mut Rng) -> Duration {
         match self.jitter {
             Jitter::None => self.base,
@@ -63,7 +63,7 @@ impl Delay {
         }
     }
 
-    /// The base and `times` the unit, not below zero.
+    /// Returns the base plus `times` the unit, at least zero.
     fn shifted(&self, unit: Duration, times: f64) -> Duration {
         let seconds = self.base.as_secs_f64() + times * unit.as_secs_f64();
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::ZERO)

@@ -1,4 +1,4 @@
-//! Which packets are lost.
+//! Loss of packets.
 
 use std::time::Duration;
 
@@ -7,23 +7,23 @@ use viaduct_units::{Mono, Rng};
 use super::LinkSettingsError;
 use crate::Probability;
 
-/// Longest mean of outages, and of the times between them: a day.
+/// Longest mean of outages, and of the times between them: one day.
 const OUTAGE_MAX: Duration = Duration::from_secs(24 * 3600);
 
 /// A model of loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Loss {
-    /// Nothing is lost.
+    /// No packet is lost.
     #[default]
     None,
-    /// Each packet by itself.
+    /// Each packet is lost with this probability, independently.
     Independent(Probability),
-    /// In bursts that are counted in packets, however far apart these are; [`Loss::bursts`] makes one from a rate and a length.
+    /// Bursts counted in packets, independent of time. [`Loss::bursts`] derives one from a rate and a length.
     GilbertElliott(GilbertElliott),
-    /// In bursts that are counted in time: everything that is sent during an outage is lost.
+    /// Bursts in time: each packet sent during an outage is lost.
     ///
-    /// Outages and the times between them are exponentially distributed; a link begins between two. Both means are above
-    /// 0 and at most a day.
+    /// Outages and the times between them are exponentially distributed. A link starts between two outages. Both means
+    /// are above 0 and at most one day.
     Outages {
         /// Mean length of an outage.
         outage: Duration,
@@ -32,12 +32,12 @@ pub enum Loss {
     },
 }
 
-/// The model of Gilbert and Elliott: two states, each with a loss of its own. A link begins in the good one.
+/// The Gilbert-Elliott model: two states, each with its own loss probability. A link starts in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GilbertElliott {
-    /// Probability that the state becomes bad before a packet, where it was good.
+    /// Probability of a change from good to bad, per packet.
     pub good_to_bad: Probability,
-    /// Probability that the state becomes good before a packet, where it was bad. Its inverse is the mean length of a burst.
+    /// Probability of a change from bad to good, per packet. Its inverse is the mean length of a burst.
     pub bad_to_good: Probability,
     /// Probability that a packet is lost in the good state.
     pub loss_in_good: Probability,
@@ -64,17 +64,17 @@ impl Loss {
     }
 }
 
-/// Where the models with a memory are.
+/// State of the models with memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossState {
-    /// The bad state, or an outage.
+    /// `true` in the bad state or during an outage.
     bad: bool,
-    /// When the outage, or the time between two, ends; `None` before the first packet.
+    /// End of the current outage or of the time between two, or `None` before the first packet.
     until: Option<Mono>,
 }
 
 impl LossState {
-    /// Whether a packet that is sent at that time is lost.
+    /// Returns `true` if a packet sent at the given time is lost.
     pub(super) fn loses(&mut self, loss: &Loss, sent: Mono, random: &mut Rng) -> bool {
         match loss {
             Loss::None => false,
@@ -94,7 +94,7 @@ impl LossState {
     fn is_out(&mut self, sent: Mono, outage: Duration, between: Duration, random: &mut Rng) -> bool {
         let mut until = self.until.unwrap_or_else(|| Mono::default().plus(random.exponential(between)));
         while until <= sent {
-            // A pause beyond all cycles that matter is skipped, so that the work of a packet is bounded.
+            // Skips a long pause without packets, so that the work per packet is limited.
             if sent.since(until) > (outage + between) * CYCLES_MAX {
                 until = sent;
             }
@@ -108,7 +108,7 @@ impl LossState {
     }
 }
 
-/// Outages that are drawn for one packet, about; a pause of more of them starts anew.
+/// Approximate number of outages drawn for one packet; after a longer pause the model starts again.
 const CYCLES_MAX: u32 = 1000;
 
 #[cfg(test)]
@@ -119,7 +119,7 @@ mod tests {
         Probability::new(value).unwrap()
     }
 
-    /// Which of `n` packets, one each millisecond, are lost.
+    /// Returns for each of `n` packets, sent one per millisecond, whether it is lost.
     fn losses(loss: Loss, n: u64, seed: u64) -> Vec<bool> {
         let (mut state, mut random) = (LossState::default(), Rng::new(seed));
         (0..n).map(|number| state.loses(&loss, Mono(Duration::from_millis(number)), &mut random)).collect()
@@ -129,7 +129,7 @@ mod tests {
         losses.iter().filter(|lost| **lost).count() as f64 / losses.len() as f64
     }
 
-    /// Mean number of lost packets in a row.
+    /// Returns the mean number of consecutive lost packets.
     fn burst_mean(losses: &[bool]) -> f64 {
         let bursts = losses.windows(2).filter(|pair| !pair[0] && pair[1]).count();
         losses.iter().filter(|lost| **lost).count() as f64 / bursts as f64
@@ -174,7 +174,7 @@ mod tests {
         let outages = Loss::Outages { outage: Duration::from_millis(30), between: Duration::from_millis(570) };
         let lost = losses(outages, 1_000_000, 6);
         assert!((rate(&lost) - 0.05).abs() < 0.005, "{}", rate(&lost));
-        // In packets a millisecond apart; outages without a packet in them are not seen, which makes the others longer.
+        // In packets one millisecond apart; outages without a packet are not counted, which makes the mean longer.
         assert!((burst_mean(&lost) - 30.5).abs() < 3.0, "{}", burst_mean(&lost));
     }
 
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_settings_are_rejected() {
         assert_eq!(Loss::bursts(probability(0.1), 0.5), Err(LinkSettingsError::BurstLength(0.5)));
         assert_eq!(
             Loss::bursts(probability(0.9), 2.0),

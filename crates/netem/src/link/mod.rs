@@ -6,8 +6,8 @@
 //!                 queue_full                 lost                  link_full
 //! ```
 //!
-//! A packet that is lost has used the bottleneck: it was sent and nobody heard it. Everything about a packet is decided
-//! when it comes in, since what comes later cannot overtake it in the queue.
+//! A lost packet has used the bottleneck: it was sent but not received. The fate of a packet is determined when it
+//! enters, since no later packet can overtake it in the queue.
 //!
 //! **After each [`Link::handle_packet`], and at each [`Link::poll_timeout`], take every packet from [`Link::poll_deliver`].**
 
@@ -40,24 +40,25 @@ pub struct Link {
     settings: LinkSettings,
     queue: Queue,
     loss: LossState,
-    /// Decides what is lost; apart, so that a change of the delay does not change which packets are lost.
+    /// Random numbers of the loss model. They are separate, so that a change of the delay does not change which packets
+    /// are lost.
     loss_random: Rng,
-    /// Decides what is doubled.
+    /// Random numbers for duplication.
     duplicate_random: Rng,
-    /// Decides the jitter.
+    /// Random numbers for the jitter.
     delay_random: Rng,
-    /// Packets on their way, the next to arrive first.
+    /// Packets in transit, the next to arrive first.
     travelling: BinaryHeap<Reverse<Travelling>>,
     /// Octets of `travelling`, at most [`LINK_OCTETS_MAX`].
     travelling_octets: usize,
-    /// Packets that were put on their way; breaks ties in the order of sending.
+    /// Number of packets that entered transit; it orders packets with equal arrival times.
     sequence: u64,
-    /// When the last packet arrives, of those that may not overtake each other.
+    /// Arrival time of the last packet, if packets keep their order.
     last_arrival: Mono,
     counters: LinkCounters,
 }
 
-/// A packet on its way; ordered by arrival, then by the order of sending.
+/// A packet in transit, ordered by arrival, then by the order of sending.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Travelling {
     arrival: Mono,
@@ -66,10 +67,10 @@ struct Travelling {
 }
 
 impl Link {
-    /// An idle link. The seed decides what is lost, doubled and late.
+    /// Returns an idle link. The seed determines losses, duplicates and delays.
     ///
     /// # Errors
-    /// What in the settings cannot be.
+    /// The invalid setting.
     pub fn new(settings: LinkSettings, seed: u64) -> Result<Self, LinkSettingsError> {
         settings.check()?;
         let mut random = Rng::new(seed);
@@ -88,19 +89,19 @@ impl Link {
         })
     }
 
-    /// What the link has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> &LinkCounters {
         &self.counters
     }
 
-    /// Octets that wait for the bottleneck at that time, the packet that it is sending included.
+    /// Returns the octets in the queue of the bottleneck at the given time, the packet in transmission included.
     #[must_use]
     pub fn queued_octets(&self, now: Mono) -> usize {
         self.queue.octets(now)
     }
 
-    /// Takes in one packet at the sender's end. Time does not go backwards from call to call.
+    /// Enters one packet at the sender's end. The time must not decrease from call to call.
     pub fn handle_packet(&mut self, now: Mono, packet: Bytes) {
         self.counters.received += 1;
         if packet.len() > PACKET_OCTETS_MAX {
@@ -119,7 +120,7 @@ impl Link {
         self.put_on_its_way(sent, packet);
     }
 
-    /// The next packet that has arrived at the receiver's end.
+    /// Returns the next packet that has arrived at the receiver's end, or `None`.
     pub fn poll_deliver(&mut self, now: Mono) -> Option<Bytes> {
         self.travelling.peek().filter(|Reverse(next)| next.arrival <= now)?;
         let Reverse(next) = self.travelling.pop()?;
@@ -128,7 +129,7 @@ impl Link {
         Some(next.packet)
     }
 
-    /// When the next packet arrives.
+    /// Returns the arrival time of the next packet, or `None` if none is in transit.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Mono> {
         self.travelling.peek().map(|Reverse(next)| next.arrival)
@@ -150,7 +151,7 @@ impl Link {
     }
 }
 
-/// Octets that a packet counts towards [`LINK_OCTETS_MAX`].
+/// Returns the octets that a packet counts for in [`LINK_OCTETS_MAX`].
 fn weight(packet: &Bytes) -> usize {
     packet.len().max(PACKET_WEIGHT_MIN)
 }

@@ -1,46 +1,46 @@
-//! What a link is.
+//! Settings of a link.
 
 use super::{Bottleneck, Delay, GilbertElliott, Loss};
 use crate::Probability;
 
-/// What a link is. The default is perfect: it has no delay and loses nothing.
+/// Settings of a link. The default is perfect: no delay and no loss.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSettings {
-    /// How fast packets leave, and how many may wait for it.
+    /// Rate limit and queue.
     pub bottleneck: Bottleneck,
-    /// Which packets are lost.
+    /// Loss model.
     pub loss: Loss,
-    /// Probability that a packet that is not lost arrives twice, each with a delay of its own.
+    /// Probability that a packet that is not lost arrives twice, each copy with its own delay.
     pub duplicate: Probability,
-    /// How long a packet is on its way, after it has left.
+    /// Delay after the bottleneck.
     pub delay: Delay,
 }
 
-/// What in a link's settings cannot be. The caller is at fault.
+/// An invalid setting of a link.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum LinkSettingsError {
-    /// Lost packets in a row: a number that cannot be a mean of counts from one on.
-    #[error("{0} is no mean length of a burst: it must be finite and at least 1")]
+    /// The mean burst length is not a number of at least 1.
+    #[error("the mean burst length is {0}, but must be finite and at least 1")]
     BurstLength(f64),
-    /// Bursts that follow each other with fewer than one good packet between.
+    /// The loss is so high that fewer than one good packet would separate bursts.
     #[error("bursts of {burst} packets cannot make {loss} of all packets lost")]
     BurstsTooDense {
-        /// Mean length of a burst, packets.
+        /// Requested mean length of a burst, in packets.
         burst: f64,
-        /// Loss of all packets that was asked for.
+        /// Requested loss of all packets.
         loss: f64,
     },
-    /// A state of the loss model that can be entered and never left.
-    #[error("the bad state is never left: `bad_to_good` must be above 0 where `good_to_bad` is")]
+    /// The bad state of the loss model can be entered but never left.
+    #[error("the bad state is never left: `bad_to_good` must be above 0 if `good_to_bad` is")]
     BadForEver,
-    /// An outage or a time between outages that takes no time.
-    #[error("outages and the time between them must last longer than nothing")]
+    /// The mean duration of outages, or of the time between them, is zero.
+    #[error("the mean durations of outages and of the time between them must be above zero")]
     OutageWithoutTime,
-    /// Outages, or times between them, that are beyond what a link is for.
-    #[error("outages and the time between them must last a day at most")]
+    /// The mean duration of outages, or of the time between them, is above the limit.
+    #[error("the mean durations of outages and of the time between them must be at most one day")]
     OutageTooLong,
-    /// A delay that is beyond what a link is for.
-    #[error("a delay, and a jitter, must be below one hour")]
+    /// The delay is above the limit.
+    #[error("delay and jitter must be below one hour")]
     DelayTooLong,
 }
 
@@ -52,12 +52,12 @@ impl LinkSettings {
 }
 
 impl Loss {
-    /// Loss in bursts, of which each packet is lost (the simple Gilbert model).
+    /// Returns a model with loss in bursts, in which each packet is lost (the simple Gilbert model).
     ///
-    /// `loss` is the part of all packets that is lost; `burst` is the mean number of lost packets in a row.
+    /// `loss` is the share of all packets that is lost; `burst` is the mean number of consecutive lost packets.
     ///
     /// # Errors
-    /// Bursts that are shorter than a packet, or that cannot make up for that loss.
+    /// The bursts are shorter than one packet, or too short for that loss.
     pub fn bursts(loss: Probability, burst: f64) -> Result<Self, LinkSettingsError> {
         if !(burst.is_finite() && burst >= 1.0) {
             return Err(LinkSettingsError::BurstLength(burst));

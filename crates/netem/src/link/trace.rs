@@ -1,8 +1,8 @@
 //! Recorded delivery opportunities, in the format of Mahimahi's `mm-link`.
 //!
-//! A text file with one number a line: the millisecond since the beginning at which one packet of 1500 octets could be
-//! delivered. A number may stand several times, and numbers do not decrease. After the last line it begins again, one
-//! period later; the period is the last number.
+//! The format is a text file with one number per line: the milliseconds since the start at which one packet of 1500
+//! octets could be delivered. A number may be repeated, and numbers do not decrease. After the last line the trace
+//! repeats; its period is the last number.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use viaduct_units::Mono;
 
 use crate::limits::TRACE_OPPORTUNITIES_MAX;
 
-/// Octets that one opportunity delivers. Mahimahi counts 1504, of which four are its tunnel's header.
+/// Octets per opportunity. Mahimahi counts 1504, four of which are the header of its tunnel.
 pub const OPPORTUNITY_OCTETS: usize = 1500;
 
-/// When octets could be delivered on a real link.
+/// Delivery opportunities recorded on a real link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Milliseconds of each opportunity, ascending; not empty, and the last is above zero.
+    /// Time of each opportunity in milliseconds, ascending. The list is not empty, and its last value is above zero.
     opportunities_ms: Vec<u32>,
-    /// The last of them: after it, the trace begins again.
+    /// The last time, after which the trace repeats.
     period_ms: u32,
 }
 
-/// Why a text is no delivery trace.
+/// The reason why a text is not a delivery trace.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// A line that is no whole number of milliseconds below 49 days.
+    /// A line is not a whole number of milliseconds below 49 days.
     #[error("line {line}: expected a number of milliseconds, got {got:?}")]
     NotANumber {
         /// The line, from 1.
@@ -33,17 +33,17 @@ pub enum TraceError {
         /// The first characters of the line.
         got: String,
     },
-    /// A time before the one of the line above.
+    /// A time is before that of the previous line.
     #[error("line {line}: {ms} ms comes after {before} ms")]
     Backwards {
         /// The line, from 1.
         line: usize,
-        /// Its time.
+        /// Time of the line in milliseconds.
         ms: u32,
-        /// The time before it.
+        /// Time of the previous line in milliseconds.
         before: u32,
     },
-    /// No line, or none after the beginning: it would repeat without time passing.
+    /// There is no line, or none after time 0: the trace would repeat without time passing.
     #[error("the trace has no opportunity after 0 ms")]
     Empty,
     /// More lines than [`TRACE_OPPORTUNITIES_MAX`].
@@ -51,14 +51,14 @@ pub enum TraceError {
     TooLong,
 }
 
-/// Characters of a wrong line that an error shows.
+/// Characters of an invalid line shown in an error.
 const SHOWN_CHARS: usize = 20;
 
 impl DeliveryTrace {
-    /// Reads a trace; blank lines are skipped.
+    /// Parses a trace. Blank lines are skipped.
     ///
     /// # Errors
-    /// The first line that is wrong, or a trace that never delivers.
+    /// The first invalid line, or a trace that never delivers.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut opportunities_ms: Vec<u32> = Vec::new();
         for (index, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -72,14 +72,14 @@ impl DeliveryTrace {
         Ok(Self { opportunities_ms, period_ms })
     }
 
-    /// Mean rate in bits a second.
+    /// Returns the mean rate in bits per second.
     #[must_use]
     pub fn mean_bits_per_second(&self) -> f64 {
         let bits = self.opportunities_ms.len() as f64 * OPPORTUNITY_OCTETS as f64 * 8.0;
         bits * 1000.0 / f64::from(self.period_ms)
     }
 
-    /// Number of the first opportunity at or after a time, counted on over the repetitions.
+    /// Returns the number of the first opportunity at or after a time, counted across repetitions.
     fn first_from(&self, now: Mono) -> u64 {
         let period = u128::from(self.period_ms) * 1_000_000;
         let (round, within) = (now.0.as_nanos() / period, now.0.as_nanos() % period);
@@ -88,7 +88,7 @@ impl DeliveryTrace {
         round.saturating_mul(self.opportunities_ms.len() as u64).saturating_add(before as u64)
     }
 
-    /// When an opportunity is.
+    /// Returns the time of an opportunity.
     fn time(&self, number: u64) -> Mono {
         let lines = self.opportunities_ms.len() as u64;
         let within = usize::try_from(number % lines).ok().and_then(|index| self.opportunities_ms.get(index));
@@ -106,18 +106,18 @@ fn parse_line(line: usize, text: &str, before: u32) -> Result<u32, TraceError> {
     Ok(ms)
 }
 
-/// How far a trace has been used up.
+/// Position in a trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
-    /// The opportunity that is being used, counted on over the repetitions.
+    /// Number of the current opportunity, counted across repetitions.
     number: u64,
-    /// Octets of it that packets have used.
+    /// Octets of the current opportunity already used.
     used: usize,
 }
 
 impl Cursor {
-    /// When a packet that comes now has been delivered. A packet goes on in the next opportunity; what of one nobody used
-    /// before its time is gone.
+    /// Returns the delivery time of a packet that enters now. A packet may span opportunities. Unused capacity expires
+    /// with its opportunity.
     pub(super) fn take(&mut self, trace: &DeliveryTrace, now: Mono, octets: usize) -> Mono {
         let first = trace.first_from(now);
         if first > self.number {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_used_is_gone() {
+    fn unused_opportunities_expire() {
         let trace = DeliveryTrace::parse("1\n2\n3\n").unwrap();
         let mut cursor = Cursor::default();
         assert_eq!(cursor.take(&trace, ms(0), 100), ms(1));

@@ -1,4 +1,4 @@
-//! What is in the air at one station.
+//! Signals at one station.
 
 use std::time::Duration;
 
@@ -7,7 +7,8 @@ use viaduct_units::{Metres, Mono};
 use super::LossReason;
 use crate::limits::ON_AIR_MAX;
 
-/// Time from the begin of a signal until a station knows that the channel is busy; within a slot of 13 us (IEEE 802.11).
+/// Time from the start of a signal until a station detects that the channel is busy; within a slot of 13 us (IEEE
+/// 802.11).
 const SENSING: Duration = Duration::from_micros(8);
 
 /// A frame's signal at one station.
@@ -15,32 +16,32 @@ const SENSING: Duration = Duration::from_micros(8);
 pub(super) struct Signal {
     pub(super) begins: Mono,
     pub(super) ends: Mono,
-    /// From its sender.
+    /// Distance to the sender.
     pub(super) distance: Metres,
     pub(super) fate: Fate,
 }
 
-/// What becomes of a signal.
+/// The fate of a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is received.
+    /// The signal is received.
     Received,
-    /// It is not. The first reason counts.
+    /// The signal is lost. The first reason counts.
     Lost(LossReason),
 }
 
 /// The signals at one station.
 #[derive(Debug, Default)]
 pub(super) struct Air {
-    /// With their numbers; at most [`ON_AIR_MAX`].
+    /// Signals with their numbers, at most [`ON_AIR_MAX`].
     signals: Vec<(u64, Signal)>,
     /// Number of the next signal.
     next: u64,
-    /// Until when the station sends itself.
+    /// End of the station's own transmission.
     sends_until: Mono,
     /// Time for which the channel has been busy.
     busy: Duration,
-    /// Until when that has been counted.
+    /// Time up to which `busy` is counted.
     busy_counted_until: Mono,
 }
 
@@ -55,7 +56,7 @@ impl Signal {
         }
     }
 
-    /// Loses each of two that overlap, unless the other one is far enough to be captured over.
+    /// Marks each of two overlapping signals as lost, unless capture protects it.
     fn collide(&mut self, other: &mut Self, capture: f64) {
         if !self.overlaps(other) {
             return;
@@ -70,19 +71,19 @@ impl Signal {
 }
 
 impl Air {
-    /// Time for which the channel has been busy here.
+    /// Returns the total time for which the channel has been busy here.
     pub(super) const fn busy(&self) -> Duration {
         self.busy
     }
 
-    /// Until when the channel is known to be busy; `None` where it seems free.
+    /// Returns the time until which the channel is detected as busy, or `None` if it seems free.
     pub(super) fn busy_until(&self, now: Mono) -> Option<Mono> {
         let sensed = self.signals.iter().filter(|(_, signal)| signal.begins.plus(SENSING) <= now && now < signal.ends);
         let heard = sensed.map(|(_, signal)| signal.ends).max();
         heard.max(Some(self.sends_until).filter(|until| *until > now))
     }
 
-    /// The station sends: it hears nothing meanwhile.
+    /// Starts an own transmission, during which nothing is received.
     pub(super) fn transmit(&mut self, now: Mono, until: Mono) {
         self.sends_until = until;
         self.count_busy(now, until);
@@ -91,9 +92,9 @@ impl Air {
         }
     }
 
-    /// A signal begins; its number, or `None` where there are too many.
+    /// Starts a signal. Returns its number, or `None` if there are too many.
     ///
-    /// A signal is spoiled by one whose sender is less than `capture` times as far.
+    /// A signal is lost to another one whose sender is less than `capture` times as far.
     pub(super) fn arrive(&mut self, now: Mono, mut signal: Signal, capture: Option<f64>) -> Option<u64> {
         self.signals.retain(|(_, old)| old.ends >= now);
         self.count_busy(signal.begins, signal.ends);
@@ -113,7 +114,7 @@ impl Air {
         Some(self.next)
     }
 
-    /// A signal has ended; what became of it.
+    /// Ends a signal. Returns its fate.
     pub(super) fn depart(&mut self, number: u64) -> Fate {
         let index = self.signals.iter().position(|(other, _)| *other == number);
         index.map_or(Fate::Lost(LossReason::AirFull), |index| self.signals.swap_remove(index).1.fate)
@@ -139,7 +140,7 @@ mod tests {
         Signal { begins: us(begins), ends: us(ends), distance: Metres(distance), fate: Fate::Received }
     }
 
-    /// What becomes of signals that arrive in this order.
+    /// Returns the fates of signals that arrive in this order.
     fn fates(signals: &[Signal], capture: Option<f64>) -> Vec<Fate> {
         let mut air = Air::default();
         let numbers: Vec<u64> = signals.iter().filter_map(|one| air.arrive(one.begins, *one, capture)).collect();
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sends_hears_nothing() {
+    fn a_sending_station_receives_nothing() {
         let mut air = Air::default();
         let before = air.arrive(us(0), signal(0, 100, 10.0), CAPTURE).unwrap();
         air.transmit(us(50), us(150));

@@ -1,21 +1,21 @@
-//! What a world has counted since it was made.
+//! Counters of a world.
 
 use std::time::Duration;
 
-/// Defines the reasons with their labels, so that none is left out of `ALL`.
+/// Defines the reasons with their labels, so that `ALL` is complete.
 macro_rules! loss_reasons {
     ($($(#[$doc:meta])* $name:ident => $label:literal,)*) => {
-        /// Why a frame was not sent, or a signal not received.
+        /// The reason why a frame was not sent or a signal not received.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum LossReason {
             $($(#[$doc])* $name,)*
         }
 
         impl LossReason {
-            /// Every reason: those of frames, then those of signals.
+            /// All reasons: those of frames, then those of signals.
             pub const ALL: [Self; [$($label),*].len()] = [$(Self::$name),*];
 
-            /// The reason as tables have it.
+            /// Returns the reason as tables spell it.
             #[must_use]
             pub const fn label(self) -> &'static str {
                 match self {
@@ -29,49 +29,49 @@ macro_rules! loss_reasons {
 loss_reasons! {
     /// The frame is longer than [`crate::limits::PACKET_OCTETS_MAX`].
     TooLong => "too_long",
-    /// [`crate::limits::MAC_FRAMES_MAX`] frames waited in the station's radio.
+    /// The queue of the station's radio was full ([`crate::limits::MAC_FRAMES_MAX`]).
     RadioQueueFull => "radio_queue_full",
-    /// The frame was for one station, and none of the attempts arrived there.
+    /// The frame was for one station, and all attempts failed.
     NotAcknowledged => "not_acknowledged",
     /// The signal was too weak, or lost by chance.
     Faded => "faded",
-    /// Another signal spoiled it.
+    /// The signal collided with another one.
     Collided => "collided",
-    /// The station was sending itself.
+    /// The station was sending.
     Sending => "sending",
-    /// [`crate::limits::ON_AIR_MAX`] signals were at the station.
+    /// The station already received [`crate::limits::ON_AIR_MAX`] signals.
     AirFull => "air_full",
-    /// [`crate::limits::EVENTS_MAX`] events were ahead.
+    /// The schedule already held [`crate::limits::EVENTS_MAX`] events.
     ScheduleFull => "schedule_full",
 }
 
-/// Counts of a world. When nothing is in the air,
-/// `signals == receptions + not_addressed + ` the losses of signals ([`Self::lost_signals`]).
+/// Counters of a world. When nothing is on air, `signals == receptions + not_addressed + lost_signals()`, see
+/// [`Self::lost_signals`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorldCounters {
-    /// Frames put into the air, each attempt counted.
+    /// Transmitted frames, each attempt counted.
     pub transmissions: u64,
-    /// Octets of them, without what the radio adds.
+    /// Octets of these frames, without the overhead of the radio.
     pub transmitted_octets: u64,
-    /// Time in the air of all of them together.
+    /// Total air time of these frames.
     pub airtime: Duration,
     /// Signals at stations in range.
     pub signals: u64,
-    /// Signals that became a machine's frame.
+    /// Signals that were delivered to a machine as a frame.
     pub receptions: u64,
-    /// Signals of a frame for another station, whatever became of them.
+    /// Signals of a frame for another station, whatever their fate.
     pub not_addressed: u64,
     lost: [u64; LossReason::ALL.len()],
 }
 
 impl WorldCounters {
-    /// Frames or signals that were lost for that reason.
+    /// Returns the number of frames or signals lost for the given reason.
     #[must_use]
     pub fn lost(&self, reason: LossReason) -> u64 {
         self.lost.get(reason as usize).copied().unwrap_or(0)
     }
 
-    /// Signals that were lost, for every reason together.
+    /// Returns the number of signals lost for any reason.
     #[must_use]
     pub fn lost_signals(&self) -> u64 {
         use LossReason::{AirFull, Collided, Faded, ScheduleFull, Sending};

@@ -1,4 +1,4 @@
-//! Who may be near: stations by squares of the plane.
+//! A spatial index: stations by square of the plane.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{NodeId, Place};
 /// A square, counted from the origin to the east and to the north.
 type Square = (i64, i64);
 
-/// Stations by the square that they are in; the side of a square is the radio's range.
+/// Stations by square. The side of a square is the radio range.
 #[derive(Debug)]
 pub(super) struct Grid {
     side: Metres,
@@ -17,7 +17,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// An empty grid for stations that hear each other up to that distance, which is above zero.
+    /// Returns an empty grid for the given radio range, which must be above zero.
     pub(super) const fn new(range: Metres) -> Self {
         Self { side: range, squares: BTreeMap::new() }
     }
@@ -35,7 +35,7 @@ impl Grid {
         }
     }
 
-    /// All stations within the range of a place and some beyond, in an order that only the calls before decide.
+    /// Returns all stations within range of a place, and some beyond, in an order determined by the previous calls.
     pub(super) fn near(&self, place: Place) -> Vec<NodeId> {
         let (east, north) = self.square(place);
         let columns = east.saturating_sub(1)..=east.saturating_add(1);
@@ -47,7 +47,7 @@ impl Grid {
     }
 
     fn square(&self, place: Place) -> Square {
-        // A place that is no number is in square 0, one beyond all squares in the last: `as` saturates.
+        // NaN is in square 0, and a place beyond all squares is in the last one: `as` saturates.
         let index = |metres: Metres| (metres.value() / self.side.value()).floor() as i64;
         (index(place.east), index(place.north))
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_is_in_range_is_near() {
+    fn all_stations_in_range_are_near() {
         let mut grid = Grid::new(Metres(100.0));
         let places: Vec<Place> =
             (0..400).map(|i| Place::new(f64::from(i % 20) * 37.0 - 350.0, f64::from(i / 20) * 41.0 - 400.0)).collect();
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_removed_leaves_nothing() {
+    fn a_removed_station_leaves_nothing() {
         let mut grid = Grid::new(Metres(100.0));
         grid.insert(NodeId(1), Place::new(f64::NAN, f64::INFINITY));
         grid.remove(NodeId(1), Place::new(f64::NAN, f64::INFINITY));

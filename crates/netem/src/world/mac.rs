@@ -1,32 +1,32 @@
-//! The queue of a station's radio, and the frame that has its turn.
+//! The queue of a station's radio, and the frame in transmission.
 
 use std::collections::VecDeque;
 
 use super::{LossReason, Transmit};
 use crate::limits::{MAC_FRAMES_MAX, PACKET_OCTETS_MAX};
 
-/// Transmissions of a frame to one station: the first and what `dot11ShortRetryLimit` allows beyond it.
+/// Maximum number of transmissions of a frame to one station: the first, and `dot11ShortRetryLimit` repetitions.
 const ATTEMPTS_MAX: u8 = 7;
 
-/// What a radio has to send.
+/// The queue of a radio.
 #[derive(Debug, Default)]
 pub(super) struct Mac {
-    /// Frames, at most [`MAC_FRAMES_MAX`]; the first one has its turn, unless the radio is idle.
+    /// Frames, at most [`MAC_FRAMES_MAX`]. Unless the radio is idle, the first one is being sent.
     waiting: VecDeque<Transmit>,
-    /// Transmissions of the first frame.
+    /// Transmissions of the first frame so far.
     attempts: u8,
     state: State,
 }
 
-/// What a radio does.
+/// The state of a radio.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum State {
-    /// Nothing.
+    /// The queue is empty.
     #[default]
     Idle,
-    /// It waits for the channel.
+    /// The radio waits for the channel.
     Contending,
-    /// It sends, or waits for the acknowledgement, which it may have by now.
+    /// The radio sends or waits for the acknowledgement, which may have arrived.
     Sending { acknowledged: bool },
 }
 
@@ -42,7 +42,7 @@ impl Mac {
         Ok(())
     }
 
-    /// Whether an idle radio has something to send; it contends from now on.
+    /// Returns `true` if an idle radio has a frame to send; its state is then contending.
     pub(super) fn wants_to_contend(&mut self) -> bool {
         let wants = self.state == State::Idle && !self.waiting.is_empty();
         if wants {
@@ -51,21 +51,21 @@ impl Mac {
         wants
     }
 
-    /// Begins to send the first frame.
+    /// Starts the transmission of the first frame.
     pub(super) fn begin(&mut self) -> Option<Transmit> {
         self.state = State::Sending { acknowledged: false };
         self.attempts += 1;
         self.waiting.front().cloned()
     }
 
-    /// The frame that is being sent has arrived.
+    /// Stores the acknowledgement of the frame in transmission.
     pub(super) fn acknowledge(&mut self) {
         if let State::Sending { acknowledged } = &mut self.state {
             *acknowledged = true;
         }
     }
 
-    /// The transmission is over; false where the frame was given up.
+    /// Ends the transmission. Returns `false` if the frame is given up.
     pub(super) fn end(&mut self) -> bool {
         let acknowledged = self.state == State::Sending { acknowledged: true };
         let fulfilled = acknowledged || self.waiting.front().is_none_or(|first| first.to.is_none());

@@ -1,22 +1,22 @@
-//! What a world drives.
+//! The interface of a simulated station.
 
 use bytes::Bytes;
 use viaduct_units::Mono;
 
-/// A machine at one place of a world: a station, or anything else that sends and hears frames.
+/// A machine at one place of a world: a station, or anything else that sends and receives frames.
 ///
-/// After each input, and after each command, the world takes every frame and reads the deadline.
+/// After each input and each command, the world takes all frames and reads the deadline.
 pub trait Machine {
-    /// Takes in a frame that was received whole.
+    /// Processes a received frame.
     fn handle_frame(&mut self, now: Mono, frame: &Bytes);
 
-    /// Does what is due; before the deadline of [`Self::poll_timeout`] it does nothing.
+    /// Does the work that is due. Does nothing before the deadline of [`Self::poll_timeout`].
     fn handle_timeout(&mut self, now: Mono);
 
-    /// The next frame to send.
+    /// Returns the next frame to send, or `None`.
     fn poll_transmit(&mut self) -> Option<Transmit>;
 
-    /// When [`Self::handle_timeout`] wants to be called.
+    /// Returns the time at which [`Self::handle_timeout`] must be called, or `None`.
     fn poll_timeout(&self) -> Option<Mono>;
 }
 
@@ -29,6 +29,6 @@ pub struct NodeId(pub usize);
 pub struct Transmit {
     /// The frame.
     pub frame: Bytes,
-    /// The only station that shall have it, which acknowledges it; `None`: all that hear it, and nobody acknowledges.
+    /// The receiver, which acknowledges the frame, or `None` for a broadcast, which is not acknowledged.
     pub to: Option<NodeId>,
 }

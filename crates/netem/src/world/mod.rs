@@ -1,17 +1,19 @@
-//! Stations with places that hear each other by radio, in virtual time.
+//! Stations on a plane that communicate by radio, in virtual time.
 //!
-//! What is modelled:
-//! - One channel. A frame takes its airtime and the time that light needs; each station in range has a signal of it.
-//! - Fading: a signal is received with a probability that falls with the distance ([`Radio`]), drawn for each by itself.
-//! - Listening before talking (EN 302 663, IEEE 802.11 outside a context): a station waits until the channel is free, then
-//!   AIFS and a random number of slots; slots are drawn anew each time that the channel was busy, not frozen.
-//! - Collisions: two signals that overlap spoil each other at a station, unless one comes from much nearer (capture). Hidden
-//!   stations collide as they do outside. A station hears nothing while it sends.
-//! - A frame to one station is repeated until it arrives or its attempts are used up. Acknowledgements take time, need no
-//!   luck, and are heard by nobody else.
+//! The model includes:
+//! - One channel. A frame takes its air time and the propagation time of light. It becomes a signal at each station in
+//!   range.
+//! - Fading. A signal is received with a probability that decreases with the distance ([`Radio`]), drawn independently
+//!   per signal.
+//! - Listen before talk (EN 302 663, IEEE 802.11 outside a context). A station waits until the channel is free, then
+//!   for AIFS and a random number of slots. The number is drawn again each time the channel was busy, not frozen.
+//! - Collisions. Two overlapping signals are both lost at a station, unless one comes from much nearer (capture).
+//!   Hidden stations collide as in reality. A station receives nothing while it sends.
+//! - Retransmission. A frame to one station is repeated until it arrives or its attempts are used up. Acknowledgements
+//!   take time, always arrive, and are not received by other stations.
 //!
-//! What is not: obstacles, shadowing that lasts, signals from beyond the range (they neither arrive nor disturb), more than
-//! one priority in a radio, other channels.
+//! The model excludes obstacles, lasting shadowing, signals from beyond the range (they neither arrive nor interfere),
+//! several priorities in one radio, and other channels.
 
 mod air;
 mod counters;
@@ -39,7 +41,7 @@ pub use radio::{Radio, RadioError};
 
 /// A simulated world of stations.
 ///
-/// It is driven by [`World::run_until`]; [`World::with_machine`] gives a station a command between two runs.
+/// [`World::run_until`] advances the time; [`World::with_machine`] passes a command to a station between two runs.
 #[derive(Debug)]
 pub struct World<M> {
     radio: Radio,
@@ -62,16 +64,16 @@ struct Node<M> {
     deadline: Option<Key>,
 }
 
-/// The world holds [`NODES_MAX`] stations already.
+/// The world already holds [`NODES_MAX`] stations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a world holds {NODES_MAX} stations")]
 pub struct WorldFull;
 
 impl<M: Machine> World<M> {
-    /// An empty world at time zero. The seed decides what is lost and who waits how long.
+    /// Returns an empty world at time zero. The seed determines losses and backoff times.
     ///
     /// # Errors
-    /// What in the radio's settings cannot be.
+    /// The invalid setting of the radio.
     pub fn new(radio: Radio, seed: u64) -> Result<Self, RadioError> {
         radio.check()?;
         Ok(Self {
@@ -85,7 +87,7 @@ impl<M: Machine> World<M> {
         })
     }
 
-    /// Puts a station into the world; the numbers of stations count from 0.
+    /// Adds a station. Returns its number, counted from 0.
     ///
     /// # Errors
     /// The world is full.
@@ -100,24 +102,25 @@ impl<M: Machine> World<M> {
         Ok(id)
     }
 
-    /// The time that the world has reached.
+    /// Returns the current time of the world.
     #[must_use]
     pub const fn now(&self) -> Mono {
         self.now
     }
 
-    /// What the world has counted.
+    /// Returns the counters.
     #[must_use]
     pub const fn counters(&self) -> &WorldCounters {
         &self.counters
     }
 
-    /// The stations, in the order in which they came.
+    /// Returns the stations in the order of their numbers.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, Place, &M)> {
         self.nodes.iter().enumerate().map(|(index, node)| (NodeId(index), node.place, &node.machine))
     }
 
-    /// Gives a station a command, and takes what it sends then. `None` where there is no such station.
+    /// Runs a command on a station, and takes the frames that it sends. Returns the command's result, or `None` if
+    /// there is no such station.
     pub fn with_machine<R>(&mut self, id: NodeId, command: impl FnOnce(&mut M, Mono) -> R) -> Option<R> {
         let now = self.now;
         let result = self.nodes.get_mut(id.0).map(|node| command(&mut node.machine, now));
@@ -125,7 +128,7 @@ impl<M: Machine> World<M> {
         result
     }
 
-    /// Moves a station at once; what is in the air to it or from it is not changed.
+    /// Moves a station at once. Signals on air to it or from it do not change.
     pub fn move_to(&mut self, id: NodeId, place: Place) {
         if let Some(node) = self.nodes.get_mut(id.0) {
             self.grid.remove(id, node.place);
@@ -134,13 +137,14 @@ impl<M: Machine> World<M> {
         }
     }
 
-    /// The time for which the channel has been busy at a station, by signals of others and its own, since it was added.
+    /// Returns the total time for which the channel has been busy at a station, by its own and others' signals, since
+    /// it was added.
     #[must_use]
     pub fn channel_busy(&self, id: NodeId) -> Duration {
         self.nodes.get(id.0).map(|node| node.air.busy()).unwrap_or_default()
     }
 
-    /// Lets everything happen that is due up to and including that time.
+    /// Processes all events up to and including the given time.
     pub fn run_until(&mut self, end: Mono) {
         while let Some((time, event)) = self.schedule.pop_until(end) {
             self.now = self.now.max(time);
@@ -159,11 +163,11 @@ impl<M: Machine> World<M> {
         let Some(node) = self.nodes.get_mut(id.0) else { return };
         node.deadline = None;
         node.machine.handle_timeout(now);
-        // A deadline that the machine did not act upon comes again, but not at the same time for ever.
+        // A deadline that the machine did not process is repeated, but not forever at the same time.
         self.settle(id, now.plus(schedule::TICK));
     }
 
-    /// Takes what a machine sends, and puts its deadline into the schedule, not before `earliest`.
+    /// Takes the frames of a machine, and schedules its deadline, not before `earliest`.
     fn settle(&mut self, id: NodeId, earliest: Mono) {
         let Some(node) = self.nodes.get_mut(id.0) else { return };
         while let Some(transmit) = node.machine.poll_transmit() {
@@ -183,13 +187,13 @@ impl<M: Machine> World<M> {
         }
     }
 
-    /// Lets a station wait for its turn, from the time on at which the channel is free.
+    /// Schedules the station's access to the channel, which is free from the given time on.
     fn contend(&mut self, id: NodeId, free_from: Mono) {
         let wait = radio::draw_backoff(&mut self.random);
         self.schedule.push(free_from.plus(wait), Event::Access(id));
     }
 
-    /// A station has waited: it sends, unless the channel has become busy.
+    /// Ends the wait of a station: it sends, unless the channel has become busy.
     fn access(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get_mut(id.0) else { return };
         match node.air.busy_until(self.now) {
@@ -216,7 +220,7 @@ impl<M: Machine> World<M> {
         self.schedule.push(self.now.plus(airtime + acknowledged), Event::Sent(id));
     }
 
-    /// Puts the signal of a frame to one station into the air.
+    /// Starts the signal of a frame at one station.
     fn radiate(&mut self, from: NodeId, place: Place, to: NodeId, transmit: &Transmit, airtime: Duration) {
         let Some(node) = self.nodes.get_mut(to.0) else { return };
         let distance = place.distance(node.place);
@@ -241,7 +245,7 @@ impl<M: Machine> World<M> {
         }
     }
 
-    /// A signal has ended at a station.
+    /// Ends a signal at a station.
     fn received(&mut self, reception: &Reception) {
         let Some(node) = self.nodes.get_mut(reception.to.0) else { return };
         if let Fate::Lost(reason) = node.air.depart(reception.signal) {
@@ -257,7 +261,7 @@ impl<M: Machine> World<M> {
         self.settle(reception.to, self.now);
     }
 
-    /// A transmission is over, with the time for an acknowledgement.
+    /// Ends a transmission, including the time for an acknowledgement.
     fn sent(&mut self, id: NodeId) {
         let Some(node) = self.nodes.get_mut(id.0) else { return };
         if !node.mac.end() {

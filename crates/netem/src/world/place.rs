@@ -1,33 +1,34 @@
-//! Where a station is.
+//! Places on the plane.
 
 use viaduct_units::{Degrees, Metres, Position};
 
-/// Metres of a degree of latitude, on the sphere that `Position::distance` measures on.
+/// Metres per degree of latitude, on the sphere of `Position::distance`.
 const METRES_PER_DEGREE: f64 = 6_371_008.8 * std::f64::consts::PI / 180.0;
 
 /// A place on the plane of a world, in metres from its origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Place {
-    /// To the east.
+    /// Distance to the east of the origin.
     pub east: Metres,
-    /// To the north.
+    /// Distance to the north of the origin.
     pub north: Metres,
 }
 
 impl Place {
-    /// The place so many metres to the east and to the north of the origin.
+    /// Returns the place at the given metres east and north of the origin.
     #[must_use]
     pub const fn new(east_m: f64, north_m: f64) -> Self {
         Self { east: Metres(east_m), north: Metres(north_m) }
     }
 
-    /// Distance between two places.
+    /// Returns the distance between two places.
     #[must_use]
     pub fn distance(self, other: Self) -> Metres {
         Metres((self.east - other.east).value().hypot((self.north - other.north).value()))
     }
 
-    /// The place on the earth, where the world's origin is at `origin`; good for some ten kilometres away from the poles.
+    /// Returns the position on the earth, with the world's origin at `origin`. Accurate for some ten kilometres, away
+    /// from the poles.
     #[must_use]
     pub fn position(self, origin: Position) -> Position {
         let east_degrees = self.east.value() / (METRES_PER_DEGREE * origin.latitude.radians().cos());

@@ -1,4 +1,4 @@
-//! How far a frame is heard, and how long it takes.
+//! Radio range, and air time of frames.
 
 use std::time::Duration;
 
@@ -7,61 +7,64 @@ use viaduct_units::{Metres, Rng};
 use super::{LossReason, air::Fate};
 use crate::Probability;
 
-/// Metres that light makes in a second.
+/// Speed of light in metres per second.
 const LIGHT_MPS: f64 = 299_792_458.0;
 /// Slot of a channel of 10 MHz (IEEE 802.11, OFDM).
 const SLOT: Duration = Duration::from_micros(13);
 /// Short inter-frame space of a channel of 10 MHz.
 const SIFS: Duration = Duration::from_micros(32);
-/// Slots after SIFS that the channel must be free, for the access category of CAMs (`AIFSN` of AC_BE; EN 302 663, annex C).
+/// Slots of free channel after SIFS, for the access category of CAMs (`AIFSN` of AC_BE; EN 302 663, annex C).
 const AIFS_SLOTS: u32 = 6;
-/// The most slots that are waited beyond that (`CWmin` of AC_BE).
+/// Maximum number of random slots after these (`CWmin` of AC_BE).
 const CONTENTION_WINDOW: usize = 15;
 /// Preamble and signal field of a frame in a channel of 10 MHz.
 const PREAMBLE: Duration = Duration::from_micros(40);
 /// MAC header, LLC and frame check sequence around a frame; SERVICE field and tail bits.
 const OVERHEAD_BITS: u64 = (26 + 8 + 4) * 8 + 16 + 6;
-/// Time for an acknowledgement: SIFS, then 14 octets at 6 Mbit/s with their preamble, and light there and back.
+/// Time for an acknowledgement: SIFS, 14 octets at 6 Mbit/s with their preamble, and propagation in both directions.
 pub(super) const ACKNOWLEDGEMENT: Duration = Duration::from_micros(100);
 
-/// The radio of every station of a world.
+/// The radio of all stations of a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Radio {
-    /// Up to here no signal fades.
+    /// Distance up to which no signal fades.
     pub clear: Metres,
-    /// Here every signal has faded. Between, the probability of reception is `1 - ((d - clear) / (range - clear))^2`.
+    /// Distance from which on all signals fade. Between both, the probability of reception is `1 - ((d - clear) /
+    /// (range - clear))^2`.
     pub range: Metres,
-    /// Probability that a signal fades, whatever its distance is, beside the above.
+    /// Additional probability that a signal fades, independent of its distance.
     pub loss: Probability,
-    /// Bits in a second.
+    /// Rate in bits per second.
     pub bits_per_second: u32,
-    /// A signal survives another if that one's sender is at least so many times as far; `None`: nothing collides.
+    /// Capture ratio: a signal survives a collision if the other sender is at least this many times as far. `None`
+    /// disables collisions.
     ///
     /// 2 is about 6 dB in free space.
     pub capture: Option<f64>,
 }
 
-/// What in a radio's settings cannot be. The caller is at fault.
+/// An invalid setting of the radio.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum RadioError {
-    /// A range that is not above zero, or a clear distance that is not within the range.
+    /// The range is not above zero, or the clear distance is not within the range.
     #[error("a radio with {clear} m clear and {range} m range: it must be 0 <= clear <= range, and 0 < range")]
     Distances {
-        /// Clear distance, metres.
+        /// Clear distance in metres.
         clear: f64,
-        /// Range, metres.
+        /// Range in metres.
         range: f64,
     },
-    /// No bit is ever sent.
+    /// The rate is zero.
     #[error("a radio needs a rate above 0 bit/s")]
     Rate,
-    /// A capture ratio below 1, with which two signals would both survive each other.
-    #[error("{0} is no capture ratio: it must be finite and at least 1")]
+    /// The capture ratio is below 1, so that both signals could survive a collision.
+    #[error("the capture ratio is {0}, but must be finite and at least 1")]
     Capture(f64),
 }
 
 impl Default for Radio {
-    /// 6 Mbit/s in 10 MHz, as ITS-G5 has it; 500 m, half of which are clear; collisions with capture at twice the distance.
+    /// Returns 6 Mbit/s in 10 MHz, as in ITS-G5; a range of 500 m, half of it clear; collisions with capture at twice
+    /// the distance.
     fn default() -> Self {
         Self {
             clear: Metres(250.0),
@@ -88,7 +91,7 @@ impl Radio {
         }
     }
 
-    /// Probability that a signal from that distance does not fade.
+    /// Returns the probability that a signal from the given distance does not fade.
     #[must_use]
     pub fn reception(&self, distance: Metres) -> Probability {
         let beyond = (distance - self.clear).value().max(0.0);
@@ -96,7 +99,7 @@ impl Radio {
         Probability::clamped((1.0 - faded) * (1.0 - self.loss.value()))
     }
 
-    /// Time for which a frame of so many octets occupies the channel.
+    /// Returns the air time of a frame of `octets` octets.
     #[must_use]
     pub fn airtime(&self, octets: usize) -> Duration {
         let bits = octets as u64 * 8 + OVERHEAD_BITS;
@@ -108,12 +111,12 @@ impl Radio {
     }
 }
 
-/// Time that light needs.
+/// Returns the propagation time of light.
 pub(super) fn propagation(distance: Metres) -> Duration {
     Duration::try_from_secs_f64(distance.value() / LIGHT_MPS).unwrap_or(Duration::ZERO)
 }
 
-/// Time that a station waits while the channel is free: AIFS and a random number of slots.
+/// Returns the time for which a station waits while the channel is free: AIFS and a random number of slots.
 pub(super) fn draw_backoff(random: &mut Rng) -> Duration {
     SIFS + SLOT * (AIFS_SLOTS + u32::try_from(random.below(CONTENTION_WINDOW + 1)).unwrap_or(0))
 }
@@ -144,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_settings_are_rejected() {
         let radio = Radio::default();
         assert_eq!(radio.check(), Ok(()));
         assert!(Radio { range: Metres(0.0), ..radio }.check().is_err());

@@ -1,4 +1,4 @@
-//! What happens when.
+//! The event queue.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -8,22 +8,23 @@ use viaduct_units::Mono;
 use super::NodeId;
 use crate::limits::{EVENTS_MAX, NODES_MAX};
 
-/// The shortest time that passes between two looks at the same deadline.
+/// Shortest time between two calls for the same deadline.
 pub(super) const TICK: Duration = Duration::from_micros(1);
 
-/// Receptions that may be ahead; the rest of [`EVENTS_MAX`] is for one deadline and one turn of each station.
+/// Maximum number of scheduled receptions. The rest of [`EVENTS_MAX`] is for one deadline and one channel access per
+/// station.
 const RECEPTIONS_MAX: usize = EVENTS_MAX - 2 * NODES_MAX;
 
-/// What happens.
+/// A scheduled event.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// A machine's deadline.
+    /// The deadline of a machine.
     Deadline(NodeId),
-    /// A radio has waited for its turn.
+    /// The end of a radio's wait for the channel.
     Access(NodeId),
-    /// A transmission is over.
+    /// The end of a transmission.
     Sent(NodeId),
-    /// A signal has ended at a station.
+    /// The end of a signal at a station.
     Received(Reception),
 }
 
@@ -32,21 +33,21 @@ pub(super) enum Event {
 pub(super) struct Reception {
     pub(super) from: NodeId,
     pub(super) to: NodeId,
-    /// Its number in the air of `to`.
+    /// Number of the signal in the air of `to`.
     pub(super) signal: u64,
-    /// Whether `to` acknowledges the frame.
+    /// `true` if `to` acknowledges the frame.
     pub(super) acknowledges: bool,
     pub(super) frame: Bytes,
 }
 
-/// Place of an event in the order: by time, then as they were put in.
+/// Sort key of an event: time, then order of insertion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
     pub(super) time: Mono,
     sequence: u64,
 }
 
-/// Events in the order in which they happen.
+/// Events in the order of their occurrence.
 #[derive(Debug, Default)]
 pub(super) struct Schedule {
     events: BTreeMap<Key, Event>,
@@ -54,7 +55,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// Puts in an event of which a station has at most one at a time.
+    /// Schedules an event of which each station has at most one.
     pub(super) fn push(&mut self, time: Mono, event: Event) -> Key {
         self.sequence += 1;
         let key = Key { time, sequence: self.sequence };
@@ -62,7 +63,7 @@ impl Schedule {
         key
     }
 
-    /// Puts in an event of which there may be many; whether there was room for it.
+    /// Schedules an event of which there may be many. Returns `true` if there was room.
     pub(super) fn push_if_room(&mut self, time: Mono, event: Event) -> bool {
         let has_room = self.events.len() < RECEPTIONS_MAX;
         if has_room {
@@ -75,7 +76,7 @@ impl Schedule {
         self.events.remove(&key);
     }
 
-    /// The next event, if it is due at that time.
+    /// Returns the next event that is due by the given time, or `None`.
     pub(super) fn pop_until(&mut self, end: Mono) -> Option<(Mono, Event)> {
         let next = self.events.first_entry().filter(|next| next.key().time <= end)?;
         let (key, event) = next.remove_entry();
