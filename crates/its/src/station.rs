@@ -34,6 +34,49 @@ pub enum Event {
 }
 
 /// An ITS station on one link.
+///
+/// The caller owns the clock and the link. It passes time and frames in, and drains frames and events after each input:
+///
+/// ```
+/// use std::time::Duration;
+/// use viaduct_its::{Ego, Event, Station, StationSettings, access::MacAddress};
+/// use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, TimestampIts};
+///
+/// let settings = |number| StationSettings {
+///     link_address: MacAddress([2, 0, 0, 0, 0, number]),
+///     station_type: StationType::PASSENGER_CAR,
+///     mobile: true,
+///     beacons: true,
+/// };
+/// let (mut sender, mut receiver) = (Station::new(settings(1), 1), Station::new(settings(2), 2));
+/// let mut now = Now { mono: Mono::default(), tai: TimestampIts(650_000_000_000).tai() };
+/// let ego = Ego {
+///     time: now.tai,
+///     position: Position::new(48.6, 11.6),
+///     position_accurate: true,
+///     speed: MetresPerSecond(0.0),
+///     heading: None,
+/// };
+/// // With a position, the sender schedules its first beacon.
+/// sender.set_ego(now, ego);
+///
+/// let mut events = Vec::new();
+/// while events.is_empty() {
+///     // 1. Wait for the deadline of the sender; here, time is advanced at once.
+///     let deadline = sender.poll_timeout().expect("a beacon is scheduled");
+///     now = now.plus(deadline.since(now.mono).max(Duration::from_millis(1)));
+///     sender.handle_timeout(now);
+///     // 2. Drain the frames into the link, which leads to the receiver.
+///     while let Some(frame) = sender.poll_transmit() {
+///         receiver.handle_frame(now, &frame.into());
+///     }
+///     // 3. Drain the events of the receiver.
+///     while let Some(event) = receiver.poll_event() {
+///         events.push(event);
+///     }
+/// }
+/// assert!(matches!(&events[..], [Event::Beacon(beacon)] if beacon.source.address == sender.address()));
+/// ```
 #[derive(Debug)]
 pub struct Station {
     router: Router,
