@@ -1,5 +1,4 @@
-//! A station on raw Ethernet, over a veth pair: what it receives, sends, filters and writes to a capture, and what it says
-//! where it cannot start.
+//! A station on raw Ethernet with a veth pair: receiving, sending, filtering, writing a capture, and errors at the start.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -24,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const RELIABLE: Qos = Qos::reliable(4096, Duration::ZERO);
 const GROUP: &str = "239.118.122.97:8947";
 
-/// Messages in the sample capture.
+/// Number of messages in the sample capture.
 const SAMPLE_MESSAGES: usize = 929;
 
 fn runtime() -> Runtime {
@@ -76,7 +75,7 @@ fn frames_of(capture: &Path) -> Vec<CapturedFrame> {
     Capture::open(capture).unwrap().map(Result::unwrap).collect()
 }
 
-/// The first CAM of the committed vectors.
+/// Returns the first CAM of the committed vectors.
 fn cam() -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/its/cam.hex");
     let text = std::fs::read_to_string(path).unwrap();
@@ -85,7 +84,7 @@ fn cam() -> Vec<u8> {
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).unwrap()).collect()
 }
 
-/// The CAM in a frame of these addresses.
+/// Returns a frame with the CAM and the given addresses.
 fn cam_frame(destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
     let mut frame = cam();
     frame[..6].copy_from_slice(&destination);
@@ -93,7 +92,7 @@ fn cam_frame(destination: [u8; 6], source: [u8; 6]) -> Vec<u8> {
     frame
 }
 
-/// Sends frames so that no queue on the way fills up, however slow the machine is.
+/// Sends frames at a pace at which no queue overflows, also on a slow machine.
 fn send_gently(node: &Node, frames: &[CapturedFrame], mut send: impl FnMut(&[u8])) {
     for (number, frame) in (1_u64..).zip(frames) {
         send(frame.octets.as_ref().unwrap());
@@ -103,13 +102,13 @@ fn send_gently(node: &Node, frames: &[CapturedFrame], mut send: impl FnMut(&[u8]
     }
 }
 
-/// The other end of the cable.
+/// Opens a socket at the other end of the cable.
 fn peer(runtime: &Runtime) -> FrameSocket {
     let _inside = runtime.enter();
     open_ethernet(&EthernetSettings::on("veth1")).unwrap()
 }
 
-/// What a message says that does not depend on when it was received.
+/// Returns the members of a message that do not depend on the time of reception.
 fn essence(message: &V2xMessage) -> impl PartialEq + std::fmt::Debug + use<> {
     (
         message.r#type(),
@@ -122,7 +121,7 @@ fn essence(message: &V2xMessage) -> impl PartialEq + std::fmt::Debug + use<> {
     )
 }
 
-/// One line a frame: what tshark reads of link, network and transport.
+/// Returns one line per frame: the link, network and transport fields according to tshark.
 fn tshark(capture: &Path) -> Vec<String> {
     let fields = ["eth.src", "eth.dst", "eth.type", "frame.len", "geonw.src_pos.addr", "btpb.dstport"];
     let fields = fields.iter().flat_map(|field| ["-e", field]);
@@ -132,9 +131,9 @@ fn tshark(capture: &Path) -> Vec<String> {
 }
 
 #[test]
-fn the_sample_capture_gives_the_same_by_replay_by_udp_and_by_ethernet() {
+fn the_sample_capture_gives_the_same_messages_by_replay_udp_and_ethernet() {
     let Some(sample) = sample_capture() else { return };
-    in_own_network("the_sample_capture_gives_the_same_by_replay_by_udp_and_by_ethernet", || {
+    in_own_network("the_sample_capture_gives_the_same_messages_by_replay_udp_and_ethernet", || {
         let (runtime, frames) = (runtime(), frames_of(&sample));
         assert_eq!(frames.len(), SAMPLE_MESSAGES);
         let replayed = replayed(&runtime, &sample, &frames[0]);
@@ -155,8 +154,7 @@ fn the_sample_capture_gives_the_same_by_replay_by_udp_and_by_ethernet() {
     });
 }
 
-/// What a station publishes in one pass of a capture that it replays: whoever subscribes to a node that runs may come too late for
-/// the first.
+/// Returns the messages of one complete pass of a replayed capture. A subscriber of a running node may miss part of the first pass.
 fn replayed(runtime: &Runtime, capture: &Path, first: &CapturedFrame) -> Vec<V2xMessage> {
     let replay = format!("{{ file: {}, pace: {{ rate_hz: 500 }}, repeat: true }}", capture.display());
     let node = start(runtime, &format!("access: {{ replay: {replay} }}"));
@@ -168,7 +166,7 @@ fn replayed(runtime: &Runtime, capture: &Path, first: &CapturedFrame) -> Vec<V2x
     heard
 }
 
-/// What a station with these settings publishes while `send` runs: all messages of the sample capture, in their order.
+/// Returns the messages that a station publishes while `send` runs: all messages of the sample capture, in order.
 fn received(runtime: &Runtime, settings: &str, send: impl FnOnce(&Node)) -> Vec<V2xMessage> {
     let node = start(runtime, settings);
     let messages = node.bus().subscribe::<V2xMessage>("its/rx/*", RELIABLE, "test").unwrap();
@@ -180,9 +178,9 @@ fn received(runtime: &Runtime, settings: &str, send: impl FnOnce(&Node)) -> Vec<
 }
 
 #[test]
-fn a_capture_of_what_came_is_read_by_tshark_as_the_original() {
+fn tshark_reads_a_written_capture_like_the_original() {
     let Some(sample) = sample_capture() else { return };
-    in_own_network("a_capture_of_what_came_is_read_by_tshark_as_the_original", || {
+    in_own_network("tshark_reads_a_written_capture_like_the_original", || {
         let (runtime, frames) = (runtime(), frames_of(&sample));
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("out.pcap");
@@ -192,7 +190,7 @@ fn a_capture_of_what_came_is_read_by_tshark_as_the_original() {
         let peer = peer(&runtime);
         send_gently(&node, &frames, |frame| runtime.block_on(peer.send(frame)).unwrap());
         wait_until("all are received", || count(&node, "received") == 929);
-        // What came lately is in the file before the station ends.
+        // Recent frames are in the file before the station stops.
         wait_until("all are written", || count(&node, "capture_written") == 929);
         node.stop();
         let written = frames_of(&file);
@@ -207,8 +205,8 @@ fn a_capture_of_what_came_is_read_by_tshark_as_the_original() {
 }
 
 #[test]
-fn a_station_sends_by_the_address_of_its_interface_and_keeps_what_it_sent() {
-    in_own_network("a_station_sends_by_the_address_of_its_interface_and_keeps_what_it_sent", || {
+fn a_station_sends_with_the_address_of_its_interface_and_captures_sent_frames() {
+    in_own_network("a_station_sends_with_the_address_of_its_interface_and_captures_sent_frames", || {
         let runtime = runtime();
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("out.pcap");
@@ -231,8 +229,8 @@ fn a_station_sends_by_the_address_of_its_interface_and_keeps_what_it_sent() {
 }
 
 #[test]
-fn frames_from_whom_is_ignored_are_counted_and_left_unread() {
-    in_own_network("frames_from_whom_is_ignored_are_counted_and_left_unread", || {
+fn frames_of_ignored_senders_are_counted_and_not_decoded() {
+    in_own_network("frames_of_ignored_senders_are_counted_and_not_decoded", || {
         let runtime = runtime();
         let peer = peer(&runtime);
         let filter = "filter: { ignore_from: [ \"02:00:00:00:00:66\" ] }";
@@ -248,8 +246,8 @@ fn frames_from_whom_is_ignored_are_counted_and_left_unread() {
 }
 
 #[test]
-fn an_interface_is_promiscuous_while_a_station_asks_for_it() {
-    in_own_network("an_interface_is_promiscuous_while_a_station_asks_for_it", || {
+fn an_interface_is_promiscuous_while_a_station_requires_it() {
+    in_own_network("an_interface_is_promiscuous_while_a_station_requires_it", || {
         let is_promiscuous = || {
             let shown = Command::new("ip").args(["-details", "link", "show", "veth0"]).output().unwrap();
             String::from_utf8(shown.stdout).unwrap().contains("promiscuity 1")
@@ -265,8 +263,8 @@ fn an_interface_is_promiscuous_while_a_station_asks_for_it() {
 }
 
 #[test]
-fn what_the_kernel_drops_is_counted() {
-    in_own_network("what_the_kernel_drops_is_counted", || {
+fn kernel_drops_are_counted() {
+    in_own_network("kernel_drops_are_counted", || {
         let runtime = runtime();
         let sender = peer(&runtime);
         let small = EthernetSettings { receive_buffer_octets: 4096, ..EthernetSettings::on("veth0") };
@@ -293,8 +291,8 @@ fn what_the_kernel_drops_is_counted() {
 }
 
 #[test]
-fn a_station_outlives_an_interface_that_goes_down_and_not_one_that_is_removed() {
-    in_own_network("a_station_outlives_an_interface_that_goes_down_and_not_one_that_is_removed", || {
+fn a_station_survives_an_interface_that_goes_down_but_not_its_removal() {
+    in_own_network("a_station_survives_an_interface_that_goes_down_but_not_its_removal", || {
         let runtime = runtime();
         let mut node = start(&runtime, "access: { ethernet: { interface: veth0 } }");
         ip("link set veth0 down");
@@ -304,7 +302,7 @@ fn a_station_outlives_an_interface_that_goes_down_and_not_one_that_is_removed() 
         let peer = peer(&runtime);
         let frame = cam_frame([0xFF; 6], [2, 0, 0, 0, 0, 0x11]);
         wait_until("a frame comes again", || {
-            // The cable needs a moment until both of its ends are up.
+            // It takes a moment until both ends of the cable are up.
             let _ = runtime.block_on(peer.send(&frame));
             count(&node, "delivered") > 0
         });
@@ -320,34 +318,37 @@ fn a_station_outlives_an_interface_that_goes_down_and_not_one_that_is_removed() 
 }
 
 #[test]
-fn an_interface_that_is_down_is_said_with_the_remedy() {
-    in_own_network("an_interface_that_is_down_is_said_with_the_remedy", || {
+fn an_interface_that_is_down_is_reported_with_the_remedy() {
+    in_own_network("an_interface_that_is_down_is_reported_with_the_remedy", || {
         ip("link set veth0 down");
         let graph = Graph::resolve("edge", &node_text("access: { ethernet: { interface: veth0 } }"), KINDS).unwrap();
-        let said = Node::start(graph, runtime().handle()).err().unwrap().to_string();
-        assert!(said.contains("network interface veth0 is down; `sudo ip link set veth0 up` brings it up"), "{said}");
+        let error = Node::start(graph, runtime().handle()).err().unwrap().to_string();
+        assert!(error.contains("network interface veth0 is down; `sudo ip link set veth0 up` brings it up"), "{error}");
     });
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_named_with_those_that_are() {
+fn a_missing_interface_is_reported_with_the_existing_ones() {
     let refused = Graph::resolve("edge.yaml", &node_text("access: { ethernet: { interface: no_such0 } }"), KINDS);
-    let said = refused.err().unwrap().to_string();
-    assert!(said.contains("access.ethernet.interface: there is no network interface `no_such0`; there is "), "{said}");
-    assert!(said.contains("lo"), "{said}");
+    let error = refused.err().unwrap().to_string();
+    assert!(
+        error.contains("access.ethernet.interface: there is no network interface `no_such0`; there is "),
+        "{error}"
+    );
+    assert!(error.contains("lo"), "{error}");
 }
 
 #[test]
-fn a_program_without_the_right_says_how_it_gets_it() {
+fn a_missing_capability_is_reported_with_the_remedy() {
     const WITHOUT: &str = "VIADUCT_TEST_WITHOUT_RIGHTS";
     if std::env::var_os(WITHOUT).is_none() {
         let mut again = Command::new("setpriv");
-        // Root without CAP_NET_RAW; whoever is not root has none and gives up nothing.
+        // Root without CAP_NET_RAW; other users do not have it anyway.
         if std::fs::metadata("/proc/self").unwrap().uid() == 0 {
             again.args(["--inh-caps=-net_raw", "--bounding-set=-net_raw"]);
         }
         again.arg(std::env::current_exe().unwrap());
-        again.args(["a_program_without_the_right_says_how_it_gets_it", "--exact", "--nocapture"]);
+        again.args(["a_missing_capability_is_reported_with_the_remedy", "--exact", "--nocapture"]);
         match again.env(WITHOUT, "1").status() {
             Ok(status) => assert!(status.success()),
             Err(_) => skipped("setpriv (util-linux) is not installed"),
@@ -356,7 +357,7 @@ fn a_program_without_the_right_says_how_it_gets_it() {
     }
     let runtime = runtime();
     let _inside = runtime.enter();
-    let said = open_ethernet(&EthernetSettings::on("lo")).err().unwrap().to_string();
-    assert!(said.contains("without CAP_NET_RAW") && said.contains("setcap cap_net_raw+ep"), "{said}");
-    assert!(said.ends_with("Operation not permitted (os error 1)"), "{said}");
+    let error = open_ethernet(&EthernetSettings::on("lo")).err().unwrap().to_string();
+    assert!(error.contains("without CAP_NET_RAW") && error.contains("setcap cap_net_raw+ep"), "{error}");
+    assert!(error.ends_with("Operation not permitted (os error 1)"), "{error}");
 }

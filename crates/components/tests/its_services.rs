@@ -1,4 +1,4 @@
-//! The services of a station, from the topics of one node over the network to the topics of another.
+//! The services of a station, from the topics of one node through the network to the topics of another node.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -31,19 +31,19 @@ use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
 use viaduct_units::{Mono, Now, StationId, StationType, Tai};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a vehicle says how it moves.
+/// Interval of the vehicle states.
 const STEP: Duration = Duration::from_millis(50);
 const RELIABLE: Qos = Qos::reliable(4096, Duration::ZERO);
 const NORTH: f64 = 45.5;
 const EAST: f64 = 7.25;
-/// Degrees of latitude in a metre.
+/// Degrees of latitude per metre.
 const METRE_NORTH: f64 = 1.0 / 111_319.49;
 
 const CAR: &str = "services: { ca: { length_m: 4.5, width_m: 1.8 }, vehicle: vehicle/state }";
 const LISTENER: &str =
     "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { den: {}, ldm: { period_ms: 100 } }";
 
-/// Says that somebody in the node feeds the topics of the services: the test does.
+/// A component that declares the input topics of the services, on which the test publishes.
 struct Feeder;
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -69,13 +69,13 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// A multicast group of this test alone.
+/// Returns a multicast group that no other test uses.
 fn group() -> SocketAddr {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     SocketAddr::from((Ipv4Addr::new(239, 118, 122, 98), port))
 }
 
-/// A node with one station of that number and type.
+/// Starts a node with one station of the given ID and type.
 fn start(runtime: &Runtime, group: SocketAddr, station: (u32, u8), more: &str) -> Node {
     let kinds = [viaduct_components::KINDS, &[Kind::of::<Feeder>("feeder", "Feeds the services.", "{}")]].concat();
     let (id, kind) = station;
@@ -95,7 +95,7 @@ fn publisher<M: viaduct_messages::Message>(node: &Node, topic: &str) -> Publishe
     node.bus().publisher(topic, RELIABLE, "feeder").unwrap()
 }
 
-/// The first message that fits, while `feed` is called again and again.
+/// Returns the first matching message. `feed` is called repeatedly until then.
 fn until<M: viaduct_messages::Message + Clone + std::fmt::Debug>(
     messages: &Subscriber<M>,
     mut feed: impl FnMut(),
@@ -145,7 +145,7 @@ fn standing() -> VehicleState {
     VehicleState { position: place(0.0), speed_mps: Some(0.0), heading_deg: Some(90.0), ..VehicleState::default() }
 }
 
-/// The message as JSON.
+/// Returns the decoded payload as JSON.
 fn decoded(message: &V2xMessage) -> Value {
     let kind = MessageKind::from_message_id(message.r#type().message_id()).unwrap();
     let mut text = Vec::new();
@@ -153,7 +153,7 @@ fn decoded(message: &V2xMessage) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// The first member of that name, wherever it is.
+/// Returns the first member with the name at any depth.
 fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     match value {
         Value::Object(members) => members.get(name).or_else(|| members.values().find_map(|value| member(value, name))),
@@ -163,7 +163,7 @@ fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 #[test]
-fn a_car_that_is_told_how_it_moves_tells_others() {
+fn a_car_sends_its_movement_in_cams() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), "");
     let car = start(&runtime, group, (5, 5), CAR);
@@ -179,7 +179,7 @@ fn a_car_that_is_told_how_it_moves_tells_others() {
     assert_eq!(member(&content, "vehicleLengthValue"), Some(&45.into()), "{content}");
     assert_eq!(member(&content, "vehicleWidth"), Some(&18.into()), "{content}");
     assert_eq!(until(&sent, nothing, any).payload, cam.payload);
-    // A state that is too old makes no CAM, and its age is a reason.
+    // A state that is too old causes no CAM and is counted.
     wait_for(&car, "services_lost", Some("cam_state_too_old"), 1);
     assert_eq!(count(&car, "services_refused", None), 0);
     car.stop();
@@ -187,12 +187,12 @@ fn a_car_that_is_told_how_it_moves_tells_others() {
 }
 
 #[test]
-fn a_car_that_does_not_know_where_it_is_is_silent() {
+fn a_car_without_a_position_sends_nothing() {
     let (runtime, group) = (runtime(), group());
     let services = "services: { ca: {}, ldm: { period_ms: 100 }, vehicle: vehicle/state }";
     let car = start(&runtime, group, (5, 5), services);
     let maps = subscribe::<LocalDynamicMap>(&car, "its/ldm");
-    // A CAM would come within a second: the map of the last of twelve tells that more than that has passed.
+    // A CAM would be sent within a second. Twelve maps show that more than a second has passed.
     for _ in 0..12 {
         assert_eq!(until(&maps, nothing, any).objects, []);
     }
@@ -200,9 +200,9 @@ fn a_car_that_does_not_know_where_it_is_is_silent() {
     car.stop();
 }
 
-/// Each query has a topic of its own, on which is what fits all that it asks for.
+/// Each query has a topic of its own with the objects that match all its conditions.
 #[test]
-fn parts_of_the_map_are_asked_for() {
+fn queries_publish_parts_of_the_map() {
     let (runtime, group) = (runtime(), group());
     let queries = "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services:\n        ca: {}\n        den: {}\n        \
                    ldm:\n          period_ms: 100\n          queries:\n          \
@@ -237,7 +237,7 @@ fn parts_of_the_map_are_asked_for() {
 }
 
 #[test]
-fn objects_that_a_car_perceives_are_on_the_map_of_another() {
+fn objects_perceived_by_one_car_are_on_the_map_of_another() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), LISTENER);
     let car = start(&runtime, group, (5, 5), "services: { cp: {}, vehicle: vehicle/state, objects: objects }");
@@ -276,7 +276,7 @@ fn objects_that_a_car_perceives_are_on_the_map_of_another() {
 }
 
 #[test]
-fn a_station_tells_its_sensors_each_second() {
+fn a_station_describes_its_sensors_every_second() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), "");
     let sensors = "{ id: 1, type: lidar, range_m: 120, start_deg: 315, end_deg: 45, x_m: -1.5, confidence: 0.9, \
@@ -286,8 +286,8 @@ fn a_station_tells_its_sensors_each_second() {
     let car = start(&runtime, group, (5, 5), &services);
     let cpms = subscribe::<V2xMessage>(&listener, "its/rx/cpm");
     let states = publisher::<VehicleState>(&car, "vehicle/state");
-    let told: Vec<V2xMessage> = (0..2).map(|_| until(&cpms, || states.publish(standing()).unwrap(), any)).collect();
-    let content = decoded(&told[1]);
+    let reports: Vec<V2xMessage> = (0..2).map(|_| until(&cpms, || states.publish(standing()).unwrap(), any)).collect();
+    let content = decoded(&reports[1]);
     let sensors = member(&content, "cpmContainers").unwrap()[1]["containerData"].as_array().unwrap();
     assert_eq!(sensors.len(), 3, "{content}");
     assert_eq!((&sensors[0]["sensorId"], &sensors[0]["sensorType"]), (&1.into(), &2.into()));
@@ -306,7 +306,7 @@ fn a_station_tells_its_sensors_each_second() {
 }
 
 #[test]
-fn an_emergency_vehicle_says_that_its_siren_is_on() {
+fn an_emergency_vehicle_sends_the_state_of_its_siren() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), "");
     let car = start(&runtime, group, (5, 10), "services: { ca: { role: emergency }, vehicle: vehicle/state }");
@@ -353,7 +353,7 @@ const WARNER: &str =
     "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { den: {}, events: events }";
 
 #[test]
-fn an_event_is_told_once_when_it_begins_changes_and_ends() {
+fn an_event_causes_one_notice_for_each_begin_change_and_end() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), LISTENER);
     let warner = start(&runtime, group, (5, 5), WARNER);
@@ -368,7 +368,7 @@ fn an_event_is_told_once_when_it_begins_changes_and_ends() {
     let known =
         |map: &LocalDynamicMap| map.objects.iter().any(|it| it.subject == Some(Thing::Event(new.sequence_number)));
     until(&maps, nothing, known);
-    // It is repeated, and repetitions tell nothing.
+    // Repetitions of the DENM cause no notices.
     wait_for(&listener, "denms_ignored", Some("denm_repeated"), 3);
 
     events.publish(report("jam", 27)).unwrap();
@@ -385,9 +385,9 @@ fn an_event_is_told_once_when_it_begins_changes_and_ends() {
     listener.stop();
 }
 
-/// Also where it waits for its part of the channel: the gate is closed for 25 ms after each frame.
+/// Also if messages wait at the DCC gate, which is closed for 25 ms after each frame.
 #[test]
-fn what_a_service_was_told_before_the_stop_it_still_tells() {
+fn inputs_before_the_stop_are_still_sent() {
     for dcc in ["", "\n      dcc: { adaptive: {} }"] {
         let (runtime, group) = (runtime(), group());
         let listener = start(&runtime, group, (15, 15), LISTENER);
@@ -396,7 +396,7 @@ fn what_a_service_was_told_before_the_stop_it_still_tells() {
         let events = publisher::<EventRequest>(&warner, "events");
         events.publish(report("jam", 1)).unwrap();
         until(&notices, nothing, any);
-        // One frame alone waits for the gate then, so that it is sent however late the station wakes.
+        // Then only one frame waits at the gate, so that it is sent even if the station wakes late.
         events.publish(end("jam")).unwrap();
         warner.stop();
         assert_eq!(until(&notices, nothing, any).change(), Change::Cancelled);
@@ -404,7 +404,7 @@ fn what_a_service_was_told_before_the_stop_it_still_tells() {
     }
 }
 
-/// Sets it when dropped.
+/// A flag that is set on drop.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -413,16 +413,16 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// More is asked for than the station can do, before the stop and after it.
+/// More requests are published than the station can handle, before and after the stop.
 #[test]
-fn a_station_stops_though_applications_go_on() {
+fn a_station_stops_although_applications_keep_publishing() {
     let (runtime, group) = (runtime(), group());
     let warner = start(&runtime, group, (5, 5), &format!("topics: {{ send: its/send }}\n      {WARNER}"));
     let requests = publisher::<V2xSendRequest>(&warner, "its/send");
     let events = publisher::<EventRequest>(&warner, "events");
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also where this test fails: those who ask would go on for ever.
+        // Also if this test fails: otherwise the publishers would never end.
         let ends = Ends(&stopped);
         let go_on = |ask: &dyn Fn()| {
             while !stopped.load(Ordering::Relaxed) {
@@ -430,7 +430,7 @@ fn a_station_stops_though_applications_go_on() {
                 std::thread::yield_now();
             }
         };
-        // Where a queue is full, it stays full.
+        // A full queue stays full.
         scope.spawn(move || go_on(&|| drop(requests.publish(V2xSendRequest::default()))));
         scope.spawn(move || go_on(&|| drop(events.publish(end("jam")))));
         wait_for(&warner, "inputs_refused", None, 1);
@@ -442,7 +442,7 @@ fn a_station_stops_though_applications_go_on() {
 }
 
 #[test]
-fn a_warning_is_for_those_around_the_event() {
+fn a_warning_is_delivered_in_the_area_around_the_event() {
     let (runtime, group) = (runtime(), group());
     let near = start(&runtime, group, (15, 15), LISTENER);
     let far = start(
@@ -455,7 +455,7 @@ fn a_warning_is_for_those_around_the_event() {
     let (here, there) = (subscribe::<V2xMessage>(&near, "its/rx/denm"), subscribe::<V2xMessage>(&far, "its/rx/denm"));
     let events = publisher::<EventRequest>(&warner, "events");
     events.publish(report("jam", 1)).unwrap();
-    // The far one is 1.1 km away, and the warning is for 500 m: it hears the packets, and passes them on at most.
+    // The far station is 1.1 km away, and the area has a radius of 500 m: it receives the packets and may only forward them.
     assert_eq!(until(&here, nothing, any).station_id, 5);
     wait_for(&far, "received", None, 3);
     assert!(matches!(there.recv_timeout(Duration::ZERO), Recv::TimedOut));
@@ -466,7 +466,7 @@ fn a_warning_is_for_those_around_the_event() {
 }
 
 #[test]
-fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
+fn invalid_inputs_are_counted_by_reason_and_reported() {
     let (runtime, group) = (runtime(), group());
     let services = "services: { ca: {}, cp: {}, den: {}, vehicle: vehicle/state, objects: objects, events: events }";
     let car = start(&runtime, group, (5, 5), services);
@@ -479,7 +479,7 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     states.publish(VehicleState { time: Some(ahead), ..standing() }).unwrap();
     let lists_of = |objects| PerceivedObjects { objects, ..PerceivedObjects::default() };
     lists.publish(lists_of(vec![PerceivedObject::default()])).unwrap();
-    // It is said nowhere where the event is, and the car does not know where it is.
+    // The event has no position, and the position of the car is unknown.
     events.publish(report("here", 1)).unwrap();
     wait_for(&car, "inputs_refused", Some("no_position"), 3);
     wait_for(&car, "inputs_refused", Some("in_future"), 1);
@@ -504,7 +504,8 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
     wait_for(&car, "inputs_refused", Some("out_of_range"), 2);
     lists.publish(lists_of(vec![object(1, None), object(1, None)])).unwrap();
     wait_for(&car, "inputs_refused", Some("duplicate_id"), 1);
-    let told: Vec<V2xError> = (0..11).map(|_| until(&errors, nothing, |it| it.subject() == Subject::Request)).collect();
+    let reports: Vec<V2xError> =
+        (0..11).map(|_| until(&errors, nothing, |it| it.subject() == Subject::Request)).collect();
     for (kind, event, reason, text) in [
         (MessageType::Unknown, "", "no_position", "position: missing"),
         (MessageType::Unknown, "", "in_future", "time: more than two seconds ahead of the clock"),
@@ -523,15 +524,16 @@ fn what_an_application_says_wrong_is_counted_by_reason_and_told() {
         (MessageType::Denm, "jam", "out_of_range", "report.cause: expected an integer from 1 to 127, got 128"),
         (MessageType::Denm, "jam", "refused", "the event's validity has ended"),
     ] {
-        // Dropped echoes of its own frames are told there too.
-        let error = told.iter().find(|error| (error.r#type(), &*error.event, &*error.reason) == (kind, event, reason));
-        assert_eq!(error.map(|error| (&*error.error, &*error.station)), Some((text, "node5/station")), "{told:?}");
+        // Dropped echoes of its own frames are reported on that topic as well.
+        let error =
+            reports.iter().find(|error| (error.r#type(), &*error.event, &*error.reason) == (kind, event, reason));
+        assert_eq!(error.map(|error| (&*error.error, &*error.station)), Some((text, "node5/station")), "{reports:?}");
     }
     car.stop();
 }
 
 #[test]
-fn a_cyclist_tells_others_as_a_cyclist() {
+fn a_cyclist_sends_vams_with_its_profile() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), LISTENER);
     let cyclist = start(&runtime, group, (2, 2), "services: { va: { profile: bicyclist }, vehicle: vehicle/state }");
@@ -547,7 +549,7 @@ fn a_cyclist_tells_others_as_a_cyclist() {
 }
 
 #[test]
-fn a_map_holds_what_is_near_and_forgets_what_is_no_longer_said() {
+fn a_map_keeps_near_objects_until_they_expire() {
     let (runtime, group) = (runtime(), group());
     let near = "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { ldm: { period_ms: 100, radius_m: 1000 } }";
     let listener = start(&runtime, group, (15, 15), near);
@@ -561,7 +563,7 @@ fn a_map_holds_what_is_near_and_forgets_what_is_no_longer_said() {
     let map = until(&maps, || states.publish(at(0.0)).unwrap(), knows);
     let known = map.objects.iter().find(|object| object.station_id == 5).unwrap();
     assert!(known.valid_for_s > 0.0 && known.valid_for_s <= 2.0 && known.subject.is_none(), "{known:?}");
-    // Far away it is heard, and not kept.
+    // The far station is received and not kept.
     let before = count(&listener, "delivered", None);
     until(
         &maps,
@@ -569,7 +571,7 @@ fn a_map_holds_what_is_near_and_forgets_what_is_no_longer_said() {
         |map| !knows(map) && count(&listener, "delivered", None) > before + 2,
     );
     wait_for(&listener, "ldm_dropped", Some("outside_area"), 1);
-    // Near again it is known, and forgotten when it says nothing more.
+    // The near station is kept, and removed when it sends nothing more.
     until(&maps, || states.publish(at(10.0)).unwrap(), knows);
     until(&maps, nothing, |map| !knows(map));
     car.stop();
@@ -577,7 +579,7 @@ fn a_map_holds_what_is_near_and_forgets_what_is_no_longer_said() {
 }
 
 #[test]
-fn a_roadside_unit_tells_each_second_that_it_is_there() {
+fn a_roadside_unit_sends_a_cam_every_second() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (16, 15), "");
     let roadside = "position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      services: { ca: {} }";
@@ -586,7 +588,7 @@ fn a_roadside_unit_tells_each_second_that_it_is_there() {
     let received: Vec<V2xMessage> = (0..3).map(|_| until(&cams, nothing, any)).collect();
     for pair in received.windows(2) {
         let apart = pair[1].reception().unwrap().since(pair[0].reception().unwrap());
-        // As the timer wakes: not sooner than the standard allows, and not much later.
+        // Depends on the timer: not earlier than the standard allows, and not much later.
         assert!(apart >= Duration::from_millis(900) && apart < Duration::from_millis(1900), "{apart:?}");
     }
     let content = decoded(&received[0]);
@@ -597,9 +599,9 @@ fn a_roadside_unit_tells_each_second_that_it_is_there() {
     listener.stop();
 }
 
-/// The services keep to their rules, and the gate lets their messages through one after the other.
+/// The services follow their rules, and the gate passes their messages one after the other.
 #[test]
-fn a_station_with_congestion_control_sends_what_the_channel_takes() {
+fn a_station_with_congestion_control_sends_what_the_channel_allows() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), "");
     let services = "services: { ca: {}, den: {}, vehicle: vehicle/state, events: events }\n      dcc: { adaptive: {} }";
@@ -612,7 +614,7 @@ fn a_station_with_congestion_control_sends_what_the_channel_takes() {
     events.publish(report("jam", 1)).unwrap();
     events.publish(report("accident", 2)).unwrap();
     let received: Vec<V2xMessage> = (0..4).map(|_| until(&denms, nothing, any)).collect();
-    // T_off is 25 ms at least (TS 102 687, annex B): the two that were asked for at once came one after the other.
+    // T_off is at least 25 ms (TS 102 687, annex B): the two simultaneous messages were sent one after the other.
     let apart = received[1].reception().unwrap().since(received[0].reception().unwrap());
     assert!(apart >= Duration::from_millis(20), "{apart:?}");
     assert_eq!(count(&car, "dcc_dropped", None), 0);
@@ -620,8 +622,8 @@ fn a_station_with_congestion_control_sends_what_the_channel_takes() {
     listener.stop();
 }
 
-/// A capture of a day ago: a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms later, and after 80 ms more a frame
-/// that is none. So maps, one each 100 ms, come at any moment of a pass.
+/// Writes a capture from a day ago: a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms later, and an invalid
+/// frame after another 80 ms. So the maps, one every 100 ms, are published at different times of a pass.
 fn old_capture() -> tempfile::NamedTempFile {
     let start = Tai::from_nanos(clock::tai().nanos() - 86_400_000_000_000);
     let at = |ms| Now { mono: Mono(Duration::from_secs(1)), tai: start.plus(Duration::from_millis(ms)) };
@@ -657,7 +659,7 @@ fn old_capture() -> tempfile::NamedTempFile {
     frames.insert(0, of_another);
 
     let file = tempfile::NamedTempFile::new().unwrap();
-    // pcap with nanoseconds, of Ethernet.
+    // pcap with nanoseconds, link type Ethernet.
     let mut octets: Vec<u8> =
         [0xA1B2_3C4D_u32, 0x0004_0002, 0, 0, 65_535, 1].into_iter().flat_map(u32::to_le_bytes).collect();
     for (time, frame) in frames {
@@ -669,9 +671,9 @@ fn old_capture() -> tempfile::NamedTempFile {
     file
 }
 
-/// What is told of a capture has the times of now, and each pass tells what the one before told.
+/// Outputs from a capture have current times, and each pass produces the same outputs.
 #[test]
-fn a_capture_is_told_as_if_it_were_now() {
+fn outputs_of_a_replayed_capture_have_current_times() {
     let runtime = runtime();
     let capture = old_capture();
     let text = format!(
@@ -702,12 +704,12 @@ fn a_capture_is_told_as_if_it_were_now() {
     let map = until(&maps, nothing, |map| map.objects.len() == 2);
     map.objects.iter().for_each(|object| is_now(tai_of(&object.time.unwrap())));
     is_now(tai_of(&until(&errors, nothing, any).time.unwrap()));
-    // Each pass begins with what the one before said forgotten, and loses nothing else.
+    // Each pass starts with the objects of the previous one forgotten, and loses nothing else.
     assert_eq!(count(&node, "ldm_dropped", None), count(&node, "ldm_dropped", Some("capture_repeated")));
     node.stop();
 }
 
-/// A message that the router repeats.
+/// Returns a request that the router repeats.
 fn repeated(interval: f64) -> V2xSendRequest {
     let cam = build(&CamInput {
         position: Some(viaduct_units::Position::new(NORTH, EAST)),
@@ -763,9 +765,9 @@ fn a_station_that_ignores_leap_seconds_is_shown_and_reported_once() {
     listener.stop();
 }
 
-/// A packet may be lost long after it was taken; that is told too.
+/// A packet may be lost long after it was accepted, which is reported.
 #[test]
-fn what_is_given_up_is_told() {
+fn losses_are_reported() {
     let (runtime, group) = (runtime(), group());
     let settings = "topics: { send: its/send }\n      \
                     geonet: { location_service_max_retrans: 0, location_service_retransmit_timer_ms: 50 }\n      \
@@ -773,7 +775,7 @@ fn what_is_given_up_is_told() {
     let node = start(&runtime, group, (5, 5), settings);
     let requests = publisher::<V2xSendRequest>(&node, "its/send");
     let errors = node.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "reader").unwrap();
-    // Whoever hears a packet at its last hop has lost nothing.
+    // A packet received at its last hop is not a loss.
     let other = start(
         &runtime,
         group,
@@ -785,7 +787,7 @@ fn what_is_given_up_is_told() {
     wait_for(&node, "packets_not_forwarded", Some("hops_exhausted"), 1);
     let nobody = Destination::Station(vec![0x94, 0, 2, 0, 0, 0, 3, 0xF8].into());
     requests.publish(V2xSendRequest { destination: Some(nobody), repetition: None, ..repeated(1.0) }).unwrap();
-    // Its own frames come back on the loopback, which is told too.
+    // Its own frames come back on the loopback interface, which is reported as well.
     let error = until(&errors, nothing, |error: &V2xError| error.subject() == Subject::Loss);
     assert_eq!((error.reason.as_str(), error.count), ("not_located", 1));
     assert!(error.error.contains("Nobody answered where the destination is"), "{}", error.error);
@@ -794,10 +796,10 @@ fn what_is_given_up_is_told() {
     node.stop();
 }
 
-/// The router repeats as many messages as it does, the services as many events as they do, each second: where moments fall into
-/// one wake-up, the machine still has room for the frames of each.
+/// The router and the services repeat their maximum number of messages and events every second. If several are due in one wake-up,
+/// the machine still has room for the frames of each.
 #[test]
-fn what_the_router_sends_does_not_take_the_place_of_what_the_services_send() {
+fn messages_of_the_router_do_not_displace_those_of_the_services() {
     let (runtime, group) = (runtime(), group());
     let warner = start(&runtime, group, (5, 5), &format!("topics: {{ send: its/send }}\n      {WARNER}"));
     let requests = publisher::<V2xSendRequest>(&warner, "its/send");

@@ -1,5 +1,5 @@
-//! A station in a node, over real sockets: what the network sends is a message or a counted drop, and what one station
-//! sends another one receives.
+//! A station in a node with real sockets: each received frame is a message or a counted drop, and one station receives what another
+//! one sends.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -26,7 +26,7 @@ fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
 }
 
-/// A multicast group of this test alone.
+/// Returns a multicast group that no other test uses.
 fn group() -> SocketAddr {
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     SocketAddr::from((Ipv4Addr::new(239, 118, 122, 97), port))
@@ -47,7 +47,7 @@ fn socket() -> UdpSocket {
     socket.into()
 }
 
-/// The octets of a committed vector.
+/// Returns a committed test vector.
 fn vector(name: &str) -> Vec<u8> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/its").join(name);
     let text = std::fs::read_to_string(path).unwrap();
@@ -81,7 +81,7 @@ fn next(messages: &Subscriber<V2xMessage>) -> V2xMessage {
 }
 
 #[test]
-fn a_packet_becomes_a_message_with_what_the_packet_knows() {
+fn a_packet_becomes_a_message_with_the_members_of_the_packet() {
     let (runtime, group) = (runtime(), group());
     let node = start(&runtime, "edge", group, "");
     let cams = node.bus().subscribe::<V2xMessage>("its/rx/cam", RELIABLE, "test").unwrap();
@@ -92,14 +92,14 @@ fn a_packet_becomes_a_message_with_what_the_packet_knows() {
     assert_eq!((&*cam.receiver, cam.access().label(), cam.btp_port), ("edge/station", "udp_multicast", 2001));
     assert_eq!((cam.link_address.len(), cam.geonet_address.len()), (6, 8));
     let reception = cam.reception().unwrap();
-    // The kernel's stamp, not the station's reading of the clock; both are the same clock.
+    // The timestamp of the kernel, not of the station; both use the same clock.
     assert!(reception >= before && reception <= clock::tai(), "{before:?} {reception:?}");
     assert!(cam.position.is_some() && cam.speed_mps.is_some());
     node.stop();
 }
 
 #[test]
-fn whatever_the_network_sends_is_a_message_or_a_counted_drop() {
+fn each_received_frame_is_a_message_or_a_counted_drop() {
     let (runtime, group) = (runtime(), group());
     let node = start(&runtime, "edge", group, "");
     let socket = socket();
@@ -145,7 +145,7 @@ fn whatever_the_network_sends_is_a_message_or_a_counted_drop() {
 }
 
 #[test]
-fn a_busy_channel_does_not_keep_a_station_from_its_beacons() {
+fn a_busy_channel_does_not_suppress_beacons() {
     let (runtime, group) = (runtime(), group());
     let more = "      position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      beacons: true\n";
     let node = start(&runtime, "edge", group, more);
@@ -160,7 +160,7 @@ fn a_busy_channel_does_not_keep_a_station_from_its_beacons() {
     node.stop();
 }
 
-/// Asks a station to send a CAM, a CPM that is none, and a type that it does not have.
+/// A component that requests a CAM, an invalid CPM, and a type that stations do not support.
 struct Asker(Publisher<V2xSendRequest>);
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -194,7 +194,7 @@ impl Asker {
 }
 
 #[test]
-fn what_one_station_sends_another_receives_and_what_it_cannot_send_is_counted() {
+fn one_station_receives_from_another_and_invalid_requests_are_counted() {
     let (runtime, group) = (runtime(), group());
     let receiver = start(&runtime, "receiver", group, "");
     let received = receiver.bus().subscribe::<V2xMessage>("its/rx/cam", RELIABLE, "test").unwrap();
@@ -211,7 +211,7 @@ fn what_one_station_sends_another_receives_and_what_it_cannot_send_is_counted() 
     let place = here.place().unwrap();
     assert_eq!((place.latitude.value(), place.longitude.value()), (45.5, 7.25));
     wait_for(&sender, "requests_refused", 2);
-    // Its own frames come back to it from the group and are told apart from those of others.
+    // Its own frames come back from the group and are recognised.
     wait_for(&sender, "dropped", 1);
     sender.stop();
     receiver.stop();

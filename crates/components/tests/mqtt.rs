@@ -16,7 +16,7 @@ use viaduct_mqtt::packet::suback::SubAckReasonCode;
 use viaduct_mqtt::types::ReasonCode;
 use viaduct_mqtt::{PropertyId, PropertyValue, QoS};
 
-/// A node with a bridge to `port` that sends `log/*` by a route and with further settings.
+/// Starts a node with a bridge to `port`, with a route from `log/*` and further settings.
 fn bridge(port: u16, route: &str, more: &str) -> TestNode {
     bridge_with_waits(port, route, more, "min_ms: 1, max_ms: 20")
 }
@@ -54,7 +54,7 @@ fn broker_and_bridge_of_one_node_reach_mosquitto_sub_in_both_protocol_versions()
             lines.read_line(&mut line).unwrap();
             line
         });
-        // It does not say when it has subscribed; it gets the first message after that.
+        // It does not report its subscription, so messages are published until it receives one.
         while !reader.is_finished() {
             node.log("log/a", "hello");
             std::thread::sleep(Duration::from_millis(5));
@@ -66,7 +66,7 @@ fn broker_and_bridge_of_one_node_reach_mosquitto_sub_in_both_protocol_versions()
 }
 
 #[test]
-fn a_route_of_the_broker_carries_a_cam_as_json_with_its_way_and_no_socket() {
+fn a_route_of_the_broker_publishes_a_cam_as_json_with_its_hops_without_a_socket() {
     let port = free_port();
     let node = TestNode::start(&format!(
         "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings:\n      \
@@ -91,10 +91,10 @@ fn a_route_of_the_broker_carries_a_cam_as_json_with_its_way_and_no_socket() {
     assert_eq!(message.topic_name, "edge/its/rx/cam");
     assert_eq!(message.properties.get_content_type().as_deref(), Some("application/json"));
     assert_eq!(message.properties.get(PropertyId::PayloadFormatIndicator), Some(&PropertyValue::Byte(1)));
-    let way = hops::parse(message.properties.get_user_property_value(hops::PROPERTY).unwrap()).unwrap();
-    let names: Vec<String> = way.stamps().iter().map(|stamp| stamp.hop.to_string()).collect();
+    let hops = hops::parse(message.properties.get_user_property_value(hops::PROPERTY).unwrap()).unwrap();
+    let names: Vec<String> = hops.stamps().iter().map(|stamp| stamp.hop.to_string()).collect();
     assert_eq!(names, ["feed", "broker"]);
-    assert!(way.origin <= way.stamps()[0].at && way.stamps()[0].at <= way.stamps()[1].at);
+    assert!(hops.origin <= hops.stamps()[0].at && hops.stamps()[0].at <= hops.stamps()[1].at);
 
     node.log("log/a", "x");
     let message = &subscriber.wait_for(2)[1];
@@ -107,7 +107,7 @@ fn a_route_of_the_broker_carries_a_cam_as_json_with_its_way_and_no_socket() {
 }
 
 #[test]
-fn what_cannot_be_encoded_is_counted() {
+fn unencodable_messages_are_counted() {
     let broker = ScriptedBroker::start(Script::default());
     let node = TestNode::start(&format!(
         "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
@@ -118,7 +118,7 @@ fn what_cannot_be_encoded_is_counted() {
     broken.payload.truncate(5);
     node.v2x("its/rx/cam", broken);
     node.v2x("its/rx/cam", cam());
-    broker.eventually("the good one arrives", |seen| seen.len() == 1);
+    broker.eventually("the valid message arrives", |seen| seen.len() == 1);
     let bus = node.bus();
     assert!(node.stop());
     let account = Account::of(&bus, "uplink");
@@ -127,7 +127,7 @@ fn what_cannot_be_encoded_is_counted() {
 
 #[test]
 fn a_broker_that_loses_connections_gets_every_message_in_order() {
-    // It keeps and acknowledges 37 messages of each connection, and closes it with up to 20 more on it.
+    // The broker acknowledges 37 messages of each connection, and closes it with up to 20 more in flight.
     let broker = ScriptedBroker::start(Script { acknowledge: 37, closes: true, ..Script::default() });
     let node =
         bridge(broker.port, "qos: 1", "outbox: { messages_max: 5000, when_full: drop_newest, in_flight_max: 30 }");
@@ -143,7 +143,7 @@ fn a_broker_that_loses_connections_gets_every_message_in_order() {
 }
 
 #[test]
-fn the_brokers_receive_maximum_and_packet_size_are_kept() {
+fn receive_maximum_and_packet_size_of_the_broker_are_respected() {
     let script = Script { receive_maximum: Some(3), packet_octets_max: Some(400), ..Script::default() };
     let broker = ScriptedBroker::start(script);
     let node = bridge(broker.port, "qos: 1", "");
@@ -158,8 +158,8 @@ fn the_brokers_receive_maximum_and_packet_size_are_kept() {
 }
 
 #[test]
-fn a_broker_that_says_nothing_any_more_is_given_up() {
-    // It takes messages, and answers neither them nor pings.
+fn a_silent_broker_causes_a_reconnection() {
+    // The broker accepts messages and answers neither them nor pings.
     let broker = ScriptedBroker::start(Script { acknowledge: 0, ..Script::default() });
     let node = bridge(broker.port, "qos: 1", "keep_alive_s: 1");
     let bus = node.bus();
@@ -171,21 +171,21 @@ fn a_broker_that_says_nothing_any_more_is_given_up() {
 }
 
 #[test]
-fn a_broker_that_closes_at_a_message_is_tried_ever_more_seldom() {
-    // It closes each connection at its first message, without an answer.
+fn the_wait_grows_if_the_broker_closes_at_each_first_message() {
+    // The broker closes each connection at its first message without an answer.
     let broker = ScriptedBroker::start(Script { acknowledge: 0, closes: true, ..Script::default() });
     let start = Instant::now();
     let node = bridge_with_waits(broker.port, "qos: 1", "", "min_ms: 1, max_ms: 60000");
     let bus = node.bus();
     node.log("log/a", "poison");
     eventually("ten connections are lost", || count(&bus, "uplink", "lost") == 10);
-    // Nine waits of 1, 2, 4 ms and so on, of each at least its half.
+    // Nine waits of 1, 2, 4 ms and so on, each shortened by at most half.
     assert!(start.elapsed() >= Duration::from_millis(255), "{:?}", start.elapsed());
     assert!(node.stop());
 }
 
 #[test]
-fn a_retained_message_is_there_for_those_who_come_later() {
+fn a_late_subscriber_receives_the_retained_message() {
     let port = free_port();
     let node = TestNode::start(&format!(
         "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  broker: {{ kind: mqtt_broker, settings: {{ listen: 127.0.0.1:{port} }} }}\n  \
@@ -203,7 +203,7 @@ fn a_retained_message_is_there_for_those_who_come_later() {
 }
 
 #[test]
-fn a_broker_with_a_password_file_lets_in_who_is_in_it() {
+fn a_broker_with_a_password_file_accepts_its_users_only() {
     let folder = tempfile::tempdir().unwrap();
     let (users, password) = (folder.path().join("users"), folder.path().join("password"));
     let hash = viaduct_mqtt::broker::PasswordAuthProvider::hash_password("secret").unwrap();
@@ -225,7 +225,7 @@ fn a_broker_with_a_password_file_lets_in_who_is_in_it() {
 }
 
 #[test]
-fn a_message_that_the_broker_refuses_is_counted() {
+fn a_message_that_the_broker_rejects_is_counted() {
     let broker = ScriptedBroker::start(Script { answer: ReasonCode::NotAuthorized, ..Script::default() });
     let node = bridge(broker.port, "qos: 1", "");
     node.logs(0..10);
@@ -255,7 +255,7 @@ fn without_a_broker_the_outbox_fills_and_every_message_is_accounted_for() {
 }
 
 #[test]
-fn a_full_outbox_keeps_what_it_accepted_unless_told_otherwise() {
+fn a_full_outbox_keeps_accepted_messages_unless_configured_otherwise() {
     for (outbox, kept) in [("messages_max: 10", 0..10), ("messages_max: 10, when_full: drop_oldest", 90..100)] {
         let broker = ScriptedBroker::start(Script::default());
         let gate = Gate::start(broker.port);
@@ -274,7 +274,7 @@ fn a_full_outbox_keeps_what_it_accepted_unless_told_otherwise() {
 }
 
 #[test]
-fn a_stop_sends_what_is_in_the_queues() {
+fn a_stop_sends_the_queued_messages() {
     for qos in [0, 1] {
         let broker = ScriptedBroker::start(Script::default());
         let node = bridge(broker.port, &format!("qos: {qos}"), "");
@@ -314,7 +314,7 @@ fn a_probe_counts_and_measures_what_a_route_of_the_broker_publishes() {
 
 #[test]
 fn a_probe_that_waits_for_a_silent_broker_stops_at_once() {
-    // The kernel takes connections, and nobody reads them.
+    // The kernel accepts connections, and no process reads them.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let broker = silent.local_addr().unwrap();
     let node = TestNode::start(&format!(
@@ -326,7 +326,7 @@ fn a_probe_that_waits_for_a_silent_broker_stops_at_once() {
 }
 
 #[test]
-fn the_embedded_broker_goes_away_in_time_with_clients_that_stay() {
+fn the_embedded_broker_stops_in_time_with_connected_clients() {
     let port = free_port();
     let node = TestNode::start(&format!(
         "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker: {{ kind: mqtt_broker, settings: {{ listen: 127.0.0.1:{port} }} }}\n"
@@ -337,13 +337,13 @@ fn the_embedded_broker_goes_away_in_time_with_clients_that_stay() {
     assert!(std::net::TcpListener::bind(("127.0.0.1", port)).is_ok(), "the port is free again");
 }
 
-/// Mosquitto is away at the start, is killed in the middle and comes back on its port.
+/// Mosquitto is not running at the start, is killed in the middle, and restarts on its port.
 ///
-/// What the broker itself loses is excluded: it writes the copy of a QoS 0 subscriber to the socket before it
-/// acknowledges, and what is in the kernel arrives also when the broker is killed; and a gate between bridge and broker
-/// opens only when the subscriber is there. So every message that was acknowledged is seen.
+/// Losses of the broker itself are excluded: it writes the copy for a QoS 0 subscriber to the socket before it acknowledges, and
+/// data in the kernel arrives even if the broker is killed. A gate between bridge and broker opens only when the subscriber is
+/// connected. So every acknowledged message is received.
 #[test]
-fn mosquitto_away_killed_and_back_gets_every_message() {
+fn mosquitto_receives_every_message_although_it_is_killed() {
     if !has("mosquitto") {
         return;
     }
@@ -357,7 +357,7 @@ fn mosquitto_away_killed_and_back_gets_every_message() {
     gate.open();
     subscriber.eventually("the first messages arrive", |seen| seen.len() >= 500);
 
-    // It dies while messages flow.
+    // It is killed while messages flow.
     std::thread::scope(|scope| {
         scope.spawn(|| {
             subscriber.eventually("messages flow", |seen| seen.len() >= 2_000);
@@ -397,7 +397,7 @@ fn qos_0_reaches_mosquitto_and_is_published_when_written() {
 }
 
 #[test]
-fn a_port_that_is_in_use_is_named() {
+fn a_port_in_use_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let listen = taken.local_addr().unwrap();
     let error = TestNode::refused(&format!(
@@ -408,7 +408,7 @@ fn a_port_that_is_in_use_is_named() {
 }
 
 #[test]
-fn wrong_settings_are_refused_with_their_key() {
+fn invalid_settings_are_rejected_with_the_key() {
     let bridge = |settings: &str| {
         let feed = "feed: { kind: feed }";
         format!("node: n\ncomponents:\n  {feed}\n  x: {{ kind: mqtt_bridge, settings: {{ {settings} }} }}\n")
@@ -443,9 +443,9 @@ fn wrong_settings_are_refused_with_their_key() {
     }
 }
 
-/// What the broker does not let us hear is no reason to stop speaking.
+/// A rejected subscription does not affect the routes to the broker.
 #[test]
-fn a_subscription_that_the_broker_refuses_leaves_the_connection() {
+fn a_rejected_subscription_keeps_the_connection() {
     let subscriptions = &[SubAckReasonCode::NotAuthorized, SubAckReasonCode::GrantedQoS1];
     let broker = ScriptedBroker::start(Script { subscriptions, ..Script::default() });
     let inbound = "inbound: [ { from: a/in, to: a/send }, { from: b/in, to: b/send, qos: 1 } ]";

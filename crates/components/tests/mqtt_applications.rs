@@ -1,5 +1,5 @@
-//! MQTT as the interface of applications: what one publishes comes out of another station, or is answered. Most tests
-//! run with bridges to one Mosquitto, and again with a broker inside each node.
+//! MQTT as the interface of applications: a message that an application publishes is received at another station, or is answered with
+//! an error. Most tests run with bridges to one Mosquitto, and again with a broker inside each node.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
 
@@ -19,14 +19,14 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::{PropertyId, PropertyValue};
 use viaduct_units::Tai;
 
-/// Two nodes on a multicast group of their own: `car` sends what applications ask for, `edge` receives.
+/// Two nodes on a multicast group of their own: `car` sends requests of applications, `edge` receives.
 struct Road {
     _broker: Option<Mosquitto>,
-    /// Broker of the applications at `car`.
+    /// Port of the broker for applications at `car`.
     car_port: u16,
-    /// Broker of those at `edge`.
+    /// Port of the broker for applications at `edge`.
     edge_port: u16,
-    /// Where frames go.
+    /// Multicast group of the frames.
     group: String,
     car: TestNode,
     edge: TestNode,
@@ -43,7 +43,7 @@ const CAR_ROUTES: &str = "      inbound:\n        - { from: \"v/{node}/send/+\",
      routes: [ { from: its/errors, to: \"v/{node}/errors\", qos: 1 } ]\n";
 
 impl Road {
-    /// Nothing where Mosquitto is not installed.
+    /// Returns the set-ups, or none if Mosquitto is not installed.
     fn all() -> impl Iterator<Item = Self> {
         let installed = has("mosquitto") && has("mosquitto_pub");
         [Self::with_bridges, Self::with_own_brokers].into_iter().take(if installed { 2 } else { 0 }).map(|open| open())
@@ -81,12 +81,12 @@ impl Road {
         assert!(Command::new("mosquitto_pub").args(arguments).args(more).status().unwrap().success());
     }
 
-    /// One at `car`.
+    /// Starts an application at `car`.
     fn application(&self, filter: &str) -> Subscriber {
         Subscriber::start(self.car_port, filter)
     }
 
-    /// One at `edge`.
+    /// Starts an application at `edge`.
     fn reader(&self, filter: &str) -> Subscriber {
         Subscriber::start(self.edge_port, filter)
     }
@@ -109,7 +109,7 @@ fn node(name: &str, group: &str, station: &str, apps: &str, routes: &str) -> Tes
     ))
 }
 
-/// The body of a DENM in our own dialect.
+/// Returns a DENM in the dialect `viaduct`.
 fn denm() -> Value {
     json!({
         "management": {
@@ -135,7 +135,7 @@ fn text_of(packet: &PublishPacket) -> Value {
 }
 
 #[test]
-fn a_denm_that_an_application_publishes_comes_out_of_the_other_station() {
+fn a_denm_of_an_application_is_received_by_the_other_station() {
     for road in Road::all() {
         let received = road.reader("v/edge/denm");
         road.publish("v/car/send/denm", &denm(), &[]);
@@ -161,7 +161,7 @@ fn a_denm_that_an_application_publishes_comes_out_of_the_other_station() {
 }
 
 #[test]
-fn what_cannot_be_read_is_answered_with_the_path() {
+fn invalid_requests_are_answered_with_the_path() {
     for road in Road::all() {
         let answers = road.application("v/car/error");
         let mut wrong = denm();
@@ -173,7 +173,7 @@ fn what_cannot_be_read_is_answered_with_the_path() {
         assert_eq!(answer["expected"], json!("an integer from -900000000 to 900000001"));
         assert_eq!((&answer["got"], &answer["count"]), (&json!("48.6"), &json!(1)));
 
-        // MQTT 5: the request says where its answer goes and how it knows it again.
+        // MQTT 5: the request has a response topic and correlation data.
         let own = road.application("app/7/answers");
         let property = ["-D", "publish", "response-topic", "app/7/answers", "-D", "publish", "correlation-data", "n17"];
         road.publish("v/car/send/denm", &json!({ "situation": {} }), &property);
@@ -189,7 +189,7 @@ fn what_cannot_be_read_is_answered_with_the_path() {
 }
 
 #[test]
-fn what_the_station_refuses_is_answered_too() {
+fn requests_rejected_by_the_station_are_answered() {
     for road in Road::all() {
         // 12.6 km2, above itsGnMaxGeoAreaSize.
         let area = json!({ "latitude_deg": 48.6, "longitude_deg": 11.6, "circle": { "radius_m": 2000 } });
@@ -211,7 +211,7 @@ fn what_the_station_refuses_is_answered_too() {
 }
 
 #[test]
-fn a_dropped_frame_is_told_with_its_source() {
+fn a_dropped_frame_is_reported_with_its_source() {
     for road in Road::all() {
         let errors = road.reader("v/edge/errors");
         // IPv4 instead of GeoNetworking.
@@ -228,7 +228,7 @@ fn a_dropped_frame_is_told_with_its_source() {
 }
 
 #[test]
-fn the_dialect_of_vanetza_nap_goes_from_end_to_end() {
+fn the_dialect_of_vanetza_nap_works_end_to_end() {
     for road in Road::all() {
         let out = road.reader("vanetza/out/+");
         let mut body = denm();
@@ -266,7 +266,7 @@ fn the_dialect_of_vanetza_nap_goes_from_end_to_end() {
     }
 }
 
-/// A message of each kind with every member that it can have, as an application would write it.
+/// A message of each kind with every possible member, as an application would write it.
 const FULL: [(&str, &str); 4] = [
     ("cam", include_str!("../../../testdata/its/cam_full.json")),
     ("cpm", include_str!("../../../testdata/its/cpm_full.json")),
@@ -275,12 +275,12 @@ const FULL: [(&str, &str); 4] = [
 ];
 
 #[test]
-fn a_message_of_each_kind_comes_out_as_it_went_in() {
+fn a_message_of_each_kind_is_received_unchanged() {
     for road in Road::all() {
         for (label, text) in FULL {
             let received = road.reader(&format!("v/edge/{label}"));
             let mut message: Value = serde_json::from_str(text).unwrap();
-            // The station fills its own number in.
+            // The station inserts its own station ID.
             message["header"]["stationId"] = json!(0);
             road.publish(&format!("v/car/send/{label}"), &message, &[]);
             let decoded = text_of(&received.wait_for(1)[0]);
@@ -292,9 +292,9 @@ fn a_message_of_each_kind_comes_out_as_it_went_in() {
     }
 }
 
-/// Somebody who should read the requests and does not.
+/// No station reads the requests, so the queue fills.
 #[test]
-fn an_application_hears_that_the_station_is_busy() {
+fn an_application_receives_that_the_station_is_busy() {
     for road in Road::all() {
         let bus = road.car.bus();
         let reliable = Qos::reliable(1, Duration::ZERO);
@@ -311,7 +311,7 @@ fn an_application_hears_that_the_station_is_busy() {
 }
 
 #[test]
-fn what_comes_in_reaches_other_subscribers_too() {
+fn requests_reach_other_subscribers_as_well() {
     for road in Road::all() {
         let beside = road.application("v/car/send/#");
         road.publish("v/car/send/denm", &denm(), &[]);
@@ -323,8 +323,8 @@ fn what_comes_in_reaches_other_subscribers_too() {
 }
 
 #[test]
-fn a_text_that_is_longer_than_any_message_is_not_read() {
-    // A bridge is sent no packet of this length (MQTT 5, 3.1.2.11.4).
+fn a_too_long_text_is_rejected() {
+    // A broker does not send a packet of this length to a bridge (MQTT 5, 3.1.2.11.4).
     for road in Road::all().skip(1) {
         let answers = road.application("v/car/error");
         road.publish("v/car/send/denm", &json!({ "text": "x".repeat(66_000) }), &[]);
@@ -335,7 +335,7 @@ fn a_text_that_is_longer_than_any_message_is_not_read() {
     }
 }
 
-/// `configs/its-vehicle.yaml` on a broker and a group of its own, and a station beside the road that hears it.
+/// `configs/its-vehicle.yaml` with a broker and a group of its own, and a roadside station that receives its messages.
 struct Vehicle {
     _broker: Mosquitto,
     port: u16,
@@ -344,7 +344,7 @@ struct Vehicle {
 }
 
 impl Vehicle {
-    /// `None` where Mosquitto is not installed.
+    /// Returns `None` if Mosquitto is not installed.
     fn open() -> Option<Self> {
         if !has("mosquitto") || !has("mosquitto_pub") {
             return None;
@@ -386,7 +386,7 @@ impl Vehicle {
         self.publish("vehicle/objects", &json!({ "objects": [object] }), &[]);
     }
 
-    /// The first message on that topic, while it drives on and sees what it saw.
+    /// Returns the first message on the topic, while states and objects are published.
     fn until(&self, topic: &str) -> Value {
         let heard = Subscriber::start(self.port, topic);
         eventually(topic, || {
@@ -404,7 +404,7 @@ impl Vehicle {
 }
 
 #[test]
-fn what_programs_in_a_vehicle_say_comes_out_of_another_station() {
+fn inputs_of_programs_in_a_vehicle_are_received_by_another_station() {
     let Some(vehicle) = Vehicle::open() else { return };
     let cam = vehicle.until("other/cam");
     assert_eq!((&cam["type"], &cam["station_id"], &cam["speed_mps"]), (&json!("cam"), &json!(903), &json!(13.5)));
@@ -425,7 +425,7 @@ fn what_programs_in_a_vehicle_say_comes_out_of_another_station() {
 }
 
 #[test]
-fn a_way_that_begins_in_the_future_is_none() {
+fn hops_with_an_origin_in_the_future_are_ignored() {
     let Some(vehicle) = Vehicle::open() else { return };
     let states =
         vehicle.car.bus().subscribe::<VehicleState>("vehicle/state", Qos::reliable(8, Duration::ZERO), "test").unwrap();
@@ -442,7 +442,7 @@ fn a_way_that_begins_in_the_future_is_none() {
 }
 
 #[test]
-fn what_programs_in_a_vehicle_say_wrong_is_answered() {
+fn invalid_inputs_of_programs_in_a_vehicle_are_answered() {
     let Some(vehicle) = Vehicle::open() else { return };
     let answers = Subscriber::start(vehicle.port, "vehicle/error");
     vehicle.publish("vehicle/state", &json!({ "velocity": 3 }), &[]);
@@ -450,7 +450,7 @@ fn what_programs_in_a_vehicle_say_wrong_is_answered() {
     assert_eq!((&answer["topic"], &answer["reason"]), (&json!("vehicle/state"), &json!("unknown_member")));
     assert_eq!(answer["path"], json!("velocity"));
 
-    // What only the service can know goes to its error topic, or to the response topic of the request.
+    // Errors that only the service detects are published on its error topic, or on the response topic of the request.
     let errors = Subscriber::start(vehicle.port, "obu/errors");
     let end = json!({ "name": "gone", "end": {} });
     vehicle.publish("vehicle/event", &end, &[]);

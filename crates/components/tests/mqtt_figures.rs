@@ -16,7 +16,7 @@ use support::*;
 const RATE_HZ: u32 = 500;
 const OCTETS: usize = 1000;
 
-/// A node with a bridge of that QoS or a broker's route, and where `broker` says so with the broker.
+/// Starts a node with a bridge of the given QoS or a route of the broker, and with the broker if `broker` is `true`.
 fn node(port: u16, broker: bool, way: &str) -> TestNode {
     let route = "routes: [ { from: log/*, to: \"v/{topic}\"";
     let listen = if broker {

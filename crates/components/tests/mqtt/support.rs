@@ -1,6 +1,6 @@
-//! What the MQTT tests share: a node with a feed, a scripted broker, a subscriber, Mosquitto, and a gate.
+//! Tools shared by the MQTT tests: a node with a feed, a scripted broker, a subscriber, Mosquitto, and a gate.
 
-#![allow(dead_code, reason = "each of the tests that share it uses a part")]
+#![allow(dead_code, reason = "each test uses a part of this module")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -28,7 +28,7 @@ use viaduct_mqtt::{ConnectOptions, Packet, QoS};
 use viaduct_mqtt::{decode_buffered_packet, encode_packet_to_buffer};
 use viaduct_node::{Component, Context, Edge, Edges, Graph, Kind, Node, StartError};
 
-/// Patience of a test with other processes; passing it is a failure whatever the machine does.
+/// Time limit for other processes, generous for a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
@@ -43,7 +43,7 @@ pub(crate) fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }
 
-/// Whether a program is installed; says so where it is not.
+/// Returns `true` if a program is installed, and reports it otherwise.
 pub(crate) fn has(program: &str) -> bool {
     let places = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
     let found = places.split(':').any(|place| std::path::Path::new(place).join(program).is_file());
@@ -53,14 +53,14 @@ pub(crate) fn has(program: &str) -> bool {
     found
 }
 
-/// Declares what the tests publish on the node's bus.
+/// A component that declares the topics on which the tests publish.
 struct Feed;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FeedSettings {}
 
-/// Offered by the feed.
+/// Quality of service of the feed.
 const FEED: Qos = Qos::keep_last(1);
 
 impl Component for Feed {
@@ -97,7 +97,7 @@ impl TestNode {
         Self { node, logs, _runtime: runtime }
     }
 
-    /// Why a node does not start.
+    /// Returns the reason why a node does not start.
     pub(crate) fn refused(text: &str) -> String {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         match Graph::resolve("test.yaml", text, &kinds()) {
@@ -115,8 +115,7 @@ impl TestNode {
         publisher.publish(Log { message: message.to_owned(), ..Log::default() }).unwrap();
     }
 
-    /// Publishes logs with these numbers, not faster than the bridge takes them: what the bus itself loses is not what
-    /// is tested.
+    /// Publishes logs with these numbers at the pace of the bridge, so that the bus loses none.
     pub(crate) fn logs(&self, numbers: Range<usize>) {
         let bus = self.bus();
         let (before, first) = (count(&bus, "uplink", "taken"), numbers.start);
@@ -130,14 +129,14 @@ impl TestNode {
         eventually("the bridge takes all", || count(&bus, "uplink", "taken") - before >= taken(numbers.end));
     }
 
-    /// Publishes so many logs without looking at who takes them; a subscription holds 1024.
+    /// Publishes `count` logs without waiting for the bridge. A subscription holds 1024.
     pub(crate) fn burst(&self, count: usize) {
         for number in 0..count {
             self.logs.publish(Log { message: number.to_string(), ..Log::default() }).unwrap();
         }
     }
 
-    /// Publishes a log of this number that is filled up to a length.
+    /// Publishes a log with a number, padded to a length.
     pub(crate) fn padded(&self, number: usize, octets: usize) {
         let message = format!("{number:0octets$}");
         self.logs.publish(Log { message, ..Log::default() }).unwrap();
@@ -147,18 +146,18 @@ impl TestNode {
         self.node.bus().publisher::<V2xMessage>(topic, FEED, "feed").unwrap().publish(message).unwrap();
     }
 
-    /// Within the time that a node gives itself.
+    /// Stops the node. Returns `true` if it stopped within its time limit.
     pub(crate) fn stop(self) -> bool {
         self.node.stop()
     }
 
-    /// Where what is drained matters, and not the time that a busy machine takes for it.
+    /// Stops the node with a longer time limit, for tests of the drained messages on a busy machine.
     pub(crate) fn stop_without_hurry(self) -> bool {
         self.node.stop_by(Instant::now() + PATIENCE)
     }
 }
 
-/// The CAM of the test vectors.
+/// Returns the CAM of the test vectors.
 pub(crate) fn cam() -> V2xMessage {
     let text = include_str!("../../../../testdata/its/cam.hex");
     let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
@@ -178,13 +177,13 @@ pub(crate) fn cam() -> V2xMessage {
     }
 }
 
-/// What a component has counted under a name, all reasons together.
+/// Returns the counter of a component, summed over all reasons.
 pub(crate) fn count(bus: &Bus, component: &str, name: &str) -> u64 {
     let counters = bus.snapshot().counters;
     counters.iter().filter(|one| one.component == component && one.name == name).map(|one| one.value).sum()
 }
 
-/// What became of a bridge's messages.
+/// The counters of a bridge's messages.
 pub(crate) struct Account {
     pub(crate) taken: u64,
     pub(crate) published: u64,
@@ -200,7 +199,7 @@ impl Account {
             published: count(bus, component, "published"),
             dropped: dropped.map(|one| (one.reason.unwrap(), one.value)).collect(),
         };
-        // After the stop the outbox is empty.
+        // The outbox is empty after the stop.
         assert_eq!(account.taken, account.published + account.dropped(), "{:?}", account.dropped);
         account
     }
@@ -214,7 +213,7 @@ impl Account {
     }
 }
 
-/// The logs in the order in which each was first seen.
+/// Returns the logs in the order in which each was first received.
 pub(crate) fn first_seen(seen: &[PublishPacket]) -> Vec<String> {
     let mut known = std::collections::HashSet::new();
     let text = |packet: &PublishPacket| {
@@ -224,7 +223,7 @@ pub(crate) fn first_seen(seen: &[PublishPacket]) -> Vec<String> {
     seen.iter().map(text).filter(|text| known.insert(text.clone())).collect()
 }
 
-/// Packets on a blocking socket.
+/// A blocking socket for MQTT packets.
 struct Wire {
     stream: TcpStream,
     incoming: BytesMut,
@@ -242,7 +241,7 @@ impl Wire {
         self.stream.write_all(&octets).ok()
     }
 
-    /// The next packet; `None` when the other side is gone.
+    /// Reads the next packet, or returns `None` if the connection is closed.
     fn read(&mut self) -> Option<Packet> {
         loop {
             if let Some(packet) = decode_buffered_packet(&mut self.incoming, 5, usize::MAX).unwrap() {
@@ -257,19 +256,19 @@ impl Wire {
     }
 }
 
-/// How a scripted broker behaves.
+/// The behaviour of a scripted broker.
 #[derive(Clone, Copy)]
 pub(crate) struct Script {
-    /// Messages of each connection that it acknowledges.
+    /// Number of messages acknowledged on each connection.
     pub(crate) acknowledge: usize,
-    /// Whether it then closes the connection, with some more messages on it.
+    /// Closes the connection after that, with more messages in flight.
     pub(crate) closes: bool,
-    /// What it says in its CONNACK.
+    /// Properties of its CONNACK.
     pub(crate) receive_maximum: Option<u16>,
     pub(crate) packet_octets_max: Option<u32>,
-    /// What it says in its PUBACKs.
+    /// Reason code of its PUBACKs.
     pub(crate) answer: ReasonCode,
-    /// What it says in its SUBACK; empty: it sends none.
+    /// Reason codes of its SUBACK. Empty: it sends none.
     pub(crate) subscriptions: &'static [SubAckReasonCode],
 }
 
@@ -286,7 +285,7 @@ impl Default for Script {
     }
 }
 
-/// A broker for publishers only, that behaves as a script says and keeps what it saw.
+/// A broker for publishers that follows a script and records the messages.
 pub(crate) struct ScriptedBroker {
     pub(crate) port: u16,
     seen: Seen,
@@ -317,13 +316,13 @@ impl ScriptedBroker {
         eventually(what, || condition(&self.seen.lock().unwrap()));
     }
 
-    /// The most messages that were unacknowledged at a time.
+    /// Returns the maximum number of messages that were unacknowledged at a time.
     pub(crate) fn unacknowledged_max(&self) -> usize {
         self.unacknowledged_max.load(Ordering::SeqCst)
     }
 }
 
-/// One connection; acknowledgements are held back as long as more packets are there, so that the window shows.
+/// Serves one connection. Acknowledgements are delayed while more packets arrive, so that the window becomes visible.
 fn serve(script: Script, mut wire: Wire, seen: &Seen, unacknowledged_max: &AtomicUsize) -> Option<()> {
     let Packet::Connect(_) = wire.read()? else { panic!("no CONNECT") };
     let mut answer = ConnAckPacket::new(false, ReasonCode::Success);
@@ -344,7 +343,7 @@ fn serve(script: Script, mut wire: Wire, seen: &Seen, unacknowledged_max: &Atomi
                 wire.write(&Packet::SubAck(answer))?;
                 continue;
             }
-            // DISCONNECT, or a ping that gets no answer.
+            // DISCONNECT, or a ping, which is not answered.
             _ => continue,
         };
         count += 1;
@@ -368,14 +367,14 @@ fn serve(script: Script, mut wire: Wire, seen: &Seen, unacknowledged_max: &Atomi
     }
 }
 
-/// A subscriber with QoS 0 that comes back as often as its broker does, and keeps what it saw.
+/// A subscriber with QoS 0 that reconnects to its broker and records the messages.
 pub(crate) struct Subscriber {
     seen: Seen,
     sessions: Arc<AtomicUsize>,
 }
 
 impl Subscriber {
-    /// Returns when it has subscribed.
+    /// Starts the subscriber and waits until it has subscribed.
     pub(crate) fn start(port: u16, filter: &str) -> Self {
         let (seen, sessions) = (Seen::default(), Arc::<AtomicUsize>::default());
         let (kept, counted, filter) = (Arc::clone(&seen), Arc::clone(&sessions), filter.to_owned());
@@ -389,7 +388,7 @@ impl Subscriber {
         Self { seen, sessions }
     }
 
-    /// Whether a broker does not let in who has no name.
+    /// Returns `true` if the broker rejects an anonymous client.
     pub(crate) fn is_refused(port: u16) -> bool {
         let mut wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).unwrap());
         let options = ConnectOptions::new("nobody");
@@ -397,7 +396,7 @@ impl Subscriber {
         matches!(wire.read(), Some(Packet::ConnAck(answer)) if answer.reason_code.is_error())
     }
 
-    /// How often it has subscribed.
+    /// Returns the number of its subscriptions so far.
     pub(crate) fn sessions(&self) -> usize {
         self.sessions.load(Ordering::SeqCst)
     }
@@ -416,13 +415,13 @@ impl Subscriber {
     }
 }
 
-/// A subscriber that keeps when messages came, and nothing else.
+/// A subscriber that records only the times of reception.
 pub(crate) struct Arrivals {
     arrived: Arc<Mutex<Vec<Instant>>>,
 }
 
 impl Arrivals {
-    /// Returns when it has subscribed.
+    /// Starts the subscriber and waits until it has subscribed.
     pub(crate) fn start(port: u16, filter: &str) -> Self {
         let arrived = Arc::<Mutex<Vec<Instant>>>::default();
         let kept = Arc::clone(&arrived);
@@ -457,10 +456,10 @@ fn subscribe(port: u16, filter: &str, seen: &Seen, sessions: &AtomicUsize) -> Op
     }
 }
 
-/// A connection that has subscribed.
+/// Returns a connection with a subscription.
 fn subscribed(port: u16, filter: &str) -> Option<Wire> {
     let mut wire = Wire::new(TcpStream::connect(("127.0.0.1", port)).ok()?);
-    // Two with one name would take each other's place.
+    // Two clients with the same identifier would disconnect each other.
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let name = format!("subscriber-{}", NUMBER.fetch_add(1, Ordering::SeqCst));
     let options = ConnectOptions::new(name).with_keep_alive(Duration::ZERO);
@@ -496,13 +495,13 @@ impl Mosquitto {
 
 impl Drop for Mosquitto {
     fn drop(&mut self) {
-        // SIGKILL: it has no time to write or to say anything.
+        // SIGKILL: it can neither write nor send anything.
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 }
 
-/// Hands connections on to a port while it is open, and refuses them while it is closed.
+/// A proxy that forwards connections to a port while it is open, and rejects them while it is closed.
 pub(crate) struct Gate {
     pub(crate) port: u16,
     is_open: Arc<AtomicBool>,
@@ -520,8 +519,8 @@ impl Gate {
                 if open.load(Ordering::SeqCst)
                     && let Ok(server) = TcpStream::connect(("127.0.0.1", to))
                 {
-                    hand_on(client.try_clone().unwrap(), server.try_clone().unwrap());
-                    hand_on(server, client);
+                    forward(client.try_clone().unwrap(), server.try_clone().unwrap());
+                    forward(server, client);
                 }
             }
         });
@@ -532,13 +531,13 @@ impl Gate {
         self.is_open.store(true, Ordering::SeqCst);
     }
 
-    /// Refuses new connections; those that there are stay.
+    /// Rejects new connections. Existing ones stay.
     pub(crate) fn close(&self) {
         self.is_open.store(false, Ordering::SeqCst);
     }
 }
 
-fn hand_on(mut from: TcpStream, mut to: TcpStream) {
+fn forward(mut from: TcpStream, mut to: TcpStream) {
     from.set_nodelay(true).unwrap();
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut from, &mut to);
@@ -546,8 +545,8 @@ fn hand_on(mut from: TcpStream, mut to: TcpStream) {
     });
 }
 
-/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself. Where peers
-/// are required (in CI), it fails instead.
+/// Prints that a test is skipped and the reason, bypassing the test runner, which hides the output of passing tests. Fails if peers
+/// are required (in CI).
 fn skipped(reason: &str) {
     use std::io::Write as _;
     assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");

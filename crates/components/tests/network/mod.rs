@@ -1,13 +1,13 @@
-//! Tests on a network of their own: two interfaces, `veth0` and `veth1`, joined by a cable that nobody else is on.
+//! Tests in a network namespace with two connected interfaces, `veth0` and `veth1`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Set in the process that has the network.
+/// Set in the process with the network namespace.
 const INSIDE: &str = "VIADUCT_TEST_NETWORK";
 
-/// Runs `body` in a process that has a network of its own: this test once more, alone, below unshare(1). `test` is the
-/// name of the test. Where the system gives no such network, the test is skipped.
+/// Runs `body` in a network namespace, by running this test again in a process below unshare(1). `test` is the name of the test. If
+/// the system does not permit a namespace, the test is skipped.
 pub(crate) fn in_own_network(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         set_up();
@@ -24,7 +24,8 @@ pub(crate) fn in_own_network(test: &str, body: impl FnOnce()) {
     assert!(status.success(), "{test} fails in its own network");
 }
 
-/// Arguments of unshare with which a cable can be laid: as root a network is enough, others need a user namespace too.
+/// Returns the arguments of unshare that permit creating interfaces: a network namespace for root, and a user namespace in addition
+/// for other users.
 fn rights_for_a_network() -> Option<&'static [&'static str]> {
     let choices: [&[&str]; 2] = [&["--net"], &["--user", "--map-root-user", "--net"]];
     let works = |arguments: &&&[&str]| {
@@ -43,20 +44,20 @@ fn rights_for_a_network() -> Option<&'static [&'static str]> {
 
 fn set_up() {
     ip("link set lo up");
-    // No address of IPv6: its neighbour discovery would be on the cable too.
+    // No IPv6 addresses, because neighbour discovery would send packets.
     ip("link add veth0 address 02:00:00:00:00:10 type veth peer name veth1 address 02:00:00:00:00:11");
     ip("link set veth0 addrgenmode none up");
     ip("link set veth1 addrgenmode none up");
 }
 
-/// `ip ARGUMENTS`.
+/// Runs `ip` with the arguments.
 pub(crate) fn ip(arguments: &str) {
     let status = Command::new("ip").args(arguments.split(' ')).status().unwrap();
     assert!(status.success(), "ip {arguments}");
 }
 
-/// The sample capture, where the data folder is there. It is no part of the project, so that only a folder that is named
-/// must have it.
+/// Returns the sample capture, or `None` if there is no data folder. The capture is not part of the project, so it is required only
+/// if the folder is named by the environment.
 #[allow(dead_code, reason = "not every test file replays")]
 pub(crate) fn sample_capture() -> Option<PathBuf> {
     let named = std::env::var_os("VIADUCT_DATA").map(PathBuf::from);
@@ -66,7 +67,7 @@ pub(crate) fn sample_capture() -> Option<PathBuf> {
         return Some(path);
     }
     assert!(named.is_none(), "VIADUCT_DATA names a folder without {}", path.display());
-    say_skipped(&format!("{} is not there; VIADUCT_DATA names the data folder", path.display()));
+    report_skipped(&format!("{} is not there; VIADUCT_DATA names the data folder", path.display()));
     None
 }
 
@@ -74,10 +75,10 @@ pub(crate) fn sample_capture() -> Option<PathBuf> {
 /// are required (in CI), it fails instead.
 pub(crate) fn skipped(reason: &str) {
     assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
-    say_skipped(reason);
+    report_skipped(reason);
 }
 
-fn say_skipped(reason: &str) {
+fn report_skipped(reason: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }
