@@ -89,7 +89,7 @@ impl World {
             4 => self.update(&mut numbers),
             5 => self.terminate(&mut numbers),
             6 => self.facilities.set_t_gen_dcc(numbers.time(Duration::from_millis(1))),
-            _ => self.facilities.forget_heard(),
+            _ => self.facilities.forget_received(),
         }
     }
 

@@ -55,7 +55,7 @@ impl World {
             5 => self.wait(a),
             6 => self.ask(key, a, b),
             7 => self.burst(key, a, b),
-            _ => self.map.forget_heard(),
+            _ => self.map.forget_received(),
         }
     }
 
@@ -102,7 +102,7 @@ impl World {
                 LdmEvent::Added(object) => assert_eq!(self.told.insert(object.key, object), None),
                 LdmEvent::Updated(object) => assert!(self.told.insert(object.key, object).is_some()),
                 LdmEvent::Removed(key, _) => assert!(self.told.remove(&key).is_some()),
-                LdmEvent::HeardForgotten => self.told.retain(|_, object| object.own),
+                LdmEvent::ReceivedForgotten => self.told.retain(|_, object| object.own),
             }
         }
         assert_eq!(self.map.len(), self.told.len());

@@ -176,7 +176,7 @@ fn table(fleet: &[Vehicle]) -> String {
 }
 
 #[test]
-fn every_vehicle_says_where_it_is_one_to_ten_times_a_second() {
+fn every_vehicle_sends_one_to_ten_cams_per_second() {
     for vehicle in drive_through() {
         let intervals = vehicle.intervals();
         assert!(
@@ -190,7 +190,7 @@ fn every_vehicle_says_where_it_is_one_to_ten_times_a_second() {
 }
 
 #[test]
-fn who_manoeuvres_says_more() {
+fn a_manoeuvring_vehicle_sends_more_cams() {
     let fleet = drive_through();
     let count = |name: &str| -> usize {
         fleet.iter().filter(|vehicle| vehicle.manoeuvre.name == name).map(|vehicle| vehicle.sent.len()).sum()

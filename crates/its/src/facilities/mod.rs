@@ -43,7 +43,7 @@ use self::{
         ClockReport, ClockTolerance, LdmEvent, LdmKey, LdmSubject, LocalDynamicMap, Sender, StationClocks,
         is_withdrawal, objects_of,
     },
-    va_service::{HeardVam, VaService, VaSettings},
+    va_service::{ReceivedVam, VaService, VaSettings},
 };
 use crate::{
     Destination, Received, SendRequest,
@@ -259,11 +259,11 @@ impl Facilities {
             Message::Denm(denm) => self.handle_denm(now, denm, received),
             Message::Vam(vam) => {
                 if let Some(va) = &mut self.va {
-                    va.handle_received(now, &HeardVam::from(&**vam));
+                    va.handle_received(now, &ReceivedVam::from(&**vam));
                 }
-                self.remember_received(now, &received.message, &received.payload);
+                self.record_received(now, &received.message, &received.payload);
             }
-            _ => self.remember_received(now, &received.message, &received.payload),
+            _ => self.record_received(now, &received.message, &received.payload),
         }
     }
 
@@ -277,20 +277,20 @@ impl Facilities {
             return;
         };
         if let Some(report) = self.clocks.observe(now.tai, received.summary.station_id, generation) {
-            self.tell(FacilitiesEvent::ClockOffset(report));
+            self.queue_event(FacilitiesEvent::ClockOffset(report));
         }
     }
 
     /// Forgets the events, map objects and road users received from other stations, and leaves any VAM cluster. Own
     /// events and messages continue.
-    pub fn forget_heard(&mut self) {
+    pub fn forget_received(&mut self) {
         if let Some(den) = &mut self.den {
-            den.forget_heard();
+            den.forget_received();
         }
         if let Some(va) = &mut self.va {
-            va.forget_heard();
+            va.forget_received();
         }
-        self.ldm.forget_heard();
+        self.ldm.forget_received();
         self.clocks.begin_again();
     }
 
@@ -340,7 +340,7 @@ impl Facilities {
     fn handle_denm(&mut self, now: Now, denm: &Denm, received: &Received) {
         let head = DenmHead::from(denm);
         let Some(den) = &mut self.den else {
-            self.remember_event(now, &head, received);
+            self.record_event(now, &head, received);
             return;
         };
         let area = match received.destination {
@@ -351,29 +351,29 @@ impl Facilities {
         let lasts = den.lasts(head.action_id);
         match indication {
             Ok(indication) => {
-                self.remember_event(now, &head, received);
-                self.tell(FacilitiesEvent::Denm(indication, Box::new(head)));
+                self.record_event(now, &head, received);
+                self.queue_event(FacilitiesEvent::Denm(indication, Box::new(head)));
             }
             Err(reason) => {
                 if reason == DenDrop::Repeated && lasts {
-                    self.remember_repeated(now, &head, received);
+                    self.record_repeated(now, &head, received);
                 }
-                self.tell(FacilitiesEvent::DenmDropped(reason, head.action_id));
+                self.queue_event(FacilitiesEvent::DenmDropped(reason, head.action_id));
             }
         }
     }
 
     /// Marks a repeated event in the map as recently received, so that it is evicted later, or inserts it again if it
     /// was evicted.
-    fn remember_repeated(&mut self, now: Now, head: &DenmHead, received: &Received) {
+    fn record_repeated(&mut self, now: Now, head: &DenmHead, received: &Received) {
         if !self.ldm.touch(event_key(head.action_id)) {
-            self.remember_event(now, head, received);
+            self.record_event(now, head, received);
         }
     }
 
-    fn remember_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
+    fn record_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
         if head.termination.is_none() {
-            self.remember_received(now, &received.message, &received.payload);
+            self.record_received(now, &received.message, &received.payload);
         } else if !self.is_own(event_key(head.action_id)) {
             // The application decides on the negation of an own event.
             self.ldm.withdraw(event_key(head.action_id));
@@ -384,7 +384,7 @@ impl Facilities {
         self.ldm.get(&key).is_some_and(|known| known.own)
     }
 
-    fn remember_received(&mut self, now: Now, message: &Message, payload: &Bytes) {
+    fn record_received(&mut self, now: Now, message: &Message, payload: &Bytes) {
         for object in objects_of(now, message, payload, Sender::Other(&self.clocks)) {
             if is_withdrawal(message) && !self.is_own(object.key) {
                 self.ldm.withdraw(object.key);
@@ -395,7 +395,7 @@ impl Facilities {
         }
     }
 
-    fn remember_own(&mut self, now: Now, message: &Message, payload: &Bytes) {
+    fn record_own(&mut self, now: Now, message: &Message, payload: &Bytes) {
         for object in objects_of(now, message, payload, Sender::Own) {
             if is_withdrawal(message) {
                 self.ldm.withdraw(object.key);
@@ -408,7 +408,7 @@ impl Facilities {
     /// Sends a message to the stations in range.
     fn broadcast(&mut self, now: Now, message: &Message) {
         if let Some(payload) = self.encode(message) {
-            self.remember_own(now, message, &payload);
+            self.record_own(now, message, &payload);
             self.transmit(SendRequest::single_hop(message.kind(), payload));
         }
     }
@@ -447,7 +447,7 @@ impl Facilities {
             return;
         };
         if own.input.termination.is_none() {
-            self.remember_own(now, &message, &payload);
+            self.record_own(now, &message, &payload);
         } else {
             self.ldm.withdraw(event_key(own.input.action_id));
         }
@@ -474,7 +474,7 @@ impl Facilities {
         self.transmits.push_back(request);
     }
 
-    fn tell(&mut self, event: FacilitiesEvent) {
+    fn queue_event(&mut self, event: FacilitiesEvent) {
         if self.events.len() >= FACILITIES_EVENTS_MAX {
             self.events.pop_front();
             self.counters.events_lost += 1;

@@ -126,7 +126,7 @@ fn pair() -> [Node; 2] {
 }
 
 #[test]
-fn who_is_near_is_in_the_map_until_it_is_silent() {
+fn a_nearby_station_is_in_the_map_until_it_is_silent() {
     let mut nodes = pair();
     run(&mut nodes, 0, 500);
     assert_eq!(nodes[0].knows(MessageKind::Cam).len(), 1);
@@ -155,7 +155,7 @@ fn the_own_station_stays_in_the_map() {
 
 /// Nor does it take back an information of the own one.
 #[test]
-fn an_own_information_is_not_taken_back_by_others() {
+fn another_station_cannot_withdraw_own_information() {
     let ivim = |status: u8| {
         let json = format!(
             r#"{{"header":{{"protocolVersion":2,"messageId":6,"stationId":1}},"ivi":{{"mandatory":{{
@@ -166,15 +166,15 @@ fn an_own_information_is_not_taken_back_by_others() {
     };
     let key = LdmKey { kind: MessageKind::Ivim, station_id: StationId(1), subject: LdmSubject::Information(4) };
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
-    facilities.remember_own(start(), &ivim(0), &Bytes::new());
-    facilities.remember_received(start(), &ivim(2), &Bytes::new());
+    facilities.record_own(start(), &ivim(0), &Bytes::new());
+    facilities.record_received(start(), &ivim(2), &Bytes::new());
     assert!(facilities.ldm().get(&key).is_some() && facilities.ldm().counters().own_claimed == 1);
-    facilities.remember_own(start(), &ivim(2), &Bytes::new());
+    facilities.record_own(start(), &ivim(2), &Bytes::new());
     assert_eq!(facilities.ldm().get(&key), None);
 }
 
 #[test]
-fn what_one_perceives_the_other_knows() {
+fn perceived_objects_are_in_the_map_of_the_receiver() {
     let mut nodes = pair();
     let mut object = Object::new(17, start().tai, Offset::default());
     object.velocity = Some([MetresPerSecond(3.0), MetresPerSecond(4.0)]);
@@ -189,7 +189,7 @@ fn what_one_perceives_the_other_knows() {
 }
 
 #[test]
-fn an_event_is_said_in_its_area_and_taken_back() {
+fn an_event_is_sent_to_its_area_and_cancelled() {
     let mut nodes = pair();
     run(&mut nodes, 0, 100);
     let now = start().plus(Duration::from_millis(100));
@@ -213,7 +213,7 @@ fn an_event_is_said_in_its_area_and_taken_back() {
 
 /// What was heard can be forgotten and is new again; what the station itself says goes on.
 #[test]
-fn what_others_said_is_forgotten_alone() {
+fn own_events_and_objects_are_not_forgotten() {
     let [mut own, mut other] = pair();
     let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
     own.step(start());
@@ -229,7 +229,7 @@ fn what_others_said_is_forgotten_alone() {
         let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
         assert_eq!(own.events().iter().filter(|event| new(event)).count(), 1);
         assert!(known(&own) > of_its_own);
-        own.facilities.forget_heard();
+        own.facilities.forget_received();
         own.station = Node::new(1, all_services(StationId(1))).station;
         assert_eq!(known(&own), of_its_own);
     }
@@ -342,7 +342,7 @@ fn a_forwarded_denm_has_the_lowest_priority() {
 }
 
 #[test]
-fn a_pedestrian_is_known_to_a_vehicle() {
+fn a_pedestrian_is_in_the_map_of_a_vehicle() {
     let pedestrian = VaSettings { profile: VruProfile::Pedestrian, ..VaSettings::new(StationId(2)) };
     let settings = FacilitiesSettings { va: Some(pedestrian), ..FacilitiesSettings::default() };
     let mut nodes = [Node::new(1, all_services(StationId(1))), Node::new(2, settings)];
@@ -382,7 +382,7 @@ fn a_cluster_forms_over_the_air() {
 }
 
 #[test]
-fn a_service_that_is_off_says_nothing() {
+fn a_service_that_is_off_sends_nothing() {
     let mut facilities = Facilities::new(FacilitiesSettings::default(), 1);
     let state = VehicleState { time: start().tai, position: Some(place()), ..VehicleState::default() };
     facilities.set_vehicle(start(), &state);
@@ -443,7 +443,7 @@ fn the_gate_keeper_slows_the_generation() {
 
 /// What nobody takes is bounded; events wait in their service for room and are not lost.
 #[test]
-fn requests_that_nobody_takes_are_bounded() {
+fn the_queue_of_requests_is_bounded() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
     for _ in 0..FACILITIES_TRANSMITS_MAX + 5 {
@@ -461,7 +461,7 @@ fn requests_that_nobody_takes_are_bounded() {
 
 /// An event that has ended before there was room for it is not said any more.
 #[test]
-fn an_event_that_waited_too_long_is_not_said() {
+fn an_event_that_has_ended_in_the_queue_is_not_sent() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let report = EventReport {
         validity: Duration::from_secs(1),
@@ -511,7 +511,7 @@ fn drain(facilities: &mut Facilities, now: Now) -> usize {
 
 /// An event that nobody could be told of is refused.
 #[test]
-fn an_event_that_cannot_be_encoded_is_refused() {
+fn an_event_that_cannot_be_encoded_is_rejected() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let mut alacarte = denm::AlacarteContainer::new();
     alacarte.external_temperature = Some(Temperature(127));
@@ -535,7 +535,7 @@ fn a_lifetime_is_never_none() {
 
 /// EN 302 637-3, 8.4.1: an own event that somebody negates stays in the own map while it is said.
 #[test]
-fn an_own_event_that_somebody_negates_stays_in_the_map() {
+fn a_negated_own_event_stays_in_the_map() {
     let mut nodes = pair();
     run(&mut nodes, 0, 100);
     let now = start().plus(Duration::from_millis(100));
@@ -554,7 +554,7 @@ fn an_own_event_that_somebody_negates_stays_in_the_map() {
 /// EN 302 637-2, 5.3.4.1; TS 103 900, 5.3.4.1; TS 103 324, 5.3.3: CAMs and CPMs go to BTP-B with their port, to everybody in one
 /// hop, for a second at most.
 #[test]
-fn awareness_goes_one_hop_for_a_second() {
+fn awareness_messages_have_one_hop_and_a_lifetime_of_one_second() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     let state = VehicleState { time: start().tai, position: Some(place()), ..VehicleState::default() };
     facilities.set_vehicle(start(), &state);
@@ -662,7 +662,7 @@ fn a_capture_that_begins_again_reports_no_clock_again() {
     let mut nodes = pair();
     run_with_clock(&mut nodes, 0, 5_000, without_leap_seconds);
     assert_eq!(clock_reports(&mut nodes[0]).len(), 1);
-    nodes[0].facilities.forget_heard();
+    nodes[0].facilities.forget_received();
     nodes[1] = Node::new(2, all_services(StationId(2)));
     let too_late = nodes[0].facilities.ldm().counters().too_late;
     run_with_clock(&mut nodes, 0, 2_000, without_leap_seconds);

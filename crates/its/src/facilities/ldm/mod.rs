@@ -47,7 +47,7 @@ pub enum LdmEvent {
     /// An object was removed.
     Removed(LdmKey, LdmRemoval),
     /// All objects from other stations were removed.
-    HeardForgotten,
+    ReceivedForgotten,
 }
 
 /// Reason why an object was removed.
@@ -192,8 +192,8 @@ impl LocalDynamicMap {
     }
 
     /// Removes all objects from other stations.
-    pub fn forget_heard(&mut self) {
-        self.tell(LdmEvent::HeardForgotten);
+    pub fn forget_received(&mut self) {
+        self.queue_event(LdmEvent::ReceivedForgotten);
         for key in std::mem::take(&mut self.by_turn).into_values() {
             if let Some(known) = self.objects.remove(&key) {
                 self.unindex(&known, None);
@@ -242,7 +242,7 @@ impl LocalDynamicMap {
 
     fn put(&mut self, object: LdmObject) {
         if !self.objects.contains_key(&object.key) {
-            self.keep_share(&object);
+            self.enforce_quota(&object);
         }
         let known = Known { object: object.clone(), turn: self.turn };
         self.turn += 1;
@@ -250,10 +250,10 @@ impl LocalDynamicMap {
         if let Some(before) = self.objects.insert(object.key, known) {
             self.unindex(&before, Some(object.expires));
             self.counters.updated += 1;
-            self.tell(LdmEvent::Updated(object));
+            self.queue_event(LdmEvent::Updated(object));
         } else {
             self.counters.added += 1;
-            self.tell(LdmEvent::Added(object));
+            self.queue_event(LdmEvent::Added(object));
             self.make_room();
         }
     }
@@ -276,16 +276,16 @@ impl LocalDynamicMap {
     }
 
     /// Enforces the per-station quota by evicting that station's oldest object. Own objects do not count.
-    fn keep_share(&mut self, new: &LdmObject) {
+    fn enforce_quota(&mut self, new: &LdmObject) {
         let LdmKey { kind, station_id, .. } = new.key;
         let first = LdmKey { kind, station_id, subject: LdmSubject::Station };
         let is_its = |key: &LdmKey| (key.kind, key.station_id) == (kind, station_id);
-        let said = || self.objects.range(first..).take_while(|(key, _)| is_its(key));
-        let its = || said().filter(|(_, known)| !known.object.own);
-        if new.own || its().count() < LDM_OBJECTS_OF_STATION_MAX {
+        let of_station = || self.objects.range(first..).take_while(|(key, _)| is_its(key));
+        let received = || of_station().filter(|(_, known)| !known.object.own);
+        if new.own || received().count() < LDM_OBJECTS_OF_STATION_MAX {
             return;
         }
-        if let Some(oldest) = its().min_by_key(|(_, known)| known.turn).map(|(key, _)| *key) {
+        if let Some(oldest) = received().min_by_key(|(_, known)| known.turn).map(|(key, _)| *key) {
             self.evict(oldest);
         }
     }
@@ -310,11 +310,11 @@ impl LocalDynamicMap {
     fn remove(&mut self, key: LdmKey, reason: LdmRemoval) {
         if let Some(known) = self.objects.remove(&key) {
             self.unindex(&known, None);
-            self.tell(LdmEvent::Removed(key, reason));
+            self.queue_event(LdmEvent::Removed(key, reason));
         }
     }
 
-    fn tell(&mut self, event: LdmEvent) {
+    fn queue_event(&mut self, event: LdmEvent) {
         if self.events.len() >= LDM_EVENTS_MAX {
             self.events.pop_front();
             self.counters.events_lost += 1;

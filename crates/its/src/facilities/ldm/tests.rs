@@ -59,7 +59,7 @@ fn removals(ldm: &mut LocalDynamicMap) -> Vec<(u32, LdmRemoval)> {
 
 /// EN 302 895, 5.3.2: what is said anew takes the place of what was known; what is older does not.
 #[test]
-fn the_newest_is_known() {
+fn a_newer_object_replaces_an_older_one() {
     let mut ldm = LocalDynamicMap::new();
     ldm.insert(after(0), object(1, 0, 0.0));
     ldm.insert(after(100), object(1, 100, 5.0));
@@ -73,7 +73,7 @@ fn the_newest_is_known() {
 
 /// EN 302 895, 5.3.2: data whose validity has ended is deleted.
 #[test]
-fn what_is_no_longer_valid_is_forgotten() {
+fn an_object_is_removed_when_its_validity_ends() {
     let mut ldm = LocalDynamicMap::new();
     ldm.insert(after(0), object(1, 0, 0.0));
     ldm.insert(after(400), object(2, 400, 0.0));
@@ -89,7 +89,7 @@ fn what_is_no_longer_valid_is_forgotten() {
 
 /// An update puts the end of the validity off.
 #[test]
-fn what_is_said_again_stays() {
+fn an_update_extends_the_validity() {
     let mut ldm = LocalDynamicMap::new();
     (0..50).for_each(|i| ldm.insert(after(i * 100), object(1, i * 100, 0.0)));
     ldm.handle_timeout(after(5000));
@@ -135,7 +135,7 @@ fn a_query_asks_by_kind_station_area_and_time() {
 
 /// EN 302 895, 5.3.2: what its source withdraws is no longer known.
 #[test]
-fn what_is_withdrawn_is_forgotten() {
+fn a_withdrawn_object_is_removed() {
     let mut ldm = LocalDynamicMap::new();
     ldm.insert(after(0), object(1, 0, 0.0));
     ldm.withdraw(key(1));
@@ -145,11 +145,11 @@ fn what_is_withdrawn_is_forgotten() {
 }
 
 #[test]
-fn what_was_heard_can_be_forgotten_and_heard_again() {
+fn received_objects_can_be_forgotten_and_received_again() {
     let mut ldm = LocalDynamicMap::new();
     ldm.insert(after(0), LdmObject { own: true, ..object(1, 0, 0.0) });
     ldm.insert(after(0), object(2, 500, 0.0));
-    ldm.forget_heard();
+    ldm.forget_received();
     assert_eq!(found(&ldm, &Query::default()), [1]);
     assert_eq!((ldm.counters().forgotten, ldm.poll_timeout()), (1, Some(after(1000).mono)));
     ldm.insert(after(0), object(2, 0, 0.0));
@@ -158,7 +158,7 @@ fn what_was_heard_can_be_forgotten_and_heard_again() {
 
 /// The map and its events are bounded; what was said longest ago makes room, however long it calls itself valid.
 #[test]
-fn a_full_map_forgets_what_was_said_longest_ago() {
+fn a_full_map_evicts_the_object_with_the_oldest_reception() {
     let mut ldm = LocalDynamicMap::new();
     let count = u32::try_from(LDM_OBJECTS_MAX).unwrap();
     for station_id in 0..count + 10 {
@@ -184,7 +184,7 @@ fn event(station: u32, number: u16) -> LdmObject {
 
 /// One station that says too much takes room from itself alone.
 #[test]
-fn one_station_has_its_share() {
+fn a_station_has_a_quota() {
     let mut ldm = LocalDynamicMap::new();
     ldm.insert(after(0), object(1, 0, 0.0));
     ldm.insert(after(0), object(2, 0, 0.0));
@@ -197,7 +197,7 @@ fn one_station_has_its_share() {
 
 /// Events of a day, of many stations that do not exist: neither those who speak nor what the own station said are forgotten.
 #[test]
-fn forged_events_do_not_drive_out_what_is_said() {
+fn forged_events_do_not_evict_repeated_objects() {
     let mut ldm = LocalDynamicMap::new();
     let own = LdmObject { own: true, ..event(7, 1) };
     ldm.insert(after(0), own.clone());
@@ -212,7 +212,7 @@ fn forged_events_do_not_drive_out_what_is_said() {
 
 /// EN 302 895, 5.3.2: what the own station says is not for others to change, nor to make room with.
 #[test]
-fn nobody_speaks_for_the_own_station() {
+fn another_station_cannot_replace_own_objects() {
     let mut ldm = LocalDynamicMap::new();
     let own = LdmObject { own: true, ..object(7, 0, 0.0) };
     ldm.insert(after(0), own.clone());
@@ -229,7 +229,7 @@ fn nobody_speaks_for_the_own_station() {
 
 /// What others say in the name of the own station has a share like anybody's, beside what the own one says.
 #[test]
-fn who_speaks_for_the_own_station_does_not_drive_out_what_it_says() {
+fn objects_in_the_name_of_the_own_station_do_not_evict_own_objects() {
     let mut ldm = LocalDynamicMap::new();
     let own: Vec<LdmObject> = (0..300).map(|number| LdmObject { own: true, ..event(7, number) }).collect();
     own.iter().for_each(|object| ldm.insert(after(0), object.clone()));
@@ -253,7 +253,7 @@ fn ivim(number: u16, times: &str, status: u8) -> String {
 
 /// An information of a road operator is known under its number, until it says that it no longer holds.
 #[test]
-fn informations_are_known_by_their_number() {
+fn information_has_its_number_as_key() {
     let found: Vec<LdmObject> = [
         ivim(4, "", 0),
         ivim(5, r#""timeStamp":649990000000,"validTo":650000030000,"#, 0),
@@ -270,7 +270,7 @@ fn informations_are_known_by_their_number() {
 
 /// One that is cancelled or negated is taken back.
 #[test]
-fn an_information_can_be_taken_back() {
+fn information_can_be_withdrawn() {
     for (status, taken_back) in [(0, false), (1, false), (2, true), (3, true)] {
         let json = ivim(4, "", status);
         let message = crate::facilities::Message::from_json(MessageKind::Ivim, json.as_bytes()).unwrap();
@@ -280,7 +280,7 @@ fn an_information_can_be_taken_back() {
 
 /// Each intersection of a MAPEM is known for itself, where it is; the same number is in the SPATEM.
 #[test]
-fn intersections_are_known_by_their_number() {
+fn an_intersection_has_its_number_as_key() {
     let intersection = |id: u16, lat: i32| {
         format!(
             r#"{{"id":{{"id":{id}}},"revision":1,"refPoint":{{"lat":{lat},"long":75000000}},

@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_comes_out() {
+    fn a_built_message_round_trips() {
         let input = full();
         let reception = input.generation.plus(Duration::from_millis(7));
         let summary = summary(&encoded(&input), reception);
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_unavailable() {
+    fn an_unknown_value_is_unavailable() {
         let input = CamInput::new(StationId(1), TimestampIts(650_000_000_000).tai());
         let summary = summary(&encoded(&input), input.generation);
         assert_eq!((summary.position, summary.altitude, summary.speed, summary.heading), (None, None, None, None));
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn a_roadside_unit_says_nothing_of_a_vehicle() {
+    fn a_roadside_unit_sends_no_vehicle_containers() {
         let zone = ProtectedZone {
             position: Position::new(45.0, 7.0),
             radius: Some(Metres(1e9)),

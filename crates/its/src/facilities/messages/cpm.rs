@@ -517,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_comes_out() {
+    fn a_built_message_round_trips() {
         let input = full();
         let cpm = encoded(&input);
         assert_eq!(cpm, build(&input));

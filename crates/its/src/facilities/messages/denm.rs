@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_comes_out() {
+    fn a_built_message_round_trips() {
         let input = full();
         let denm = encoded(&input);
         assert_eq!(denm, build(&input));

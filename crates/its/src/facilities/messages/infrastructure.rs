@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ivim_is_where_its_first_location_is() {
+    fn an_ivim_has_the_position_of_its_first_location() {
         let summary = summary(
             MessageKind::Ivim,
             r#"{"header":{"protocolVersion":2,"messageId":6,"stationId":77},"ivi":{
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapem_is_where_its_first_intersection_is() {
+    fn a_mapem_has_the_position_of_its_first_intersection() {
         let summary = summary(
             MessageKind::Mapem,
             r#"{"header":{"protocolVersion":2,"messageId":5,"stationId":78},"map":{"timeStamp":468420,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_srem_is_where_its_requestor_is() {
+    fn a_srem_has_the_position_of_its_requestor() {
         let text = |heading: u16, speed: u16| {
             format!(
                 r#"{{"header":{{"protocolVersion":2,"messageId":9,"stationId":80}},"srm":{{"timeStamp":468419,

@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unavailable_is_none() {
+    fn an_unavailable_value_is_none() {
         assert_eq!(unix_s(527_040, 0, NOW_S), None);
         assert_eq!(unix_s(0, 65_535, NOW_S), None);
         assert_eq!(unix_s(0, 61_000, NOW_S), None);

@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_put_in_comes_out() {
+    fn a_built_message_round_trips() {
         let input = full();
         let reception = input.generation.plus(Duration::from_millis(7));
         let expected = Summary {
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_unavailable() {
+    fn an_unknown_value_is_unavailable() {
         let input = VamInput::new(StationId(1), TimestampIts(650_000_000_000).tai());
         let summary = summary(&encoded(&input), input.generation);
         assert_eq!((summary.position, summary.altitude, summary.speed, summary.heading), (None, None, None, None));

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_not_changed() {
+    fn an_unknown_value_has_not_changed() {
         assert_eq!(at(9.0, 20.0, 90.0).change_since(&Motion::default()), None);
         assert_eq!(Motion::default().change_since(&at(9.0, 20.0, 90.0)), None);
     }

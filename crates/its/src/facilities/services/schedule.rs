@@ -17,13 +17,13 @@ pub(crate) struct Schedule {
     /// Time of the next check on the grid; `None` while the timer is stopped.
     due: Option<Mono>,
     /// Last check that produced a message: its time on the grid, and the time of its wake-up.
-    brought: Option<(Mono, Mono)>,
+    note_message: Option<(Mono, Mono)>,
 }
 
 impl Schedule {
     /// Creates a stopped timer. An interval below 1 ms is raised to 1 ms. [`Self::set_least`] describes `least`.
     pub(crate) fn new(interval: Duration, least: Duration) -> Self {
-        Self { interval: interval.max(Duration::from_millis(1)), least, due: None, brought: None }
+        Self { interval: interval.max(Duration::from_millis(1)), least, due: None, note_message: None }
     }
 
     /// Sets the interval after the next check.
@@ -49,7 +49,7 @@ impl Schedule {
 
     /// Returns the time of the next check: its time on the grid, or the end of the minimum distance if that is later.
     pub(crate) fn due(&self) -> Option<Mono> {
-        let not_before = self.brought.map(|(_, woken)| woken.plus(self.least));
+        let not_before = self.note_message.map(|(_, woken)| woken.plus(self.least));
         self.due.map(|due| not_before.map_or(due, |not_before| due.max(not_before)))
     }
 
@@ -60,7 +60,7 @@ impl Schedule {
     /// whole number of checks would often take one check more, because wake-ups are late by different amounts.
     pub(crate) fn take_due(&mut self, now: Mono) -> Option<Mono> {
         self.due().filter(|due| *due <= now)?;
-        let (due, after) = (self.due?, self.brought.map(|(at, _)| at.plus(self.least)));
+        let (due, after) = (self.due?, self.note_message.map(|(at, _)| at.plus(self.least)));
         // A check that was delayed by the minimum distance keeps its distance on the grid.
         let due = after.map_or(due, |after| due.max(after));
         let at = if now.since(due) <= LATE_MAX && now < due.plus(self.interval) { due } else { now };
@@ -69,8 +69,8 @@ impl Schedule {
     }
 
     /// Notes that the check at `at`, with a wake-up at `now`, has produced a message.
-    pub(crate) const fn brought(&mut self, at: Mono, now: Mono) {
-        self.brought = Some((at, now));
+    pub(crate) const fn note_message(&mut self, at: Mono, now: Mono) {
+        self.note_message = Some((at, now));
     }
 }
 
@@ -124,19 +124,19 @@ mod tests {
     /// Messages keep their minimum distance and are late by at most one wake-up, although the lateness of wake-ups
     /// varies. The same is true of their times on the grid.
     #[test]
-    fn what_was_brought_late_keeps_the_next_check_away() {
+    fn a_late_message_keeps_its_distance_from_the_next_check() {
         for (interval, least) in [(100, 100), (95, 100), (100, 250), (20, 100), (100, 1000)] {
             let (interval, least) = (Duration::from_millis(interval), Duration::from_millis(least));
             let mut schedule = Schedule::new(interval, least);
             schedule.start(at(0));
-            let mut brought = Vec::new();
+            let mut note_message = Vec::new();
             for late in LATENESS.into_iter().cycle().take(60) {
                 let now = schedule.due().unwrap().plus(late);
                 let at = schedule.take_due(now).unwrap();
-                schedule.brought(at, now);
-                brought.push((at, now));
+                schedule.note_message(at, now);
+                note_message.push((at, now));
             }
-            for pair in brought.windows(2) {
+            for pair in note_message.windows(2) {
                 let [moments, wake_ups] = [pair[1].0.since(pair[0].0), pair[1].1.since(pair[0].1)];
                 assert!(moments >= least && wake_ups >= least, "{interval:?} {least:?}: {moments:?} {wake_ups:?}");
                 assert!(wake_ups <= least + LATENESS[2], "{interval:?} {least:?}: {wake_ups:?}");
@@ -146,11 +146,11 @@ mod tests {
 
     /// A shorter minimum distance takes effect at once.
     #[test]
-    fn a_shorter_distance_is_not_waited_out() {
+    fn a_shorter_distance_takes_effect_at_once() {
         let mut schedule = Schedule::new(Duration::from_millis(100), Duration::from_millis(1000));
         schedule.start(at(0));
         let moment = schedule.take_due(at(0)).unwrap();
-        schedule.brought(moment, at(0));
+        schedule.note_message(moment, at(0));
         assert_eq!(schedule.due(), Some(at(1000)));
         schedule.set_least(Duration::from_millis(100));
         assert_eq!(schedule.due(), Some(at(100)));

@@ -273,7 +273,7 @@ impl Services {
     /// Forgets everything received, because the capture restarts. Own events and services continue; a VAM cluster is dissolved,
     /// since its members came from the capture.
     pub(super) fn restart(&mut self, cause: &Meta) {
-        self.facilities.forget_heard();
+        self.facilities.forget_received();
         self.publish_events_shifted(cause, 0);
     }
 
@@ -326,7 +326,7 @@ impl Services {
                     | LdmEvent::Updated(LdmObject { key, .. })
                     | LdmEvent::Removed(key, _),
                 ) => drop(self.shifts.remove(&key)),
-                FacilitiesEvent::Map(LdmEvent::HeardForgotten) => self.shifts.clear(),
+                FacilitiesEvent::Map(LdmEvent::ReceivedForgotten) => self.shifts.clear(),
             }
         }
     }

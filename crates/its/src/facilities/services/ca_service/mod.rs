@@ -170,7 +170,7 @@ impl CaService {
         let motion = Motion::from(&state);
         let trigger = self.generation.check(at, &motion)?;
         self.generation.generated(at, motion, trigger);
-        self.check.brought(at, now.mono);
+        self.check.note_message(at, now.mono);
         self.counters.generated += 1;
         Some((self.cam(at, &state), trigger))
     }

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_driven_path_stays_near_the_told_one() {
+    fn the_driven_path_stays_near_the_path_history() {
         let mut history = PathHistory::default();
         let samples: Vec<Sample> =
             (0..25_u32).map(|i| sample(8.0 * f64::from(i), 12.0 * (f64::from(i) * 0.3).sin(), i.into())).collect();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_last_300_m_and_23_points_are_told() {
+    fn the_path_history_has_at_most_300_m_and_23_points() {
         let mut history = PathHistory::default();
         (0..400_u32).for_each(|i| {
             let zigzag = if i % 2 == 0 { 0.0 } else { 6.0 };

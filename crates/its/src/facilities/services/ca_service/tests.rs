@@ -364,7 +364,7 @@ fn a_slow_sender_carries_it_each_time() {
 
 /// EN 302 637-2, annex B (`pathHistory`): where the vehicle was, with the lights, in the low frequency container.
 #[test]
-fn the_low_frequency_container_says_where_the_vehicle_was() {
+fn the_low_frequency_container_has_the_path_history() {
     let mut drive = Drive::car();
     drive.state.exterior_lights = 0x80;
     drive.run(15_000, |state| north(state, 0.2));

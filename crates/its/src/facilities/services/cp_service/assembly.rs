@@ -12,23 +12,23 @@ pub(super) struct Assembly {
     /// Objects that did not fit; they had the lowest utility.
     pub(super) left_out: usize,
     /// Objects that fit no message: one of their classes is invalid, or they are larger than a message.
-    pub(super) untellable: usize,
+    pub(super) unsendable: usize,
     /// `true` if sensors or regions were omitted because they fit no message.
-    pub(super) sensing_left_out: bool,
+    pub(super) sensing_omitted: bool,
 }
 
 /// Distributes objects, those with the highest utility first, over as few messages as possible. `first` contains the
 /// data of the first message only. Each message can be decoded alone. Invalid data is omitted without affecting the
 /// rest.
 pub(super) fn assemble(first: &CpmInput, objects: &[Object], octets_max: usize) -> Assembly {
-    let mut frame = tellable_frame(first, octets_max);
-    let tellable = tellable_objects(&frame, objects, octets_max);
+    let mut frame = sendable_frame(first, octets_max);
+    let sendable = sendable_objects(&frame, objects, octets_max);
     let mut assembly = Assembly {
-        untellable: objects.len() - tellable.len(),
-        sensing_left_out: frame.sensors.len() + frame.regions.len() < first.sensors.len() + first.regions.len(),
+        unsendable: objects.len() - sendable.len(),
+        sensing_omitted: frame.sensors.len() + frame.regions.len() < first.sensors.len() + first.regions.len(),
         ..Assembly::default()
     };
-    let mut rest = tellable.as_slice();
+    let mut rest = sendable.as_slice();
     while !(rest.is_empty() && is_bare(&frame)) && assembly.messages.len() < usize::from(SEGMENTS_MAX) {
         let (taken, remaining) = rest.split_at(fitting(&frame, rest, octets_max));
         if taken.is_empty() && is_bare(&frame) {
@@ -45,7 +45,7 @@ pub(super) fn assemble(first: &CpmInput, objects: &[Object], octets_max: usize) 
 
 /// Returns the first message with the valid part of its sensors and regions: without regions if these are invalid,
 /// without both if the sensors are invalid.
-fn tellable_frame(first: &CpmInput, octets_max: usize) -> CpmInput {
+fn sendable_frame(first: &CpmInput, octets_max: usize) -> CpmInput {
     let without_regions = CpmInput { regions: Vec::new(), ..first.clone() };
     let candidates = [first.clone(), without_regions];
     candidates.into_iter().find(|frame| fits(frame, &[], octets_max)).unwrap_or_else(|| bare(first))
@@ -53,13 +53,13 @@ fn tellable_frame(first: &CpmInput, octets_max: usize) -> CpmInput {
 
 /// Returns the objects that fit a message on their own. They are tested one by one only if they do not all fit one
 /// message.
-fn tellable_objects(frame: &CpmInput, objects: &[Object], octets_max: usize) -> Vec<Object> {
+fn sendable_objects(frame: &CpmInput, objects: &[Object], octets_max: usize) -> Vec<Object> {
     if fits(frame, objects, octets_max) {
         return objects.to_vec();
     }
     let bare = bare(frame);
-    let is_tellable = |object: &&Object| fits(&bare, std::slice::from_ref(*object), octets_max);
-    objects.iter().filter(is_tellable).cloned().collect()
+    let is_sendable = |object: &&Object| fits(&bare, std::slice::from_ref(*object), octets_max);
+    objects.iter().filter(is_sendable).cloned().collect()
 }
 
 /// Returns the message without sensors and regions.

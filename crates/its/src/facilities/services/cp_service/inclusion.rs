@@ -44,7 +44,7 @@ impl ObjectType {
 
 /// State of an object in the last CPM that included it.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct Included {
     at: Mono,
     motion: Motion,
 }
@@ -52,7 +52,7 @@ struct Told {
 /// Last included states of the objects that are currently perceived.
 #[derive(Debug, Default)]
 pub(super) struct Inclusion {
-    told: BTreeMap<u16, Told>,
+    included: BTreeMap<u16, Included>,
 }
 
 impl Inclusion {
@@ -60,7 +60,7 @@ impl Inclusion {
     pub(super) fn keep_only(&mut self, perceived: &[PerceivedObject]) {
         let mut ids: Vec<u16> = perceived.iter().map(|object| object.object.id).collect();
         ids.sort_unstable();
-        self.told.retain(|id, _| ids.binary_search(id).is_ok());
+        self.included.retain(|id, _| ids.binary_search(id).is_ok());
     }
 
     /// Returns the objects to include at a generation event, those with the highest utility first.
@@ -79,34 +79,36 @@ impl Inclusion {
     }
 
     /// Notes that a generation event included an object.
-    pub(super) fn tell(&mut self, at: Mono, object: &PerceivedObject) {
-        self.told.insert(object.object.id, Told { at, motion: motion(object) });
+    pub(super) fn note_included(&mut self, at: Mono, object: &PerceivedObject) {
+        self.included.insert(object.object.id, Included { at, motion: motion(object) });
     }
 
     fn is_to_tell(&self, at: Mono, object: &PerceivedObject, all_of_type_a: bool) -> bool {
-        let Some(told) = self.told.get(&object.object.id) else {
+        let Some(included) = self.included.get(&object.object.id) else {
             return true;
         };
         match ObjectType::of(object) {
             ObjectType::A => all_of_type_a,
-            ObjectType::B => motion(object).change_since(&told.motion).is_some() || at.since(told.at) >= T_GEN_CPM_MAX,
+            ObjectType::B => {
+                motion(object).change_since(&included.motion).is_some() || at.since(included.at) >= T_GEN_CPM_MAX
+            }
         }
     }
 
     /// Returns the time since the object was included, or `None` if it was not.
     fn age(&self, at: Mono, object: &PerceivedObject) -> Option<Duration> {
-        self.told.get(&object.object.id).map(|told| at.since(told.at))
+        self.included.get(&object.object.id).map(|included| at.since(included.at))
     }
 
     /// Returns the object's utility for other stations (object utility function): quality, change of position, speed
     /// and direction, and time since it was included, each from 0 to 1. A new object has the maximum change.
     fn utility(&self, at: Mono, object: &PerceivedObject) -> f64 {
         let quality = object.object.quality.map_or(1.0, |quality| f64::from(quality) / 15.0);
-        let Some(told) = self.told.get(&object.object.id) else {
+        let Some(included) = self.included.get(&object.object.id) else {
             return quality + 4.0;
         };
         let part = |change: f64, threshold: f64| (change / threshold).min(1.0);
-        let (here, before) = (motion(object), told.motion);
+        let (here, before) = (motion(object), included.motion);
         let moved = here.position.zip(before.position).map_or(0.0, |(a, b)| a.distance(b).value());
         let faster = here.speed.zip(before.speed).map_or(0.0, |(a, b)| (a - b).value().abs());
         let turned = here.heading.zip(before.heading).map_or(0.0, |(a, b)| angle_between(a, b).value());
@@ -114,7 +116,7 @@ impl Inclusion {
             + part(moved, POSITION_CHANGE.value())
             + part(faster, SPEED_CHANGE.value())
             + part(turned, DIRECTION_CHANGE.value())
-            + part(at.since(told.at).as_secs_f64(), T_GEN_CPM_MAX.as_secs_f64())
+            + part(at.since(included.at).as_secs_f64(), T_GEN_CPM_MAX.as_secs_f64())
     }
 }
 

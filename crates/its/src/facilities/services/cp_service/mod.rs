@@ -79,20 +79,20 @@ pub struct CpCounters {
     /// CPMs that were generated.
     pub generated: u64,
     /// Objects in these CPMs.
-    pub objects_told: u64,
+    pub objects_sent: u64,
     /// Objects beyond the 255 object ids of a message.
     pub objects_beyond_limit: u64,
     /// Objects whose measurement was too old. Each counts once, because it is then removed.
     pub objects_too_old: u64,
     /// Objects that did not fit, once for each generation event. They are due again at the next one.
-    pub objects_left_out: u64,
+    pub objects_postponed: u64,
     /// Objects that fit no message, once for each generation event: one of their classes is invalid, or they are larger
     /// than a message.
-    pub objects_untellable: u64,
+    pub objects_unsendable: u64,
     /// Objects with a quality of at most [`OBJECT_PERCEPTION_QUALITY_THRESHOLD`], once for each generation event.
     pub objects_below_quality: u64,
     /// Generation events whose message omits invalid sensors or regions.
-    pub sensing_left_out: u64,
+    pub sensing_omitted: u64,
     /// Generation events without a CPM, because the own state was older than [`super::STATE_AGE_MAX`].
     pub state_too_old: u64,
 }
@@ -109,7 +109,7 @@ pub struct CpService {
     regions: Vec<PerceptionRegion>,
     inclusion: Inclusion,
     /// Time of the last generation event with the sensors.
-    sensors_told: Option<Mono>,
+    sensors_sent: Option<Mono>,
     /// Times of the generation events.
     events: Schedule,
     counters: CpCounters,
@@ -127,7 +127,7 @@ impl CpService {
             sensors: Vec::new(),
             regions: Vec::new(),
             inclusion: Inclusion::default(),
-            sensors_told: None,
+            sensors_sent: None,
             events: Schedule::new(t_gen_cpm, t_gen_cpm),
             counters: CpCounters::default(),
         }
@@ -150,7 +150,7 @@ impl CpService {
     /// Sets the sensors. Their areas are relative to the reference position.
     pub fn set_sensors(&mut self, sensors: Vec<Sensor>) {
         self.sensors = sensors;
-        self.sensors_told = None;
+        self.sensors_sent = None;
     }
 
     /// Sets the regions in which objects would be perceived at present. They are sent together with the sensors. Those
@@ -190,7 +190,7 @@ impl CpService {
         }
         let messages = self.generate(at, &state, position);
         if !messages.is_empty() {
-            self.events.brought(at, now.mono);
+            self.events.note_message(at, now.mono);
         }
         messages
     }
@@ -210,21 +210,21 @@ impl CpService {
         if selected.is_empty() && first.sensors.is_empty() {
             return Vec::new();
         }
-        let relative: Vec<Object> = selected.iter().map(|object| told(object, position)).collect();
+        let relative: Vec<Object> = selected.iter().map(|object| relative_to(object, position)).collect();
         let assembly = assemble(&first, &relative, self.settings.octets_max);
-        self.tell(at, &selected, &assembly);
+        self.note_included(at, &selected, &assembly);
         if !first.sensors.is_empty() {
-            self.sensors_told = Some(at);
+            self.sensors_sent = Some(at);
         }
         self.count(&assembly);
         assembly.messages
     }
 
     /// Notes which objects the messages include.
-    fn tell(&mut self, at: Mono, selected: &[&PerceivedObject], assembly: &Assembly) {
+    fn note_included(&mut self, at: Mono, selected: &[&PerceivedObject], assembly: &Assembly) {
         let ids: BTreeSet<u16> = assembly.messages.iter().flat_map(|it| &it.objects).map(|object| object.id).collect();
         for object in selected.iter().filter(|object| ids.contains(&object.object.id)) {
-            self.inclusion.tell(at, object);
+            self.inclusion.note_included(at, object);
         }
     }
 
@@ -246,7 +246,7 @@ impl CpService {
 
     /// Returns a message without objects, with the sensors and regions if they are due (6.1.2.2).
     fn first_message(&self, at: Mono, state: &VehicleState, perceived: usize) -> CpmInput {
-        let sensors_due = self.sensors_told.is_none_or(|told| at.since(told) >= T_ADD_SENSOR_INFORMATION);
+        let sensors_due = self.sensors_sent.is_none_or(|told| at.since(told) >= T_ADD_SENSOR_INFORMATION);
         let origin = if self.settings.station_type.is_roadside_unit() {
             Origin::RoadsideUnit { map: None }
         } else {
@@ -268,15 +268,15 @@ impl CpService {
         let counted = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         let told = assembly.messages.iter().map(|message| message.objects.len()).sum();
         self.counters.generated += counted(assembly.messages.len());
-        self.counters.objects_told += counted(told);
-        self.counters.objects_left_out += counted(assembly.left_out);
-        self.counters.objects_untellable += counted(assembly.untellable);
-        self.counters.sensing_left_out += u64::from(assembly.sensing_left_out);
+        self.counters.objects_sent += counted(told);
+        self.counters.objects_postponed += counted(assembly.left_out);
+        self.counters.objects_unsendable += counted(assembly.unsendable);
+        self.counters.sensing_omitted += u64::from(assembly.sensing_omitted);
     }
 }
 
 /// Returns the object as a CPM contains it: relative to the reference position.
-fn told(object: &PerceivedObject, reference: Position) -> Object {
+fn relative_to(object: &PerceivedObject, reference: Position) -> Object {
     let z = object.object.offset.z;
     Object { offset: Offset { z, ..Offset::between(reference, object.position) }, ..object.object.clone() }
 }

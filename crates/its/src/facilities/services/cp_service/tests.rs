@@ -94,7 +94,7 @@ fn sensor() -> Sensor {
 
 /// TS 103 324, 6.1.2.3, rule 2a: a vehicle that is new is told at the next event.
 #[test]
-fn a_new_vehicle_is_told_at_once() {
+fn a_new_vehicle_is_sent_at_once() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
     scene.run(0, 300);
     scene.objects.push(object(2, vehicle()));
@@ -117,7 +117,7 @@ fn a_vehicle_that_moved_4_m_is_told() {
 
 /// TS 103 324, 6.1.2.3, rule 2c: a vehicle that is faster or slower by more than 0.5 m/s is told again.
 #[test]
-fn a_vehicle_that_changed_its_speed_is_told() {
+fn a_vehicle_that_changed_its_speed_is_sent() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
     scene.run(0, 200);
     scene.objects[0].object.velocity = Some([MetresPerSecond(0.0), MetresPerSecond(9.5)]);
@@ -130,7 +130,7 @@ fn a_vehicle_that_changed_its_speed_is_told() {
 /// TS 103 324, 6.1.2.3, rule 2d: a vehicle whose velocity turned by more than 4 degrees is told again; where it points to does
 /// not count, nor does the direction of one that stands.
 #[test]
-fn a_vehicle_that_turned_is_told() {
+fn a_vehicle_that_turned_is_sent() {
     let velocity = |degrees: f64, speed: f64| {
         let (sin, cos) = degrees.to_radians().sin_cos();
         Some([MetresPerSecond(speed * sin), MetresPerSecond(speed * cos)])
@@ -153,7 +153,7 @@ fn a_vehicle_that_turned_is_told() {
 
 /// TS 103 324, 6.1.2.3, rule 2e: a vehicle is told again after `T_GenCpmMax` at the latest.
 #[test]
-fn a_vehicle_is_told_each_second() {
+fn a_vehicle_is_sent_every_second() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
     scene.run(0, 3_100);
     assert_eq!(scene.told(1), [0, 1000, 2000, 3000]);
@@ -179,7 +179,7 @@ fn a_late_timer_does_not_slow_the_service() {
 
 /// TS 103 324, 6.1.2.3, rule 1a: a pedestrian that is new is told at once.
 #[test]
-fn a_new_pedestrian_is_told_at_once() {
+fn a_new_pedestrian_is_sent_at_once() {
     let mut scene = Scene::of(vec![object(1, pedestrian())]);
     scene.run(0, 400);
     assert_eq!(scene.told(1), [0]);
@@ -187,7 +187,7 @@ fn a_new_pedestrian_is_told_at_once() {
 
 /// TS 103 324, 6.1.2.3, rule 1b: one pedestrian that was not told for half of `T_GenCpmMax` brings all along.
 #[test]
-fn an_overdue_pedestrian_brings_all_along() {
+fn an_overdue_pedestrian_includes_all_pedestrians() {
     let mut scene = Scene::of(vec![object(1, pedestrian())]);
     scene.run(0, 300);
     scene.objects.push(object(2, pedestrian()));
@@ -217,7 +217,7 @@ fn the_class_decides_the_type() {
 
 /// TS 103 324, 6.1.2.3: an object of a quality of 3 or less is not told; one that is not rated is.
 #[test]
-fn a_badly_perceived_object_is_not_told() {
+fn an_object_of_low_quality_is_not_sent() {
     for (quality, told) in [(Some(3), 0), (Some(4), 1), (None, 1)] {
         let mut scene = Scene::of(vec![object(1, vehicle())]);
         scene.objects[0].object.quality = quality;
@@ -261,7 +261,7 @@ fn events_come_each_t_gen_cpm() {
 
 /// TS 103 324, 6.1.2.1: where there is nothing to tell, an event makes no CPM.
 #[test]
-fn nothing_to_tell_is_no_message() {
+fn no_message_is_sent_without_content() {
     let mut scene = Scene::of(Vec::new());
     scene.run(0, 2_000);
     assert!(scene.sent.is_empty());
@@ -269,7 +269,7 @@ fn nothing_to_tell_is_no_message() {
 
 /// TS 103 324, 6.1.2.2: the sensors are in the first CPM, then each second, also without an object.
 #[test]
-fn the_sensors_are_told_each_second() {
+fn the_sensors_are_sent_every_second() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
     scene.service.set_sensors(vec![sensor()]);
     scene.run(0, 600);
@@ -305,7 +305,7 @@ fn regions_come_with_the_sensors() {
 
 /// TS 103 324, 6.1.3.1: objects that do not fit one message go into several, each within the limit, numbered, and each object once.
 #[test]
-fn what_does_not_fit_is_cut_into_segments() {
+fn a_large_message_is_segmented() {
     let octets_max = 400;
     let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(StationId(7)) });
     scene.objects = (0..60).map(|id| object(id, vehicle())).collect();
@@ -335,7 +335,7 @@ fn one_message_has_no_segment() {
 
 /// TS 103 324, 6.1.3: the most useful objects go first; what is left out is due at the next event.
 #[test]
-fn the_least_useful_objects_wait() {
+fn the_objects_of_lowest_utility_wait() {
     let mut scene = Scene::new(CpSettings { octets_max: 120, ..CpSettings::new(StationId(7)) });
     scene.objects = (0..60)
         .map(|id| {
@@ -348,7 +348,7 @@ fn the_least_useful_objects_wait() {
     let first: Vec<u16> = scene.sent.iter().flat_map(|(_, cpm)| cpm.objects.iter().map(|object| object.id)).collect();
     assert_eq!(scene.sent.len(), 8);
     assert!(first.len() < 60 && first.iter().take(20).all(|id| *id >= 30), "{first:?}");
-    let left_out = scene.service.counters().objects_left_out;
+    let left_out = scene.service.counters().objects_postponed;
     assert_eq!(left_out, 60 - u64::try_from(first.len()).unwrap());
     scene.run(100, 800);
     assert!((0..60).all(|id| !scene.told(id).is_empty()));
@@ -356,16 +356,16 @@ fn the_least_useful_objects_wait() {
 
 /// A message that would not even hold one object is not made, and nothing loops.
 #[test]
-fn an_object_that_fits_nowhere_is_left_out() {
+fn an_object_larger_than_a_message_is_omitted() {
     let mut scene = Scene::new(CpSettings { octets_max: 30, ..CpSettings::new(StationId(7)) });
     scene.objects = vec![object(1, vehicle())];
     scene.run(0, 200);
     assert!(scene.sent.is_empty());
-    assert_eq!(scene.service.counters().objects_untellable, 2);
+    assert_eq!(scene.service.counters().objects_unsendable, 2);
 }
 
 /// Something whose class breaks a constraint: no message can tell it.
-fn untellable(id: u16) -> PerceivedObject {
+fn unsendable(id: u16) -> PerceivedObject {
     object(id, ObjectClass::VruSubClass(VruProfileAndSubprofile::Pedestrian(VruSubProfilePedestrian(200))))
 }
 
@@ -375,27 +375,27 @@ fn an_object_that_cannot_be_encoded_is_skipped() {
     for octets_max in [PAYLOAD_OCTETS_MAX, 300] {
         let mut scene = Scene::new(CpSettings { octets_max, ..CpSettings::new(StationId(7)) });
         scene.service.set_sensors(vec![sensor()]);
-        scene.objects = (0..20).map(|id| if id % 7 == 3 { untellable(id) } else { object(id, vehicle()) }).collect();
+        scene.objects = (0..20).map(|id| if id % 7 == 3 { unsendable(id) } else { object(id, vehicle()) }).collect();
         scene.run(0, 100);
         assert!((0..20).all(|id| scene.told(id).is_empty() == (id % 7 == 3)), "{octets_max}");
         let counters = scene.service.counters();
-        assert_eq!((counters.objects_untellable, counters.objects_told, counters.objects_left_out), (3, 17, 0));
+        assert_eq!((counters.objects_unsendable, counters.objects_sent, counters.objects_postponed), (3, 17, 0));
         assert!(scene.sent.iter().all(|(_, cpm)| encode(&build(cpm)).unwrap().len() <= octets_max));
     }
 }
 
 /// Where nothing else is there to tell, an object that cannot be encoded makes no message.
 #[test]
-fn nothing_but_untellable_objects_is_no_message() {
-    let mut scene = Scene::of(vec![untellable(1)]);
+fn no_message_is_sent_with_unsendable_objects_only() {
+    let mut scene = Scene::of(vec![unsendable(1)]);
     scene.run(0, 500);
     assert!(scene.sent.is_empty());
-    assert_eq!(scene.service.counters().objects_untellable, 5);
+    assert_eq!(scene.service.counters().objects_unsendable, 5);
 }
 
 /// Regions that do not fit are left out and counted; sensors and objects are told all the same.
 #[test]
-fn regions_that_do_not_fit_are_left_out() {
+fn regions_that_do_not_fit_are_omitted() {
     let area = crate::facilities::Shape {
         centre: None,
         outline: crate::facilities::Outline::Circle { radius: Metres(50.0) },
@@ -416,12 +416,12 @@ fn regions_that_do_not_fit_are_left_out() {
     scene.run(0, 500);
     assert_eq!(scene.told(1), [0]);
     assert_eq!((scene.sent[0].1.sensors.len(), scene.sent[0].1.regions.len()), (1, 0));
-    assert_eq!(scene.service.counters().sensing_left_out, 1);
+    assert_eq!(scene.service.counters().sensing_omitted, 1);
 }
 
 /// TS 103 324, 7.1.8: places are relative to the reference position, x east and y north.
 #[test]
-fn an_object_is_told_relative_to_the_station() {
+fn an_object_is_sent_relative_to_the_station() {
     let mut scene = Scene::of(vec![object(5, vehicle())]);
     scene.run(0, 100);
     let Offset { x, y, .. } = scene.sent[0].1.objects[0].offset;
@@ -430,7 +430,7 @@ fn an_object_is_told_relative_to_the_station() {
 
 /// A roadside unit says that it is one.
 #[test]
-fn a_roadside_unit_tells_as_such() {
+fn a_roadside_unit_sends_its_container() {
     let mut scene =
         Scene::new(CpSettings { station_type: StationType::ROADSIDE_UNIT, ..CpSettings::new(StationId(7)) });
     scene.objects = vec![object(1, vehicle())];
@@ -440,7 +440,7 @@ fn a_roadside_unit_tells_as_such() {
 
 /// TS 103 324, 7.1.8: the time of a measurement is within 2 s of the message's; what is older is not told.
 #[test]
-fn an_old_measurement_is_not_told() {
+fn an_old_measurement_is_not_sent() {
     let mut service = CpService::new(CpSettings::new(StationId(7)));
     let late = after(2_100);
     service.set_vehicle(

@@ -82,20 +82,20 @@ impl EventReport {
 
     /// Returns the report for the end of an event of this station: at its position, with its remaining validity.
     pub(super) fn ending_own(self, event: &OwnDenm) -> Self {
-        let said = &event.input;
+        let last = &event.input;
         Self {
-            position: said.position.unwrap_or(self.position),
-            position_confidence: said.position_confidence,
-            altitude: said.altitude,
-            awareness_distance: said.awareness_distance,
-            traffic_direction: said.traffic_direction,
+            position: last.position.unwrap_or(self.position),
+            position_confidence: last.position_confidence,
+            altitude: last.altitude,
+            awareness_distance: last.awareness_distance,
+            traffic_direction: last.traffic_direction,
             validity: event.valid_until().since(self.detection),
             ..self
         }
     }
 
     /// Returns the report for the end of another station's event: at its position, with its remaining validity.
-    pub(super) fn ending_heard(self, head: &DenmHead, destination: Option<Area>) -> Self {
+    pub(super) fn ending_received(self, head: &DenmHead, destination: Option<Area>) -> Self {
         let known = head.position.is_some();
         Self {
             position: head.position.unwrap_or(self.position),

@@ -175,7 +175,7 @@ pub struct DenCounters {
     /// DENMs of other stations that were not forwarded because of the limits per second:
     /// [`crate::limits::DEN_FORWARDS_MAX`] in total and [`crate::limits::DEN_FORWARDS_OF_STATION_MAX`] of one
     /// originator.
-    pub forwards_refused: u64,
+    pub forwards_limited: u64,
     /// DENMs that were dropped because the queue of DENMs to send was full.
     pub transmits_lost: u64,
     /// Received DENMs of a new, changed or ended event.
@@ -183,7 +183,7 @@ pub struct DenCounters {
     /// Events of other stations that were evicted in favour of another station's event.
     pub evicted: u64,
     /// Ends of events that were evicted in favour of a new event before all their repetitions had been sent.
-    pub ends_cut: u64,
+    pub ends_evicted: u64,
     dropped: [u64; DenDrop::ALL.len()],
 }
 
@@ -233,15 +233,15 @@ impl DenService {
     #[must_use]
     pub const fn counters(&self) -> DenCounters {
         DenCounters {
-            forwards_refused: self.receiving.forwards_refused(),
+            forwards_limited: self.receiving.forwards_limited(),
             evicted: self.receiving.evicted(),
-            ends_cut: self.originating.ends_cut(),
+            ends_evicted: self.originating.ends_evicted(),
             ..self.counters
         }
     }
 
     /// Forgets the events of other stations. DENMs that wait to be sent remain.
-    pub fn forget_heard(&mut self) {
+    pub fn forget_received(&mut self) {
         self.receiving.forget();
     }
 
@@ -262,7 +262,7 @@ impl DenService {
     /// The report is rejected.
     pub fn trigger(&mut self, now: Now, report: EventReport) -> Result<ActionId, DenError> {
         let action_id = self.unused_action_id();
-        self.say(now, action_id, None, now.tai, report)?;
+        self.send_report(now, action_id, None, now.tai, report)?;
         Ok(action_id)
     }
 
@@ -273,7 +273,7 @@ impl DenService {
     /// The report is rejected.
     pub fn update(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
         let before = self.originating.active(action_id)?.input.reference;
-        self.say(now, action_id, None, later(now.tai, before), report)
+        self.send_report(now, action_id, None, later(now.tai, before), report)
     }
 
     /// `AppDENM_termination`: sends the end of an event, as a cancellation for an event of this station and as a
@@ -295,7 +295,7 @@ impl DenService {
     /// Returns `true` if an event of this station is active and valid.
     #[must_use]
     pub fn originates(&self, now: Mono, action_id: ActionId) -> bool {
-        self.originating.says(now, action_id)
+        self.originating.is_active(now, action_id)
     }
 
     /// Returns `true` if an event of another station is known and has not ended.
@@ -356,19 +356,19 @@ impl DenService {
     fn cancel(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
         let event = self.originating.active(action_id)?;
         let (report, reference) = (report.ending_own(event), later(now.tai, event.input.reference));
-        self.say(now, action_id, Some(Termination::IsCancellation), reference, report)
+        self.send_report(now, action_id, Some(Termination::IsCancellation), reference, report)
     }
 
     /// Sends a negation, which has the reference time of the negated DENM.
     fn negate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
         let (head, destination) = self.receiving.active(action_id)?;
-        let report = report.ending_heard(&head, destination);
-        self.say(now, action_id, Some(Termination::IsNegation), head.reference, report)?;
+        let report = report.ending_received(&head, destination);
+        self.send_report(now, action_id, Some(Termination::IsNegation), head.reference, report)?;
         self.receiving.end(action_id);
         Ok(())
     }
 
-    fn say(
+    fn send_report(
         &mut self,
         now: Now,
         action_id: ActionId,
@@ -400,12 +400,12 @@ impl DenService {
     fn audience(&self, action_id: ActionId, end: Option<Termination>, report: &EventReport) -> (Audience, Area) {
         let asked = report.destination();
         match (self.originating.audience(action_id), end) {
-            (None, _) => (Audience { asked, told: asked }, asked),
+            (None, _) => (Audience { asked, all: asked }, asked),
             (Some(before), None) => {
                 let destination = asked.extended_to(before.asked);
-                (Audience { asked, told: destination.enclosing(before.told) }, destination)
+                (Audience { asked, all: destination.enclosing(before.all) }, destination)
             }
-            (Some(before), Some(_)) => (before, before.told.permitted_or(before.asked)),
+            (Some(before), Some(_)) => (before, before.all.permitted_or(before.asked)),
         }
     }
 

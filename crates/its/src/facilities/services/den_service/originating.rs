@@ -30,7 +30,7 @@ pub(super) struct Audience {
     /// Area of the last report.
     pub(super) asked: Area,
     /// Area that contains the areas of all reports.
-    pub(super) told: Area,
+    pub(super) all: Area,
 }
 
 /// One event.
@@ -42,7 +42,7 @@ struct Originated {
     expires: Mono,
     repeating: Option<Repeating>,
     /// Time of the last report.
-    said: Mono,
+    reported_at: Mono,
     /// `true` if another station has negated the event since the last report.
     negated: bool,
 }
@@ -53,13 +53,13 @@ struct Originated {
 pub(super) struct OriginatingTable {
     events: BTreeMap<ActionId, Originated>,
     /// Ends of events that were evicted in favour of a new event before all their repetitions had been sent.
-    ends_cut: u64,
+    ends_evicted: u64,
 }
 
 impl OriginatingTable {
     /// Returns the number of ends that were evicted before all their repetitions had been sent.
-    pub(super) const fn ends_cut(&self) -> u64 {
-        self.ends_cut
+    pub(super) const fn ends_evicted(&self) -> u64 {
+        self.ends_evicted
     }
 
     pub(super) fn contains(&self, action_id: ActionId) -> bool {
@@ -67,9 +67,9 @@ impl OriginatingTable {
     }
 
     /// Returns `true` if the event has not ended and is valid.
-    pub(super) fn says(&self, now: Mono, action_id: ActionId) -> bool {
-        let said = |event: &Originated| event.denm.input.termination.is_none() && event.expires > now;
-        self.events.get(&action_id).is_some_and(said)
+    pub(super) fn is_active(&self, now: Mono, action_id: ActionId) -> bool {
+        let reported_at = |event: &Originated| event.denm.input.termination.is_none() && event.expires > now;
+        self.events.get(&action_id).is_some_and(reported_at)
     }
 
     /// Returns the last DENM of the event if it has not ended.
@@ -116,7 +116,7 @@ impl OriginatingTable {
         }
         let expires = mono_of(now, denm.valid_until());
         let repeating = repetition.and_then(|repetition| repeating(now.mono, repetition, expires));
-        let event = Originated { denm, audience, expires, repeating, said: now.mono, negated: false };
+        let event = Originated { denm, audience, expires, repeating, reported_at: now.mono, negated: false };
         self.events.insert(action_id, event);
         Ok(())
     }
@@ -129,12 +129,12 @@ impl OriginatingTable {
     /// repetition ends first. Active events stay.
     fn make_room(&mut self) -> Result<(), DenError> {
         let ended = self.events.iter().filter(|(_, event)| event.denm.input.termination.is_some());
-        let rank = |event: &Originated| (event.repeating.map(|repeating| repeating.until), event.said);
+        let rank = |event: &Originated| (event.repeating.map(|repeating| repeating.until), event.reported_at);
         let (first, repeated) = ended
             .min_by_key(|(_, event)| rank(event))
             .map(|(action_id, event)| (*action_id, event.repeating.is_some()))
             .ok_or(DenError::TableFull)?;
-        self.ends_cut += u64::from(repeated);
+        self.ends_evicted += u64::from(repeated);
         self.events.remove(&first);
         Ok(())
     }

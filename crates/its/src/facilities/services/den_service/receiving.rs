@@ -55,7 +55,7 @@ struct ReceivedEvent {
     /// `true` if its originator, another station or this one has sent its end.
     ended: bool,
     /// Time of the last reception.
-    heard: Mono,
+    received_at: Mono,
     /// `T_R_Validity`, and `T_F_Validity`, which ends at the same time.
     expires: Mono,
     forwarding: Option<Forwarding>,
@@ -70,19 +70,19 @@ pub(super) struct ReceivingTable {
     /// Times and originators of the last forwarded DENMs, at most [`DEN_FORWARDS_MAX`], the oldest first.
     forwards: VecDeque<(Mono, StationId)>,
     /// DENMs that were not forwarded because of the limits per second.
-    forwards_refused: u64,
+    forwards_limited: u64,
     /// Evicted events.
     evicted: u64,
 }
 
 impl ReceivingTable {
     pub(super) const fn new(forwarding: bool) -> Self {
-        Self { events: BTreeMap::new(), forwarding, forwards: VecDeque::new(), forwards_refused: 0, evicted: 0 }
+        Self { events: BTreeMap::new(), forwarding, forwards: VecDeque::new(), forwards_limited: 0, evicted: 0 }
     }
 
     /// Returns the number of DENMs that were not forwarded because of the limits per second.
-    pub(super) const fn forwards_refused(&self) -> u64 {
-        self.forwards_refused
+    pub(super) const fn forwards_limited(&self) -> u64 {
+        self.forwards_limited
     }
 
     /// Returns the number of evicted events.
@@ -126,7 +126,7 @@ impl ReceivingTable {
             head: *head,
             destination: received.destination,
             ended: head.termination.is_some(),
-            heard: now.mono,
+            received_at: now.mono,
             expires: self.expires(now, head),
             forwarding: self.forwarding(now, received, random),
         };
@@ -155,7 +155,7 @@ impl ReceivingTable {
         }
         let full = self.events.len() >= DEN_RECEIVED_MAX;
         let from = if full { self.busiest().unwrap_or(station) } else { station };
-        let oldest = self.of_station(from).min_by_key(|(_, event)| event.heard).map(|(action_id, _)| *action_id);
+        let oldest = self.of_station(from).min_by_key(|(_, event)| event.received_at).map(|(action_id, _)| *action_id);
         if let Some(oldest) = oldest {
             self.events.remove(&oldest);
             self.evicted += 1;
@@ -179,10 +179,10 @@ impl ReceivingTable {
     fn busiest(&self) -> Option<StationId> {
         let mut stations: BTreeMap<StationId, (usize, Reverse<Mono>)> = BTreeMap::new();
         for (action_id, event) in &self.events {
-            let (count, Reverse(heard)) =
-                stations.entry(action_id.originating_station).or_insert((0, Reverse(event.heard)));
+            let (count, Reverse(received_at)) =
+                stations.entry(action_id.originating_station).or_insert((0, Reverse(event.received_at)));
             *count += 1;
-            *heard = event.heard.max(*heard);
+            *received_at = event.received_at.max(*received_at);
         }
         stations.into_iter().max_by_key(|(_, weight)| *weight).map(|(station, _)| station)
     }
@@ -198,7 +198,7 @@ impl ReceivingTable {
         }
         // A negation has the reference time of the negated DENM.
         if head.reference == known.head.reference && !terminates {
-            known.heard = now.mono;
+            known.received_at = now.mono;
             if let Some(forwarding) = &mut known.forwarding {
                 forwarding.restart(now.mono, random);
             }
@@ -241,7 +241,7 @@ impl ReceivingTable {
                 if has_room(&mut self.forwards, now.mono, forwarding.denm.head.action_id.originating_station) {
                     forward(&forwarding.denm);
                 } else {
-                    self.forwards_refused += 1;
+                    self.forwards_limited += 1;
                 }
             }
             forwarding.restart(now.mono, random);

@@ -98,7 +98,7 @@ fn receive(service: &mut DenService, millis: u64, head: &DenmHead) -> Result<Den
 
 /// EN 302 637-3, 6.1.2.1: a new event has an action id that no other event of the station has, and is said at once.
 #[test]
-fn a_trigger_says_a_new_event_at_once() {
+fn a_trigger_sends_a_new_event_at_once() {
     let mut service = service(false);
     let first = service.trigger(after(0), report(0)).unwrap();
     let second = service.trigger(after(5), report(5)).unwrap();
@@ -134,7 +134,7 @@ fn an_update_has_a_later_reference_time() {
 
 /// EN 302 637-3, 8.2.1.5: without interval and duration an event is said once.
 #[test]
-fn without_repetition_an_event_is_said_once() {
+fn without_repetition_an_event_is_sent_once() {
     let mut service = service(false);
     service.trigger(after(0), report(0)).unwrap();
     assert_eq!(run(&mut service, 700_000), [0]);
@@ -168,7 +168,7 @@ fn the_last_repetition_may_be_a_little_late() {
 
 /// EN 302 637-3, 8.2.1.5: a repetition that would come when the validity ends is none, and is not announced.
 #[test]
-fn what_would_be_said_when_the_validity_ends_is_not_announced() {
+fn an_interval_up_to_the_end_of_the_validity_is_not_sent() {
     let mut service = service(false);
     let validity = Duration::from_secs(1);
     service.trigger(after(0), EventReport { validity, repetition: repeated(1000, 60_000), ..report(0) }).unwrap();
@@ -193,7 +193,7 @@ fn an_interval_beyond_the_duration_repeats_nothing() {
 /// TS 103 831, annex A (`transmissionInterval`): a DENM says the interval that is kept to, and none that it cannot say, or where it
 /// is not repeated.
 #[test]
-fn the_interval_that_is_kept_to_is_said() {
+fn a_denm_contains_the_effective_interval() {
     for (repetition, said) in [
         (repeated(400, 1300), Some(400)),
         (repeated(1, 1300), Some(50)),
@@ -211,7 +211,7 @@ fn the_interval_that_is_kept_to_is_said() {
 
 /// EN 302 637-3, 6.1.2.3: a repetition is the same message.
 #[test]
-fn a_repetition_says_the_same() {
+fn a_repetition_is_unchanged() {
     let mut service = service(false);
     service.trigger(after(0), EventReport { repetition: repeated(400, 1000), ..report(0) }).unwrap();
     let Some(DenTransmit::Own(first)) = service.poll_transmit() else { panic!() };
@@ -253,7 +253,7 @@ fn an_event_ends_after_600_seconds() {
 
 /// TS 103 831, annex A (`validityDuration`): whole seconds; the table knows an event as long as its message says, not longer.
 #[test]
-fn the_validity_is_what_the_message_says() {
+fn the_validity_is_rounded_like_that_in_the_message() {
     for (asked, said) in [(900, 1), (1000, 1), (1001, 2), (1_000_000_000, 86_400)] {
         let mut service = service(false);
         service.trigger(after(0), EventReport { validity: Duration::from_millis(asked), ..report(0) }).unwrap();
@@ -264,7 +264,7 @@ fn the_validity_is_what_the_message_says() {
 
 /// An event of which nobody could be told is refused, and not known afterwards.
 #[test]
-fn an_event_that_cannot_be_encoded_is_refused() {
+fn an_event_that_cannot_be_encoded_is_rejected() {
     let mut service = service(false);
     let mut alacarte = denm::AlacarteContainer::new();
     alacarte.external_temperature = Some(Temperature(127));
@@ -278,7 +278,7 @@ fn an_event_that_cannot_be_encoded_is_refused() {
 
 /// EN 302 637-3, 8.2.1.1: an event that is over is not said.
 #[test]
-fn an_event_that_is_over_is_refused() {
+fn an_event_that_has_ended_is_rejected() {
     let mut service = service(false);
     assert_eq!(service.trigger(after(600_000), report(0)), Err(DenError::Expired));
     assert_eq!(service.poll_transmit(), None);
@@ -362,7 +362,7 @@ fn a_termination_goes_where_the_event_was() {
 
 /// EN 302 637-3, 6.1.3: whoever was told of the event learns of its change, and all of them of its end, where its area changed.
 #[test]
-fn who_was_told_of_an_event_hears_of_its_change_and_end() {
+fn changes_and_the_end_include_the_areas_of_earlier_reports() {
     let mut service = service(false);
     let east = |metres| place().displaced(Metres(metres), Metres(0.0));
     let said = |second: u64, metres, radius| EventReport {
@@ -619,7 +619,7 @@ fn most_in_a_second(times: &[u64]) -> usize {
 
 /// However many events of one station fell silent, what others said is still sent on.
 #[test]
-fn who_says_much_does_not_keep_others_out() {
+fn one_originator_does_not_use_up_the_forwarding_limit() {
     let mut service = service(true);
     for number in 0..100 {
         let action_id = ActionId { originating_station: StationId(OTHER), sequence_number: number };
@@ -644,14 +644,14 @@ fn forwarding_is_bounded() {
     let times = run(&mut service, 20_000);
     assert_eq!(most_in_a_second(&times), DEN_FORWARDS_MAX);
     // Nine or so of each event were due.
-    let DenCounters { forwarded, forwards_refused, .. } = service.counters();
+    let DenCounters { forwarded, forwards_limited, .. } = service.counters();
     assert_eq!(forwarded, u64::try_from(times.len()).unwrap());
-    assert!((80..=200).contains(&forwarded) && (800..=900).contains(&(forwarded + forwards_refused)), "{forwarded}");
+    assert!((80..=200).contains(&forwarded) && (800..=900).contains(&(forwarded + forwards_limited)), "{forwarded}");
 }
 
 /// EN 302 637-3, 8.3.2: hearing the event again starts `T_Forwarding` anew.
 #[test]
-fn an_event_that_is_heard_is_not_forwarded() {
+fn an_event_that_is_still_repeated_is_not_forwarded() {
     let mut service = service(true);
     receive(&mut service, 0, &head(0)).unwrap();
     for second in 1..10 {
@@ -718,7 +718,7 @@ fn ended_events_make_room() {
         service.trigger(after(30), report(30)).unwrap();
     }
     assert_eq!(service.trigger(after(30), report(30)), Err(DenError::TableFull), "all of them last");
-    assert_eq!(service.counters().ends_cut, 0);
+    assert_eq!(service.counters().ends_evicted, 0);
 }
 
 /// The end that is no longer repeated and was said the longest ago makes room first, then the one whose repetition ends first.
@@ -739,7 +739,7 @@ fn an_end_that_is_repeated_makes_room_last() {
         assert_eq!(service.update(after(5), gone, report(5)), Err(DenError::Terminated));
         service.trigger(after(5), report(5)).unwrap();
         assert_eq!(service.update(after(5), gone, report(5)), Err(DenError::UnknownAction));
-        assert_eq!(service.counters().ends_cut, cut);
+        assert_eq!(service.counters().ends_evicted, cut);
     }
     assert_eq!(service.trigger(after(5), report(5)), Err(DenError::TableFull));
 }
@@ -819,7 +819,7 @@ fn hear_forged(service: &mut DenService, millis: u64, count: usize) {
 
 /// What nobody takes is bounded and counted.
 #[test]
-fn denms_that_nobody_takes_are_counted() {
+fn denms_beyond_the_queue_are_counted() {
     let mut service = service(false);
     for _ in 0..DEN_ORIGINATED_MAX {
         service.trigger(after(0), EventReport { repetition: repeated(100, 60_000), ..report(0) }).unwrap();
@@ -833,7 +833,7 @@ fn denms_that_nobody_takes_are_counted() {
 
 /// TS 103 831, annex A: a termination has the management container only; anything else has situation and location.
 #[test]
-fn a_termination_says_nothing_of_the_situation() {
+fn a_termination_has_no_situation() {
     let mut service = service(false);
     let action_id = service.trigger(after(0), report(0)).unwrap();
     service.terminate(after(5), action_id, report(5)).unwrap();
@@ -848,7 +848,7 @@ fn a_termination_says_nothing_of_the_situation() {
 
 /// What is said is what is read: times to the millisecond, validity to the second, the distance as a class.
 #[test]
-fn a_receiver_reads_what_was_said() {
+fn a_received_denm_has_the_content_of_the_report() {
     let mut service = service(false);
     let said = EventReport {
         awareness_distance: Some(Metres(180.0)),

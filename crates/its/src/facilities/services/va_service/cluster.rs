@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, time::Duration};
 use viaduct_units::{Metres, MetresPerSecond, Mono, Position, Rng, StationId};
 
 use super::{
-    HeardVam,
+    ReceivedVam,
     generation::T_GEN_VAM_MAX,
     neighbours::{Neighbour, Neighbours},
 };
@@ -157,7 +157,7 @@ impl Cluster {
     }
 
     /// Forgets all other road users: an active road user is then standalone.
-    pub(super) fn forget_heard(&mut self) {
+    pub(super) fn forget_received(&mut self) {
         if !matches!(self.role, Role::Idle) {
             self.role = Role::Standalone;
         }
@@ -201,7 +201,7 @@ impl Cluster {
 
     /// Counts joining and leaving members of the own cluster (5.4.2.2). Members are silent: a member that sends a VAM
     /// has left, even if its notification was lost.
-    pub(super) fn heard(&mut self, now: Mono, vam: &HeardVam) {
+    pub(super) fn handle_received(&mut self, now: Mono, vam: &ReceivedVam) {
         let Role::Leader { id: own, members, alone_since, .. } = &mut self.role else {
             return;
         };
@@ -342,7 +342,7 @@ fn still_fits(joined: Joining, motion: &Motion, neighbours: &Neighbours, margin:
     let cluster = leader.cluster.filter(|cluster| cluster.id == joined.id && !leader.breaks_up);
     let cluster = cluster.ok_or(LeaveReason::ClusterDisbandedByLeader)?;
     moves_with(motion, leader, cluster.radius + margin)?;
-    Ok(leader.heard)
+    Ok(leader.received_at)
 }
 
 /// Returns `true` if the leader's number of members has grown since the start of the notification.
@@ -372,5 +372,5 @@ fn moves_with(motion: &Motion, leader: &Neighbour, distance: Metres) -> Result<(
 fn unused_id(now: Mono, neighbours: &Neighbours, random: &mut Rng) -> Option<u8> {
     (0..8)
         .map(|_| u8::try_from(random.next_u64() >> 56).unwrap_or(0))
-        .find(|id| *id != 0 && !neighbours.knows_cluster(now, *id, TIME_CLUSTER_UNIQUENESS_THRESHOLD))
+        .find(|id| *id != 0 && !neighbours.has_cluster(now, *id, TIME_CLUSTER_UNIQUENESS_THRESHOLD))
 }

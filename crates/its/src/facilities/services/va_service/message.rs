@@ -9,7 +9,7 @@ use viaduct_etsi::{
 use viaduct_units::{Metres, StationId, StationType};
 
 use super::{
-    ClusterInformation, ClusterOperation, HeardVam, LeaveReason, MAX_CLUSTER_DISTANCE, VamContent, VruProfile,
+    ClusterInformation, ClusterOperation, LeaveReason, MAX_CLUSTER_DISTANCE, ReceivedVam, VamContent, VruProfile,
 };
 use crate::facilities::{
     Shape,
@@ -121,7 +121,7 @@ const fn leave_reason_of(reason: ClusterLeaveReason) -> LeaveReason {
     }
 }
 
-impl From<&Vam> for HeardVam {
+impl From<&Vam> for ReceivedVam {
     fn from(vam: &Vam) -> Self {
         let parameters = &vam.vam.vam_parameters;
         let at = &parameters.basic_container.reference_position;

@@ -100,7 +100,7 @@ pub struct VamContent {
 
 /// The content of a received VAM that the service uses.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HeardVam {
+pub struct ReceivedVam {
     /// Identifier of the station.
     pub station_id: StationId,
     /// Position.
@@ -115,7 +115,7 @@ pub struct HeardVam {
     pub operation: Option<ClusterOperation>,
 }
 
-impl HeardVam {
+impl ReceivedVam {
     const fn motion(&self) -> Motion {
         Motion { position: self.position, speed: self.speed, heading: self.heading }
     }
@@ -144,7 +144,7 @@ pub struct VaService {
     cluster: Cluster,
     neighbours: Neighbours,
     /// State and cluster operation at the last check.
-    noticed: (VruState, Option<Discriminant<ClusterOperation>>),
+    last_check: (VruState, Option<Discriminant<ClusterOperation>>),
     /// Movement of the road user; `None` until it is set.
     state: Option<VehicleState>,
     /// Time of the next check of clusters (`T_CheckVamGen`).
@@ -167,7 +167,7 @@ impl VaService {
             generation,
             cluster: Cluster::new(settings.station_id, settings.clustering && may_cluster),
             neighbours: Neighbours::default(),
-            noticed: (VruState::ActiveStandalone, None),
+            last_check: (VruState::ActiveStandalone, None),
             state: None,
             cluster_check: Schedule::new(interval, Duration::ZERO),
             check,
@@ -210,17 +210,17 @@ impl VaService {
     }
 
     /// Handles a received VAM.
-    pub fn handle_received(&mut self, now: Now, vam: &HeardVam) {
+    pub fn handle_received(&mut self, now: Now, vam: &ReceivedVam) {
         if vam.station_id != self.settings.station_id {
-            self.neighbours.heard(now.mono, vam);
-            self.cluster.heard(now.mono, vam);
+            self.neighbours.insert(now.mono, vam);
+            self.cluster.handle_received(now.mono, vam);
         }
     }
 
     /// Forgets the other road users. Any cluster ends without notification.
-    pub fn forget_heard(&mut self) {
+    pub fn forget_received(&mut self) {
         self.neighbours = Neighbours::default();
-        self.cluster.forget_heard();
+        self.cluster.forget_received();
     }
 
     /// Dissolves the own cluster after a warning to its members. Has no effect if the road user is not a leader.
@@ -239,11 +239,11 @@ impl VaService {
         let motion = Motion::from(&state);
         if let Some(at) = cluster {
             self.cluster.check(at, &motion, &self.neighbours, &mut self.random);
-            self.notice_new_role(at);
+            self.announce_new_role(at);
         }
         let at = vam?;
         let trigger = self.due(at, &motion)?;
-        self.check.brought(at, now.mono);
+        self.check.note_message(at, now.mono);
         Some((self.vam(at, &state, motion), trigger))
     }
 
@@ -254,10 +254,10 @@ impl VaService {
     }
 
     /// Requests an immediate VAM for a new role and for each cluster operation (6.4.1).
-    fn notice_new_role(&mut self, at: Mono) {
+    fn announce_new_role(&mut self, at: Mono) {
         let operation = self.cluster.operation(at).map(|operation| discriminant(&operation));
-        let (state_before, operation_before) = self.noticed;
-        self.noticed = (self.state(), operation);
+        let (state_before, operation_before) = self.last_check;
+        self.last_check = (self.state(), operation);
         if self.state() != state_before || (operation.is_some() && operation != operation_before) {
             self.generation.restart();
         }
@@ -285,7 +285,7 @@ impl VaService {
             return false;
         };
         let longest = T_GEN_VAM_MAX * u32::from(skipped_max.clamp(2, 10));
-        alone && elapsed <= longest && self.neighbours.says_the_same(at, motion, T_GEN_VAM_MAX)
+        alone && elapsed <= longest && self.neighbours.has_equivalent(at, motion, T_GEN_VAM_MAX)
     }
 
     fn vam(&mut self, at: Mono, state: &VehicleState, motion: Motion) -> VamContent {

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, time::Duration};
 
 use viaduct_units::{Metres, Mono, Position, StationId};
 
-use super::{ClusterInformation, HeardVam};
+use super::{ClusterInformation, ReceivedVam};
 use crate::{facilities::services::motion::Motion, limits::VA_NEIGHBOURS_MAX};
 
 /// Another road user, or the leader of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Neighbour {
-    pub(super) heard: Mono,
+    pub(super) received_at: Mono,
     pub(super) motion: Motion,
     pub(super) cluster: Option<ClusterInformation>,
     /// `true` if its cluster is going to be dissolved.
@@ -25,12 +25,12 @@ pub(super) struct Neighbours {
 
 impl Neighbours {
     /// Stores a VAM. The road user with the oldest VAM is evicted if there is no room.
-    pub(super) fn heard(&mut self, now: Mono, vam: &HeardVam) {
+    pub(super) fn insert(&mut self, now: Mono, vam: &ReceivedVam) {
         let neighbour =
-            Neighbour { heard: now, motion: vam.motion(), cluster: vam.cluster, breaks_up: vam.breaks_up() };
+            Neighbour { received_at: now, motion: vam.motion(), cluster: vam.cluster, breaks_up: vam.breaks_up() };
         self.by_station.insert(vam.station_id, neighbour);
         if self.by_station.len() > VA_NEIGHBOURS_MAX {
-            let oldest = self.by_station.iter().min_by_key(|(_, neighbour)| neighbour.heard).map(|(id, _)| *id);
+            let oldest = self.by_station.iter().min_by_key(|(_, neighbour)| neighbour.received_at).map(|(id, _)| *id);
             oldest.and_then(|id| self.by_station.remove(&id));
         }
     }
@@ -41,7 +41,7 @@ impl Neighbours {
 
     /// Returns `true` if a VAM received within `recently` is equivalent: position, speed and direction are known, and
     /// their differences are within the thresholds of 6.4.1.
-    pub(super) fn says_the_same(&self, now: Mono, motion: &Motion, recently: Duration) -> bool {
+    pub(super) fn has_equivalent(&self, now: Mono, motion: &Motion, recently: Duration) -> bool {
         self.recent(now, recently).any(|(_, other)| {
             let known =
                 |motion: &Motion| motion.position.is_some() && motion.speed.is_some() && motion.heading.is_some();
@@ -66,12 +66,12 @@ impl Neighbours {
     }
 
     /// Returns `true` if a VAM of a cluster with that number was received within `recently`.
-    pub(super) fn knows_cluster(&self, now: Mono, id: u8, recently: Duration) -> bool {
+    pub(super) fn has_cluster(&self, now: Mono, id: u8, recently: Duration) -> bool {
         self.recent(now, recently).any(|(_, other)| other.cluster.is_some_and(|cluster| cluster.id == id))
     }
 
     fn recent(&self, now: Mono, within: Duration) -> impl Iterator<Item = (StationId, &Neighbour)> {
-        let recent = move |neighbour: &Neighbour| now.since(neighbour.heard) < within;
+        let recent = move |neighbour: &Neighbour| now.since(neighbour.received_at) < within;
         self.by_station.iter().filter(move |(_, neighbour)| recent(neighbour)).map(|(id, neighbour)| (*id, neighbour))
     }
 }

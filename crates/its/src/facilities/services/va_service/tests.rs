@@ -80,8 +80,8 @@ fn at(millis: u64) -> Now {
     start().plus(Duration::from_millis(millis))
 }
 
-fn heard(vam: &VamContent) -> HeardVam {
-    HeardVam {
+fn heard(vam: &VamContent) -> ReceivedVam {
+    ReceivedVam {
         station_id: vam.station_id,
         position: vam.state.position,
         speed: vam.state.speed,
@@ -125,7 +125,7 @@ fn clustered() -> Vec<Walker> {
 
 /// TS 103 300-3, 6.4.1: the first VAM comes at once, then one each `T_GenVamMax` of somebody who stands.
 #[test]
-fn a_standing_road_user_speaks_each_five_seconds() {
+fn a_standing_road_user_sends_every_five_seconds() {
     let mut walker = Walker::alone();
     walker.run(0, 15_100, |_| {});
     assert_eq!(walker.times(), [0, 5000, 10_000, 15_000]);
@@ -221,9 +221,9 @@ fn the_low_frequency_container_comes_each_two_seconds() {
 
 /// TS 103 300-3, 6.4.3: who would say what somebody else has just said leaves it out, a bounded number of times.
 #[test]
-fn what_somebody_else_says_is_left_out() {
+fn a_redundant_vam_is_skipped() {
     let mut walker = Walker::alone();
-    let other = HeardVam {
+    let other = ReceivedVam {
         station_id: StationId(8),
         position: walker.state.position,
         speed: walker.state.speed,
@@ -242,10 +242,10 @@ fn what_somebody_else_says_is_left_out() {
 
 /// TS 103 300-3, 6.4.3: only what is near in place, speed and direction is the same; and only what was heard lately.
 #[test]
-fn only_the_same_is_left_out() {
+fn only_an_equivalent_vam_is_redundant() {
     let elsewhere = Position::new(45.0, 7.6).displaced(Metres(5.0), Metres(0.0));
     let here = Walker::alone().state;
-    let same = HeardVam {
+    let same = ReceivedVam {
         station_id: StationId(8),
         position: here.position,
         speed: here.speed,
@@ -254,11 +254,11 @@ fn only_the_same_is_left_out() {
         operation: None,
     };
     for other in [
-        HeardVam { position: Some(elsewhere), ..same },
-        HeardVam { speed: Some(MetresPerSecond(2.0)), ..same },
-        HeardVam { heading: Some(Degrees(180.0)), ..same },
-        HeardVam { heading: None, ..same },
-        HeardVam { station_id: StationId(7), ..same },
+        ReceivedVam { position: Some(elsewhere), ..same },
+        ReceivedVam { speed: Some(MetresPerSecond(2.0)), ..same },
+        ReceivedVam { heading: Some(Degrees(180.0)), ..same },
+        ReceivedVam { heading: None, ..same },
+        ReceivedVam { station_id: StationId(7), ..same },
     ] {
         let mut walker = Walker::alone();
         walker.run(0, 4_900, |_| {});
@@ -274,7 +274,7 @@ fn only_the_same_is_left_out() {
 
 /// TS 103 300-3, 4.2 and 5.4.2.1: who is no vulnerable road user is idle and silent.
 #[test]
-fn who_is_in_a_bus_is_idle() {
+fn a_passenger_of_a_bus_is_idle() {
     let mut walker = Walker::alone();
     walker.run(0, 100, |_| {});
     walker.service.set_role_on(false);
@@ -366,7 +366,7 @@ fn a_lost_leader_is_left() {
 
 /// TS 103 300-3, 5.4.2.2: a member outside the cluster's circle, or faster than it, leaves.
 #[test]
-fn who_moves_away_leaves() {
+fn a_member_that_moves_away_leaves() {
     let away = |state: &mut VehicleState| {
         state.position = state.position.map(|at| at.displaced(Metres(0.0), Metres(20.0)));
     };
@@ -392,7 +392,7 @@ fn who_moves_away_leaves() {
 
 /// TS 103 300-3, 5.4.2.2: a member whose notice of leaving is not heard is counted out when it is heard to speak for itself.
 #[test]
-fn a_notice_that_is_not_heard_keeps_no_member() {
+fn a_lost_notification_does_not_keep_a_member() {
     let mut walkers = clustered();
     let member = states(&walkers).iter().position(|state| *state == VruState::Passive).unwrap();
     let mut away = walkers.remove(member);
@@ -426,7 +426,7 @@ fn a_leader_ends_its_cluster() {
 
 /// TS 103 300-3, 6.4.1: joining, leaving and breaking up are each said at the check at which they begin.
 #[test]
-fn a_cluster_operation_is_said_at_once() {
+fn a_cluster_operation_is_sent_at_once() {
     let first = |vams: &[(u64, VamContent)], wanted: fn(&ClusterOperation) -> bool| {
         vams.iter().find(|(_, vam)| vam.operation.as_ref().is_some_and(wanted)).map(|(millis, vam)| (*millis, *vam))
     };
@@ -453,7 +453,7 @@ fn a_cluster_operation_is_said_at_once() {
 #[test]
 fn a_join_that_is_not_counted_fails() {
     let mut walker = Walker::new(VaSettings { clustering: true, ..VaSettings::new(StationId(11)) }, 0.0);
-    let leader = HeardVam {
+    let leader = ReceivedVam {
         station_id: StationId(10),
         position: walker.state.position,
         speed: walker.state.speed,
@@ -492,7 +492,7 @@ fn the_table_of_neighbours_is_bounded() {
     for station_id in 100..1100 {
         walker
             .service
-            .handle_received(at(u64::from(station_id)), &HeardVam { station_id: StationId(station_id), ..other });
+            .handle_received(at(u64::from(station_id)), &ReceivedVam { station_id: StationId(station_id), ..other });
     }
     assert!(
         walker.service.neighbours.get(StationId(1099)).is_some()
@@ -502,7 +502,7 @@ fn the_table_of_neighbours_is_bounded() {
 
 /// A state that is too old is not said.
 #[test]
-fn an_old_state_is_not_said() {
+fn an_old_state_is_not_sent() {
     let mut walker = Walker::alone();
     walker.run(0, 100, |_| {});
     assert_eq!(walker.service.handle_timeout(at(9_000)), None);
