@@ -383,7 +383,7 @@ export class FakeNode {
     const properties: MessageProperties = {
       direction: "received", type, edition: type === "cam" ? "1.4.1" : "2.1.1", station_id: vehicle.id, station_type: vehicle.type,
       link_address: `02-00-00-00-${hex(vehicle.id >> 8)}-${hex(vehicle.id)}`, geonet_address: `14-00-02-00-00-00-${hex(vehicle.id >> 8)}-${hex(vehicle.id)}`,
-      receiver: "its_station", access: "itsg5", security: vehicle.id % 3 === 0 ? "unverified" : "unsecured",
+      receiver: "its_station", access: "itsg5", security: "unsecured", ...(vehicle.id % 3 === 0 ? { security: "unverified", signer_digest: "0d3a1d0ddf3f5b7d" } : {}),
       reception_time: new Date(now_ms).toISOString().replace("Z", "213Z"), generation_time: new Date(now_ms - 4 - Math.floor(this.#random() * 9)).toISOString().replace("Z", "000Z"),
       heading_deg: vehicle.heading_deg, speed_mps: vehicle.speed_mps, message,
     };

@@ -649,8 +649,13 @@ export interface components {
             receiver: string;
             /** Format: date-time */
             reception_time?: string;
-            /** @description State of the packet's signature. */
+            /** @description Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified. */
             security: string;
+            /**
+             * @description Digest of the certificate that a signed packet names as its signer's: 16 hexadecimal digits.
+             * @example 0d3a1d0ddf3f5b7d
+             */
+            signer_digest?: string;
             /**
              * Format: double
              * @description Speed over ground in metres per second.

@@ -90,6 +90,15 @@ async function checkPage(url) {
   await page.waitForTimeout(Number(options.watch) * 1_000);
   if (options.screenshot) await page.screenshot({ path: options.screenshot });
   await step("axe-core finds nothing", () => checkAccessibility(page));
+  if (options.url === undefined) {
+    await step("a message that was not verified has a badge and its signer", async () => {
+      await page.fill("#search-id", "1002");
+      await page.keyboard.press("Enter");
+      await page.waitForSelector("[data-testid=unverified]", { timeout: APPEAR_MS });
+      await text(page, "station-sheet", (shown) => /signer\s*0d3a1d0ddf3f5b7d/.test(shown));
+    });
+    await shot(page, "unverified");
+  }
   await step("Escape closes the station", async () => {
     await page.keyboard.press("Escape");
     await page.waitForSelector("[data-testid=station-panel]", { state: "hidden" });

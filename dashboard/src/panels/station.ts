@@ -154,6 +154,7 @@ function factsOf({ geometry, properties: station }: StationFeature, latest: Mess
     ["received", latest?.reception_time === undefined ? undefined : `${clock(latest.reception_time)} UTC`],
     ["generated", latest?.generation_time === undefined ? undefined : `${clock(latest.generation_time)} UTC${delay(latest)}`],
     ["security", latest?.security],
+    ["signer", latest?.signer_digest],
     ["geonet", latest?.geonet_address],
     ["link", latest?.link_address],
     ["received by", latest === undefined ? undefined : `${latest.receiver} over ${latest.access}${latest.direction === "sent" ? " (sent by this node)" : ""}`],
