@@ -144,7 +144,16 @@ pub struct Percentiles {
     pub mean_us: f64,
     /// Standard deviation.
     pub sd_us: f64,
+    /// Number of durations of at most each of [`LATENCY_BOUNDS_US`], within the resolution of 0.8 %.
+    #[serde(skip)]
+    pub at_most: [u64; LATENCY_BOUNDS_US.len()],
 }
+
+/// Upper bounds of the buckets of [`Percentiles::at_most`], in microseconds: 1 us to 10 s.
+pub const LATENCY_BOUNDS_US: [u32; 22] = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000,
+    1_000_000, 2_000_000, 5_000_000, 10_000_000,
+];
 
 impl Percentiles {
     fn of(histogram: &Histogram, nanos_sum: u64, (nanos_min, nanos_max): (u64, u64)) -> Self {
@@ -172,6 +181,10 @@ impl Percentiles {
             max_us: nanos_max as f64 / 1_000.0,
             mean_us: mean / 1_000.0,
             sd_us: (squares / count as f64).sqrt() / 1_000.0,
+            at_most: LATENCY_BOUNDS_US.map(|bound_us| {
+                let is_within = |bucket: &&Bucket| bucket.start() <= u64::from(bound_us) * 1_000;
+                filled.iter().filter(is_within).map(Bucket::count).sum()
+            }),
         }
     }
 }
@@ -215,10 +228,14 @@ mod tests {
         for micros in 1..=1000 {
             latency.record(Duration::from_micros(micros));
         }
-        let Percentiles { count, min_us, p50_us, p99_us, p999_us, max_us, mean_us, sd_us } = latency.total();
+        let Percentiles { count, min_us, p50_us, p99_us, p999_us, max_us, mean_us, sd_us, at_most } = latency.total();
         assert_eq!((count, min_us, max_us, mean_us), (1000, 1.0, 1000.0, 500.5));
         for (found, exact) in [(p50_us, 500.0), (p99_us, 990.0), (p999_us, 999.0), (sd_us, 288.7)] {
             assert!((found - exact).abs() <= exact * 0.009, "{found} for {exact}");
+        }
+        for (bound_us, found) in LATENCY_BOUNDS_US.into_iter().zip(at_most) {
+            let exact = u64::from(bound_us.min(1_000));
+            assert!(found.abs_diff(exact) * 100 <= exact, "{found} within {bound_us} us");
         }
     }
 

@@ -61,7 +61,7 @@ pub use encoded::Encoded;
 pub use error::{ObserveError, OpenError, PublishError};
 pub use events::{Events, QosEvent};
 pub use executor::{CallbackGroup, CallbackPanic, Executor, GroupBuilder, Timers, TooManyGroups};
-pub use latency::Percentiles;
+pub use latency::{LATENCY_BOUNDS_US, Percentiles};
 pub use limits::OBSERVERS_MAX;
 pub use meta::{HOPS_MAX, HopName, HopStamp, Meta};
 pub use pool::{

@@ -63,7 +63,7 @@ fn with_quiet_library(directives: &str) -> String {
 /// taken as the name of a module, and a mistyped level would silence the log.
 fn check_filter(text: &str) -> Result<String, String> {
     for directive in text.split(',') {
-        let is_level = directive.parse::<LevelFilter>().is_ok();
+        let is_level = !directive.is_empty() && directive.parse::<LevelFilter>().is_ok();
         if !is_level && !directive.contains('=') {
             return Err(format!("`{directive}` is not off, error, warn, info, debug, trace or TARGET=LEVEL"));
         }

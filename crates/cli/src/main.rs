@@ -10,6 +10,7 @@ mod kinds;
 mod log;
 mod output;
 mod run;
+mod schema;
 mod topic;
 
 use std::process::ExitCode;
@@ -44,6 +45,9 @@ enum Command {
     Check(check::Arguments),
     /// List the kinds of components, or the settings of one.
     Kinds(kinds::Arguments),
+    /// Print the JSON schema (draft 2020-12) of a config file with the settings of all kinds. An editor with a YAML language
+    /// server uses it after a first line `# yaml-language-server: $schema=viaduct.schema.json`.
+    Schema(schema::Arguments),
     /// Read and send ETSI ITS packets.
     #[command(subcommand)]
     Its(its::Command),
@@ -61,10 +65,12 @@ enum Command {
 fn main() -> ExitCode {
     let Arguments { log, command } = Arguments::parse();
     log::start(&log);
+    viaduct_node::set_build(env!("CARGO_PKG_VERSION"), env!("VIADUCT_COMMIT"));
     let outcome = match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Kinds(arguments) => kinds::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
         Command::Its(its::Command::Decode(arguments)) => its::decode(&arguments),
         Command::Its(its::Command::Send(arguments)) => its::send(&arguments),
         Command::Topic(command) => topic::run(&command),

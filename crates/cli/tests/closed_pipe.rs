@@ -74,7 +74,8 @@ fn no_command_panics_if_its_stdout_is_closed() {
     let node = format!("http://{}", running.address);
     let folder = tempfile::tempdir().unwrap();
     let file = config_in(&folder);
-    let (port, mqtt_port, group_port) = (free_port(), free_port(), free_port());
+    let ports: Vec<String> = std::iter::repeat_with(free_port).take(5).collect();
+    let [port, mqtt_port, group_port, node_port, vehicles_node_port] = ports.try_into().unwrap();
     let digits = |line: &str| line.chars().filter(char::is_ascii_hexdigit).collect::<String>();
     let frame: String = include_str!("../../../testdata/its/cam.hex")
         .lines()
@@ -90,6 +91,7 @@ fn no_command_panics_if_its_stdout_is_closed() {
         vec!["kinds", "its_station", "--json"],
         vec!["kinds", "--json"],
         vec!["kinds", "--markdown"],
+        vec!["schema"],
         vec!["completions", "bash"],
         vec!["check", &file],
         vec!["its", "decode", &frame],
@@ -117,6 +119,10 @@ fn no_command_panics_if_its_stdout_is_closed() {
             &mqtt_port,
             "--group-port",
             &group_port,
+            "--node-port",
+            &node_port,
+            "--vehicles-node-port",
+            &vehicles_node_port,
         ],
     ];
     for arguments in commands {

@@ -24,6 +24,7 @@ pub use component::{Component, Edge, Edges, Loans, Resource, SettingError, Start
 pub use context::{Context, Out};
 pub use graph::Graph;
 pub use kind::{Checks, Kind, find_kind};
+pub use metrics::set_build;
 pub use qos::{DurabilitySetting, HistorySetting, LivelinessSetting, QosPreset, QosSettings, ReliabilitySetting};
 pub use running::{Failure, FailureCause};
 pub use stop::Stop;

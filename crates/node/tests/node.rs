@@ -307,7 +307,11 @@ fn the_http_endpoint_shows_health_metrics_and_topics() {
     }
     let metrics = get(address, "/metrics").1;
     assert!(metrics.contains("viaduct_topic_published_total{node=\"test\",topic=\"log\"} 7"), "{metrics}");
-    assert!(metrics.contains("viaduct_hop_latency_seconds{"), "{metrics}");
+    assert!(
+        metrics.contains("viaduct_hop_latency_seconds_bucket{")
+            && metrics.contains("viaduct_hop_latency_quantile_seconds{"),
+        "{metrics}"
+    );
     let topics: serde_json::Value = serde_json::from_str(&get(address, "/topics").1).unwrap();
     assert_eq!(topics["topics"][0]["type"], "foxglove.Log");
     assert_eq!(topics["topics"][0]["subscriptions"][0]["delivered"], 7);

@@ -159,6 +159,14 @@ impl Document {
         let text = text.into();
         // In a list, the index of the component and that of the file differ if an entry before it is rejected.
         let Found { place, mut path, rest, .. } = self.tree.find(key);
+        // An unknown key may be meant to be the one that is absent.
+        let parent = &path;
+        let is_beside_unknown = |rejected: &Rejected| {
+            rejected.is_unknown && rejected.path.len() == parent.len() + 1 && rejected.path.starts_with(parent)
+        };
+        if !rest.is_empty() && self.rejected.iter().any(is_beside_unknown) {
+            return;
+        }
         path.extend(rest.split('.').filter(|key| !key.is_empty()).map(str::to_owned));
         if !self.is_follow_up(&path, &text) {
             self.push(Problem { key: path.join("."), text, place });
