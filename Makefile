@@ -1,6 +1,6 @@
 # What people type. Each target does its own set-up: it installs what is missing where it can, and otherwise names it.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-rust test-dashboard lint fuzz bench bench-its bench-bus bench-bus-full rivals dashboard build setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard lint fuzz bench bench-its bench-bus bench-bus-full rivals dashboard build setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -9,8 +9,11 @@ DASHBOARD_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build  ## Vehicles, an edge node and its API with a live map, on this machine (ARGS="--vehicles 200")
+demo: demo-duration build  ## Vehicles, an edge node and its API with a live map, on this machine (ARGS="--vehicles 200")
 	$(VIADUCT) demo $(ARGS)
+
+demo-duration:
+	@[ -x $(VIADUCT) ] && echo "Building what has changed, then the demo starts." || echo "The first build takes 10 to 30 minutes, later ones seconds; then the demo starts."
 
 test: test-rust test-dashboard  ## All tests
 

@@ -18,20 +18,23 @@ struct Demo {
     child: Option<Child>,
     port: u16,
     mqtt_port: u16,
+    node_port: u16,
 }
 
 impl Demo {
     fn start(more: &[&str]) -> Self {
         let (port, mqtt_port, group_port) = (free_port(), free_port(), free_port());
+        let (node_port, vehicles_node_port) = (free_port(), free_port());
         let child = Command::new(env!("CARGO_BIN_EXE_viaduct"))
             .args(["demo", "--headless", "--port", &port.to_string(), "--mqtt-port", &mqtt_port.to_string()])
-            .args(["--group-port", &group_port.to_string()])
+            .args(["--group-port", &group_port.to_string(), "--node-port", &node_port.to_string()])
+            .args(["--vehicles-node-port", &vehicles_node_port.to_string()])
             .args(more)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        Self { child: Some(child), port, mqtt_port }
+        Self { child: Some(child), port, mqtt_port, node_port }
     }
 
     /// Body of a GET that is retried until the API listens.
@@ -122,6 +125,22 @@ fn mosquitto_sub_prints_json() {
         );
         assert!(message["message"]["cam"]["camParameters"].is_object());
     }
+}
+
+#[test]
+fn topics_are_listed_beside_the_demo() {
+    let demo = Demo::start(&["--vehicles", "2"]);
+    demo.get("/openapi.json");
+    let listed = Command::new(env!("CARGO_BIN_EXE_viaduct"))
+        .args(["topic", "list", "--node", &format!("127.0.0.1:{}", demo.node_port)])
+        .output()
+        .unwrap();
+    assert!(String::from_utf8_lossy(&listed.stdout).contains("its/rx/cam"), "{listed:?}");
+    // Without options, both sides mean the same port.
+    let config = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["demo", "--print-config"]).output().unwrap();
+    assert!(String::from_utf8(config.stdout).unwrap().contains("\nhttp: 127.0.0.1:9470\n"));
+    let help = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["topic", "list", "--help"]).output().unwrap();
+    assert!(String::from_utf8(help.stdout).unwrap().contains("[default: http://127.0.0.1:9470]"));
 }
 
 #[test]

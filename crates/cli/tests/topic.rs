@@ -36,8 +36,8 @@ impl Running {
     fn example() -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/bus.yaml");
         let text = std::fs::read_to_string(path).unwrap();
-        assert!(text.contains("\nhttp: 127.0.0.1:9102\n"));
-        Self::start(&text.replace("\nhttp: 127.0.0.1:9102\n", "\nhttp: 127.0.0.1:0\n"))
+        assert!(text.contains("\nhttp: 127.0.0.1:9472\n"));
+        Self::start(&text.replace("\nhttp: 127.0.0.1:9472\n", "\nhttp: 127.0.0.1:0\n"))
     }
 
     fn node(&self) -> &Node {

@@ -8,7 +8,7 @@ pub(super) fn files(arguments: &Arguments) -> Vec<(String, String)> {
 }
 
 fn edge(arguments: &Arguments) -> String {
-    let Arguments { port, mqtt_port, group_port, .. } = arguments;
+    let Arguments { port, mqtt_port, group_port, node_port, .. } = arguments;
     let recorded = arguments.capture.as_ref().map_or_else(String::new, |capture| {
         // JSON strings are YAML strings.
         let file = serde_json::Value::from(capture.display().to_string());
@@ -19,6 +19,7 @@ fn edge(arguments: &Arguments) -> String {
     });
     format!(
         "node: edge\n\
+         http: 127.0.0.1:{node_port}\n\
          components:\n\
          \x20 station:\n\
          \x20   kind: its_station\n\
@@ -44,9 +45,10 @@ fn edge(arguments: &Arguments) -> String {
 }
 
 fn vehicles(arguments: &Arguments) -> String {
-    let Arguments { vehicles, rate, group_port, .. } = arguments;
+    let Arguments { vehicles, rate, group_port, vehicles_node_port, .. } = arguments;
     format!(
         "node: vehicles\n\
+         http: 127.0.0.1:{vehicles_node_port}\n\
          components:\n\
          \x20 fleet:\n\
          \x20   kind: fleet\n\

@@ -46,6 +46,12 @@ pub(crate) struct Arguments {
     /// Port of the UDP multicast group; another one keeps two demos on one machine apart.
     #[arg(long, default_value_t = 8947)]
     group_port: u16,
+    /// Port of the edge node's own endpoint on 127.0.0.1, which `viaduct topic` and Prometheus read.
+    #[arg(long, default_value_t = 9470)]
+    node_port: u16,
+    /// Port of the vehicles' node's own endpoint on 127.0.0.1.
+    #[arg(long, default_value_t = 9479)]
+    vehicles_node_port: u16,
     /// Do not open a browser, and print lines instead of a table that renews itself.
     #[arg(long)]
     headless: bool,
@@ -86,8 +92,12 @@ impl Arguments {
         if !(0.1..=50.0).contains(&self.rate) {
             return Err(files::Refused::argument(format!("--rate {} is not within 0.1 to 50", self.rate)));
         }
-        for (flag, what, port) in [("--port", "the API", self.port), ("--mqtt-port", "the MQTT broker", self.mqtt_port)]
-        {
+        for (flag, what, port) in [
+            ("--port", "the API", self.port),
+            ("--mqtt-port", "the MQTT broker", self.mqtt_port),
+            ("--node-port", "the edge node's endpoint", self.node_port),
+            ("--vehicles-node-port", "the vehicles' node's endpoint", self.vehicles_node_port),
+        ] {
             if let Err(cause) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
                 let problem = format!("port {port} for {what}: {cause}; choose another one with `{flag} PORT`");
                 return Err(files::Refused::argument(problem));
@@ -108,10 +118,12 @@ fn wait_for_probe(edge: &Node) -> anyhow::Result<()> {
 }
 
 fn greet(arguments: &Arguments) -> anyhow::Result<()> {
-    let Arguments { port, mqtt_port, vehicles, .. } = arguments;
+    let Arguments { port, mqtt_port, node_port, vehicles, .. } = arguments;
     print_line(format_args!("{vehicles} vehicles drive. Live map    http://127.0.0.1:{port}/"))?;
     print_line(format_args!("                        API         http://127.0.0.1:{port}/openapi.json"))?;
     print_line(format_args!("                        MQTT        mosquitto_sub -p {mqtt_port} -v -t 'its/#'"))?;
+    let node = if *node_port == 9470 { String::new() } else { format!(" --node http://127.0.0.1:{node_port}") };
+    print_line(format_args!("                        Topics      viaduct topic list{node}"))?;
     if !arguments.headless && std::env::var_os("DISPLAY").is_some() {
         // A demo without a browser is still a demo.
         let _ = std::process::Command::new("xdg-open").arg(format!("http://127.0.0.1:{port}/")).spawn();
@@ -134,7 +146,8 @@ fn watch(nodes: &mut [Node], runtime: &Runtime, signals: &mut run::Signals, argu
             if let Some(failure) = nodes.iter_mut().find_map(Node::try_failed) {
                 return Some(failure);
             }
-            table.show(&nodes.iter().map(|node| node.bus().snapshot()).collect::<Vec<_>>());
+            // A terminal that cannot be written does not end the demo.
+            let _ = table.show(&nodes.iter().map(|node| node.bus().snapshot()).collect::<Vec<_>>());
             if end.is_some_and(|end| Instant::now() >= end) {
                 return None;
             }

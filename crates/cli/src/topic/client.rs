@@ -136,18 +136,18 @@ mod tests {
     #[test]
     fn an_address_is_a_url_or_its_host_and_port() {
         for (text, shown) in [
-            ("http://127.0.0.1:9100", "http://127.0.0.1:9100"),
-            ("http://127.0.0.1:9100/", "http://127.0.0.1:9100"),
-            ("edge:9100", "http://edge:9100"),
+            ("http://127.0.0.1:9470", "http://127.0.0.1:9470"),
+            ("http://127.0.0.1:9470/", "http://127.0.0.1:9470"),
+            ("edge:9470", "http://edge:9470"),
             ("http://edge", "http://edge:80"),
-            ("http://[::1]:9100", "http://[::1]:9100"),
+            ("http://[::1]:9470", "http://[::1]:9470"),
             ("http://proxy:80/vehicle-1/", "http://proxy:80/vehicle-1"),
         ] {
             assert_eq!(NodeAddress::parse(text).unwrap().to_string(), shown);
         }
         for (text, problem) in [
-            ("https://edge:9100", "plain HTTP"),
-            ("http://edge:9100/?a=b", "without a query"),
+            ("https://edge:9470", "plain HTTP"),
+            ("http://edge:9470/?a=b", "without a query"),
             ("", "expected http://HOST:PORT"),
             ("not a url", "expected http://HOST:PORT"),
         ] {

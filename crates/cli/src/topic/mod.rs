@@ -36,7 +36,7 @@ pub(crate) enum Command {
 #[derive(clap::Args)]
 struct NodeArgument {
     /// The node's HTTP endpoint, which its file names under `http`.
-    #[arg(long, value_name = "URL", env = "VIADUCT_NODE", default_value = "http://127.0.0.1:9100")]
+    #[arg(long, value_name = "URL", env = "VIADUCT_NODE", default_value = "http://127.0.0.1:9470")]
     #[arg(value_parser = client::NodeAddress::parse)]
     node: client::NodeAddress,
 }
