@@ -15,6 +15,7 @@ use crate::meta::HopName;
 use crate::pool::{PoolError, PoolSize, PoolSnapshot};
 use crate::publisher::{Publisher, UntypedPublisher};
 use crate::qos::Qos;
+use crate::registry::Registry;
 use crate::stats::{BusSnapshot, Counter, Hop, Stats};
 use crate::subscriber::{Observer, ObserverPermit, Subscriber, UntypedSubscriber};
 use crate::subscription::{Role, Subscription};
@@ -179,13 +180,15 @@ impl Bus {
         // If it cannot join every topic, dropping it leaves those that it has joined.
         let subscriber = UntypedSubscriber::new(Arc::clone(&subscription), Arc::clone(&self.inner.endpoint));
         if names::is_name(pattern) {
-            while !self.inner.join(
-                &*self.inner.endpoint.topics.topic(pattern, wanted, owner)?,
-                &subscription,
-                wanted,
-            )? {}
+            loop {
+                // If the topic is removed before it is joined, the next round opens it again.
+                let topic = self.topics().topic(pattern, wanted, owner)?;
+                if self.inner.join(&topic, &subscription, wanted)? {
+                    break;
+                }
+            }
         } else {
-            let topics = self.inner.endpoint.topics.register_pattern(&subscription);
+            let topics = self.topics().register_pattern(&subscription);
             // Checked before joining any topic: a refused subscription receives no sample that it would then lose.
             for topic in &topics {
                 self.inner.check(topic, &subscription)?;
@@ -207,13 +210,13 @@ impl Bus {
     /// Removes a topic and its statistics if it has no publisher and no subscription to exactly its name. Returns
     /// `true` if it was removed.
     pub fn remove_topic(&self, name: &str) -> bool {
-        self.inner.endpoint.topics.remove(name)
+        self.topics().remove(name)
     }
 
     /// Reports missed deadlines and expired leases up to now. With the system's clock a thread of the bus does this;
     /// with a [`ManualClock`](crate::ManualClock) the caller does.
     pub fn check_deadlines(&self) {
-        self.inner.endpoint.topics.check_deadlines(self.inner.endpoint.clock.mono());
+        self.topics().check_deadlines(self.inner.endpoint.clock.mono());
     }
 
     /// Allocates the buffers of a topic before the first loan. Without this call the topic's pool grows on demand.
@@ -223,19 +226,23 @@ impl Bus {
     /// exhausted.
     pub fn size_pool(&self, topic: &str, size: PoolSize) -> Result<PoolSnapshot, PoolError> {
         names::check_name(topic).map_err(OpenError::Name)?;
-        self.inner.endpoint.topics.topic(topic, None, "")?.pool.size(topic, size)
+        self.topics().topic(topic, None, "")?.pool.size(topic, size)
     }
 
     /// Returns a counter of a component; the same names return the same counter.
     #[must_use]
     pub fn counter(&self, component: &str, name: &str, reason: Option<&str>) -> Counter {
-        self.inner.endpoint.stats.counter(component, name, reason)
+        self.stats().counter(component, name, reason)
     }
 
     /// Returns a hop, which measures messages without publishing them.
     #[must_use]
     pub fn hop(&self, name: &str) -> Hop {
-        Hop::new(name, Arc::clone(&self.inner.endpoint.stats))
+        Hop::new(name, Arc::clone(self.stats()))
+    }
+
+    fn topics(&self) -> &Registry {
+        &self.inner.endpoint.topics
     }
 
     pub(crate) fn stats(&self) -> &Arc<Stats> {
@@ -245,8 +252,8 @@ impl Bus {
     /// Closes a window of `seconds` (usually 1 s) and starts the next one. Rates and recent latencies are those of the
     /// last closed window.
     pub fn tick(&self, seconds: f64) {
-        self.inner.endpoint.stats.tick(seconds);
-        for topic in self.inner.endpoint.topics.all_topics() {
+        self.stats().tick(seconds);
+        for topic in self.topics().all_topics() {
             topic.tick(seconds);
         }
     }
@@ -257,10 +264,10 @@ impl Bus {
         let now = self.inner.endpoint.clock.mono();
         BusSnapshot {
             node: self.inner.node.clone(),
-            topics: self.inner.endpoint.topics.all_topics().iter().map(|topic| topic.snapshot(now)).collect(),
-            hops: self.inner.endpoint.stats.hop_snapshots(),
-            counters: self.inner.endpoint.stats.counter_snapshots(),
-            callbacks: self.inner.endpoint.stats.callbacks.snapshots(),
+            topics: self.topics().all_topics().iter().map(|topic| topic.snapshot(now)).collect(),
+            hops: self.stats().hop_snapshots(),
+            counters: self.stats().counter_snapshots(),
+            callbacks: self.stats().callbacks.snapshots(),
         }
     }
 
@@ -268,12 +275,12 @@ impl Bus {
     pub fn close(&self) {
         self.inner.closed.store(true, Ordering::SeqCst);
         // Closing wakes readers, and an inline reader runs on this thread: no lock may be held.
-        for topic in self.inner.endpoint.topics.all_topics() {
+        for topic in self.topics().all_topics() {
             for entry in &topic.readers().entries {
                 entry.subscription.close();
             }
         }
-        for subscription in self.inner.endpoint.topics.all_patterns() {
+        for subscription in self.topics().all_patterns() {
             subscription.close();
         }
     }

@@ -21,7 +21,7 @@ impl Encoded {
     /// Encodes a message.
     #[must_use]
     pub fn from_message(message: &impl prost::Message) -> Self {
-        let mut writer = Writer::default();
+        let mut writer = ChunkWriter::default();
         // The only error is a buffer that is too small; this one grows.
         let _ = message.encode(&mut writer);
         writer.finish()
@@ -58,7 +58,7 @@ impl Encoded {
     /// Returns a cursor that decodes without copying large fields.
     #[must_use]
     pub fn reader(&self) -> impl Buf + use<> {
-        Reader { chunks: self.chunks.clone(), at: 0, remaining: self.len() }
+        ChunkReader { chunks: self.chunks.clone(), at: 0, remaining: self.len() }
     }
 }
 
@@ -70,12 +70,12 @@ impl From<Bytes> for Encoded {
 
 /// Collects copied bytes and shared fields while prost encodes.
 #[derive(Default)]
-struct Writer {
+struct ChunkWriter {
     chunks: Vec<Bytes>,
     open: BytesMut,
 }
 
-impl Writer {
+impl ChunkWriter {
     fn finish(mut self) -> Encoded {
         self.close();
         Encoded { chunks: self.chunks }
@@ -90,7 +90,7 @@ impl Writer {
 
 // SAFETY: every duty of `BufMut` for memory (a valid `chunk_mut`, a truthful `advance_mut` and `remaining_mut`) is that
 // of the inner `BytesMut`, to which the calls are forwarded unchanged.
-unsafe impl BufMut for Writer {
+unsafe impl BufMut for ChunkWriter {
     fn remaining_mut(&self) -> usize {
         self.open.remaining_mut()
     }
@@ -116,22 +116,22 @@ unsafe impl BufMut for Writer {
 }
 
 /// Reads the chunks as one sequence.
-struct Reader {
+struct ChunkReader {
     chunks: Vec<Bytes>,
     at: usize,
     remaining: usize,
 }
 
-impl Reader {
+impl ChunkReader {
     /// Skips chunks that are read completely.
-    fn settle(&mut self) {
+    fn skip_empty_chunks(&mut self) {
         while self.chunks.get(self.at).is_some_and(Bytes::is_empty) {
             self.at += 1;
         }
     }
 }
 
-impl Buf for Reader {
+impl Buf for ChunkReader {
     fn remaining(&self) -> usize {
         self.remaining
     }
@@ -148,7 +148,7 @@ impl Buf for Reader {
             let step = count.min(chunk.len());
             chunk.advance(step);
             count -= step;
-            self.settle();
+            self.skip_empty_chunks();
         }
     }
 
@@ -158,7 +158,7 @@ impl Buf for Reader {
         if let Some(chunk) = within_one {
             let taken = chunk.split_to(length);
             self.remaining -= length;
-            self.settle();
+            self.skip_empty_chunks();
             return taken;
         }
         let mut copy = BytesMut::with_capacity(length);

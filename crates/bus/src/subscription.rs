@@ -206,12 +206,11 @@ pub(crate) struct Subscription {
     /// Holds statistics and no [`SubscriberEntry`], which would keep this subscription alive.
     queue: Queue<Queued>,
     /// The callback group that reads, if an executor runs it. Weak, because the group owns this subscription.
-    group: OnceLock<Group>,
+    group: OnceLock<AttachedGroup>,
     /// The async reader that waits, if there is one.
     reader: AtomicWaker,
     pub(crate) qos: Qos,
-    /// Publishers that wait for a free slot.
-    room: Room,
+    blocked: BlockedPublishers,
     pub(crate) role: Role,
     pub(crate) owner: Arc<str>,
     pub(crate) pattern: Arc<str>,
@@ -220,7 +219,7 @@ pub(crate) struct Subscription {
     missed: Arc<Total>,
 }
 
-struct Group {
+struct AttachedGroup {
     notify: Weak<dyn Notify>,
     /// `true` if the group runs on the thread that notifies it.
     inline: bool,
@@ -229,7 +228,7 @@ struct Group {
 /// Publishers that wait for a free slot: threads wait until `freed` changes, tasks leave their wakers. A reader never
 /// waits for them.
 #[repr(C)]
-struct Room {
+struct BlockedPublishers {
     /// Number of waiting threads, plus one if any task waits.
     waiting: AtomicUsize,
     freed: Futex,
@@ -248,7 +247,11 @@ impl Subscription {
             queue: Queue::new(qos.depth()),
             group: OnceLock::new(),
             reader: AtomicWaker::new(),
-            room: Room { waiting: AtomicUsize::new(0), freed: Futex::new(0), wakers: PriorityMutex::default() },
+            blocked: BlockedPublishers {
+                waiting: AtomicUsize::new(0),
+                freed: Futex::new(0),
+                wakers: PriorityMutex::default(),
+            },
             closed: AtomicBool::new(false),
         }
     }
@@ -294,10 +297,10 @@ impl Subscription {
 
     /// Enqueues a sample and waits for a free slot until `until`. Returns the sample as an error if there was none.
     pub(crate) fn enqueue_blocking(&self, mut sample: Queued, until: Mono) -> Result<(), Queued> {
-        self.room.waiting.fetch_add(1, Ordering::SeqCst);
+        self.blocked.waiting.fetch_add(1, Ordering::SeqCst);
         let outcome = loop {
             // Loaded before the queue is tried: a slot that is freed after the attempt changes the value.
-            let freed = self.room.freed.load(Ordering::SeqCst);
+            let freed = self.blocked.freed.load(Ordering::SeqCst);
             sample = match self.enqueue_and_wake(sample) {
                 Ok(()) => break Ok(()),
                 Err(sample) => sample,
@@ -305,9 +308,9 @@ impl Subscription {
             if clock::mono() >= until {
                 break Err(sample);
             }
-            self.room.freed.wait(freed, Some(until));
+            self.blocked.freed.wait(freed, Some(until));
         };
-        self.room.waiting.fetch_sub(1, Ordering::SeqCst);
+        self.blocked.waiting.fetch_sub(1, Ordering::SeqCst);
         outcome
     }
 
@@ -317,9 +320,9 @@ impl Subscription {
             Ok(()) => return Ok(()),
             Err(sample) => sample,
         };
-        let mut wakers = self.room.wakers.lock();
+        let mut wakers = self.blocked.wakers.lock();
         if wakers.is_empty() {
-            self.room.waiting.fetch_add(1, Ordering::SeqCst);
+            self.blocked.waiting.fetch_add(1, Ordering::SeqCst);
         }
         // A task that is polled again before it is woken must be registered only once.
         if !wakers.iter().any(|known| known.will_wake(context.waker())) {
@@ -332,13 +335,13 @@ impl Subscription {
 
     /// Removes a task that no longer waits.
     pub(crate) fn remove_waker(&self, waker: &Waker) {
-        let mut wakers = self.room.wakers.lock();
+        let mut wakers = self.blocked.wakers.lock();
         let Some(index) = wakers.iter().position(|known| known.will_wake(waker)) else {
             return;
         };
         let removed = wakers.swap_remove(index);
         if wakers.is_empty() {
-            self.room.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.blocked.waiting.fetch_sub(1, Ordering::SeqCst);
         }
         // Outside the lock: dropping a waker runs code of the task's runtime.
         drop(wakers);
@@ -350,7 +353,7 @@ impl Subscription {
     pub(crate) fn pop(&self) -> Option<Queued> {
         let sample = self.queue.pop()?;
         sample.stats.queued.fetch_sub(1, Ordering::Relaxed);
-        if self.room.waiting.load(Ordering::SeqCst) > 0 {
+        if self.blocked.waiting.load(Ordering::SeqCst) > 0 {
             self.notify_waiting_publishers();
         }
         Some(sample)
@@ -379,10 +382,10 @@ impl Subscription {
 
     #[cold]
     fn notify_waiting_publishers(&self) {
-        self.room.freed.change();
-        let mut wakers = self.room.wakers.lock();
+        self.blocked.freed.change();
+        let mut wakers = self.blocked.wakers.lock();
         if !wakers.is_empty() {
-            self.room.waiting.fetch_sub(1, Ordering::SeqCst);
+            self.blocked.waiting.fetch_sub(1, Ordering::SeqCst);
         }
         let woken = std::mem::take(&mut *wakers);
         drop(wakers);
@@ -399,7 +402,7 @@ impl Subscription {
     /// Makes a callback group the reader. Samples already in the queue wake it at once.
     pub(crate) fn attach(&self, notify: Weak<dyn Notify>, inline: bool) {
         // A publisher that did not see the group yet has enqueued its sample before this check.
-        if self.group.set(Group { notify, inline }).is_ok() && !self.queue.is_empty() {
+        if self.group.set(AttachedGroup { notify, inline }).is_ok() && !self.queue.is_empty() {
             self.wake();
         }
     }
@@ -418,7 +421,7 @@ impl Subscription {
 
     /// Collects the cache lines that a sample touches from here to its callback.
     pub(crate) fn collect_lines(&self, lines: &mut PrefetchSet) {
-        lines.add_shared(self, &self.room);
+        lines.add_shared(self, &self.blocked);
         self.queue.collect_lines(lines, |_, _| {});
         if let Some(group) = self.group.get().and_then(|group| group.notify.upgrade()) {
             group.collect_lines(lines);

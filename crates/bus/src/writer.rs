@@ -89,17 +89,17 @@ impl Writer {
     /// Returns `true` if the lease has expired since the last check.
     pub(crate) fn check_lease(&self, now: Mono, topic: &Arc<str>) -> bool {
         let is_over = || self.lease_end().is_some_and(|end| end <= now);
-        let mut silent = is_over() && self.alive.swap(false, Ordering::SeqCst);
-        if silent && !is_over() {
+        let mut expired = is_over() && self.alive.swap(false, Ordering::SeqCst);
+        if expired && !is_over() {
             // The publisher asserted its liveliness between the two checks, while it still counted as alive.
             self.alive.store(true, Ordering::SeqCst);
-            silent = false;
+            expired = false;
         }
-        if silent {
+        if expired {
             self.liveliness_lost.add(1);
             self.events.emit(|| QosEvent::LivelinessLost { topic: Arc::clone(topic) });
         }
-        silent
+        expired
     }
 
     /// Reports a missed deadline. Returns the time of the next miss.

@@ -298,7 +298,7 @@ impl<S: Send + 'static> Group<S> {
                 earliest = Some(earliest.map_or(deadline, |other| other.min(deadline)));
             }
         }
-        if self.handle.as_ref().is_none_or(|handle| !handle.keeps_time()) {
+        if self.handle.as_ref().is_none_or(|handle| !handle.waits_for_deadlines()) {
             self.arm(armed, earliest);
         }
         Outcome { again, deadline: earliest }
@@ -404,13 +404,13 @@ trait Source<S>: Send {
 }
 
 /// A typed or untyped subscriber.
-trait Reader: Send {
+trait SampleReader: Send {
     type Sample;
     fn subscription(&self) -> &Arc<Subscription>;
     fn take(&self) -> Option<Received<Self::Sample>>;
 }
 
-impl<M: Message> Reader for Subscriber<M> {
+impl<M: Message> SampleReader for Subscriber<M> {
     type Sample = Sample<M>;
 
     fn subscription(&self) -> &Arc<Subscription> {
@@ -422,7 +422,7 @@ impl<M: Message> Reader for Subscriber<M> {
     }
 }
 
-impl Reader for UntypedSubscriber {
+impl SampleReader for UntypedSubscriber {
     type Sample = UntypedSample;
 
     fn subscription(&self) -> &Arc<Subscription> {
@@ -439,7 +439,7 @@ struct SampleSource<R, F> {
     callback: F,
 }
 
-impl<S, R: Reader, F: FnMut(&mut S, R::Sample, Now) + Send> Source<S> for SampleSource<R, F> {
+impl<S, R: SampleReader, F: FnMut(&mut S, R::Sample, Now) + Send> Source<S> for SampleSource<R, F> {
     fn name(&self) -> String {
         self.reader.subscription().pattern.to_string()
     }

@@ -92,7 +92,7 @@ impl WorkerPool {
     }
 
     /// Returns `true` if the thread itself waits for the deadlines of its groups.
-    fn keeps_time(&self) -> bool {
+    fn waits_for_deadlines(&self) -> bool {
         matches!(self.shared.wake_state.idle, Idle::One(_))
     }
 }
@@ -145,8 +145,8 @@ impl GroupHandle {
     }
 
     /// Returns `true` if the executor waits for the deadlines that a run returns.
-    pub(crate) fn keeps_time(&self) -> bool {
-        self.workers.keeps_time()
+    pub(crate) fn waits_for_deadlines(&self) -> bool {
+        self.workers.waits_for_deadlines()
     }
 }
 
