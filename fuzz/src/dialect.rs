@@ -5,10 +5,10 @@ use std::time::Duration;
 use viaduct_etsi::{JsonForm, JsonStyle};
 use viaduct_its::{
     SendRequest,
-    dialect::Dialect,
     facilities::{Message, MessageKind},
 };
 use viaduct_units::{Mono, Now, StationId, TimestampIts};
+use viaduct_v2x_json::dialect::Dialect;
 
 use crate::{seeds, station};
 

@@ -14,10 +14,10 @@ use serde_json::value::RawValue;
 use viaduct_bus::UntypedSample;
 use viaduct_bus::clock;
 use viaduct_its::access::MacAddress;
-use viaduct_its::dialect::vanetza_nap::Envelope;
-use viaduct_its::dialect::{Dialect, NewInfo};
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage};
+use viaduct_v2x_json::dialect::vanetza_nap::Envelope;
+use viaduct_v2x_json::dialect::{Dialect, NewInfo};
 use viaduct_v2x_json::protobuf::JsonOf;
 
 /// The encoding of a message.

@@ -8,7 +8,6 @@
 //! | [`dcc`] | TS 102 687 V1.2.1 |
 //! | [`security`] | IEEE 1609.2, TS 103 097 V2.1.1 |
 //! | [`facilities`] | TS 103 900 (CAM), TS 103 831 (DENM), TS 103 324 (CPM), TS 103 300-3 (VAM), EN 302 895 (local dynamic map) |
-//! | [`dialect`] | none: the JSON of applications |
 //!
 //! [`Station`] is the state machine of a station: frames, commands and time go in; frames, events and a deadline come
 //! out. [`decode_frame`] decodes one frame without a station.
@@ -20,7 +19,6 @@ pub mod access;
 pub mod btp;
 mod counters;
 pub mod dcc;
-pub mod dialect;
 mod drop_explanation;
 mod drop_reason;
 pub mod facilities;

@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
-use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::Message;
 use viaduct_mqtt::client::Client;
 use viaduct_node::Node;
+use viaduct_v2x_json::dialect::Dialect;
 
 use super::numbered::NumberedCam;
 use super::stages::{Access, Floors};

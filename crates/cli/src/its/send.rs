@@ -14,10 +14,10 @@ use viaduct_bus::clock;
 use viaduct_components::kinds::its_station::mac_of_station;
 use viaduct_components::net::{EthernetSettings, UdpMulticastSettings};
 use viaduct_its::access::MacAddress;
-use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;
 use viaduct_its::{Destination, Ego, SendRequest, Station, StationSettings};
 use viaduct_units::{MetresPerSecond, Position, StationId, StationType};
+use viaduct_v2x_json::dialect::Dialect;
 
 use super::frame;
 use crate::files::Refused;

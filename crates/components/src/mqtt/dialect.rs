@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_its::dialect::Dialect;
+use viaduct_v2x_json::dialect::Dialect;
 
 /// In which JSON a V2X message is written, or read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]

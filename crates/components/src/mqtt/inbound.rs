@@ -6,7 +6,6 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta, Publisher, Qos};
 use viaduct_etsi::{JsonError, JsonProblem};
-use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::MessageKind;
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::{ReplyTo, V2xSendRequest};
@@ -15,6 +14,7 @@ use viaduct_mqtt::broker::ClientPublishEvent;
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
 use viaduct_units::Now;
+use viaduct_v2x_json::dialect::Dialect;
 
 use super::answer::{self, Refusal, ReplyAddress};
 use super::dialect::DialectSetting;

@@ -6,9 +6,9 @@ use std::path::Path;
 use serde::Deserialize;
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::SendRequest;
-use viaduct_its::dialect::Dialect;
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_units::StationId;
+use viaduct_v2x_json::dialect::Dialect;
 
 use crate::files::Refused;
 

@@ -17,7 +17,7 @@ use viaduct_etsi::{JsonError, JsonStyle};
 use viaduct_units::Tai;
 
 use super::{Outline, kind_of, parse, payload_of};
-use crate::{
+use viaduct_its::{
     SendRequest,
     access::MacAddress,
     facilities::{Message, MessageKind},
@@ -86,7 +86,7 @@ mod tests {
     use viaduct_units::StationId;
 
     use super::*;
-    use crate::facilities::cam::{CamInput, build};
+    use viaduct_its::facilities::cam::{CamInput, build};
 
     #[test]
     fn an_envelope_has_what_is_known() {

@@ -21,7 +21,7 @@ use viaduct_etsi::{JsonError, JsonProblem, JsonStyle};
 use viaduct_units::{Degrees, Metres, Position};
 
 use super::{Outline, kind_of, mismatch, parse, payload_of};
-use crate::{
+use viaduct_its::{
     Destination, Repetition, SendRequest,
     facilities::MessageKind,
     geonet::{Area, GnAddress, Shape, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
@@ -271,8 +271,8 @@ mod tests {
     use viaduct_units::StationId;
 
     use super::*;
-    use crate::facilities::cam::{CamInput, build};
     use viaduct_etsi::cam_ts103900_v231;
+    use viaduct_its::facilities::cam::{CamInput, build};
 
     /// The body of a CAM as JSON.
     fn cam_body() -> String {

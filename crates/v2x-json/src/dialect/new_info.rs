@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, Tai};
 
-use crate::{facilities::Summary, limits::NEW_INFO_STATIONS_MAX};
+use viaduct_its::{facilities::Summary, limits::NEW_INFO_STATIONS_MAX};
 
 /// The differences that a new CAM is generated for (EN 302 637-2, 6.1.3), which vanetza-nap asks for too.
 const DISTANCE: Metres = Metres(4.0);

@@ -20,7 +20,7 @@ use viaduct_etsi::{HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, 
 
 pub use new_info::NewInfo;
 
-use crate::{
+use viaduct_its::{
     SendRequest,
     facilities::{Message, MessageKind},
 };
