@@ -1,4 +1,4 @@
-//! What keeps the machine from falling asleep while something is measured.
+//! Threads that keep the cores from sleeping during a measurement.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -7,9 +7,10 @@ use crate::error::BenchError;
 use crate::sys::{self, Placement};
 use crate::threads::Threads;
 
-/// Keeps the cores awake until this is dropped: a thread on each that runs only where nothing else does. A core that halts
-/// between two messages is given to others by a hypervisor, or sleeps deeply; waking it would be most of what is measured.
-/// `cyclictest` asks the kernel for the same through `/dev/cpu_dma_latency`, which a virtual machine does not have.
+/// Keeps the cores awake until this is dropped, by one thread per core that runs only if no other thread wants the
+/// core. A core that halts between two messages is given to other guests by the hypervisor, or sleeps deeply; its
+/// wake-up would dominate the result. `cyclictest` uses `/dev/cpu_dma_latency` for the same purpose, which a virtual
+/// machine does not have.
 pub(crate) struct Awake {
     _threads: Threads,
 }
@@ -21,10 +22,10 @@ impl Awake {
         for core in cores {
             let (placement, ready) = (Placement { cores: vec![*core], fifo: None }, ready.clone());
             threads.add("bench-awake", move |stop| {
-                // With another policy it would be in the way.
+                // With another policy it would compete with the measured threads.
                 let placed = placement.apply().and_then(|()| sys::run_when_idle());
                 let runs = placed.is_ok();
-                // Who waits for it takes as many as there are cores.
+                // The constructor waits for one report per core.
                 let _ = ready.send(placed);
                 while runs && !stop.load(Ordering::Relaxed) {
                     std::hint::spin_loop();
@@ -34,7 +35,7 @@ impl Awake {
         drop(ready);
         let unplaced = BenchError::system("cannot keep a core awake");
         for _ in cores {
-            // A thread that ends without a word is not waited for, and its core is not awake.
+            // A thread that ends without a report is not waited for; its core is not kept awake.
             is_ready.recv().unwrap_or_else(|_| Err(std::io::Error::other("a thread ended"))).map_err(&unplaced)?;
         }
         Ok(Self { _threads: threads })

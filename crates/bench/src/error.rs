@@ -1,22 +1,22 @@
-//! Why a bench cannot be run.
+//! Errors of a bench.
 
-/// Why a bench cannot be run.
+/// Errors of a bench.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The system refuses a thread, a socket or a file.
     #[error("{what}: {cause}")]
     System {
-        /// What was tried.
+        /// Attempted operation.
         what: String,
-        /// What the system says.
+        /// Error of the system.
         cause: std::io::Error,
     },
-    /// A part of Viaduct does not start, or stops working while it is measured.
+    /// A part of Viaduct does not start, or fails during the measurement.
     #[error("{what}: {cause}")]
     Part {
-        /// What was tried.
+        /// Attempted operation.
         what: String,
-        /// What the part says.
+        /// Error of that part.
         cause: String,
     },
 }

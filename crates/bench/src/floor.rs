@@ -1,4 +1,5 @@
-//! What this machine takes without us: a hand-off between two threads, a copy, a way through sockets.
+//! Floors: the cost of the machine without Viaduct for a hand-off between two threads, a copy, a path through
+//! sockets.
 
 use std::hint::black_box;
 use std::io::{Read as _, Write as _};
@@ -14,37 +15,37 @@ use viaduct_its::access::ETHERTYPE_GEONETWORKING;
 use crate::error::BenchError;
 use crate::sys::{self, Placement};
 
-/// Memory that is larger than the caches.
+/// Size of a buffer that is larger than the caches, in bytes.
 const COLD_OCTETS: usize = 64 << 20;
 
-/// Octets of a time at the start of a message.
+/// Length of the timestamp at the start of a message, in octets.
 const STAMP_OCTETS: usize = 8;
 
-/// Octets of the addresses and the ethertype before a frame's payload.
+/// Length of addresses and ethertype before a frame's payload, in octets.
 const ETHERNET_OCTETS: usize = 14;
 
-/// A receiver that got nothing for this long ends.
+/// Time without a message after which a receiver ends.
 const SILENCE: Duration = Duration::from_millis(500);
 
-/// What the hand-off between two threads took: each latency, and how late the waker was for it, in nanoseconds.
+/// Latency of each hand-off between two threads, and the waker's lateness for it, in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HandOffs {
     pub(crate) latencies: Vec<u64>,
     pub(crate) lateness: Vec<u64>,
 }
 
-/// Hand-offs and messages before the first that counts: pools get their memory, caches their content.
+/// Number of hand-offs and messages before the first that counts. They fill pools and caches.
 pub(crate) const WARM_UP: usize = 20;
 
-/// What the waker of a hand-off does between two of them.
+/// The waker's work between two hand-offs.
 pub(crate) trait Pace: Send + 'static {
-    /// Waits for that moment, and does what stands before a hand-off; when it woke.
+    /// Waits until `tick` and does the work before a hand-off. Returns the time of the wake-up.
     fn wait(&mut self, tick: Duration) -> Result<Duration, BenchError>;
-    /// After the last one.
+    /// Releases what is left after the last hand-off.
     fn end(self) -> Result<(), BenchError>;
 }
 
-/// Sleeps, and does nothing else.
+/// A pace that only sleeps.
 pub(crate) struct Asleep;
 
 impl Pace for Asleep {
@@ -58,8 +59,8 @@ impl Pace for Asleep {
     }
 }
 
-/// One-way latencies of a futex between two threads: the waker stamps, wakes, and waits for its next absolute deadline; the
-/// waiter reads the clock when it runs.
+/// Measures one-way latencies of a futex between two threads. The waker stamps, wakes, and sleeps until its next
+/// absolute deadline; the waiter reads the clock when it runs.
 pub(crate) fn futex(
     samples: usize,
     period: Duration,
@@ -88,7 +89,7 @@ pub(crate) fn futex(
         let start = sys::monotonic() + period;
         for number in 0..all {
             let tick = start + period * number;
-            // One that fails still wakes the waiter, who would wait for ever.
+            // A waker that fails still wakes the waiter, which would wait forever.
             match pace.wait(tick) {
                 Ok(woke) => lateness.push(nanos(woke.saturating_sub(tick))),
                 Err(error) => failed = failed.or(Some(error)),
@@ -108,23 +109,22 @@ pub(crate) fn futex(
     Ok(HandOffs { latencies: join("floor-waiter", waiting)??, lateness: lateness? })
 }
 
-/// An empty list whose memory was written once.
+/// Returns an empty list whose memory was written once.
 fn room(length: u32) -> Vec<u64> {
     let mut room = black_box(vec![1; length as usize]);
     room.clear();
     room
 }
 
-/// Times of a copy of that size from one place to another, again and again, in microseconds: within the caches as far as
-/// they hold both.
+/// Measures copies between the same two buffers, in microseconds: within the caches, as far as they hold both.
 pub(crate) fn memcpy_hot(size: usize, samples: usize) -> Vec<f64> {
     let (from, mut to) = (vec![1_u8; size], vec![2_u8; size]);
     let copy = |_| timed(|| black_box(&mut to[..]).copy_from_slice(black_box(&from)));
-    // The first ones fetch the memory.
+    // The first copies fetch the memory.
     (0..samples + 2).map(copy).skip(2).collect()
 }
 
-/// Times of a copy of that size between places that are in no cache, in microseconds.
+/// Measures copies between buffers that are in no cache, in microseconds.
 pub(crate) fn memcpy_cold(size: usize, samples: usize) -> Vec<f64> {
     let places = (COLD_OCTETS / size.max(1)).max(2);
     let (from, mut to) = (vec![1_u8; places * size], vec![2_u8; places * size]);
@@ -135,7 +135,7 @@ pub(crate) fn memcpy_cold(size: usize, samples: usize) -> Vec<f64> {
     (0..samples).map(copy).collect()
 }
 
-/// What came through a socket.
+/// Messages that arrived through a socket.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Received {
     pub(crate) messages: u64,
@@ -143,7 +143,8 @@ pub(crate) struct Received {
     pub(crate) lost: u64,
 }
 
-/// How many messages of these lengths, each written by itself, go through a TCP connection on loopback.
+/// Measures the rate at which messages of these lengths, each written by itself, pass through a TCP connection on
+/// loopback.
 pub(crate) fn tcp(lengths: &[usize], time: Duration) -> Result<Received, BenchError> {
     let refused = BenchError::system("cannot connect by TCP on loopback");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(&refused)?;
@@ -169,8 +170,8 @@ pub(crate) fn tcp(lengths: &[usize], time: Duration) -> Result<Received, BenchEr
     Ok(Received { messages, seconds: start.elapsed().as_secs_f64(), lost: 0 })
 }
 
-/// One-way latencies of datagrams of that length on loopback, in microseconds: from before the sending until the receiver,
-/// who waits in the kernel, has it.
+/// Measures one-way latencies of datagrams on loopback, in microseconds: from before the sending until the receiver,
+/// which blocks in the kernel, has the datagram.
 pub(crate) fn udp_one_way(octets: usize, samples: usize, period: Duration) -> Result<Vec<f64>, BenchError> {
     let refused = BenchError::system("cannot open a UDP socket on loopback");
     let receiver = UdpSocket::bind("127.0.0.1:0").map_err(&refused)?;
@@ -187,7 +188,7 @@ pub(crate) fn udp_one_way(octets: usize, samples: usize, period: Duration) -> Re
     )
 }
 
-/// The same through a TCP connection.
+/// Measures one-way latencies of messages through a TCP connection on loopback, in microseconds.
 pub(crate) fn tcp_one_way(octets: usize, samples: usize, period: Duration) -> Result<Vec<f64>, BenchError> {
     let refused = BenchError::system("cannot connect by TCP on loopback");
     let listener = TcpListener::bind("127.0.0.1:0").map_err(&refused)?;
@@ -198,14 +199,14 @@ pub(crate) fn tcp_one_way(octets: usize, samples: usize, period: Duration) -> Re
     one_way(octets, samples, period, move |text| sender.write_all(text), move |text| receiver.read_exact(text))
 }
 
-/// Two packet sockets (packet(7)) for frames of GeoNetworking: one that sends by an interface, one that receives by another.
+/// Two packet sockets (packet(7)) for GeoNetworking frames: one sends on an interface, one receives on another.
 pub(crate) fn packet_sockets(from: &str, to: &str) -> Result<(Socket, Socket), BenchError> {
     let refused = BenchError::system("cannot open a packet socket");
     let sender = packet_socket(from, None).map_err(&refused)?;
     Ok((sender, packet_socket(to, Some(ETHERTYPE_GEONETWORKING)).map_err(&refused)?))
 }
 
-/// A socket of that interface; it receives frames of that ethertype, or none.
+/// Opens a socket on the interface. It receives frames of the ethertype, or none.
 fn packet_socket(interface: &str, ethertype: Option<u16>) -> std::io::Result<Socket> {
     let protocol = ethertype.map(|ethertype| Protocol::from(i32::from(ethertype.to_be())));
     let socket = Socket::new(Domain::PACKET, Type::RAW.cloexec(), protocol)?;
@@ -216,7 +217,8 @@ fn packet_socket(interface: &str, ethertype: Option<u16>) -> std::io::Result<Soc
     Ok(socket)
 }
 
-/// The same through packet sockets, from one interface to the other, in a broadcast.
+/// Measures one-way latencies of broadcast frames through packet sockets, from one interface to the other, in
+/// microseconds.
 pub(crate) fn packet_one_way(
     (sender, mut receiver): (Socket, Socket),
     octets: usize,
@@ -245,7 +247,7 @@ pub(crate) fn packet_one_way(
     )
 }
 
-/// Sends messages that carry their time, one each period; what does not come gives no sample.
+/// Sends messages that carry their timestamp, one per period. A lost message gives no sample.
 fn one_way(
     octets: usize,
     samples: usize,
@@ -270,7 +272,7 @@ fn one_way(
         for number in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
             sys::sleep_until(start + period * number);
             message[..STAMP_OCTETS].copy_from_slice(&nanos(sys::monotonic()).to_le_bytes());
-            // What is not sent does not come.
+            // A message that is not sent gives no sample.
             let _ = send(&message);
         }
     })?;
@@ -278,7 +280,7 @@ fn one_way(
     join("floor-receiver", receiving)
 }
 
-/// How long it takes, in microseconds.
+/// Measures the duration of `work`, in microseconds.
 pub(crate) fn timed<R>(work: impl FnOnce() -> R) -> f64 {
     let start = Instant::now();
     black_box(work());
@@ -289,7 +291,7 @@ pub(crate) fn micros(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// Nanoseconds, which fit for 584 years.
+/// Returns the duration in nanoseconds. 64 bits suffice for 584 years.
 pub(crate) fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -301,7 +303,7 @@ pub(crate) fn spawn<R: Send + 'static>(
     std::thread::Builder::new().name(name.to_owned()).spawn(work).map_err(BenchError::system("cannot start a thread"))
 }
 
-/// Starts a thread that is scheduled like that before it does anything.
+/// Starts a thread that applies its placement before its work.
 pub(crate) fn spawn_placed<R: Send + 'static>(
     name: &str,
     placement: &Placement,

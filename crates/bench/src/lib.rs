@@ -1,7 +1,6 @@
-//! Benchmarks: each repeats the measurement of one paper on this machine and gives a [`Report`].
-//!
-//! A report has our rows, floor rows of the same run (what the kernel or the memory costs without us) and the paper's
-//! published figures. No sample is removed from a row.
+//! Benchmarks. Each repeats the measurement of one paper on this machine and returns a [`Report`].
+//! A report has Viaduct's rows, floor rows of the same run (the cost of kernel or memory without Viaduct) and the
+//! paper's published figures. No sample is removed from a row.
 //!
 //! ```no_run
 //! let report = viaduct_bench::bus::run(&viaduct_bench::bus::Options::default())?;
@@ -30,7 +29,7 @@ pub use report::{Cost, Report, Row, Section};
 pub use statistics::Summary;
 pub use sys::CountingAllocator;
 
-/// Held by a test that measures with real-time threads, hogs or time-outs: two of them would disturb each other.
+/// Lock of tests that measure with real-time threads, load or time-outs: two such tests would disturb each other.
 #[cfg(test)]
 fn measuring_alone() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

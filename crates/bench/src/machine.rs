@@ -1,32 +1,31 @@
-//! The machine that a report was measured on, and how busy it was with other things.
+//! The machine on which a report was measured, and its other load.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// The commit that was built, with `-dirty` where files that go into the binary were not as committed; `unknown` where it
-/// was built outside a repository.
+/// The commit that was built, with `-dirty` if files of the binary differed from it; `unknown` outside a repository.
 pub(crate) const COMMIT: &str = env!("VIADUCT_COMMIT");
 
-/// The machine, and the state it was in.
+/// The machine and its state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
-    /// Cores that this process may use.
+    /// Number of cores that this process may use.
     pub cpus: usize,
     /// Name, release and version of the kernel.
     pub kernel: String,
-    /// Load average of the minute before the run; 0 where the system does not say.
+    /// Load average of the minute before the run; 0 if unknown.
     pub load: f64,
-    /// Share of the cores' time during the run that the hypervisor gave to others, 0 to 1.
+    /// CPU steal: share of the cores' time during the run that the hypervisor gave to other guests, 0 to 1.
     pub steal: f64,
-    /// Share of the run's time in which something that could run waited for a core, 0 to 1 (pressure stall information);
-    /// none where the kernel does not say.
+    /// CPU pressure: share of the run's time in which a runnable thread waited for a core, 0 to 1 (pressure stall
+    /// information), or `None` if the kernel does not report it.
     pub psi_cpu: Option<f64>,
 }
 
-/// Watches the machine during a run.
+/// A measurement of the machine's state over a run.
 pub(crate) struct Watch {
     load: f64,
     before: CpuTime,
@@ -54,7 +53,8 @@ impl Watch {
     }
 }
 
-/// Time in which something that could run waited for a core, since the start of the system (Documentation/accounting/psi).
+/// Returns the time in which a runnable thread waited for a core since the start of the system
+/// (Documentation/accounting/psi).
 fn waited() -> Option<Duration> {
     parse_pressure(&fs::read_to_string("/proc/pressure/cpu").ok()?)
 }

@@ -1,4 +1,4 @@
-//! Figures that papers print, as rows beside ours.
+//! Published figures of the papers, as rows of a report.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ const FASTCYCLE_LATENCY: [(&str, [(f64, f64); 5]); 6] = [
     (FASTCYCLE, [(159.0, 164.0), (91.0, 98.0), (218.0, 142.0), (205.0, 133.0), (289.0, 115.0)]),
 ];
 
-/// Table II of the same: round trips.
+/// Table II of the same paper: round trips.
 const FASTCYCLE_RTT: [(&str, [(f64, f64); 5]); 6] = [
     ("paper.cyber_rt", [(3018.0, 706.0), (6983.0, 71.0), (29402.0, 624.0), (59885.0, 1906.0), (240_008.0, 5119.0)]),
     ("paper.ros1_inter", [(1019.0, 45.0), (1350.0, 70.0), (2326.0, 45.0), (3629.0, 59.0), (10658.0, 643.0)]),
@@ -31,8 +31,8 @@ pub(crate) const FASTCYCLE: &str = "paper.fastcycle";
 /// Sizes of the paper's messages: 32 KB, 128 KB, 512 KB, 1 MB, 4 MB.
 pub(crate) const FASTCYCLE_SIZES: [usize; 5] = [32 << 10, 128 << 10, 512 << 10, 1 << 20, 4 << 20];
 
-/// The paper's latencies and round trips at these sizes. What it does not say (when it stamps, how its threads are
-/// scheduled) is null.
+/// Returns the paper's latencies and round trips at these sizes. Parameters that the paper omits (time of the stamp,
+/// scheduling) are null.
 pub(crate) fn fastcycle(sizes: &[usize]) -> Vec<Row> {
     let tables = [("one_way", "Table I", FASTCYCLE_LATENCY), ("rtt", "Table II", FASTCYCLE_RTT)];
     tables.iter().flat_map(|(measure, source, table)| fastcycle_table(measure, source, table, sizes)).collect()
@@ -55,7 +55,7 @@ fn fastcycle_table(measure: &str, source: &str, table: &[(&str, [(f64, f64); 5])
     table.iter().flat_map(of_system).collect()
 }
 
-/// Where the system runs its subscriber.
+/// Thread or process of the system's subscriber.
 fn mode_of(name: &str) -> &'static str {
     match name {
         FASTCYCLE => "pool",
@@ -78,10 +78,10 @@ const C_ITS_STAGES: [(&str, f64, f64, f64); 9] = [
     ("total", 29.7572, 4.2383, 37.532),
 ];
 
-/// Vehicles at 10 Hz that the paper's on-board unit and its edge hook (quad-core i5-7500) keep up with.
+/// Number of vehicles at 10 Hz that the paper's on-board unit and its edge hook (quad-core i5-7500) can process.
 const C_ITS_CAPACITY: [(&str, f64); 2] = [("paper.obu_capacity", 682.0), ("paper.mec_hook_capacity", 786.0)];
 
-/// The paper's stages, its sum of those that a received packet passes up to the MQTT subscriber, and its capacities.
+/// Returns the paper's stages, the sum of those between reception and MQTT subscriber, and its capacities.
 pub(crate) fn c_its() -> Vec<Row> {
     let stage = |(stage, mean, sd, max): &(&str, f64, f64, f64)| {
         let params = json!({ "source": "C-ITS architecture, Table 2" });
@@ -124,7 +124,7 @@ pub(crate) fn stages_us(names: &[&str]) -> f64 {
     C_ITS_STAGES.iter().filter(|(stage, ..)| names.contains(stage)).map(|(_, mean, ..)| mean * 1000.0).sum()
 }
 
-/// Messages a second that the paper's on-board unit keeps up with.
+/// Messages per second that the paper's on-board unit can process.
 pub(crate) const OBU_CAPACITY_HZ: f64 = C_ITS_CAPACITY[0].1 * 10.0;
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! What a bench says while it runs.
+//! Progress of a bench.
 
 use std::io::Write as _;
 
-/// Writes a line to standard error; one that nobody reads is not missed.
+/// Writes a line to standard error. An error of that write is ignored.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! What a bench found: rows of figures, as JSON for programs and as tables for people.
+//! Results of a bench: rows of figures, as JSON for programs and as tables for people.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -21,53 +21,53 @@ pub(crate) use table::{figure, octets};
 pub struct Report {
     /// Name of the bench: `bus`.
     pub bench: String,
-    /// Commit that was built, with `-dirty` where the sources were changed since; `unknown` outside a repository.
+    /// Commit that was built, with `-dirty` if the sources differed from it; `unknown` outside a repository.
     pub commit: String,
-    /// Where it ran.
+    /// The machine.
     pub machine: Machine,
-    /// Ours, floors, and the paper's.
+    /// Rows of Viaduct, floors and papers.
     pub rows: Vec<Row>,
-    /// What a reader of the table must know: what was left out, and why.
+    /// Notes for the reader of the tables, such as rows that were left out and the reason.
     #[serde(skip)]
     pub notes: Vec<String>,
-    /// Tables that a bench makes of its rows.
+    /// Additional tables of the bench.
     #[serde(skip)]
     pub sections: Vec<Section>,
-    /// Distributions that a page draws.
+    /// Distributions for the HTML page.
     #[serde(skip)]
     pub charts: Vec<Chart>,
 }
 
-/// A table of a bench's own.
+/// An additional table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Section {
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Names of the columns.
     pub columns: Vec<String>,
-    /// So many columns, the first ones, are words; the others are figures.
+    /// Number of leading columns with words; the others are figures.
     pub words: usize,
-    /// Cells, as they are shown.
+    /// Cells as text.
     pub rows: Vec<Vec<String>>,
-    /// How the figures were made.
+    /// Explanation of the figures.
     pub about: String,
 }
 
-/// Distributions that are drawn into one picture.
+/// Distributions that are drawn into one chart.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Chart {
-    /// What it shows.
+    /// Title.
     pub title: String,
     /// Unit of the values.
     pub unit: String,
-    /// One line each.
+    /// One curve each.
     pub lines: Vec<Line>,
 }
 
 /// A distribution.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Line {
-    /// Whose it is.
+    /// Name of the row.
     pub name: String,
     /// `ours`, `rival` or `floor`.
     pub kind: String,
@@ -81,15 +81,15 @@ pub struct Line {
 pub struct Row {
     /// `viaduct` or `viaduct.PART` for ours, `floor.*`, `paper.*`, or the rival's name.
     pub name: String,
-    /// The conditions.
+    /// Parameters of the measurement.
     pub params: Map<String, Value>,
     /// Unit of the figures.
     pub unit: String,
-    /// Samples; of a rate, messages.
+    /// Number of samples; for a rate, of messages.
     pub n: u64,
-    /// Messages that were sent and did not come; `null` where a paper does not say.
+    /// Number of messages that were sent and did not arrive; `null` if a paper omits it.
     pub lost: Option<u64>,
-    /// Smallest sample. This and what follows is `null` for a rate, or where a paper does not say.
+    /// Smallest sample. This and the following figures are `null` for a rate, or if a paper omits them.
     pub min: Option<f64>,
     /// Median.
     pub p50: Option<f64>,
@@ -105,50 +105,50 @@ pub struct Row {
     pub sd: Option<f64>,
     /// Per second, the median of the rounds; `null` for latencies.
     pub rate: Option<f64>,
-    /// What the threads of the path cost, where it was counted.
+    /// Cost of the path's threads, if it was counted.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub cost: Option<Cost>,
-    /// Every sample, in the order of measuring; of a rate, that of each round.
+    /// All samples in the order of measuring; for a rate, one per round.
     #[serde(skip)]
     pub samples: Vec<f64>,
-    /// What the table shows beside the row.
+    /// Figures that the table shows next to the row.
     #[serde(skip)]
     pub beside: Beside,
 }
 
-/// What the threads of the path cost in the part that counts: a publisher's and all its subscribers'.
+/// Cost of the threads of a publisher and all its subscribers after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cost {
     /// Page faults.
     pub page_faults: u64,
-    /// Times that a thread waited for something.
+    /// Voluntary context switches.
     pub switches_voluntary: u64,
-    /// Times that the kernel took the core from a thread.
+    /// Involuntary context switches.
     pub switches_involuntary: u64,
-    /// Allocations a message; `null` where nobody counts them.
+    /// Allocations per message; `null` if they are not counted.
     pub allocations: Option<f64>,
-    /// Octets of these allocations, a message.
+    /// Bytes of these allocations, per message.
     pub allocated_octets: Option<f64>,
-    /// Deliveries of a message in memory other than that which was filled; `null` where it is not known.
+    /// Deliveries of a message in other memory than the producer filled; `null` if unknown.
     pub copied: Option<u64>,
 }
 
-/// What a row is compared with.
+/// References of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Beside {
     /// The paper's mean, or its rate.
     pub paper: Option<f64>,
     /// The floor's median, or its rate.
     pub floor: Option<f64>,
-    /// How late the publisher was, 99th percentile.
+    /// Lateness of the publisher, 99th percentile.
     pub late: Option<f64>,
-    /// From the moment at which it should have been sent, 99th percentile.
+    /// Latency from the scheduled time of sending, 99th percentile.
     pub tick: Option<f64>,
 }
 
 impl Row {
-    /// Latencies in microseconds.
+    /// Returns a row of latencies in microseconds.
     #[must_use]
     pub fn latencies(name: &str, params: &Value, samples: Vec<f64>, lost: u64) -> Self {
         let summary = Summary::of(&samples);
@@ -168,7 +168,7 @@ impl Row {
         }
     }
 
-    /// Messages per second: the median of the rates of some rounds, and the messages of all of them.
+    /// Returns a row of messages per second: the median rate of the rounds, and the messages of all rounds.
     #[must_use]
     pub fn rates(name: &str, params: &Value, rates: Vec<f64>, messages: u64, lost: u64) -> Self {
         let rate = Summary::of(&rates).map(|summary| summary.p50);
@@ -196,13 +196,13 @@ impl Row {
         }
     }
 
-    /// Whether the figures are somebody else's, from print.
+    /// Returns `true` if the figures are published ones.
     #[must_use]
     pub fn is_paper(&self) -> bool {
         self.name.starts_with("paper.")
     }
 
-    /// Whether it is what the system costs without us.
+    /// Returns `true` for a floor.
     #[must_use]
     pub fn is_floor(&self) -> bool {
         self.name.starts_with("floor.")
@@ -228,7 +228,7 @@ impl Report {
         Self { bench, commit, machine, rows, notes, sections: Vec::new(), charts: Vec::new() }
     }
 
-    /// The tables as text.
+    /// Returns the tables as text.
     #[must_use]
     pub fn table(&self) -> String {
         table::render(self)
@@ -242,8 +242,9 @@ impl Report {
         io::stdout().lock().write_all(self.table().as_bytes())
     }
 
-    /// Writes the report as JSON, and beside it, with the ending `.samples.csv`, every sample of every row. What was there
-    /// is replaced when the new file is whole. Something that is no file, like `/dev/stdout`, only gets the JSON.
+    /// Writes the report as JSON, and all samples of all rows into a second file with the ending `.samples.csv`.
+    /// Existing files are replaced when the new ones are complete. A target that is not a file, like `/dev/stdout`,
+    /// gets the JSON only.
     ///
     /// # Errors
     /// One of the two files cannot be written.
@@ -255,8 +256,8 @@ impl Report {
         replace(&path.with_extension("samples.csv"), |file| self.put_samples(file))
     }
 
-    /// Writes the report as one page that needs nothing else: tables, and pictures of the distributions. What was there is
-    /// replaced when the new page is whole.
+    /// Writes the report as one self-contained HTML page with tables and charts. An existing file is replaced when
+    /// the new one is complete.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -264,10 +265,10 @@ impl Report {
         replace(path, |mut file| file.write_all(html::page(self).as_bytes()))
     }
 
-    /// Says whether [`Self::write_json`] could write there, and leaves what is there as it is.
+    /// Checks that [`Self::write_json`] can write to `path`, without changing an existing file.
     ///
     /// # Errors
-    /// It could not.
+    /// The path cannot be written.
     pub fn check_writable(path: &Path) -> io::Result<()> {
         if path.exists() {
             File::options().append(true).open(path)?;
@@ -307,13 +308,13 @@ impl Report {
     }
 }
 
-/// Writes a file beside the one that is meant, and puts it in its place.
+/// Writes a temporary file next to the target and renames it.
 fn replace(path: &Path, put: impl FnOnce(File) -> io::Result<()>) -> io::Result<()> {
-    // Of a link, the file that it names is replaced.
+    // For a link, the file that it names is replaced.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let partial = Report::partial(&path);
     put(File::create(&partial)?).and_then(|()| std::fs::rename(&partial, &path)).inspect_err(|_| {
-        // The error says what went wrong; that a rest stays behind adds nothing to it.
+        // The error of the write is reported; a temporary file that remains is not.
         let _ = std::fs::remove_file(&partial);
     })
 }

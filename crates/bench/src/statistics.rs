@@ -1,8 +1,8 @@
-//! Figures of a series of samples. Every sample counts: none is removed, none is binned.
+//! Statistics of samples. No sample is removed, none is binned.
 
 use viaduct_units::Rng;
 
-/// What a series looks like.
+/// Summary of a series of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Samples.
@@ -24,7 +24,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The figures of these samples; `None` where there are none.
+    /// Returns the summary of the samples, or `None` if there are none.
     #[must_use]
     pub fn of(samples: &[f64]) -> Option<Self> {
         let mut sorted = samples.to_vec();
@@ -47,23 +47,23 @@ impl Summary {
     }
 }
 
-/// The smallest sample that at least so many thousandths of the samples do not exceed. With fewer than 1000 samples the
-/// 99.9th percentile is therefore the maximum.
+/// Returns the smallest sample that at least `per_mille` thousandths of the samples do not exceed. With fewer than
+/// 1000 samples, the 99.9th percentile is therefore the maximum.
 fn nearest_rank(sorted: &[f64], thousandths: usize) -> f64 {
     let rank = (sorted.len() * thousandths).div_ceil(1000).max(1);
     sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
 }
 
-/// Samples by their rounds.
+/// Samples by round.
 pub(crate) type Rounds = [Vec<f64>];
 
-/// Draws of a bootstrap.
+/// Number of draws of a bootstrap.
 const DRAWS: usize = 1000;
 
-/// The interval in which the ratio of a percentile of `theirs` to that of `ours` lies with 95 %: rounds are drawn with
-/// replacement, the same ones for both sides, the samples of those drawn are put together, and of the ratios of 1000 such
-/// draws the middle 95 % are given. Rounds and not samples, because what disturbs a round disturbs many of its samples.
-/// `None` where a side has no sample, or there are fewer than two rounds.
+/// Returns the 95 % confidence interval of the ratio of a percentile of `theirs` to that of `ours`, by bootstrap.
+/// Each of 1000 draws takes rounds with replacement, the same rounds for both sides, and joins their samples; the
+/// middle 95 % of the ratios are the interval. Rounds are drawn and not samples, because a disturbance affects many
+/// samples of a round. Returns `None` if a side has no sample or there are fewer than two rounds.
 pub(crate) fn ratio_interval(theirs: &Rounds, ours: &Rounds, thousandths: usize, seed: u64) -> Option<(f64, f64)> {
     let rounds = theirs.len().min(ours.len());
     if rounds < 2 || theirs.iter().all(Vec::is_empty) || ours.iter().all(Vec::is_empty) {
@@ -83,7 +83,7 @@ pub(crate) fn ratio_interval(theirs: &Rounds, ours: &Rounds, thousandths: usize,
     (!ratios.is_empty()).then(|| (nearest_rank(&ratios, 25), nearest_rank(&ratios, 975)))
 }
 
-/// A percentile by nearest rank, without sorting all; `None` where there are no samples.
+/// Returns a percentile by nearest rank, without sorting all samples, or `None` if there are none.
 pub(crate) fn percentile(samples: &mut [f64], thousandths: usize) -> Option<f64> {
     let rank = (samples.len() * thousandths).div_ceil(1000).max(1);
     if rank > samples.len() {
@@ -92,9 +92,9 @@ pub(crate) fn percentile(samples: &mut [f64], thousandths: usize) -> Option<f64>
     Some(*samples.select_nth_unstable_by(rank - 1, f64::total_cmp).1)
 }
 
-/// Points of the empirical distribution: a sample, and the share of samples that do not exceed it. At most about `most` points,
-/// among them the smallest and the largest sample and, since the tail is what is looked at, the last tenth of the points
-/// one by one.
+/// Returns points of the empirical distribution: a sample and the share of samples that do not exceed it. There are
+/// about `most` points at most. They include the smallest and the largest sample, and every point of the last tenth,
+/// because readers look at the tail.
 pub(crate) fn distribution(samples: &[f64], most: usize) -> Vec<(f64, f64)> {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Threads that do something beside what is measured.
+//! Threads that run during a measurement without being measured.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use crate::error::BenchError;
 use crate::floor;
 
-/// Threads that are told to end, and waited for, when this is dropped.
+/// A group of threads that are stopped and joined when this is dropped.
 #[derive(Default)]
 pub(crate) struct Threads {
     stop: Arc<AtomicBool>,
@@ -15,7 +15,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// One more; it ends soon after what it is given is set.
+    /// Starts a thread. It ends soon after its stop flag is set.
     pub(crate) fn add(
         &mut self,
         name: &str,
@@ -31,7 +31,7 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // It has nothing that panics.
+            // The thread does not panic.
             let _ = thread.join();
         }
     }
@@ -43,7 +43,7 @@ impl Threads {
         self.threads.iter().filter(|thread| !thread.is_finished()).count()
     }
 
-    /// Upgrades until the last thread has ended.
+    /// The upgrade succeeds until the last thread has ended.
     pub(crate) fn sign(&self) -> std::sync::Weak<AtomicBool> {
         Arc::downgrade(&self.stop)
     }

@@ -1,4 +1,4 @@
-//! What the bus promises, and whether this run shows it.
+//! Targets of the bus, and whether this run met them.
 
 use super::Options;
 use super::case::{Case, Fill, Load, Measure, Mode, Reliability};
@@ -8,23 +8,23 @@ use crate::floor::WARM_UP;
 use crate::report::{Section, figure, octets};
 use crate::statistics::ratio_interval;
 
-/// Loan: p50 over that of an empty hand-off in the same place.
+/// Loan: p50 divided by that of an empty hand-off with the same placement, at most.
 const OVER_FUTEX: f64 = 1.6;
-/// Loan: p99 over p50.
+/// Loan: p99 divided by p50, at most.
 const TAIL: f64 = 4.0;
-/// Loan: standard deviation over the floor's, and beyond that in microseconds.
+/// Loan: standard deviation divided by the floor's, and its excess in microseconds, at most.
 const DEVIATION: (f64, f64) = (1.5, 1.0);
-/// Loan: the p50 of the largest size over that of the smallest.
+/// Loan: p50 of the largest size divided by that of the smallest, at most.
 const SLOPE: f64 = 1.15;
-/// Copy: p50 beyond that of a hot copy, in microseconds.
+/// Copy: p50 above that of a hot copy, in microseconds, at most.
 const OVER_MEMCPY_US: f64 = 10.0;
-/// Allocations a message, and octets of all of them: small ones that do not depend on the payload.
+/// Allocations per message and their bytes, at most: small ones that do not depend on the payload.
 const ALLOCATIONS: f64 = 4.0;
 const ALLOCATED_OCTETS: f64 = 4096.0;
-/// p99 of a disturbed row over that of the base.
+/// p99 of a disturbed row divided by that of the base, at most.
 const DISTURBED: f64 = 2.0;
 
-/// How many times ours a rival takes at least, at p50 and at p99, with the base's size, threads and cores.
+/// Ratio of a competitor to Viaduct at p50 and p99, at least, with the base's size, threads and cores.
 const RIVALS: [(&str, f64, Option<f64>); 10] = [
     ("ros1.nodelet", 10.0, None),
     ("fastcycle.model", 10.0, None),
@@ -38,15 +38,15 @@ const RIVALS: [(&str, f64, Option<f64>); 10] = [
     ("tokio_broadcast", 1.0, Some(1.0)),
 ];
 
-/// One promise.
+/// One target.
 struct Bound {
     what: String,
     reached: f64,
     limit: f64,
-    /// Whether it is kept below the limit, or above it.
+    /// `true` if the figure must not exceed the limit, `false` if it must reach it.
     at_most: bool,
     unit: &'static str,
-    /// Of a ratio: where it lies with 95 %.
+    /// 95 % confidence interval of a ratio.
     interval: Option<(f64, f64)>,
 }
 
@@ -167,7 +167,7 @@ fn nothing_lost(all: &All, base: &Case) -> Option<Bound> {
     Some(Bound::at_most("reliable, keep all: messages lost".to_owned(), lost, 0.0, "messages"))
 }
 
-/// What the loan path must not do, over all of its rows with an executor thread and without load.
+/// Adds the targets of the loan path's cost, over all rows with an executor thread and without load.
 fn clean(all: &All) -> Vec<Bound> {
     let loan = |series: &&Series| {
         let Case { measure, mode, fill, load, observer, slow_subscriber, subscribers, .. } = series.case;

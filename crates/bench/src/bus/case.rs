@@ -1,4 +1,4 @@
-//! What is varied: one base case, and cases that differ from it in one thing.
+//! The cases: one base case, and cases that differ from it in one parameter.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::sys::Placement;
 
 /// Real-time priority of a publisher's thread.
 const PUBLISHER_PRIORITY: u8 = 50;
-/// Real-time priority of a subscriber's thread: above the publisher's, so that on one core the hand-over is at once.
+/// Real-time priority of a subscriber's thread, above the publisher's, so that it runs at once on the same core.
 const SUBSCRIBER_PRIORITY: u8 = 60;
 
-/// One set of conditions. Its fields are the `params` of its row.
+/// One set of parameters. Its fields are the `params` of its row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Case {
     pub(super) measure: Measure,
@@ -20,17 +20,18 @@ pub(super) struct Case {
     pub(super) fill: Fill,
     pub(super) cores: Cores,
     pub(super) policy: Policy,
-    /// Octets of a message.
+    /// Size of a message in bytes.
     pub(super) size: usize,
     pub(super) subscribers: usize,
     pub(super) rate_hz: u32,
     pub(super) load: Load,
-    /// Whether somebody else looks on: an untyped subscriber and a reader of the counters.
+    /// `true` with an observer: an untyped subscriber and a reader of the counters.
     pub(super) observer: bool,
-    /// Whether another subscriber is too slow.
+    /// `true` with a second subscriber that is too slow.
     #[serde(skip_serializing_if = "is_no")]
     pub(super) slow_subscriber: bool,
-    /// Whether a loan is filled by the publisher between its tick and its stamp, and not by another thread before its tick.
+    /// `true` if the publisher fills a loan between tick and stamp, `false` if another thread fills it before the
+    /// tick.
     #[serde(skip_serializing_if = "is_no")]
     pub(super) just_filled: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,23 +43,23 @@ const fn is_no(value: &bool) -> bool {
     !*value
 }
 
-/// From where to where the time is taken.
+/// Start and end of the measured time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Measure {
     /// From the publisher to the subscriber.
     OneWay,
-    /// From the publisher to the subscriber and, on another topic, back to the publisher's component.
+    /// From the publisher to the subscriber and back on another topic.
     Rtt,
 }
 
-/// Who runs the subscriber's callback.
+/// Executor of the subscriber's callback.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
     /// The publisher's thread, inside `publish`.
     Inline,
-    /// A thread of the subscriber's own.
+    /// A dedicated thread of the subscriber.
     Thread,
     /// A pool of two threads.
     Pool,
@@ -68,13 +69,13 @@ pub(super) enum Mode {
     Process,
 }
 
-/// Whether filling the buffer is part of what is measured.
+/// Position of the filling relative to the stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Fill {
-    /// It is filled before the stamp: before the tick, where nothing else is said.
+    /// Filled before the stamp; unless `just_filled` is set, before the tick.
     Loan,
-    /// It is filled after the stamp.
+    /// Filled after the stamp.
     Copy,
 }
 
@@ -87,29 +88,29 @@ impl Fill {
     }
 }
 
-/// Where the threads run.
+/// Placement of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Cores {
     /// All on one core.
     Same,
-    /// The publisher on one, the subscribers on another.
+    /// The publisher on one core, the subscribers on another.
     Cross,
-    /// Where the kernel puts them.
+    /// Chosen by the kernel.
     Free,
 }
 
-/// How the publisher's and the subscribers' threads are scheduled.
+/// Scheduling policy of the publisher's and the subscribers' threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Policy {
-    /// By the ordinary policy.
+    /// The ordinary policy.
     Other,
-    /// In real time: the publisher with priority 50, the subscribers with 60.
+    /// Real time: the publisher with priority 50, the subscribers with 60.
     Fifo,
 }
 
-/// What else the machine does.
+/// Other load of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Load {
@@ -121,7 +122,7 @@ pub(super) enum Load {
     Memory,
 }
 
-/// What the ends ask of each other, where it is not "best effort, keep the last five".
+/// QoS, if it differs from best effort with keep last 5.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Reliability {
@@ -154,7 +155,7 @@ impl Case {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Time from one message to the next; none where there is no rate.
+    /// Returns the time from one message to the next, or zero without a rate.
     pub(super) fn period(&self) -> Duration {
         if self.rate_hz == 0 { Duration::ZERO } else { Duration::from_secs(1) / self.rate_hz }
     }
@@ -164,12 +165,12 @@ impl Case {
         self.placement(cores, nth_last, PUBLISHER_PRIORITY)
     }
 
-    /// Whether messages are filled by another thread before they are due.
+    /// Returns `true` if a producer thread fills the messages before the tick.
     pub(super) fn has_filler(&self) -> bool {
         self.fill == Fill::Loan && !self.just_filled
     }
 
-    /// Where a thread runs that fills loans: not on the publisher's core, where there is another one.
+    /// Returns the placement of the producer thread: not on the publisher's core, if there is another one.
     pub(super) fn filler(&self, cores: &[usize]) -> Placement {
         let publisher = self.publisher(cores).cores;
         Placement { cores: cores.iter().copied().filter(|core| !publisher.contains(core)).collect(), fifo: None }
@@ -179,7 +180,7 @@ impl Case {
         self.placement(cores, 0, SUBSCRIBER_PRIORITY)
     }
 
-    /// Of the cores that there are the last ones: the first has the most to do for the system.
+    /// Chooses the last cores: the first has the most work for the system.
     fn placement(&self, cores: &[usize], nth_last: usize, priority: u8) -> Placement {
         let core = cores.iter().rev().nth(nth_last.min(cores.len().saturating_sub(1)));
         let cores = if self.cores == Cores::Free { None } else { core };
@@ -190,8 +191,8 @@ impl Case {
     }
 }
 
-/// What is measured of the bus: the base at each size with both fills and as round trip, and single variations of the
-/// base at one size.
+/// Returns the cases of the bus: the base at each size with both fills and as round trip, and variations of the base
+/// at one size.
 pub(super) fn of_the_bus(sizes: &[usize], base_size: usize, rate_hz: u32, slow_rate_hz: u32) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for measure in [Measure::OneWay, Measure::Rtt] {
@@ -226,8 +227,8 @@ fn variations(base: &Case, slow_rate_hz: u32) -> Vec<Case> {
     cases
 }
 
-/// Where an empty hand-off is measured, beside a filler as loans have one and by itself as copies have none: each placement
-/// and policy in which the bus and its rivals are, and the base's place in turns with each size.
+/// Returns the cases of the empty hand-off, with a producer (for loans) and alone (for copies): every placement and
+/// policy of the bus and its competitors, and the base placement at each size.
 pub(super) fn of_the_futex(sizes: &[usize], base_size: usize, rate_hz: u32) -> Vec<Case> {
     let places = [
         (Cores::Same, Policy::Fifo),
@@ -242,13 +243,13 @@ pub(super) fn of_the_futex(sizes: &[usize], base_size: usize, rate_hz: u32) -> V
     placed.into_iter().chain(others).flat_map(both).collect()
 }
 
-/// Copies of each size on the publisher's core, one after the other.
+/// Returns the cases of memcpy: each size, on the publisher's core.
 pub(super) fn of_memcpy(sizes: &[usize]) -> Vec<Case> {
     sizes.iter().map(|size| Case { mode: Mode::Inline, fill: Fill::Copy, ..Case::base(*size, 0) }).collect()
 }
 
-/// What is asked of each rival that measures this way: loans of these sizes as in the base, the base's size as a copy, and
-/// as the kernel likes it.
+/// Returns the cases of a competitor: loans of these sizes as in the base case, and the base size as a copy and with
+/// the kernel's placement.
 pub(super) fn of_a_rival(measure: Measure, mode: Mode, sizes: &[usize], base_size: usize, rate_hz: u32) -> Vec<Case> {
     let of_size = |size: &usize| Case { measure, mode, ..Case::base(*size, rate_hz) };
     let base = of_size(&base_size);

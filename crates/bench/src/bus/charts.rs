@@ -1,11 +1,11 @@
-//! Distributions of ours, rivals and floor, by size.
+//! Distributions of Viaduct, competitors and floor, by size.
 
 use super::case::{Case, Cores, Fill, Policy};
 use super::series::{All, Series};
 use crate::report::{Chart, Line, octets};
 use crate::statistics::distribution;
 
-/// Points of a line, without its tail.
+/// Number of points of a curve, without its tail.
 const POINTS: usize = 300;
 
 pub(super) fn of(all: &All, base: &Case, sizes: &[usize]) -> Vec<Chart> {

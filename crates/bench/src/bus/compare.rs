@@ -1,4 +1,4 @@
-//! Paper, ours, rivals and floor side by side, by size.
+//! The table of paper, Viaduct, competitors and floor, by size.
 
 use super::case::{Case, Cores, Fill, Measure, Policy};
 use super::plan::What;
@@ -10,7 +10,7 @@ use crate::statistics::ratio_interval;
 const COLUMNS: [&str; 12] =
     ["size", "threads", "measure", "fill", "row", "p50", "p99", "mean", "p50 to ours", "95 %", "p99 to ours", "95 %"];
 
-/// Words that come before the figures.
+/// Columns of words before the figures.
 const WORDS: usize = 5;
 
 pub(super) fn section(all: &All, base: &Case, sizes: &[usize], seed: u64) -> Section {
@@ -33,7 +33,7 @@ pub(super) fn section(all: &All, base: &Case, sizes: &[usize], seed: u64) -> Sec
     }
 }
 
-/// The rows of one size and placement.
+/// Adds the rows of one size and placement.
 fn block(all: &All, case: &Case, seed: u64) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (measure, fill) in [

@@ -1,4 +1,4 @@
-//! Drives the bus through one case: the only place here, beside the observer, that knows the bus.
+//! Runs one case on the bus. Only this file and the observer use the bus.
 
 use std::time::{Duration, Instant};
 
@@ -19,22 +19,22 @@ use crate::floor;
 use crate::sys::{self, Placement, ThreadUsage};
 
 const TOPIC: &str = "lidar/points";
-/// On which round trips come back.
+/// Topic of the return path of round trips.
 const BACK: &str = "lidar/points/back";
 
-/// Buffers of a queue that are made ready; a reliable one never gets longer here.
+/// Buffers per queue that are prepared; a reliable queue never gets longer here.
 const BUFFERS_MAX: usize = 64;
 
-/// How long the last messages may be under way.
+/// Time limit for the last messages.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long the slow subscriber sleeps over each message.
+/// Time that the slow subscriber sleeps in each callback.
 const SLOW: Duration = Duration::from_millis(20);
 
-/// Queue of a reliable topic, and how long its publisher waits for room.
+/// QoS of a reliable topic, with the time that its publisher waits for space.
 const RELIABLE: Qos = Qos::reliable(1024, Duration::from_secs(1));
 
-/// Sends so many messages, after those of the warm-up, and gives what the subscribers saw.
+/// Sends the warm-up and `samples` messages. Returns what the subscribers recorded.
 pub(super) fn measure(case: &Case, samples: usize, cores: &[usize]) -> Result<Outcome, BenchError> {
     let _hogs = Hogs::start(case.load)?;
     let bus = Bus::new("bench");
@@ -50,8 +50,8 @@ fn qos(case: &Case) -> Qos {
     }
 }
 
-/// Opens the writing end of the topic. Its pool has a buffer for each place of each queue, one for each hand, and those
-/// that a node has for observers.
+/// Opens the topic's publisher. Its pool has a buffer for each slot of each queue, one per thread, and those that a
+/// node reserves for observers.
 fn open_sized(bus: &Bus, case: &Case) -> Result<Publisher<PointCloud>, BenchError> {
     let readers = case.subscribers + usize::from(case.slow_subscriber);
     let buffers = readers * (qos(case).depth().min(BUFFERS_MAX) + 1) + 2 + 2 * OBSERVERS_MAX;
@@ -77,7 +77,7 @@ struct Scene {
     _timers: Timers,
 }
 
-/// Sends each message back, as it is and without a copy.
+/// Returns each message on another topic, without a copy.
 struct Responder {
     back: Publisher<PointCloud>,
     threads: ThreadCosts,
@@ -87,7 +87,7 @@ impl Responder {
     fn answer(&mut self, sample: &Sample<PointCloud>) {
         let number = Header::read(&sample.data).map_or(0, |header| header.number);
         let answer = PointCloud { data: sample.data.clone(), timestamp: sample.timestamp, ..PointCloud::default() };
-        // As for the message itself.
+        // The same as for the message itself.
         let _ = self.back.publish_from(sample.meta(), answer);
         if number > 0 {
             self.threads.note(number);
@@ -108,7 +108,7 @@ impl Scene {
         Ok(Self { readers, responder, slow, observer, _timers: timers })
     }
 
-    /// Waits until all that was sent is taken.
+    /// Waits until all messages are taken.
     fn finish(self, bus: &Bus, written: &Written) -> Result<Outcome, BenchError> {
         let mut threads: Vec<ThreadUsage> = vec![written.cost, written.filler];
         if let Some(responder) = self.responder {
@@ -122,7 +122,7 @@ impl Scene {
     }
 }
 
-/// Where others wait for the core behind a reader, it must not spend time on the account.
+/// If other threads wait for the core behind a subscriber, it must not spend time on statistics.
 fn note(case: &Case, samples: usize) -> Note {
     let alone = case.measure == Measure::OneWay && case.subscribers == 1;
     if alone { Note::Each } else { Note::FirstAnd(samples as u64) }
@@ -141,7 +141,7 @@ fn respond(
     built(builder.build("responder", responder, &executor(case, "responder", cores)?, timers, |_| {}))
 }
 
-/// A subscriber on a thread of its own with the ordinary policy that cannot keep up.
+/// Starts a subscriber that is too slow, on its own thread with the ordinary policy.
 fn read_slowly(bus: &Bus, case: &Case, timers: &Timers) -> Result<CallbackGroup<()>, BenchError> {
     let refused = BenchError::part("cannot start the slow subscriber's thread");
     let executor = Executor::thread("bench-slow", &Scheduling::default()).map_err(refused)?;
@@ -171,7 +171,8 @@ fn executor(case: &Case, name: &str, cores: &[usize]) -> Result<Executor, BenchE
     }
 }
 
-/// Threads inherit the schedule of the one that starts them, so that also those are placed that offer no setting for it.
+/// Threads inherit the scheduling of the thread that starts them. That also places threads that offer no setting for
+/// it.
 fn placed<R: Send + 'static>(
     placement: &Placement,
     start: impl FnOnce() -> R + Send + 'static,
@@ -233,7 +234,7 @@ impl Reader {
     }
 }
 
-/// Ends a group; where it is `whole`, after it has taken all that was sent.
+/// Ends a group; if `whole`, after it has taken all messages.
 fn end<S: Send + 'static>(group: CallbackGroup<S>, whole: bool) -> Result<S, BenchError> {
     let broken = |cause: &str| BenchError::broken("the subscriber", cause);
     let deadline = Instant::now() + PATIENCE;
@@ -270,7 +271,7 @@ fn counts(logs: &[Log], written: &Written, threads: &[ThreadUsage]) -> Counts {
     }
 }
 
-/// Deliveries in memory other than that which the publisher filled.
+/// Returns the number of deliveries in other memory than the publisher filled.
 fn copied(logs: &[Log], written: &Written) -> u64 {
     let elsewhere = |(number, address): &&(u64, usize)| {
         let place = usize::try_from(number - 1).ok().and_then(|index| written.places.get(index));

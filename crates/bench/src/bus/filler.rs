@@ -1,4 +1,5 @@
-//! Who fills messages before they are due: a thread on another core than the publisher's, as a driver of a sensor would.
+//! The producer: a thread on another core than the publisher's that fills messages before the tick, as the driver of
+//! a sensor does.
 
 use std::hint::black_box;
 use std::ops::DerefMut;
@@ -10,7 +11,7 @@ use crate::error::BenchError;
 use crate::floor::{self, Pace, WARM_UP};
 use crate::sys::{self, Placement, ThreadUsage};
 
-/// Fills one buffer at a time.
+/// A thread that fills one buffer at a time.
 pub(super) struct Filler<B> {
     empty: SyncSender<B>,
     full: Receiver<B>,
@@ -37,17 +38,17 @@ impl<B: DerefMut<Target = [u8]> + Send + 'static> Filler<B> {
         Ok(Self { empty, full, thread: floor::spawn_placed("bench-filler", placement, work)? })
     }
 
-    /// Has a buffer filled.
+    /// Gives a buffer to the producer.
     pub(super) fn give(&self, buffer: B) -> Result<(), BenchError> {
         self.empty.send(buffer).map_err(Self::ended)
     }
 
-    /// The buffer that was given last; waits until it is full.
+    /// Waits until the last buffer is full and returns it.
     pub(super) fn take(&self) -> Result<B, BenchError> {
         self.full.recv().map_err(Self::ended)
     }
 
-    /// What it cost after the warm-up.
+    /// Ends the thread. Returns its cost after the warm-up.
     pub(super) fn finish(self) -> Result<ThreadUsage, BenchError> {
         drop((self.empty, self.full));
         floor::join("bench-filler", self.thread)?
@@ -62,7 +63,7 @@ pub(super) fn fill(buffer: &mut [u8], content: &[u8]) {
     black_box(buffer).copy_from_slice(black_box(content));
 }
 
-/// Has one buffer filled again and again, and sleeps meanwhile: what a publisher does around its messages.
+/// A pace that has one buffer filled before each tick, as a publisher of loans does.
 pub(super) struct Filling {
     filler: Filler<Vec<u8>>,
     buffer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! What else the machine does while a case is measured.
+//! Load during a case.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,14 +7,14 @@ use super::case::Load;
 use crate::error::BenchError;
 use crate::threads::Threads;
 
-/// Threads that calculate.
+/// Number of computing threads.
 const CPU_HOGS: usize = 2;
-/// Octets that the memory hog copies to and fro: more than the caches hold.
+/// Bytes that the memory load copies back and forth: more than the caches hold.
 const MEMORY_OCTETS: usize = 64 << 20;
-/// Octets after which it looks whether it should end.
+/// Bytes between two checks of the stop flag.
 const CHUNK_OCTETS: usize = 1 << 20;
 
-/// Threads with the ordinary policy that are in the way until this is dropped.
+/// Threads with the ordinary policy that load the machine until this is dropped.
 pub(super) struct Hogs {
     _threads: Threads,
 }

@@ -1,11 +1,11 @@
-//! What a measured message carries, and what is noted when it is taken.
+//! Content of a measured message, and the record that a subscriber keeps.
 //!
 //! ```text
 //! octet 0        8         16
 //!       | tick   | number  | filling ...
 //! ```
-//! The tick is when the message should be sent, in nanoseconds of the monotonic clock. Numbers begin at 1; messages of the
-//! warm-up have 0. When the publisher really stamped it stands in the message's own time stamp.
+//! The tick is the scheduled time of sending, in nanoseconds of the monotonic clock. Numbers begin at 1; messages of
+//! the warm-up have 0. The publisher's stamp is in the message's own timestamp.
 
 use std::hint::black_box;
 use std::thread::ThreadId;
@@ -17,19 +17,19 @@ use viaduct_messages::foxglove::PointCloud;
 use crate::floor::nanos;
 use crate::sys::{self, ThreadUsage};
 
-/// Octets of the header; no message is shorter.
+/// Length of the header in bytes, the minimum size of a message.
 pub(super) const HEADER_OCTETS: usize = 16;
 
 /// The header of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) tick_ns: u64,
-    /// 0 in the warm-up.
+    /// Number of the message; 0 in the warm-up.
     pub(super) number: u64,
 }
 
 impl Header {
-    /// Writes it to the front of a message, which has room for it.
+    /// Writes the header to the start of a message of at least [`HEADER_OCTETS`].
     pub(super) fn write(self, message: &mut [u8]) {
         let fields = [self.tick_ns, self.number];
         message.chunks_exact_mut(8).zip(fields).for_each(|(place, field)| place.copy_from_slice(&field.to_le_bytes()));
@@ -41,12 +41,12 @@ impl Header {
     }
 }
 
-/// What a reader noted. It has its memory before the first message, so that noting costs none.
+/// Record of a subscriber. Its memory is allocated before the first message, so that recording allocates nothing.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// From the stamp, in nanoseconds.
+    /// Latency from the stamp, in nanoseconds.
     pub(super) latencies: Vec<u64>,
-    /// From the tick, in nanoseconds.
+    /// Latency from the tick, in nanoseconds.
     pub(super) from_tick: Vec<u64>,
     /// Number and address of each message.
     pub(super) places: Vec<(u64, usize)>,
@@ -63,7 +63,7 @@ impl Log {
         }
     }
 
-    /// Touches both ends of a message, reads the clock, and notes what came of it.
+    /// Touches both ends of a message, reads the clock, and records the latencies.
     pub(super) fn take(&mut self, cloud: &PointCloud) {
         let message = black_box(&cloud.data[..]);
         black_box(message.last().copied());
@@ -80,35 +80,35 @@ impl Log {
     }
 }
 
-/// Stamps a message with a moment of the monotonic clock.
+/// Stamps a message with a time of the monotonic clock.
 pub(super) fn stamp(cloud: &mut PointCloud, moment: Duration) {
     let (seconds, nanos) = (moment.as_secs().cast_signed(), moment.subsec_nanos().cast_signed());
     cloud.timestamp = Some(Timestamp { seconds, nanos });
 }
 
-/// When a message was stamped, in nanoseconds.
+/// Returns the message's stamp in nanoseconds.
 pub(super) fn stamp_of(cloud: &PointCloud) -> Option<u64> {
     let Timestamp { seconds, nanos } = cloud.timestamp?;
     Some(u64::try_from(seconds).ok()? * 1_000_000_000 + u64::try_from(nanos).ok()?)
 }
 
-/// An empty vector whose memory was written once.
+/// Returns an empty vector whose memory was written once.
 pub(super) fn room<T: Clone>(length: usize, filling: T) -> Vec<T> {
     let mut room = black_box(vec![filling; length]);
     room.clear();
     room
 }
 
-/// When a thread's cost is noted, which takes about as long as a system call.
+/// Messages at which a thread's cost is recorded. Recording takes about as long as a system call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Note {
-    /// With every message, so that none needs to be the last.
+    /// Every message.
     Each,
-    /// With the first and with that one, where somebody waits behind this thread for the core.
+    /// The first and this message only, because another thread is queued on this core.
     FirstAnd(u64),
 }
 
-/// What the threads that took messages had cost at their first and at their last one.
+/// Cost of the subscribers' threads at their first and last message.
 #[derive(Debug)]
 pub(super) struct ThreadCosts {
     when: Note,
@@ -117,11 +117,11 @@ pub(super) struct ThreadCosts {
 
 impl ThreadCosts {
     pub(super) fn new(when: Note) -> Self {
-        // Two threads in a pool; more is allowed and allocates.
+        // A pool has two threads; more are possible and allocate.
         Self { when, threads: Vec::with_capacity(8) }
     }
 
-    /// Notes it with a message of that number, where it is to be noted.
+    /// Records the calling thread's cost if `number` is one of the chosen messages.
     pub(super) fn note(&mut self, number: u64) {
         match self.when {
             Note::FirstAnd(last) if number != 1 && number != last => return,
@@ -134,7 +134,7 @@ impl ThreadCosts {
         }
     }
 
-    /// Of each thread but that one, whose cost is known otherwise.
+    /// Returns the cost of each thread except `other`, whose cost is recorded elsewhere.
     pub(super) fn without(&self, other: ThreadId) -> impl Iterator<Item = ThreadUsage> {
         self.threads.iter().filter(move |(thread, ..)| *thread != other).map(|(_, first, last)| last.since(*first))
     }

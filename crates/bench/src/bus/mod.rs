@@ -1,15 +1,14 @@
-//! Bench `bus`: the FastCycle paper's measurement. A publisher sends a message each millisecond, a subscriber takes it; the
-//! latency is the time from the publisher's stamp until the subscriber has touched the first and the last octet.
-//!
-//! *loan*: the buffer is filled before the publisher's tick by a thread on another core, as a sensor's driver or its DMA does
-//! it, so only the hand-over counts; one row has the publisher fill it between tick and stamp, which drives kernel and
-//! program out of its core's caches. *copy*: the stamp comes first and the filling counts too. The publisher wakes by
-//! absolute deadlines; how late it woke, and the latency from the moment at which it should have, are rows of their own, so
-//! that a late publisher cannot hide a slow one.
-//!
-//! One base case (loan, an executor thread on the publisher's core, real time, 1 MB, one subscriber) is varied in one thing
-//! at a time. Rows, rivals and floors are measured in rounds, so that a busy minute of the machine hits all of them. Each
-//! round has another random order, in which what is compared stands together.
+//! Bench `bus`: the FastCycle paper's measurement. A publisher sends a message each millisecond, a subscriber takes
+//! it. The latency is the time from the publisher's stamp until the subscriber has touched the first and the last
+//! byte.
+//! *loan*: a producer thread on another core fills the buffer before the publisher's tick, as a sensor's driver or
+//! its DMA does, so only the hand-off counts. In one row the publisher fills the buffer between tick and stamp, which
+//! evicts kernel and program from the caches of its core. *copy*: the stamp comes first, so the filling counts too.
+//! The publisher wakes at absolute deadlines. Its lateness, and the latency from the scheduled tick, are separate
+//! rows, so that a late publisher does not hide a slow path.
+//! Each case differs in one parameter from the base case (loan, an executor thread on the publisher's core, real
+//! time, 1 MB, one subscriber). Rows, competitors and floors are measured in rounds, so that a busy minute of the
+//! machine affects all of them. Each round has another random order, in which compared rows are neighbours.
 //!
 //! ```text
 //! case.rs      the conditions, and which of them are measured
@@ -56,39 +55,39 @@ use crate::progress::say;
 use crate::report::{Beside, Report, Row, octets};
 use crate::sys::{self, Placement};
 
-/// Time from one line of progress to the next.
+/// Interval of the progress lines.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 
-/// What is measured.
+/// Options of the bench.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Messages of each row.
     pub samples: usize,
     /// Messages of the row with the slow rate.
     pub slow_samples: usize,
-    /// Rounds that they are spread over.
+    /// Number of rounds.
     pub rounds: usize,
     /// Messages a second.
     pub rate_hz: u32,
     /// Messages a second of the slow row.
     pub slow_rate_hz: u32,
-    /// Octets of a message, at least 16.
+    /// Message sizes in bytes, at least 16.
     pub sizes: Vec<usize>,
-    /// Octets of a message where something else is varied.
+    /// Message size in bytes for cases that vary another parameter.
     pub base_size: usize,
-    /// Octets of a message of a rival.
+    /// Message sizes of competitors in bytes.
     pub rival_sizes: Vec<usize>,
-    /// Seed of the orders in which cases take turns, and of the bootstrap.
+    /// Seed of the order of the cases and of the bootstrap.
     pub seed: u64,
-    /// Folder of the rivals' programs; without one, none runs.
+    /// Folder of the competitors' programs; `None` runs none.
     pub rivals: Option<PathBuf>,
-    /// File from which an interrupted run goes on, and that is written for it.
+    /// State file of an interrupted run.
     pub state: Option<PathBuf>,
-    /// Whether the memory of this process is locked, as far as it has the right to.
+    /// `true` locks the memory of this process, if permitted.
     pub lock_memory: bool,
-    /// Whether the cores are kept awake.
+    /// `true` keeps the cores awake.
     pub keep_awake: bool,
-    /// Time that all takes at most: later rounds are shortened where the first ones took too long.
+    /// Longest time of the whole run: later rounds are shortened if the first ones took too long.
     pub limit: Option<Duration>,
 }
 
@@ -135,7 +134,7 @@ impl Options {
 /// Runs the bench.
 ///
 /// # Errors
-/// The system gives no threads, or the state file is of another run or cannot be written.
+/// The system refuses threads, or the state file belongs to another run or cannot be written.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let watch = Watch::start();
     let mut campaign = Campaign::new(options)?;
@@ -145,7 +144,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
     Ok(campaign.report(watch))
 }
 
-/// A run on its way.
+/// A run in progress.
 struct Campaign<'a> {
     options: &'a Options,
     place: Place,
@@ -182,7 +181,7 @@ impl<'a> Campaign<'a> {
         self.options.rounds.clamp(1, self.options.samples.max(1))
     }
 
-    /// Measures what is missing, at most so many rounds of cases.
+    /// Measures the missing rounds, at most `rounds` of each case.
     fn measure(&mut self, at_most: usize) -> Result<(), BenchError> {
         let (rounds, mut left, mut told) = (self.rounds(), at_most, None);
         for round in 0..rounds {
@@ -206,7 +205,7 @@ impl<'a> Campaign<'a> {
         Ok(())
     }
 
-    /// Whether there was something to measure.
+    /// Returns `true` if anything was measured.
     fn measure_one(&mut self, job: usize, round: usize, share: f64) -> Result<bool, BenchError> {
         let (job, rounds) = (&self.jobs[job], self.rounds());
         let key = job.key();
@@ -215,14 +214,15 @@ impl<'a> Campaign<'a> {
             return Ok(false);
         }
         let samples = (job.samples_of(round, rounds) as f64 * share).ceil() as usize;
-        // One case that breaks does not take the others with it.
+        // A case that fails does not end the run.
         let outcome = outcome(job, samples, &self.place, &mut self.rivals);
         let outcome = outcome.unwrap_or_else(|error| Outcome::refused(&error.to_string()));
         self.measured.add(&key, round, outcome)?;
         Ok(true)
     }
 
-    /// Which share of its messages a round sends, so that all fits the limit: the rounds so far say how long one takes.
+    /// Returns the share of its messages that a round sends so that the run stays within its time limit, estimated
+    /// from the rounds so far.
     fn share_of(&self, round: usize) -> f64 {
         let Some(limit) = self.options.limit.filter(|_| round > 0) else {
             return 1.0;
@@ -267,7 +267,7 @@ impl<'a> Campaign<'a> {
         report
     }
 
-    /// What rivals said of their cases, each thing once.
+    /// Returns the notes of the competitors, without repetitions.
     fn told_by_cases(&self) -> BTreeSet<String> {
         let of_job = |job: &Job| -> Vec<String> {
             let told = |outcome: &Outcome| match (&outcome.refused, &outcome.note) {
@@ -281,7 +281,7 @@ impl<'a> Campaign<'a> {
     }
 }
 
-/// What tells a rival's cases apart.
+/// Returns the parameters that distinguish a competitor's cases.
 fn in_words(case: &Case) -> String {
     let params = case.params();
     let word = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
@@ -303,8 +303,8 @@ fn outcome(job: &Job, samples: usize, place: &Place, rivals: &mut [Rival]) -> Re
     }
 }
 
-/// An empty hand-off, beside the same filler where our messages of the case have one: what wakes another core just before
-/// may cost the hand-off, too.
+/// Measures an empty hand-off, with the same producer that the messages of the case have: waking another core just
+/// before also makes the hand-off slower.
 fn futex(case: &Case, samples: usize, cores: &[usize]) -> Result<Outcome, BenchError> {
     let (waker, waiter) = (case.publisher(cores), case.subscriber(cores));
     let hand_offs = if case.has_filler() {
@@ -329,13 +329,13 @@ fn memcpy(
     Ok(Outcome { latencies, ..Outcome::default() })
 }
 
-/// Whether threads of this process get real-time priority.
+/// Returns `true` if this process may use real-time priorities.
 fn may_be_real_time() -> bool {
     let placement = Placement { cores: Vec::new(), fifo: Some(1) };
     std::thread::spawn(move || placement.apply().is_ok()).join().unwrap_or(false)
 }
 
-/// What a reader of any run must know.
+/// Returns the notes of every run.
 fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if !place.real_time {
@@ -371,7 +371,7 @@ fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
     notes
 }
 
-/// Ours with what stands beside them, floors, rivals.
+/// Returns the rows of Viaduct with their references, the floors and the competitors.
 fn rows(all: &All) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for series in &all.0 {
@@ -385,14 +385,14 @@ fn rows(all: &All) -> Vec<Row> {
     rows
 }
 
-/// What the paper reports of a message of that size.
+/// Returns the paper's figure for a message of that size.
 fn paper_mean(case: &Case) -> Option<f64> {
     let measure = case.params()["measure"].clone();
     let same = |row: &Row| row.name == "paper.fastcycle" && row.params["measure"] == measure;
     paper::fastcycle(&[case.size]).into_iter().find(same).and_then(|row| row.mean)
 }
 
-/// What the case takes at least: a hand-off where it has one (a round trip has two), a copy where it has one.
+/// Returns the floor of the case: a hand-off if it has one (two for a round trip), plus a copy if it has one.
 fn floor_of(all: &All, case: &Case) -> Option<f64> {
     let trips = if case.measure == Measure::Rtt { 2.0 } else { 1.0 };
     let hand_off = if case.mode == Mode::Inline { 0.0 } else { all.futex(case)?.p50() * trips };
@@ -412,7 +412,7 @@ mod tests {
             slow_rate_hz: 500,
             sizes: vec![64, 32 << 10],
             base_size: 32 << 10,
-            // It would be that of all tests.
+            // It would affect all tests of the process.
             lock_memory: false,
             keep_awake: false,
             ..Options::default()

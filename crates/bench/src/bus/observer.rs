@@ -1,5 +1,5 @@
-//! Somebody who looks on: reads messages without knowing its type, as `viaduct topic echo` does, and the counters ten
-//! times a second, as a page that shows them does.
+//! An observer. It reads messages without their type, as `viaduct topic echo` does, and the counters ten times per
+//! second, as the dashboard does.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,12 +10,12 @@ use viaduct_bus::Bus;
 use crate::error::BenchError;
 use crate::threads::Threads;
 
-/// Time from one look for a message to the next, as a node's HTTP endpoint has it.
+/// Polling interval for messages, as in a node's HTTP endpoint.
 const POLL_EVERY: Duration = Duration::from_millis(20);
-/// Time from one look at the counters to the next.
+/// Polling interval for the counters.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Threads with the ordinary policy that look on until this is dropped.
+/// Threads with the ordinary policy that observe until this is dropped.
 pub(super) struct Observer {
     _threads: Threads,
 }

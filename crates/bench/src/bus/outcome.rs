@@ -1,4 +1,4 @@
-//! What one round of one case gave. It is what a state file keeps, so it is plain.
+//! Result of one round of one case. State files contain it.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,40 +6,40 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Outcome {
-    /// From the publisher's stamp to the subscriber, of every subscriber one after the other.
+    /// Latencies from the publisher's stamp, all subscribers one after the other.
     pub(super) latencies: Vec<u64>,
-    /// From the moment at which the message should have been sent to the subscriber.
+    /// Latencies from the scheduled time of sending.
     pub(super) from_tick: Vec<u64>,
-    /// How late the publisher woke.
+    /// Lateness of the publisher's wake-up.
     pub(super) lateness: Vec<u64>,
-    /// Messages that a subscriber should have got and did not.
+    /// Messages that a subscriber did not receive.
     pub(super) lost: u64,
-    /// What the threads of the path cost; none where it is not known.
+    /// Cost of the path's threads, or `None` if unknown.
     pub(super) cost: Option<Counts>,
-    /// What a rival tells where it gives no samples.
+    /// Percentiles of a competitor that reports no samples.
     pub(super) summary: Option<SummaryUs>,
-    /// Why there is nothing; the case is not measured again then.
+    /// Reason for a missing result; the case is not measured again.
     pub(super) refused: Option<String>,
-    /// Something that a reader must know of it.
+    /// Note for the reader.
     pub(super) note: Option<String>,
 }
 
-/// What the threads of the path cost in the part that counts: the publisher's and all subscribers'.
+/// Cost of the threads of the publisher and all subscribers after the warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Counts {
-    /// Messages that were sent.
+    /// Number of sent messages.
     pub(super) messages: u64,
     pub(super) page_faults: u64,
     pub(super) switches_voluntary: u64,
     pub(super) switches_involuntary: u64,
-    /// Allocations and their octets; none where nobody counts them.
+    /// Allocations, or `None` if they are not counted.
     pub(super) allocations: Option<u64>,
     pub(super) allocated_octets: Option<u64>,
-    /// Deliveries of a message in memory other than the publisher's.
+    /// Deliveries of a message in other memory than the publisher's.
     pub(super) copied: Option<u64>,
 }
 
-/// Percentiles that a rival has made itself, in microseconds.
+/// Percentiles that a competitor computed itself, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct SummaryUs {
     #[serde(default)]
@@ -61,7 +61,7 @@ impl Outcome {
 }
 
 impl Counts {
-    /// Both together.
+    /// Returns the sum.
     pub(super) fn and(self, other: Self) -> Self {
         let sum = |one: Option<u64>, two: Option<u64>| Some(one? + two?);
         Self {

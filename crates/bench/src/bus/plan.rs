@@ -1,4 +1,4 @@
-//! Which cases are measured, in which order, and how long it takes.
+//! The plan: cases, order and duration.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use super::writer::WARM_UP_PERIOD;
 use super::{Options, series};
 use crate::floor::WARM_UP;
 
-/// Starting and ending the threads of a case.
+/// Time to start and end the threads of a case.
 const SETUP: Duration = Duration::from_millis(15);
-/// Starting and ending a rival's processes for a case.
+/// Time to start and end a competitor's processes for a case.
 const RIVAL_SETUP: Duration = Duration::from_millis(300);
 
-/// A case, and who goes through it.
+/// A case and its subject.
 pub(super) struct Job {
     /// Name of its row.
     pub(super) name: String,
@@ -24,18 +24,18 @@ pub(super) struct Job {
     pub(super) case: Case,
     /// Messages of all rounds.
     pub(super) samples: usize,
-    /// A rival's version, and how it is used.
+    /// A competitor's version and mode.
     pub(super) of_rival: Option<(String, String)>,
 }
 
-/// Who goes through a case.
+/// Subject of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Bus,
     Futex,
     MemcpyHot,
     MemcpyCold,
-    /// That one of the rivals.
+    /// A competitor, by its index.
     Rival(usize),
 }
 
@@ -58,7 +58,7 @@ impl Job {
         Self { name: name.to_owned(), what, case, samples, of_rival: None }
     }
 
-    /// Which case it is, in a state file.
+    /// Returns the job's key in a state file.
     pub(super) fn key(&self) -> String {
         format!("{} {}", self.name, self.case.params())
     }
@@ -67,14 +67,14 @@ impl Job {
         series::params(&self.case, self.of_rival.as_ref().map(|(version, how)| (version.as_str(), how.as_str())))
     }
 
-    /// Messages of that round: as many in each, give or take one.
+    /// Returns the number of messages of that round; rounds differ by at most one message.
     pub(super) fn samples_of(&self, round: usize, rounds: usize) -> usize {
         self.samples * (round + 1) / rounds - self.samples * round / rounds
     }
 
-    /// Whether the two differ only in who does it, by which threads, and how messages are filled.
+    /// Returns `true` if the jobs differ only in subject, executor and filling.
     fn is_beside(&self, other: &Self) -> bool {
-        // A copy by itself has no rate.
+        // A memcpy has no rate.
         let paced = self.case.rate_hz.max(other.case.rate_hz);
         let [one, other] = [self, other].map(|job| {
             let rate_hz = if job.case.rate_hz == 0 { paced } else { job.case.rate_hz };
@@ -83,7 +83,7 @@ impl Job {
         one == other
     }
 
-    /// With which of our rows a bound is judged by this one: hand-offs with the loan, copies by themselves with the copy.
+    /// Returns the filling of the rows whose target this job is the floor of: loan for hand-offs, copy for memcpy.
     fn judged_with(&self) -> Option<Fill> {
         match self.what {
             What::Bus => (self.case.mode == Mode::Thread).then_some(self.case.fill),
@@ -93,7 +93,7 @@ impl Job {
         }
     }
 
-    /// How long so many messages take.
+    /// Returns the planned time of a number of messages.
     pub(super) fn planned(&self, samples: usize) -> Duration {
         let setup = if matches!(self.what, What::Rival(_)) { RIVAL_SETUP } else { SETUP };
         let messages = u32::try_from(samples).unwrap_or(u32::MAX);
@@ -101,7 +101,7 @@ impl Job {
     }
 }
 
-/// Everything that is measured here, in the order of the report.
+/// Returns all jobs in the order of the report.
 pub(super) fn jobs(options: &Options, place: &Place, rivals: &[Rival]) -> Vec<Job> {
     let sizes: Vec<usize> = options.sizes.iter().map(|size| (*size).max(super::message::HEADER_OCTETS)).collect();
     let rate_hz = options.rate_hz;
@@ -129,14 +129,14 @@ fn of_rival(number: usize, rival: &Rival, options: &Options) -> Vec<Job> {
     cases.into_iter().filter(|case| rival.can_be(case.cores)).map(job).collect()
 }
 
-/// What the machine lets us do.
+/// Capabilities of the machine.
 pub(super) struct Place {
     pub(super) cores: Vec<usize>,
     pub(super) real_time: bool,
 }
 
 impl Place {
-    /// What cannot be done is done as it can, and once.
+    /// Replaces jobs that are not possible by possible ones, without duplicates.
     fn possible(&self, jobs: Vec<Job>) -> Vec<Job> {
         let mut possible: Vec<Job> = Vec::new();
         for mut job in jobs.into_iter().filter(|job| self.cores.len() > 1 || job.case.cores != Cores::Cross) {
@@ -148,16 +148,16 @@ impl Place {
         possible
     }
 
-    /// The case without real time where there is none.
+    /// Returns the case, without real time if the machine refuses it.
     pub(super) fn as_possible(&self, case: &Case) -> Case {
         let policy = if self.real_time { case.policy } else { Policy::Other };
         Case { policy, ..case.clone() }
     }
 }
 
-/// The order of a round: another one in each, and the same ones with the same seed. A machine changes within seconds, so
-/// what is compared is near: all jobs of one case, whoever does it and however it is filled, and in it, one right after
-/// the other, our row and its floors.
+/// Returns the order of a round: different in each round, reproducible by the seed. A machine changes within seconds,
+/// so compared jobs are neighbours: all jobs of one case form a group, and within it Viaduct's row and its floors
+/// follow each other directly.
 pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
     let mut random = Rng::new(seed.wrapping_add(round as u64));
     let job = |number: &usize| &jobs[*number];
@@ -176,7 +176,7 @@ pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
     order
 }
 
-/// The items in groups of those that belong to the first of their group.
+/// Groups items: an item joins the first group whose first item it belongs to.
 fn grouped(items: impl IntoIterator<Item = usize>, together: impl Fn(&usize, &usize) -> bool) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for item in items {

@@ -1,7 +1,6 @@
-//! Drives other people's programs through the same cases, by lines of JSON.
-//!
-//! A program is started once. It says who it is in one line, reads jobs from its standard input, one a line, and answers
-//! each with one line; the end of its input ends it.
+//! Runs the competitors' programs through the same cases, by lines of JSON.
+//! A program is started once. It prints its name and version in one line, reads jobs from its standard input, one per
+//! line, and answers each with one line. The end of its input ends it.
 //!
 //! ```text
 //! -> {"rival":"iceoryx2.event","version":"0.10.0","mode":"two processes, event","placements":["same","cross","free"]}
@@ -11,8 +10,7 @@
 //!    or {"summary_us":{"min":..,"p50":..,"p99":..,"max":..},"n":..,"lost":..}
 //!    or {"unsupported":"why"}, or {"error":"what"}
 //! ```
-//!
-//! A program that is missing, breaks or hangs is told in a note and never fails the bench.
+//! A program that is missing, crashes or hangs is listed as a note; the bench itself still succeeds.
 
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -29,25 +27,25 @@ use super::writer::WARM_UP_PERIOD;
 use crate::floor::WARM_UP;
 use crate::sys;
 
-/// How long a program may take until it has said who it is: some start a server of their own.
+/// Time limit for a program's first line: some start a server.
 const START: Duration = Duration::from_secs(20);
-/// How long a job may take beyond eight times its messages' periods.
+/// Time limit of a job in addition to eight times its messages' periods.
 const SLACK: Duration = Duration::from_secs(10);
-/// How often a program that broke is started again.
+/// Number of restarts of a crashed program.
 const RESTARTS: usize = 2;
-/// How long a program that is still being written is waited for, several times.
+/// Waiting time for a program file that is still open for writing, several times.
 const A_MOMENT: Duration = Duration::from_millis(10);
-/// How long a program may take to end.
+/// Time limit for the end of a program.
 const FAREWELL: Duration = Duration::from_secs(10);
 
-/// The program that has the rivals in Rust, which it takes by name.
+/// Program of the competitors in Rust, selected by name.
 const COLLECTION: &str = "bin/viaduct-rivals";
 
-/// A program that can be driven, if it was built.
+/// A competitor's program.
 struct Entry {
     /// Name of its rows.
     name: &'static str,
-    /// Below the rivals' folder.
+    /// Path below the competitors' folder.
     program: &'static str,
     arguments: &'static [&'static str],
     measure: Measure,
@@ -57,7 +55,7 @@ const fn one_way(name: &'static str, program: &'static str, arguments: &'static 
     Entry { name, program, arguments, measure: Measure::OneWay }
 }
 
-/// All rivals.
+/// All competitors.
 const ENTRIES: &[Entry] = &[
     one_way("crossbeam", COLLECTION, &["crossbeam"]),
     one_way("kanal", COLLECTION, &["kanal"]),
@@ -80,14 +78,14 @@ struct Hello {
     rival: String,
     #[serde(default)]
     version: String,
-    /// How it is used, in words.
+    /// Mode in words.
     #[serde(default)]
     mode: String,
     #[serde(default)]
     placements: Vec<Cores>,
 }
 
-/// What is asked for.
+/// A job as JSON.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct Job {
     size: usize,
@@ -117,7 +115,7 @@ impl Job {
     }
 }
 
-/// What comes back.
+/// An answer as JSON.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Answer {
@@ -152,18 +150,18 @@ impl Answer {
     }
 }
 
-/// A program that runs.
+/// A running program.
 pub(super) struct Rival {
     hello: Hello,
     entry: &'static Entry,
     program: PathBuf,
-    /// Gone once it broke.
+    /// `None` after a crash.
     process: Option<Process>,
-    /// How often it may be started again.
+    /// Remaining restarts.
     restarts: usize,
 }
 
-/// Starts every program that is below the folder; what is not there or does not start becomes a note.
+/// Starts every program below the folder. A program that is missing or does not start becomes a note.
 pub(super) fn start(folder: &Path, notes: &mut Vec<String>) -> Vec<Rival> {
     if !folder.is_dir() {
         notes.push(format!("rivals: not run: no folder `{}`; `make bench-bus` builds it", folder.display()));
@@ -197,17 +195,17 @@ impl Rival {
         &self.hello.version
     }
 
-    /// How it is used, in words.
+    /// Mode in words.
     pub(super) fn how(&self) -> &str {
         &self.hello.mode
     }
 
-    /// What it can measure.
+    /// Returns the kind of latency that it measures.
     pub(super) fn measure_of(&self) -> Measure {
         self.entry.measure
     }
 
-    /// Who runs its subscriber, by its own words.
+    /// Returns the executor of its subscriber, from its mode.
     pub(super) fn mode(&self) -> Mode {
         let says = |words: &str| self.hello.mode.contains(words);
         match () {
@@ -217,12 +215,12 @@ impl Rival {
         }
     }
 
-    /// Whether it can have its threads there.
+    /// Returns `true` if it supports the placement.
     pub(super) fn can_be(&self, cores: Cores) -> bool {
         self.hello.placements.is_empty() || self.hello.placements.contains(&cores)
     }
 
-    /// One round of a case. A program that breaks over it is started again for the next one, but not forever.
+    /// Runs one round of a case. A program that crashes is restarted for the next round, a limited number of times.
     pub(super) fn measure(&mut self, case: &Case, samples: usize) -> Outcome {
         let nominal = WARM_UP_PERIOD * 20 + case.period() * u32::try_from(samples).unwrap_or(u32::MAX);
         let answer = self.running().and_then(|process| process.ask(Job::new(case, samples), SLACK + nominal * 8));
@@ -244,18 +242,18 @@ impl Rival {
     }
 }
 
-/// A program with its lines. It is the first of a group of processes, which ends with it.
+/// A process with its lines. It leads a process group, which is killed with it.
 struct Process {
     child: Child,
-    /// Gone when it is to end.
+    /// `None` when it is asked to end.
     input: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// The last line that it said on standard error.
+    /// Its last line on standard error.
     complaint: Receiver<String>,
 }
 
 impl Process {
-    /// Starts a program and waits until it has said who it is.
+    /// Starts a program and waits for its first line.
     fn start(program: &Path, arguments: &[&str]) -> Result<(Self, Hello), String> {
         let mut process = Self::spawn(program, arguments)?;
         let line = process.next_line(START)?;
@@ -278,7 +276,7 @@ impl Process {
         line.push('\n');
         let input = self.input.as_mut().ok_or("it has no input")?;
         if input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_err() {
-            // Nobody is there to read it.
+            // The reader has ended.
             return Err(self.last_words("it ended"));
         }
         let answer = self.next_line(patience)?;
@@ -311,17 +309,17 @@ impl Drop for Process {
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        // Also what it started itself and left behind.
+        // This also kills processes that it started and left behind.
         sys::kill_group(self.child.id());
-        // It was killed, so this ends.
+        // The process was killed, so this returns.
         let _ = self.child.wait();
     }
 }
 
-/// The lines of a stream, read by a thread that ends with it.
+/// Returns the lines of a stream, read by a thread that ends with the stream.
 fn each_line(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, lines) = sync_channel(4);
-    // Without the thread the receiver is disconnected, as if the program had ended.
+    // Without the thread, the receiver is disconnected, as after the end of the program.
     let _ = crate::floor::spawn("bench-rival", move || {
         let lines = stream.into_iter().flat_map(|stream| BufReader::new(stream).lines());
         for line in lines.map_while(Result::ok) {
@@ -333,19 +331,19 @@ fn each_line(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     lines
 }
 
-/// The last line of a stream, once it has ended.
+/// Returns the last line of a stream when the stream has ended.
 fn last_line(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
     let (sender, line) = sync_channel(1);
     let _ = crate::floor::spawn("bench-rival-errors", move || {
         let lines = stream.into_iter().flat_map(|stream| BufReader::new(stream).lines());
         let last = lines.map_while(Result::ok).filter(|line| !line.trim().is_empty()).last();
-        // Nobody needs to hear it.
+        // The receiver may have ended.
         let _ = sender.send(last.unwrap_or_default());
     });
     line
 }
 
-/// Starts a program. One that was written a moment ago may still be open in a process that is about to become another.
+/// Starts a program. A file that was written a moment ago may still be open in a forked process before its exec.
 fn start_written(command: &mut Command) -> std::io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {
@@ -362,7 +360,7 @@ mod tests {
 
     use super::*;
 
-    /// A rival in the language of the shell.
+    /// A competitor as a shell script.
     fn fake(folder: &Path, body: &str) -> PathBuf {
         let program = folder.join("rival");
         std::fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
@@ -370,7 +368,7 @@ mod tests {
         program
     }
 
-    /// An entry for it.
+    /// Returns its entry.
     static FAKE: Entry = one_way("fake", "rival", &[]);
 
     const HELLO: &str =
@@ -408,7 +406,7 @@ mod tests {
         let mut why = || rival.measure(&case, 2).refused.unwrap();
         assert_eq!([why(), why(), why()], ["no loans", "out of memory", "no message came through"]);
         assert_eq!(why(), "it ended");
-        // Started again, it answers from the start; then it breaks until nobody starts it any more.
+        // After a restart it answers again; then it crashes until its restarts are used up.
         assert_eq!(rival.measure(&case, 2).latencies, [7000, 5000]);
         let whys: Vec<Option<String>> = (0..12).map(|_| rival.measure(&case, 2).refused).collect();
         assert_eq!(whys.iter().flatten().filter(|why| *why == "it ended").count(), RESTARTS);
@@ -443,7 +441,7 @@ mod tests {
             let status = std::fs::read_to_string(format!("/proc/{}/stat", helper.trim())).unwrap_or_default();
             !status.is_empty() && !status.contains(") Z ")
         };
-        // The kernel ends it when it gets to it.
+        // The kernel ends the process asynchronously.
         let deadline = Instant::now() + Duration::from_secs(10);
         while runs() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));

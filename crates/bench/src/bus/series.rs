@@ -1,4 +1,4 @@
-//! The rounds of a case put together: samples by round for comparisons, and the row of the report.
+//! The joined rounds of a case: samples by round for comparisons, and the row of the report.
 
 use serde_json::{Value, json};
 
@@ -8,20 +8,20 @@ use super::plan::{Job, What};
 use crate::report::{Beside, Cost, Row};
 use crate::statistics::{Summary, percentile};
 
-/// A case that was measured.
+/// A measured case.
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) what: What,
     pub(super) case: Case,
-    /// Latencies of each round in microseconds; empty where a rival gives percentiles only.
+    /// Latencies of each round in microseconds; empty if a competitor reports percentiles only.
     pub(super) rounds: Vec<Vec<f64>>,
     pub(super) row: Row,
-    /// How late the publisher was, and latencies from the tick.
+    /// Rows of the publisher's lateness and of the latencies from the tick.
     pub(super) more: Vec<Row>,
 }
 
 impl Series {
-    /// `None` where nothing was measured.
+    /// Joins the outcomes of a job. Returns `None` if nothing was measured.
     pub(super) fn of<'a>(job: &Job, outcomes: impl Iterator<Item = &'a Outcome>) -> Option<Self> {
         let outcomes: Vec<&Outcome> = outcomes.filter(|outcome| outcome.has_samples()).collect();
         let rounds = micros(&outcomes, |outcome| &outcome.latencies);
@@ -93,17 +93,17 @@ fn cost(outcomes: &[&Outcome]) -> Option<Cost> {
     })
 }
 
-/// What was measured, to be looked things up in.
+/// All measured cases.
 pub(super) struct All(pub(super) Vec<Series>);
 
 impl All {
-    /// Ours under these conditions.
+    /// Returns Viaduct's series of a case.
     pub(super) fn ours(&self, case: &Case) -> Option<&Series> {
         self.find(What::Bus, case)
     }
 
-    /// The empty hand-off in the same place, beside a filler where the case has one. None stands for a case of another rate,
-    /// under load or with several subscribers: it would be no floor of it.
+    /// Returns the empty hand-off with the same placement, with a producer if the case has one. Returns `None` for a
+    /// case of another rate, under load or with several subscribers, because the hand-off is not a floor of those.
     pub(super) fn futex(&self, case: &Case) -> Option<&Series> {
         let fill = if case.has_filler() { Fill::Loan } else { Fill::Copy };
         let floor = Case { cores: case.cores, policy: case.policy, fill, ..Case::base(case.size, case.rate_hz) };
@@ -111,12 +111,12 @@ impl All {
         self.find(What::Futex, &floor).filter(|_| plain)
     }
 
-    /// The empty hand-off in the same place, by itself.
+    /// Returns the empty hand-off with the same placement, without a producer.
     pub(super) fn bare_futex(&self, case: &Case) -> Option<&Series> {
         self.futex(&Case { fill: Fill::Copy, ..case.clone() })
     }
 
-    /// Copies of that size within the caches.
+    /// Returns the copies of that size within the caches.
     pub(super) fn memcpy(&self, size: usize) -> Option<&Series> {
         self.0.iter().find(|series| series.what == What::MemcpyHot && series.case.size == size)
     }
@@ -130,7 +130,7 @@ impl All {
     }
 }
 
-/// Parameters of a row, with what is said of a rival.
+/// Returns the parameters of a row, with version and mode of a competitor.
 pub(super) fn params(case: &Case, rival: Option<(&str, &str)>) -> Value {
     let mut params = case.params();
     if let Some((version, how)) = rival {
@@ -140,7 +140,7 @@ pub(super) fn params(case: &Case, rival: Option<(&str, &str)>) -> Value {
     params
 }
 
-/// The figures of some samples that were put together.
+/// Returns the summary of all rounds.
 pub(super) fn summary(rounds: &[Vec<f64>]) -> Option<Summary> {
     Summary::of(&rounds.concat())
 }

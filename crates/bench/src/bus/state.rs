@@ -1,5 +1,5 @@
-//! What has been measured, in memory and, so that an interrupted run can go on, in a file: a line that says of which run it
-//! is, then a line for each finished round of a case.
+//! Finished measurements, in memory and in a state file from which an interrupted run continues. The file has one
+//! line that identifies the run, then a line for each finished round of a case.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use super::outcome::Outcome;
 use crate::error::BenchError;
 
-/// Which run it is.
+/// Identity of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Run {
-    /// The commit that is measured.
+    /// Measured commit.
     pub(super) commit: String,
-    /// What is measured, in words.
+    /// Options as text.
     pub(super) options: String,
 }
 
@@ -27,10 +27,10 @@ struct Line {
     outcome: Outcome,
 }
 
-/// By case and round.
+/// Outcomes by case and round.
 type Outcomes = BTreeMap<(String, usize), Outcome>;
 
-/// What has been measured.
+/// Finished measurements.
 #[derive(Debug, Default)]
 pub(super) struct Measured {
     outcomes: Outcomes,
@@ -38,13 +38,13 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// What the file has of this run, if there is one, and from now on everything also there.
+    /// Reads the state file of this run, if there is one, and appends to it from now on.
     pub(super) fn resume(path: &Path, run: &Run) -> Result<Self, BenchError> {
         let broken = BenchError::system("cannot use the state file");
         let text = if path.exists() { fs::read_to_string(path).map_err(&broken)? } else { String::new() };
         let (outcomes, whole) = parse(path, &text, run)?;
         let mut file = File::options().create(true).append(true).open(path).map_err(&broken)?;
-        // A line that was cut off when the run was is measured again.
+        // A truncated last line is measured again.
         file.set_len(whole as u64).map_err(&broken)?;
         if whole == 0 {
             write_line(&mut file, run).map_err(&broken)?;
@@ -69,14 +69,14 @@ impl Measured {
         Ok(())
     }
 
-    /// The rounds of a case, in their order.
+    /// Returns the rounds of a case in order.
     pub(super) fn of<'a>(&'a self, case: &'a str) -> impl Iterator<Item = &'a Outcome> {
         let rounds = (case.to_owned(), 0)..=(case.to_owned(), usize::MAX);
         self.outcomes.range(rounds).map(|(_, outcome)| outcome)
     }
 }
 
-/// The outcomes, and how many octets of the text are whole lines.
+/// Parses the outcomes. Returns them with the length of the complete lines in bytes.
 fn parse(path: &Path, text: &str, run: &Run) -> Result<(Outcomes, usize), BenchError> {
     let whole = text.rfind('\n').map_or(0, |end| end + 1);
     let mut lines = text[..whole].lines();

@@ -1,4 +1,4 @@
-//! The publisher of a case: who fills a message, when it is stamped and sent.
+//! The publisher of a case: filling, stamping and sending of messages.
 
 use std::thread::ThreadId;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use crate::error::BenchError;
 use crate::floor::{self, WARM_UP, nanos};
 use crate::sys::{self, ThreadUsage};
 
-/// Time from one message of the warm-up to the next.
+/// Period of the warm-up's messages.
 pub(super) const WARM_UP_PERIOD: Duration = Duration::from_millis(1);
 
-/// What the publisher's thread noted.
+/// Record of the publisher's thread.
 pub(super) struct Written {
     pub(super) lateness: Vec<u64>,
-    /// Address of each message, in the order of their numbers.
+    /// Address of each message by number.
     pub(super) places: Vec<usize>,
     pub(super) cost: ThreadUsage,
-    /// What it cost to fill the messages, where another thread did.
+    /// Cost of filling the messages, if another thread did.
     pub(super) filler: ThreadUsage,
     pub(super) thread: ThreadId,
 }
 
-/// Sends so many messages, after those of the warm-up, from a thread of its own.
+/// Sends the warm-up and `samples` messages from a dedicated thread.
 pub(super) fn publish(
     publisher: Publisher<PointCloud>,
     case: &Case,
@@ -48,7 +48,7 @@ struct Writer {
     publisher: Publisher<PointCloud>,
     fill: Fill,
     content: Vec<u8>,
-    /// Who fills loans before their tick, where that is what is measured.
+    /// Producer that fills loans before their tick, if the case has one.
     filler: Option<Filler<Loan>>,
 }
 
@@ -61,7 +61,7 @@ impl Writer {
             let moment = start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0);
             self.publish_one(Tick { moment, number: 0 })?;
         }
-        // Getting memory takes longer than a period; what counts starts in time.
+        // Allocating memory takes longer than a period; the measured messages start on time.
         let mut moment = sys::monotonic();
         let before = ThreadUsage::now();
         for number in 1..=samples as u64 {
@@ -93,7 +93,8 @@ impl Writer {
         let mut cloud = message(buffer, tick);
         stamp(&mut cloud, if self.fill == Fill::Loan { sys::monotonic() } else { woke });
         let place = cloud.data.as_ptr().addr();
-        // What a reliable subscriber has no room for is missing in its log, which is where losses are counted.
+        // A message that a reliable subscriber has no space for is missing in its record, from which losses are
+        // counted.
         let _ = self.publisher.publish(cloud);
         Ok(Sent { woke, place })
     }
@@ -108,7 +109,7 @@ fn message(mut buffer: Loan, tick: Tick) -> PointCloud {
     PointCloud { data: buffer.freeze(), ..PointCloud::default() }
 }
 
-/// When a message is to be sent, and which one it is.
+/// Scheduled time and number of a message.
 #[derive(Clone, Copy)]
 struct Tick {
     moment: Duration,
@@ -117,6 +118,6 @@ struct Tick {
 
 struct Sent {
     woke: Duration,
-    /// Address of its first octet.
+    /// Returns the address of the message's first byte.
     place: usize,
 }

@@ -1,11 +1,11 @@
-//! The report as one page: tables, and pictures of the distributions that a script in the page draws. It loads nothing.
+//! The report as one HTML page: tables, and charts that a script in the page draws. It loads nothing.
 
 use serde_json::json;
 
 use super::{Report, Section, table};
 use crate::report::{Row, figure};
 
-/// The page, with places for the title and for the data.
+/// Template of the page, with placeholders for title and data.
 const PAGE: &str = include_str!("page.html");
 
 pub(super) fn page(report: &Report) -> String {
@@ -16,11 +16,11 @@ pub(super) fn page(report: &Report) -> String {
         "sections": report.sections.iter().chain(&[all_rows(report)]).collect::<Vec<_>>(),
         "charts": report.charts,
     });
-    // The data stands in a script, which a "</" in a text would end.
+    // The data is inside a script element, which a "</" in a text would end.
     PAGE.replace("{{bench}}", &report.bench).replace("{{data}}", &data.to_string().replace('<', "\\u003c"))
 }
 
-/// Every row as it is in the JSON.
+/// Returns every row as in the JSON.
 fn all_rows(report: &Report) -> Section {
     let columns = ["row", "conditions", "n", "lost", "min", "p50", "p99", "p99.9", "max", "mean", "sd"];
     Section {
@@ -39,7 +39,7 @@ fn cells(row: &Row) -> Vec<String> {
     cells
 }
 
-/// The parameters in the order of what varies most, without those that say nothing.
+/// Returns the parameters, the most varied first, without constant ones.
 fn conditions(row: &Row) -> String {
     let nothing = |text: &str| matches!(text, "null" | "false" | "none" | "");
     let first = ["size", "measure", "fill", "mode", "cores", "policy"];

@@ -1,4 +1,4 @@
-//! The tables of a report: ours beside the paper and the floor, then the floors, then all of the paper's figures.
+//! The tables of a report: Viaduct with paper and floor, then the floors, then all figures of the paper.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -64,13 +64,13 @@ const PAPER: &[Column] = &[
     ("per second", |row| figure(row.rate)),
 ];
 
-/// A line below the header and nothing else.
+/// Table style with one line below the header.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 pub(super) fn render(report: &Report) -> String {
     let (papers, measured): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.is_paper());
     let (floors, ours): (Vec<&Row>, Vec<&Row>) = measured.into_iter().partition(|row| row.is_floor());
-    // How late the publisher was, and what came of it, stands beside its row.
+    // Lateness and latency from the tick are columns of the main row.
     let beside = |row: &&Row| row.name.ends_with(".lateness") || row.name.ends_with(".from_tick");
     let ours: Vec<&Row> = ours.into_iter().filter(|row| !beside(row)).collect();
     let (rates, latencies): (Vec<&Row>, Vec<&Row>) = ours.into_iter().partition(|row| row.rate.is_some());
@@ -94,7 +94,7 @@ pub(super) fn render(report: &Report) -> String {
     out
 }
 
-/// On what it was measured.
+/// Returns the description of the machine.
 pub(super) fn machine(report: &Report) -> String {
     let machine = &report.machine;
     let waited =
@@ -110,7 +110,7 @@ pub(super) fn machine(report: &Report) -> String {
     )
 }
 
-/// Whether two rows belong into one table: they have the same parameters, or are ours under other conditions of one bench.
+/// Returns `true` if two rows belong to one table: the same parameters, or Viaduct's rows of one bench.
 fn alike(one: &Row, next: &Row) -> bool {
     let both = |test: &dyn Fn(&Row) -> bool| test(one) && test(next);
     let of_the_bus = |row: &Row| row.params.contains_key("measure");
@@ -125,7 +125,7 @@ fn cost(row: &Row, text: fn(&Cost) -> Option<String>) -> String {
     row.cost.as_ref().and_then(text).unwrap_or_default()
 }
 
-/// A table that the bench has made.
+/// Prints an additional table of the bench.
 fn own_section(out: &mut String, section: &Section) {
     let mut table = Table::new();
     table.load_style(STYLE);
@@ -140,7 +140,7 @@ fn own_section(out: &mut String, section: &Section) {
     let _ = writeln!(out, "{}\n{}\n({})\n", section.title, table.trim_fmt(), section.about);
 }
 
-/// One table, with those parameters as columns in which its rows differ, and without columns that stay empty.
+/// Prints one table. Parameters in which rows differ are columns; empty columns are left out.
 fn section(out: &mut String, title: &str, rows: &[&Row], columns: &[Column]) {
     if rows.is_empty() {
         return;
@@ -166,10 +166,10 @@ fn section(out: &mut String, title: &str, rows: &[&Row], columns: &[Column]) {
     let _ = writeln!(out, "{title}{}\n{}\n", same_for_all(rows, &keys), table.trim_fmt());
 }
 
-/// Parameters of a rival that are too long for a table; a note says them once.
+/// Parameters of a competitor that are too long for a table; a note has them.
 pub(super) const IN_NOTES: [&str; 2] = ["version", "how"];
 
-/// Parameters in which rows differ, in the order in which they come up.
+/// Returns the parameters in which rows differ, in order of appearance.
 fn differing(rows: &[&Row]) -> Vec<String> {
     let mut keys: Vec<String> = Vec::new();
     for key in rows.iter().flat_map(|row| row.params.keys()).filter(|key| !IN_NOTES.contains(&key.as_str())) {
@@ -181,7 +181,7 @@ fn differing(rows: &[&Row]) -> Vec<String> {
     keys
 }
 
-/// The other parameters, once for the table.
+/// Returns the other parameters, once for the table.
 fn same_for_all(rows: &[&Row], differing: &[String]) -> String {
     let params = rows.first().map(|row| &row.params).into_iter().flatten();
     let same: Vec<String> = params
@@ -209,7 +209,7 @@ pub(crate) fn octets(octets: u64) -> String {
     }
 }
 
-/// Three digits, or all before the point.
+/// Formats a number with three digits, or all before the decimal point.
 pub(crate) fn figure(value: Option<f64>) -> String {
     match value {
         None => String::new(),

@@ -1,9 +1,9 @@
-//! The system's allocator with a count for each thread.
+//! The system's allocator with counters per thread.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts what each thread asks for. A binary that wants the count in its reports installs it:
+/// The system's allocator, which counts the allocations of each thread. A binary that reports them installs it:
 ///
 /// ```
 /// #[global_allocator]
@@ -14,7 +14,7 @@ use std::cell::Cell;
 pub struct CountingAllocator;
 
 thread_local! {
-    // Constants without a destructor: reading them allocates nothing, also while a thread begins or ends.
+    // Constants without a destructor: reading them allocates nothing, even while a thread starts or ends.
     static COUNT: Cell<u64> = const { Cell::new(0) };
     static OCTETS: Cell<u64> = const { Cell::new(0) };
 }
@@ -50,12 +50,12 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Allocations of this thread so far, and their octets.
+/// Returns the number of allocations of this thread so far, and their bytes.
 pub(crate) fn allocated() -> (u64, u64) {
     (COUNT.with(Cell::get), OCTETS.with(Cell::get))
 }
 
-/// Whether the binary has the allocator that counts.
+/// Returns `true` if the binary has installed the counting allocator.
 pub(crate) fn counts_allocations() -> bool {
     let (before, _) = allocated();
     drop(std::hint::black_box(Box::new(0_u8)));

@@ -1,5 +1,5 @@
-//! Calls that the standard library lacks: the futex itself, sleeping until a moment, the slack of timers, cores and policy
-//! of a thread, what a thread has cost, and an allocator that counts.
+//! System calls that the standard library lacks: futex, absolute sleep, timer slack, cores and policy of a thread,
+//! cost of a thread, and a counting allocator.
 
 #![expect(unsafe_code, reason = "system calls without a safe wrapper")]
 
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use allocations::CountingAllocator;
 pub(crate) use allocations::{allocated, counts_allocations};
 
-/// Sleeps while the word has that value, until somebody wakes it. May return for no reason.
+/// Sleeps while the futex has that value, until another thread wakes it. May return spuriously.
 pub(crate) fn futex_wait(word: &AtomicU32, while_value: u32) {
     let no_timeout: *const libc::timespec = ptr::null();
     // SAFETY: the word is a valid, aligned 32-bit integer for as long as it is borrowed, which is longer than the call;
@@ -29,7 +29,7 @@ pub(crate) fn futex_wait(word: &AtomicU32, while_value: u32) {
     }
 }
 
-/// Wakes one thread that waits for the word.
+/// Wakes one thread that waits for the futex.
 pub(crate) fn futex_wake(word: &AtomicU32) {
     // SAFETY: the word is a valid, aligned 32-bit integer for longer than the call; the kernel uses its address only.
     unsafe {
@@ -37,7 +37,7 @@ pub(crate) fn futex_wake(word: &AtomicU32) {
     }
 }
 
-/// The monotonic clock, as [`sleep_until`] reads it.
+/// Returns the monotonic clock that [`sleep_until`] uses.
 pub(crate) fn monotonic() -> Duration {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid exclusive reference, and the clock always exists on Linux.
@@ -45,7 +45,7 @@ pub(crate) fn monotonic() -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// Sleeps until that moment of the monotonic clock; returns at once where it has passed.
+/// Sleeps until that time of the monotonic clock; returns at once if it has passed.
 pub(crate) fn sleep_until(moment: Duration) {
     let time = libc::timespec {
         tv_sec: moment.as_secs().try_into().unwrap_or(libc::time_t::MAX),
@@ -62,17 +62,17 @@ pub(crate) fn sleep_until(moment: Duration) {
     }
 }
 
-/// Asks the kernel not to gather this thread's timers: its sleeps end when they should, not up to 50 us later.
+/// Sets the timer slack of this thread to its minimum: its sleeps end on time, not up to 50 us later.
 pub(crate) fn exact_timers() {
     // SAFETY: the call takes integers only. Where it fails the slack stays, and the lateness that is measured shows it.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
 }
 
-/// Keeps this thread, and those that it starts from now on, on so many of the cores that it may use: the last ones, for
-/// the first has the most to do for the system.
+/// Restricts this thread, and threads that it starts, to the last `count` of its cores: the first has the most work
+/// for the system.
 ///
 /// # Errors
-/// It may use fewer, or the kernel refuses.
+/// The thread may use fewer cores, or the kernel refuses.
 pub(crate) fn pin(cores: usize) -> io::Result<()> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let (mut allowed, mut chosen): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
@@ -100,7 +100,7 @@ pub(crate) fn pin(cores: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// The cores that this thread may use, in ascending order.
+/// Returns the cores that this thread may use, in ascending order.
 pub(crate) fn cores() -> Vec<usize> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -112,7 +112,7 @@ pub(crate) fn cores() -> Vec<usize> {
     (0..8 * octets).filter(|core| unsafe { libc::CPU_ISSET(*core, &allowed) }).collect()
 }
 
-/// Has this thread run only where nothing else wants the core (SCHED_IDLE, sched(7)).
+/// Sets the policy SCHED_IDLE (sched(7)): this thread runs only if no other thread wants the core.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -122,17 +122,17 @@ pub(crate) fn run_when_idle() -> io::Result<()> {
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_IDLE, &raw const parameters) })
 }
 
-/// How a thread is scheduled.
+/// Scheduling of a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Placement {
-    /// Cores that it may use; all where empty.
+    /// Permitted cores; empty for all.
     pub(crate) cores: Vec<usize>,
-    /// Its real-time priority (FIFO), 1 to 99; the ordinary policy where there is none.
+    /// Real-time priority (FIFO), 1 to 99; `None` for the ordinary policy.
     pub(crate) fifo: Option<u8>,
 }
 
 impl Placement {
-    /// Schedules this thread, and those that it starts from now on, like that.
+    /// Applies the scheduling to this thread and to threads that it starts.
     ///
     /// # Errors
     /// The kernel refuses the cores or the priority.
@@ -160,16 +160,16 @@ fn pin_to(cores: &[usize]) -> io::Result<()> {
     checked(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const chosen) })
 }
 
-/// Keeps all memory of this process, what it gets from now on included, in RAM and mapped.
+/// Locks all present and future memory of this process in RAM.
 ///
 /// # Errors
-/// The process has no right to it.
+/// The process has no permission.
 pub(crate) fn lock_memory() -> io::Result<()> {
     // SAFETY: the call takes integers only.
     checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })
 }
 
-/// Ends all processes of a group that this process has started.
+/// Kills all processes of a process group that this process has started.
 pub(crate) fn kill_group(leader: u32) {
     if let Ok(leader @ 2..) = libc::pid_t::try_from(leader) {
         // SAFETY: the call takes integers only. A group that has ended is none, which is as well.
@@ -177,18 +177,18 @@ pub(crate) fn kill_group(leader: u32) {
     }
 }
 
-/// What this thread has cost so far.
+/// Cost of a thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ThreadUsage {
-    /// Page faults, those that were read from a disk included.
+    /// Page faults, minor and major.
     pub(crate) page_faults: u64,
-    /// Times that it waited for something.
+    /// Voluntary context switches.
     pub(crate) switches_voluntary: u64,
-    /// Times that the kernel took the core away.
+    /// Involuntary context switches.
     pub(crate) switches_involuntary: u64,
-    /// Allocations; none where nobody counts them.
+    /// Allocations, or `None` if they are not counted.
     pub(crate) allocations: u64,
-    /// Octets of these allocations.
+    /// Bytes of these allocations.
     pub(crate) allocated_octets: u64,
 }
 
@@ -209,7 +209,7 @@ impl ThreadUsage {
         }
     }
 
-    /// What came since an earlier moment of the same thread.
+    /// Returns the cost since an earlier reading of the same thread.
     pub(crate) const fn since(self, earlier: Self) -> Self {
         Self {
             page_faults: self.page_faults.saturating_sub(earlier.page_faults),
