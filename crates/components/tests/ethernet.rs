@@ -160,10 +160,10 @@ fn replayed(runtime: &Runtime, capture: &Path, first: &CapturedFrame) -> Vec<V2x
     let node = start(runtime, &format!("access: {{ replay: {replay} }}"));
     let messages = node.bus().subscribe::<V2xMessage>("its/rx/*", RELIABLE, "test").unwrap();
     let begins = |message: &V2xMessage| first.octets.as_ref().unwrap().ends_with(&message.payload);
-    let heard = std::iter::repeat_with(|| next(&messages)).skip_while(|message| !begins(message));
-    let heard = heard.take(SAMPLE_MESSAGES).collect();
+    let replayed = std::iter::repeat_with(|| next(&messages)).skip_while(|message| !begins(message));
+    let replayed = replayed.take(SAMPLE_MESSAGES).collect();
     node.stop();
-    heard
+    replayed
 }
 
 /// Returns the messages that a station publishes while `send` runs: all messages of the sample capture, in order.
@@ -221,7 +221,7 @@ fn a_station_sends_with_the_address_of_its_interface_and_captures_sent_frames() 
         );
         let beacon = runtime.block_on(async { tokio::time::timeout(PATIENCE, peer.receive()).await }).unwrap().unwrap();
         assert_eq!(beacon.octets[..14], [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 0, 0x10, 0x89, 0x47]);
-        assert!(beacon.received.is_some(), "the kernel says when");
+        assert!(beacon.received.is_some(), "the kernel gives a timestamp");
         wait_until("the beacon is counted", || count(&node, "sent") >= 1);
         node.stop();
         assert_eq!(frames_of(&file)[0].octets, Ok(beacon.octets));

@@ -557,10 +557,10 @@ fn a_map_keeps_near_objects_until_they_expire() {
     let states = publisher::<VehicleState>(&car, "vehicle/state");
     let maps = subscribe::<LocalDynamicMap>(&listener, "its/ldm");
     let at = |north_m: f64| VehicleState { position: place(north_m), ..standing() };
-    let knows =
+    let is_known =
         |map: &LocalDynamicMap| map.objects.iter().any(|it| it.station_id == 5 && it.r#type() == MessageType::Cam);
 
-    let map = until(&maps, || states.publish(at(0.0)).unwrap(), knows);
+    let map = until(&maps, || states.publish(at(0.0)).unwrap(), is_known);
     let known = map.objects.iter().find(|object| object.station_id == 5).unwrap();
     assert!(known.valid_for_s > 0.0 && known.valid_for_s <= 2.0 && known.subject.is_none(), "{known:?}");
     // The far station is received and not kept.
@@ -568,12 +568,12 @@ fn a_map_keeps_near_objects_until_they_expire() {
     until(
         &maps,
         || states.publish(at(5000.0)).unwrap(),
-        |map| !knows(map) && count(&listener, "delivered", None) > before + 2,
+        |map| !is_known(map) && count(&listener, "delivered", None) > before + 2,
     );
     wait_for(&listener, "ldm_dropped", Some("outside_area"), 1);
     // The near station is kept, and removed when it sends nothing more.
-    until(&maps, || states.publish(at(10.0)).unwrap(), knows);
-    until(&maps, nothing, |map| !knows(map));
+    until(&maps, || states.publish(at(10.0)).unwrap(), is_known);
+    until(&maps, nothing, |map| !is_known(map));
     car.stop();
     listener.stop();
 }
@@ -785,12 +785,12 @@ fn losses_are_reported() {
     let last_hop = V2xSendRequest { destination: Some(Destination::Hops(1)), repetition: None, ..repeated(1.0) };
     publisher::<V2xSendRequest>(&other, "its/send").publish(last_hop).unwrap();
     wait_for(&node, "packets_not_forwarded", Some("hops_exhausted"), 1);
-    let nobody = Destination::Station(vec![0x94, 0, 2, 0, 0, 0, 3, 0xF8].into());
-    requests.publish(V2xSendRequest { destination: Some(nobody), repetition: None, ..repeated(1.0) }).unwrap();
+    let unknown_station = Destination::Station(vec![0x94, 0, 2, 0, 0, 0, 3, 0xF8].into());
+    requests.publish(V2xSendRequest { destination: Some(unknown_station), repetition: None, ..repeated(1.0) }).unwrap();
     // Its own frames come back on the loopback interface, which is reported as well.
     let error = until(&errors, nothing, |error: &V2xError| error.subject() == Subject::Loss);
     assert_eq!((error.reason.as_str(), error.count), ("not_located", 1));
-    assert!(error.error.contains("Nobody answered where the destination is"), "{}", error.error);
+    assert!(error.error.contains("The location service got no reply"), "{}", error.error);
     assert_eq!(count(&node, "packets_lost", Some("not_located")), 1);
     other.stop();
     node.stop();

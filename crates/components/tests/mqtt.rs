@@ -220,7 +220,7 @@ fn a_broker_with_a_password_file_accepts_its_users_only() {
     let bus = node.bus();
     node.log("log/a", "x");
     eventually("the message is published", || count(&bus, "uplink", "published") == 1);
-    assert!(Subscriber::is_refused(port), "nobody without a name gets in");
+    assert!(Subscriber::is_refused(port), "anonymous clients are rejected");
     assert!(node.stop());
 }
 

@@ -388,13 +388,13 @@ impl Vehicle {
 
     /// Returns the first message on the topic, while states and objects are published.
     fn until(&self, topic: &str) -> Value {
-        let heard = Subscriber::start(self.port, topic);
+        let subscriber = Subscriber::start(self.port, topic);
         eventually(topic, || {
             self.drives();
             self.sees();
-            !heard.seen().is_empty()
+            !subscriber.seen().is_empty()
         });
-        text_of(&heard.seen()[0])
+        text_of(&subscriber.seen()[0])
     }
 
     fn stop(self) {

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_v2x_json::dialect::Dialect;
 
-/// In which JSON a V2X message is written, or read.
+/// JSON dialect of a V2X message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DialectSetting {
-    /// Our own: ASN.1 names and raw integers.
+    /// The dialect of Viaduct: ASN.1 names and raw integers.
     #[default]
     Viaduct,
-    /// That of vanetza-nap: its envelope, and scaled units.
+    /// The dialect of vanetza-nap: its envelope and scaled units.
     VanetzaNap,
 }
 

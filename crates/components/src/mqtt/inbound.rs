@@ -196,7 +196,7 @@ impl<'a> From<&'a PublishPacket> for Request<'a> {
 }
 
 impl<'a> From<&'a ClientPublishEvent> for Request<'a> {
-    /// The event does not contain user properties, so the hop metadata starts here.
+    /// Converts an event, which contains no user properties: the hop metadata starts here.
     fn from(event: &'a ClientPublishEvent) -> Self {
         let reply_address = ReplyAddress::new(event.response_topic.as_deref(), event.correlation_data.as_ref());
         Self { topic: &event.topic, text: &event.payload, reply_address, hops: None }

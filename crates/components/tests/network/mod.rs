@@ -71,10 +71,10 @@ pub(crate) fn sample_capture() -> Option<PathBuf> {
     None
 }
 
-/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself. Where peers
-/// are required (in CI), it fails instead.
+/// Prints that a test is skipped and the reason, bypassing the test runner, which hides the output of passing tests. Fails if peers
+/// are required (in CI).
 pub(crate) fn skipped(reason: &str) {
-    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
+    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped although peers are required: {reason}");
     report_skipped(reason);
 }
 

@@ -2,12 +2,11 @@
 
     flexstack_station.py INTERFACE MAC STATION_ID
 
-It sends CAMs, VAMs and DENMs from a fixed place, each by the service that the package has for it, and prints each message
-that it receives as one line of JSON: {"message": "cam", "decoded": {...}}. The first line is {"ready": true}. It ends when
-its standard input does.
+It sends CAMs, VAMs and DENMs from a fixed position with the services of the package, and prints each received message as one
+line of JSON: {"message": "cam", "decoded": {...}}. The first line is {"ready": true}. It ends when its standard input ends.
 
-v2xflexstack is a program of others under the AGPL: it runs here as a process of its own, and only what it sends and receives
-is looked at.
+v2xflexstack is licensed under the AGPL by its authors. It runs in a process of its own, and the tests inspect only what it
+sends and receives.
 """
 
 import dataclasses
@@ -40,7 +39,7 @@ PORTS = {"cam": 2001, "denm": 2002, "vam": 2018}
 
 
 class WithoutSignature:
-    """A BTP router for a service that asks for signed packets wherever it is told to sign none."""
+    """A BTP router for a service that requests signed packets although signing is disabled."""
 
     def __init__(self, router):
         self.router = router
@@ -54,7 +53,7 @@ def say(value):
 
 
 def listen(router, message, coder):
-    """Prints what arrives, in place of the service's own reading of it."""
+    """Prints received messages instead of passing them to the service."""
 
     def received(indication):
         say({"message": message, "decoded": coder.decode(indication.data)})

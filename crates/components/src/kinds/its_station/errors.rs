@@ -24,7 +24,7 @@ pub(super) const OFFERED: Qos = Qos::keep_last(256);
 const FRAMES_PER_SECOND_MAX: u32 = 2;
 /// Reports of rejected requests and inputs per second, message type and reason.
 const REQUESTS_PER_SECOND_MAX: u32 = 50;
-/// Stations with a wrong clock that are reported each second. Each is reported once, but ids can be forged.
+/// Reports of stations with a wrong clock per second. Each station is reported once, but station IDs can be forged.
 const CLOCKS_PER_SECOND_MAX: u32 = 5;
 /// Characters of an event's name in a report.
 const EVENT_CHARACTERS_MAX: usize = 64;

@@ -1,5 +1,5 @@
-//! Kind `its_station`: an ETSI ITS station. Frames come from an access layer, messages go to the bus; messages to send
-//! come from the bus, frames go to the access layer.
+//! Kind `its_station`: an ETSI ITS station. Frames received from an access layer become messages on the bus, and messages to send are
+//! read from the bus and sent as frames.
 
 mod channel;
 mod counters;
@@ -25,7 +25,7 @@ pub use settings::{
     VaServiceSettings, VehicleRoleSetting, VruProfileSetting, mac_of_station,
 };
 
-/// Queue of a subscriber that must not miss a message. A station never waits: one that is full is a counted drop.
+/// Quality of service of the topics: reliable with a deep queue. The station never waits; a full queue is a counted drop.
 pub(crate) const OFFERED: Qos = Qos::reliable(4096, std::time::Duration::ZERO);
 
 /// A station. All its work is in its I/O task, which owns the machine and the socket.

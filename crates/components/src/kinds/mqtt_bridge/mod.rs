@@ -231,7 +231,7 @@ struct Task {
     deadline: Option<Instant>,
     connected: Counter,
     lost: Counter,
-    /// For logs.
+    /// Name of the component, for log lines.
     name: String,
 }
 

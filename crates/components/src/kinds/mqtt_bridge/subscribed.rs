@@ -19,7 +19,7 @@ pub(crate) struct Subscribed {
     subscribed: Counter,
     /// Subscriptions that the broker rejected. Their routes receive nothing until the next connection.
     refused: Counter,
-    /// For logs.
+    /// Name of the component, for log lines.
     name: String,
 }
 

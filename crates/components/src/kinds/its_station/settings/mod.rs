@@ -1,4 +1,4 @@
-//! Settings of a station. They are checked here; the rest of the station depends on this module, not the reverse.
+//! Settings of a station and their checks. The rest of the station depends on this module; this module depends on none of it.
 
 mod dcc;
 mod geonet;
@@ -25,8 +25,8 @@ pub use self::services::{
 use crate::capture::Capture;
 use crate::net::{EthernetSettings, UdpMulticastSettings};
 
-/// An ETSI ITS station: GeoNetworking, BTP and facilities. It publishes received CAM, DENM, CPM, VAM, IVIM,
-/// MAPEM, SPATEM, SREM and SSEM on the bus and sends those that it reads there. Services generate the first four on their own.
+/// An ETSI ITS station: GeoNetworking, BTP and facilities. It publishes received CAM, DENM, CPM, VAM, IVIM, MAPEM, SPATEM, SREM
+/// and SSEM on the bus, and sends those that it reads from the bus. Services generate CAM, DENM, CPM and VAM on their own.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ItsStationSettings {
@@ -54,7 +54,7 @@ pub struct ItsStationSettings {
     /// Writes the frames that the station receives and sends to a file. Absent: no file.
     #[serde(default)]
     pub capture: Option<CaptureSettings>,
-    /// GeoNetworking's constants.
+    /// Constants of GeoNetworking.
     #[serde(default)]
     pub geonet: GeonetSettings,
     /// Treatment of signed packets.
@@ -99,7 +99,7 @@ pub enum Access {
     UdpMulticast(UdpMulticastSettings),
     /// Ethernet frames of ethertype 0x8947 on a network interface. Needs CAP_NET_RAW.
     Ethernet(EthernetSettings),
-    /// Frames of a capture file, received again. What the station sends is dropped and counted.
+    /// Frames of a capture file, replayed. Sent frames are dropped and counted.
     Replay(ReplaySettings),
 }
 
@@ -113,13 +113,13 @@ pub struct FilterSettings {
     pub ignore_from: Vec<String>,
 }
 
-/// A file of the frames that a station receives and sends: pcap with nanoseconds, as Wireshark reads it.
+/// A capture file of the frames that a station receives and sends, in pcap format with nanoseconds.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CaptureSettings {
-    /// The file. One that is there is written anew. A relative path starts where the program was started.
+    /// Path of the file. An existing file is overwritten. A relative path starts at the working directory of the program.
     pub file: PathBuf,
-    /// Octets that the file may have, 1024 to 1 099 511 627 776. Frames after that are counted and not written.
+    /// Maximum size of the file in bytes, 1024 to 1 099 511 627 776. Further frames are counted and not written.
     #[serde(default = "default_capture_octets")]
     #[schemars(range(min = 1024, max = 1_099_511_627_776_u64))]
     pub max_octets: u64,
@@ -130,7 +130,7 @@ pub struct CaptureSettings {
 #[serde(deny_unknown_fields)]
 pub struct ReplaySettings {
     /// The capture: pcap or pcapng, also compressed with gzip. Link types: Ethernet (with or without VLAN tags), IEEE 802.11
-    /// (with or without radiotap), Linux cooked (v1 and v2). A relative path starts where the program was started.
+    /// (with or without radiotap), Linux cooked (v1 and v2). A relative path starts at the working directory of the program.
     pub file: PathBuf,
     /// Pace of the frames.
     #[serde(default)]
