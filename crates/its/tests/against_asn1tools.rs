@@ -1,4 +1,5 @@
-//! asn1tools over ETSI's modules as an oracle: another UPER codec, from another source of types, gives the same values.
+//! asn1tools with ETSI's modules as an oracle: another UPER codec, with types from another source, decodes the same
+//! values.
 //!
 //! It needs a Python that has asn1tools (see `oracle::python`).
 
@@ -51,7 +52,7 @@ fn every_captured_message_has_the_same_values() {
     println!("{} messages, {values} values equal", answers.len());
 }
 
-/// Messages that have every container and nearly every kind of type, as we encode them.
+/// Messages with every container and nearly every type, encoded by this project.
 #[test]
 fn messages_with_every_container_have_the_same_values() {
     let read = |kind, name: &str| {
@@ -59,7 +60,7 @@ fn messages_with_every_container_have_the_same_values() {
         let message = Message::from_json(kind, &text).unwrap();
         (json_of(&message), message.encode().unwrap())
     };
-    // The modules of the others are not at hand; random_messages.rs has them from pycrate.
+    // The modules of the other messages are not available; random_messages.rs compares them with pycrate.
     let kinds = [MessageKind::Cam, MessageKind::Denm, MessageKind::Cpm, MessageKind::Vam];
     let full = kinds.map(|kind| (kind, read(kind, &format!("{}_full.json", kind.label()))));
     let questions: Vec<(&str, &[u8])> = full.iter().map(|(kind, ours)| (kind.label(), &ours.1[..])).collect();
@@ -71,7 +72,7 @@ fn messages_with_every_container_have_the_same_values() {
     }
 }
 
-/// What is built from quantities, with nearly all that the builders know.
+/// Messages that are built from quantities, with nearly all fields.
 #[test]
 fn built_messages_have_the_same_values() {
     let built = [
@@ -91,7 +92,7 @@ fn built_messages_have_the_same_values() {
     }
 }
 
-/// Release 1's modules decode what we write without additions of release 2, and encode it to the same octets.
+/// Release 1's modules decode a message without additions of release 2, and encode it to the same octets.
 #[test]
 fn release_1_has_the_same_octets() {
     let cam = cam::build(&CamInput { extensions: Vec::new(), ..rich::cam() });
@@ -109,12 +110,12 @@ fn release_1_has_the_same_octets() {
         assert_eq!(again, octets, "{kind}");
         assert!(json["header"]["stationID"].is_u64(), "names of release 1: {json}");
     }
-    // And back: each is a message of release 2.
+    // Conversely, each of them is a message of release 2.
     assert!(Message::decode(MessageKind::Cam, &octets[0]).is_ok());
     assert!(Message::decode(MessageKind::Denm, &octets[1]).is_ok());
 }
 
-/// Every message that differs from a captured one by one bit: what both decoders take has the same values.
+/// Each captured message with each single bit changed: if both decoders accept it, the values are the same.
 #[test]
 fn changed_messages_have_the_same_values() {
     let mut inputs = Vec::new();
@@ -139,19 +140,19 @@ fn changed_messages_have_the_same_values() {
             }
             (Ok(_), Err(_)) => only_ours += 1,
             (Err(_), Err(_)) => {}
-            // asn1tools ignores octets behind a message and behind what a container holds.
+            // asn1tools ignores octets after a message and after the content of a container.
             (Err(refusal), Ok(_)) => assert!(refusal.to_string().contains("octets follow"), "{refusal}"),
         }
     }
     println!("of {} changed messages {both} are taken by both, {only_ours} only by us", inputs.len());
-    // rasn 0.28.15 skips extension additions that the message ends inside of.
+    // rasn 0.28.15 skips extension additions if the message ends within them.
     assert!(both > 1600 && only_ours <= 15, "{both} {only_ours}");
 }
 
-/// The oracle's JSON form and encoding of a message, or why it refuses it.
+/// The oracle's JSON form and encoding of a message, or the reason why it rejects the message.
 type Answer = Result<(Value, Vec<u8>), String>;
 
-/// What the oracle makes of each message; `None`, with the reason printed, where it cannot be asked.
+/// Returns the oracle's answer to each message, or `None`, with the reason printed, if the oracle is not available.
 fn ask(messages: &[(&str, &[u8])]) -> Option<Vec<Answer>> {
     let modules = capture::data("asn1")?;
     let python = oracle::python("asn1tools")?;
@@ -167,7 +168,7 @@ fn ask(messages: &[(&str, &[u8])]) -> Option<Vec<Answer>> {
     for (kind, octets) in messages {
         writeln!(lines, "{kind} {}", hex(octets)).unwrap();
     }
-    // A thread writes, since both ends would wait for each other on full pipes.
+    // A thread writes, because both ends would otherwise wait on full pipes.
     let mut input = oracle.stdin.take().unwrap();
     let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
     let output = oracle.wait_with_output().unwrap();
@@ -198,7 +199,7 @@ fn json_of(message: &Message) -> Value {
     bit_strings_as_text(serde_json::from_slice(&json).unwrap())
 }
 
-/// The oracle does not know which BIT STRING has a variable size.
+/// The oracle does not distinguish BIT STRINGs of variable size.
 fn bit_strings_as_text(value: Value) -> Value {
     match value {
         Value::Object(members)

@@ -1,5 +1,5 @@
-//! The facilities layer under any input: whatever it is told, it does not panic, what it sends is a message, and no CAM comes
-//! sooner than the rules allow.
+//! The facilities layer with any input: it does not panic, each request is a valid message, and CAMs keep their minimum
+//! interval.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -20,7 +20,7 @@ use viaduct_its::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, TimestampIts};
 
-/// One thing that happens to the layer.
+/// One input of the layer.
 #[derive(Clone, Debug)]
 enum Input {
     Vehicle { latitude: f64, longitude: f64, speed: f64, heading: f64 },
@@ -30,7 +30,7 @@ enum Input {
     Wait { millis: u64 },
 }
 
-/// Any number, none included.
+/// Any number, including NaN and infinities.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![4 => -400.0..400.0, 1 => any::<f64>(), 1 => Just(f64::NAN)]
 }
@@ -52,7 +52,7 @@ struct World {
     now: Now,
     facilities: Facilities,
     events: Vec<ActionId>,
-    /// When the last CAM came.
+    /// Time of the last CAM.
     last_cam: Option<Mono>,
 }
 
@@ -119,7 +119,7 @@ impl World {
         self.facilities.set_objects((0..count).map(object).collect());
     }
 
-    /// Goes from deadline to deadline, which never lies behind.
+    /// Runs from deadline to deadline. A deadline is never in the past.
     fn wait(&mut self, millis: u64) {
         let end = self.now.plus(Duration::from_millis(millis));
         while let Some(due) = self.facilities.poll_timeout().filter(|due| *due <= end.mono) {

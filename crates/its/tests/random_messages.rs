@@ -1,11 +1,11 @@
-//! Random valid messages: another codec draws values over ETSI's modules and encodes them; we read the same values from the
-//! octets and from their JSON form, and write the same octets.
+//! Random valid messages: another codec generates values from ETSI's modules and encodes them. This one must decode the
+//! same values from UPER and from JSON, and encode the same UPER.
 //!
-//! The walk over the modules is the oracle's, so the messages have what the standard allows whether or not our types have
-//! it: every alternative and extension addition, ends of ranges, values outside the roots of extensible ones. The oracle is
-//! asn1tools over ETSI's own modules (`oracle/random_messages.py`) where they are in the data folder, and pycrate with the
-//! modules that it has itself (`oracle/random_infrastructure.py`) for the messages of infrastructure. Both need a Python
-//! (see `oracle::python`).
+//! The generator walks over the modules of the oracle, so the messages have everything that the standard allows,
+//! whether or not the types of this project have it: every alternative and extension addition, ends of ranges, values
+//! outside the roots of extensible types. The oracle is asn1tools with ETSI's own modules (`oracle/random_messages.py`)
+//! if they are in the data folder, and pycrate with its own modules (`oracle/random_infrastructure.py`) for the
+//! messages of infrastructure. Both need a Python (see `oracle::python`).
 
 #![allow(
     clippy::unwrap_used,
@@ -60,7 +60,7 @@ fn random_messages_of_infrastructure_agree() {
     }
 }
 
-/// A message as the oracle drew it.
+/// A message that the oracle generated.
 struct Drawn {
     /// A list has more or fewer elements than the root of its extensible size.
     beyond: bool,
@@ -68,7 +68,7 @@ struct Drawn {
     json: String,
 }
 
-/// What a kind of messages came to.
+/// Results for one kind of message.
 #[derive(Debug, Default)]
 struct Tally {
     messages: usize,
@@ -83,7 +83,7 @@ fn compare(kind: MessageKind, count: usize, oracle: Option<Child>) {
     for line in BufReader::new(oracle.stdout.take().unwrap()).lines() {
         let drawn = parse(&line.unwrap());
         if let Err(difference) = check(kind, &drawn) {
-            // The oracle would wait for a reader of its output.
+            // The oracle would wait until its output is read.
             let _ = oracle.kill();
             let _ = oracle.wait();
             panic!("{} {} of seed {SEED}: {difference}\n{:02x?}", kind.label(), tally.messages, drawn.octets);
@@ -102,7 +102,7 @@ fn count() -> usize {
     std::env::var("VIADUCT_RANDOM_MESSAGES").map_or(MESSAGES, |count| count.parse().unwrap())
 }
 
-/// asn1tools draws over ETSI's modules and we compare; skipped, with the reason printed, where it cannot be asked.
+/// Compares messages that asn1tools generates from ETSI's modules. Prints the reason if the test is skipped.
 fn compare_with_asn1tools(kind: MessageKind) {
     let draw = || {
         let modules = capture::data("asn1")?;
@@ -113,7 +113,7 @@ fn compare_with_asn1tools(kind: MessageKind) {
     compare(kind, count(), draw());
 }
 
-/// pycrate draws over its own modules and we compare; skipped, with the reason printed, where it cannot be asked.
+/// Compares messages that pycrate generates from its own modules. Prints the reason if the test is skipped.
 fn compare_with_pycrate(kind: MessageKind) {
     let count = count() / 10;
     let draw = || {
@@ -135,7 +135,7 @@ fn parse(line: &str) -> Drawn {
     Drawn { beyond: size == "beyond", octets: octets.collect(), json: json.to_owned() }
 }
 
-/// Says where we and the oracle differ.
+/// Returns the difference from the oracle as an error.
 fn check(kind: MessageKind, drawn: &Drawn) -> Result<(), String> {
     let read = Message::decode(kind, &drawn.octets).map_err(|refusal| format!("not decoded: {refusal}"))?;
     let mut json = Vec::new();
@@ -159,7 +159,7 @@ fn check(kind: MessageKind, drawn: &Drawn) -> Result<(), String> {
     }
 }
 
-/// The first member in which two JSON values differ, and its two values.
+/// Returns the first member in which two JSON values differ, with its two values.
 fn first_difference(ours: &Value, theirs: &Value, path: &str) -> Option<String> {
     match (ours, theirs) {
         (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => left

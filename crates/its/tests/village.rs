@@ -1,7 +1,7 @@
-//! A fleet drives through a village: how often each vehicle says where it is (EN 302 637-2, 6.1.3).
+//! A fleet drives through a village: the rate of CAMs of each vehicle (EN 302 637-2, 6.1.3).
 //!
-//! Twenty vehicles with different manoeuvres for two minutes of virtual time. The table is kept beside this file; a change of
-//! the rules is a visible difference. `UPDATE_GOLDEN=1` writes it anew.
+//! Twenty vehicles with different manoeuvres, for two minutes of virtual time. The table is in a file beside this one,
+//! so that a change of the rules is a visible difference. `UPDATE_GOLDEN=1` writes it again.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic, and compare with a file")]
 
@@ -15,11 +15,11 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, Stati
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/snapshots/village.txt");
 const DRIVE: Duration = Duration::from_secs(120);
-/// Time from one position to the next, as a receiver of 20 Hz has it.
+/// Interval of positions, as from a receiver with 20 Hz.
 const STEP: Duration = Duration::from_millis(50);
 const STEP_S: f64 = 0.05;
 
-/// What a vehicle does for some seconds: how it changes its speed and its heading, per second.
+/// A part of a manoeuvre: its duration in seconds, and the change of speed and heading per second.
 #[derive(Clone, Copy)]
 struct Leg {
     seconds: f64,
@@ -31,14 +31,14 @@ const fn leg(seconds: f64, acceleration: f64, turn: f64) -> Leg {
     Leg { seconds, acceleration, turn }
 }
 
-/// A manoeuvre that is driven again and again.
+/// A manoeuvre that is repeated.
 struct Manoeuvre {
     name: &'static str,
     speed: f64,
     legs: &'static [Leg],
 }
 
-/// In the order of the table; each is driven by four vehicles that enter the village at different speeds.
+/// The manoeuvres in the order of the table. Four vehicles drive each of them, with different initial speeds.
 const MANOEUVRES: [Manoeuvre; 5] = [
     Manoeuvre { name: "parked", speed: 0.0, legs: &[leg(120.0, 0.0, 0.0)] },
     Manoeuvre { name: "cruising", speed: 8.0, legs: &[leg(120.0, 0.0, 0.0)] },
@@ -59,19 +59,19 @@ const MANOEUVRES: [Manoeuvre; 5] = [
     },
 ];
 
-/// How a vehicle's speed differs from its manoeuvre's: who enters the village how fast.
+/// Difference of a vehicle's initial speed from that of its manoeuvre.
 const SPEED_OFFSETS: [f64; 4] = [0.0, 0.7, 1.9, 3.1];
 
 struct Vehicle {
     manoeuvre: &'static Manoeuvre,
     service: CaService,
     position: Position,
-    /// Of a parked one 0; never below 0.
+    /// 0 for a parked vehicle; never negative.
     speed: f64,
     heading: f64,
-    /// Seconds since the vehicle began its legs.
+    /// Seconds since the start of the vehicle's manoeuvre.
     driven: f64,
-    /// When each CAM was generated, since the start.
+    /// Generation time of each CAM since the start.
     sent: Vec<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! The layer together with the station below it: what one says, the other knows.
+//! The layer with the station below it: messages of one station in the map of another.
 
 use viaduct_etsi::denm_ts103831_v231::types::Temperature;
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, StationType, Tai, TimestampIts};
@@ -80,7 +80,7 @@ impl Node {
         self.sent(now)
     }
 
-    /// Frames for the link.
+    /// Returns the frames for the link.
     fn sent(&mut self, now: Now) -> Vec<Bytes> {
         while let Some(request) = self.facilities.poll_transmit() {
             self.station.send(now, &request).unwrap();
@@ -107,7 +107,7 @@ impl Node {
     }
 }
 
-/// Steps both from one time to another; each hears the other.
+/// Steps both nodes from one time to another; each receives the frames of the other.
 fn run(nodes: &mut [Node; 2], from: u64, end: u64) {
     for millis in (from..end).step_by(50) {
         let now = start().plus(Duration::from_millis(millis));
@@ -140,7 +140,7 @@ fn a_nearby_station_is_in_the_map_until_it_is_silent() {
     assert!(nodes[0].events().iter().any(expired));
 }
 
-/// Another station that speaks under the own station ID does not take the place of the own one in its map.
+/// A message with the own station id from another station does not replace own objects in the map.
 #[test]
 fn the_own_station_stays_in_the_map() {
     let mut nodes = [Node::new(1, all_services(StationId(1))), Node::new(2, all_services(StationId(1)))];
@@ -153,7 +153,7 @@ fn the_own_station_stays_in_the_map() {
     }
 }
 
-/// Nor does it take back an information of the own one.
+/// Nor does it withdraw own information.
 #[test]
 fn another_station_cannot_withdraw_own_information() {
     let ivim = |status: u8| {
@@ -211,7 +211,7 @@ fn an_event_is_sent_to_its_area_and_cancelled() {
     assert!(nodes[1].events().iter().any(ended));
 }
 
-/// What was heard can be forgotten and is new again; what the station itself says goes on.
+/// Received events and objects can be forgotten, and are new afterwards. Own messages continue.
 #[test]
 fn own_events_and_objects_are_not_forgotten() {
     let [mut own, mut other] = pair();
@@ -238,7 +238,7 @@ fn own_events_and_objects_are_not_forgotten() {
     assert_eq!(own.facilities.terminate_event(last, action_id, report), Ok(Termination::IsCancellation));
 }
 
-/// What that many stations which were not heard before say, each for a day.
+/// Inserts objects of that many new stations, each valid for a day.
 fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
     for station_id in (first..).take(count) {
         let key = LdmKey { kind: MessageKind::Cam, station_id: StationId(station_id), subject: LdmSubject::Station };
@@ -260,8 +260,8 @@ fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
     }
 }
 
-/// EN 302 895, 5.3.2: an event that is said again and again stays in a map that others fill, and comes back where it had to go;
-/// one that has ended does not, however often it is said.
+/// EN 302 895, 5.3.2: an event that is repeated stays in a full map, and is inserted again after eviction. An event
+/// that has ended is not.
 #[test]
 fn an_event_that_is_repeated_stays_in_the_map() {
     let mut nodes = pair();
@@ -294,8 +294,8 @@ fn an_event_that_is_repeated_stays_in_the_map() {
     assert_eq!((nodes[1].knows(MessageKind::Denm), repeated >= Some(9)), (vec![], true));
 }
 
-/// TS 103 175: the first DENM of an event has the highest priority, a repetition the next. EN 302 637-3, 5.4: its packet is for
-/// the area, and travels no longer than the event is valid.
+/// TS 103 175: the first DENM of an event has the highest priority, a repetition the next. EN 302 637-3, 5.4: the
+/// destination of its packet is the area, and its lifetime the validity of the event.
 #[test]
 fn a_denm_goes_to_its_area_with_its_priority() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
@@ -318,7 +318,7 @@ fn a_denm_goes_to_its_area_with_its_priority() {
     assert!(requests.iter().all(|request| request.kind.btp_port() == 2002 && matches!(request.btp, BtpKind::B { .. })));
 }
 
-/// TS 103 175: a DENM that is sent on for its silent originator goes after what the station says itself.
+/// TS 103 175: a DENM that is forwarded for its silent originator has a lower priority than own messages.
 #[test]
 fn a_forwarded_denm_has_the_lowest_priority() {
     let mut nodes = pair();
@@ -355,7 +355,7 @@ fn a_pedestrian_is_in_the_map_of_a_vehicle() {
     );
 }
 
-/// What the VA services say to each other survives the way through octets: a group becomes a cluster.
+/// The cluster operations of the VA services are encoded and decoded: a group becomes a cluster.
 #[test]
 fn a_cluster_forms_over_the_air() {
     let settings = |station_id| FacilitiesSettings {
@@ -392,7 +392,7 @@ fn a_service_that_is_off_sends_nothing() {
     assert_eq!(facilities.trigger_event(start(), report), Err(EventError::ServiceOff));
 }
 
-/// A busy channel slows every service down.
+/// A busy channel slows down every service.
 #[test]
 fn the_channel_holds_back_each_service() {
     let mut free = pair();
@@ -410,8 +410,8 @@ fn the_channel_holds_back_each_service() {
     assert_eq!((sent(&mut free), sent(&mut busy)), (30, 3));
 }
 
-/// EN 302 637-2, 6.1.3 with TS 102 687: what the gate keeper allows becomes `T_GenCam_DCC`, so that CAMs are generated as they can
-/// be sent, and none waits until it is too old.
+/// EN 302 637-2, 6.1.3 with TS 102 687: the interval that the gate keeper allows becomes `T_GenCam_DCC`, so CAMs are
+/// generated as they can be sent, and none waits until it is too old.
 #[test]
 fn the_gate_keeper_slows_the_generation() {
     let gate = DccSettings { mode: DccMode::Adaptive, ..DccSettings::default() };
@@ -441,7 +441,7 @@ fn the_gate_keeper_slows_the_generation() {
     assert_eq!((counters.expired, counters.overflowed), (0, 0));
 }
 
-/// What nobody takes is bounded; events wait in their service for room and are not lost.
+/// The queue is bounded. Events wait in their service for room and are not lost.
 #[test]
 fn the_queue_of_requests_is_bounded() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
@@ -459,7 +459,7 @@ fn the_queue_of_requests_is_bounded() {
     assert_eq!(drain(&mut facilities, start()), FACILITIES_TRANSMITS_MAX + 5);
 }
 
-/// An event that has ended before there was room for it is not said any more.
+/// An event that has ended before there was room for its DENM is not sent.
 #[test]
 fn an_event_that_has_ended_in_the_queue_is_not_sent() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
@@ -476,7 +476,7 @@ fn an_event_that_has_ended_in_the_queue_is_not_sent() {
     assert_eq!((facilities.poll_transmit(), facilities.counters().transmits_lost), (None, 1));
 }
 
-/// All events that a station may say are repeated at the same time, and none of them goes short.
+/// All events of a station can be repeated at the same time, and each one has all its repetitions.
 #[test]
 fn each_of_many_events_is_repeated() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
@@ -497,7 +497,7 @@ fn each_of_many_events_is_repeated() {
     assert_eq!(facilities.den().map(|den| den.counters().transmits_lost), Some(0));
 }
 
-/// Takes what there is until nothing more is due now; how much that was.
+/// Takes requests until nothing more is due now. Returns their number.
 fn drain(facilities: &mut Facilities, now: Now) -> usize {
     let mut taken = 0;
     loop {
@@ -509,7 +509,7 @@ fn drain(facilities: &mut Facilities, now: Now) -> usize {
     }
 }
 
-/// An event that nobody could be told of is refused.
+/// An event that fits no message is rejected.
 #[test]
 fn an_event_that_cannot_be_encoded_is_rejected() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
@@ -523,7 +523,7 @@ fn an_event_that_cannot_be_encoded_is_rejected() {
     assert_eq!((facilities.counters().unencodable, facilities.poll_transmit()), (0, None));
 }
 
-/// EN 302 636-4-1, 9.6.4: a DENM in the last moments of its event has the shortest lifetime, not none.
+/// EN 302 636-4-1, 9.6.4: a DENM at the end of its event's validity has the shortest lifetime, not 0.
 #[test]
 fn a_lifetime_is_never_none() {
     let left = |millis| {
@@ -533,7 +533,7 @@ fn a_lifetime_is_never_none() {
     assert_eq!([1, 20, 60, 1_000].map(left), [50, 50, 50, 1_000].map(Duration::from_millis));
 }
 
-/// EN 302 637-3, 8.4.1: an own event that somebody negates stays in the own map while it is said.
+/// EN 302 637-3, 8.4.1: an own event that another station negates stays in the own map while it is repeated.
 #[test]
 fn a_negated_own_event_stays_in_the_map() {
     let mut nodes = pair();
@@ -551,8 +551,8 @@ fn a_negated_own_event_stays_in_the_map() {
     assert!(nodes[1].facilities.ldm().get(&event_key(action_id)).is_none());
 }
 
-/// EN 302 637-2, 5.3.4.1; TS 103 900, 5.3.4.1; TS 103 324, 5.3.3: CAMs and CPMs go to BTP-B with their port, to everybody in one
-/// hop, for a second at most.
+/// EN 302 637-2, 5.3.4.1; TS 103 900, 5.3.4.1; TS 103 324, 5.3.3: CAMs and CPMs use BTP-B with their port, one hop, and
+/// a lifetime of at most 1 s.
 #[test]
 fn awareness_messages_have_one_hop_and_a_lifetime_of_one_second() {
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
@@ -571,7 +571,7 @@ fn awareness_messages_have_one_hop_and_a_lifetime_of_one_second() {
     }
 }
 
-/// The clocks of a station that ignores leap seconds: 5 s late at [`start`].
+/// Returns the clocks of a station that ignores leap seconds: 5 s late at [`start`].
 fn without_leap_seconds(now: Now) -> Now {
     Now { tai: Tai::from_nanos(now.tai.nanos() - 5_000_000_000), ..now }
 }

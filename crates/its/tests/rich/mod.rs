@@ -1,4 +1,4 @@
-//! Inputs of the builders with nearly all that they know, for tests against other implementations.
+//! Inputs of the builders with nearly all their fields, for tests against other implementations.
 
 #![allow(dead_code, reason = "each test takes what it needs")]
 

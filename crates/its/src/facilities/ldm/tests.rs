@@ -20,7 +20,7 @@ fn key(station: u32) -> LdmKey {
     LdmKey { kind: MessageKind::Cam, station_id: StationId(station), subject: LdmSubject::Station }
 }
 
-/// A station that is `north_m` north of the middle; said at `millis`, valid for a second.
+/// Returns a station at `north_m` north of the middle, received at `millis`, valid for 1 s.
 fn object(station: u32, millis: u64, north_m: f64) -> LdmObject {
     LdmObject {
         key: key(station),
@@ -57,7 +57,7 @@ fn removals(ldm: &mut LocalDynamicMap) -> Vec<(u32, LdmRemoval)> {
         .collect()
 }
 
-/// EN 302 895, 5.3.2: what is said anew takes the place of what was known; what is older does not.
+/// EN 302 895, 5.3.2: newer data replaces older data, but not the reverse.
 #[test]
 fn a_newer_object_replaces_an_older_one() {
     let mut ldm = LocalDynamicMap::new();
@@ -87,7 +87,7 @@ fn an_object_is_removed_when_its_validity_ends() {
     assert_eq!((ldm.len(), ldm.counters().too_late), (1, 1));
 }
 
-/// An update puts the end of the validity off.
+/// An update extends the validity.
 #[test]
 fn an_update_extends_the_validity() {
     let mut ldm = LocalDynamicMap::new();
@@ -98,7 +98,7 @@ fn an_update_extends_the_validity() {
     assert!(ldm.is_empty() && ldm.poll_timeout().is_none());
 }
 
-/// EN 302 895, 5.3.2: the map holds what is in its area of maintenance, also when the area moves.
+/// EN 302 895, 5.3.2: the map contains the objects in its area of maintenance, also if the area moves.
 #[test]
 fn the_map_keeps_to_its_area() {
     let mut ldm = LocalDynamicMap::new();
@@ -113,7 +113,7 @@ fn the_map_keeps_to_its_area() {
     assert_eq!((ldm.len(), ldm.counters().outside_area), (3, 2));
 }
 
-/// EN 302 895, 5.4.4: a consumer asks by kind, source, place and time.
+/// EN 302 895, 5.4.4: queries by kind, sender, area and time.
 #[test]
 fn a_query_asks_by_kind_station_area_and_time() {
     let mut ldm = LocalDynamicMap::new();
@@ -133,7 +133,7 @@ fn a_query_asks_by_kind_station_area_and_time() {
     assert_eq!(found(&ldm, &Query { only_others: true, ..all }), [1, 2, 3, 5]);
 }
 
-/// EN 302 895, 5.3.2: what its source withdraws is no longer known.
+/// EN 302 895, 5.3.2: objects that their sender withdraws are removed.
 #[test]
 fn a_withdrawn_object_is_removed() {
     let mut ldm = LocalDynamicMap::new();
@@ -156,16 +156,16 @@ fn received_objects_can_be_forgotten_and_received_again() {
     assert_eq!(found(&ldm, &Query::default()), [1, 2]);
 }
 
-/// The map and its events are bounded; what was said longest ago makes room, however long it calls itself valid.
+/// The map and its events are bounded. The object with the oldest reception is evicted, whatever its validity.
 #[test]
 fn a_full_map_evicts_the_object_with_the_oldest_reception() {
     let mut ldm = LocalDynamicMap::new();
     let count = u32::try_from(LDM_OBJECTS_MAX).unwrap();
     for station_id in 0..count + 10 {
-        // The earlier the number, the later the end.
+        // A smaller number has a later end of validity.
         let expires = after(1_000_000 - u64::from(station_id)).mono;
         ldm.insert(after(0), LdmObject { expires, ..object(station_id, 0, 0.0) });
-        // Somebody who speaks all the time.
+        // This station is received all the time.
         ldm.insert(after(0), object(0, 0, 0.0));
     }
     assert_eq!((ldm.len(), ldm.counters().evicted), (LDM_OBJECTS_MAX, 10));
@@ -176,13 +176,13 @@ fn a_full_map_evicts_the_object_with_the_oldest_reception() {
     assert!(ldm.counters().events_lost > 0);
 }
 
-/// An event of a station that says too many of them: valid for a day.
+/// Returns an event with a validity of a day.
 fn event(station: u32, number: u16) -> LdmObject {
     let key = LdmKey { kind: MessageKind::Denm, station_id: StationId(station), subject: LdmSubject::Event(number) };
     LdmObject { key, expires: after(86_400_000).mono, ..object(station, 0, 0.0) }
 }
 
-/// One station that says too much takes room from itself alone.
+/// A station with too many objects loses only its own.
 #[test]
 fn a_station_has_a_quota() {
     let mut ldm = LocalDynamicMap::new();
@@ -195,7 +195,7 @@ fn a_station_has_a_quota() {
     assert!(ldm.get(&key(1)).is_some() && ldm.get(&key(2)).is_some());
 }
 
-/// Events of a day, of many stations that do not exist: neither those who speak nor what the own station said are forgotten.
+/// Events with a validity of a day, of many stations that do not exist, evict neither repeated objects nor own ones.
 #[test]
 fn forged_events_do_not_evict_repeated_objects() {
     let mut ldm = LocalDynamicMap::new();
@@ -210,7 +210,7 @@ fn forged_events_do_not_evict_repeated_objects() {
     assert_eq!((ldm.len(), ldm.get(&own.key)), (LDM_OBJECTS_MAX, Some(&own)));
 }
 
-/// EN 302 895, 5.3.2: what the own station says is not for others to change, nor to make room with.
+/// EN 302 895, 5.3.2: other stations neither change nor evict objects of the own station.
 #[test]
 fn another_station_cannot_replace_own_objects() {
     let mut ldm = LocalDynamicMap::new();
@@ -227,7 +227,7 @@ fn another_station_cannot_replace_own_objects() {
     assert_eq!(claimed.get(&own.key), Some(&own), "however late it describes itself to be");
 }
 
-/// What others say in the name of the own station has a share like anybody's, beside what the own one says.
+/// Objects that others send in the name of the own station have a quota that does not count own objects.
 #[test]
 fn objects_in_the_name_of_the_own_station_do_not_evict_own_objects() {
     let mut ldm = LocalDynamicMap::new();
@@ -251,7 +251,7 @@ fn ivim(number: u16, times: &str, status: u8) -> String {
     )
 }
 
-/// An information of a road operator is known under its number, until it says that it no longer holds.
+/// Information of a road operator has its number as key, until it is withdrawn or its validity ends.
 #[test]
 fn information_has_its_number_as_key() {
     let found: Vec<LdmObject> = [
@@ -268,7 +268,7 @@ fn information_has_its_number_as_key() {
     assert_eq!(valid, [INFRASTRUCTURE_VALIDITY, Duration::from_secs(30), Duration::ZERO]);
 }
 
-/// One that is cancelled or negated is taken back.
+/// Information with the status cancellation or negation is withdrawn.
 #[test]
 fn information_can_be_withdrawn() {
     for (status, taken_back) in [(0, false), (1, false), (2, true), (3, true)] {
@@ -278,7 +278,7 @@ fn information_can_be_withdrawn() {
     }
 }
 
-/// Each intersection of a MAPEM is known for itself, where it is; the same number is in the SPATEM.
+/// Each intersection of a MAPEM is an object with its position. A SPATEM has the same numbers.
 #[test]
 fn an_intersection_has_its_number_as_key() {
     let intersection = |id: u16, lat: i32| {

@@ -11,14 +11,14 @@ use viaduct_etsi::cam_ts103900_v231::types::{TwoWheelerContainer, VeryLowFrequen
 
 const STEP: Duration = Duration::from_millis(10);
 
-/// A service and a vehicle that drives north as it is told.
+/// A service and a vehicle that drives north.
 struct Drive {
     now: Now,
     service: CaService,
     state: VehicleState,
-    /// When each CAM came, and why.
+    /// Time, reason and content of each CAM.
     sent: Vec<(u64, Trigger, CamInput)>,
-    /// When a late timer woke for each.
+    /// Wake-up of a late timer for each CAM.
     woken: Vec<Mono>,
 }
 
@@ -43,7 +43,7 @@ impl Drive {
         u64::try_from((self.now.mono.0 - Duration::from_secs(100)).as_millis()).unwrap()
     }
 
-    /// Lets the vehicle be for some time, moved by `change` in each step of 10 ms.
+    /// Runs for some time, with `change` applied to the vehicle every 10 ms.
     fn run(&mut self, millis: u64, change: impl Fn(&mut VehicleState)) -> &mut Self {
         let end = self.millis() + millis;
         while self.millis() < end {
@@ -58,7 +58,7 @@ impl Drive {
         self
     }
 
-    /// As [`Self::run`], with a timer that wakes late; `change` comes once a wake-up.
+    /// Runs like [`Self::run`], with a timer that wakes late; `change` is applied once for each wake-up.
     fn run_late(&mut self, millis: u64, change: impl Fn(&mut VehicleState)) -> &mut Self {
         let end = self.millis() + millis;
         for late in LATENESS.into_iter().cycle() {
@@ -82,7 +82,7 @@ impl Drive {
         self.run(millis, |_| {})
     }
 
-    /// The shortest and the longest time between two CAMs of [`Self::run_late`].
+    /// Returns the shortest and the longest time between two CAMs of [`Self::run_late`].
     fn apart(&self) -> [Duration; 2] {
         let apart: Vec<Duration> = self.woken.windows(2).map(|pair| pair[1].since(pair[0])).collect();
         [*apart.iter().min().unwrap(), *apart.iter().max().unwrap()]
@@ -122,7 +122,7 @@ fn the_first_cam_comes_with_the_first_position() {
     assert_eq!(drive.times(), [500]);
 }
 
-/// EN 302 637-2, 6.1.2: after deactivation nothing is sent; activation starts anew.
+/// EN 302 637-2, 6.1.2: nothing is sent after deactivation; activation starts again with a first CAM.
 #[test]
 fn a_deactivated_service_is_silent() {
     let mut drive = Drive::car();
@@ -143,7 +143,7 @@ fn a_standing_vehicle_sends_each_second() {
     assert!(drive.triggers()[1..].iter().all(|trigger| *trigger == Trigger::Period));
 }
 
-/// EN 302 637-2, 6.1.3: `T_GenCamMin` bounds the rate, whatever changes.
+/// EN 302 637-2, 6.1.3: `T_GenCamMin` limits the rate, whatever changes.
 #[test]
 fn no_vehicle_sends_more_than_ten_times_a_second() {
     let mut drive = Drive::car();
@@ -156,8 +156,8 @@ fn no_vehicle_sends_more_than_ten_times_a_second() {
     assert!(drive.times().windows(2).all(|pair| pair[1] - pair[0] == 100));
 }
 
-/// EN 302 637-2, 6.1.3: `T_GenCamMin` is kept where the timer wakes late, now more and now less, and no check is lost:
-/// `T_GenCamMax` is exceeded by a wake-up's lateness at most.
+/// EN 302 637-2, 6.1.3: with a timer that is late by varying times, `T_GenCamMin` is kept, and `T_GenCamMax` is
+/// exceeded by the lateness of one wake-up at most.
 #[test]
 fn a_late_timer_does_not_slow_the_service() {
     let mut turning = Drive::car();
@@ -193,8 +193,8 @@ fn a_very_late_timer_does_not_shorten_the_interval() {
     }
 }
 
-/// EN 302 637-2, 6.1.3: `T_GenCam_DCC` is kept where the timer wakes late, and no longer than it says, be it a whole number of
-/// checks or not.
+/// EN 302 637-2, 6.1.3: with a timer that is late, the interval is `T_GenCam_DCC` and not longer, whether it is a whole
+/// number of checks or not.
 #[test]
 fn t_gen_cam_dcc_is_kept_by_a_late_timer() {
     for t_gen_cam_dcc in [200, 250].map(Duration::from_millis) {
@@ -219,7 +219,7 @@ fn a_turn_by_more_than_4_degrees_triggers() {
     assert_eq!(drive.triggers(), [Trigger::First, Trigger::Heading]);
 }
 
-/// EN 302 637-2, 6.1.3, condition 1a: the difference of headings goes the short way round.
+/// EN 302 637-2, 6.1.3, condition 1a: the difference of headings is the smaller angle.
 #[test]
 fn a_heading_across_north_is_no_turn() {
     let mut drive = Drive::car();
@@ -258,7 +258,7 @@ fn a_change_of_speed_by_more_than_half_a_metre_per_second_triggers() {
     }
 }
 
-/// EN 302 637-2, 6.1.3: changes are counted from what the last CAM said, not from the last check.
+/// EN 302 637-2, 6.1.3: changes are relative to the last CAM, not to the last check.
 #[test]
 fn slow_changes_add_up() {
     let mut drive = Drive::car();
@@ -266,8 +266,8 @@ fn slow_changes_add_up() {
     assert_eq!(drive.triggers(), [Trigger::First, Trigger::Heading, Trigger::Heading]);
 }
 
-/// EN 302 637-2, 6.1.3: condition 1 sets `T_GenCam` to the time since the last CAM; condition 2 then repeats at that interval
-/// `N_GenCam` times, after which the interval is `T_GenCamMax` again.
+/// EN 302 637-2, 6.1.3: condition 1 sets `T_GenCam` to the time since the last CAM. Condition 2 then sends `N_GenCam`
+/// CAMs at that interval, after which the interval is `T_GenCamMax` again.
 #[test]
 fn after_a_manoeuvre_n_gen_cam_cams_keep_its_interval() {
     let mut drive = Drive::car();
@@ -279,7 +279,7 @@ fn after_a_manoeuvre_n_gen_cam_cams_keep_its_interval() {
     assert_eq!(drive.triggers()[..5], expected);
 }
 
-/// EN 302 637-2, 6.1.3: `N_GenCam` may be less than its default; more counts as 3.
+/// EN 302 637-2, 6.1.3: `N_GenCam` may be less than its default; a larger value is lowered to 3.
 #[test]
 fn n_gen_cam_is_a_setting() {
     for (n_gen_cam, expected) in [
@@ -295,7 +295,7 @@ fn n_gen_cam_is_a_setting() {
     }
 }
 
-/// EN 302 637-2, 6.1.3: condition 1 in between starts the count of `N_GenCam` anew.
+/// EN 302 637-2, 6.1.3: condition 1 in between restarts the count of `N_GenCam`.
 #[test]
 fn a_second_manoeuvre_restarts_the_count() {
     let mut drive = Drive::car();
@@ -307,7 +307,7 @@ fn a_second_manoeuvre_restarts_the_count() {
     assert_eq!(drive.times(), [0, 300, 600, 900, 1000, 1100, 1200, 1300, 2300]);
 }
 
-/// EN 302 637-2, 6.1.3: `T_GenCam_DCC` holds back condition 1 and condition 2.
+/// EN 302 637-2, 6.1.3: `T_GenCam_DCC` delays condition 1 and condition 2.
 #[test]
 fn a_busy_channel_holds_cams_back() {
     let mut drive = Drive::car();
@@ -334,7 +334,7 @@ fn the_conditions_are_looked_at_each_100_ms_at_least() {
     for (asked, expected) in [(20, 20_u32), (5_000, 100)] {
         let t_check_cam_gen = Duration::from_millis(asked);
         let mut drive = Drive::new(CaSettings { t_check_cam_gen, ..CaSettings::new(StationId(7)) });
-        // With a check that brings nothing: after a CAM the next one is not before `T_GenCamMin`.
+        // One of the checks produces no CAM: after a CAM the next one is not before `T_GenCamMin`.
         drive.stand(110);
         let before = drive.service.poll_timeout().unwrap();
         drive.stand(u64::from(expected) + 10);
@@ -343,7 +343,7 @@ fn the_conditions_are_looked_at_each_100_ms_at_least() {
     }
 }
 
-/// EN 302 637-2, 6.1.3: the low frequency container is in the first CAM, then each 500 ms or more.
+/// EN 302 637-2, 6.1.3: the low frequency container is in the first CAM, then at most every 500 ms.
 #[test]
 fn the_low_frequency_container_comes_each_500_ms() {
     let mut drive = Drive::car();
@@ -354,7 +354,7 @@ fn the_low_frequency_container_comes_each_500_ms() {
     assert_eq!(with, [0, 600]);
 }
 
-/// EN 302 637-2, 6.1.3: at one CAM a second each one carries the low frequency container.
+/// EN 302 637-2, 6.1.3: at one CAM per second, each one has the low frequency container.
 #[test]
 fn a_slow_sender_carries_it_each_time() {
     let mut drive = Drive::car();
@@ -362,7 +362,7 @@ fn a_slow_sender_carries_it_each_time() {
     assert!(drive.sent.iter().all(|(.., cam)| cam.low_frequency.is_some()));
 }
 
-/// EN 302 637-2, annex B (`pathHistory`): where the vehicle was, with the lights, in the low frequency container.
+/// EN 302 637-2, annex B (`pathHistory`): the driven path and the lights are in the low frequency container.
 #[test]
 fn the_low_frequency_container_has_the_path_history() {
     let mut drive = Drive::car();
@@ -374,8 +374,8 @@ fn the_low_frequency_container_has_the_path_history() {
     assert!(low.path_history.windows(2).all(|pair| pair[0].position.latitude > pair[1].position.latitude));
 }
 
-/// EN 302 637-2, 6.1.3: the special vehicle container is in the first CAM of the role, then each 500 ms or more; the role is in
-/// the low frequency container.
+/// EN 302 637-2, 6.1.3: the special vehicle container is in the first CAM of the role, then at most every 500 ms; the
+/// role is in the low frequency container.
 #[test]
 fn the_special_vehicle_container_comes_each_500_ms() {
     let container = SpecialVehicleContainer::RescueContainer(RescueContainer {
@@ -399,7 +399,7 @@ fn the_special_vehicle_container_comes_each_500_ms() {
     );
 }
 
-/// TS 103 900, 6.1.3: the very low frequency container comes each 10 s or more; other extensions come always.
+/// TS 103 900, 6.1.3: the very low frequency container is sent at most every 10 s, other extensions in each CAM.
 #[test]
 fn the_very_low_frequency_container_comes_each_10_s() {
     let rare = ExtensionContainer::VeryLowFrequency(VeryLowFrequencyContainer::new());
@@ -413,7 +413,7 @@ fn the_very_low_frequency_container_comes_each_10_s() {
     assert!(drive.sent.iter().all(|(.., cam)| cam.extensions.contains(&always)));
 }
 
-/// EN 302 637-2, 6.1.4: a roadside unit sends at a fixed interval of a second or more, without low frequency container.
+/// EN 302 637-2, 6.1.4: a roadside unit sends at a fixed interval of at least 1 s, without low frequency container.
 #[test]
 fn a_roadside_unit_sends_each_second_at_most() {
     for (asked, expected) in [(100, vec![0, 1000, 2000, 3000]), (1500, vec![0, 1500, 3000])] {
@@ -429,7 +429,7 @@ fn a_roadside_unit_sends_each_second_at_most() {
     }
 }
 
-/// EN 302 637-2, 6.1.3: `T_GenCam_DCC` holds back the first CAM after a pause too, and the interval of a roadside unit does.
+/// EN 302 637-2, 6.1.3: `T_GenCam_DCC` and the interval of a roadside unit delay the first CAM after a pause too.
 #[test]
 fn a_pause_does_not_shorten_the_interval() {
     for (station_type, expected) in [(5, [0, 400]), (15, [0, 1000])] {
@@ -444,7 +444,7 @@ fn a_pause_does_not_shorten_the_interval() {
     }
 }
 
-/// EN 302 637-2, 6.1.5: the content is of the moment that its time says; an old state is not sent.
+/// EN 302 637-2, 6.1.5: the content has the time of generation; an old state is not sent.
 #[test]
 fn a_state_that_is_too_old_is_not_sent() {
     let mut drive = Drive::car();

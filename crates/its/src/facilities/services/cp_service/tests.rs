@@ -1,4 +1,4 @@
-//! The service in virtual time, one rule a test.
+//! The service in virtual time, one rule per test.
 
 use viaduct_etsi::cpm_ts103324_v211::encode;
 use viaduct_units::{Degrees, Metres, MetresPerSecond, TimestampIts};
@@ -26,11 +26,11 @@ fn pedestrian() -> ObjectClass {
     ObjectClass::VruSubClass(VruProfileAndSubprofile::Pedestrian(VruSubProfilePedestrian::UNAVAILABLE))
 }
 
-/// A station that stands, and what it sees.
+/// A standing station and the objects that it perceives.
 struct Scene {
     service: CpService,
     objects: Vec<PerceivedObject>,
-    /// When each CPM came.
+    /// Time and content of each CPM.
     sent: Vec<(u64, CpmInput)>,
 }
 
@@ -43,7 +43,7 @@ impl Scene {
         Self { objects, ..Self::new(CpSettings::new(StationId(7))) }
     }
 
-    /// Lets the scene be from one time to another, in steps of 100 ms.
+    /// Runs the scene from one time to another, in steps of 100 ms.
     fn run(&mut self, from: u64, end: u64) -> &mut Self {
         for millis in (from..end).step_by(100) {
             self.step(millis, after(millis));
@@ -51,7 +51,7 @@ impl Scene {
         self
     }
 
-    /// As [`Self::run`] from the start, with a timer that wakes late.
+    /// Runs like [`Self::run`] from the start, with a timer that wakes late.
     fn run_late(&mut self, end: u64) -> &mut Self {
         let mut now = after(0);
         for late in LATENESS.into_iter().cycle() {
@@ -73,14 +73,14 @@ impl Scene {
         self.sent.extend(self.service.handle_timeout(now).into_iter().map(|cpm| (millis, cpm)));
     }
 
-    /// When the object was told.
+    /// Returns the times at which the object was sent.
     fn told(&self, id: u16) -> Vec<u64> {
         let tells = |cpm: &CpmInput| cpm.objects.iter().any(|object| object.id == id);
         self.sent.iter().filter(|(_, cpm)| tells(cpm)).map(|(millis, _)| *millis).collect()
     }
 }
 
-/// Something that drives north at 10 m/s, 20 m away, by its class.
+/// Returns an object of that class that drives north at 10 m/s, 20 m away.
 fn object(id: u16, class: ObjectClass) -> PerceivedObject {
     let mut object = Object::new(id, start().tai, Offset::default());
     object.velocity = Some([MetresPerSecond(0.0), MetresPerSecond(10.0)]);
@@ -92,7 +92,7 @@ fn sensor() -> Sensor {
     Sensor { id: 1, kind: SensorType::RADAR, area: None, confidence: Some(0.9), shadowing: true }
 }
 
-/// TS 103 324, 6.1.2.3, rule 2a: a vehicle that is new is told at the next event.
+/// TS 103 324, 6.1.2.3, rule 2a: a new vehicle is included at the next event.
 #[test]
 fn a_new_vehicle_is_sent_at_once() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
@@ -102,7 +102,7 @@ fn a_new_vehicle_is_sent_at_once() {
     assert_eq!((scene.told(1), scene.told(2)), (vec![0], vec![300]));
 }
 
-/// TS 103 324, 6.1.2.3, rule 2b: a vehicle that moved by more than 4 m is told again.
+/// TS 103 324, 6.1.2.3, rule 2b: a vehicle that moved by more than 4 m is included again.
 #[test]
 fn a_vehicle_that_moved_4_m_is_told() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
@@ -115,7 +115,7 @@ fn a_vehicle_that_moved_4_m_is_told() {
     assert_eq!(scene.told(1), [0, 400]);
 }
 
-/// TS 103 324, 6.1.2.3, rule 2c: a vehicle that is faster or slower by more than 0.5 m/s is told again.
+/// TS 103 324, 6.1.2.3, rule 2c: a vehicle whose speed changed by more than 0.5 m/s is included again.
 #[test]
 fn a_vehicle_that_changed_its_speed_is_sent() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
@@ -127,8 +127,8 @@ fn a_vehicle_that_changed_its_speed_is_sent() {
     assert_eq!(scene.told(1), [0, 400]);
 }
 
-/// TS 103 324, 6.1.2.3, rule 2d: a vehicle whose velocity turned by more than 4 degrees is told again; where it points to does
-/// not count, nor does the direction of one that stands.
+/// TS 103 324, 6.1.2.3, rule 2d: a vehicle whose velocity turned by more than 4 degrees is included again. Its
+/// orientation does not count, nor does the direction of a standing vehicle.
 #[test]
 fn a_vehicle_that_turned_is_sent() {
     let velocity = |degrees: f64, speed: f64| {
@@ -151,7 +151,7 @@ fn a_vehicle_that_turned_is_sent() {
     assert_eq!(standing.told(1), [0]);
 }
 
-/// TS 103 324, 6.1.2.3, rule 2e: a vehicle is told again after `T_GenCpmMax` at the latest.
+/// TS 103 324, 6.1.2.3, rule 2e: a vehicle is included again after `T_GenCpmMax` at the latest.
 #[test]
 fn a_vehicle_is_sent_every_second() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
@@ -159,8 +159,8 @@ fn a_vehicle_is_sent_every_second() {
     assert_eq!(scene.told(1), [0, 1000, 2000, 3000]);
 }
 
-/// TS 103 324, 6.1.2.2 and 6.1.2.3, rules 1b and 2e: `T_AddSensorInformation` and `T_GenCpmMax` are kept where the timer wakes
-/// late.
+/// TS 103 324, 6.1.2.2 and 6.1.2.3, rules 1b and 2e: `T_AddSensorInformation` and `T_GenCpmMax` are kept with a late
+/// timer.
 #[test]
 fn a_late_timer_does_not_slow_the_service() {
     let mut scene = Scene::of(vec![object(1, vehicle()), object(2, pedestrian())]);
@@ -177,7 +177,7 @@ fn a_late_timer_does_not_slow_the_service() {
     assert_eq!(with, vehicle);
 }
 
-/// TS 103 324, 6.1.2.3, rule 1a: a pedestrian that is new is told at once.
+/// TS 103 324, 6.1.2.3, rule 1a: a new pedestrian is included at once.
 #[test]
 fn a_new_pedestrian_is_sent_at_once() {
     let mut scene = Scene::of(vec![object(1, pedestrian())]);
@@ -185,7 +185,8 @@ fn a_new_pedestrian_is_sent_at_once() {
     assert_eq!(scene.told(1), [0]);
 }
 
-/// TS 103 324, 6.1.2.3, rule 1b: one pedestrian that was not told for half of `T_GenCpmMax` brings all along.
+/// TS 103 324, 6.1.2.3, rule 1b: one pedestrian that was not included for half of `T_GenCpmMax` includes all
+/// pedestrians.
 #[test]
 fn an_overdue_pedestrian_includes_all_pedestrians() {
     let mut scene = Scene::of(vec![object(1, pedestrian())]);
@@ -198,7 +199,7 @@ fn an_overdue_pedestrian_includes_all_pedestrians() {
     assert_eq!(scene.told(3), [300], "a vehicle has its own rules");
 }
 
-/// TS 103 324, 6.1.2.3: a motorcyclist is of type B, everything else that is no vehicle of type A; the most probable class counts.
+/// TS 103 324, 6.1.2.3: vehicles and motorcyclists are of type B, all others of type A. The most probable class counts.
 #[test]
 fn the_class_decides_the_type() {
     let motorcyclist =
@@ -215,7 +216,7 @@ fn the_class_decides_the_type() {
     assert_eq!([1, 2, 4, 5].map(|id| scene.told(id).len()), [1, 2, 1, 1]);
 }
 
-/// TS 103 324, 6.1.2.3: an object of a quality of 3 or less is not told; one that is not rated is.
+/// TS 103 324, 6.1.2.3: an object of a quality of 3 or less is not included; an object without quality is.
 #[test]
 fn an_object_of_low_quality_is_not_sent() {
     for (quality, told) in [(Some(3), 0), (Some(4), 1), (None, 1)] {
@@ -239,7 +240,7 @@ fn a_lost_object_is_new_again() {
     assert_eq!(scene.told(1), [0, 300]);
 }
 
-/// TS 103 324, 6.1.2.1: events come each `T_GenCpm`, within its limits, and not faster than the channel allows.
+/// TS 103 324, 6.1.2.1: events occur every `T_GenCpm`, within its limits, and not faster than the channel allows.
 #[test]
 fn events_come_each_t_gen_cpm() {
     for (asked, expected) in [(10, 100), (300, 300), (9_000, 1000)] {
@@ -259,7 +260,7 @@ fn events_come_each_t_gen_cpm() {
     assert_eq!(scene.told(1), [0, 400, 800, 1200]);
 }
 
-/// TS 103 324, 6.1.2.1: where there is nothing to tell, an event makes no CPM.
+/// TS 103 324, 6.1.2.1: an event without objects and sensors makes no CPM.
 #[test]
 fn no_message_is_sent_without_content() {
     let mut scene = Scene::of(Vec::new());
@@ -267,7 +268,7 @@ fn no_message_is_sent_without_content() {
     assert!(scene.sent.is_empty());
 }
 
-/// TS 103 324, 6.1.2.2: the sensors are in the first CPM, then each second, also without an object.
+/// TS 103 324, 6.1.2.2: the sensors are in the first CPM, then every second, also without an object.
 #[test]
 fn the_sensors_are_sent_every_second() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
@@ -303,7 +304,8 @@ fn regions_come_with_the_sensors() {
     assert_eq!(scene.sent[0].1.regions.len(), MAX_PERCEPTION_REGIONS);
 }
 
-/// TS 103 324, 6.1.3.1: objects that do not fit one message go into several, each within the limit, numbered, and each object once.
+/// TS 103 324, 6.1.3.1: objects that do not fit one message are distributed over several, each within the limit and
+/// numbered, and each object is included once.
 #[test]
 fn a_large_message_is_segmented() {
     let octets_max = 400;
@@ -333,7 +335,7 @@ fn one_message_has_no_segment() {
     assert_eq!(scene.sent[0].1.segment, None);
 }
 
-/// TS 103 324, 6.1.3: the most useful objects go first; what is left out is due at the next event.
+/// TS 103 324, 6.1.3: the objects of highest utility are first; omitted ones are due at the next event.
 #[test]
 fn the_objects_of_lowest_utility_wait() {
     let mut scene = Scene::new(CpSettings { octets_max: 120, ..CpSettings::new(StationId(7)) });
@@ -354,7 +356,7 @@ fn the_objects_of_lowest_utility_wait() {
     assert!((0..60).all(|id| !scene.told(id).is_empty()));
 }
 
-/// A message that would not even hold one object is not made, and nothing loops.
+/// A message that is too small for any object is not made, and the loop ends.
 #[test]
 fn an_object_larger_than_a_message_is_omitted() {
     let mut scene = Scene::new(CpSettings { octets_max: 30, ..CpSettings::new(StationId(7)) });
@@ -364,12 +366,12 @@ fn an_object_larger_than_a_message_is_omitted() {
     assert_eq!(scene.service.counters().objects_unsendable, 2);
 }
 
-/// Something whose class breaks a constraint: no message can tell it.
+/// Returns an object that fits no message, because its class is invalid.
 fn unsendable(id: u16) -> PerceivedObject {
     object(id, ObjectClass::VruSubClass(VruProfileAndSubprofile::Pedestrian(VruSubProfilePedestrian(200))))
 }
 
-/// One object that cannot be encoded is skipped and counted; all others are told, in one message or in several.
+/// An object that cannot be encoded is skipped and counted; all others are sent, in one message or in several.
 #[test]
 fn an_object_that_cannot_be_encoded_is_skipped() {
     for octets_max in [PAYLOAD_OCTETS_MAX, 300] {
@@ -384,7 +386,7 @@ fn an_object_that_cannot_be_encoded_is_skipped() {
     }
 }
 
-/// Where nothing else is there to tell, an object that cannot be encoded makes no message.
+/// An object that cannot be encoded makes no message on its own.
 #[test]
 fn no_message_is_sent_with_unsendable_objects_only() {
     let mut scene = Scene::of(vec![unsendable(1)]);
@@ -393,7 +395,7 @@ fn no_message_is_sent_with_unsendable_objects_only() {
     assert_eq!(scene.service.counters().objects_unsendable, 5);
 }
 
-/// Regions that do not fit are left out and counted; sensors and objects are told all the same.
+/// Regions that do not fit are omitted and counted; sensors and objects are still sent.
 #[test]
 fn regions_that_do_not_fit_are_omitted() {
     let area = crate::facilities::Shape {
@@ -419,7 +421,7 @@ fn regions_that_do_not_fit_are_omitted() {
     assert_eq!(scene.service.counters().sensing_omitted, 1);
 }
 
-/// TS 103 324, 7.1.8: places are relative to the reference position, x east and y north.
+/// TS 103 324, 7.1.8: positions are relative to the reference position, x east and y north.
 #[test]
 fn an_object_is_sent_relative_to_the_station() {
     let mut scene = Scene::of(vec![object(5, vehicle())]);
@@ -428,7 +430,7 @@ fn an_object_is_sent_relative_to_the_station() {
     assert!((x.value() - 20.0).abs() < 0.01 && (y.value() - 5.0).abs() < 0.01, "{x:?} {y:?}");
 }
 
-/// A roadside unit says that it is one.
+/// A roadside unit sends its own container.
 #[test]
 fn a_roadside_unit_sends_its_container() {
     let mut scene =
@@ -438,7 +440,7 @@ fn a_roadside_unit_sends_its_container() {
     assert_eq!(scene.sent[0].1.origin, Origin::RoadsideUnit { map: None });
 }
 
-/// TS 103 324, 7.1.8: the time of a measurement is within 2 s of the message's; what is older is not told.
+/// TS 103 324, 7.1.8: the time of a measurement is within 2 s of the reference time; older ones are not sent.
 #[test]
 fn an_old_measurement_is_not_sent() {
     let mut service = CpService::new(CpSettings::new(StationId(7)));
@@ -452,7 +454,7 @@ fn an_old_measurement_is_not_sent() {
     assert_eq!(service.counters().objects_too_old, 1);
 }
 
-/// The objects of a sensor that fell silent are told for as long as their times can be, and counted once.
+/// The objects of a silent sensor are sent while their times are within the range, and counted once.
 #[test]
 fn the_objects_of_a_silent_sensor_are_lost_once() {
     let mut scene = Scene::of(vec![object(1, vehicle()), object(2, pedestrian())]);
@@ -473,7 +475,7 @@ fn the_objects_of_a_silent_sensor_are_lost_once() {
     );
 }
 
-/// A message names 255 objects; more are counted.
+/// A message has at most 255 objects; others are counted.
 #[test]
 fn more_than_255_objects_are_counted() {
     let mut service = CpService::new(CpSettings::new(StationId(7)));

@@ -1,4 +1,4 @@
-//! The service in virtual time, one rule a test.
+//! The service in virtual time, one rule per test.
 
 use viaduct_etsi::denm_ts103831_v231::types::Temperature;
 use viaduct_units::{Metres, TimestampIts};
@@ -38,7 +38,7 @@ fn service(keep_alive_forwarding: bool) -> DenService {
     service
 }
 
-/// A stationary vehicle, detected at that time.
+/// Returns the report of a stationary vehicle, detected at that time.
 fn report(millis: u64) -> EventReport {
     EventReport::new(Cause { code: 94, sub_code: 0 }, after(millis).tai, place())
 }
@@ -47,7 +47,7 @@ fn repeated(interval: u64, duration: u64) -> Option<Repetition> {
     Some(Repetition { interval: Duration::from_millis(interval), duration: Duration::from_millis(duration) })
 }
 
-/// What another station makes of a DENM.
+/// Returns the DENM as another station reads it.
 fn read(input: &DenmInput) -> DenmHead {
     DenmHead::from(&denm::build(input))
 }
@@ -61,7 +61,7 @@ fn taken(service: &mut DenService) -> Vec<DenmHead> {
         .collect()
 }
 
-/// Runs the machine from deadline to deadline; returns when DENMs were sent, in milliseconds since the start.
+/// Runs the machine from deadline to deadline. Returns the times of DENMs in milliseconds since the start.
 fn run(service: &mut DenService, end: u64) -> Vec<u64> {
     let mut sent = vec![0; taken(service).len()];
     while let Some(due) = service.poll_timeout().filter(|due| *due <= after(end).mono) {
@@ -73,7 +73,7 @@ fn run(service: &mut DenService, end: u64) -> Vec<u64> {
     sent
 }
 
-/// What another station says about its event.
+/// Returns a DENM of another station about its event.
 fn head(reference: u64) -> DenmHead {
     DenmHead {
         action_id: ActionId { originating_station: StationId(OTHER), sequence_number: 3 },
@@ -96,7 +96,7 @@ fn receive(service: &mut DenService, millis: u64, head: &DenmHead) -> Result<Den
     service.handle_received(after(millis), head, &Bytes::from_static(b"denm"), None)
 }
 
-/// EN 302 637-3, 6.1.2.1: a new event has an action id that no other event of the station has, and is said at once.
+/// EN 302 637-3, 6.1.2.1: a new event has an action id that no other event of the station has, and is sent at once.
 #[test]
 fn a_trigger_sends_a_new_event_at_once() {
     let mut service = service(false);
@@ -108,7 +108,7 @@ fn a_trigger_sends_a_new_event_at_once() {
     assert_eq!((heads[1].reference, heads[1].termination), (after(5).tai, None));
 }
 
-/// EN 302 637-3, 6.1.2.1: a number that is in use is skipped when the numbers begin anew.
+/// EN 302 637-3, 6.1.2.1: a sequence number in use is skipped when the numbers wrap.
 #[test]
 fn an_action_id_in_use_is_skipped() {
     let mut service = service(false);
@@ -132,7 +132,7 @@ fn an_update_has_a_later_reference_time() {
     assert_eq!(times, [after(0).tai, after(500).tai, after(501).tai]);
 }
 
-/// EN 302 637-3, 8.2.1.5: without interval and duration an event is said once.
+/// EN 302 637-3, 8.2.1.5: without interval and duration an event is sent once.
 #[test]
 fn without_repetition_an_event_is_sent_once() {
     let mut service = service(false);
@@ -148,8 +148,8 @@ fn an_event_is_repeated_for_the_asked_duration() {
     assert_eq!(run(&mut service, 10_000), [0, 400, 800, 1200]);
 }
 
-/// EN 302 637-3, 6.1.2.3: a duration of a whole number of intervals has as many repetitions, though each timeout is handled a little
-/// late.
+/// EN 302 637-3, 6.1.2.3: a duration of a whole number of intervals has that number of repetitions, although each
+/// timeout is handled a little late.
 #[test]
 fn the_last_repetition_may_be_a_little_late() {
     for (interval, duration, repetitions) in [(400, 1200, 3), (1000, 1000, 1), (1000, 60_000, 60)] {
@@ -166,7 +166,7 @@ fn the_last_repetition_may_be_a_little_late() {
     }
 }
 
-/// EN 302 637-3, 8.2.1.5: a repetition that would come when the validity ends is none, and is not announced.
+/// EN 302 637-3, 8.2.1.5: a repetition that would be due at the end of the validity is omitted, and so is its interval.
 #[test]
 fn an_interval_up_to_the_end_of_the_validity_is_not_sent() {
     let mut service = service(false);
@@ -176,7 +176,7 @@ fn an_interval_up_to_the_end_of_the_validity_is_not_sent() {
     assert!(run(&mut service, 60_000).is_empty());
 }
 
-/// EN 302 637-3, 6.1.2.3: nothing comes after `T_RepetitionDuration`, also where a timeout is handled more than a little late.
+/// EN 302 637-3, 6.1.2.3: nothing is sent after `T_RepetitionDuration`, even if a timeout is handled very late.
 #[test]
 fn an_interval_beyond_the_duration_repeats_nothing() {
     let mut service = service(false);
@@ -190,8 +190,8 @@ fn an_interval_beyond_the_duration_repeats_nothing() {
     }
 }
 
-/// TS 103 831, annex A (`transmissionInterval`): a DENM says the interval that is kept to, and none that it cannot say, or where it
-/// is not repeated.
+/// TS 103 831, annex A (`transmissionInterval`): a DENM contains the effective interval, and none if it is not repeated
+/// or the interval exceeds its range.
 #[test]
 fn a_denm_contains_the_effective_interval() {
     for (repetition, said) in [
@@ -220,7 +220,7 @@ fn a_repetition_is_unchanged() {
     assert_eq!(service.poll_transmit(), Some(DenTransmit::Own(Box::new(again))));
 }
 
-/// EN 302 637-3, 8.2.1.5: no repetition goes beyond the validity (`T_O_Validity`).
+/// EN 302 637-3, 8.2.1.5: no repetition is sent after the validity (`T_O_Validity`).
 #[test]
 fn repetition_ends_with_the_validity() {
     let mut service = service(false);
@@ -230,7 +230,7 @@ fn repetition_ends_with_the_validity() {
     assert_eq!(service.poll_timeout(), None, "and the event is forgotten");
 }
 
-/// EN 302 637-3, 6.1.2.2: an update takes the place of what was repeated.
+/// EN 302 637-3, 6.1.2.2: an update replaces the repeated DENM.
 #[test]
 fn an_update_is_repeated_instead() {
     let mut service = service(false);
@@ -241,7 +241,7 @@ fn an_update_is_repeated_instead() {
     assert_eq!(run(&mut service, 10_000), [0, 0], "the update was not to be repeated");
 }
 
-/// EN 302 637-3, 8.2.1.5 (`defaultValidity`): an event about which nothing else is said is valid for 600 s.
+/// EN 302 637-3, 8.2.1.5 (`defaultValidity`): an event without validity is valid for 600 s.
 #[test]
 fn an_event_ends_after_600_seconds() {
     let mut service = service(false);
@@ -251,7 +251,8 @@ fn an_event_ends_after_600_seconds() {
     assert_eq!(service.update(after(600_000), action_id, report(600_000)), Err(DenError::UnknownAction));
 }
 
-/// TS 103 831, annex A (`validityDuration`): whole seconds; the table knows an event as long as its message says, not longer.
+/// TS 103 831, annex A (`validityDuration`): whole seconds; the table keeps an event as long as its message is valid,
+/// not longer.
 #[test]
 fn the_validity_is_rounded_like_that_in_the_message() {
     for (asked, said) in [(900, 1), (1000, 1), (1001, 2), (1_000_000_000, 86_400)] {
@@ -262,7 +263,7 @@ fn the_validity_is_rounded_like_that_in_the_message() {
     }
 }
 
-/// An event of which nobody could be told is refused, and not known afterwards.
+/// An event that cannot be encoded is rejected and not stored.
 #[test]
 fn an_event_that_cannot_be_encoded_is_rejected() {
     let mut service = service(false);
@@ -276,7 +277,7 @@ fn an_event_that_cannot_be_encoded_is_rejected() {
     assert_eq!(taken(&mut service).len(), 1, "what was said before stays said");
 }
 
-/// EN 302 637-3, 8.2.1.1: an event that is over is not said.
+/// EN 302 637-3, 8.2.1.1: an event that has ended is not sent.
 #[test]
 fn an_event_that_has_ended_is_rejected() {
     let mut service = service(false);
@@ -284,7 +285,7 @@ fn an_event_that_has_ended_is_rejected() {
     assert_eq!(service.poll_transmit(), None);
 }
 
-/// EN 302 637-3, 6.1.2.4: the station that said an event cancels it, with a later reference time, and says no more of it.
+/// EN 302 637-3, 6.1.2.4: the originator of an event cancels it, with a later reference time, and stops its repetition.
 #[test]
 fn the_originator_cancels_its_event() {
     let mut service = service(false);
@@ -307,7 +308,7 @@ fn a_termination_can_be_repeated() {
     assert_eq!(run(&mut service, 10_000), [0, 0, 500, 1000]);
 }
 
-/// EN 302 637-3, 6.1.2.4: a station negates an event that it received; the reference time is that of what it negates.
+/// EN 302 637-3, 6.1.2.4: a station negates an event that it received; the reference time is that of the negated DENM.
 #[test]
 fn a_receiver_negates_an_event() {
     let mut service = service(false);
@@ -319,8 +320,8 @@ fn a_receiver_negates_an_event() {
     assert_eq!(negation.termination, Some(Termination::IsNegation));
 }
 
-/// EN 302 637-3, 6.1.2.4: who negated an event does not send it on for others, and does not negate it twice; an update of its
-/// originator is news again.
+/// EN 302 637-3, 6.1.2.4: a station that has negated an event does not forward it and does not negate it twice. An
+/// update of its originator is a change again.
 #[test]
 fn a_negated_event_is_not_forwarded() {
     let mut service = service(true);
@@ -334,8 +335,8 @@ fn a_negated_event_is_not_forwarded() {
     assert_eq!(service.terminate(after(50_200), action_id, report(50_200)), Ok(Termination::IsNegation));
 }
 
-/// EN 302 637-3, 6.1.3: who was told of an event hears of its end: the end has its place, area and remaining validity, wherever
-/// the station is by then.
+/// EN 302 637-3, 6.1.3: the end is sent to the receivers of the event: with its position, area and remaining validity,
+/// wherever the station is then.
 #[test]
 fn a_termination_goes_where_the_event_was() {
     let mut service = service(false);
@@ -360,7 +361,7 @@ fn a_termination_goes_where_the_event_was() {
     assert_eq!(own[1].input.validity, Some(Duration::from_secs(60)), "59.5 s, in whole seconds");
 }
 
-/// EN 302 637-3, 6.1.3: whoever was told of the event learns of its change, and all of them of its end, where its area changed.
+/// EN 302 637-3, 6.1.3: a change is also sent to the area before, and the end to all areas of the event.
 #[test]
 fn changes_and_the_end_include_the_areas_of_earlier_reports() {
     let mut service = service(false);
@@ -393,7 +394,7 @@ fn changes_and_the_end_include_the_areas_of_earlier_reports() {
     assert_eq!(between(next(&mut service), 300.0), (0.0, 1784.0));
 }
 
-/// The end has every area in it in which the event was said, wherever the area of a change lies.
+/// The destination of the end includes every area of the event, wherever the area of a change is.
 #[test]
 fn the_end_goes_to_every_area_of_the_event() {
     let mut service = service(false);
@@ -421,7 +422,7 @@ fn the_end_goes_to_every_area_of_the_event() {
     }
 }
 
-/// EN 302 637-3, 6.1.3: a negation likewise, to the area of the packet that said the event.
+/// EN 302 637-3, 6.1.3: a negation is sent to the area of the event's packet.
 #[test]
 fn a_negation_goes_where_the_event_was() {
     let mut service = service(false);
@@ -435,7 +436,7 @@ fn a_negation_goes_where_the_event_was() {
     assert_eq!(own.input.awareness_distance, Some(Metres(500.0)));
 }
 
-/// EN 302 637-3, 8.2.1.3: what is not known cannot be ended or updated.
+/// EN 302 637-3, 8.2.1.3: an unknown event can be neither ended nor updated.
 #[test]
 fn an_unknown_event_cannot_be_ended() {
     let mut service = service(false);
@@ -449,7 +450,7 @@ fn an_unknown_event_cannot_be_ended() {
     assert_eq!(service.update(after(0), unknown(StationId(OWN)), report(0)), Err(DenError::UnknownAction));
 }
 
-/// EN 302 637-3, 6.1.3: the destination covers the area of awareness, unless the application names another.
+/// EN 302 637-3, 6.1.3: the destination contains the awareness area, unless the application sets another.
 #[test]
 fn the_destination_is_around_the_event() {
     let mut service = service(false);
@@ -477,7 +478,7 @@ fn a_received_event_is_new_then_updated() {
     assert_eq!(service.counters().indicated, 2);
 }
 
-/// EN 302 637-3, 8.4.1: what repeats the known or is older tells nothing.
+/// EN 302 637-3, 8.4.1: a repeated or older DENM is dropped.
 #[test]
 fn a_repeated_or_outdated_denm_is_dropped() {
     let mut service = service(false);
@@ -488,7 +489,7 @@ fn a_repeated_or_outdated_denm_is_dropped() {
     assert_eq!((counters.dropped(DenDrop::Repeated), counters.dropped(DenDrop::Outdated)), (1, 1));
 }
 
-/// EN 302 637-3, 8.4.1: what is no longer valid is dropped, and forgotten (`T_R_Validity`).
+/// EN 302 637-3, 8.4.1: a DENM whose validity has ended is dropped, and its event forgotten (`T_R_Validity`).
 #[test]
 fn a_received_event_ends_with_its_validity() {
     let mut service = service(false);
@@ -499,7 +500,7 @@ fn a_received_event_ends_with_its_validity() {
     assert_eq!(receive(&mut service, 60_000, &head(0)), Err(DenDrop::Expired));
 }
 
-/// What was detected or generated far ahead of the own clock would never end.
+/// An event with times far ahead of the own clock would never end.
 #[test]
 fn a_denm_from_the_future_is_dropped() {
     let mut service = service(false);
@@ -521,7 +522,7 @@ fn a_received_cancellation_ends_the_event() {
     assert_eq!(negate, Err(DenError::Terminated));
 }
 
-/// EN 302 637-3, 8.4.1: that an event has ended is known as long as a late DENM of it could be taken for a new one.
+/// EN 302 637-3, 8.4.1: the end of an event is kept as long as a late DENM could be taken for a new event.
 #[test]
 fn a_cancelled_event_stays_cancelled() {
     let mut service = service(true);
@@ -537,7 +538,7 @@ fn a_cancelled_event_stays_cancelled() {
     assert_eq!(service.poll_timeout(), Some(after(60_000).mono));
 }
 
-/// EN 302 637-3, 8.4.1: a negation has the reference time of what it negates.
+/// EN 302 637-3, 8.4.1: a negation has the reference time of the negated DENM.
 #[test]
 fn a_received_negation_ends_the_event() {
     let mut service = service(false);
@@ -546,7 +547,7 @@ fn a_received_negation_ends_the_event() {
     assert_eq!(receive(&mut service, 200, &ended(0, Termination::IsNegation)), Err(DenDrop::Repeated));
 }
 
-/// EN 302 637-3, 8.4.1: the end of an event that was not known tells nothing.
+/// EN 302 637-3, 8.4.1: the end of an unknown event is dropped.
 #[test]
 fn the_end_of_an_unknown_event_is_dropped() {
     let mut service = service(false);
@@ -555,7 +556,7 @@ fn the_end_of_an_unknown_event_is_dropped() {
     }
 }
 
-/// What this station said comes back from a forwarder; that somebody negates it is told.
+/// An own DENM that a forwarder returns is dropped. A negation of an own event is reported.
 #[test]
 fn an_own_event_that_comes_back_is_dropped_but_for_a_negation() {
     let mut service = service(true);
@@ -566,7 +567,8 @@ fn an_own_event_that_comes_back_is_dropped_but_for_a_negation() {
     assert_eq!(receive(&mut service, 20, &negated), Ok(DenIndication::Negated));
 }
 
-/// EN 302 637-3, 8.4.1: a negation of an own event is checked as any DENM is, and told once for each state of the event.
+/// EN 302 637-3, 8.4.1: a negation of an own event is checked like any DENM, and reported once for each state of the
+/// event.
 #[test]
 fn a_negation_of_an_own_event_is_checked() {
     let mut service = service(false);
@@ -589,7 +591,8 @@ fn a_negation_of_an_own_event_is_checked() {
     assert_eq!(receive(&mut service, 500, &anew), Ok(DenIndication::Negated));
 }
 
-/// EN 302 637-3, 8.3.2.5: an event that fell silent is sent on after twice its interval and up to 150 ms, again and again.
+/// EN 302 637-3, 8.3.2.5: an event that fell silent is forwarded after twice its interval plus up to 150 ms,
+/// repeatedly.
 #[test]
 fn a_silent_event_is_forwarded() {
     let mut service = service(true);
@@ -601,7 +604,7 @@ fn a_silent_event_is_forwarded() {
     assert_eq!(service.counters().forwarded, 2);
 }
 
-/// EN 302 637-3, 8.3.2.5: whoever says a very short interval does not have others send as often.
+/// EN 302 637-3, 8.3.2.5: a very short interval of an originator does not make others send as often.
 #[test]
 fn a_short_interval_is_not_forwarded_as_often() {
     let mut service = service(true);
@@ -611,13 +614,13 @@ fn a_short_interval_is_not_forwarded_as_often() {
     assert!(times.len() == 9 && times.windows(2).all(|pair| pair[1] - pair[0] >= 2000), "{times:?}");
 }
 
-/// Most DENMs that were sent on in any second.
+/// Returns the largest number of forwarded DENMs in any second.
 fn most_in_a_second(times: &[u64]) -> usize {
     let within = |from: &u64| times.iter().filter(|at| (*from..from + 999).contains(at)).count();
     times.iter().map(within).max().unwrap_or_default()
 }
 
-/// However many events of one station fell silent, what others said is still sent on.
+/// Many silent events of one station do not keep the events of others from being forwarded.
 #[test]
 fn one_originator_does_not_use_up_the_forwarding_limit() {
     let mut service = service(true);
@@ -629,11 +632,12 @@ fn one_originator_does_not_use_up_the_forwarding_limit() {
     receive(&mut service, 100, &DenmHead { action_id: honest, ..head(0) }).unwrap();
     let times = run(&mut service, 20_000);
     assert_eq!(most_in_a_second(&times), DEN_FORWARDS_OF_STATION_MAX + 1);
-    // All fall silent nine times: each time three of the one are sent on, and the other's.
+    // All fall silent nine times: each time three of the one station are forwarded, and the other's.
     assert_eq!(times.len(), 9 * (DEN_FORWARDS_OF_STATION_MAX + 1));
 }
 
-/// However many events fell silent, no more than [`DEN_FORWARDS_MAX`] DENMs are sent on in any second; the others are counted.
+/// At most [`DEN_FORWARDS_MAX`] DENMs are forwarded in any second, whatever the number of silent events; the others are
+/// counted.
 #[test]
 fn forwarding_is_bounded() {
     let mut service = service(true);
@@ -643,13 +647,13 @@ fn forwarding_is_bounded() {
     }
     let times = run(&mut service, 20_000);
     assert_eq!(most_in_a_second(&times), DEN_FORWARDS_MAX);
-    // Nine or so of each event were due.
+    // About nine of each event were due.
     let DenCounters { forwarded, forwards_limited, .. } = service.counters();
     assert_eq!(forwarded, u64::try_from(times.len()).unwrap());
     assert!((80..=200).contains(&forwarded) && (800..=900).contains(&(forwarded + forwards_limited)), "{forwarded}");
 }
 
-/// EN 302 637-3, 8.3.2: hearing the event again starts `T_Forwarding` anew.
+/// EN 302 637-3, 8.3.2: another DENM of the event restarts `T_Forwarding`.
 #[test]
 fn an_event_that_is_still_repeated_is_not_forwarded() {
     let mut service = service(true);
@@ -660,7 +664,7 @@ fn an_event_that_is_still_repeated_is_not_forwarded() {
     }
 }
 
-/// EN 302 637-3, 6.1.4.2: the octets go on as they came, to the area that their packet was for.
+/// EN 302 637-3, 6.1.4.2: the message is forwarded unchanged, to the destination area of its packet.
 #[test]
 fn the_received_octets_are_forwarded() {
     let mut service = service(true);
@@ -672,8 +676,8 @@ fn the_received_octets_are_forwarded() {
     assert_eq!(service.poll_transmit(), Some(DenTransmit::Forwarded(Box::new(expected))));
 }
 
-/// EN 302 637-3, 6.1.4.2: outside the area, after the end of the event, without an interval, or where it is switched off,
-/// nothing is forwarded.
+/// EN 302 637-3, 6.1.4.2: nothing is forwarded outside the area, after the end of the event, without an interval, or if
+/// forwarding is off.
 #[test]
 fn forwarding_has_its_conditions() {
     let mut away = service(true);
@@ -701,7 +705,7 @@ fn forwarding_ends_with_the_validity() {
     assert_eq!(service.poll_timeout(), None);
 }
 
-/// EN 302 637-3, 8.2: events that have ended keep no new one out, be they own ones or negations of what others say.
+/// EN 302 637-3, 8.2: ended events, own ones or negations of others, make room for new ones.
 #[test]
 fn ended_events_make_room() {
     let mut service = service(false);
@@ -721,7 +725,8 @@ fn ended_events_make_room() {
     assert_eq!(service.counters().ends_evicted, 0);
 }
 
-/// The end that is no longer repeated and was said the longest ago makes room first, then the one whose repetition ends first.
+/// An end that is no longer repeated is evicted first, the oldest before the others; then the one whose repetition ends
+/// first.
 #[test]
 fn an_end_that_is_repeated_makes_room_last() {
     let mut service = service(false);
@@ -744,7 +749,7 @@ fn an_end_that_is_repeated_makes_room_last() {
     assert_eq!(service.trigger(after(5), report(5)), Err(DenError::TableFull));
 }
 
-/// The table of own events is bounded; what does not fit is refused.
+/// The table of own events is bounded; an event beyond it is rejected.
 #[test]
 fn the_tables_are_bounded() {
     let mut service = service(false);
@@ -756,7 +761,7 @@ fn the_tables_are_bounded() {
     assert_eq!(service.counters().evicted, 10);
 }
 
-/// EN 302 637-3, 8.2 and 8.4: what is no longer valid keeps nothing out, even before the deadline that forgets it was handled.
+/// EN 302 637-3, 8.2 and 8.4: expired events make room, even before their deadline has been handled.
 #[test]
 fn expired_events_make_room() {
     let mut service = service(false);
@@ -781,7 +786,7 @@ fn expired_events_make_room() {
     assert_eq!(service.counters().evicted, 0);
 }
 
-/// One station has its share of the table; beyond it, its own oldest event goes, and nobody else's.
+/// A station has a quota in the table; beyond it, its own oldest event is evicted.
 #[test]
 fn one_station_cannot_fill_the_table() {
     let mut service = service(false);
@@ -794,7 +799,8 @@ fn one_station_cannot_fill_the_table() {
     assert_eq!(receive(&mut service, 1000, &head(0)), Err(DenDrop::Repeated), "it is still known");
 }
 
-/// Many stations that do not exist, with an event of a day each, neither keep a new event out nor drive out one that is heard.
+/// Many stations that do not exist, each with an event of a day, neither exclude a new event nor evict one that is
+/// repeated.
 #[test]
 fn forged_stations_do_not_keep_events_out() {
     let mut service = service(false);
@@ -807,7 +813,7 @@ fn forged_stations_do_not_keep_events_out() {
     assert_eq!(receive(&mut service, 20_000, &DenmHead { action_id, ..head(0) }), Ok(DenIndication::New));
 }
 
-/// That many stations, which were never heard before, say an event each.
+/// Receives one event of each of that many new stations.
 fn hear_forged(service: &mut DenService, millis: u64, count: usize) {
     let first = 1_000_000 + u32::try_from(millis).unwrap() * 1000;
     for station in (first..).take(count) {
@@ -817,7 +823,7 @@ fn hear_forged(service: &mut DenService, millis: u64, count: usize) {
     }
 }
 
-/// What nobody takes is bounded and counted.
+/// The queue is bounded, and dropped DENMs are counted.
 #[test]
 fn denms_beyond_the_queue_are_counted() {
     let mut service = service(false);
@@ -831,7 +837,7 @@ fn denms_beyond_the_queue_are_counted() {
     assert_eq!(taken(&mut service).len(), DEN_TRANSMITS_MAX);
 }
 
-/// TS 103 831, annex A: a termination has the management container only; anything else has situation and location.
+/// TS 103 831, annex A: a termination has the management container only; other DENMs have situation and location.
 #[test]
 fn a_termination_has_no_situation() {
     let mut service = service(false);
@@ -846,7 +852,7 @@ fn a_termination_has_no_situation() {
     assert_eq!(containers, [(true, true), (false, false)]);
 }
 
-/// What is said is what is read: times to the millisecond, validity to the second, the distance as a class.
+/// A decoded DENM has the content of the report: times in milliseconds, validity in seconds, the distance as a class.
 #[test]
 fn a_received_denm_has_the_content_of_the_report() {
     let mut service = service(false);

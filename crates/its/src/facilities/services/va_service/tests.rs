@@ -1,4 +1,4 @@
-//! The service in virtual time, one rule a test.
+//! The service in virtual time, one rule per test.
 
 use viaduct_units::{Metres, TimestampIts};
 
@@ -11,7 +11,7 @@ fn start() -> Now {
     Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() }
 }
 
-/// A pedestrian who stands at a place.
+/// A pedestrian who stands still.
 struct Walker {
     service: VaService,
     state: VehicleState,
@@ -50,7 +50,7 @@ impl Walker {
         }
     }
 
-    /// As [`Self::run`] from the start, with a timer that wakes late; `change` comes once a wake-up.
+    /// Runs like [`Self::run`] from the start, with a timer that wakes late; `change` is applied once for each wake-up.
     fn run_late(&mut self, end: u64, change: impl Fn(&mut VehicleState)) {
         let mut now = start();
         for late in LATENESS.into_iter().cycle() {
@@ -91,7 +91,7 @@ fn heard(vam: &VamContent) -> ReceivedVam {
     }
 }
 
-/// All hear each other; runs them from `from` to `end`. Returns the VAMs that were sent.
+/// Runs the road users from `from` to `end`; each receives the VAMs of the others. Returns the VAMs that were sent.
 fn run_together(walkers: &mut [Walker], from: u64, end: u64) -> Vec<(u64, VamContent)> {
     let mut sent = Vec::new();
     let mut now = at(from);
@@ -106,7 +106,7 @@ fn run_together(walkers: &mut [Walker], from: u64, end: u64) -> Vec<(u64, VamCon
     sent
 }
 
-/// Four pedestrians who walk side by side, a metre apart; none leaves out a VAM before there is a cluster.
+/// Returns four pedestrians who walk side by side, 1 m apart. None skips a VAM before there is a cluster.
 fn group() -> Vec<Walker> {
     let settings = |station_id| VaSettings { clustering: true, num_skip_vams: None, ..VaSettings::new(station_id) };
     (0..4_u32).map(|i| Walker::new(settings(StationId(10 + i)), f64::from(i))).collect()
@@ -116,14 +116,14 @@ fn states(walkers: &[Walker]) -> Vec<VruState> {
     walkers.iter().map(|walker| walker.service.state()).collect()
 }
 
-/// A group whose cluster is complete, at 10 s; the first is the leader.
+/// Returns a group with a complete cluster, at 10 s; the first one is the leader.
 fn clustered() -> Vec<Walker> {
     let mut walkers = group();
     run_together(&mut walkers, 0, 10_000);
     walkers
 }
 
-/// TS 103 300-3, 6.4.1: the first VAM comes at once, then one each `T_GenVamMax` of somebody who stands.
+/// TS 103 300-3, 6.4.1: the first VAM is sent at once, then one every `T_GenVamMax` by a standing road user.
 #[test]
 fn a_standing_road_user_sends_every_five_seconds() {
     let mut walker = Walker::alone();
@@ -180,12 +180,12 @@ fn the_rate_is_bounded() {
     }
 }
 
-/// Whether these times in milliseconds are that far apart.
+/// Returns `true` if these times in milliseconds are that far apart.
 fn apart(times: &[u64], least: u64, most: u64) -> bool {
     times.windows(2).all(|pair| (least..=most).contains(&(pair[1] - pair[0])))
 }
 
-/// TS 103 300-3, 6.2 and 6.4.1: `T_GenVamMin`, `T_GenVamMax` and `T_GenVam_LFMin` are kept where the timer wakes late.
+/// TS 103 300-3, 6.2 and 6.4.1: `T_GenVamMin`, `T_GenVamMax` and `T_GenVam_LFMin` are kept with a late timer.
 #[test]
 fn a_late_timer_does_not_slow_the_service() {
     let mut turning = Walker::alone();
@@ -198,7 +198,7 @@ fn a_late_timer_does_not_slow_the_service() {
     assert!(standing.times().len() == 6 && apart(&standing.times(), 4990, 5010), "{:?}", standing.times());
 }
 
-/// TS 103 300-3, 6.2: `T_GenVam` of the channel is kept, and no check is lost, where the timer wakes late.
+/// TS 103 300-3, 6.2: `T_GenVam` of the channel is kept with a late timer, and no check is lost.
 #[test]
 fn t_gen_vam_is_kept_by_a_late_timer() {
     for t_gen_vam in [200, 250, 1000] {
@@ -209,7 +209,7 @@ fn t_gen_vam_is_kept_by_a_late_timer() {
     }
 }
 
-/// TS 103 300-3, 6.2: the low frequency container is in the first VAM, then each 2 s or more.
+/// TS 103 300-3, 6.2: the low frequency container is in the first VAM, then at most every 2 s.
 #[test]
 fn the_low_frequency_container_comes_each_two_seconds() {
     let mut walker = Walker::alone();
@@ -219,7 +219,7 @@ fn the_low_frequency_container_comes_each_two_seconds() {
     assert_eq!(with, [0, 2000, 4000]);
 }
 
-/// TS 103 300-3, 6.4.3: who would say what somebody else has just said leaves it out, a bounded number of times.
+/// TS 103 300-3, 6.4.3: a VAM is skipped if an equivalent one was received recently, a limited number of times.
 #[test]
 fn a_redundant_vam_is_skipped() {
     let mut walker = Walker::alone();
@@ -235,12 +235,12 @@ fn a_redundant_vam_is_skipped() {
         walker.service.handle_received(at(second * 1000), &other);
         walker.run(second * 1000, (second + 1) * 1000, |_| {});
     }
-    // 4 x 5 s are left out, and the next check sends.
+    // 4 x 5 s are skipped, and the next check sends.
     assert_eq!(walker.times(), [0, 20_100]);
     assert!(walker.service.counters().redundant > 0);
 }
 
-/// TS 103 300-3, 6.4.3: only what is near in place, speed and direction is the same; and only what was heard lately.
+/// TS 103 300-3, 6.4.3: only a recent VAM with similar position, speed and direction is equivalent.
 #[test]
 fn only_an_equivalent_vam_is_redundant() {
     let elsewhere = Position::new(45.0, 7.6).displaced(Metres(5.0), Metres(0.0));
@@ -272,7 +272,7 @@ fn only_an_equivalent_vam_is_redundant() {
     assert_eq!(walker.times(), [0, 5000], "heard five seconds ago");
 }
 
-/// TS 103 300-3, 4.2 and 5.4.2.1: who is no vulnerable road user is idle and silent.
+/// TS 103 300-3, 4.2 and 5.4.2.1: a user who is not a vulnerable road user is idle and silent.
 #[test]
 fn a_passenger_of_a_bus_is_idle() {
     let mut walker = Walker::alone();
@@ -285,7 +285,7 @@ fn a_passenger_of_a_bus_is_idle() {
     assert_eq!(walker.triggers(), [VamTrigger::First, VamTrigger::First]);
 }
 
-/// TS 103 300-3, 6.2: `T_GenVam` of the channel holds back the first VAM of a new state too.
+/// TS 103 300-3, 6.2: `T_GenVam` of the channel delays the first VAM of a new state too.
 #[test]
 fn a_change_of_role_does_not_shorten_the_interval() {
     let mut walker = Walker::alone();
@@ -299,7 +299,7 @@ fn a_change_of_role_does_not_shorten_the_interval() {
     assert_eq!(walker.triggers(), [VamTrigger::First, VamTrigger::First]);
 }
 
-/// TS 103 300-3, 5.4.1: without clustering a group stays single.
+/// TS 103 300-3, 5.4.1: without clustering, all members of a group are standalone.
 #[test]
 fn clusters_are_optional() {
     let mut walkers = group();
@@ -310,11 +310,12 @@ fn clusters_are_optional() {
     assert!(states(&walkers).iter().all(|state| *state == VruState::ActiveStandalone));
 }
 
-/// TS 103 300-3, 5.4.2.2: enough around make a leader; the others give notice for 3 s and fall silent.
+/// TS 103 300-3, 5.4.2.2: with enough road users around, one becomes the leader; the others send a notification for 3 s
+/// and fall silent.
 #[test]
 fn a_group_becomes_a_cluster() {
     let mut walkers = group();
-    // The first one hears the other three and leads.
+    // The first one receives the VAMs of the other three and becomes the leader.
     let mut sent = Vec::new();
     for walker in &mut walkers[1..] {
         sent.extend(walker.step(at(0)));
@@ -337,7 +338,7 @@ fn a_group_becomes_a_cluster() {
     assert_ne!(cluster.id, 0);
 }
 
-/// TS 103 300-3, 6.2: a VAM with a cluster operation carries the low frequency container.
+/// TS 103 300-3, 6.2: a VAM with a cluster operation has the low frequency container.
 #[test]
 fn a_cluster_operation_comes_with_the_low_frequency_container() {
     let mut walkers = group();
@@ -346,7 +347,8 @@ fn a_cluster_operation_comes_with_the_low_frequency_container() {
     assert!(operations.peek().is_some() && operations.all(|(_, vam)| vam.low_frequency));
 }
 
-/// TS 103 300-3, 5.4.2.2 (`timeClusterContinuity`): a member whose leader is silent for 2 s speaks for itself, with notice.
+/// TS 103 300-3, 5.4.2.2 (`timeClusterContinuity`): a member whose leader is silent for 2 s sends its own VAMs, with a
+/// notification.
 #[test]
 fn a_lost_leader_is_left() {
     let mut walkers = clustered();
@@ -364,7 +366,7 @@ fn a_lost_leader_is_left() {
     );
 }
 
-/// TS 103 300-3, 5.4.2.2: a member outside the cluster's circle, or faster than it, leaves.
+/// TS 103 300-3, 5.4.2.2: a member outside the cluster's circle, or with another speed, leaves.
 #[test]
 fn a_member_that_moves_away_leaves() {
     let away = |state: &mut VehicleState| {
@@ -390,7 +392,8 @@ fn a_member_that_moves_away_leaves() {
     }
 }
 
-/// TS 103 300-3, 5.4.2.2: a member whose notice of leaving is not heard is counted out when it is heard to speak for itself.
+/// TS 103 300-3, 5.4.2.2: a member whose notification of leaving is lost is no longer counted when its own VAM is
+/// received.
 #[test]
 fn a_lost_notification_does_not_keep_a_member() {
     let mut walkers = clustered();
@@ -406,7 +409,7 @@ fn a_lost_notification_does_not_keep_a_member() {
     assert_eq!(cardinality(&run_together(&mut walkers, 11_500, 18_500)), 3);
 }
 
-/// TS 103 300-3, 5.4.2.2 (`timeClusterBreakupWarning`): the leader warns for 3 s; then all speak for themselves.
+/// TS 103 300-3, 5.4.2.2 (`timeClusterBreakupWarning`): the leader warns for 3 s; then all members are standalone.
 #[test]
 fn a_leader_ends_its_cluster() {
     let mut walkers = clustered();
@@ -424,7 +427,7 @@ fn a_leader_ends_its_cluster() {
     assert!(!states(&walkers).contains(&VruState::Passive));
 }
 
-/// TS 103 300-3, 6.4.1: joining, leaving and breaking up are each said at the check at which they begin.
+/// TS 103 300-3, 6.4.1: joining, leaving and dissolving are each sent at the check at which they begin.
 #[test]
 fn a_cluster_operation_is_sent_at_once() {
     let first = |vams: &[(u64, VamContent)], wanted: fn(&ClusterOperation) -> bool| {
@@ -436,7 +439,7 @@ fn a_cluster_operation_is_sent_at_once() {
     let (lead, _) = vams.iter().find(|(_, vam)| vam.cluster.is_some()).unwrap();
     assert_eq!(at_join, lead + 100, "the check after the leader's VAM");
 
-    // In the middle between two VAMs of the leader, which come each second.
+    // Halfway between two VAMs of the leader, which are sent every second.
     let (last, _) = vams.iter().rfind(|(_, vam)| vam.cluster.is_some()).unwrap();
     let begin = last + 1_500;
     run_together(&mut walkers, 10_000, begin);
@@ -449,7 +452,7 @@ fn a_cluster_operation_is_sent_at_once() {
     assert_eq!(left, Some(begin + 100), "the members hear it and leave");
 }
 
-/// TS 103 300-3, 5.4.2.2 (`timeClusterJoinSuccess`): who is not counted in within 0.5 s leaves again.
+/// TS 103 300-3, 5.4.2.2 (`timeClusterJoinSuccess`): a road user that is not counted as a member within 0.5 s leaves.
 #[test]
 fn a_join_that_is_not_counted_fails() {
     let mut walker = Walker::new(VaSettings { clustering: true, ..VaSettings::new(StationId(11)) }, 0.0);
@@ -471,7 +474,7 @@ fn a_join_that_is_not_counted_fails() {
     assert_eq!(operations.last(), Some(&failed), "{operations:?}");
 }
 
-/// TS 103 300-3, 5.4.1: a motorcyclist makes no cluster.
+/// TS 103 300-3, 5.4.1: a motorcyclist creates no cluster.
 #[test]
 fn a_motorcyclist_makes_no_cluster() {
     let mut walkers = group();
@@ -484,7 +487,7 @@ fn a_motorcyclist_makes_no_cluster() {
     assert!(states(&walkers).iter().all(|state| *state == VruState::ActiveStandalone));
 }
 
-/// What is known of others is bounded.
+/// The table of other road users is bounded.
 #[test]
 fn the_table_of_neighbours_is_bounded() {
     let mut walker = Walker::alone();
@@ -500,7 +503,7 @@ fn the_table_of_neighbours_is_bounded() {
     );
 }
 
-/// A state that is too old is not said.
+/// A state that is too old is not sent.
 #[test]
 fn an_old_state_is_not_sent() {
     let mut walker = Walker::alone();
