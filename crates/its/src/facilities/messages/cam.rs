@@ -7,7 +7,7 @@ use viaduct_units::{
 
 use super::{
     ConfidenceEllipse, Summary,
-    dictionary::{self, Place},
+    dictionary::{self, place_of},
     path, scale,
 };
 
@@ -197,15 +197,6 @@ impl CamInput {
             extensions: Vec::new(),
         }
     }
-
-    fn place(&self) -> Place {
-        Place {
-            position: self.position,
-            confidence: self.position_confidence,
-            altitude: self.altitude,
-            altitude_confidence: self.altitude_confidence,
-        }
-    }
 }
 
 /// Builds a CAM. It can be encoded unless a special vehicle or extension container is invalid.
@@ -213,7 +204,7 @@ impl CamInput {
 pub fn build(input: &CamInput) -> Cam {
     let basic = types::BasicContainer::new(
         types::TrafficParticipantType(input.station_type.0),
-        input.place().with_confidence(),
+        place_of!(input).with_confidence(),
     );
     let mut parameters = types::CamParameters::new(basic, high_frequency(input));
     if input.roadside_unit.is_none() {

@@ -9,7 +9,7 @@ use viaduct_units::{
 
 use super::{
     ConfidenceEllipse, Offset, Shape, Summary,
-    dictionary::{self, Place},
+    dictionary::{self, place_of},
     scale,
 };
 
@@ -243,15 +243,6 @@ impl CpmInput {
             objects_perceived: None,
         }
     }
-
-    fn place(&self) -> Place {
-        Place {
-            position: self.position,
-            confidence: self.position_confidence,
-            altitude: self.altitude,
-            altitude_confidence: self.altitude_confidence,
-        }
-    }
 }
 
 /// Builds a CPM. It can be encoded unless a class is invalid. The caller checks that it fits a packet.
@@ -266,7 +257,7 @@ pub fn build(input: &CpmInput) -> Cpm {
 
 fn management(input: &CpmInput) -> types::ManagementContainer {
     let mut management =
-        types::ManagementContainer::new(dictionary::timestamp(input.reference), input.place().reference_position());
+        types::ManagementContainer::new(dictionary::timestamp(input.reference), place_of!(input).reference_position());
     management.segmentation_info = input.segment.map(|(this, total)| types::MessageSegmentationInfo {
         total_msg_no: types::CardinalNumber3b(total.clamp(1, SEGMENTS_MAX)),
         this_msg_no: types::OrdinalNumber3b(this.clamp(1, SEGMENTS_MAX)),

@@ -7,7 +7,7 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, Stati
 
 use super::{
     ConfidenceEllipse, Summary,
-    dictionary::{self, Place},
+    dictionary::{self, place_of},
     path::{self, PATH_POINTS_MAX, PathPoint},
     scale,
 };
@@ -195,15 +195,6 @@ impl DenmInput {
             alacarte: None,
         }
     }
-
-    fn place(&self) -> Place {
-        Place {
-            position: self.position,
-            confidence: self.position_confidence,
-            altitude: self.altitude,
-            altitude_confidence: self.altitude_confidence,
-        }
-    }
 }
 
 /// Builds a DENM. It can be encoded unless the à-la-carte container is invalid.
@@ -225,7 +216,7 @@ fn management(input: &DenmInput) -> types::ManagementContainer {
         action_id(&input.action_id),
         dictionary::timestamp(input.detection),
         dictionary::timestamp(input.reference),
-        input.place().reference_position(),
+        place_of!(input).reference_position(),
         types::StationType(input.station_type.0),
     );
     management.termination = input.termination;

@@ -46,6 +46,19 @@ pub(super) struct Place {
     pub(super) altitude_confidence: Option<Metres>,
 }
 
+/// Returns the [`Place`] of a message's input. The inputs have the same four fields.
+macro_rules! place_of {
+    ($input:expr) => {
+        $crate::facilities::messages::dictionary::Place {
+            position: $input.position,
+            confidence: $input.position_confidence,
+            altitude: $input.altitude,
+            altitude_confidence: $input.altitude_confidence,
+        }
+    };
+}
+pub(super) use place_of;
+
 impl Place {
     /// Returns the position with release 2's names of the ellipse.
     pub(super) fn with_confidence(self) -> ReferencePositionWithConfidence {

@@ -9,7 +9,7 @@ use viaduct_units::{
 
 use super::{
     ConfidenceEllipse, Summary, cam,
-    dictionary::{self, Place},
+    dictionary::{self, place_of},
     path::{self, PATH_POINTS_MAX, PathPoint, PredictedPoint},
     scale,
     shape::Shape,
@@ -209,15 +209,6 @@ impl VamInput {
             motion_prediction: None,
         }
     }
-
-    fn place(&self) -> Place {
-        Place {
-            position: self.position,
-            confidence: self.position_confidence,
-            altitude: self.altitude,
-            altitude_confidence: self.altitude_confidence,
-        }
-    }
 }
 
 /// Builds a VAM. It can always be encoded.
@@ -225,7 +216,7 @@ impl VamInput {
 pub fn build(input: &VamInput) -> Vam {
     let basic = types::BasicContainer::new(
         types::TrafficParticipantType(input.station_type.0),
-        input.place().with_confidence(),
+        place_of!(input).with_confidence(),
     );
     let mut parameters = types::VamParameters::new(basic, high_frequency(input));
     parameters.vru_low_frequency_container = input.low_frequency.map(low_frequency);
