@@ -25,10 +25,11 @@ use std::{
 use serde_json::Value;
 use viaduct_its::facilities::{Message, MessageKind};
 
-/// Messages of each kind, and a tenth of it of each kind of infrastructure; `VIADUCT_RANDOM_MESSAGES` asks for another number.
+/// Number of messages of each kind, and ten times the number of each kind of infrastructure. `VIADUCT_RANDOM_MESSAGES`
+/// overrides it.
 const MESSAGES: usize = 10_000;
-/// Of how many messages in a thousand at most a list may be beyond the root of its size: we refuse to read these from JSON
-/// and to encode them.
+/// Maximum per mille of messages with a list beyond the root of its size. These are rejected when they are read from JSON or
+/// encoded.
 const BEYOND_PER_MILLE_MAX: usize = 60;
 /// Seed of the oracle's random numbers: the same messages in each run.
 const SEED: &str = "20231";

@@ -3,7 +3,7 @@
 //! ETSI times count TAI milliseconds since 2004 (`TimestampIts`, TS 102 894-2). Senders that ignore leap seconds are late by
 //! the leap seconds since then: 5 s since 2017. The awareness messages of such a station are always too old for the map.
 //!
-//! Of each awareness message (CAM, CPM, VAM) the apparent age is the reception time minus the generation time. A clock is
+//! The apparent age of an awareness message (CAM, CPM, VAM) is its reception time minus its generation time. A clock is
 //! offset by n seconds if [`MESSAGES_MIN`] such messages in a row, each generated after the one before, have an age of about
 //! n seconds. One message of another age starts the count again, so single replayed messages do not change anything. The
 //! times alone do not distinguish a wrong clock from a whole recording that is replayed with a constant delay.

@@ -380,8 +380,8 @@ fn changes_and_the_end_include_the_areas_of_earlier_reports() {
     assert_eq!(next(&mut service), (east(0.0), 1000.0));
     let between = |(place, radius): (Position, f64), metres| (place.distance(east(metres)).value().round(), radius);
     for (second, metres, radius, around, reached) in [
-        (1, 0.0, 100.0, 0.0, 1000.0),      // who heard the larger one
-        (2, 200.0, 100.0, 100.0, 200.0),   // who heard the one before
+        (1, 0.0, 100.0, 0.0, 1000.0),      // in the larger area
+        (2, 200.0, 100.0, 100.0, 200.0),   // in the area before
         (3, 200.0, 100.0, 200.0, 100.0),   // nothing has changed
         (4, 9000.0, 50.0, 9000.0, 1784.0), // no area is larger
         (5, 300.0, 50.0, 300.0, 1784.0),
