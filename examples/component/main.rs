@@ -12,7 +12,7 @@ use serde::Deserialize;
 use viaduct_bus::{Counter, Publisher, Qos, Recv, Sample};
 use viaduct_messages::foxglove::Log;
 use viaduct_messages::viaduct::vehicle::VehicleState;
-use viaduct_node::{Out, Component, Context, Edges, Graph, Kind, Node, SettingError, StartError};
+use viaduct_node::{CallbackContext, Component, Context, Edges, Graph, Kind, Node, SettingError, StartError};
 
 /// The node's config. A real node reads it from a file.
 const CONFIG: &str = "
@@ -69,7 +69,7 @@ impl Component for Vehicle {
 }
 
 impl Vehicle {
-    fn step(&mut self, callback: &mut Out) {
+    fn step(&mut self, callback: &mut CallbackContext) {
         self.speed_mps += self.acceleration_mps2 * STEP.as_secs_f64();
         let state = VehicleState { speed_mps: Some(self.speed_mps), ..VehicleState::default() };
         if let Err(error) = self.states.publish(state) {
@@ -123,7 +123,7 @@ impl Component for SpeedMonitor {
 }
 
 impl SpeedMonitor {
-    fn check_speed(&mut self, state: Sample<VehicleState>, callback: &mut Out) {
+    fn check_speed(&mut self, state: Sample<VehicleState>, callback: &mut CallbackContext) {
         self.received.increment();
         let Some(speed_mps) = state.speed_mps.filter(|speed_mps| *speed_mps > self.limit_mps) else {
             return;

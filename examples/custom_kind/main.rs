@@ -12,7 +12,7 @@ use serde::Deserialize;
 use viaduct_bus::{Publisher, Qos, Recv, Sample};
 use viaduct_messages::foxglove::{Log, PointCloud};
 use viaduct_messages::topic;
-use viaduct_node::{Out, Component, Context, Edges, Graph, Kind, Node, SettingError, StartError};
+use viaduct_node::{CallbackContext, Component, Context, Edges, Graph, Kind, Node, SettingError, StartError};
 
 /// The row of the new kind.
 const POINT_COUNTER: Kind =
@@ -76,7 +76,7 @@ impl Component for PointCounter {
 }
 
 impl PointCounter {
-    fn count(&mut self, cloud: Sample<PointCloud>, callback: &mut Out) {
+    fn count(&mut self, cloud: Sample<PointCloud>, callback: &mut CallbackContext) {
         self.clouds += 1;
         self.points += cloud.data.len() as u64 / u64::from(cloud.point_stride.max(1));
         if self.clouds % self.report_every != 0 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use viaduct_bus::{Counter, Hop, Qos, Sample, clock};
 use viaduct_messages::viaduct::its::V2xMessage;
-use viaduct_node::{Component, Context, Edges, Kind, Out, Resource, SettingError, StartError};
+use viaduct_node::{CallbackContext, Component, Context, Edges, Kind, Resource, SettingError, StartError};
 
 use crate::api::{self, Api};
 use crate::cache::Rejected;
@@ -74,7 +74,7 @@ impl Component for ApiServer {
 
 impl ApiServer {
     #[expect(clippy::needless_pass_by_value, reason = "a callback owns its sample")]
-    fn on_message(&mut self, message: Sample<V2xMessage>, _: &mut Out) {
+    fn on_message(&mut self, message: Sample<V2xMessage>, _: &mut CallbackContext) {
         self.received.increment();
         match self.backend.insert(&message) {
             Ok(()) => {

@@ -189,7 +189,7 @@ fn samples_are_printed_with_long_fields_cut() {
     let lines = running.topic(&["echo", "**", "--count", "3", "--json", "--no-arr"]);
     assert_eq!(lines.lines().count(), 3);
     for line in lines.lines().map(json) {
-        assert_eq!((&line["type"], &line["message"]["pointStride"]), (&"foxglove.PointCloud".into(), &16.into()));
+        assert_eq!((&line["type"], &line["message"]["point_stride"]), (&"foxglove.PointCloud".into(), &16.into()));
         assert!(line["message"].get("data").is_none());
     }
 }

@@ -12,7 +12,7 @@ use viaduct_bus::{Publisher, Qos, Recv, Subscriber, clock};
 use viaduct_etsi::cam_ts103900_v231;
 use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_messages::viaduct::its::{Direction, MessageType, V2xMessage, V2xSendRequest};
-use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, Out, StartError};
+use viaduct_node::{CallbackContext, Component, Context, Edges, Graph, Kind, Node, StartError};
 use viaduct_units::{Position, StationId};
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -180,7 +180,7 @@ impl Component for Asker {
 }
 
 impl Asker {
-    fn ask(&mut self, out: &mut Out) {
+    fn ask(&mut self, out: &mut CallbackContext) {
         let cam = build(&CamInput {
             position: Some(Position::new(45.5, 7.25)),
             ..CamInput::new(StationId(4711), out.now.tai)

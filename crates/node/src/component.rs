@@ -15,9 +15,9 @@ use viaduct_messages::Message;
 
 use crate::context::Context;
 
-/// Something that runs on a bus.
+/// A part of a node that runs on its bus.
 pub trait Component: Sized + Send + 'static {
-    /// The settings, as they stand under `settings:` in the file. Every field is documented and unknown ones are refused.
+    /// Type of the map under `settings:` in the file. Every field has a doc comment, and unknown fields are refused.
     type Settings: DeserializeOwned + JsonSchema + Send + 'static;
 
     /// Checks what the type cannot express: ranges, settings that belong together, names that must be patterns.
@@ -41,16 +41,16 @@ pub trait Component: Sized + Send + 'static {
         Ok(())
     }
 
-    /// What these settings make the component read, publish, and take from the system.
+    /// Returns the topics that a component with these settings reads and publishes, and what it takes from the system.
     fn edges(settings: &Self::Settings) -> Edges;
 
-    /// Opens what the component needs and registers its callbacks. Returns when it is ready.
+    /// Opens topics and sockets and registers the callbacks. Returns the component when it is ready.
     ///
     /// # Errors
-    /// Whatever keeps it from running; the node then stops with its name and this cause.
+    /// The component cannot run. The node then stops and reports the name of the component and this cause.
     fn start(settings: Self::Settings, context: &mut Context<Self>) -> Result<Self, StartError>;
 
-    /// The last call: queues are empty and I/O has ended.
+    /// Called last, when the queues are empty and I/O has ended.
     fn stop(&mut self) {}
 }
 
@@ -60,19 +60,19 @@ pub trait Component: Sized + Send + 'static {
 pub struct SettingError {
     /// Path of the setting: `routes.0.from`.
     pub key: String,
-    /// What is wrong, what is expected.
+    /// Problem, and what is expected.
     pub problem: String,
 }
 
 impl SettingError {
-    /// The setting at `key` (a path below `settings`, joined by dots) has this problem.
+    /// Returns the problem of the setting at `key`, a path below `settings`, joined by dots.
     #[must_use]
     pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Self {
         Self { key: key.into(), problem: problem.into() }
     }
 }
 
-/// What a component reads, publishes, and takes from the system.
+/// Topics that a component reads and publishes, and what it takes from the system.
 #[derive(Clone, Debug, Default)]
 pub struct Edges {
     /// Topics or patterns that it reads.
@@ -81,8 +81,7 @@ pub struct Edges {
     pub outputs: Vec<Edge>,
     /// Sockets and files that it takes for itself.
     pub resources: Vec<Resource>,
-    /// Addresses that it connects to: where a component of the node listens there, that one starts before it and stops
-    /// after it.
+    /// Addresses that it connects to. A component of the node that listens there starts earlier and stops later.
     pub peers: Vec<SocketAddr>,
 }
 
@@ -108,19 +107,23 @@ impl Edges {
         self
     }
 
-    /// Says of the last output what its publisher takes from the topic's pool. The pool is then sized before the
-    /// component starts; that of an output that is a pattern only where the file has an entry for the topic.
+    /// Declares the pool usage of the most recently added output. The pool is then sized before the component starts; for
+    /// an output that is a pattern, only if the file has an entry for the topic.
     #[must_use]
     pub fn loans(mut self, loans: Loans) -> Self {
-        self.outputs.last_mut().into_iter().for_each(|output| output.loans = Some(loans));
+        if let Some(output) = self.outputs.last_mut() {
+            output.loans = Some(loans);
+        }
         self
     }
 
-    /// Says of the last input how many samples its reader holds at once, beside those in its queue. One is what every
-    /// callback holds; who keeps samples for later says so here.
+    /// Declares how many samples the reader of the most recently added input holds at once, in addition to those in its
+    /// queue. The default is 1, the sample of a running callback.
     #[must_use]
     pub fn holds(mut self, samples: usize) -> Self {
-        self.inputs.last_mut().into_iter().for_each(|input| input.held = samples);
+        if let Some(input) = self.inputs.last_mut() {
+            input.held = samples;
+        }
         self
     }
 
@@ -142,7 +145,7 @@ impl Edges {
 /// One topic or pattern at one side of a component.
 #[derive(Clone, Debug)]
 pub struct Edge {
-    /// Path of the setting that says it, below `settings`; empty where the kind itself does.
+    /// Path of its setting below `settings`; empty if it is fixed by the kind.
     pub setting: String,
     /// Name, or pattern for an input (and for an output whose last level depends on the data).
     pub pattern: String,
@@ -150,52 +153,52 @@ pub struct Edge {
     pub type_info: Option<TypeInfo>,
     /// Offered or requested.
     pub qos: Qos,
-    /// Of an output whose publisher fills buffers of the topic's pool: which.
+    /// For an output: the use of the topic's pool by its publisher, if it uses one.
     pub loans: Option<Loans>,
-    /// Of an input: samples that its reader holds at once, beside those in its queue.
+    /// For an input: samples that its reader holds at once, in addition to those in its queue.
     pub held: usize,
 }
 
 impl Edge {
-    /// An edge that lends nothing and holds one sample at a time.
+    /// Returns an edge without loans that holds one sample at a time.
     #[must_use]
     pub fn new(setting: &str, pattern: &str, type_info: Option<TypeInfo>, qos: Qos) -> Self {
         Self { setting: setting.to_owned(), pattern: pattern.to_owned(), type_info, qos, loans: None, held: 1 }
     }
 }
 
-/// What a publisher takes from its topic's pool.
+/// Use of a topic's pool by a publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loans {
     /// Buffers that it fills at once.
     pub filling: usize,
-    /// Octets of the longest.
+    /// Bytes of the longest message.
     pub octets: usize,
 }
 
 impl Loans {
-    /// One buffer at a time, of at most so many octets.
+    /// Returns the use of one buffer at a time, of at most this many bytes.
     #[must_use]
     pub const fn one(octets: usize) -> Self {
         Self { filling: 1, octets }
     }
 }
 
-/// Something of which the system has one.
+/// A part of the system that only one component can use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// A TCP address on which the component listens.
     TcpListen {
         /// The address; port 0 takes any free one.
         address: SocketAddr,
-        /// Path of the setting that says it, below `settings`.
+        /// Path of its setting below `settings`.
         setting: String,
     },
     /// A file that the component writes.
     File {
         /// The path.
         path: PathBuf,
-        /// Path of the setting that says it, below `settings`.
+        /// Path of its setting below `settings`.
         setting: String,
     },
 }
@@ -228,13 +231,13 @@ impl std::fmt::Display for Resource {
     }
 }
 
-/// Why a component does not start.
+/// Reason why a component does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// A topic cannot be opened.
     #[error(transparent)]
     Topic(#[from] OpenError),
-    /// No buffer of the size it needs.
+    /// No buffer of the size that it needs is available.
     #[error(transparent)]
     Loan(#[from] LoanError),
     /// A first message cannot be published.
@@ -243,18 +246,18 @@ pub enum StartError {
     /// A thread cannot be started as asked.
     #[error(transparent)]
     Thread(#[from] SchedulingError),
-    /// Its executor has no place for its callbacks.
+    /// The executor has no slot for its callbacks.
     #[error(transparent)]
     Executor(#[from] TooManyGroups),
     /// A setting turns out to be wrong only now.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The system refuses something.
+    /// The system refuses an operation.
     #[error("{what}: {cause}")]
     Io {
-        /// What was tried: `cannot listen on 127.0.0.1:1883`.
+        /// Operation that failed: `cannot listen on 127.0.0.1:1883`.
         what: String,
-        /// What the system says.
+        /// Error of the system.
         cause: std::io::Error,
     },
     /// Anything else.
@@ -263,7 +266,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// What was tried, and what the system says about it.
+    /// Returns the error of an operation that the system refused.
     #[must_use]
     pub fn io(what: impl Into<String>, cause: std::io::Error) -> Self {
         Self::Io { what: what.into(), cause }

@@ -1,4 +1,4 @@
-//! What a component has in its hands while it starts, and in each callback.
+//! The node as a component sees it: while it starts, and in each callback.
 
 use std::future::Future;
 use std::time::Duration;
@@ -27,30 +27,30 @@ pub struct Context<C> {
 }
 
 impl<C: Send + 'static> Context<C> {
-    /// The component's name in the file.
+    /// Returns the component's name in the file.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The node's name.
+    /// Returns the node's name.
     #[must_use]
     pub fn node(&self) -> &str {
         self.bus.node()
     }
 
-    /// The node's bus, for those that read its statistics.
+    /// Returns the node's bus, for reading its statistics.
     #[must_use]
     pub fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// A number of its own for each component, the same at every start: to seed machines with.
+    /// Returns a number that differs between components and is the same at every start, to seed machines with.
     #[must_use]
     pub fn seed(&self) -> u64 {
         // FNV-1a, which is the same on every machine and in every version.
-        let octets = self.bus.node().bytes().chain([0]).chain(self.name.bytes());
-        octets.fold(0xCBF2_9CE4_8422_2325, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(0x0100_0000_01B3))
+        let bytes = self.bus.node().bytes().chain([0]).chain(self.name.bytes());
+        bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
     }
 
     /// Opens a topic for publishing.
@@ -61,7 +61,7 @@ impl<C: Send + 'static> Context<C> {
         self.bus.publisher(topic, qos, &self.name)
     }
 
-    /// Opens a topic for publishing octets of a type that this binary need not know.
+    /// Opens a topic for publishing encoded messages of a type that this binary need not know.
     ///
     /// # Errors
     /// As [`Bus::publisher_untyped`].
@@ -89,46 +89,47 @@ impl<C: Send + 'static> Context<C> {
     pub fn on<M, F>(&mut self, subscriber: Subscriber<M>, mut callback: F)
     where
         M: Message,
-        F: FnMut(&mut C, Sample<M>, &mut Out) + Send + 'static,
+        F: FnMut(&mut C, Sample<M>, &mut CallbackContext) + Send + 'static,
     {
         let failures = self.failures.clone();
         self.group.on(subscriber, move |component, sample, now| {
-            Out::lend(&failures, now, |out| callback(component, sample, out));
+            CallbackContext::lend(&failures, now, |out| callback(component, sample, out));
         });
     }
 
     /// Calls `callback` with each sample of topics whose types it need not know.
     pub fn on_untyped<F>(&mut self, subscriber: UntypedSubscriber, mut callback: F)
     where
-        F: FnMut(&mut C, UntypedSample, &mut Out) + Send + 'static,
+        F: FnMut(&mut C, UntypedSample, &mut CallbackContext) + Send + 'static,
     {
         let failures = self.failures.clone();
         self.group.on_untyped(subscriber, move |component, sample, now| {
-            Out::lend(&failures, now, |out| callback(component, sample, out));
+            CallbackContext::lend(&failures, now, |out| callback(component, sample, out));
         });
     }
 
-    /// Calls `callback` with what happens to the quality of service of a publisher or a subscriber.
+    /// Calls `callback` with each event of the quality of service of a publisher or a subscriber.
     pub fn on_event<F>(&mut self, events: Events, mut callback: F)
     where
-        F: FnMut(&mut C, QosEvent, &mut Out) + Send + 'static,
+        F: FnMut(&mut C, QosEvent, &mut CallbackContext) + Send + 'static,
     {
         let failures = self.failures.clone();
         self.group.on_event(events, move |component, event, now| {
-            Out::lend(&failures, now, |out| callback(component, event, out));
+            CallbackContext::lend(&failures, now, |out| callback(component, event, out));
         });
     }
 
     /// Calls `callback` every `period`.
     pub fn every<F>(&mut self, period: Duration, mut callback: F)
     where
-        F: FnMut(&mut C, &mut Out) + Send + 'static,
+        F: FnMut(&mut C, &mut CallbackContext) + Send + 'static,
     {
         let failures = self.failures.clone();
-        self.group.every(period, move |component, now| Out::lend(&failures, now, |out| callback(component, out)));
+        self.group
+            .every(period, move |component, now| CallbackContext::lend(&failures, now, |out| callback(component, out)));
     }
 
-    /// Runs async I/O beside the callbacks. It ends when [`Stop::asked`] says so; an error from it stops the node.
+    /// Runs async I/O beside the callbacks. The future ends after [`Stop::asked`] returns; an error from it stops the node.
     pub fn spawn_io<F, E>(&mut self, future: F)
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
@@ -149,11 +150,11 @@ impl<C: Send + 'static> Context<C> {
         self.tasks.push(IoTask { watcher, watched });
     }
 
-    /// Runs blocking I/O on a thread of its own. It looks at [`Stop::is_asked`] between two waits of at most 100 ms; an
+    /// Runs blocking I/O on a thread of its own. The thread checks [`Stop::is_asked`] between two waits of at most 100 ms; an
     /// error from it stops the node.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub fn spawn_thread<F, E>(&mut self, body: F) -> Result<(), SchedulingError>
     where
         F: FnOnce() -> Result<(), E> + Send + 'static,
@@ -170,39 +171,39 @@ impl<C: Send + 'static> Context<C> {
         Ok(())
     }
 
-    /// Says when the component is asked to end.
+    /// Returns the signal that asks the component to end.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// A counter of this component.
+    /// Returns a counter of this component.
     #[must_use]
     pub fn counter(&self, name: &str) -> Counter {
         self.bus.counter(&self.name, name, None)
     }
 
-    /// A counter of this component for one of several reasons.
+    /// Returns a counter of this component for one of several reasons.
     #[must_use]
     pub fn counter_for(&self, name: &str, reason: &str) -> Counter {
         self.bus.counter(&self.name, name, Some(reason))
     }
 
-    /// The place where this component measures messages that it does not publish again.
+    /// Returns the hop at which this component measures messages that it does not publish again.
     #[must_use]
     pub fn hop(&self) -> Hop {
         self.bus.hop(&self.name)
     }
 }
 
-/// What a callback has in its hands beside its message.
-pub struct Out {
-    /// The moment at which the callback began.
+/// The state that a callback gets beside its message.
+pub struct CallbackContext {
+    /// Time at which the callback began.
     pub now: Now,
     failure: Option<String>,
 }
 
-impl Out {
+impl CallbackContext {
     fn lend(failures: &Failures, now: Now, call: impl FnOnce(&mut Self)) {
         let mut out = Self { now, failure: None };
         call(&mut out);
@@ -211,7 +212,7 @@ impl Out {
         }
     }
 
-    /// Ends the node: the component cannot go on.
+    /// Ends the node after this callback, because the component cannot go on.
     pub fn fail(&mut self, cause: impl std::fmt::Display) {
         self.failure = Some(cause.to_string());
     }
@@ -221,7 +222,7 @@ async fn future_as_text<E: std::fmt::Display>(future: impl Future<Output = Resul
     future.await.map_err(|cause| cause.to_string())
 }
 
-/// What a panic said.
+/// Returns the text of a panic.
 pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a text".to_owned())

@@ -9,7 +9,7 @@ use viaduct_bus::{Bus, Executor, GroupBuilder, Timers};
 use crate::component::{Component, Edges, StartError};
 use crate::config::{Check, Document};
 use crate::context::{Context, panic_text};
-use crate::running::{FailureCause, Failures, Running, Runs};
+use crate::running::{ComponentHandle, FailureCause, Failures, RunningComponent};
 use crate::stop::Stop;
 
 /// One row of a table of kinds.
@@ -46,7 +46,7 @@ pub(crate) struct Settings {
 }
 
 /// Starts a component from settings of its own type.
-type Build = fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn Running>, StartError>;
+type Build = fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn ComponentHandle>, StartError>;
 
 /// What the node gives to a component that starts.
 pub(crate) struct Environment {
@@ -81,7 +81,7 @@ impl Kind {
 }
 
 impl Settings {
-    pub(crate) fn build(self, environment: Environment) -> Result<Box<dyn Running>, StartError> {
+    pub(crate) fn build(self, environment: Environment) -> Result<Box<dyn ComponentHandle>, StartError> {
         (self.build)(self.value, environment)
     }
 }
@@ -110,7 +110,10 @@ fn read<C: Component>(document: &mut Document, component: &str, checks: Checks) 
     Some(Settings { edges, complete: read.complete, value: Box::new(read.value), build: build::<C> })
 }
 
-fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Result<Box<dyn Running>, StartError> {
+fn build<C: Component>(
+    settings: Box<dyn Any + Send>,
+    own: Environment,
+) -> Result<Box<dyn ComponentHandle>, StartError> {
     // `parse` of the same type parameter made the value.
     let settings =
         settings.downcast::<C::Settings>().map_err(|_| StartError::Other("settings of another kind".into()))?;
@@ -147,7 +150,7 @@ fn build<C: Component>(settings: Box<dyn Any + Send>, own: Environment) -> Resul
         failures.report(FailureCause::Panic(panic.message));
     });
     let group = group.inspect_err(|_| stop.ask())?;
-    Ok(Box::new(Runs { group, stop, tasks, threads, runtime: own.runtime }))
+    Ok(Box::new(RunningComponent { group, stop, tasks, threads, runtime: own.runtime }))
 }
 
 /// Returns the number of edits that turn one word into the other (Levenshtein).

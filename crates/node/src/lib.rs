@@ -21,7 +21,7 @@ mod stop;
 mod supervisor;
 
 pub use component::{Component, Edge, Edges, Loans, Resource, SettingError, StartError};
-pub use context::{Context, Out};
+pub use context::{CallbackContext, Context};
 pub use graph::Graph;
 pub use kind::{Checks, Kind, find_kind};
 pub use metrics::set_build;

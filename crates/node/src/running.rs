@@ -1,4 +1,4 @@
-//! A component that runs, and what can go wrong with it.
+//! A running component, and its failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,31 +12,31 @@ use crate::component::Component;
 use crate::context::panic_text;
 use crate::stop::StopSender;
 
-/// Failures that wait to be seen at most; one is enough to stop the node.
+/// Failures that can wait in the channel. One is enough to stop the node.
 pub(crate) const FAILURES_MAX: usize = 64;
 
 /// A component that cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("component `{component}` {cause}")]
 pub struct Failure {
-    /// Its name in the file.
+    /// Name of the component in the file.
     pub component: String,
-    /// What happened.
+    /// Reason.
     pub cause: FailureCause,
 }
 
-/// What ended a component.
+/// Reason why a component ended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FailureCause {
-    /// Its code panicked: a defect.
+    /// Code of the component panicked, which is a defect.
     #[error("panicked: {0}")]
     Panic(String),
-    /// Its I/O ended with an error, or it gave up itself.
+    /// I/O of the component ended with an error, or a callback called [`crate::CallbackContext::fail`].
     #[error("failed: {0}")]
     Io(String),
 }
 
-/// Where a component's failures go.
+/// The sender of a component's failures.
 #[derive(Clone)]
 pub(crate) struct Failures {
     component: Arc<str>,
@@ -54,42 +54,42 @@ impl Failures {
     }
 }
 
-/// A running component whose type the node need not know.
-pub(crate) trait Running: Send {
-    /// Asks it to end and waits, at most until the deadline, until its queues are empty and its I/O has ended.
-    fn stop(self: Box<Self>, deadline: Instant) -> Stopped;
+/// A running component of any type.
+pub(crate) trait ComponentHandle: Send {
+    /// Asks the component to end, and waits until its queues are empty and its I/O has ended, at most until the deadline.
+    fn stop(self: Box<Self>, deadline: Instant) -> StopReport;
 }
 
-/// How a component ended.
+/// The result of stopping a component.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Stopped {
-    /// Samples that its callbacks did not get to see.
+pub(crate) struct StopReport {
+    /// Samples left in the queues.
     pub(crate) samples_lost: usize,
-    /// Futures and threads that had not ended in time.
+    /// Futures and threads that did not end in time.
     pub(crate) io_late: usize,
-    /// Whether a callback still ran when the time was over; the component's last call was left out.
+    /// `true` if a callback still ran at the deadline. `Component::stop` was not called then.
     pub(crate) callback_late: bool,
-    /// Whether a callback had panicked before, which was reported then.
+    /// `true` if a callback had panicked earlier. That panic was reported when it happened.
     pub(crate) dead: bool,
-    /// What a panic in the component's last call said.
+    /// Text of a panic in `Component::stop`.
     pub(crate) panic: Option<String>,
 }
 
-impl Stopped {
-    /// Whether it ended as it should.
+impl StopReport {
+    /// Returns `true` if nothing was lost or late.
     pub(crate) fn is_clean(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// A future of a component that runs, and the one that watches how it ends.
+/// A running future of a component, and the task that watches it.
 pub(crate) struct IoTask {
     pub(crate) watcher: tokio::task::JoinHandle<()>,
     pub(crate) watched: tokio::task::AbortHandle,
 }
 
 /// A running component.
-pub(crate) struct Runs<C> {
+pub(crate) struct RunningComponent<C> {
     pub(crate) group: CallbackGroup<C>,
     pub(crate) stop: StopSender,
     pub(crate) tasks: Vec<IoTask>,
@@ -97,24 +97,28 @@ pub(crate) struct Runs<C> {
     pub(crate) runtime: Handle,
 }
 
-impl<C: Component> Running for Runs<C> {
-    fn stop(self: Box<Self>, deadline: Instant) -> Stopped {
+impl<C: Component> ComponentHandle for RunningComponent<C> {
+    fn stop(self: Box<Self>, deadline: Instant) -> StopReport {
         let Self { group, stop, tasks, threads, runtime } = *self;
-        // What fed this component has ended: first the callbacks see what is queued, then I/O sends what they made,
-        // and what I/O received last is seen by the callbacks again.
+        // The publishers of this component have ended. First the callbacks run for the queued samples, then I/O sends
+        // their results, then the callbacks run for the samples that I/O received last.
         let _ = group.drain(deadline);
         stop.ask();
-        // Every one is joined, also after one that did not end.
-        let late_tasks =
-            tasks.into_iter().filter_map(|task| (!join_task(&runtime, task, deadline)).then_some(())).count();
-        let late_threads =
-            threads.into_iter().filter_map(|thread| (!join_thread(thread, deadline)).then_some(())).count();
+        // All are joined, also after one that did not end.
+        let mut io_late = 0;
+        for task in tasks {
+            io_late += usize::from(!join_task(&runtime, task, deadline));
+        }
+        for thread in threads {
+            io_late += usize::from(!join_thread(thread, deadline));
+        }
         let _ = group.drain(deadline);
-        let (dead, samples_lost) = (group.panicked(), group.queued());
+        let dead = group.panicked();
+        let samples_lost = group.queued();
         let component = group.end(deadline);
-        Stopped {
+        StopReport {
             samples_lost,
-            io_late: late_tasks + late_threads,
+            io_late,
             callback_late: component.is_none() && !dead,
             dead,
             panic: component.and_then(stop_component),
@@ -122,7 +126,7 @@ impl<C: Component> Running for Runs<C> {
     }
 }
 
-/// The component's last call, and what it says where it panics.
+/// Calls `Component::stop`. Returns the text of its panic, if it panics.
 fn stop_component(mut component: impl Component) -> Option<String> {
     let stopped = catch_unwind(AssertUnwindSafe(move || component.stop()));
     stopped.err().map(|panic| panic_text(&*panic))

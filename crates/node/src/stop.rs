@@ -1,9 +1,9 @@
-//! Telling I/O that it is time to end.
+//! The signal that asks the I/O of a component to end.
 
 use tokio::sync::watch;
 
-/// Says when a component is asked to end; clones say the same. By then everything that feeds the component has ended,
-/// so what is in its queues is all that will come.
+/// The signal that asks a component to end. Clones are the same signal. When it is given, all publishers that feed the
+/// component have ended, so that its queues get no more samples.
 #[derive(Clone, Debug)]
 pub struct Stop {
     asked: watch::Receiver<bool>,
@@ -21,7 +21,7 @@ impl Stop {
         (StopSender { asked: sender }, Self { asked })
     }
 
-    /// Whether the component is asked to end; what threads look at between two bounded waits.
+    /// Returns `true` if the component is asked to end. Threads check it between two bounded waits.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         *self.asked.borrow()

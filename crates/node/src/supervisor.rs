@@ -12,18 +12,18 @@ use crate::config::{ExecutorEntry, MemorySettings, NodeFile, Run};
 use crate::graph::Graph;
 use crate::http;
 use crate::kind::Environment;
-use crate::running::{FAILURES_MAX, Failure, Failures, Running, Stopped};
+use crate::running::{ComponentHandle, FAILURES_MAX, Failure, Failures, StopReport};
 
-/// Time within which a node has stopped, queues drained or not.
+/// Longest time in which a node stops, also if a queue is not drained.
 pub const STOP_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Time that a component gets for its end where those before it left less.
+/// Shortest time that a component gets for its end, even if those before it left less.
 const STOP_SHARE_MIN: Duration = Duration::from_millis(20);
 
-/// How often rates and recent latencies are renewed.
+/// Period in which rates and recent latencies are renewed.
 const TICK: Duration = Duration::from_secs(1);
 
-/// Why a node does not start.
+/// Reason why a node does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum NodeError {
     /// A component does not start; those that had started are stopped again.
@@ -41,7 +41,7 @@ pub enum NodeError {
     Threads {
         /// The node's file.
         file: String,
-        /// What the system says.
+        /// Error of the system.
         cause: SchedulingError,
     },
     /// The buffers of a topic cannot be made.
@@ -59,7 +59,7 @@ pub enum NodeError {
         file: String,
         /// The address.
         address: std::net::SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         cause: std::io::Error,
     },
 }
@@ -69,7 +69,7 @@ pub struct Node {
     name: String,
     bus: Bus,
     /// In the order of flow: stopped from the first to the last.
-    components: Vec<(String, Box<dyn Running>)>,
+    components: Vec<(String, Box<dyn ComponentHandle>)>,
     failures: mpsc::Receiver<Failure>,
     http: Option<http::Endpoint>,
     ticker: tokio::task::JoinHandle<()>,
@@ -125,19 +125,19 @@ impl Node {
         Ok(started)
     }
 
-    /// Name of the node.
+    /// Returns the name of the node.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The node's bus, for those that read its statistics or put messages in.
+    /// Returns the node's bus, for reading its statistics or publishing messages.
     #[must_use]
     pub const fn bus(&self) -> &Bus {
         &self.bus
     }
 
-    /// Where the node's HTTP endpoint listens, where it has one.
+    /// Returns the address of the node's HTTP endpoint, or `None` if it has none.
     #[must_use]
     pub fn http_address(&self) -> Option<std::net::SocketAddr> {
         self.http.as_ref().map(http::Endpoint::address)
@@ -147,25 +147,25 @@ impl Node {
     pub async fn failed(&mut self) -> Failure {
         match self.failures.recv().await {
             Some(failure) => failure,
-            // Nobody is left that could fail.
+            // No component is left that could fail.
             None => std::future::pending().await,
         }
     }
 
-    /// A failure that has happened already.
+    /// Returns a failure that has already happened, or `None`.
     pub fn try_failed(&mut self) -> Option<Failure> {
         self.failures.try_recv().ok()
     }
 
-    /// Stops the node in the order of flow, so that each component sees what the one before it sent last. Timers of a
-    /// component fire no more from its turn on. Each may take an even share of the time left, and what it leaves goes to
-    /// those after it; all together end within [`STOP_TIME_MAX`], a component's own [`crate::Component::stop`] aside.
-    /// Whether every queue was drained. Not to be called from async code.
+    /// Stops the components in the order of flow, so that each receives the last samples of those before it. Each gets an
+    /// equal share of the remaining time; unused time passes to the next. Timers stop when a component's turn begins. The
+    /// whole is bounded by [`STOP_TIME_MAX`], without [`crate::Component::stop`] itself. Returns `true` if every queue was
+    /// drained. Do not call it from async code.
     pub fn stop(self) -> bool {
         self.stop_by(Instant::now() + STOP_TIME_MAX)
     }
 
-    /// The same, for several nodes that share one deadline.
+    /// Stops the node by a deadline that several nodes share. Returns `true` if every queue was drained.
     pub fn stop_by(mut self, deadline: Instant) -> bool {
         let mut clean = true;
         let components = std::mem::take(&mut self.components);
@@ -185,8 +185,8 @@ impl Node {
         clean
     }
 
-    fn log_unclean(&self, component: &str, stopped: &Stopped) {
-        let Stopped { samples_lost, io_late, callback_late, dead, panic } = stopped;
+    fn log_unclean(&self, component: &str, stopped: &StopReport) {
+        let StopReport { samples_lost, io_late, callback_late, dead, panic } = stopped;
         let node = &self.name;
         if let Some(panic) = panic {
             tracing::error!(node, component, panic, "component panicked in its last call");
@@ -215,7 +215,7 @@ fn make_pools(bus: &Bus, pools: &[(String, PoolSize)]) -> Result<(), PoolError> 
     Ok(())
 }
 
-/// What the file asks for. The system may refuse, and the node then runs with the jitter that this would have spared it.
+/// Locks memory and keeps freed memory if the file asks for it. If the system refuses, the node logs a warning and runs.
 fn prepare_memory(node: &str, settings: &MemorySettings) {
     if settings.keep_freed && !memory::keep_freed_memory() {
         tracing::warn!(node, "the allocator cannot keep freed memory; memory.keep_freed needs glibc");
@@ -244,7 +244,7 @@ impl Executors {
         Ok(executors)
     }
 
-    /// The executor of a component of that name.
+    /// Returns the executor of a component.
     fn of(&self, component: &str, run: &Run) -> Result<Executor, SchedulingError> {
         match run {
             Run::Inline => Ok(Executor::inline()),

@@ -85,7 +85,7 @@ impl Component for Source {
 const RELIABLE: Qos = Qos::reliable(4, Duration::from_secs(10));
 
 impl Source {
-    fn tick(&mut self, out: &mut viaduct_node::Out) {
+    fn tick(&mut self, out: &mut viaduct_node::CallbackContext) {
         while self.left > 0 {
             self.left -= 1;
             self.publisher.publish(Log::default()).unwrap();

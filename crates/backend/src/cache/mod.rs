@@ -95,7 +95,9 @@ impl TypeSet {
     /// an intersection or sign.
     #[must_use]
     pub fn with_own_position() -> Self {
-        [MessageType::Cam, MessageType::Vam, MessageType::Cpm, MessageType::Srem].into_iter().fold(Self::NONE, Self::with)
+        [MessageType::Cam, MessageType::Vam, MessageType::Cpm, MessageType::Srem]
+            .into_iter()
+            .fold(Self::NONE, Self::with)
     }
 
     /// Returns this set with one more type.

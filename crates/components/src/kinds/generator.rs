@@ -15,7 +15,9 @@ use viaduct_messages::foxglove::packed_element_field::NumericType;
 use viaduct_messages::foxglove::{PackedElementField, PointCloud};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::topic;
-use viaduct_node::{Component, Context, Edges, Loans, Out, QosPreset, QosSettings, SettingError, StartError};
+use viaduct_node::{
+    CallbackContext, Component, Context, Edges, Loans, QosPreset, QosSettings, SettingError, StartError,
+};
 use viaduct_units::Tai;
 
 /// Size of one point: x, y, z and intensity as float32.
@@ -117,7 +119,7 @@ impl Component for Generator {
 }
 
 impl Generator {
-    fn scan(&mut self, out: &mut Out) {
+    fn scan(&mut self, out: &mut CallbackContext) {
         match self.cloud(out.now.tai) {
             Ok(cloud) => {
                 self.published.increment();

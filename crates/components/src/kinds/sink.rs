@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Encoded, Qos, UntypedSample};
 use viaduct_messages::topic;
-use viaduct_node::{Component, Context, Edges, Out, QosPreset, QosSettings, SettingError, StartError};
+use viaduct_node::{CallbackContext, Component, Context, Edges, QosPreset, QosSettings, SettingError, StartError};
 
 /// Maximum work per sample in microseconds: a callback does a bounded amount of work.
 const WORK_US_MAX: u32 = 100_000;
@@ -90,7 +90,7 @@ impl Component for Sink {
 
 impl Sink {
     #[expect(clippy::needless_pass_by_value, reason = "a callback owns its sample")]
-    fn take(&mut self, sample: UntypedSample, _: &mut Out) {
+    fn take(&mut self, sample: UntypedSample, _: &mut CallbackContext) {
         let encoded = sample.encoded();
         self.received.increment();
         self.octets.add(encoded.len() as u64);

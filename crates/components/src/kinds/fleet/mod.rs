@@ -22,7 +22,7 @@ use viaduct_etsi::cam_ts103900_v231 as cam;
 use viaduct_its::facilities::MessageKind;
 use viaduct_its::facilities::cam::{CamInput, build};
 use viaduct_its::{Ego, SendRequest, Station, StationSettings};
-use viaduct_node::{Component, Context, Edges, Out, SettingError, StartError};
+use viaduct_node::{CallbackContext, Component, Context, Edges, SettingError, StartError};
 use viaduct_units::{Metres, Mono, Now, Rng, StationId, StationType};
 
 use crate::net::UdpMulticastSettings;
@@ -171,7 +171,7 @@ impl Component for Fleet {
 }
 
 impl Fleet {
-    fn tick(&mut self, out: &mut Out) {
+    fn tick(&mut self, out: &mut CallbackContext) {
         for index in 0..self.vehicles.len() {
             if self.vehicles[index].due <= out.now.mono {
                 self.move_and_send(index, out.now);
