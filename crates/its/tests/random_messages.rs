@@ -25,8 +25,7 @@ use std::{
 use serde_json::Value;
 use viaduct_its::facilities::{Message, MessageKind};
 
-/// Number of messages of each kind, and ten times the number of each kind of infrastructure. `VIADUCT_RANDOM_MESSAGES`
-/// overrides it.
+/// Number of messages of each kind; a tenth of it for each kind of infrastructure. `VIADUCT_RANDOM_MESSAGES` overrides it.
 const MESSAGES: usize = 10_000;
 /// Maximum per mille of messages with a list beyond the root of its size. These are rejected when they are read from JSON or
 /// encoded.
