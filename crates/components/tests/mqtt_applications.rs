@@ -355,6 +355,8 @@ impl Vehicle {
         let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/its-vehicle.yaml");
         let text = std::fs::read_to_string(config).unwrap();
         let text = text.replace("127.0.0.1:1886", &format!("127.0.0.1:{port}"));
+        // Port 0 selects a free port, because tests run in parallel.
+        let text = text.replace("http: 127.0.0.1:9475", "http: 127.0.0.1:0");
         let car = TestNode::start(&text.replace("239.118.122.97:8947", &format!("239.118.122.97:{group}")));
         let other = TestNode::start(&format!(
             "node: other\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 904\n      \
