@@ -151,6 +151,7 @@ export class StationMap {
     this.#found_ms ??= now_ms;
     this.#fitted = now_ms - this.#found_ms > FIRST_OBJECTS_MS || this.selectedAt() !== undefined;
     if (first || this.#fitted) this.fit(0);
+    if (this.#fitted) requestAnimationFrame(() => this.uncoverSelected());
   }
 
   notice(text: string, level = ""): void {
