@@ -382,7 +382,7 @@ export interface components {
             traffic_direction?: string;
             /**
              * Format: int64
-             * @description Versions after the first; a repetition is none.
+             * @description Versions after the first, without repetitions and without the end of the event.
              */
             updates: number;
             /**

@@ -119,7 +119,7 @@ pub(crate) struct EventProperties {
     last_received: String,
     /// Messages about the event, repetitions included.
     messages: u64,
-    /// Versions after the first; a repetition is none.
+    /// Versions after the first, without repetitions and without the end of the event.
     updates: u64,
     /// The event zone: a line from the event through its points.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,12 +186,8 @@ impl Event {
             return;
         }
         let known = self.clone();
-        *self = Self {
-            first_received: known.first_received,
-            messages: known.messages,
-            updates: known.updates + 1,
-            ..newer
-        };
+        let updates = known.updates + u64::from(newer.head.termination.is_none());
+        *self = Self { first_received: known.first_received, messages: known.messages, updates, ..newer };
         if self.head.termination.is_some() {
             self.ended = known.ended.or(self.ended);
             self.details = known.details;

@@ -103,6 +103,7 @@ fn an_event_is_triggered_repeated_updated_and_cancelled() {
     objects.update(&received(&denm(&DenmInput { reference: at(20), ..end }), at(21), 0));
     let cancelled = only_event(&objects, at(21));
     assert_eq!((&cancelled["state"], &cancelled["cause"]), (&json!("cancelled"), &json!(94)));
+    assert_eq!((&cancelled["messages"], &cancelled["updates"]), (&json!(6), &json!(1)));
     assert_eq!(cancelled["ended_time"], "2026-11-22T07:00:20.000000Z");
 
     objects.expire(at(80));
