@@ -10,6 +10,8 @@ const SECURED: &str = include_str!("../../testdata/its/secured_cam.hex");
 
 /// Octets of the link's header.
 const LINK: usize = 14;
+/// Octets of the basic header of GeoNetworking.
+const BASIC: usize = 4;
 /// Octets of the link's and of GeoNetworking's headers.
 const GEONET: usize = LINK + 40;
 /// Octets of all headers.
@@ -31,6 +33,11 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
 
 pub(crate) fn packets() -> Vec<Vec<u8>> {
     behind(frames(), LINK)
+}
+
+/// Data signed by a certificate, behind the basic header.
+pub(crate) fn signed_data() -> Vec<Vec<u8>> {
+    behind(vec![octets(SECURED)], LINK + BASIC)
 }
 
 pub(crate) fn btp_packets() -> Vec<Vec<u8>> {

@@ -5,11 +5,12 @@ use std::{path::Path, time::Duration};
 use bytes::Bytes;
 use viaduct_components::{KINDS, capture::Capture, mqtt::hops};
 use viaduct_its::{
-    Ego, Event, Station, StationSettings,
+    Acceptance, Ego, Event, SecurityPolicy, Station, StationSettings,
     access::MacAddress,
     btp::BtpHeader,
-    geonet::{self, CommonNextHeader},
+    geonet::{self, CommonNextHeader, Mib},
     limits::PAYLOAD_OCTETS_MAX,
+    security::SignedData,
 };
 use viaduct_node::Graph;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
@@ -52,6 +53,7 @@ const IVIM_ALLOCATION_MAX: usize = 512 * 8 * PAYLOAD_OCTETS_MAX;
 /// Every target.
 pub const TARGETS: &[Target] = &[
     Target::new("geonet", geonet, seeds::packets),
+    Target::new("signed_data", signed_data, seeds::signed_data),
     Target::new("btp", btp, seeds::btp_packets),
     Target::new("cam", messages::cam, seeds::cams),
     Target::new("denm", messages::denm, seeds::denms),
@@ -133,6 +135,13 @@ pub fn geonet(octets: &[u8]) {
     }
 }
 
+/// Signed data: the payload is a part of the packet, and the rest of the packet does not depend on octets behind it.
+pub fn signed_data(octets: &[u8]) {
+    let Ok(read) = SignedData::parse(octets) else { return };
+    assert!(read.payload.is_empty() || octets.as_ptr_range().contains(&read.payload.as_ptr()));
+    assert_eq!(SignedData::parse(&[octets, &[0; 8]].concat()).map(|again| again.signer), Ok(read.signer));
+}
+
 /// A BTP packet: four octets of it are the header, in both kinds, and are written as they were read.
 pub fn btp(octets: &[u8]) {
     for kind in [CommonNextHeader::BtpA, CommonNextHeader::BtpB] {
@@ -155,7 +164,9 @@ pub fn frame(octets: &[u8]) {
         mobile: false,
         beacons: false,
     };
-    let mut station = Station::new(settings, 1);
+    // Signed packets are decoded too.
+    let acceptance = Acceptance { security: SecurityPolicy::Unverified, version_0: true };
+    let mut station = Station::with_mib(settings, Mib { acceptance, ..Mib::default() }, 1);
     let now = Now { mono: Mono::default(), tai: reception() };
     station.set_ego(now, ego(now));
     station.handle_frame(now, &Bytes::copy_from_slice(octets));

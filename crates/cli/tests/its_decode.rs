@@ -94,7 +94,7 @@ fn messages_go_to_stdout_and_drops_with_their_reason_to_stderr() {
     assert!(output.status.success());
     let summary = String::from_utf8(output.stderr).unwrap();
     assert!(summary.contains("dropped: secured") && summary.contains("dropped: not_geonetw"), "{summary}");
-    assert!(summary.contains("    the first is frame 5. The frame is of another protocol"), "{summary}");
+    assert!(summary.contains("    the first is frame 5. The frame is not GeoNetworking"), "{summary}");
     let first: Value = serde_json::from_slice(output.stdout.split(|octet| *octet == b'\n').next().unwrap()).unwrap();
     assert_eq!((&first["security"], &first["access"]), (&"unsecured".into(), &"replay".into()));
     let with_drops = String::from_utf8(decode(capture.path(), &["--drops"]).stderr).unwrap();
@@ -110,7 +110,7 @@ fn a_frame_is_given_in_hexadecimal_too() {
     let output = decode(Path::new(zeros.trim()), &[]);
     let said = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "a dropped frame is no success");
-    assert!(said.starts_with("dropped: not_geonetworking. The frame is of"), "{said}");
+    assert!(said.starts_with("dropped: not_geonetworking. The frame is not"), "{said}");
 }
 
 /// Even digits alone do not make a frame of a mistyped name.
@@ -133,6 +133,89 @@ fn what_is_no_capture_is_said_in_one_line() {
     assert!(said.ends_with("is not a pcap or pcapng file\n") && said.lines().count() == 1, "{said}");
     let output = decode(&std::env::temp_dir(), &[]);
     assert!(String::from_utf8_lossy(&output.stderr).ends_with(": is a directory\n"), "{output:?}");
+}
+
+#[test]
+fn each_line_has_frame_time_and_geonetworking_headers() {
+    let output = decode(capture_of_vectors().path(), &["--json-lines"]);
+    let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse).collect();
+    let numbers: Vec<&Value> = lines.iter().map(|line| &line["frame"]).collect();
+    assert_eq!(numbers, [1, 2, 3]);
+    assert_eq!(lines[0]["time"], "2024-09-11T13:30:34.000000Z");
+    let geonet = &lines[0]["geonet"];
+    for (name, expected) in [
+        ("version", 1.into()),
+        ("type", Value::from("shb")),
+        ("remaining_hops", 1.into()),
+        ("maximum_hops", 1.into()),
+        ("traffic_class", 2.into()),
+        ("lifetime_s", 1.0.into()),
+        ("sequence_number", Value::Null),
+        ("area", Value::Null),
+    ] {
+        assert_eq!(geonet.get(name).unwrap_or(&Value::Null), &expected, "{name}: {geonet}");
+    }
+    assert_eq!(geonet["source"]["time"], "2024-09-11T13:30:29.317000Z");
+    assert_eq!(geonet["source"]["latitude_deg"].as_f64().unwrap().round(), 45.0);
+}
+
+/// A packet that `its send --dry-run` prints in hexadecimal, decoded again.
+#[test]
+fn the_area_of_a_packet_is_that_of_its_destination() {
+    let message = root().join("testdata/its/denm_full.json");
+    for (to, expected) in [
+        ("gbc:49.0,8.4,r=500", r#"{"latitude_deg":49.0,"longitude_deg":8.4,"circle":{"radius_m":500.0}}"#),
+        (
+            "gac:49.0,8.4,rectangle=200x50,azimuth=45",
+            r#"{"latitude_deg":49.0,"longitude_deg":8.4,"rectangle":{"a_m":200.0,"b_m":50.0,"azimuth_deg":45.0}}"#,
+        ),
+    ] {
+        let mut send = Command::new(env!("CARGO_BIN_EXE_viaduct"));
+        send.args(["its", "send"]).arg(&message).args(["--dry-run", "--to", to, "--position", "49.0,8.4"]);
+        let sent = send.output().unwrap();
+        let text = String::from_utf8(sent.stdout).unwrap();
+        let Some(frame) = text.lines().next() else { panic!("{}", String::from_utf8_lossy(&sent.stderr)) };
+        let output = decode(Path::new(frame), &[]);
+        let line = parse(String::from_utf8(output.stdout).unwrap().trim());
+        assert_eq!(line["geonet"]["type"].as_str(), to.get(..3));
+        assert_eq!(line["geonet"]["area"], parse(expected));
+        assert!(line["geonet"]["sequence_number"].is_u64() && line.get("frame").is_none(), "{line}");
+    }
+}
+
+#[test]
+fn a_signed_packet_is_decoded_if_asked_for_and_marked() {
+    let capture = capture_of_vectors();
+    let output = decode(capture.path(), &["--json-lines", "--unverified"]);
+    let summary = String::from_utf8(output.stderr).unwrap();
+    assert!(summary.starts_with("5 frames: 4 messages, 0 beacons, 0 location service, 1 dropped\n"), "{summary}");
+    let lines: Vec<Value> = String::from_utf8(output.stdout).unwrap().lines().map(parse).collect();
+    let marked: Vec<(&Value, bool)> =
+        lines.iter().map(|line| (&line["security"], line.get("signer_digest").is_some())).collect();
+    let (plain, signed) = (Value::from("unsecured"), Value::from("unverified"));
+    assert_eq!(marked, [(&plain, false), (&plain, false), (&plain, false), (&signed, true)]);
+    // The station makes its address from the digest of its certificate.
+    let digest = lines[3]["signer_digest"].as_str().unwrap();
+    let address = lines[3]["geonet_address"].as_str().unwrap().replace([':', '-'], "");
+    assert_eq!((digest.len(), digest.get(8..)), (16, address.get(8..)));
+}
+
+#[test]
+fn version_0_is_decoded_if_asked_for() {
+    let text = std::fs::read_to_string(root().join("testdata/its/cam.hex")).unwrap();
+    let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
+    // The first octet of the basic header: version and next header.
+    let older = format!("{}01{}", &digits[..28], &digits[30..]);
+    let refused = decode(Path::new(&older), &[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8(refused.stdout).unwrap().starts_with("dropped: geonet_version. "));
+    let output = decode(Path::new(&older), &["--any-version"]);
+    let line = parse(String::from_utf8(output.stdout).unwrap().trim());
+    assert_eq!((&line["geonet"]["version"], &line["type"]), (&0.into(), &"cam".into()));
+}
+
+fn parse(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
 }
 
 /// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself.

@@ -4,7 +4,7 @@
 //! {"frame":7,"time":"2024-09-11T13:30:34.092870Z",
 //!  "geonet":{"version":1,"type":"gbc","sequence_number":12,"remaining_hops":9,"maximum_hops":10,"traffic_class":1,
 //!            "lifetime_s":60.0,
-//!            "source":{"address":"...","time":"...","latitude_deg":45.0,"longitude_deg":7.5,"speed_mps":0.0,"heading_deg":270.5},
+//!            "source":{"time":"...","latitude_deg":45.0,"longitude_deg":7.5,"speed_mps":0.0,"heading_deg":270.5},
 //!            "area":{"latitude_deg":45.0,"longitude_deg":7.5,"circle":{"radius_m":500.0}}},
 //!  "direction":"received","type":"denm"}
 //! ```
@@ -15,7 +15,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use viaduct_components::v2x::received_message;
-use viaduct_its::geonet::{Area, LongPositionVector, Shape};
+use viaduct_its::geonet::{Area, GnAddress, LongPositionVector, Shape};
 use viaduct_its::{Destination, Received};
 use viaduct_messages::viaduct::its::AccessLayer;
 use viaduct_messages::write_timestamp;
@@ -54,10 +54,9 @@ struct Geonet {
     destination: Option<String>,
 }
 
-/// Position vector of the station that sent the packet first.
+/// Position vector of the station that sent the packet first; its address is the member `geonet_address`.
 #[derive(Serialize)]
 struct Source {
-    address: String,
     time: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     latitude_deg: Option<f64>,
@@ -109,7 +108,7 @@ impl Geonet {
             Destination::Hops(_) => ("tsb", None, None),
             Destination::Area(area) => ("gbc", Some(area), None),
             Destination::AnyIn(area) => ("gac", Some(area), None),
-            Destination::Station(address) => ("guc", None, Some(address.to_string())),
+            Destination::Station(address) => ("guc", None, Some(text_of(address))),
         };
         Self {
             version: packet.version,
@@ -129,7 +128,6 @@ impl Geonet {
 impl Source {
     fn of(vector: &LongPositionVector) -> Self {
         Self {
-            address: vector.address.to_string(),
             time: timestamp(vector.timestamp),
             latitude_deg: vector.position.map(|position| position.latitude.value()),
             longitude_deg: vector.position.map(|position| position.longitude.value()),
@@ -153,6 +151,12 @@ impl AreaText {
         let (latitude_deg, longitude_deg) = (area.centre.latitude.value(), area.centre.longitude.value());
         Self { latitude_deg, longitude_deg, shape }
     }
+}
+
+/// Returns an address in the form that `its send --station` reads: `94:00:02:00:00:00:03:f8`.
+fn text_of(address: GnAddress) -> String {
+    let pairs: Vec<String> = address.0.iter().map(|octet| format!("{octet:02x}")).collect();
+    pairs.join(":")
 }
 
 fn timestamp(time: Tai) -> String {
