@@ -612,7 +612,7 @@ mod tests {
         assert_eq!(event(&accident(), PUBLISHED, None).unwrap_err(), InputError::NoOwnPosition);
         let beyond = Event { position: Some(its::Position { latitude_deg: 91.0, ..here() }), ..accident() };
         let error = event(&beyond, PUBLISHED, Some(Position::new(45.5, 7.25))).unwrap_err();
-        assert_eq!(error.to_string(), "position.latitude_deg: this is no number within its range");
+        assert_eq!(error.to_string(), "report.position.latitude_deg: expected a number from -90 to 90, got 91");
     }
 
     /// The relevance distance is the radius of the destination area, and is part of the message.
