@@ -1,26 +1,26 @@
-//! UPER and JSON for types with rasn's derives: what is generic. The crates of the message types instantiate it.
+//! The generic part of UPER and JSON for types with rasn's derives. The crates of the message types instantiate it.
 //!
 //! # The JSON form
 //!
 //! ASN.1 names in the order of their declaration; integers as the standard scales them; ENUMERATED as its name; BIT STRING
 //! of a fixed size as hexadecimal text, of a variable size as `{"value":"..","length":n}`; OCTET STRING as hexadecimal
-//! text; CHOICE as an object with one member; an absent OPTIONAL is absent. It is the form of X.697 (JER), with one
-//! difference: a CPM's open types are shown as what they hold.
+//! text; CHOICE as an object with one member; an absent OPTIONAL is absent. This is the form of X.697 (JER), with one
+//! difference: the open types of a CPM are shown with their content.
 //!
-//! There is a second style, [`JsonStyle::Scaled`], which is that of vanetza-nap: INTEGERs of the types in `json/scaled`
-//! are numbers in metres, degrees, seconds and what is made of them, `null` where the value is not available; ENUMERATED is
-//! its number; BIT STRING is an object of named truth values. Reading rounds to the nearest integer, and takes also the
-//! integer that stands for "not available" (`900000001` for a latitude), since others write it.
+//! The second style, [`JsonStyle::Scaled`], is that of vanetza-nap: INTEGERs of the types in `json/scaled` are numbers in
+//! metres, degrees, seconds and derived units, `null` if the value is not available; an ENUMERATED is its number; a BIT STRING
+//! is an object of named booleans. The reader rounds these numbers to the nearest step and also accepts the code for "not
+//! available" (`900000001` for a latitude), which some versions write. It rejects decimals of an INTEGER that is not scaled.
 //!
-//! Reading takes members in any order. It refuses a member that the type does not have, one that occurs twice, a value out
-//! of range, and text that is too deep, too long or has too many values; the error names the member.
+//! The reader accepts members in any order. It rejects members that the type does not have or that occur twice, values out
+//! of range, and text that is too deep, too long or has too many values. The error names the member.
 //!
 //! # Limits
 //!
 //! A list with fewer or more elements than the root of its extensible size (`SIZE(1..8,...)`) is decoded and written as
-//! JSON, but neither read from JSON nor encoded: rasn would encode it wrongly. While such a list is decoded, rasn reserves room
-//! for as many elements as it claims to have, at most one for each bit that is left: with the largest elements, those of an
-//! IVIM, a few megabytes for the octets of one packet.
+//! JSON, but neither read from JSON nor encoded: rasn would encode it wrongly. While rasn decodes such a list, it allocates
+//! memory for the number of elements in the length field, at most one for each remaining bit: with the largest elements, those
+//! of an IVIM, a few megabytes for one packet.
 
 mod error;
 pub mod json;

@@ -1,4 +1,4 @@
-//! Open types: a value inside a message as octets of its own in UPER, and as what it is in JSON.
+//! Open types: a value inside a message, with its own length in UPER and as a plain value in JSON.
 
 use rasn::{
     Codec,

@@ -1,12 +1,12 @@
-//! A guard before the UPER encoder.
+//! A check before the UPER encoder.
 //!
 //! rasn 0.28.15 encodes a SEQUENCE OF with a number of elements outside an extensible size wrongly: it sets the extension
 //! bit and then writes the length by the constraint all the same (and overflows where there are fewer elements than the
 //! constraint's lower end). The octets mean another message. About fifty lists of the editions that are here have an
-//! extensible size. A message with a list beyond the root of its size is decoded, and refused here; the JSON reader refuses
-//! it too, and says where the list is.
+//! extensible size. A message with a list beyond the root of its size is decoded and rejected here; the JSON reader
+//! rejects it too and names the list.
 //!
-//! The guard is a rasn encoder that writes nothing.
+//! The check is a rasn encoder that writes nothing.
 
 use rasn::{
     Codec,

@@ -1,4 +1,4 @@
-//! Completes a text that lacks the header, or parts of it.
+//! Completes a text without a header, or with parts of it.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ const PROTOCOL_VERSION: &str = "protocolVersion";
 const MESSAGE_ID: &str = "messageId";
 const STATION_ID: &str = "stationId";
 
-/// The other spelling of a header's member: release 1 has `messageID`, release 2 has `messageId`.
+/// Returns the other spelling of a member of the header: `messageID` in release 1, `messageId` in release 2.
 pub(super) fn other_spelling(name: &str) -> Option<&'static str> {
     match name {
         "messageID" => Some(MESSAGE_ID),
@@ -24,15 +24,14 @@ pub(super) fn other_spelling(name: &str) -> Option<&'static str> {
     }
 }
 
-/// A whole message, and whether the text was its body alone.
+/// A completed message.
 pub(super) struct Completed<'a> {
     pub(super) root: Node<'a>,
+    /// The text was the body alone.
     pub(super) bare: bool,
 }
 
-/// Adds what is missing.
-///
-/// A body alone may have the member `stationId` beside its own.
+/// Adds the missing members of the header. A text that is the body alone may contain `stationId` in addition.
 pub(super) fn complete<'a>(root: Node<'a>, defaults: &HeaderDefaults) -> Result<Completed<'a>, JsonError> {
     let Node::Object(mut members) = root else {
         return Ok(Completed { root, bare: false });
@@ -70,7 +69,7 @@ fn complete_header<'a>(
     Ok(Node::Object(header))
 }
 
-/// Gives the member its value; one that says another is wrong.
+/// Sets the member to its value. Another value in the text is an error.
 fn fix(header: &mut Members<'_>, name: &'static str, value: u8) -> Result<(), JsonError> {
     match take_either(header, name) {
         None => {}
@@ -90,7 +89,7 @@ fn mismatch(path: String, expected: String, got: &Node<'_>) -> JsonError {
 }
 
 impl<'a> Members<'a> {
-    /// Adds a member that is not there, or that was taken.
+    /// Adds a member that is absent or was taken.
     fn put(&mut self, name: &'static str, node: Node<'a>) {
         match self.entries.iter_mut().find(|(known, _)| known == name) {
             Some((_, taken)) => *taken = Some(node),
@@ -106,7 +105,7 @@ mod tests {
 
     const DEFAULTS: HeaderDefaults = HeaderDefaults { protocol_version: 2, message_id: 1, station_id: 0, body: "denm" };
 
-    /// Whether the text was a body alone, and the header's station.
+    /// Returns whether the text was a body alone, and the station of the header.
     fn completed(text: &str) -> Result<(bool, i64), String> {
         let done = complete(parse(text.as_bytes()).unwrap(), &DEFAULTS).map_err(|error| error.to_string())?;
         let Node::Object(mut whole) = done.root else { panic!() };
@@ -118,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_added() {
+    fn missing_members_are_added() {
         assert_eq!(completed(r#"{"management":{}}"#), Ok((true, 0)));
         assert_eq!(completed(r#"{"management":{},"stationID":9}"#), Ok((true, 9)));
         assert_eq!(completed(r#"{"denm":{}}"#), Ok((false, 0)));

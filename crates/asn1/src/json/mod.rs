@@ -20,7 +20,7 @@ pub fn write<T: Encode>(value: &T, out: &mut Vec<u8>) {
     write_in(JsonStyle::Raw, value, out);
 }
 
-/// The same in a style.
+/// Appends the JSON form of `value` in a style to `out`.
 pub fn write_in<T: Encode>(style: JsonStyle, value: &T, out: &mut Vec<u8>) {
     JsonWriter::write(style, out, |writer| value.encode(writer));
 }
@@ -30,12 +30,12 @@ pub fn read<T: Decode>(text: &[u8]) -> Result<T, JsonError> {
     read_in(JsonForm::default(), text)
 }
 
-/// The same from a form of its own.
+/// Reads one value from its JSON form in a style, or from a part of it.
 pub fn read_in<T: Decode>(form: JsonForm, text: &[u8]) -> Result<T, JsonError> {
     JsonReader::read(form, text, T::decode)
 }
 
-/// Whether a BIT STRING has one size only, so that its text need not say how many bits count (X.697, 24).
+/// Returns `true` if a BIT STRING has a fixed size, so that its text does not contain the number of bits (X.697, 24).
 fn has_fixed_size(constraints: &rasn::types::Constraints) -> bool {
     constraints.size().is_some_and(|size| size.extensible.is_none() && size.constraint.is_fixed())
 }

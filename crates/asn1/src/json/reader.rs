@@ -12,7 +12,7 @@ use rasn::{
 
 use super::{
     header::{self, Completed, other_spelling},
-    scaled::{Meaning, Meanings, Quantity, nearest, place_of_bit},
+    scaled::{FieldKind, FieldKinds, Quantity, nearest, place_of_bit},
     style::{JsonForm, JsonStyle},
     tree::{Members, Node, parse},
 };
@@ -25,31 +25,31 @@ type Read<T> = Result<T, DecodeError>;
 
 /// Reads values one after another from a parsed text.
 pub struct JsonReader<'a> {
-    /// Values that are still to be read, the next one last. rasn calls back once a member, in the order of declaration:
-    /// so a SEQUENCE puts all its members here at its beginning, absent ones included.
+    /// Values that remain to be read, the next one last. rasn calls the decoder for each member in the order of declaration.
+    /// Therefore a SEQUENCE puts all its members here at its beginning, absent ones included.
     pending: Vec<Pending<'a>>,
-    /// Members that nobody has taken yet of the objects that are being read and may have groups of extension additions: a
-    /// group's members stand in the object around it, and what they are called is known only when the group is read.
+    /// Remaining members of the open objects that may have groups of extension additions: the members of a group belong to
+    /// the enclosing object, and their names are known only when the group is read.
     open: Vec<Members<'a>>,
-    /// Whether the next SEQUENCE is such a group, whose members are pending already.
+    /// The next SEQUENCE is such a group, whose members are pending already.
     group: bool,
-    /// The objects and arrays around the value that is being read.
+    /// The objects and arrays around the current value.
     path: Vec<Step>,
-    /// The value that is being read.
+    /// The current value.
     here: Step,
-    /// In the scaled style: what it is beyond its base type.
-    meaning: Option<Meaning>,
+    /// In the scaled style: the kind of its field beyond the base type.
+    field_kind: Option<FieldKind>,
     form: JsonForm,
-    /// The member that the text is the body of, where it is a body alone: it is no part of a path.
+    /// The name of the body if the text is the body alone: it is not part of a path.
     bare: Option<&'static str>,
-    /// What went wrong first. rasn's errors cannot carry it.
+    /// The first error. rasn's errors cannot contain it.
     failure: Option<JsonError>,
 }
 
 struct Pending<'a> {
     step: Step,
     node: Option<Node<'a>>,
-    meaning: Option<Meaning>,
+    field_kind: Option<FieldKind>,
 }
 
 /// One step of a path.
@@ -61,7 +61,7 @@ enum Step {
 }
 
 impl<'a> JsonReader<'a> {
-    /// Reads what `body` asks for from a whole text.
+    /// Reads a whole text with `body`.
     pub fn read<T>(form: JsonForm, text: &'a [u8], body: impl FnOnce(&mut Self) -> Read<T>) -> Result<T, JsonError> {
         let root = parse(text)?;
         let Completed { root, bare } = match &form.header {
@@ -69,12 +69,12 @@ impl<'a> JsonReader<'a> {
             None => Completed { root, bare: false },
         };
         let mut reader = Self {
-            pending: vec![Pending { step: Step::Root, node: Some(root), meaning: None }],
+            pending: vec![Pending { step: Step::Root, node: Some(root), field_kind: None }],
             open: Vec::new(),
             group: false,
             path: Vec::new(),
             here: Step::Root,
-            meaning: None,
+            field_kind: None,
             form,
             bare: form.header.filter(|_| bare).map(|defaults| defaults.body),
             failure: None,
@@ -88,19 +88,19 @@ impl<'a> JsonReader<'a> {
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
     ) -> Read<T> {
-        self.object_with(Meanings::default(), names, body)
+        self.object_with(FieldKinds::default(), names, body)
     }
 
     fn object_with<T>(
         &mut self,
-        meanings: Meanings,
+        kinds: FieldKinds,
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
     ) -> Read<T> {
         let mut members = self.take_object()?;
         self.path.push(self.here);
         let bottom = self.pending.len();
-        self.expect(meanings, names, &mut members);
+        self.expect(kinds, names, &mut members);
         self.refuse_left_over(&members)?;
         let value = body(self)?;
         self.pending.truncate(bottom);
@@ -111,14 +111,14 @@ impl<'a> JsonReader<'a> {
     /// Like [`Self::object`], for a type that may have groups of extension additions.
     fn extended_object<T>(
         &mut self,
-        meanings: Meanings,
+        kinds: FieldKinds,
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
     ) -> Read<T> {
         let mut members = self.take_object()?;
         self.path.push(self.here);
         let bottom = self.pending.len();
-        self.expect(meanings, names, &mut members);
+        self.expect(kinds, names, &mut members);
         self.open.push(members);
         let value = body(self)?;
         if let Some(members) = self.open.pop() {
@@ -129,15 +129,15 @@ impl<'a> JsonReader<'a> {
         Ok(value)
     }
 
-    /// Makes the members of these names pending, absent ones included; the first one is the next.
-    fn expect(&mut self, meanings: Meanings, names: impl Iterator<Item = &'static str>, members: &mut Members<'a>) {
+    /// Makes the members of these names pending, absent ones included. The first one is read next.
+    fn expect(&mut self, kinds: FieldKinds, names: impl Iterator<Item = &'static str>, members: &mut Members<'a>) {
         let bottom = self.pending.len();
         let lenient = self.form != JsonForm::default();
         let mut pending = |name| {
-            let shown = meanings.shown(name);
+            let shown = kinds.shown(name);
             let other = || other_spelling(shown).filter(|_| lenient);
             let node = members.take(shown).or_else(|| members.take(other()?));
-            Pending { step: Step::Member(shown), node, meaning: meanings.get(name) }
+            Pending { step: Step::Member(shown), node, field_kind: kinds.get(name) }
         };
         self.pending.extend(names.map(&mut pending));
         if let Some(ours) = self.pending.get_mut(bottom..) {
@@ -149,10 +149,10 @@ impl<'a> JsonReader<'a> {
         members.left_over().map_or(Ok(()), |name| Err(self.fail_at(name, JsonProblem::Unknown)))
     }
 
-    /// Reads a group of extension additions: `None` where the object has none of its members.
+    /// Reads a group of extension additions. Returns `None` if the object has none of its members.
     fn addition_group<T>(
         &mut self,
-        meanings: Meanings,
+        kinds: FieldKinds,
         names: impl Iterator<Item = &'static str>,
         body: impl FnOnce(&mut Self) -> Read<T>,
     ) -> Read<Option<T>> {
@@ -160,7 +160,7 @@ impl<'a> JsonReader<'a> {
         self.pending.pop();
         let bottom = self.pending.len();
         if let Some(mut members) = self.open.pop() {
-            self.expect(meanings, names, &mut members);
+            self.expect(kinds, names, &mut members);
             self.open.push(members);
         }
         let present = self.pending.iter().skip(bottom).any(|next| next.node.is_some());
@@ -172,8 +172,8 @@ impl<'a> JsonReader<'a> {
 
     /// Reads an array whose size has a constraint: `body` reads one element.
     ///
-    /// It may not be beyond the root of an extensible size either: the encoder would refuse the list (see
-    /// [`crate::sizes`]), and could not say where it is.
+    /// A size beyond the root of an extensible size is rejected too: the encoder would reject the list (see
+    /// [`crate::sizes`]) without its path.
     pub fn list<T>(&mut self, constraints: &Constraints, body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let values = self.array(body)?;
         self.check_bound(constraints.size(), values.len(), "elements")?;
@@ -189,7 +189,7 @@ impl<'a> JsonReader<'a> {
         // No capacity by the count: an element may be large, and the first one may be wrong.
         let mut values = Vec::new();
         for (at, node) in elements.into_iter().enumerate() {
-            self.pending.push(Pending { step: Step::Element(at), node: Some(node), meaning: None });
+            self.pending.push(Pending { step: Step::Element(at), node: Some(node), field_kind: None });
             values.push(body(self)?);
         }
         if let Some(step) = self.path.pop() {
@@ -204,12 +204,12 @@ impl<'a> JsonReader<'a> {
         octets_of(&text).ok_or_else(|| self.mismatch("hexadecimal text", &Node::Text(text)))
     }
 
-    /// Takes the next value out; what is absent is missing.
+    /// Takes the next value. An absent value is an error.
     fn take(&mut self) -> Read<Node<'a>> {
         let next = self.pending.pop();
         if let Some(next) = &next {
             self.here = next.step;
-            self.meaning = next.meaning;
+            self.field_kind = next.field_kind;
         }
         match next.and_then(|next| next.node) {
             Some(node) => Ok(node),
@@ -231,14 +231,14 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// Takes a text and makes of it what the type wants.
+    /// Takes a text and converts it to a type of string.
     fn string<T: TryFrom<String>>(&mut self, constraints: &Constraints, expected: &str) -> Read<T> {
         let text = self.take_text(expected)?;
         self.check_size(constraints, text.chars().count(), "characters")?;
         T::try_from(text.clone().into_owned()).map_err(|_| self.mismatch(expected, &Node::Text(text)))
     }
 
-    /// The value of an optional member: `None` where it is absent.
+    /// Reads an optional member. Returns `None` if it is absent.
     fn optional<T>(&mut self, body: impl FnOnce(&mut Self) -> Read<T>) -> Read<Option<T>> {
         if self.pending.last().is_some_and(|next| next.node.is_none()) {
             self.pending.pop();
@@ -247,12 +247,12 @@ impl<'a> JsonReader<'a> {
         body(self).map(Some)
     }
 
-    /// Refuses another size than the constraint has, unless it is extensible.
+    /// Rejects a size outside the constraint, unless the constraint is extensible.
     fn check_size(&mut self, constraints: &Constraints, size: usize, what: &str) -> Read<()> {
         self.check_bound(constraints.size().filter(|bound| bound.extensible.is_none()), size, what)
     }
 
-    /// Refuses another size than the root of a constraint has.
+    /// Rejects a size outside the root of the constraint.
     fn check_bound(&mut self, bound: Option<&Extensible<Size>>, size: usize, what: &str) -> Read<()> {
         let Some(bound) = bound.filter(|bound| !bound.constraint.contains(&size)) else {
             return Ok(());
@@ -265,13 +265,13 @@ impl<'a> JsonReader<'a> {
         self.fail(JsonProblem::Mismatch { expected: expected.to_owned(), got: got.excerpt() })
     }
 
-    /// Notes what is wrong with the value that is being read.
+    /// Records a problem of the current value.
     fn fail(&mut self, problem: JsonProblem) -> DecodeError {
         let path = path_text(self.path.iter().copied().chain([self.here]));
         self.note(JsonError { path, problem })
     }
 
-    /// Notes what is wrong with a member of the object that is being read.
+    /// Records a problem of a member of the current object.
     fn fail_at(&mut self, name: &str, problem: JsonProblem) -> DecodeError {
         let mut path = path_text(self.path.iter().copied());
         let shown: String = name.chars().take(ERROR_EXCERPT_MAX).collect();
@@ -286,7 +286,7 @@ impl<'a> JsonReader<'a> {
 
     fn into_error(self, cause: &DecodeError) -> JsonError {
         let path = path_text(self.path.iter().copied().chain([self.here]));
-        // Only what rasn's own code refuses is not in `failure`.
+        // Only errors of rasn's own code are not in `failure`.
         let invalid = || JsonError { path, problem: JsonProblem::Syntax(detail(&cause.kind)) };
         let error = self.failure.unwrap_or_else(invalid);
         match self.bare {
@@ -295,21 +295,21 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    fn meanings_of<T>(&self, place: Option<Meaning>) -> Meanings {
+    fn kinds_of<T>(&self, place: Option<FieldKind>) -> FieldKinds {
         match self.form.style {
-            JsonStyle::Raw => Meanings::default(),
-            JsonStyle::Scaled => Meanings::of::<T>(place),
+            JsonStyle::Raw => FieldKinds::default(),
+            JsonStyle::Scaled => FieldKinds::of::<T>(place),
         }
     }
 
-    /// What the next value means.
-    fn place(&self) -> Option<Meaning> {
-        self.pending.last().and_then(|next| next.meaning)
+    /// Returns the kind of the next field.
+    fn place(&self) -> Option<FieldKind> {
+        self.pending.last().and_then(|next| next.field_kind)
     }
 
-    /// In the scaled style: the integer that a value of the text stands for, where there is one.
+    /// Returns the integer of a value in the scaled style, or `None` if the value is not a number of the type.
     fn unscaled(&self, node: &Node<'_>) -> Option<i64> {
-        let Some(Meaning::Quantity(quantity)) = self.meaning else {
+        let Some(FieldKind::Quantity(quantity)) = self.field_kind else {
             return match node {
                 Node::Integer(value) => Some(*value),
                 // Rounding would silently turn 3.25 m into 3 cm.
@@ -326,10 +326,10 @@ impl<'a> JsonReader<'a> {
         }
     }
 
-    /// In the scaled style: a BIT STRING from an object of named bits. A bit that is not named is not set.
+    /// Reads a BIT STRING in the scaled style from an object of named bits. Absent bits are not set.
     fn named_bits(&mut self, members: Members<'a>, constraints: &Constraints) -> Read<types::BitString> {
-        let names: &[&str] = match self.meaning {
-            Some(Meaning::Bits(names)) => names,
+        let names: &[&str] = match self.field_kind {
+            Some(FieldKind::Bits(names)) => names,
             _ => &[],
         };
         self.path.push(self.here);
@@ -391,7 +391,7 @@ fn not_scaled(node: &Node<'_>) -> &'static str {
     }
 }
 
-/// The quantities that a range of integers stands for.
+/// Returns the range of a quantity.
 fn quantity_range(quantity: &Quantity, bound: &Bounded<i128>) -> String {
     let show = |raw: Option<&i128>| raw.and_then(|raw| i64::try_from(*raw).ok()).and_then(|raw| quantity.show_end(raw));
     let (start, end) = bound.start_and_end();
@@ -402,7 +402,7 @@ fn quantity_range(quantity: &Quantity, bound: &Bounded<i128>) -> String {
     format!("a number from {start} to {end}{or_null}")
 }
 
-/// The octets of hexadecimal text; `None` where it is none.
+/// Returns the octets of hexadecimal text, or `None` for any other text.
 fn octets_of(text: &str) -> Option<Vec<u8>> {
     let (pairs, []) = text.as_bytes().as_chunks::<2>() else {
         return None;
@@ -414,7 +414,7 @@ fn nibble(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
 
-/// The bits of hexadecimal text, of which `length` count; `None` where the text has not just the octets for them.
+/// Returns the first `length` bits of hexadecimal text, or `None` if the text does not have exactly the octets for them.
 fn bits_of(text: &str, length: usize) -> Option<types::BitString> {
     let octets = octets_of(text)?;
     if octets.len() != length.div_ceil(8) {
@@ -432,27 +432,27 @@ fn first_tag(tree: &TagTree) -> Option<Tag> {
     }
 }
 
-/// Names in an error, as many as one reads. Where they are more, those that begin with `reserved` are left out first.
+/// Returns the names for an error, limited to a readable number. Names that begin with `reserved` are omitted first.
 fn listed(names: &[&str]) -> String {
     let whole = names.join(", ");
     if whole.len() <= ERROR_NAMES_MAX {
         return whole;
     }
-    let mut told = String::new();
+    let mut shown = String::new();
     let mut count = 0;
     for name in names.iter().filter(|name| !name.starts_with("reserved")) {
         let separator = if count == 0 { "" } else { ", " };
-        if count > 0 && told.len() + separator.len() + name.len() > ERROR_NAMES_MAX {
+        if count > 0 && shown.len() + separator.len() + name.len() > ERROR_NAMES_MAX {
             break;
         }
-        told.push_str(separator);
-        told.push_str(name);
+        shown.push_str(separator);
+        shown.push_str(name);
         count += 1;
     }
-    format!("{told} and {} more", names.len() - count)
+    format!("{shown} and {} more", names.len() - count)
 }
 
-/// Name and tag of the variant that is called so.
+/// Returns name and tag of a variant.
 fn variant<C: DecodeChoice>(name: &str) -> Option<(&'static str, Tag)> {
     let variants = C::VARIANTS.iter().chain(C::EXTENDED_VARIANTS.unwrap_or_default());
     let (known, tree) = C::IDENTIFIERS.iter().zip(variants).find(|(known, _)| **known == name)?;
@@ -485,9 +485,8 @@ impl Decoder for JsonReader<'_> {
         let root = D::FIELDS;
         let extended = D::EXTENDED_FIELDS;
         let extended = extended.iter().flat_map(types::fields::Fields::iter);
-        let (meanings, names) =
-            (self.meanings_of::<D>(self.place()), root.iter().chain(extended).map(|field| field.name));
-        if E == 0 { self.object_with(meanings, names, members) } else { self.extended_object(meanings, names, members) }
+        let (kinds, names) = (self.kinds_of::<D>(self.place()), root.iter().chain(extended).map(|field| field.name));
+        if E == 0 { self.object_with(kinds, names, members) } else { self.extended_object(kinds, names, members) }
     }
 
     fn decode_sequence_of<D: Decode>(&mut self, _: Tag, constraints: Constraints) -> Read<Vec<D>> {
@@ -503,8 +502,8 @@ impl Decoder for JsonReader<'_> {
         let Some((name, tag)) = variant::<D>(&name) else {
             return Err(self.fail_at(&name, JsonProblem::Unknown));
         };
-        let meaning = self.meanings_of::<D>(None).get(name);
-        self.pending.push(Pending { step: Step::Member(name), node: Some(node), meaning });
+        let field_kind = self.kinds_of::<D>(None).get(name);
+        self.pending.push(Pending { step: Step::Member(name), node: Some(node), field_kind });
         let value = D::from_tag(self, tag)?;
         self.path.pop();
         Ok(value)
@@ -525,8 +524,8 @@ impl Decoder for JsonReader<'_> {
             return Ok(integer);
         }
         let unit = if self.form.style == JsonStyle::Scaled { not_scaled(&node) } else { "" };
-        let expected = match (bound, self.meaning) {
-            (Some(bound), Some(Meaning::Quantity(quantity))) => quantity_range(quantity, &bound.constraint),
+        let expected = match (bound, self.field_kind) {
+            (Some(bound), Some(FieldKind::Quantity(quantity))) => quantity_range(quantity, &bound.constraint),
             (Some(bound), _) => format!("an integer from {}{unit}", range(&bound.constraint)),
             (None, _) => format!("an integer{unit}"),
         };
@@ -718,12 +717,12 @@ impl Decoder for JsonReader<'_> {
         &mut self,
     ) -> Read<Option<D>> {
         let members = D::FIELDS;
-        self.addition_group(self.meanings_of::<D>(None), members.iter().map(|field| field.name), D::decode)
+        self.addition_group(self.kinds_of::<D>(None), members.iter().map(|field| field.name), D::decode)
     }
 }
 
 impl JsonReader<'_> {
-    /// No message has the type; refusing is better than guessing its form.
+    /// Rejects a type that no message contains, instead of guessing its form.
     fn unsupported(&mut self, what: &str) -> DecodeError {
         self.fail(JsonProblem::Syntax(format!("{what} has no JSON form here")))
     }
@@ -734,7 +733,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_lists_no_more_names_than_one_reads() {
+    fn an_error_lists_a_readable_number_of_names() {
         assert_eq!(listed(&["reserved0", "a", "b"]), "reserved0, a, b");
         let many: Vec<String> = (0..100).map(|number| format!("reserved{number}")).collect();
         let names: Vec<&str> = many.iter().map(String::as_str).chain(["ice"]).collect();
@@ -752,7 +751,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_need_just_their_octets() {
+    fn bits_need_exactly_their_octets() {
         assert_eq!(bits_of("80", 7).map(|bits| bits.len()), Some(7));
         assert!(bits_of("8000", 7).is_none());
         assert!(bits_of("", 1).is_none());

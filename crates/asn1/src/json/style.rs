@@ -1,36 +1,36 @@
-//! How JSON shows values, and what a text may leave out.
+//! Styles of JSON, and the parts that a text may omit.
 
-/// How values are shown.
+/// A style of JSON values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JsonStyle {
-    /// As ASN.1 has them: raw integers, enumerations by name, bit strings in hexadecimal (X.697).
+    /// Raw integers, enumerations by name, bit strings in hexadecimal (X.697).
     #[default]
     Raw,
-    /// As vanetza-nap has them: quantities in units with `null` where the value is not available, enumerations by number,
-    /// bit strings as objects of named truth values. [`crate`] says more.
+    /// The style of vanetza-nap: quantities in units with `null` if the value is not available, enumerations by number, bit
+    /// strings as objects of named booleans. See [`crate`].
     Scaled,
 }
 
-/// What a text is read as.
+/// The form in which a text is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JsonForm {
-    /// How values are shown.
+    /// The style of the values.
     pub style: JsonStyle,
-    /// What the text need not say.
+    /// Header for a text without one; `None` if the text must contain the header.
     pub header: Option<HeaderDefaults>,
 }
 
-/// The header of a message whose text need not have one (`ItsPduHeader`, TS 102 894-2).
+/// The header of a message whose text may omit it (`ItsPduHeader`, TS 102 894-2).
 ///
 /// A text without the member `header` is either the message without it, or the body of the message alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HeaderDefaults {
-    /// `protocolVersion`. A text that says another one is refused.
+    /// `protocolVersion`. A text with another value is rejected.
     pub protocol_version: u8,
-    /// `messageId`. A text that says another one is refused.
+    /// `messageId`. A text with another value is rejected.
     pub message_id: u8,
-    /// `stationId` where the text does not say one.
+    /// `stationId` if the text does not contain it.
     pub station_id: u32,
-    /// The member of the message that is its body: `cam`, `denm`, `payload`.
+    /// Name of the member that contains the body: `cam`, `denm`, `payload`.
     pub body: &'static str,
 }

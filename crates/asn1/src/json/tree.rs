@@ -17,7 +17,7 @@ pub(super) enum Node<'a> {
     Null,
     Boolean(bool),
     Integer(i64),
-    /// A number that is no integer of 64 bits.
+    /// A number that is not a 64-bit integer.
     Number(f64),
     Text(Cow<'a, str>),
     List(Vec<Node<'a>>),
@@ -28,12 +28,12 @@ pub(super) enum Node<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Members<'a> {
     pub(super) entries: Vec<(Cow<'a, str>, Option<Node<'a>>)>,
-    /// Where the next member is looked for first: a text of ours has them in the order of reading.
+    /// Index at which the search for the next member begins: texts of our own writer have the members in reading order.
     next: usize,
 }
 
 impl<'a> Members<'a> {
-    /// Takes the value of that name, where there is one.
+    /// Takes the value of that name, or returns `None` if it is absent or taken.
     pub(super) fn take(&mut self, name: &str) -> Option<Node<'a>> {
         let at = match self.entries.get(self.next) {
             Some((found, _)) if found == name => self.next,
@@ -43,17 +43,17 @@ impl<'a> Members<'a> {
         self.entries.get_mut(at)?.1.take()
     }
 
-    /// The first member that nobody has taken.
+    /// Returns the first member that was not taken.
     pub(super) fn left_over(&self) -> Option<&str> {
         self.entries.iter().find(|(_, node)| node.is_some()).map(|(name, _)| &**name)
     }
 
-    /// The members that nobody has taken, with their values.
+    /// Returns the members that were not taken, with their values.
     pub(super) fn into_iter(self) -> impl Iterator<Item = (Cow<'a, str>, Node<'a>)> {
         self.entries.into_iter().filter_map(|(name, node)| Some((name, node?)))
     }
 
-    /// The only member, where there is exactly one.
+    /// Returns the only member, or `None` if there is none or more than one.
     pub(super) fn into_single(self) -> Option<(Cow<'a, str>, Node<'a>)> {
         let mut entries = self.entries.into_iter();
         match (entries.next(), entries.next()) {
@@ -64,7 +64,7 @@ impl<'a> Members<'a> {
 }
 
 impl Node<'_> {
-    /// The value as an error shows it.
+    /// Returns the value as it appears in an error.
     pub(super) fn excerpt(&self) -> String {
         match self {
             Node::Null => "null".to_owned(),
@@ -98,7 +98,7 @@ fn syntax(problem: String) -> JsonError {
     JsonError { path: String::new(), problem: JsonProblem::Syntax(problem) }
 }
 
-/// Reads one value within what is left of the bounds.
+/// Reads one value within the remaining bounds.
 #[derive(Clone, Copy)]
 struct NodeSeed<'s> {
     depth_left: usize,
@@ -191,7 +191,7 @@ impl<'de> Visitor<'de> for NodeSeed<'_> {
     }
 }
 
-/// The name of a member, borrowed where it has no escapes.
+/// The name of a member, borrowed if it has no escapes.
 struct Name<'a>(Cow<'a, str>);
 
 struct NameSeed;
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_json_value_is_refused() {
+    fn text_that_is_not_one_json_value_is_rejected() {
         for text in ["", "{", "[1,]", "{} {}", "{\"a\":1,\"a\":2}", "nul", "\u{1}"] {
             assert!(parse(text.as_bytes()).is_err(), "{text}");
         }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn members_are_taken_in_any_order_and_what_is_left_is_known() {
+    fn members_are_taken_in_any_order_and_the_rest_is_listed() {
         let Ok(Node::Object(mut members)) = parse(br#"{"a":1,"b":2,"c":3}"#) else { panic!() };
         assert!(matches!(members.take("b"), Some(Node::Integer(2))));
         assert!(matches!(members.take("a"), Some(Node::Integer(1))));

@@ -10,20 +10,20 @@ use rasn::{
 };
 
 use super::{
-    scaled::{Meaning, Meanings, unnamed_bit},
+    scaled::{FieldKind, FieldKinds, unnamed_bit},
     style::JsonStyle,
 };
 
-/// How a value is called, and what it means.
+/// The name of a value and the kind of its field.
 #[derive(Clone, Copy)]
 struct Label {
     name: &'static str,
-    /// In the scaled style: what the member is beyond its base type.
-    meaning: Option<Meaning>,
+    /// In the scaled style: the kind of the field beyond its base type.
+    field_kind: Option<FieldKind>,
 }
 
-/// What has no name: an array's element, the text's root.
-const UNNAMED: Label = Label { name: "", meaning: None };
+/// The label of a value without a name: an element of an array, the root of the text.
+const UNNAMED: Label = Label { name: "", field_kind: None };
 const HEX_DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
 type Written = Result<(), EncodeError>;
@@ -33,18 +33,18 @@ pub struct JsonWriter<'o> {
     out: &'o mut Vec<u8>,
     /// Length of `out` before this text.
     start: usize,
-    /// Names of the members that are still to come, the next one last. rasn calls back once a member, in the order of
-    /// declaration and for absent ones too, but without the name: so a SEQUENCE puts all its names here at its beginning.
+    /// Names of the remaining members, the next one last. rasn calls the encoder for each member in the order of declaration,
+    /// absent ones included, but without its name. Therefore a SEQUENCE puts all its names here at its beginning.
     names: Vec<Label>,
     style: JsonStyle,
-    /// Whether the next SEQUENCE is a group of extension additions, whose members stand in the object around it.
+    /// The next SEQUENCE is a group of extension additions, whose members belong to the enclosing object.
     group: bool,
 }
 
 impl<'o> JsonWriter<'o> {
-    /// Appends what `body` writes to `out`.
+    /// Appends the output of `body` to `out`.
     ///
-    /// Writing fails for types that no message has (REAL, times). Then nothing but `null` is appended.
+    /// Writing fails for types that no message contains (REAL, times). In that case only `null` is appended.
     pub fn write(style: JsonStyle, out: &'o mut Vec<u8>, body: impl FnOnce(&mut Self) -> Written) {
         let start = out.len();
         let mut writer = Self { out, start, names: Vec::with_capacity(64), style, group: false };
@@ -56,10 +56,10 @@ impl<'o> JsonWriter<'o> {
         }
     }
 
-    /// Says how the next value is called.
+    /// Sets the name of the next value.
     #[inline]
     pub fn name(&mut self, name: &'static str) {
-        self.names.push(Label { name, meaning: None });
+        self.names.push(Label { name, field_kind: None });
     }
 
     /// Begins an object; [`Self::close`] with `b'}'` ends it.
@@ -76,7 +76,7 @@ impl<'o> JsonWriter<'o> {
         self.out.push(b'[');
     }
 
-    /// Says that the next value is an array's element.
+    /// Declares the next value an element of an array.
     #[inline]
     pub fn element(&mut self) {
         self.names.push(UNNAMED);
@@ -104,7 +104,7 @@ impl<'o> JsonWriter<'o> {
         self.out.push(b'"');
     }
 
-    /// What stands before a value: the comma to the one before it, and its name.
+    /// Writes the comma after the previous value, and the name.
     #[inline]
     fn begin_value(&mut self) {
         self.comma();
@@ -130,13 +130,13 @@ impl<'o> JsonWriter<'o> {
         members: impl FnOnce(&mut Self) -> Written,
     ) -> Written {
         let group = std::mem::take(&mut self.group);
-        let place = if group { None } else { self.meaning() };
+        let place = if group { None } else { self.field_kind() };
         if !group {
             self.open_object();
         }
         let bottom = self.names.len();
-        let meanings = self.meanings_of::<C>(place);
-        let label = |name| Label { name: meanings.shown(name), meaning: meanings.get(name) };
+        let kinds = self.kinds_of::<C>(place);
+        let label = |name| Label { name: kinds.shown(name), field_kind: kinds.get(name) };
         self.names.extend(C::FIELDS.iter().map(|field| label(field.name)));
         if let Some(extended) = &C::EXTENDED_FIELDS {
             self.names.extend(extended.iter().map(|field| label(field.name)));
@@ -175,17 +175,17 @@ impl<'o> JsonWriter<'o> {
         Ok(())
     }
 
-    fn meanings_of<T>(&self, place: Option<Meaning>) -> Meanings {
+    fn kinds_of<T>(&self, place: Option<FieldKind>) -> FieldKinds {
         match self.style {
-            JsonStyle::Raw => Meanings::default(),
-            JsonStyle::Scaled => Meanings::of::<T>(place),
+            JsonStyle::Raw => FieldKinds::default(),
+            JsonStyle::Scaled => FieldKinds::of::<T>(place),
         }
     }
 
-    /// What the next value means.
+    /// Returns the kind of the next field.
     #[inline]
-    fn meaning(&self) -> Option<Meaning> {
-        self.names.last().and_then(|label| label.meaning)
+    fn field_kind(&self) -> Option<FieldKind> {
+        self.names.last().and_then(|label| label.field_kind)
     }
 
     /// Writes a quantity in its unit, or `null`.
@@ -198,11 +198,11 @@ impl<'o> JsonWriter<'o> {
         }
     }
 
-    /// Writes the bits that have a name, and of the others those that are set; where the size is not fixed, all of them,
-    /// so that it can be told.
+    /// Writes the bits that have a name, and of the others those that are set. If the size is not fixed, writes all bits, so
+    /// that the text contains the size.
     fn named_bits(&mut self, value: &types::BitStr, fixed: bool) {
-        let names: &[&str] = match self.meaning() {
-            Some(Meaning::Bits(names)) => names,
+        let names: &[&str] = match self.field_kind() {
+            Some(FieldKind::Bits(names)) => names,
             _ => &[],
         };
         self.open_object();
@@ -216,7 +216,7 @@ impl<'o> JsonWriter<'o> {
         self.close(b'}');
     }
 
-    /// Writes a member of an object that is true or false.
+    /// Writes a boolean member.
     fn flag(&mut self, name: &str, value: bool) {
         self.comma();
         self.out.push(b'"');
@@ -263,7 +263,7 @@ fn holds(tree: &TagTree, tag: Tag) -> bool {
     }
 }
 
-/// The name of the variant that has the tag.
+/// Returns the name of the variant with the tag.
 fn variant_name<C: Choice>(tag: Tag) -> Option<&'static str> {
     let variants = C::VARIANTS.iter().chain(C::EXTENDED_VARIANTS.unwrap_or_default());
     variants.zip(C::IDENTIFIERS).find(|(tree, _)| holds(tree, tag)).map(|(_, name)| *name)
@@ -321,19 +321,19 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         _: Identifier,
     ) -> Written {
         let name = variant_name::<T>(tag).ok_or_else(|| EncodeError::variant_not_in_choice(Codec::Jer))?;
-        let meaning = self.meanings_of::<T>(None).get(name);
+        let field_kind = self.kinds_of::<T>(None).get(name);
         self.open_object();
-        self.names.push(Label { name, meaning });
+        self.names.push(Label { name, field_kind });
         variant(self)?;
         self.close(b'}');
         Ok(())
     }
 
     fn encode_integer<I: IntegerType>(&mut self, _: Tag, _: Constraints, value: &I, _: Identifier) -> Written {
-        match (value.to_i64(), self.meaning()) {
-            (Some(value), Some(Meaning::Quantity(quantity))) => self.quantity(quantity.show(value)),
+        match (value.to_i64(), self.field_kind()) {
+            (Some(value), Some(FieldKind::Quantity(quantity))) => self.quantity(quantity.show(value)),
             (Some(value), _) => self.integer(value),
-            // An unbounded INTEGER: PathDeltaTime is extensible. Readers with 64 bits refuse it, and so do we.
+            // An INTEGER beyond 64 bits: PathDeltaTime is extensible. The reader rejects it.
             (None, _) => {
                 self.begin_value();
                 self.out.extend_from_slice(value.to_string().as_bytes());
@@ -527,7 +527,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
         value.map_or(Ok(()), |value| value.encode(self))
     }
 
-    // A value that is absent on the wire since it is the default is shown: readers need not know the default.
+    // A default value is written although it is absent on the wire: the reader does not have to know the default.
     fn encode_default<T: Encode + PartialEq>(&mut self, value: &T, _: impl FnOnce() -> T, _: Identifier) -> Written {
         value.encode(self)
     }
@@ -568,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_appended_to_what_stands_before_it() {
+    fn a_text_is_appended_to_the_buffer() {
         let mut out = b"{}".to_vec();
         JsonWriter::write(JsonStyle::Raw, &mut out, |writer| {
             writer.open_array();

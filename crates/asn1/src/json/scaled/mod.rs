@@ -1,68 +1,68 @@
-//! The scaled style: what a member of a SEQUENCE or CHOICE is, beyond its ASN.1 base type.
+//! The scaled style: kinds of the fields of each SEQUENCE and CHOICE, beyond their ASN.1 base types.
 //!
-//! rasn tells an encoder and a decoder the base type and the member's name, not the name of the member's type. So
-//! [`members`] says which member of which SEQUENCE has which type, [`quantities`] what one step of each such INTEGER is,
-//! and [`bits`] what the bits of each such BIT STRING are called.
+//! rasn passes the base type and the name of a field to an encoder or decoder, not the name of its type. Therefore
+//! [`field_kinds`] contains the kind of each field, [`quantities`] the step of each INTEGER, and [`bits`] the names of the
+//! bits of each BIT STRING.
 
 mod bits;
-mod members;
-mod older;
+mod field_kinds;
+mod legacy_names;
 mod quantities;
 
-pub(super) use older::Older;
+pub(super) use legacy_names::LegacyNames;
 pub(super) use quantities::{Quantity, nearest};
 
-/// What a member is.
+/// The kind of a field.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Meaning {
+pub(super) enum FieldKind {
     /// An INTEGER with a unit.
     Quantity(&'static Quantity),
-    /// A BIT STRING with names of its bits, the first one first.
+    /// A BIT STRING with the names of its bits, the first bit first.
     Bits(&'static [&'static str]),
-    /// A SEQUENCE whose members are called as in an older edition.
-    Older(&'static Older),
+    /// A SEQUENCE whose fields have the names of an older edition.
+    LegacyNames(&'static LegacyNames),
 }
 
-/// The members of one type that mean something, or are called otherwise.
+/// The fields of one type that have a kind or another name.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Meanings {
-    members: &'static [(&'static str, Meaning)],
-    /// Names as they are now, and as they are shown.
+pub(super) struct FieldKinds {
+    members: &'static [(&'static str, FieldKind)],
+    /// Current names and shown names.
     names: &'static [(&'static str, &'static str)],
 }
 
-impl Meanings {
-    /// Those of a SEQUENCE or CHOICE in this place.
-    pub(super) fn of<T>(place: Option<Meaning>) -> Self {
-        if let Some(Meaning::Older(Older { names, members })) = place {
+impl FieldKinds {
+    /// Returns the field kinds of a SEQUENCE or CHOICE in this place.
+    pub(super) fn of<T>(place: Option<FieldKind>) -> Self {
+        if let Some(FieldKind::LegacyNames(LegacyNames { names, members })) = place {
             return Self { members, names };
         }
         let path = std::any::type_name::<T>();
         let name = path.rsplit("::").next().unwrap_or(path);
-        let found = members::MEMBERS.binary_search_by_key(&name, |(known, _)| known).ok();
-        let members = found.and_then(|at| members::MEMBERS.get(at)).map_or(&[][..], |(_, members)| members);
+        let found = field_kinds::FIELD_KINDS.binary_search_by_key(&name, |(known, _)| known).ok();
+        let members = found.and_then(|at| field_kinds::FIELD_KINDS.get(at)).map_or(&[][..], |(_, members)| members);
         Self { members, names: &[] }
     }
 
-    /// What the member means, where it means something.
+    /// Returns the kind of a field, or `None` if it is only its base type.
     #[inline]
-    pub(super) fn get(self, member: &str) -> Option<Meaning> {
-        self.members.iter().find(|(name, _)| *name == member).map(|(_, meaning)| *meaning)
+    pub(super) fn get(self, member: &str) -> Option<FieldKind> {
+        self.members.iter().find(|(name, _)| *name == member).map(|(_, field_kind)| *field_kind)
     }
 
-    /// What the member is called in a text.
+    /// Returns the name of a field in a text.
     #[inline]
     pub(super) fn shown(self, member: &'static str) -> &'static str {
         self.names.iter().find(|(now, _)| *now == member).map_or(member, |(_, shown)| shown)
     }
 }
 
-/// The name of a bit that has none.
+/// Returns the name of an unnamed bit.
 pub(super) fn unnamed_bit(at: usize) -> String {
     format!("bit{at}")
 }
 
-/// The place of the bit of that name.
+/// Returns the position of the bit with that name.
 pub(super) fn place_of_bit(names: &[&str], name: &str) -> Option<usize> {
     let unnamed = || name.strip_prefix("bit")?.parse().ok();
     names.iter().position(|known| *known == name).or_else(unnamed)
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_in_the_order_in_which_it_is_searched() {
-        assert!(members::MEMBERS.is_sorted_by(|(one, _), (other, _)| one < other));
+    fn the_table_is_sorted_for_the_binary_search() {
+        assert!(field_kinds::FIELD_KINDS.is_sorted_by(|(one, _), (other, _)| one < other));
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! What one step of an INTEGER is: one constant a type of the data dictionary (TS 102 894-2), with the units that
-//! vanetza-nap shows (metres, degrees, seconds, and what is made of them).
+//! Steps of INTEGERs: one constant for each type of the data dictionary (TS 102 894-2), with the units of vanetza-nap
+//! (metres, degrees, seconds and derived units).
 //!
-//! A type that is not here stays an integer, as it does there: `Wgs84AngleValue` in tenths of a degree, `CurvatureValue`,
+//! Types that are not listed stay integers, as in vanetza-nap: `Wgs84AngleValue` in tenths of a degree, `CurvatureValue`,
 //! the confidences that are enumerations.
 
-/// An INTEGER that is `steps` steps for `units` units, but for its codes.
+/// An INTEGER of which `steps` steps are `units` units, except for its codes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::json) struct Quantity {
     steps: f64,
     units: f64,
     /// The value that means "not available".
     unavailable: Option<i64>,
-    /// Values that are shown as the quantity that they would be, and also read as they are: "out of range" and the like.
+    /// Codes such as "out of range": written as the quantity that they would be, and also read as the code itself.
     codes: &'static [i64],
 }
 
@@ -20,14 +20,15 @@ impl Quantity {
         Self { steps, units: 1.0, unavailable, codes }
     }
 
-    /// The quantity; `None` where it is not available.
+    /// Returns the quantity, or `None` if it is not available.
     pub(in crate::json) fn show(&self, raw: i64) -> Option<f64> {
         #[expect(clippy::cast_precision_loss, reason = "the largest is a TimestampIts, of 42 bits")]
         let steps = raw as f64;
         (self.unavailable != Some(raw)).then_some(steps * self.units / self.steps)
     }
 
-    /// The integer nearest to the quantity. The codes of the type may stand for themselves; `None` is not a number.
+    /// Returns the integer nearest to the quantity. A code of the type is also accepted as itself. Returns `None` if there is no
+    /// such integer.
     pub(in crate::json) fn read(&self, shown: f64) -> Option<i64> {
         let itself = self.codes.iter().copied().chain(self.unavailable).find(|code| {
             #[expect(clippy::cast_precision_loss, reason = "the largest code is 1 800 000 001")]
@@ -37,18 +38,18 @@ impl Quantity {
         itself.or_else(|| nearest(shown * self.steps / self.units))
     }
 
-    /// The quantity at an end of the type's range; a code at the end counts as the value beside it.
+    /// Returns the quantity at an end of the type's range. If the end is a code, returns the value next to it.
     pub(in crate::json) fn show_end(&self, raw: i64) -> Option<f64> {
         self.show(if self.unavailable == Some(raw) { raw - 1 } else { raw })
     }
 
-    /// The value that means "not available", where the type has one.
+    /// Returns the code for "not available", or `None` if the type has none.
     pub(in crate::json) const fn unavailable(&self) -> Option<i64> {
         self.unavailable
     }
 }
 
-/// The nearest integer, of those that a double has exactly.
+/// Returns the nearest integer, or `None` beyond the integers that a double represents exactly.
 pub(in crate::json) fn nearest(value: f64) -> Option<i64> {
     const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
     #[expect(clippy::cast_possible_truncation, reason = "it is within the integers that a double has")]
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_available_is_not_a_number_and_its_code_is_read() {
+    fn the_code_for_not_available_is_written_as_no_number_and_read() {
         assert_eq!(LATITUDE.show(900_000_001), None);
         assert_eq!(LATITUDE.read(900_000_001.0), Some(900_000_001));
         assert_eq!(
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_integer_is_near_to_is_refused() {
+    fn a_number_beyond_the_exact_integers_is_rejected() {
         assert_eq!((LATITUDE.read(f64::NAN), LATITUDE.read(1e300)), (None, None));
     }
 }
