@@ -461,7 +461,7 @@ export interface components {
             type: string;
         };
         /**
-         * @description What a feature of the infrastructure stands for.
+         * @description Kind of a feature of the infrastructure.
          * @enum {string}
          */
         InfrastructureKind: "intersection" | "lane" | "stop_line" | "connection" | "sign" | "zone";

@@ -17,7 +17,7 @@ use crate::timestamp;
 pub(crate) struct Event {
     /// The newest version: identity, times as sent, position, validity.
     head: DenmHead,
-    /// What the newest version that is no termination says beyond its head.
+    /// Content of the newest version that is not a termination.
     details: Details,
     /// Station that sent the newest message: the originator, a forwarder or the negating station.
     station_id: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Event {
     updates: u64,
 }
 
-/// What a termination does not repeat.
+/// Content that a termination does not repeat.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Details {
     information_quality: Option<u8>,

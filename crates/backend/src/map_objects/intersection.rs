@@ -77,7 +77,7 @@ pub(super) struct Signals {
     by_group: HashMap<u8, SignalState>,
 }
 
-/// What a feature of the infrastructure stands for.
+/// Kind of a feature of the infrastructure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum InfrastructureKind {

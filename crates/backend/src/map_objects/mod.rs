@@ -43,10 +43,10 @@ const OBJECTS_MAX: usize = 512;
 /// Size of a message that is read, in bytes. A packet holds at most 1.5 KiB; the limit bounds what its geometry takes.
 const PAYLOAD_BYTES_MAX: usize = 8 * 1024;
 
-/// How long an object is kept without a message about it.
+/// Time for which an object is kept without a message about it.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
-/// How long a signal state holds: SPATEMs are sent at least once a second.
+/// Time for which a signal state is valid: SPATEMs are sent at least once a second.
 const SIGNALS_MAX: Duration = Duration::from_secs(2);
 
 /// The events and infrastructure known at present.
