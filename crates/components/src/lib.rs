@@ -7,12 +7,11 @@
 //! |---|---|
 //! | [`kinds`] | one file or folder per kind |
 //! | [`net`] | sockets: batched receive, kernel timestamps, kernel drop counters |
-//! | [`capture`], [`capture_writer`] | capture files |
+//! | [`capture`] | reader and writer of capture files |
 //! | [`mqtt`] | routes between topics of the bus and MQTT topics |
 //! | [`v2x`] | V2X messages and send requests as they travel on the bus |
 
 pub mod capture;
-pub mod capture_writer;
 mod counter_mirror;
 mod encoding;
 pub mod kinds;

@@ -22,7 +22,7 @@ use super::link::{FrameTime, Link, LinkError, LinkFrame, access_layer};
 use super::services::{self, Input, Services};
 use super::settings::{CaptureSettings, ItsStationSettings, mac_of_station};
 use super::{ItsStation, OFFERED};
-use crate::capture_writer::{CaptureCounts, CaptureWriter};
+use crate::capture::writer::{CaptureCounts, CaptureWriter};
 use crate::v2x::{message, request};
 
 /// Frames handled in a row before other inputs are polled.

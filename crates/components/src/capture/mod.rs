@@ -4,6 +4,7 @@
 
 mod inflate;
 mod link_type;
+pub mod writer;
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,7 +1,7 @@
 //! Writes frames to a capture file: pcap with nanoseconds, link type Ethernet.
 //!
 //! The caller copies a frame into a buffer; a thread of its own writes full buffers to the file. A disk that is slow or
-//! full costs frames in the file, never time or frames of the station.
+//! full loses frames of the file, never time or frames of the station.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -12,48 +12,48 @@ use std::thread::JoinHandle;
 use viaduct_bus::Counter;
 use viaduct_units::Tai;
 
-/// Octets that are collected before they are handed to the thread.
+/// Size in bytes at which collected records are handed to the thread.
 const CHUNK_OCTETS: usize = 64 << 10;
 
-/// Chunks that wait for the thread.
+/// Largest number of chunks that wait for the thread.
 const CHUNKS_MAX: usize = 16;
 
-/// Octets before a frame: seconds, nanoseconds, length in the file, length on the wire.
+/// Length of the record header in bytes: seconds, nanoseconds, length in the file, length on the wire.
 const RECORD_HEADER_OCTETS: usize = 16;
 
-/// Octets of a frame at most; a longer one is cut.
+/// Largest length of a frame in the file, in octets; a longer frame is cut.
 const SNAPSHOT_OCTETS: u32 = 65_535;
 
-/// The file's header: nanoseconds, version 2.4, no offset from UTC, accuracy unsaid, snapshot length, Ethernet.
+/// File header: nanoseconds, version 2.4, no offset from UTC, no accuracy, snapshot length, Ethernet.
 const HEADER: [u32; 6] = [0xA1B2_3C4D, 0x0004_0002, 0, 0, SNAPSHOT_OCTETS, 1];
 
-/// What a writer counts. Frames given = written + full + behind + failed, once it is closed.
+/// Counters of a writer. After it is closed, frames given = written + full + behind + failed.
 #[derive(Clone, Debug)]
 pub struct CaptureCounts {
-    /// Frames that are in the file.
+    /// Frames written to the file.
     pub written: Counter,
-    /// Frames for which the file had no room within its limit.
+    /// Frames beyond the size limit of the file.
     pub full: Counter,
-    /// Frames that came while the disk had not taken those before.
+    /// Frames that arrived while the queue to the disk was full.
     pub behind: Counter,
-    /// Frames that the system did not write.
+    /// Frames lost by a write error.
     pub failed: Counter,
 }
 
-/// A capture file that is written to. What is in it is complete when the writer is dropped.
+/// A capture file that is being written. The file is complete when the writer is dropped.
 pub struct CaptureWriter {
-    /// Records that are not yet handed to the thread.
+    /// Records that were not handed to the thread yet.
     chunk: Chunk,
-    /// Octets of the file with everything that was accepted, and its limit.
+    /// Size of the file in bytes, with all accepted records, and its limit.
     octets: u64,
     max_octets: u64,
-    /// Way to the thread; taken when the writer is dropped.
+    /// Queue to the thread; `None` while the writer is dropped.
     chunks: Option<SyncSender<Chunk>>,
     thread: Option<JoinHandle<()>>,
     counts: CaptureCounts,
 }
 
-/// Records one after the other, and how many.
+/// Consecutive records and their number.
 #[derive(Default)]
 struct Chunk {
     octets: Vec<u8>,
@@ -61,10 +61,10 @@ struct Chunk {
 }
 
 impl CaptureWriter {
-    /// Creates the file, or empties the one that is there.
+    /// Creates the file, or truncates an existing one.
     ///
     /// # Errors
-    /// The file cannot be written, or there is no thread for it.
+    /// The file cannot be written, or the thread cannot be started.
     pub fn create(path: &Path, max_octets: u64, counts: CaptureCounts) -> io::Result<Self> {
         let mut file = File::create(path)?;
         let header: Vec<u8> = HEADER.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -76,7 +76,7 @@ impl CaptureWriter {
         Ok(Self { chunk: Chunk::default(), octets, max_octets, chunks: Some(chunks), thread: Some(thread), counts })
     }
 
-    /// Takes a frame that was received or sent at `time`.
+    /// Writes a frame that was received or sent at `time`.
     pub fn write(&mut self, time: Tai, frame: &[u8]) {
         let captured = frame.get(..SNAPSHOT_OCTETS as usize).unwrap_or(frame);
         let record = (RECORD_HEADER_OCTETS + captured.len()) as u64;
@@ -91,7 +91,7 @@ impl CaptureWriter {
         }
     }
 
-    /// Hands what was collected to the thread. Call it now and then, so that a quiet channel is in the file too.
+    /// Hands the collected records to the thread. Call it periodically, so that the file of a quiet channel is up to date.
     pub fn flush(&mut self) {
         if self.chunk.frames == 0 {
             return;
@@ -130,19 +130,19 @@ impl Chunk {
     }
 }
 
-/// The format counts seconds in 32 bits, to the year 2106; a time outside is written as its nearest end.
+/// Returns the words of a record header. Seconds have 32 bits, up to the year 2106; a time outside is clamped.
 fn record_header(time: Tai, captured: usize, octets: usize) -> [u32; 4] {
     let nanos = u64::try_from(time.unix_nanos()).unwrap_or(0);
     let clipped = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     [clipped(nanos / 1_000_000_000), clipped(nanos % 1_000_000_000), clipped(captured as u64), clipped(octets as u64)]
 }
 
-/// The thread's side.
+/// The part of a writer that runs in its thread.
 struct Writing {
     path: PathBuf,
     file: File,
     counts: CaptureCounts,
-    /// After an error nothing more is written: what follows half a record cannot be read.
+    /// `true` after an error. Nothing more is written then: records behind half a record cannot be read.
     failed: bool,
 }
 
