@@ -57,7 +57,7 @@ pub enum Rejected {
 }
 
 impl Rejected {
-    /// Every reason, in the order of [`Self::index`].
+    /// Every reason.
     pub const ALL: [Self; 3] = [Self::NoReceptionTime, Self::TooLarge, Self::TooOld];
 
     /// Returns the name in counters and JSON.
