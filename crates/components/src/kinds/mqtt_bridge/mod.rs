@@ -1,7 +1,7 @@
 //! Kind `mqtt_bridge`: publishes topics of the bus on an MQTT 5 broker, and receives requests of applications from it.
 //!
-//! One task encodes samples and puts them into the [`outbox`]. The same task sends the messages of the outbox over the
-//! [`connection`], several messages per write, and handles acknowledgements. No message waits for a round trip, and a sample
+//! One task encodes samples and puts them into the `outbox`. The same task sends the messages of the outbox over the
+//! `connection`, several messages per write, and handles acknowledgements. No message waits for a round trip, and a sample
 //! that arrives on an idle bridge is written to the socket at once.
 //!
 //! - QoS 1: the outbox keeps an accepted message until the broker's PUBACK, also if the connection is lost or the broker
