@@ -1,4 +1,4 @@
-// What the C++ rivals measure with: the clock, exact sleeps, cores and priorities, the publisher's loop.
+// Measurement code of the C++ rivals: clock, exact sleeps, cores and priorities, publisher's loop.
 #pragma once
 
 #include <algorithm>
@@ -33,11 +33,11 @@ enum class Cores { same, cross, free };
 enum class Policy { other, fifo };
 enum class Measure { one_way, rtt };
 
-/// One measurement to make, as rivals/README.md describes it.
+/// A measurement, as described in rivals/README.md.
 struct Job {
-  std::size_t size = 0;         // octets of a message, at least 8
-  std::size_t samples = 0;      // messages that count
-  std::size_t warm_up = 0;      // messages before the first that counts
+  std::size_t size = 0;         // bytes of a message, at least 8
+  std::size_t samples = 0;      // measured messages
+  std::size_t warm_up = 0;      // messages of the warm-up
   std::uint64_t period_ns = 0;  // from one message to the next
   Fill fill = Fill::loan;
   Filled filled = Filled::ahead;  // when a loan is filled
@@ -46,11 +46,11 @@ struct Job {
   Measure measure = Measure::one_way;
   std::size_t subscribers = 1;
 
-  /// Whether a message is filled while the publisher sleeps until its deadline.
+  /// Returns `true` if a message is filled while the publisher sleeps until its deadline.
   bool is_filled_ahead() const { return fill == Fill::loan && filled == Filled::ahead; }
 };
 
-/// What a job gave.
+/// Result of a job.
 struct Samples {
   std::vector<std::uint64_t> latencies_ns;
   std::vector<std::uint64_t> lateness_ns;
@@ -58,41 +58,41 @@ struct Samples {
   std::string note;
 };
 
-/// Who a thread works for. Transport threads of the publisher's process have its core and the subscriber's priority.
+/// Role of a thread. Transport threads of the publisher's process have its core and the subscriber's priority.
 enum class Role { publisher, transport, subscriber };
 
 inline constexpr std::uint64_t SECOND_NS = 1'000'000'000;
 inline constexpr std::size_t STAMP_OCTETS = 8;
 
-/// The monotonic clock.
+/// Returns the time of the monotonic clock.
 inline std::uint64_t now_ns() {
   timespec time{};
   clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * SECOND_NS + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-/// Sleeps until that moment of the monotonic clock; returns at once where it has passed.
+/// Sleeps until a time of the monotonic clock. Returns at once if it has passed.
 inline void sleep_until_ns(std::uint64_t moment) {
   const timespec time{static_cast<time_t>(moment / SECOND_NS), static_cast<long>(moment % SECOND_NS)};
   while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nullptr) == EINTR) {
   }
 }
 
-/// Waits until `done`, at most so long; whether it is done.
+/// Waits until `done` returns `true`, at most `at_most_ns`. Returns `true` if it did.
 inline bool wait_for(const std::function<bool()>& done, std::uint64_t at_most_ns) {
   const auto deadline = now_ns() + at_most_ns;
   while (!done() && now_ns() < deadline) sleep_until_ns(now_ns() + 2'000'000);
   return done();
 }
 
-/// Page faults of this process so far, with those that read no disk.
+/// Returns the number of page faults of this process so far, minor and major.
 inline std::uint64_t page_faults() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<std::uint64_t>(usage.ru_minflt + usage.ru_majflt);
 }
 
-/// The cores that this process had when it was first asked.
+/// Returns the cores of this process at the first call.
 inline const cpu_set_t& cores_at_start() {
   static const cpu_set_t cores = [] {
     cpu_set_t found;
@@ -103,7 +103,7 @@ inline const cpu_set_t& cores_at_start() {
   return cores;
 }
 
-/// The core that is so many before the last of those that this process may use.
+/// Returns the core `before` positions before the last one that this process may use.
 inline int core_before_last(int before) {
   for (int core = CPU_SETSIZE - 1; core >= 0; --core) {
     if (CPU_ISSET(core, &cores_at_start()) && before-- == 0) return core;
@@ -115,7 +115,7 @@ inline void check(int returned, const char* what) {
   if (returned != 0) throw std::system_error(errno, std::generic_category(), what);
 }
 
-/// Gives a thread, 0 for the calling one, such a real-time priority; 0 takes it away.
+/// Sets the real-time priority of a thread (0 for the calling one). Priority 0 sets the ordinary policy.
 inline void prioritize(pid_t thread, int priority) {
   sched_param parameters{};
   parameters.sched_priority = priority;
@@ -123,7 +123,7 @@ inline void prioritize(pid_t thread, int priority) {
   check(sched_setscheduler(thread, policy, &parameters), "cannot set the scheduling policy");
 }
 
-/// Gives a thread, 0 for the calling one, the cores and the policy that its role has in that job.
+/// Sets cores and policy of a thread (0 for the calling one) by its role in the job.
 inline void place(const Job& job, Role role, pid_t thread = 0) {
   cpu_set_t cores = cores_at_start();
   if (job.cores != Cores::free) {
@@ -134,7 +134,7 @@ inline void place(const Job& job, Role role, pid_t thread = 0) {
   prioritize(thread, job.policy == Policy::other ? 0 : role == Role::publisher ? 50 : 60);
 }
 
-/// Places all threads of this process but the calling one: those that a library started.
+/// Sets cores and policy of all threads of this process except the calling one: the threads of the library.
 inline void place_others(const Job& job, Role role) {
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -143,7 +143,7 @@ inline void place_others(const Job& job, Role role) {
   }
 }
 
-/// Numbers whose memory is there already, written by several threads and read when these are done.
+/// A list of numbers in prefaulted memory, written by several threads and read after they have ended.
 class Numbers {
  public:
   explicit Numbers(std::size_t capacity) : values_(capacity, 1) {}
@@ -162,14 +162,14 @@ class Numbers {
   std::atomic<std::size_t> length_{0};
 };
 
-/// The stamp at the start of a message.
+/// Returns the stamp at the start of a message.
 inline std::uint64_t read_stamp(const std::uint8_t* data) {
   std::uint64_t stamp;
   std::memcpy(&stamp, data, STAMP_OCTETS);
   return stamp;
 }
 
-/// Touches both ends of a message and notes the time since its stamp, but not in the warm-up, where it is 0.
+/// Touches both ends of a message and records the time since its stamp. A stamp of 0 (warm-up) is not recorded.
 inline void take(const std::uint8_t* data, std::size_t size, Numbers& latencies_ns) {
   static_cast<void>(*static_cast<const volatile std::uint8_t*>(data + size - 1));
   const auto stamp = read_stamp(data);
@@ -177,25 +177,25 @@ inline void take(const std::uint8_t* data, std::size_t size, Numbers& latencies_
   if (stamp != 0) latencies_ns.push(now - stamp);
 }
 
-/// Fills a whole message; the stamp comes later.
+/// Fills a whole message. Its stamp is written later.
 inline void fill(std::uint8_t* data, const std::vector<std::uint8_t>& content) {
   std::memcpy(data, content.data(), content.size());
-  asm volatile("" ::"r"(data) : "memory");  // the copy happens here, not behind the stamp
+  asm volatile("" ::"r"(data) : "memory");  // keeps the copy before the stamp
 }
 
-/// Stamps a message that is filled, a copy with the time before that; 0 in the warm-up.
+/// Stamps a filled message: a loan with the current time, a copy with the time before the filling, 0 in the warm-up.
 inline void write_stamp(std::uint8_t* data, const Job& job, bool counts, std::uint64_t woke_ns) {
   const auto stamp = !counts ? 0 : job.fill == Fill::loan ? now_ns() : woke_ns;
   std::memcpy(data, &stamp, STAMP_OCTETS);
 }
 
-/// Fills messages on a thread of its own, as a sensor's driver or its DMA does. That thread has the cores and the policy
-/// of the one that makes it.
-class Filler {
+/// A producer: a thread that fills messages, as a sensor's driver or its DMA does. The thread inherits cores and
+/// policy from its creator.
+class Producer {
  public:
-  explicit Filler(const std::vector<std::uint8_t>& content) : content_(content), thread_([this] { work(); }) {}
+  explicit Producer(const std::vector<std::uint8_t>& content) : content_(content), thread_([this] { work(); }) {}
 
-  ~Filler() {
+  ~Producer() {
     {
       const std::lock_guard lock(mutex_);
       ends_ = true;
@@ -204,7 +204,7 @@ class Filler {
     thread_.join();
   }
 
-  /// Has that message filled. Nobody else may touch it until it is taken back.
+  /// Passes a message to the producer. No other thread may access it until `take_back` returns.
   void hand_over(std::uint8_t* data) {
     {
       const std::lock_guard lock(mutex_);
@@ -213,7 +213,7 @@ class Filler {
     changed_.notify_one();
   }
 
-  /// Waits until the message is full.
+  /// Waits until the message is filled.
   void take_back() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return empty_ == nullptr; });
@@ -236,57 +236,57 @@ class Filler {
   const std::vector<std::uint8_t>& content_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::uint8_t* empty_ = nullptr;  // what is to be filled
+  std::uint8_t* empty_ = nullptr;  // message to fill
   bool ends_ = false;
   std::thread thread_;
 };
 
-/// The cores on which messages are filled ahead: all but the publisher's, and but that of a subscriber that never sleeps,
-/// which would not let go of it.
-inline cpu_set_t filler_cores(const Job& job, bool polls) {
+/// Returns the producer's cores: all except the publisher's, and except that of a subscriber that never sleeps and so
+/// never releases it.
+inline cpu_set_t producer_cores(const Job& job, bool polls) {
   cpu_set_t cores = cores_at_start();
   if (job.cores != Cores::free) CPU_CLR(core_before_last(0), &cores);
   if (job.cores == Cores::cross && polls) CPU_CLR(core_before_last(1), &cores);
   return cores;
 }
 
-/// Who fills that job's messages ahead; nobody where they are not, or where no core is left. Leaves the calling thread
-/// with the filler's cores.
-inline std::unique_ptr<Filler> start_filler(const Job& job, bool polls, const std::vector<std::uint8_t>& content) {
-  const auto cores = filler_cores(job, polls);
+/// Starts the job's producer. Returns null if messages are not filled ahead or no core is left. Leaves the calling
+/// thread on the producer's cores.
+inline std::unique_ptr<Producer> start_producer(const Job& job, bool polls, const std::vector<std::uint8_t>& content) {
+  const auto cores = producer_cores(job, polls);
   if (!job.is_filled_ahead() || CPU_COUNT(&cores) == 0) return nullptr;
-  check(sched_setaffinity(0, sizeof cores, &cores), "cannot set the filler's cores");
+  check(sched_setaffinity(0, sizeof cores, &cores), "cannot set the producer's cores");
   prioritize(0, 0);
-  return std::make_unique<Filler>(content);
+  return std::make_unique<Producer>(content);
 }
 
-/// What a reader of the figures must know where the publisher has to fill ahead by itself.
-inline constexpr const char* NO_CORE_FOR_FILLER = "filled on the publisher's thread: no core is left for a filler";
+/// Note of a result whose messages the publisher filled ahead itself.
+inline constexpr const char* NO_CORE_FOR_PRODUCER = "filled on the publisher's thread: no core is left for a producer";
 
-/// Sleeps until the deadline while a message is filled ahead, by `filler` where there is one; the moment of waking. The
-/// message is full when this returns.
-inline std::uint64_t sleep_while_filled(Filler* filler, std::uint8_t* data, const std::vector<std::uint8_t>& content,
+/// Fills a message ahead, on the producer if there is one, and sleeps until the deadline. Returns the time of the
+/// wake-up. The message is filled when this returns.
+inline std::uint64_t sleep_while_filled(Producer* producer, std::uint8_t* data, const std::vector<std::uint8_t>& content,
                                         std::uint64_t deadline) {
-  if (filler == nullptr) {
+  if (producer == nullptr) {
     fill(data, content);
   } else {
-    filler->hand_over(data);
+    producer->hand_over(data);
   }
   sleep_until_ns(deadline);
   const auto woke_ns = now_ns();
-  if (filler != nullptr) filler->take_back();
+  if (producer != nullptr) producer->take_back();
   return woke_ns;
 }
 
-/// Sends a message each period, filled ahead or once the publisher woke. For a thread of its own. `obtain` gives the
-/// octets of a message that nobody reads any more, and `send` sends that message. `polls` says that a subscriber never
+/// Sends a message each period, filled ahead or after the wake-up. Must run on a dedicated thread. `obtain` returns
+/// the bytes of a message without readers, and `send` sends that message. `polls` is true if a subscriber never
 /// sleeps.
 template <typename Obtain, typename Send>
 Samples publish(const Job& job, Obtain obtain, Send send, bool polls = false) {
   const std::vector<std::uint8_t> content(job.size, 0x5A);
-  const auto filler = start_filler(job, polls, content);
+  const auto producer = start_producer(job, polls, content);
   Samples samples;
-  if (job.is_filled_ahead() && !filler) samples.note = NO_CORE_FOR_FILLER;
+  if (job.is_filled_ahead() && !producer) samples.note = NO_CORE_FOR_PRODUCER;
   Numbers lateness_ns(job.samples);
   std::uint8_t* data = nullptr;
   std::uint64_t woke_ns = 0;
@@ -300,7 +300,7 @@ Samples publish(const Job& job, Obtain obtain, Send send, bool polls = false) {
     }
     deadline += job.period_ns;
     if (job.is_filled_ahead()) {
-      woke_ns = sleep_while_filled(filler.get(), data = obtain(), content, deadline);
+      woke_ns = sleep_while_filled(producer.get(), data = obtain(), content, deadline);
     } else {
       sleep_until_ns(deadline);
       woke_ns = now_ns();
@@ -315,8 +315,8 @@ Samples publish(const Job& job, Obtain obtain, Send send, bool polls = false) {
   return samples;
 }
 
-/// Buffers whose memory is there already, shared by pointers of that kind. Lends the first that nobody else holds, which
-/// is the one that came back last unless messages pile up: it is still in the cache.
+/// A pool of prefaulted buffers behind shared pointers. Lends the first free buffer: unless messages pile up, the one
+/// returned last, which is still in the cache.
 template <typename Pointer>
 class Pool {
  public:
@@ -324,15 +324,15 @@ class Pool {
     for (std::size_t made = 0; made < buffers; ++made) buffers_.push_back(make());
   }
 
-  /// A buffer that nobody else holds. Only one thread may lend, and it sends what it lent before it lends again.
+  /// Returns a free buffer. Only one thread may call this, and it must send the buffer before the next call.
   const Pointer& lend() const {
     for (;;) {
       for (const auto& buffer : buffers_) {
         if (buffer.use_count() != 1) continue;
-        std::atomic_thread_fence(std::memory_order_acquire);  // whoever held it has read it
+        std::atomic_thread_fence(std::memory_order_acquire);  // the previous reader has finished
         return buffer;
       }
-      // To yield is not enough: a thread of a lower priority may have to give a buffer back.
+      // Yielding is not enough: a thread of a lower priority may have to return a buffer.
       sleep_until_ns(now_ns() + 50'000);
     }
   }

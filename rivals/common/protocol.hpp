@@ -1,4 +1,4 @@
-// The line protocol of rivals/README.md, and that between the two processes of a rival.
+// The line protocol of rivals/README.md, and the protocol between the two processes of a rival.
 #pragma once
 
 #include <cstdio>
@@ -26,12 +26,13 @@ NLOHMANN_JSON_SERIALIZE_ENUM(Policy, {{Policy::other, "other"}, {Policy::fifo, "
 NLOHMANN_JSON_SERIALIZE_ENUM(Measure, {{Measure::one_way, "one_way"}, {Measure::rtt, "rtt"}})
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Job, size, samples, warm_up, period_ns, fill, filled, cores, policy, measure, subscribers)
 
-/// A job that the rival cannot run.
+/// Error for a job that the rival cannot run.
 struct Unsupported : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The process's output. What libraries print goes to the log, so that only the protocol's lines are left.
+/// The process's standard output. Output of libraries is redirected to the log, so that only lines of the protocol
+/// remain.
 class Output {
  public:
   Output() : stream_(fdopen(dup(STDOUT_FILENO), "w")) { dup2(STDERR_FILENO, STDOUT_FILENO); }
@@ -52,7 +53,7 @@ inline json answer_of(const Job& job, const Samples& samples) {
           {"page_faults", samples.page_faults}, {"note", samples.note}};
 }
 
-/// Fails where a value was not understood: a misspelt one would stand for the first of its kind.
+/// Throws if a value is unknown; the JSON library would map a misspelt one to the first value of its enum.
 inline void check_values(const Job& job, const json& words) {
   const json understood(job);
   for (const auto& [key, meant] : understood.items()) {
@@ -68,7 +69,7 @@ inline Job job_of(const std::string& line) {
   const auto job = words.get<Job>();
   check_values(job, words);
   if (job.size < STAMP_OCTETS || job.samples == 0) {
-    throw std::invalid_argument("a job needs a size of at least 8 octets and samples");
+    throw std::invalid_argument("a job needs a size of at least 8 bytes and at least 1 sample");
   }
   if (job.subscribers != 1) throw Unsupported("one subscriber only");
   return job;
@@ -91,7 +92,7 @@ inline void serve(Output& out, const std::function<Samples(const Job&)>& run) {
   }
 }
 
-/// Runs `publish` on a thread of its own, since its priority must not stay with the caller.
+/// Runs `publish` on a separate thread, because the caller must not keep its priority.
 inline Samples on_a_thread(const std::function<Samples()>& publish) {
   Samples samples;
   std::exception_ptr failed;
@@ -106,13 +107,13 @@ inline Samples on_a_thread(const std::function<Samples()>& publish) {
   return samples;
 }
 
-/// Another program that ends with this one; its input and output are pipes.
+/// A child process with pipes for input and output. It ends with this process.
 class Child {
  public:
   explicit Child(std::vector<std::string> words) {
     int to[2], from[2];
-    check(pipe2(to, O_CLOEXEC), "cannot make a pipe");
-    check(pipe2(from, O_CLOEXEC), "cannot make a pipe");
+    check(pipe2(to, O_CLOEXEC), "cannot create a pipe");
+    check(pipe2(from, O_CLOEXEC), "cannot create a pipe");
     pid_ = fork();
     if (pid_ == 0) become(words, to[0], from[1]);
     close(to[0]);
@@ -124,14 +125,14 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  /// Ends its input, and asks it to end where that does not.
+  /// Closes its input. If it does not end, requests its termination.
   ~Child() {
     std::fclose(to_);
     if (!wait_for([&] { return waitpid(pid_, nullptr, WNOHANG) != 0; }, asks_after_ns)) stop();
     std::fclose(from_);
   }
 
-  /// How long the program may take to end by itself.
+  /// Time limit for the child to end by itself.
   std::uint64_t asks_after_ns = 3 * SECOND_NS;
 
   bool is_running() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
@@ -140,7 +141,7 @@ class Child {
     if (std::fprintf(to_, "%s\n", line.c_str()) < 0 || std::fflush(to_) != 0) throw std::runtime_error(GONE);
   }
 
-  std::string hear() {
+  std::string receive() {
     std::string line;
     for (int octet; (octet = std::fgetc(from_)) != '\n';) {
       if (octet == EOF) throw std::runtime_error(GONE);
@@ -150,7 +151,7 @@ class Child {
   }
 
  private:
-  static constexpr const char* GONE = "the second process is gone";
+  static constexpr const char* GONE = "the second process has ended";
 
   [[noreturn]] static void become(const std::vector<std::string>& words, int in, int out) {
     prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
@@ -175,11 +176,11 @@ class Child {
   std::FILE* from_;
 };
 
-/// The publisher's process: has its child subscribe, publishes, and asks what the child got. `publish` gets the number
-/// of the job, which tells the topics apart.
+/// Runs a job in the publisher's process: the child subscribes, this process publishes, and the child returns its
+/// results. `publish` receives the job's number, which is part of the topics' names.
 inline Samples with_child(Child& child, const Job& job, std::size_t number, const std::function<Samples()>& publish) {
   child.tell(json{{"job", job}, {"number", number}}.dump());
-  if (const auto heard = child.hear(); heard != "ready") throw std::runtime_error("the second process " + heard);
+  if (const auto answer = child.receive(); answer != "ready") throw std::runtime_error("the second process " + answer);
   Samples samples;
   std::exception_ptr failed;
   try {
@@ -188,14 +189,14 @@ inline Samples with_child(Child& child, const Job& job, std::size_t number, cons
     failed = std::current_exception();
   }
   child.tell("");
-  const auto taken = json::parse(child.hear());
+  const auto taken = json::parse(child.receive());
   if (failed) std::rethrow_exception(failed);
   samples.page_faults += taken.at("page_faults").get<std::uint64_t>();
   if (job.measure == Measure::one_way) taken.at("latencies_ns").get_to(samples.latencies_ns);
   return samples;
 }
 
-/// What the child counts.
+/// Results of the child.
 class Taken {
  public:
   explicit Taken(const Job& job) : latencies_ns_(job.samples), samples_(job.samples) {}
@@ -220,7 +221,7 @@ class Taken {
   std::atomic<std::uint64_t> faults_after_{0};
 };
 
-/// The subscriber's process: subscribes for each order, and gives the last messages a second.
+/// Runs the subscriber's process: subscribes for each order, and waits up to one second for the last messages.
 inline void serve_parent(Output& out, const std::function<std::shared_ptr<void>(const Job&, std::size_t, Taken&)>& subscribe) {
   for (std::string line; std::getline(std::cin, line);) {
     const auto order = json::parse(line);

@@ -1,5 +1,5 @@
-// Cyclone DDS as a rival: a reliable topic of octets between two processes over UDP on the loop-back device, which the
-// samples arrive through a listener of, on the transport's own thread.
+// Cyclone DDS as a rival: a reliable topic of octets between two processes over UDP on the loopback device. Samples
+// arrive in a listener on the transport's thread.
 
 #include <dds/dds.h>
 #include <malloc.h>
@@ -15,7 +15,7 @@ using Blob = rivals_Blob;
 
 constexpr std::int32_t DEPTH = 16;  // messages that a history keeps
 
-// The loop-back device alone, the largest datagrams that UDP has, and as much socket buffer as the kernel gives.
+// Loopback device only, the largest UDP datagrams, and the largest socket buffers that the kernel grants.
 constexpr const char* CONFIG =
     "<CycloneDDS><Domain><General>"
     "<Interfaces><NetworkInterface name=\"lo\"/></Interfaces><AllowMulticast>false</AllowMulticast>"
@@ -24,7 +24,7 @@ constexpr const char* CONFIG =
     "<Internal><SocketReceiveBufferSize max=\"10MB\"/></Internal>"
     "</Domain></CycloneDDS>";
 
-/// An entity of the library, deleted at the end with those beneath it.
+/// An entity of the library, deleted with its children on destruction.
 class Entity {
  public:
   Entity(dds_entity_t handle, const char* what) : handle_(handle) {
@@ -42,7 +42,7 @@ class Entity {
   dds_entity_t handle_;
 };
 
-/// A reliable topic that keeps the last messages.
+/// A reliable topic with a history of the last DEPTH messages.
 class Topic {
  public:
   Topic(dds_entity_t participant, const char* way, std::size_t number)
@@ -65,7 +65,7 @@ class Topic {
   Entity topic_;
 };
 
-/// The writing end of a topic.
+/// The writer of a topic.
 class Writer {
  public:
   Writer(dds_entity_t participant, const char* way, std::size_t number)
@@ -89,7 +89,7 @@ class Writer {
   Entity writer_;
 };
 
-/// The reading end of a topic: `got` is called on the thread that receives.
+/// The reader of a topic. Calls `got` on the receiving thread.
 class Reader {
  public:
   using Got = std::function<void(const Blob&)>;
@@ -126,7 +126,8 @@ class Reader {
   Entity reader_;
 };
 
-/// The publisher's process. The message's buffer is reused: `dds_write` has serialised it when it returns.
+/// Runs a job in the publisher's process. The message's buffer is reused because `dds_write` serialises before it
+/// returns.
 Samples run(dds_entity_t participant, Child& child, const Job& job, std::size_t number) {
   const Writer writer(participant, "there", number);
   Numbers round_trips_ns(job.samples);
@@ -146,7 +147,7 @@ Samples run(dds_entity_t participant, Child& child, const Job& job, std::size_t 
   return samples;
 }
 
-/// What the subscriber's process keeps for a job. The reader goes first, for it uses the writer.
+/// State of a job in the subscriber's process. The reader is destroyed first because it uses the writer.
 struct Subscription {
   std::unique_ptr<Writer> back;
   std::unique_ptr<Reader> reader;
@@ -168,14 +169,14 @@ std::shared_ptr<void> subscribe(dds_entity_t participant, const Job& job, std::s
 json hello() {
   return {{"rival", "cyclonedds.one_way"},
           {"version", CYCLONEDDS_VERSION_TEXT},
-          {"mode", "two processes, UDP on the loop-back device in datagrams of 65500 octets, reliable, keep last 16, "
+          {"mode", "two processes, UDP on the loopback device in datagrams of 65500 octets, reliable, keep last 16, "
                    "sequence of octets, listener on the receiving thread, loaned reads; a loan is the program's own buffer, "
-                   "serialised behind the stamp"},
+                   "serialised after the stamp"},
           {"placements", {"same", "cross", "free"}}};
 }
 
-/// Keeps freed memory in the process. The allocator learns only from the first large buffers that come back not to give
-/// them to the kernel, so that the first job alone would pay for page faults.
+/// Keeps freed memory in the process. By default the allocator adapts only after the first large buffers are freed,
+/// so the first job alone would have page faults.
 void keep_memory() {
   constexpr int LARGEST_THRESHOLD = 32 << 20;  // that the allocator takes, in octets
   mallopt(M_MMAP_THRESHOLD, LARGEST_THRESHOLD);
@@ -202,7 +203,7 @@ int measure(Output& out, bool is_subscriber, dds_domainid_t domain) {
 int main(int count, char** words) {
   Output out;
   const bool is_subscriber = count == 3 && std::string(words[1]) == "--subscriber";
-  // A domain for each run, so that two of them do not hear each other.
+  // Each run has its own domain, so that concurrent runs do not receive each other's messages.
   const auto domain = is_subscriber ? static_cast<dds_domainid_t>(std::stoul(words[2])) : 100 + getpid() % 100;
   try {
     return measure(out, is_subscriber, static_cast<dds_domainid_t>(domain));

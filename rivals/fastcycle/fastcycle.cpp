@@ -1,10 +1,8 @@
-// FastCycle's transfer model, as its paper describes it (sections "Message broker" and "Multi-threaded zero-copy
+// FastCycle's transfer model, implemented from its paper (sections "Message broker" and "Multi-threaded zero-copy
 // message transfer"): a hash map from a topic's name to the message queues of its subscribers, one main thread that
-// checks the queues and submits the callbacks to a thread pool, and shared pointers to messages that nobody may change.
-// This is a model of our own after that text; the original program is not part of it.
-//
-// The paper does not say how the main thread waits between its checks. Here it never sleeps but yields the core, which
-// is its best case; `--sleep-us N` lets it sleep instead.
+// checks the queues and submits the callbacks to a thread pool, and shared pointers to immutable messages. It
+// contains no code of the original program. The paper does not specify how the main thread waits between its checks.
+// Here it never sleeps but yields the core, which is the best case; with `--sleep-us N` it sleeps instead.
 
 #include <condition_variable>
 #include <deque>
@@ -21,7 +19,7 @@ using Message = std::vector<std::uint8_t>;
 using MessagePtr = std::shared_ptr<const Message>;
 using Callback = std::function<void(const MessagePtr&)>;
 
-/// Runs what is submitted on its threads.
+/// A thread pool.
 class ThreadPool {
  public:
   ThreadPool(std::size_t threads, const std::function<void()>& place) {
@@ -70,7 +68,7 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-/// One subscriber's queue.
+/// A subscriber's queue.
 class Subscription {
  public:
   explicit Subscription(Callback callback) : callback_(std::move(callback)) {}
@@ -81,7 +79,7 @@ class Subscription {
     length_.store(queue_.size(), std::memory_order_release);
   }
 
-  /// Submits what is new. An empty queue costs one load, no lock.
+  /// Submits new messages. An empty queue costs one load and no lock.
   void check(ThreadPool& pool) {
     while (length_.load(std::memory_order_acquire) > 0) {
       pool.submit([this, message = pop()] { callback_(message); });
@@ -103,7 +101,7 @@ class Subscription {
   std::atomic<std::size_t> length_{0};
 };
 
-/// The message broker: the topics' registry, the main thread and the pool. Topics are made before it starts.
+/// The message broker: registry of topics, main thread and pool. Topics must be added before it starts.
 class Broker {
  public:
   void subscribe(const std::string& topic, Callback callback) {
@@ -121,7 +119,7 @@ class Broker {
     pool_ = std::make_unique<ThreadPool>(threads, [job] { place(job, Role::subscriber); });
     main_ = std::thread([this, job, sleep_ns] {
       place(job, Role::subscriber);
-      // A thread that never sleeps would starve the publisher if it stood above it.
+      // A thread that never sleeps would starve the publisher if its priority were higher.
       if (job.policy == Policy::fifo && sleep_ns == 0) prioritize(0, 40);
       prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
       while (!ends_) check_all(sleep_ns);
@@ -153,7 +151,7 @@ class Broker {
 };
 
 Samples run(const Job& job, std::uint64_t sleep_ns) {
-  // A thread of the broker that may not have its priority could not say so: a thread that does nothing else asks first.
+  // The broker's threads cannot report a refused priority, so a separate thread requests it first.
   on_a_thread([&] {
     place(job, Role::subscriber);
     return Samples{};
@@ -182,7 +180,7 @@ json hello(std::uint64_t sleep_ns) {
   const auto waits = sleep_ns == 0 ? std::string("never sleeps but yields")
                                    : "sleeps " + std::to_string(sleep_ns / 1000) + " us between checks";
   return {{"rival", sleep_ns == 0 ? "fastcycle.model" : "fastcycle.model_sleep"},
-          {"version", "model of our own after the paper's text"},
+          {"version", "own implementation from the paper"},
           {"mode", "one process, hash-map registry, main thread that " + waits +
                        ", thread pool with a mutex and a condition variable, shared pointers to reused messages"},
           {"placements", {"same", "cross", "free"}}};

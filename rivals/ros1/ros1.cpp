@@ -1,5 +1,5 @@
 // ROS 1 as rivals: `ros1.inter`, roscpp between two processes over TCPROS, and `ros1.nodelet`, two nodelets in one
-// manager that hand a shared pointer over. The program starts a `rosmaster` of its own and ends it.
+// manager that exchange a shared pointer. The program starts and stops its own `rosmaster`.
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -25,7 +25,7 @@ constexpr std::uint32_t DEPTH = 16;  // messages that a queue holds
 
 std::string topic_of(const char* way, std::size_t number) { return "/" + std::string(way) + std::to_string(number); }
 
-/// A port of the loop-back device that nobody had a moment ago.
+/// Returns an unused port of the loopback device. Another program may take it before it is used.
 int free_port() {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -38,7 +38,7 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-/// The folder in which ROS writes its logs, removed at the end.
+/// The folder of the ROS logs, removed on destruction.
 class Folder {
  public:
   Folder() : path_("/tmp/viaduct_rivals_" + std::to_string(getpid()) + "_ros1") {
@@ -56,7 +56,7 @@ class Folder {
   std::string path_;
 };
 
-/// The master of this run.
+/// The ROS master of this run.
 class Master {
  public:
   Master() : port_(free_port()), process_({"rosmaster", "--core", "-p", std::to_string(port_)}) {
@@ -64,7 +64,7 @@ class Master {
     setenv("ROS_MASTER_URI", ("http://127.0.0.1:" + std::to_string(port_)).c_str(), 1);
   }
 
-  /// Waits until it answers. Call after `ros::init`.
+  /// Waits until the master answers. Must be called after `ros::init`.
   void wait() {
     if (!wait_for([&] { return ros::master::check() || !process_.is_running(); }, 20 * SECOND_NS) || !ros::master::check()) {
       throw std::runtime_error("rosmaster does not answer: is python3-rosmaster installed?");
@@ -76,14 +76,14 @@ class Master {
   Child process_;
 };
 
-/// Starts this process's part of ROS.
+/// Initialises ROS in this process.
 void start_ros(const std::string& name) {
   setenv("ROS_HOSTNAME", "127.0.0.1", 1);
   int count = 0;
   ros::init(count, nullptr, name, ros::init_options::NoSigintHandler | ros::init_options::NoRosout);
 }
 
-/// One end of a topic that takes messages, on a thread of its own.
+/// The reader of a topic, with a dedicated thread.
 class Reader {
  public:
   Reader(const std::string& topic, const std::function<void(const ImageConstPtr&)>& got) : spinner_(1, &queue_) {
@@ -121,7 +121,7 @@ ImagePtr image_of(std::size_t size) {
 
 // ros1.inter
 
-/// The publisher's process. The message is reused: `publish` has serialised it when it returns.
+/// Runs a job in the publisher's process. The message is reused because `publish` serialises before it returns.
 Samples run_inter(Child& child, const Job& job, std::size_t number) {
   ros::NodeHandle node;
   const auto publisher = node.advertise<Image>(topic_of("there", number), DEPTH);
@@ -143,7 +143,7 @@ Samples run_inter(Child& child, const Job& job, std::size_t number) {
   return samples;
 }
 
-/// What the subscriber's process keeps for a job.
+/// State of a job in the subscriber's process.
 struct Subscription {
   ros::Publisher back;
   std::unique_ptr<Reader> reader;
@@ -165,7 +165,7 @@ std::shared_ptr<void> subscribe_inter(const Job& job, std::size_t number, Taken&
 
 // ros1.nodelet
 
-/// What the nodelets of a job share with the program.
+/// State that a job's nodelets share with the program.
 struct Bench {
   Bench(const Job& of, std::size_t with) : job(of), number(with), latencies_ns(of.samples) {}
 
@@ -175,7 +175,7 @@ struct Bench {
   const ros::Publisher* publisher = nullptr;  // the writer's
 };
 
-/// Publishes; its thread is the program's, as a driver's would be.
+/// Nodelet that publishes, on the program's thread, as a driver does.
 class Writer : public nodelet::Nodelet {
  public:
   explicit Writer(Bench& bench) : bench_(bench) {}
@@ -197,7 +197,7 @@ class Writer : public nodelet::Nodelet {
   ros::Subscriber answers_;
 };
 
-/// Takes the messages, or sends them back.
+/// Nodelet that takes the messages, or sends them back.
 class Taker : public nodelet::Nodelet {
  public:
   explicit Taker(Bench& bench) : bench_(bench) {}
@@ -269,7 +269,7 @@ int run(Output& out, const std::string& name, const char* program) {
     const ros::NodeHandle keeps_ros_running;
     if (name == "inter") {
       out.line(hello("ros1.inter", "roscpp, two processes, TCPROS with tcpNoDelay, sensor_msgs/Image, message object reused; "
-                     "a loan is that object, serialised behind the stamp").dump());
+                     "a loan is that object, serialised after the stamp").dump());
       Child child({program, "inter", "--subscriber"});
       serve(out, [&](const Job& job) { return run_inter(child, job, ++jobs); });
     } else {

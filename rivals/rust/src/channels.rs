@@ -1,4 +1,4 @@
-//! Rivals that are channels between two threads: the message is an `Arc` of a buffer from a pool.
+//! Rivals that are channels between two threads. The message is an `Arc` of a buffer from a pool.
 
 use disruptor::{
     BusySpin, EventPoller, Polling, Producer, SingleConsumerBarrier, SingleProducer, SingleProducerBarrier,
@@ -62,7 +62,7 @@ impl Outlet for tokio::sync::broadcast::Sender<Message> {
 }
 
 impl Inlet for tokio::sync::broadcast::Receiver<Message> {
-    /// Goes on where messages were overwritten: those that miss are counted as lost.
+    /// Continues after overwritten messages, which are counted as lost.
     fn recv(&mut self) -> Option<Message> {
         loop {
             match self.blocking_recv() {
@@ -74,13 +74,13 @@ impl Inlet for tokio::sync::broadcast::Receiver<Message> {
     }
 }
 
-/// The reading end of a disruptor.
+/// The reader of a disruptor.
 pub type Poller = EventPoller<Option<Message>, SingleProducerBarrier>;
 
-/// The writing end of a disruptor.
+/// The writer of a disruptor.
 pub type Ring = SingleProducer<Option<Message>, SingleConsumerBarrier>;
 
-/// A disruptor of few slots, since a slot holds its message until the slot's next turn: so fewer buffers are in use.
+/// Creates a disruptor of few slots. A slot holds its message until it is reused, so fewer slots need fewer buffers.
 pub fn disruptor() -> (Ring, Poller) {
     let (poller, builder) = disruptor::build_single_producer(DEPTH / 4, || None, BusySpin).new_event_poller();
     (builder.build(), poller)

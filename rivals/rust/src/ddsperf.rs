@@ -1,5 +1,5 @@
-//! Cyclone DDS as its own tool measures it: `ddsperf ping` here, `ddsperf pong` in a second process. The tool keeps its
-//! samples to itself and prints a summary each second.
+//! Cyclone DDS measured by its own tool: `ddsperf ping` here, `ddsperf pong` in a second process. The tool prints
+//! only a summary per second.
 
 use std::io::Read;
 use std::process::{Child, Command, Stdio};
@@ -10,20 +10,20 @@ use serde_json::json;
 
 use crate::job::{Answer, Cores, Job, Measure, Policy, Summary};
 
-/// The loop-back device, the largest datagrams that UDP has, and as much socket buffer as the kernel gives.
+/// Loopback device, the largest UDP datagrams, and the largest socket buffers that the kernel grants.
 const CONFIG: &str = "<CycloneDDS><Domain><General><Interfaces><NetworkInterface name=\"lo\"/></Interfaces>\
     <AllowMulticast>false</AllowMulticast><MaxMessageSize>65500B</MaxMessageSize></General>\
     <Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address=\"127.0.0.1\"/></Peers></Discovery>\
     <Internal><SocketReceiveBufferSize max=\"10MB\"/></Internal></Domain></CycloneDDS>";
 
-/// Octets up to which pings keep the job's period. At a given rate larger ones overtake their pongs, which delays both: so
-/// each of those follows the pong before it at once.
+/// Largest size, in octets, that is sent at the job's rate. Larger pings at a fixed rate overtake their pongs, which
+/// delays both, so each of those follows the previous pong at once.
 const LARGEST_WITH_A_PERIOD: usize = 256 << 10;
 
-/// Seconds that a run takes at least: the tool prints once a second.
+/// Minimum duration of a run in seconds: the tool prints once per second.
 const SHORTEST_S: u64 = 3;
 
-/// Measures.
+/// Runs a job.
 pub fn run(job: &Job) -> Result<Answer> {
     if job.measure == Measure::OneWay {
         return Ok(Answer::unsupported("ddsperf measures round trips only"));
@@ -44,7 +44,8 @@ pub fn run(job: &Job) -> Result<Answer> {
     pong.wait()?;
     let printed = printed?;
     eprint!("{printed}");
-    let pings = if rate.is_some() { "pings at the job's rate" } else { "each ping at once after the pong before it" };
+    let pings =
+        if rate.is_some() { "pings at the job's rate" } else { "each ping immediately after the previous pong" };
     summary(&printed, pings).map(Answer::Summary)
 }
 
@@ -56,7 +57,7 @@ fn start(job: &Job, arguments: &[String]) -> Result<Child> {
     command.spawn().with_context(|| format!("cannot start {program}"))
 }
 
-/// The program that starts `ddsperf` on its cores and under its policy, and its arguments.
+/// Returns the program that starts `ddsperf` on its cores and with its policy, and the arguments.
 fn placed(job: &Job, is_ping: bool) -> (&'static str, Vec<String>) {
     let mut words: Vec<String> = Vec::new();
     let last = std::thread::available_parallelism().map_or(0, |cores| cores.get() - 1);
@@ -80,7 +81,7 @@ fn output(mut child: Child) -> Result<String> {
     Ok(printed)
 }
 
-/// Reads the seconds' summaries: the first is the warm-up where there are more.
+/// Parses the summaries of all seconds. The first is the warm-up if there are several.
 fn summary(printed: &str, pings: &str) -> Result<Summary> {
     let seconds: Vec<Second> = printed.lines().filter_map(Second::read).collect();
     let counted = if seconds.len() > 1 { &seconds[1..] } else { &seconds[..] };
@@ -97,12 +98,12 @@ fn summary(printed: &str, pings: &str) -> Result<Summary> {
     });
     let lost = printed.lines().filter(|line| line.contains("ping timed out")).count() as u64;
     let note = format!(
-        "round trips, {pings}; ddsperf prints a summary per second: p50 and p99 are the seconds' means, by their counts"
+        "round trips, {pings}; ddsperf prints a summary per second: p50 and p99 are their means weighted by count"
     );
     Ok(Summary { summary_us: values, n, lost, note })
 }
 
-/// One second's line, in microseconds.
+/// Summary of one second, in microseconds.
 struct Second {
     min: f64,
     p50: f64,
@@ -140,7 +141,7 @@ mod tests {
 ";
 
     #[test]
-    fn the_seconds_after_the_first_are_put_together_by_their_counts() {
+    fn joins_the_seconds_after_the_first_by_their_counts() {
         let Summary { summary_us, n, lost, .. } = summary(PRINTED, "").unwrap();
         assert_eq!(summary_us, json!({"min": 10.0, "p50": 21.0, "p99": 42.0, "max": 60.0}));
         assert_eq!((n, lost), (400, 1));

@@ -1,8 +1,7 @@
 //! iceoryx2 between two processes: this one publishes, a child of the same binary subscribes. Publish-subscribe of
-//! slices with the loan interface carries the data; the subscriber polls, or an event service wakes it.
-//!
-//! The child gets one line for each job, says `ready` once it is subscribed, and answers an empty line with what it
-//! counted. Where it fails it says so once, in place of the line that is due.
+//! slices with the loan interface carries the data; the subscriber polls, or an event service wakes it. The child
+//! receives one line per job, prints `ready` when it is subscribed, and answers an empty line with its results. If it
+//! fails, it prints the error in place of the expected line.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -25,52 +24,52 @@ use crate::job::{Answer, Cores, Job, Measure};
 use crate::measure::{self, Published, Source, Stamp, take};
 use crate::sys::{self, Side};
 
-/// Samples that a subscriber's buffer holds. Few, so that the warm-up has been through all of the memory.
+/// Capacity of a subscriber's buffer in samples. It is small, so that the warm-up uses all of the memory.
 const DEPTH: usize = 8;
 
-/// How long the last messages may be under way.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time limit for the last messages to arrive.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Messages of memory that a publisher has: a full buffer, one that is read, one that is filled, and some to spare.
+/// Number of a publisher's chunks: a full buffer, one being read, one being filled, and a reserve.
 const CHUNKS: usize = DEPTH + 8;
 
-/// Where the library keeps its files, in a folder for each publisher's process.
+/// Folder of the library's files, with a subfolder for each publisher's process.
 const FOLDERS: &str = "/tmp";
 
-/// Where the kernel keeps shared memory.
+/// Folder of the kernel's shared memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Before the names of folders and shared memory; behind it is the publisher's process and an underscore.
+/// Prefix of the names of folders and shared memory; the publisher's process ID and an underscore follow.
 const PREFIX: &str = "viaduct_rivals_";
 
-/// How the subscriber learns of a message.
+/// Method by which the subscriber waits for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
-    /// It sleeps in a listener until the publisher notifies.
+    /// Blocks in a listener until the publisher notifies.
     Event,
-    /// It asks again and again.
+    /// Polls without a pause.
     Polling,
 }
 
-/// A message that is lent.
+/// A loaned message.
 type Sample = SampleMut<ipc::Service, [u8], ()>;
 
-/// What the child is told of a job.
+/// Order for the child.
 #[derive(Debug, Deserialize, Serialize)]
 struct Order {
     job: Job,
-    /// Before the names of the job's services.
+    /// Prefix of the names of the job's services.
     services: String,
 }
 
-/// What the child counted.
+/// Results of the child.
 #[derive(Debug, Deserialize, Serialize)]
 struct Taken {
     latencies_ns: Vec<u64>,
     page_faults: u64,
 }
 
-/// The publisher's process with its child.
+/// State of the publisher's process, with its child.
 pub struct Rival {
     wake: Wake,
     child: Child,
@@ -82,7 +81,7 @@ pub struct Rival {
 impl Rival {
     /// Starts the child.
     pub fn start(name: &str, wake: Wake) -> Result<Self> {
-        tidy(|owner| !std::path::Path::new(&format!("/proc/{owner}")).exists());
+        remove_files(|owner| !std::path::Path::new(&format!("/proc/{owner}")).exists());
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut child = Command::new(program)
             .args([name, SUBSCRIBER, &std::process::id().to_string()])
@@ -95,26 +94,26 @@ impl Rival {
         Ok(Self { wake, child, orders, answers, jobs: 0 })
     }
 
-    /// Measures.
+    /// Runs a job.
     pub fn run(&mut self, job: &Job) -> Result<Answer> {
         if self.wake == Wake::Polling && job.cores == Cores::Same {
-            return Ok(Answer::unsupported("a subscriber that polls does not let the publisher run on its core"));
+            return Ok(Answer::unsupported("a polling subscriber never releases its core to the publisher"));
         }
         self.jobs += 1;
         let services = format!("job/{}", self.jobs);
         let order = serde_json::to_string(&Order { job: job.clone(), services: services.clone() })?;
         self.tell(&order)?;
-        let heard = self.hear()?;
-        if heard != "ready" {
+        let answer = self.receive()?;
+        if answer != "ready" {
             self.tell("")?;
-            bail!("the subscriber {heard}");
+            bail!("the subscriber {answer}");
         }
         let (wake, for_writer) = (self.wake, job.clone());
         let published = measure::join(measure::spawn("publisher", move || write(&for_writer, wake, &services))?)?;
         self.tell("")?;
         let taken: Taken = {
-            let heard = self.hear()?;
-            serde_json::from_str(&heard).with_context(|| format!("the subscriber {heard}"))?
+            let answer = self.receive()?;
+            serde_json::from_str(&answer).with_context(|| format!("the subscriber {answer}"))?
         };
         let mut samples = measure::samples(job, published?, taken.latencies_ns);
         samples.page_faults += taken.page_faults;
@@ -125,22 +124,22 @@ impl Rival {
         writeln!(self.orders, "{line}").context("the subscriber is gone")
     }
 
-    fn hear(&mut self) -> Result<String> {
+    fn receive(&mut self) -> Result<String> {
         Ok(self.answers.next().context("the subscriber is gone")??)
     }
 
-    /// Ends the child and removes what the library leaves behind.
+    /// Ends the child and removes the library's remaining files.
     pub fn end(self) {
         let Self { mut child, orders, .. } = self;
         drop(orders);
         if child.wait().is_ok() {
-            tidy(|owner| owner == std::process::id());
+            remove_files(|owner| owner == std::process::id());
         }
     }
 }
 
-/// Removes the folders and the shared memory of those publishers' processes.
-fn tidy(owned_by: impl Fn(u32) -> bool) {
+/// Removes the folders and the shared memory of publishers' processes that match.
+fn remove_files(owned_by: impl Fn(u32) -> bool) {
     let entries = [FOLDERS, SHARED_MEMORY].map(std::fs::read_dir).into_iter().flatten().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
@@ -152,10 +151,10 @@ fn tidy(owned_by: impl Fn(u32) -> bool) {
     }
 }
 
-/// The argument that makes this binary the child.
+/// Argument that starts this binary as the child.
 pub const SUBSCRIBER: &str = "--subscriber";
 
-/// The child's life; it belongs to that publisher's process.
+/// Runs the child of the publisher's process `owner`.
 pub fn subscriber(wake: Wake, owner: u32, mut orders: impl Iterator<Item = std::io::Result<String>>) -> Result<()> {
     while let Some(line) = orders.next() {
         let order: Arc<Order> = Arc::new(serde_json::from_str(&line?)?);
@@ -178,9 +177,9 @@ pub fn subscriber(wake: Wake, owner: u32, mut orders: impl Iterator<Item = std::
     Ok(())
 }
 
-/// Gives the last messages their time.
+/// Waits for the last messages.
 fn wait(reader: &std::thread::JoinHandle<Result<Taken>>) {
-    let deadline = sys::now_ns() + PATIENCE.as_nanos() as u64;
+    let deadline = sys::now_ns() + TIMEOUT.as_nanos() as u64;
     while !reader.is_finished() && sys::now_ns() < deadline {
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -190,7 +189,7 @@ fn say(line: &str) {
     println!("{line}");
 }
 
-/// A node of that publisher's process and its child.
+/// Creates a node whose files belong to the publisher's process `owner`.
 fn node(owner: u32) -> Result<Node<ipc::Service>> {
     iceoryx2::prelude::set_log_level(iceoryx2::prelude::LogLevel::Error);
     let mut config = Config::default();
@@ -202,7 +201,7 @@ fn node(owner: u32) -> Result<Node<ipc::Service>> {
     builder.create().context("cannot create the node")
 }
 
-/// Opens the ports of a job.
+/// Factory of a job's ports.
 struct Ports<'a> {
     node: &'a Node<ipc::Service>,
     services: &'a str,
@@ -245,7 +244,7 @@ impl Ports<'_> {
     }
 }
 
-/// The publishing end of a way.
+/// The publishing end of a topic.
 struct Outlet {
     publisher: Publisher<ipc::Service, [u8], ()>,
     notifier: Option<Notifier<ipc::Service>>,
@@ -259,22 +258,22 @@ impl Outlet {
         Ok(outlet)
     }
 
-    /// Writes once to all of the memory, so that no page of it is missing later.
+    /// Writes to all of the memory once, so that no page fault occurs later.
     fn touch_all(&self, size: usize) -> Result<()> {
         let content = vec![0_u8; size];
         let all: Result<Vec<Sample>> = (0..CHUNKS).map(|_| self.filled(&content)).collect();
         all.map(drop)
     }
 
-    /// A message with that content, in memory that the subscriber reads.
+    /// Loans a message and fills it with the content.
     fn filled(&self, content: &[u8]) -> Result<Sample> {
-        let sample = self.publisher.loan_slice_uninit(content.len()).context("cannot lend a buffer")?;
+        let sample = self.publisher.loan_slice_uninit(content.len()).context("cannot loan a buffer")?;
         Ok(sample.write_from_slice(content))
     }
 
-    /// A message with whatever the memory holds.
+    /// Loans a message without filling it.
     fn unfilled(&self, size: usize) -> Result<Sample> {
-        Ok(sys::as_it_is(self.publisher.loan_slice_uninit(size).context("cannot lend a buffer")?))
+        Ok(sys::as_it_is(self.publisher.loan_slice_uninit(size).context("cannot loan a buffer")?))
     }
 
     fn send(&self, mut sample: Sample, stamp: u64) -> Result<()> {
@@ -287,7 +286,7 @@ impl Outlet {
     }
 }
 
-/// The subscribing end of a way.
+/// The subscribing end of a topic.
 struct Inlet {
     subscriber: Subscriber<ipc::Service, [u8], ()>,
     listener: Option<Listener<ipc::Service>>,
@@ -299,7 +298,7 @@ impl Inlet {
         Ok(Self { subscriber: ports.subscriber(way)?, listener })
     }
 
-    /// Waits for a message and gives its octets away; false once it is over.
+    /// Waits for a message and passes its bytes to `got`. Returns `false` when `over` is set.
     fn recv(&self, over: &AtomicBool, mut got: impl FnMut(&[u8])) -> Result<bool> {
         loop {
             if let Some(sample) = self.subscriber.receive().context("cannot receive")? {
@@ -317,7 +316,7 @@ impl Inlet {
     }
 }
 
-/// The publisher's thread.
+/// Runs the publisher's thread.
 fn write(job: &Job, wake: Wake, services: &str) -> Result<Published> {
     let node = node(std::process::id())?;
     let ports = Ports { node: &node, services };
@@ -326,11 +325,11 @@ fn write(job: &Job, wake: Wake, services: &str) -> Result<Published> {
     measure::publish(job, &mut writer, wake == Wake::Polling)
 }
 
-/// The publisher's end of the way there, and that of the way back where it waits for answers.
+/// The publisher's ends of the forward topic and, for round trips, of the return topic.
 struct Writer {
     there: Outlet,
     answers: Option<Inlet>,
-    /// Octets of a message.
+    /// Size of a message in bytes.
     size: usize,
 }
 
@@ -355,7 +354,7 @@ impl Source for Writer {
     }
 }
 
-/// The subscriber's thread. Ends with the last message, or when it is over.
+/// Runs the subscriber's thread until the last message or until `over` is set.
 fn read(order: &Order, wake: Wake, owner: u32, over: &AtomicBool) -> Result<Taken> {
     let Order { job, services } = order;
     let node = node(owner)?;

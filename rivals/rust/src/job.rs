@@ -1,50 +1,50 @@
-//! The line protocol, as `rivals/README.md` describes it.
+//! The line protocol of `rivals/README.md`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The first line that a program prints.
+/// First line of a program.
 #[derive(Debug, Serialize)]
 pub struct Hello {
-    /// Who is measured.
+    /// Name of the rival.
     pub rival: &'static str,
-    /// The rival's own version.
+    /// Version of the rival.
     pub version: &'static str,
-    /// Which of its documented modes this is, in words.
+    /// Documented mode, in words.
     pub mode: &'static str,
-    /// Which values of a job's `cores` it can run with.
+    /// Supported values of a job's `cores`.
     pub placements: &'static [&'static str],
 }
 
-/// One measurement to make.
+/// A measurement.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Job {
-    /// Octets of a message, at least 8.
+    /// Size of a message in bytes, at least 8.
     pub size: usize,
-    /// Messages that count.
+    /// Number of measured messages.
     pub samples: usize,
-    /// Messages before the first that counts.
+    /// Number of messages of the warm-up.
     pub warm_up: usize,
-    /// Nanoseconds from one message to the next.
+    /// Period in nanoseconds.
     pub period_ns: u64,
-    /// Whether filling the buffer is part of what is measured.
+    /// Position of the filling relative to the stamp.
     pub fill: Fill,
-    /// When a loan is filled.
+    /// Time at which a loan is filled.
     #[serde(default)]
     pub filled: Filled,
-    /// Where the two sides run.
+    /// Cores of publisher and subscriber.
     pub cores: Cores,
-    /// Which scheduling policy they run under.
+    /// Scheduling policy of the threads.
     pub policy: Policy,
-    /// Whether the way back counts as well.
+    /// One-way latency or round trip.
     pub measure: Measure,
-    /// Readers of the topic.
+    /// Number of subscribers.
     #[serde(default = "one")]
     pub subscribers: usize,
 }
 
 impl Job {
-    /// Whether a message is filled while the publisher sleeps until its deadline.
+    /// Returns `true` if a message is filled while the publisher sleeps until its deadline.
     pub fn is_filled_ahead(&self) -> bool {
         self.fill == Fill::Loan && self.filled == Filled::Ahead
     }
@@ -54,28 +54,28 @@ const fn one() -> usize {
     1
 }
 
-/// Whether filling the buffer is part of what is measured.
+/// Position of the filling relative to the stamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fill {
-    /// The message is filled before its stamp.
+    /// Filled before the stamp.
     Loan,
-    /// The message is filled after its stamp.
+    /// Filled after the stamp.
     Copy,
 }
 
-/// When a loan is filled.
+/// Time at which a loan is filled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Filled {
     /// While the publisher sleeps until the message's deadline.
     #[default]
     Ahead,
-    /// Once it woke, right before the stamp.
+    /// After the wake-up, immediately before the stamp.
     JustBefore,
 }
 
-/// Where the two sides run.
+/// Cores of publisher and subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cores {
@@ -83,21 +83,21 @@ pub enum Cores {
     Same,
     /// The publisher on the last core, the subscriber on the one before.
     Cross,
-    /// Where the kernel puts them.
+    /// Chosen by the kernel.
     Free,
 }
 
-/// Which scheduling policy the threads run under.
+/// Scheduling policy of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
     /// The kernel's default.
     Other,
-    /// Real time: the publisher at 50, whoever delivers at 60.
+    /// SCHED_FIFO: the publisher has priority 50, subscriber and transport threads 60.
     Fifo,
 }
 
-/// What a latency spans.
+/// Start and end of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
@@ -107,56 +107,56 @@ pub enum Measure {
     Rtt,
 }
 
-/// What a job gave.
+/// Result of a job.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Answer {
-    /// Each latency on its own.
+    /// All latencies.
     Samples(Samples),
-    /// What a tool printed that keeps its samples to itself.
+    /// Percentiles of a tool that does not print its samples.
     Summary(Summary),
-    /// The rival cannot run such a job.
+    /// The rival does not support the job.
     Unsupported {
-        /// Why not.
+        /// Reason.
         unsupported: String,
     },
     /// The job failed.
     Error {
-        /// The cause.
+        /// Cause.
         error: String,
     },
 }
 
-/// Each message's latency.
+/// Latencies of a job.
 #[derive(Debug, Default, Serialize)]
 pub struct Samples {
-    /// Of each message that arrived, in nanoseconds.
+    /// Latency of each received message in nanoseconds.
     pub latencies_ns: Vec<u64>,
-    /// How late the publisher woke for each message, in nanoseconds.
+    /// Lateness of the publisher's wake-up for each message, in nanoseconds.
     pub lateness_ns: Vec<u64>,
-    /// Messages that were sent and did not arrive within a second after the last.
+    /// Number of sent messages that did not arrive within one second after the last.
     pub lost: u64,
-    /// Page faults of all of the rival's processes from the first message that counts to the last.
+    /// Page faults of all the rival's processes from the first to the last measured message.
     pub page_faults: u64,
-    /// What a reader of the figures must know.
+    /// Note for the reader of the figures; may be empty.
     pub note: String,
 }
 
-/// What a tool printed.
+/// Percentiles printed by a tool.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     /// `min`, `p50`, `p99` and `max` in microseconds.
     pub summary_us: Value,
-    /// Round trips behind it.
+    /// Number of round trips.
     pub n: u64,
-    /// Messages that were lost, as far as the tool tells.
+    /// Number of lost messages that the tool reports.
     pub lost: u64,
-    /// What a reader of the figures must know.
+    /// Note for the reader of the figures; may be empty.
     pub note: String,
 }
 
 impl Answer {
-    /// A job that the rival cannot run.
+    /// Error for a job that the rival cannot run.
     pub fn unsupported(why: &str) -> Self {
         Self::Unsupported { unsupported: why.to_owned() }
     }

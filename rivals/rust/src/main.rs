@@ -1,5 +1,5 @@
-//! The rivals of `viaduct bench bus` that Rust can drive: `viaduct-rivals NAME` reads jobs and prints what they gave,
-//! by the line protocol of `rivals/README.md`.
+//! Rivals of `viaduct bench bus` that are Rust crates, and `ddsperf`. `viaduct-rivals NAME` reads jobs and prints
+//! their results, by the line protocol of `rivals/README.md`.
 
 use std::io::{BufRead, Write};
 
@@ -16,7 +16,7 @@ use iceoryx::Wake;
 use job::{Answer, Cores, Hello, Job};
 use measure::{DEPTH, Message, between_threads};
 
-/// What measures a job.
+/// Function that runs a job.
 type Runner = Box<dyn FnMut(&Job) -> Result<Answer>>;
 
 const EVERYWHERE: &[&str] = &["same", "cross", "free"];
@@ -33,7 +33,7 @@ const RIVALS: &[Hello] = &[
     Hello {
         rival: "kanal",
         version: "0.1",
-        mode: "bounded channel of 16 between two threads, Arc of a reused buffer, blocking recv, std-mutex since its own lock spins",
+        mode: "bounded channel of 16 between two threads, Arc of a reused buffer, blocking recv, feature std-mutex because its own lock spins",
         placements: EVERYWHERE,
     },
     Hello {
@@ -57,7 +57,7 @@ const RIVALS: &[Hello] = &[
     Hello {
         rival: "disruptor",
         version: "4",
-        mode: "single producer, ring of 4 between two threads, Arc of a reused buffer, poller that spins",
+        mode: "single producer, ring of 4 between two threads, Arc of a reused buffer, subscriber polls without a pause",
         placements: NOT_ON_ONE_CORE,
     },
     Hello {
@@ -74,8 +74,8 @@ const RIVALS: &[Hello] = &[
     },
     Hello {
         rival: "cyclonedds.ddsperf",
-        version: "the cyclonedds-tools of the system",
-        mode: "two processes, ddsperf ping and pong over UDP on the loop-back device, reliable, listeners; ping fills its message once",
+        version: "the system's cyclonedds-tools",
+        mode: "two processes, ddsperf ping and pong over UDP on the loopback device, reliable, listeners; ping fills its message once",
         placements: EVERYWHERE,
     },
 ];
@@ -86,7 +86,7 @@ fn main() -> Result<()> {
     let name = arguments.next().with_context(usage)?;
     if arguments.next().as_deref() == Some(iceoryx::SUBSCRIBER) {
         let owner =
-            arguments.next().and_then(|owner| owner.parse().ok()).context("the child needs its owner's number")?;
+            arguments.next().and_then(|owner| owner.parse().ok()).context("the child needs its owner's process ID")?;
         return iceoryx::subscriber(wake(&name), owner, std::io::stdin().lines());
     }
     let hello = RIVALS.iter().find(|hello| hello.rival == name).with_context(usage)?;
@@ -108,7 +108,7 @@ fn wake(name: &str) -> Wake {
     if name == "iceoryx2.polling" { Wake::Polling } else { Wake::Event }
 }
 
-/// What runs the jobs of a rival that needs no second process for good.
+/// Returns the runner of a rival without a permanent second process.
 fn runner(hello: &Hello) -> Runner {
     let samples = |samples: Result<job::Samples>| samples.map(Answer::Samples);
     match hello.rival {
@@ -124,9 +124,7 @@ fn runner(hello: &Hello) -> Runner {
             Box::new(move |job| samples(between_threads(job, || tokio::sync::broadcast::channel::<Message>(DEPTH))))
         }
         "disruptor" => Box::new(move |job| match job.cores {
-            Cores::Same => {
-                Ok(Answer::unsupported("a subscriber that spins does not let the publisher run on its core"))
-            }
+            Cores::Same => Ok(Answer::unsupported("a polling subscriber never releases its core to the publisher")),
             Cores::Cross | Cores::Free => samples(between_threads(job, channels::disruptor)),
         }),
         _ => Box::new(ddsperf::run),
@@ -147,8 +145,8 @@ fn serve(mut run: impl FnMut(&Job) -> Result<Answer>) -> Result<()> {
 }
 
 fn answer(line: &str, run: &mut impl FnMut(&Job) -> Result<Answer>) -> Result<Answer> {
-    let job: Job = serde_json::from_str(line).context("this is no job")?;
-    anyhow::ensure!(job.size >= 8 && job.samples > 0, "a job needs a size of at least 8 octets and samples");
+    let job: Job = serde_json::from_str(line).context("invalid job")?;
+    anyhow::ensure!(job.size >= 8 && job.samples > 0, "a job needs a size of at least 8 bytes and at least 1 sample");
     if job.subscribers != 1 {
         return Ok(Answer::unsupported("one subscriber only"));
     }

@@ -1,4 +1,4 @@
-//! The publisher's and the subscriber's loops, which are the same for each rival of one process.
+//! Loops of publisher and subscriber, shared by all rivals with one process.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -8,34 +8,34 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 
 use crate::job::{Fill, Job, Measure, Samples};
-use crate::sys::{self, Filler, Side};
+use crate::sys::{self, Producer, Side};
 
-/// Messages that a queue holds.
+/// Capacity of a queue in messages.
 pub const DEPTH: usize = 16;
 
-/// Octets of the stamp at the start of a message.
+/// Size of the stamp at the start of a message in bytes.
 const STAMP_OCTETS: usize = 8;
 
-/// A message: a shared buffer, so that handing it over copies a pointer.
+/// A message: a shared buffer, so sending it copies a pointer.
 pub type Message = Arc<Box<[u8]>>;
 
 /// The sending end of a channel.
 pub trait Outlet: Send + 'static {
-    /// Hands a message over; waits where the channel is full. False where nobody reads any more.
+    /// Sends a message; waits while the channel is full. Returns `false` if the receiver is gone.
     fn send(&mut self, message: Message) -> bool;
 }
 
 /// The receiving end of a channel.
 pub trait Inlet: Send + 'static {
-    /// Whether it never sleeps while it waits.
+    /// `true` if it never sleeps while it waits.
     const POLLS: bool = false;
 
-    /// Waits for a message; `None` once the other end is gone and nothing is left.
+    /// Waits for a message. Returns `None` if the sender is gone and the channel is empty.
     fn recv(&mut self) -> Option<Message>;
 }
 
-/// Buffers whose memory is there already. Lends the first that nobody holds, which is the one that came back last
-/// unless messages pile up: it is still in the cache.
+/// A pool of prefaulted buffers. Lends the first free buffer: unless messages pile up, the one returned last, which
+/// is still in the cache.
 struct Pool(Vec<Message>);
 
 impl Pool {
@@ -43,59 +43,60 @@ impl Pool {
         Self((0..buffers).map(|_| Arc::new(vec![0xA5; size].into_boxed_slice())).collect())
     }
 
-    /// The place of a buffer that nobody holds.
+    /// Returns the index of a free buffer.
     fn lend(&self) -> usize {
         loop {
             if let Some(free) = self.0.iter().position(|buffer| Arc::strong_count(buffer) == 1) {
                 return free;
             }
-            // To yield is not enough: a thread of a lower priority may have to give a buffer back.
+            // Yielding is not enough: a thread of a lower priority may have to return a buffer.
             thread::sleep(Duration::from_micros(50));
         }
     }
 
-    /// The octets of a buffer that was lent and not sent yet.
+    /// Returns the bytes of a loaned buffer that is not sent yet.
     fn octets(&mut self, lent: usize) -> Result<&mut [u8]> {
-        Ok(Arc::get_mut(&mut self.0[lent]).context("somebody holds a buffer that was free")?)
+        Ok(Arc::get_mut(&mut self.0[lent]).context("a free buffer has a second owner")?)
     }
 }
 
-/// What the publisher counts, whatever it publishes through.
+/// Results of the publisher.
 #[derive(Default)]
 pub struct Published {
-    /// How late it woke for each message, in nanoseconds.
+    /// Lateness of the wake-up for each message, in nanoseconds.
     pub lateness_ns: Vec<u64>,
-    /// Of each answer in nanoseconds, where round trips are measured.
+    /// Latency of each round trip in nanoseconds; empty for one-way jobs.
     pub round_trips_ns: Vec<u64>,
-    /// Page faults of its process from the first message that counts to the last.
+    /// Page faults of its process from the first to the last measured message.
     pub page_faults: u64,
-    /// What a reader of the figures must know.
+    /// Note for the reader of the figures; may be empty.
     pub note: &'static str,
 }
 
-/// The publisher's way of sending. A message is lent and filled first and sent later: it may be held over a sleep.
+/// The sending interface of a rival. A message is loaned and filled first and sent later; it may be held during a
+/// sleep.
 pub trait Source {
-    /// A message that is lent and not sent yet.
+    /// A loaned message that is not sent yet.
     type Loan;
 
-    /// Gets memory for a message, which nobody reads any more.
+    /// Loans memory without readers for a message.
     fn lend(&mut self) -> Result<Self::Loan>;
 
-    /// The octets of what was lent.
+    /// Returns the bytes of a loan.
     fn octets<'a>(&'a mut self, loan: &'a mut Self::Loan) -> Result<&'a mut [u8]>;
 
-    /// Stamps and sends it. Gives the time of the round trip where it waited for an answer.
+    /// Stamps and sends a message. Returns the time of the round trip if the job measures it.
     fn send(&mut self, loan: Self::Loan, stamp: Stamp) -> Result<Option<u64>>;
 }
 
-/// When the time that a message carries is read.
+/// Time stamp of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stamp {
-    /// Never: this is the warm-up.
+    /// No stamp (warm-up).
     None,
-    /// Right before it is sent.
+    /// Read immediately before sending.
     Now,
-    /// It was read before the message was filled.
+    /// Read before the message was filled, in nanoseconds.
     At(u64),
 }
 
@@ -108,7 +109,7 @@ impl Stamp {
         }
     }
 
-    /// In nanoseconds; 0 in the warm-up.
+    /// Returns the stamp in nanoseconds; 0 in the warm-up.
     pub fn read(self) -> u64 {
         match self {
             Self::None => 0,
@@ -118,31 +119,34 @@ impl Stamp {
     }
 }
 
-/// Who fills messages, and with what.
+/// Content of the messages, and their producer.
 struct Fills {
     content: Vec<u8>,
-    /// Whether a message is filled while the publisher sleeps.
+    /// `true` if a message is filled while the publisher sleeps.
     ahead: bool,
-    /// Who fills ahead; the publisher does where it is missing.
-    filler: Option<Filler>,
+    /// Producer that fills ahead, or `None` if the publisher does.
+    producer: Option<Producer>,
 }
 
 impl Fills {
     fn of(job: &Job, polls: bool) -> Result<Self> {
         let (content, ahead) = (vec![0x5A_u8; job.size], job.is_filled_ahead());
-        let filler =
-            if ahead { Filler::start(job, polls, content.clone()).context("cannot start the filler")? } else { None };
-        Ok(Self { content, ahead, filler })
+        let producer = if ahead {
+            Producer::start(job, polls, content.clone()).context("cannot start the producer")?
+        } else {
+            None
+        };
+        Ok(Self { content, ahead, producer })
     }
 
     fn note(&self) -> &'static str {
-        match self.filler {
-            None if self.ahead => "filled on the publisher's thread: no core is left for a filler",
+        match self.producer {
+            None if self.ahead => "filled on the publisher's thread: no core is left for a producer",
             _ => "",
         }
     }
 
-    /// Sleeps until the deadline; a message that is full then, and when the publisher woke.
+    /// Sleeps until the deadline. Returns a message, filled, and the time of the wake-up.
     fn wake<S: Source>(&self, source: &mut S, deadline: u64) -> Result<(S::Loan, u64)> {
         if self.ahead { self.wake_filled(source, deadline) } else { self.wake_and_fill(source, deadline) }
     }
@@ -150,14 +154,14 @@ impl Fills {
     fn wake_filled<S: Source>(&self, source: &mut S, deadline: u64) -> Result<(S::Loan, u64)> {
         let mut loan = source.lend()?;
         let octets = source.octets(&mut loan)?;
-        let woke_ns = match &self.filler {
-            Some(filler) => filler.fill_during(octets, || sleep_until(deadline))?,
+        let woke_ns = match &self.producer {
+            Some(producer) => producer.fill_during(octets, || sleep_until(deadline))?,
             None => {
                 self.fill(octets);
                 sleep_until(deadline)
             }
         };
-        // The line of the stamp comes from the filler's core, as that of our own header does, before the clock is read.
+        // Fetches the stamp's cache line from the producer's core before the clock is read, as Viaduct's header does.
         write_stamp(source.octets(&mut loan)?, 0);
         Ok((loan, woke_ns))
     }
@@ -174,14 +178,14 @@ impl Fills {
     }
 }
 
-/// Sleeps until that moment; the one at which it woke.
+/// Sleeps until the deadline. Returns the time of the wake-up.
 fn sleep_until(deadline: u64) -> u64 {
     sys::sleep_until_ns(deadline);
     sys::now_ns()
 }
 
-/// Sends a message each period, filled ahead or once the publisher woke. Takes the publisher's cores and policy for the
-/// calling thread. `polls` says that a subscriber never sleeps.
+/// Sends a message each period, filled ahead or after the wake-up. Sets the publisher's cores and policy for the
+/// calling thread. `polls` is `true` if a subscriber never sleeps.
 pub fn publish(job: &Job, source: &mut impl Source, polls: bool) -> Result<Published> {
     let fills = Fills::of(job, polls)?;
     sys::place(job, Side::Publisher).context("cannot place the publisher")?;
@@ -210,17 +214,17 @@ pub fn publish(job: &Job, source: &mut impl Source, polls: bool) -> Result<Publi
     Ok(published)
 }
 
-/// Puts a stamp at the start of a message of at least 8 octets.
+/// Writes a stamp at the start of a message of at least 8 bytes.
 pub fn write_stamp(data: &mut [u8], stamp: u64) {
     data[..STAMP_OCTETS].copy_from_slice(&stamp.to_le_bytes());
 }
 
-/// The stamp at the start of a message, 0 where it is too short for one.
+/// Returns the stamp at the start of a message, or 0 if the message is too short.
 pub fn read_stamp(data: &[u8]) -> u64 {
     data.first_chunk::<STAMP_OCTETS>().map_or(0, |octets| u64::from_le_bytes(*octets))
 }
 
-/// Touches both ends of a message; the time since its stamp, `None` in the warm-up.
+/// Touches both ends of a message. Returns the time since its stamp, or `None` in the warm-up.
 pub fn take(data: &[u8]) -> Option<u64> {
     let data = black_box(data);
     black_box(*data.last()?);
@@ -229,7 +233,7 @@ pub fn take(data: &[u8]) -> Option<u64> {
     (stamp != 0).then(|| now.saturating_sub(stamp))
 }
 
-/// Measures a pair of threads in this process, with a channel there and one back.
+/// Runs a job between two threads of this process, with one channel in each direction.
 pub fn between_threads<O: Outlet, I: Inlet>(job: &Job, open: impl Fn() -> (O, I)) -> Result<Samples> {
     let ((there, taking), (back, answers)) = (open(), open());
     let one_way = job.measure == Measure::OneWay;
@@ -241,7 +245,7 @@ pub fn between_threads<O: Outlet, I: Inlet>(job: &Job, open: impl Fn() -> (O, I)
     Ok(samples(job, published, latencies_ns))
 }
 
-/// Puts together what the two sides counted.
+/// Joins the results of publisher and subscriber.
 pub fn samples(job: &Job, published: Published, one_way_ns: Vec<u64>) -> Samples {
     let latencies_ns = match job.measure {
         Measure::OneWay => one_way_ns,
@@ -257,7 +261,7 @@ fn write<I: Inlet>(job: &Job, there: impl Outlet, answers: Option<I>) -> Result<
     publish(job, &mut writer, I::POLLS)
 }
 
-/// The publisher's end of a channel, and that of the channel back where it waits for answers.
+/// The publisher's ends of the forward channel and, for round trips, of the return channel.
 struct Writer<O, I> {
     pool: Pool,
     there: O,
@@ -301,7 +305,7 @@ pub fn spawn<T: Send + 'static>(name: &str, run: impl FnOnce() -> T + Send + 'st
     thread::Builder::new().name(name.to_owned()).spawn(run).context("cannot start a thread")
 }
 
-/// Waits for a thread's end.
+/// Waits for the end of a thread.
 pub fn join<T>(thread: thread::JoinHandle<T>) -> Result<T> {
     thread.join().map_err(|_| anyhow!("a thread of the rival panicked"))
 }
@@ -330,7 +334,7 @@ mod tests {
         [(Fill::Loan, Filled::Ahead), (Fill::Loan, Filled::JustBefore), (Fill::Copy, Filled::Ahead)];
 
     #[test]
-    fn each_message_that_counts_has_a_latency_and_a_lateness() {
+    fn records_latency_and_lateness_of_each_measured_message() {
         for measure in [Measure::OneWay, Measure::Rtt] {
             for (fill, filled) in FILLS {
                 let job = job(measure, fill, filled);
@@ -341,10 +345,10 @@ mod tests {
         }
     }
 
-    /// Notes when it was asked to lend, and with which stamp to send.
+    /// A source that records the times of its loans and the stamps of its messages.
     #[derive(Default)]
     struct Noting {
-        /// How long it takes to lend.
+        /// Duration of a loan call.
         takes: Duration,
         lent_ns: Vec<u64>,
         stamps: Vec<Stamp>,
@@ -371,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_message_that_is_filled_ahead_is_lent_before_the_waking() {
+    fn loans_before_the_wake_up_only_if_filled_ahead() {
         for (fill, filled) in FILLS {
             let job = Job { samples: 1, warm_up: 0, period_ns: 20_000_000, ..job(Measure::OneWay, fill, filled) };
             let mut noted = Noting { takes: Duration::from_nanos(2 * job.period_ns), ..Noting::default() };
@@ -386,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loan_is_stamped_when_it_is_sent_and_a_copy_before_it_is_filled() {
+    fn stamps_a_loan_at_sending_and_a_copy_before_filling() {
         for (fill, filled) in FILLS {
             let mut noted = Noting::default();
             let job = job(Measure::OneWay, fill, filled);
@@ -403,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_comes_back_and_none_means_the_warm_up() {
+    fn reads_a_stamp_back_and_none_in_the_warm_up() {
         let mut data = vec![0; 9];
         assert_eq!(take(&data), None);
         write_stamp(&mut data, 1);
@@ -412,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_lends_the_first_buffer_that_nobody_holds() {
+    fn pool_lends_the_first_free_buffer() {
         let mut pool = Pool::new(2, 8);
         let first = pool.0[pool.lend()].clone();
         let second = pool.lend();

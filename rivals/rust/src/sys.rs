@@ -13,16 +13,16 @@ use iceoryx2::sample_mut_uninit::SampleMutUninit;
 
 use crate::job::{Cores, Job, Policy};
 
-/// Which side of a rival a thread is on.
+/// Role of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It sends the messages.
+    /// Sends the messages.
     Publisher,
-    /// It takes them.
+    /// Receives the messages.
     Subscriber,
 }
 
-/// The monotonic clock in nanoseconds.
+/// Returns the time of the monotonic clock in nanoseconds.
 pub fn now_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid exclusive reference, and the clock always exists on Linux.
@@ -30,7 +30,7 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleeps until that moment of the monotonic clock; returns at once where it has passed.
+/// Sleeps until a time of the monotonic clock. Returns at once if it has passed.
 pub fn sleep_until_ns(moment: u64) {
     let time = libc::timespec { tv_sec: (moment / 1_000_000_000) as _, tv_nsec: (moment % 1_000_000_000) as _ };
     loop {
@@ -44,7 +44,7 @@ pub fn sleep_until_ns(moment: u64) {
     }
 }
 
-/// Gives the calling thread the cores, the policy and the timers that its side has in that job.
+/// Sets cores, policy and timer slack of the calling thread by its role in the job.
 ///
 /// # Errors
 /// The kernel refuses.
@@ -63,7 +63,7 @@ pub fn place(job: &Job, side: Side) -> io::Result<()> {
     }
 }
 
-/// The cores that this process may use, the last first.
+/// Returns the cores that this process may use, in descending order.
 fn cores_from_last() -> io::Result<Vec<usize>> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -76,12 +76,12 @@ fn cores_from_last() -> io::Result<Vec<usize>> {
     Ok((0..8 * size_of::<libc::cpu_set_t>()).rev().filter(may).collect())
 }
 
-/// The core that is so many before the last.
+/// Returns the core `before` positions before the last.
 fn core_before_last(before: usize) -> io::Result<usize> {
     cores_from_last()?.get(before).copied().ok_or_else(|| io::Error::other("the machine has too few cores"))
 }
 
-/// Keeps the calling thread on those cores of [`cores_from_last`].
+/// Pins the calling thread to those cores of [`cores_from_last`].
 fn pin(cores: &[usize]) -> io::Result<()> {
     // SAFETY: as in `cores_from_last`.
     let mut chosen: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -96,7 +96,7 @@ fn pin(cores: &[usize]) -> io::Result<()> {
     }
 }
 
-/// Gives the calling thread that real-time priority.
+/// Sets the real-time priority of the calling thread.
 fn fifo(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: `parameters` lives across the call, which only reads it; 0 is the calling thread.
@@ -106,7 +106,7 @@ fn fifo(priority: i32) -> io::Result<()> {
     }
 }
 
-/// Page faults of this process so far, with those that read no disk.
+/// Returns the number of page faults of this process so far, minor and major.
 pub fn page_faults() -> u64 {
     // SAFETY: all zeros is a valid value of this structure of integers.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -115,33 +115,34 @@ pub fn page_faults() -> u64 {
     (usage.ru_minflt + usage.ru_majflt) as u64
 }
 
-/// A list of that capacity whose memory is there already.
+/// Returns an empty list with prefaulted memory of that capacity.
 pub fn prefaulted(capacity: usize) -> Vec<u64> {
     let mut list = vec![u64::MAX; capacity];
     list.clear();
     list
 }
 
-/// A lent message with the octets that its memory holds.
+/// Returns a loaned message with the present content of its memory.
 pub fn as_it_is(sample: SampleMutUninit<ipc::Service, [MaybeUninit<u8>], ()>) -> SampleMut<ipc::Service, [u8], ()> {
     // SAFETY: the octets are shared memory that the publisher has written once, and any octet is a valid `u8`.
     unsafe { sample.assume_init() }
 }
 
-/// Fills messages on a thread of its own, as a sensor's driver or its DMA does. The thread ends with this.
-pub struct Filler {
+/// A producer: a thread that fills messages, as a sensor's driver or its DMA does. The thread ends when this is
+/// dropped.
+pub struct Producer {
     empty: SyncSender<Lent>,
     full: Receiver<()>,
 }
 
-impl Filler {
-    /// Starts the thread with the caller's policy, on all cores that the caller may use but the publisher's. `polls` says
-    /// that a subscriber never sleeps. `None` where no core is left.
+impl Producer {
+    /// Starts the thread with the caller's policy, on all cores that the caller may use except the publisher's.
+    /// `polls` is `true` if a subscriber never sleeps. Returns `None` if no core is left.
     ///
     /// # Errors
     /// The kernel refuses the thread, or its cores.
     pub fn start(job: &Job, polls: bool, content: Vec<u8>) -> io::Result<Option<Self>> {
-        let cores = filler_cores(job, polls, cores_from_last()?);
+        let cores = producer_cores(job, polls, cores_from_last()?);
         if cores.is_empty() {
             return Ok(None);
         }
@@ -153,32 +154,33 @@ impl Filler {
                 fill_all(&to_fill, &filled, &content);
             }
         };
-        std::thread::Builder::new().name("filler".to_owned()).spawn(work)?;
+        std::thread::Builder::new().name("producer".to_owned()).spawn(work)?;
         is_placed.recv().map_err(|_| Self::ended())??;
         Ok(Some(Self { empty, full }))
     }
 
-    /// Has that message filled while the calling thread does something else. The message is full when this returns.
+    /// Fills a message on the producer's thread while the caller runs `meanwhile`. The message is filled when this
+    /// returns.
     ///
     /// # Errors
-    /// The filler has ended.
+    /// The producer has ended.
     pub fn fill_during<T>(&self, octets: &mut [u8], meanwhile: impl FnOnce() -> T) -> io::Result<T> {
         let lent = Lent { start: octets.as_mut_ptr(), length: octets.len() };
         self.empty.send(lent).map_err(|_| Self::ended())?;
-        // The octets stay borrowed until the filler is done with them, even where what runs meanwhile panics.
+        // The bytes stay borrowed until the producer has filled them, even if `meanwhile` panics.
         let got = catch_unwind(AssertUnwindSafe(meanwhile));
         self.full.recv().map_err(|_| Self::ended())?;
         Ok(got.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
     fn ended() -> io::Error {
-        io::Error::other("the filler's thread has ended")
+        io::Error::other("the producer's thread has ended")
     }
 }
 
-/// The cores on which messages are filled ahead, out of those, the last first: all but the publisher's, and but that of a
-/// subscriber that never sleeps, which would not let go of it.
-fn filler_cores(job: &Job, polls: bool, from_last: Vec<usize>) -> Vec<usize> {
+/// Returns the producer's cores, in descending order: all except the publisher's, and except that of a subscriber
+/// that never sleeps and so never releases it.
+fn producer_cores(job: &Job, polls: bool, from_last: Vec<usize>) -> Vec<usize> {
     let taken = match job.cores {
         Cores::Free => 0,
         Cores::Cross if polls => 2,
@@ -189,7 +191,8 @@ fn filler_cores(job: &Job, polls: bool, from_last: Vec<usize>) -> Vec<usize> {
 
 fn fill_all(to_fill: &Receiver<Lent>, filled: &SyncSender<()>, content: &[u8]) {
     for lent in to_fill {
-        // SAFETY: `fill_during` borrows these octets and neither touches them nor returns until `filled` has said so.
+        // SAFETY: `fill_during` borrows these bytes and neither touches them nor returns before it has received the
+        // result on `filled`.
         let octets = unsafe { std::slice::from_raw_parts_mut(lent.start, lent.length) };
         std::hint::black_box(octets).copy_from_slice(std::hint::black_box(content));
         if filled.send(()).is_err() {
@@ -198,7 +201,7 @@ fn fill_all(to_fill: &Receiver<Lent>, filled: &SyncSender<()>, content: &[u8]) {
     }
 }
 
-/// A message's octets on their way to the filler.
+/// A message's bytes that are being filled.
 struct Lent {
     start: *mut u8,
     length: usize,
@@ -218,29 +221,29 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_full_when_it_is_taken_back() {
-        let filler = Filler::start(&job("free"), false, vec![0x5A; 8 << 20]).unwrap().unwrap();
+    fn fills_a_message_completely() {
+        let producer = Producer::start(&job("free"), false, vec![0x5A; 8 << 20]).unwrap().unwrap();
         let mut octets = vec![0; 8 << 20];
         for _ in 0..3 {
             octets.fill(0);
-            assert_eq!(filler.fill_during(&mut octets, || 7).unwrap(), 7);
+            assert_eq!(producer.fill_during(&mut octets, || 7).unwrap(), 7);
             assert!(octets.iter().all(|octet| *octet == 0x5A));
         }
     }
 
     #[test]
-    fn a_filler_that_ended_is_an_error() {
-        let filler = Filler::start(&job("free"), false, vec![0; 8]).unwrap().unwrap();
-        assert!(filler.fill_during(&mut [0; 9], || ()).is_err());
+    fn reports_an_ended_producer() {
+        let producer = Producer::start(&job("free"), false, vec![0; 8]).unwrap().unwrap();
+        assert!(producer.fill_during(&mut [0; 9], || ()).is_err());
     }
 
     #[test]
-    fn a_filler_keeps_off_the_publishers_core_and_off_one_that_is_polled_on() {
+    fn producer_avoids_the_cores_of_publisher_and_polling_subscriber() {
         let cores = || vec![5, 3, 1];
-        assert_eq!(filler_cores(&job("same"), true, cores()), [3, 1]);
-        assert_eq!(filler_cores(&job("cross"), false, cores()), [3, 1]);
-        assert_eq!(filler_cores(&job("cross"), true, cores()), [1]);
-        assert_eq!(filler_cores(&job("free"), true, cores()), [5, 3, 1]);
-        assert_eq!(filler_cores(&job("cross"), true, vec![1, 0]), [0; 0]);
+        assert_eq!(producer_cores(&job("same"), true, cores()), [3, 1]);
+        assert_eq!(producer_cores(&job("cross"), false, cores()), [3, 1]);
+        assert_eq!(producer_cores(&job("cross"), true, cores()), [1]);
+        assert_eq!(producer_cores(&job("free"), true, cores()), [5, 3, 1]);
+        assert_eq!(producer_cores(&job("cross"), true, vec![1, 0]), [0; 0]);
     }
 }
