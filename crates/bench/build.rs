@@ -1,15 +1,14 @@
-//! Notes the commit that is built, so that a report can name it.
+//! Provides the commit being built for reports.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What goes into the binary, seen from the repository's root.
+/// Sources of the binary, relative to the repository's root.
 const SOURCES: [&str; 5] = ["crates", "testdata", "configs", "Cargo.toml", "Cargo.lock"];
 
 fn main() {
     println!("cargo::rustc-env=VIADUCT_COMMIT={}", commit().unwrap_or_else(|| "unknown".to_owned()));
-    // Another commit is another reference, and an edit makes the tree another one than its commit; without one of these
-    // paths (a source archive) it is not watched.
+    // The name changes with the commit and with edits of the sources. A source archive lacks some of these paths.
     for path in SOURCES.into_iter().chain([".git/HEAD", ".git/logs/HEAD"]) {
         let path = Path::new("../..").join(path);
         if path.exists() {
@@ -19,17 +18,17 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// Short hash of the commit, with `-dirty` where what is built is not what was committed; `None` without git or without a
-/// repository.
+/// Returns the short hash of the commit, with `-dirty` if the sources differ from it, or `None` without git or
+/// without a repository.
 fn commit() -> Option<String> {
     let hash = git(&["rev-parse", "--short=12", "HEAD"])?;
     let changes = git(&[&["status", "--porcelain", "--"], &SOURCES[..]].concat())?;
     Some(if changes.is_empty() { hash } else { format!("{hash}-dirty") })
 }
 
-/// What git says about the repository's root; `None` where it cannot.
+/// Runs git in the repository's root. Returns its output, or `None` on failure.
 fn git(arguments: &[&str]) -> Option<String> {
-    // A build must not stand in the way of a commit that is made meanwhile.
+    // A build must not lock the repository against a concurrent commit.
     let output = Command::new("git").arg("--no-optional-locks").current_dir("../..").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     output.status.success().then(|| text.trim().to_owned())

@@ -16,7 +16,7 @@ use crate::error::BenchError;
 use crate::sys::{self, Placement};
 
 /// Size of a buffer that is larger than the caches, in bytes.
-const COLD_OCTETS: usize = 64 << 20;
+const COLD_BYTES: usize = 64 << 20;
 
 /// Length of the timestamp at the start of a message, in octets.
 const STAMP_OCTETS: usize = 8;
@@ -46,9 +46,9 @@ pub(crate) trait Pace: Send + 'static {
 }
 
 /// A pace that only sleeps.
-pub(crate) struct Asleep;
+pub(crate) struct SleepOnly;
 
-impl Pace for Asleep {
+impl Pace for SleepOnly {
     fn wait(&mut self, tick: Duration) -> Result<Duration, BenchError> {
         sys::sleep_until(tick);
         Ok(sys::monotonic())
@@ -126,7 +126,7 @@ pub(crate) fn memcpy_hot(size: usize, samples: usize) -> Vec<f64> {
 
 /// Measures copies between buffers that are in no cache, in microseconds.
 pub(crate) fn memcpy_cold(size: usize, samples: usize) -> Vec<f64> {
-    let places = (COLD_OCTETS / size.max(1)).max(2);
+    let places = (COLD_BYTES / size.max(1)).max(2);
     let (from, mut to) = (vec![1_u8; places * size], vec![2_u8; places * size]);
     let copy = |number: usize| {
         let place = number % places * size..(number % places + 1) * size;
@@ -325,9 +325,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_floor_gives_its_samples() {
+    fn each_floor_has_its_samples() {
         let anywhere = Placement::default();
-        let hand_offs = futex(5, Duration::from_millis(1), &anywhere, &anywhere, Asleep).unwrap();
+        let hand_offs = futex(5, Duration::from_millis(1), &anywhere, &anywhere, SleepOnly).unwrap();
         assert_eq!((hand_offs.latencies.len(), hand_offs.lateness.len()), (5, 5));
         assert_eq!(memcpy_hot(1024, 3).len(), 3);
         assert_eq!(memcpy_cold(32 << 20, 3).len(), 3);

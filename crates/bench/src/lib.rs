@@ -12,9 +12,9 @@
 pub mod bus;
 pub mod its;
 
-mod awake;
 mod error;
 mod floor;
+mod keep_awake;
 mod machine;
 mod paper;
 mod progress;
@@ -31,7 +31,7 @@ pub use sys::CountingAllocator;
 
 /// Lock of tests that measure with real-time threads, load or time-outs: two such tests would disturb each other.
 #[cfg(test)]
-fn measuring_alone() -> std::sync::MutexGuard<'static, ()> {
+fn measurement_lock() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -26,14 +26,14 @@ pub struct Machine {
 }
 
 /// A measurement of the machine's state over a run.
-pub(crate) struct Watch {
+pub(crate) struct MachineMonitor {
     load: f64,
     before: CpuTime,
     waited: Option<Duration>,
     started: Instant,
 }
 
-impl Watch {
+impl MachineMonitor {
     pub(crate) fn start() -> Self {
         let load = fs::read_to_string("/proc/loadavg").ok();
         let load = load.and_then(|text| text.split_whitespace().next()?.parse().ok());
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stolen_time_is_a_share_of_all_time() {
+    fn computes_steal_as_a_share() {
         let before = CpuTime::parse("cpu  10 0 10 70 0 0 0 10 5 5\ncpu0 1 2 3");
         let after = CpuTime::parse("cpu  20 0 20 140 0 0 0 20 50 50");
         assert_eq!((before.total, after.total), (100, 200));
@@ -111,14 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_the_time_in_which_some_waited() {
+    fn parses_the_pressure_of_some() {
         let text = "some avg10=0.82 avg60=4.64 avg300=5.26 total=3000000\nfull avg10=0.00 total=7\n";
         assert_eq!(parse_pressure(text), Some(Duration::from_secs(3)));
         assert_eq!(parse_pressure("full total=1"), None);
     }
 
     #[test]
-    fn what_the_system_does_not_say_is_zero() {
+    fn unknown_times_are_zero() {
         assert_eq!(CpuTime::parse("").stolen_since(CpuTime::default()), 0.0);
     }
 }

@@ -132,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stages_add_up_to_the_total_as_printed() {
+    fn stages_add_up_to_the_printed_total() {
         let all: f64 = C_ITS_STAGES.iter().take(8).map(|stage| stage.1).sum();
         assert!((all - 29.7572).abs() < 0.001, "{all}");
         assert!((packet_to_mqtt_us() - 29_288.7).abs() < 0.1);
     }
 
     #[test]
-    fn a_size_that_the_paper_lacks_has_no_row() {
+    fn has_no_row_for_an_unpublished_size() {
         assert_eq!(fastcycle(&FASTCYCLE_SIZES).len(), 60);
         assert_eq!(fastcycle(&[1 << 20, 64]).len(), 12);
     }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::machine::{COMMIT, Machine, Watch};
+use crate::machine::{COMMIT, Machine, MachineMonitor};
 use crate::statistics::Summary;
 
 mod html;
 mod table;
 
-pub(crate) use table::{figure, octets};
+pub(crate) use table::{figure, size_text};
 
 /// The rows of one run of one bench.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,7 +113,7 @@ pub struct Row {
     pub samples: Vec<f64>,
     /// Figures that the table shows next to the row.
     #[serde(skip)]
-    pub beside: Beside,
+    pub references: References,
 }
 
 /// Cost of the threads of a publisher and all its subscribers after the warm-up.
@@ -136,7 +136,7 @@ pub struct Cost {
 
 /// References of a row.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Beside {
+pub struct References {
     /// The paper's mean, or its rate.
     pub paper: Option<f64>,
     /// The floor's median, or its rate.
@@ -192,7 +192,7 @@ impl Row {
             rate: None,
             cost: None,
             samples: Vec::new(),
-            beside: Beside::default(),
+            references: References::default(),
         }
     }
 
@@ -210,19 +210,16 @@ impl Row {
 }
 
 impl Report {
-    pub(crate) fn new(bench: &str, watch: Watch, rows: Vec<Row>, mut notes: Vec<String>) -> Self {
+    pub(crate) fn new(bench: &str, watch: MachineMonitor, rows: Vec<Row>, mut notes: Vec<String>) -> Self {
         let machine = watch.stop();
         if machine.load > 0.3 * machine.cpus as f64 {
             notes.push(format!(
-                "the machine was busy with other work (load {:.1}): read medians, not tails",
+                "other load on the machine before the run ({:.1}): medians are reliable, tails are not",
                 machine.load
             ));
         }
         if machine.steal > 0.01 {
-            notes.push(format!(
-                "the hypervisor took {:.1} % of the time: read medians, not tails",
-                machine.steal * 100.0
-            ));
+            notes.push(format!("CPU steal of {:.1} %: medians are reliable, tails are not", machine.steal * 100.0));
         }
         let (bench, commit) = (bench.to_owned(), COMMIT.to_owned());
         Self { bench, commit, machine, rows, notes, sections: Vec::new(), charts: Vec::new() }
@@ -328,11 +325,11 @@ mod tests {
         let latencies = Row::latencies("viaduct", &json!({"size": 32768}), vec![3.0, 1.0, 2.0], 1);
         let latencies = Row { cost: Some(Cost::default()), ..latencies };
         let rate = Row::rates("viaduct.decode", &json!({}), vec![260.0, 100.0, 250.0], 500, 0);
-        Report::new("bus", Watch::start(), vec![latencies, rate], vec![])
+        Report::new("bus", MachineMonitor::start(), vec![latencies, rate], vec![])
     }
 
     #[test]
-    fn the_json_has_the_documented_keys_and_comes_back() {
+    fn json_has_the_documented_keys_and_can_be_read_back() {
         let report = report();
         let json = serde_json::to_value(&report).unwrap();
         let keys = |value: &Value| {
@@ -361,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn the_samples_lie_beside_the_json() {
+    fn writes_the_samples_to_a_second_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("bus.json");
         std::fs::write(&path, "earlier").unwrap();
@@ -374,7 +371,7 @@ mod tests {
         let latencies = "0,viaduct,us,3\n0,viaduct,us,1\n0,viaduct,us,2\n";
         let rates = ["260", "100", "250"].map(|rate| format!("1,viaduct.decode,per_second,{rate}\n")).concat();
         assert_eq!(samples, format!("row,name,unit,sample\n{latencies}{rates}"));
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "nothing else stays");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file is left");
         assert!(Report::check_writable(folder.path()).is_err());
         assert!(Report::check_writable(&folder.path().join("missing/bus.json")).is_err());
     }

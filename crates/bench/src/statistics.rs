@@ -119,14 +119,14 @@ mod tests {
     }
 
     #[test]
-    fn deviation_is_that_of_a_sample() {
+    fn standard_deviation_is_of_a_sample() {
         let summary = Summary::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
         assert_eq!(summary.mean, 5.0);
         assert!((summary.sd - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12);
     }
 
     #[test]
-    fn an_outlier_stays() {
+    fn keeps_outliers() {
         let mut samples = vec![1.0; 99];
         samples.push(1e9);
         let summary = Summary::of(&samples).unwrap();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn few_samples() {
+    fn summarizes_few_samples() {
         assert_eq!(Summary::of(&[]), None);
         let one = Summary::of(&[3.0]).unwrap();
         assert_eq!((one.p50, one.p999, one.sd), (3.0, 3.0, 0.0));
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_of_a_ratio_holds_the_true_one() {
+    fn interval_contains_the_true_ratio() {
         let mut random = Rng::new(3);
         let mut round =
             |scale: f64| (0..100).map(|_| scale * (1.0 + random.below(1000) as f64 / 1000.0)).collect::<Vec<_>>();
@@ -150,11 +150,11 @@ mod tests {
         let theirs: Vec<Vec<f64>> = (0..10).map(|_| round(10.0)).collect();
         let (low, high) = ratio_interval(&theirs, &ours, 500, 1).unwrap();
         assert!(low < 5.0 && 5.0 < high && high - low < 0.5, "{low} to {high}");
-        assert_eq!(ratio_interval(&theirs, &ours, 500, 1), Some((low, high)), "the seed decides");
+        assert_eq!(ratio_interval(&theirs, &ours, 500, 1), Some((low, high)), "reproducible by the seed");
     }
 
     #[test]
-    fn the_interval_of_equal_rounds_is_a_point_and_one_round_gives_none() {
+    fn interval_of_equal_rounds_is_a_point_and_of_one_round_none() {
         let (twos, eights) = (vec![vec![2.0; 5]; 3], vec![vec![8.0; 5]; 3]);
         assert_eq!(ratio_interval(&eights, &twos, 990, 1), Some((4.0, 4.0)));
         assert_eq!(ratio_interval(&eights[..1], &twos, 990, 1), None);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_round_that_was_disturbed_widens_the_interval() {
+    fn disturbed_round_widens_the_interval() {
         let calm = vec![vec![2.0; 5]; 4];
         let mut disturbed = vec![vec![8.0; 5]; 4];
         disturbed[0] = vec![80.0; 5];
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_distribution_has_its_ends_and_all_of_its_tail() {
+    fn distribution_keeps_its_ends_and_its_tail() {
         let samples: Vec<f64> = (1..=1000).rev().map(f64::from).collect();
         let points = distribution(&samples, 100);
         assert_eq!(points.first(), Some(&(1.0, 0.001)));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_without_sorting_is_the_same() {
+    fn selects_the_same_percentile_without_sorting() {
         let samples: Vec<f64> = (1..=1000).rev().map(f64::from).collect();
         assert_eq!(percentile(&mut samples.clone(), 990), Some(990.0));
         assert_eq!(percentile(&mut [4.0], 500), Some(4.0));

@@ -1,4 +1,4 @@
-//! `viaduct bench NAME`: measures, and prints paper, ours and floor side by side.
+//! `viaduct bench NAME`: runs a benchmark and prints a table of paper, Viaduct and floor.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,49 +8,50 @@ use viaduct_bench::{Report, bus, its};
 
 use crate::output::stdout_failed;
 
-/// What to measure, and how much of it.
+/// Arguments of `viaduct bench`.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// What to measure.
+    /// Benchmark to run.
     #[arg(value_enum)]
     bench: Bench,
-    /// Write every row, with the machine and the raw figures, to this file.
+    /// Write all rows and a description of the machine to this file (JSON).
+    ///
+    /// The samples are written to a second file next to it.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Write one page with tables and pictures to this file.
+    /// Write a page with tables and charts to this file (HTML).
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// As many samples as the paper has; takes longer. Of the bus, an interrupted run goes on where it was.
+    /// Take as many samples as the paper, which takes longer. An interrupted run of `bus` can be resumed.
     #[arg(long)]
     full: bool,
     #[command(flatten)]
     bus: BusArguments,
 }
 
-/// What only the bench of the bus knows.
+/// Options of `bench bus` only.
 #[derive(clap::Args)]
 struct BusArguments {
-    /// Folder of the programs that the bus is compared with (else `VIADUCT_RIVALS`, else `rivals`).
+    /// Folder of the competitors' programs [default: `VIADUCT_RIVALS`, else `rivals`].
     #[arg(long, value_name = "DIR")]
     rivals: Option<PathBuf>,
-    /// Go on from this file, and write it: it has what was measured until the whole run is done. Where it is not named,
-    /// `--full` with `--json` uses one beside the JSON, with the ending `.state`.
+    /// Resume from this state file, and save measured rounds in it until the run is complete [default: with `--full`
+    /// and `--json`, the JSON file with the extension `.state`].
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
 }
 
-/// The benches.
+/// A benchmark.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Bench {
-    /// C-ITS: codecs, throughput of one core to JSON and MQTT, live packets to MQTT and to the API, station to station by
-    /// stage.
+    /// C-ITS: codecs, throughput to JSON and MQTT, live packets to MQTT and to the API, station to station by stage.
     Its,
-    /// The bus: latency by size, executor and fill, as FastCycle measures it, beside rivals and floors of the same run.
+    /// The bus: latency by size, executor and fill, measured as in FastCycle, with rivals and floors of the same run.
     Bus,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    // A file that cannot be written is told before minutes of measuring.
+    // An unwritable file is reported before the measurement, which takes minutes.
     for path in arguments.json.iter().chain(&arguments.html) {
         Report::check_writable(path).with_context(|| cannot_write(path))?;
     }
@@ -63,20 +64,20 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         report.write_html(path).with_context(|| cannot_write(path))?;
     }
     if let Some(state) = arguments.state() {
-        // All that it kept is in the report now; a later run starts anew.
+        // The report contains all saved rounds; the next run starts again.
         std::fs::remove_file(&state).with_context(|| format!("cannot remove {}", state.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 impl Arguments {
-    /// Where a run of the bus keeps what it measured, in case that it is interrupted.
+    /// Returns the state file of a run of the bus, or `None` if it is not resumable.
     fn state(&self) -> Option<PathBuf> {
         if !matches!(self.bench, Bench::Bus) {
             return None;
         }
-        let beside = || self.json.as_ref().filter(|_| self.full).map(|json| json.with_extension("state"));
-        self.bus.resume.clone().or_else(beside)
+        let next_to_json = || self.json.as_ref().filter(|_| self.full).map(|json| json.with_extension("state"));
+        self.bus.resume.clone().or_else(next_to_json)
     }
 
     fn bus_options(&self) -> bus::Options {
@@ -107,7 +108,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     })
 }
 
-/// `VIADUCT_DATA`, or `../shared/data` where that is not set.
+/// Returns `VIADUCT_DATA`, or `../shared/data` if it is not set.
 fn data_folder() -> PathBuf {
     std::env::var_os("VIADUCT_DATA").map_or_else(|| PathBuf::from("../shared/data"), PathBuf::from)
 }

@@ -38,7 +38,7 @@ pub(super) struct Case {
     pub(super) reliability: Option<Reliability>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
 const fn is_no(value: &bool) -> bool {
     !*value
 }
@@ -166,12 +166,12 @@ impl Case {
     }
 
     /// Returns `true` if a producer thread fills the messages before the tick.
-    pub(super) fn has_filler(&self) -> bool {
+    pub(super) fn has_producer(&self) -> bool {
         self.fill == Fill::Loan && !self.just_filled
     }
 
     /// Returns the placement of the producer thread: not on the publisher's core, if there is another one.
-    pub(super) fn filler(&self, cores: &[usize]) -> Placement {
+    pub(super) fn producer(&self, cores: &[usize]) -> Placement {
         let publisher = self.publisher(cores).cores;
         Placement { cores: cores.iter().copied().filter(|core| !publisher.contains(core)).collect(), fifo: None }
     }
@@ -264,7 +264,7 @@ mod tests {
     const SIZES: [usize; 2] = [32 << 10, 1 << 20];
 
     #[test]
-    fn a_row_has_the_parameters_of_the_design() {
+    fn row_has_the_documented_parameters() {
         let keys = |case: &Case| {
             let params = case.params();
             let mut keys: Vec<String> = params.as_object().unwrap().keys().cloned().collect();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variation_differs_from_the_base_in_few_things_and_none_is_there_twice() {
+    fn variations_are_unique_and_close_to_the_base() {
         let cases = of_the_bus(&SIZES, 1 << 20, 1000, 10);
         let base = Case::base(1 << 20, 1000).params();
         for case in &cases {
@@ -293,14 +293,14 @@ mod tests {
     }
 
     #[test]
-    fn the_cores_are_the_last_ones() {
+    fn uses_the_last_cores() {
         let cores = [0, 1, 5, 9];
         let base = Case::base(64, 1000);
         assert_eq!(base.publisher(&cores), Placement { cores: vec![9], fifo: Some(50) });
         assert_eq!(base.subscriber(&cores), Placement { cores: vec![9], fifo: Some(60) });
         let cross = Case { cores: Cores::Cross, policy: Policy::Other, ..base.clone() };
         assert_eq!(cross.publisher(&cores), Placement { cores: vec![5], fifo: None });
-        assert_eq!((base.filler(&cores).cores, cross.filler(&cores).cores), (vec![0, 1, 5], vec![0, 1, 9]));
+        assert_eq!((base.producer(&cores).cores, cross.producer(&cores).cores), (vec![0, 1, 5], vec![0, 1, 9]));
         assert_eq!(cross.publisher(&[3]), Placement { cores: vec![3], fifo: None });
         assert_eq!(Case { cores: Cores::Free, ..base }.subscriber(&cores).cores, Vec::<usize>::new());
     }

@@ -1,10 +1,10 @@
 //! The table of paper, Viaduct, competitors and floor, by size.
 
 use super::case::{Case, Cores, Fill, Measure, Policy};
-use super::plan::What;
-use super::series::{All, Series};
+use super::plan::Subject;
+use super::series::{AllSeries, Series};
 use super::{paper, paper_mean};
-use crate::report::{Section, figure, octets};
+use crate::report::{Section, figure, size_text};
 use crate::statistics::ratio_interval;
 
 const COLUMNS: [&str; 12] =
@@ -13,7 +13,7 @@ const COLUMNS: [&str; 12] =
 /// Columns of words before the figures.
 const WORDS: usize = 5;
 
-pub(super) fn section(all: &All, base: &Case, sizes: &[usize], seed: u64) -> Section {
+pub(super) fn section(all: &AllSeries, base: &Case, sizes: &[usize], seed: u64) -> Section {
     let placed = sizes.iter().map(|size| Case { size: *size, ..base.clone() });
     let free = Case { cores: Cores::Free, policy: Policy::Other, ..base.clone() };
     let mut rows = Vec::new();
@@ -34,7 +34,7 @@ pub(super) fn section(all: &All, base: &Case, sizes: &[usize], seed: u64) -> Sec
 }
 
 /// Adds the rows of one size and placement.
-fn block(all: &All, case: &Case, seed: u64) -> Vec<Vec<String>> {
+fn block(all: &AllSeries, case: &Case, seed: u64) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (measure, fill) in [
         (Measure::OneWay, Fill::Loan),
@@ -64,12 +64,12 @@ fn labels(case: &Case, name: &str) -> Vec<String> {
     let params = case.params();
     let word = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
     let threads = format!("{} {}", word("cores"), word("policy"));
-    vec![octets(case.size as u64), threads, word("measure"), word("fill"), name.to_owned()]
+    vec![size_text(case.size as u64), threads, word("measure"), word("fill"), name.to_owned()]
 }
 
 fn cells(case: &Case, series: &Series, ours: Option<&Series>, seed: u64) -> Vec<String> {
     let mut cells = labels(case, &series.name);
-    if series.what == What::Futex {
+    if series.subject == Subject::Futex {
         cells[3] = String::new();
     }
     cells.extend([series.row.p50, series.row.p99, series.row.mean].map(figure));

@@ -26,7 +26,7 @@ const BACK: &str = "lidar/points/back";
 const BUFFERS_MAX: usize = 64;
 
 /// Time limit for the last messages.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Time that the slow subscriber sleeps in each callback.
 const SLOW: Duration = Duration::from_millis(20);
@@ -56,7 +56,7 @@ fn open_sized(bus: &Bus, case: &Case) -> Result<Publisher<PointCloud>, BenchErro
     let readers = case.subscribers + usize::from(case.slow_subscriber);
     let buffers = readers * (qos(case).depth().min(BUFFERS_MAX) + 1) + 2 + 2 * OBSERVERS_MAX;
     let size = PoolSize::new(buffers, case.size.max(HEADER_OCTETS));
-    bus.size_pool(TOPIC, size).map_err(BenchError::part("cannot make the pool"))?;
+    bus.size_pool(TOPIC, size).map_err(BenchError::part("cannot create the pool"))?;
     open(bus, TOPIC, case)
 }
 
@@ -110,7 +110,7 @@ impl Scene {
 
     /// Waits until all messages are taken.
     fn finish(self, bus: &Bus, written: &Written) -> Result<Outcome, BenchError> {
-        let mut threads: Vec<ThreadUsage> = vec![written.cost, written.filler];
+        let mut threads: Vec<ThreadUsage> = vec![written.cost, written.producer];
         if let Some(responder) = self.responder {
             threads.extend(end(responder, true)?.threads.without(written.thread));
         }
@@ -225,9 +225,9 @@ impl Reader {
             Self::Task { runtime, task } => {
                 bus.close();
                 let broken = |cause: &str| BenchError::broken("the subscriber", cause);
-                let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, task).await });
+                let ended = runtime.block_on(async { tokio::time::timeout(TIMEOUT, task).await });
                 ended
-                    .map_err(|_| broken("it did not empty its queue in time"))?
+                    .map_err(|_| broken("its queue was not empty in time"))?
                     .map_err(|cause| broken(&cause.to_string()))
             }
         }
@@ -237,16 +237,16 @@ impl Reader {
 /// Ends a group; if `whole`, after it has taken all messages.
 fn end<S: Send + 'static>(group: CallbackGroup<S>, whole: bool) -> Result<S, BenchError> {
     let broken = |cause: &str| BenchError::broken("the subscriber", cause);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     let idle = !whole || group.wait_until_idle(deadline);
-    let state = group.end(deadline + PATIENCE).ok_or_else(|| broken("its callback panicked or hangs"))?;
-    if idle { Ok(state) } else { Err(broken("it did not empty its queue in time")) }
+    let state = group.end(deadline + TIMEOUT).ok_or_else(|| broken("its callback panicked or hangs"))?;
+    if idle { Ok(state) } else { Err(broken("its queue was not empty in time")) }
 }
 
 fn outcome(logs: &[Log], written: &Written, threads: &[ThreadUsage]) -> Outcome {
     let of_all = |pick: fn(&Log) -> &Vec<u64>| logs.iter().flat_map(pick).copied().collect::<Vec<_>>();
     let latencies = of_all(|log| &log.latencies);
-    let expected = written.places.len() * logs.len();
+    let expected = written.addresses.len() * logs.len();
     Outcome {
         lost: expected.saturating_sub(latencies.len()) as u64,
         latencies,
@@ -261,7 +261,7 @@ fn counts(logs: &[Log], written: &Written, threads: &[ThreadUsage]) -> Counts {
     let sum = |pick: fn(&ThreadUsage) -> u64| threads.iter().map(pick).sum::<u64>();
     let counted = sys::counts_allocations();
     Counts {
-        messages: written.places.len() as u64,
+        messages: written.addresses.len() as u64,
         page_faults: sum(|cost| cost.page_faults),
         switches_voluntary: sum(|cost| cost.switches_voluntary),
         switches_involuntary: sum(|cost| cost.switches_involuntary),
@@ -274,8 +274,8 @@ fn counts(logs: &[Log], written: &Written, threads: &[ThreadUsage]) -> Counts {
 /// Returns the number of deliveries in other memory than the publisher filled.
 fn copied(logs: &[Log], written: &Written) -> u64 {
     let elsewhere = |(number, address): &&(u64, usize)| {
-        let place = usize::try_from(number - 1).ok().and_then(|index| written.places.get(index));
-        place != Some(address)
+        let expected = usize::try_from(number - 1).ok().and_then(|index| written.addresses.get(index));
+        expected != Some(address)
     };
     logs.iter().flat_map(|log| &log.places).filter(elsewhere).count() as u64
 }
@@ -284,17 +284,17 @@ fn copied(logs: &[Log], written: &Written) -> u64 {
 mod tests {
     use super::super::case::{self, Cores, Policy};
     use super::super::may_be_real_time;
-    use super::super::plan::Place;
+    use super::super::plan::Capabilities;
     use super::*;
 
     #[test]
-    fn every_kind_of_case_delivers_what_was_sent() {
-        let _alone = crate::measuring_alone();
-        let place = Place { cores: sys::cores(), real_time: may_be_real_time() };
+    fn every_case_delivers_all_messages() {
+        let _lock = crate::measurement_lock();
+        let capabilities = Capabilities { cores: sys::cores(), real_time: may_be_real_time() };
         for size in [64, 32 << 10] {
             for case in case::of_the_bus(&[size], size, 1000, 500) {
-                let case = place.as_possible(&case);
-                let outcome = measure(&case, 6, &place.cores).unwrap();
+                let case = capabilities.as_possible(&case);
+                let outcome = measure(&case, 6, &capabilities.cores).unwrap();
                 let taken = outcome.latencies.len() as u64 + outcome.lost;
                 assert_eq!(taken, 6 * case.subscribers as u64, "{case:?}");
                 assert_eq!((outcome.from_tick.len(), outcome.lateness.len()), (outcome.latencies.len(), 6), "{case:?}");
@@ -310,11 +310,11 @@ mod tests {
     }
 
     #[test]
-    fn a_large_message_costs_no_allocation_of_its_size() {
-        let _alone = crate::measuring_alone();
+    fn allocates_no_buffer_per_large_message() {
+        let _lock = crate::measurement_lock();
         let base = Case { policy: Policy::Other, cores: Cores::Free, ..Case::base(1 << 20, 1000) };
         let cost = measure(&base, 20, &[]).unwrap().cost.unwrap();
-        let octets = cost.allocated_octets.unwrap() / cost.messages;
-        assert!(octets < 4096, "{octets} octets a message");
+        let bytes = cost.allocated_octets.unwrap() / cost.messages;
+        assert!(bytes < 4096, "{bytes} bytes per message");
     }
 }

@@ -54,8 +54,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hogs_run_until_they_are_dropped() {
-        let _alone = crate::measuring_alone();
+    fn load_runs_until_dropped() {
+        let _lock = crate::measurement_lock();
         for (load, threads) in [(Load::None, 0), (Load::Cpu, CPU_HOGS), (Load::Memory, 1)] {
             let hogs = Hogs::start(load).unwrap();
             let stop = hogs._threads.sign();

@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_header_comes_back_and_one_that_is_cut_off_does_not() {
+    fn reads_a_header_and_rejects_a_truncated_one() {
         let header = Header { tick_ns: 1 << 40, number: 3 };
         let mut message = [0x5A; HEADER_OCTETS + 3];
         header.write(&mut message);
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_warm_up_is_not_noted() {
+    fn does_not_record_the_warm_up() {
         let mut log = Log::with_room_for(2, Note::Each);
         let mut place = 0;
         for number in [0, 0, 1] {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cost_is_noted_when_it_is_meant_to_be() {
+    fn records_the_cost_after_the_warm_up() {
         let cost_of = |when: Note| {
             let mut costs = ThreadCosts::new(when);
             for number in 1..=3 {

@@ -11,12 +11,12 @@
 //! machine affects all of them. Each round has another random order, in which compared rows are neighbours.
 //!
 //! ```text
-//! case.rs      the conditions, and which of them are measured
-//! plan.rs      who goes through them, in which order, how long it takes
-//! drive.rs     the bus through one case;  writer.rs, message.rs, load.rs, observer.rs beside it
-//! rivals.rs    other people's programs through one case
-//! outcome.rs   what a round gave;  state.rs keeps it, in a file where the run may be interrupted
-//! series.rs    rounds -> rows;  compare.rs, bounds.rs, charts.rs: rows -> what is shown
+//! case.rs      parameters of a case, and the list of cases
+//! plan.rs      jobs, their order and their planned time
+//! drive.rs     runs a case on the bus, with writer.rs, producer.rs, message.rs, load.rs and observer.rs
+//! rivals.rs    runs a case on a competitor's program
+//! outcome.rs   the result of a round;  state.rs: file of results for interrupted runs
+//! series.rs    rounds -> rows;  compare.rs, bounds.rs, charts.rs: rows -> sections of the report
 //! ```
 
 mod bounds;
@@ -24,12 +24,12 @@ mod case;
 mod charts;
 mod compare;
 mod drive;
-mod filler;
 mod load;
 mod message;
 mod observer;
 mod outcome;
 mod plan;
+mod producer;
 mod rivals;
 mod series;
 mod state;
@@ -40,23 +40,23 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use self::case::{Case, Fill, Measure, Mode};
-use self::filler::Filling;
 use self::outcome::Outcome;
-use self::plan::{Job, Place, What};
+use self::plan::{Capabilities, Job, Subject};
+use self::producer::ProducerPace;
 use self::rivals::Rival;
-use self::series::{All, Series};
+use self::series::{AllSeries, Series};
 use self::state::{Measured, Run};
-use crate::awake::Awake;
 use crate::error::BenchError;
-use crate::floor::{self, Asleep};
-use crate::machine::{COMMIT, Watch};
+use crate::floor::{self, SleepOnly};
+use crate::keep_awake::KeepAwake;
+use crate::machine::{COMMIT, MachineMonitor};
 use crate::paper::{self, FASTCYCLE_SIZES};
 use crate::progress::say;
-use crate::report::{Beside, Report, Row, octets};
+use crate::report::{References, Report, Row, size_text};
 use crate::sys::{self, Placement};
 
 /// Interval of the progress lines.
-const TELL_EVERY: Duration = Duration::from_secs(5);
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Options of the bench.
 #[derive(Clone, Debug)]
@@ -136,9 +136,9 @@ impl Options {
 /// # Errors
 /// The system refuses threads, or the state file belongs to another run or cannot be written.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
-    let watch = Watch::start();
+    let watch = MachineMonitor::start();
     let mut campaign = Campaign::new(options)?;
-    let awake = options.keep_awake.then(|| Awake::start(&campaign.place.cores)).transpose()?;
+    let awake = options.keep_awake.then(|| KeepAwake::start(&campaign.capabilities.cores)).transpose()?;
     campaign.measure(usize::MAX)?;
     drop(awake);
     Ok(campaign.report(watch))
@@ -147,7 +147,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
 /// A run in progress.
 struct Campaign<'a> {
     options: &'a Options,
-    place: Place,
+    capabilities: Capabilities,
     rivals: Vec<Rival>,
     jobs: Vec<Job>,
     measured: Measured,
@@ -161,20 +161,18 @@ impl<'a> Campaign<'a> {
             Some(path) => Measured::resume(path, &options.run())?,
             None => Measured::default(),
         };
-        let place = Place { cores: sys::cores(), real_time: may_be_real_time() };
-        let mut notes = notes(&place, options.lock_memory);
+        let capabilities = Capabilities { cores: sys::cores(), real_time: may_be_real_time() };
+        let mut notes = notes(&capabilities, options.lock_memory);
         if options.keep_awake {
-            notes.push(
-                "the cores are kept awake by threads that run only where nothing else does (SCHED_IDLE)".to_owned(),
-            );
+            notes.push("the cores are kept awake by threads that run only on idle cores (SCHED_IDLE)".to_owned());
         }
         let rivals = options.rivals.as_ref().map(|folder| rivals::start(folder, &mut notes)).unwrap_or_default();
         notes.extend(rivals.iter().map(|rival| format!("{}: {}; {}", rival.name(), rival.version(), rival.how())));
-        let jobs = plan::jobs(options, &place, &rivals);
+        let jobs = plan::jobs(options, &capabilities, &rivals);
         if measured.len() > 0 {
-            say(&format!("bus: goes on with {} rounds of cases that were measured before", measured.len()));
+            say(&format!("bus: continues with {} measured rounds from the state file", measured.len()));
         }
-        Ok(Self { options, place, rivals, jobs, measured, notes, started: Instant::now() })
+        Ok(Self { options, capabilities, rivals, jobs, measured, notes, started: Instant::now() })
     }
 
     fn rounds(&self) -> usize {
@@ -183,7 +181,7 @@ impl<'a> Campaign<'a> {
 
     /// Measures the missing rounds, at most `rounds` of each case.
     fn measure(&mut self, at_most: usize) -> Result<(), BenchError> {
-        let (rounds, mut left, mut told) = (self.rounds(), at_most, None);
+        let (rounds, mut left, mut reported) = (self.rounds(), at_most, None);
         for round in 0..rounds {
             let share = self.share_of(round);
             for job in plan::order(&self.jobs, self.options.seed, round) {
@@ -191,13 +189,16 @@ impl<'a> Campaign<'a> {
                     return Ok(());
                 }
                 if round > 0 && self.is_late() {
-                    let told = format!("time was up in round {} of {rounds}: some rows have fewer messages", round + 1);
-                    self.notes.push(told);
+                    let note = format!(
+                        "the time limit was reached in round {} of {rounds}: some rows have fewer messages",
+                        round + 1
+                    );
+                    self.notes.push(note);
                     return Ok(());
                 }
-                if told.is_none_or(|told: Instant| told.elapsed() >= TELL_EVERY) {
-                    told = Some(Instant::now());
-                    self.tell(round);
+                if reported.is_none_or(|reported: Instant| reported.elapsed() >= PROGRESS_INTERVAL) {
+                    reported = Some(Instant::now());
+                    self.print_progress(round);
                 }
                 left -= usize::from(self.measure_one(job, round, share)?);
             }
@@ -215,7 +216,7 @@ impl<'a> Campaign<'a> {
         }
         let samples = (job.samples_of(round, rounds) as f64 * share).ceil() as usize;
         // A case that fails does not end the run.
-        let outcome = outcome(job, samples, &self.place, &mut self.rivals);
+        let outcome = outcome(job, samples, &self.capabilities, &mut self.rivals);
         let outcome = outcome.unwrap_or_else(|error| Outcome::refused(&error.to_string()));
         self.measured.add(&key, round, outcome)?;
         Ok(true)
@@ -236,7 +237,7 @@ impl<'a> Campaign<'a> {
         self.options.limit.is_some_and(|limit| self.started.elapsed() >= limit)
     }
 
-    fn tell(&self, round: usize) {
+    fn print_progress(&self, round: usize) {
         let planned = |job: &Job| -> Duration {
             (0..self.rounds()).map(|round| job.planned(job.samples_of(round, self.rounds()))).sum()
         };
@@ -252,30 +253,30 @@ impl<'a> Campaign<'a> {
         ));
     }
 
-    fn report(mut self, watch: Watch) -> Report {
-        self.notes.extend(self.told_by_cases());
+    fn report(mut self, watch: MachineMonitor) -> Report {
+        self.notes.extend(self.notes_of_cases());
         let of_job = |job: &Job| Series::of(job, self.measured.of(&job.key()));
-        let all = All(self.jobs.iter().filter_map(of_job).collect());
-        let base = self.place.as_possible(&Case::base(self.options.base_size, self.options.rate_hz));
+        let all = AllSeries(self.jobs.iter().filter_map(of_job).collect());
+        let base = self.capabilities.as_possible(&Case::base(self.options.base_size, self.options.rate_hz));
         let mut report = Report::new("bus", watch, rows(&all), self.notes);
         report.rows.extend(paper::fastcycle(&self.options.sizes));
         report.sections = vec![
             compare::section(&all, &base, &self.options.sizes, self.options.seed),
-            bounds::section(&all, &base, self.options, &self.place),
+            bounds::section(&all, &base, self.options, &self.capabilities),
         ];
         report.charts = charts::of(&all, &base, &self.options.sizes);
         report
     }
 
     /// Returns the notes of the competitors, without repetitions.
-    fn told_by_cases(&self) -> BTreeSet<String> {
+    fn notes_of_cases(&self) -> BTreeSet<String> {
         let of_job = |job: &Job| -> Vec<String> {
-            let told = |outcome: &Outcome| match (&outcome.refused, &outcome.note) {
+            let note = |outcome: &Outcome| match (&outcome.refused, &outcome.note) {
                 (Some(why), _) => Some(format!("{}, {}: {why}", job.name, in_words(&job.case))),
                 (None, Some(note)) => Some(format!("{}: {note}", job.name)),
                 (None, None) => None,
             };
-            self.measured.of(&job.key()).filter_map(told).collect()
+            self.measured.of(&job.key()).filter_map(note).collect()
         };
         self.jobs.iter().flat_map(of_job).collect()
     }
@@ -286,19 +287,24 @@ fn in_words(case: &Case) -> String {
     let params = case.params();
     let word = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
     let words = ["measure", "fill", "cores", "policy"].map(word).join(" ");
-    format!("{} {words}", octets(case.size as u64))
+    format!("{} {words}", size_text(case.size as u64))
 }
 
-fn outcome(job: &Job, samples: usize, place: &Place, rivals: &mut [Rival]) -> Result<Outcome, BenchError> {
-    let Job { case, what, .. } = job;
-    match what {
-        What::Bus => drive::measure(case, samples, &place.cores),
-        What::Futex => futex(case, samples, &place.cores),
-        What::MemcpyHot => memcpy(floor::memcpy_hot, case, samples, &place.cores),
-        What::MemcpyCold => memcpy(floor::memcpy_cold, case, samples, &place.cores),
-        What::Rival(number) => Ok(match rivals.get_mut(*number) {
+fn outcome(
+    job: &Job,
+    samples: usize,
+    capabilities: &Capabilities,
+    rivals: &mut [Rival],
+) -> Result<Outcome, BenchError> {
+    let Job { case, subject, .. } = job;
+    match subject {
+        Subject::Bus => drive::measure(case, samples, &capabilities.cores),
+        Subject::Futex => futex(case, samples, &capabilities.cores),
+        Subject::MemcpyHot => memcpy(floor::memcpy_hot, case, samples, &capabilities.cores),
+        Subject::MemcpyCold => memcpy(floor::memcpy_cold, case, samples, &capabilities.cores),
+        Subject::Rival(number) => Ok(match rivals.get_mut(*number) {
             Some(rival) => rival.measure(case, samples),
-            None => Outcome::refused("it does not run"),
+            None => Outcome::refused("the program is not running"),
         }),
     }
 }
@@ -307,11 +313,11 @@ fn outcome(job: &Job, samples: usize, place: &Place, rivals: &mut [Rival]) -> Re
 /// before also makes the hand-off slower.
 fn futex(case: &Case, samples: usize, cores: &[usize]) -> Result<Outcome, BenchError> {
     let (waker, waiter) = (case.publisher(cores), case.subscriber(cores));
-    let hand_offs = if case.has_filler() {
-        let filling = Filling::start(case.size, &case.filler(cores))?;
+    let hand_offs = if case.has_producer() {
+        let filling = ProducerPace::start(case.size, &case.producer(cores))?;
         floor::futex(samples, case.period(), &waker, &waiter, filling)?
     } else {
-        floor::futex(samples, case.period(), &waker, &waiter, Asleep)?
+        floor::futex(samples, case.period(), &waker, &waiter, SleepOnly)?
     };
     Ok(Outcome { latencies: hand_offs.latencies, lateness: hand_offs.lateness, ..Outcome::default() })
 }
@@ -336,9 +342,9 @@ fn may_be_real_time() -> bool {
 }
 
 /// Returns the notes of every run.
-fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
+fn notes(capabilities: &Capabilities, lock_memory: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if !place.real_time {
+    if !capabilities.real_time {
         notes.push(
             "NO REAL-TIME PRIORITY: the kernel refuses SCHED_FIFO, so every row ran with the ordinary policy and no bound \
              is judged; grant it with `ulimit -r 99` or CAP_SYS_NICE"
@@ -347,37 +353,40 @@ fn notes(place: &Place, lock_memory: bool) -> Vec<String> {
     }
     if lock_memory {
         notes.push(match sys::lock_memory() {
-            Ok(()) => "the memory of this process is locked (mlockall), so that no page is taken away".to_owned(),
+            Ok(()) => {
+                "the memory of this process is locked (mlockall), so the kernel does not reclaim its pages".to_owned()
+            }
             Err(cause) => format!("the memory of this process is not locked: {cause}"),
         });
     }
     if !sys::counts_allocations() {
-        notes.push("allocations are not counted: this binary does not install the allocator that counts".to_owned());
+        notes.push("allocations are not counted: this binary does not install `CountingAllocator`".to_owned());
     }
     notes.push(
-        "ours/floor: medians; the floor is an empty futex hand-off in the same place (inline: none), of a copy a hot copy is \
-         added, of a round trip it is counted twice; none where rate, load or subscribers differ from the floor's"
+        "ours/floor: ratio of medians; the floor is an empty futex hand-off with the same placement (inline: none), plus a hot \
+         copy for a copy, twice for a round trip; empty if rate, load or subscribers differ from the floor's"
             .to_owned(),
     );
     notes.push(
-        "floor.futex: the hand-off by itself, in turns with the rows of that size; floor.futex_filler: beside a thread on \
-         another core that fills a buffer of that size before each one, as messages that are lent are filled"
+        "floor.futex: futex hand-off without a producer; floor.futex_producer: futex hand-off with a concurrent producer, a \
+         thread on another core that fills a buffer of that size before each hand-off, as for a loan"
             .to_owned(),
     );
     notes.push(
-        "ours/paper: means, FastCycle's; its machine was another one (i7-8700T), and it does not say when it stamps"
+        "ours/paper: ratio of means; FastCycle's machine is an i7-8700T, and its paper does not specify the start of the time"
             .to_owned(),
     );
     notes
 }
 
 /// Returns the rows of Viaduct with their references, the floors and the competitors.
-fn rows(all: &All) -> Vec<Row> {
+fn rows(all: &AllSeries) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for series in &all.0 {
         let mut row = series.row.clone();
-        if series.what == What::Bus {
-            row.beside = Beside { paper: paper_mean(&series.case), floor: floor_of(all, &series.case), ..row.beside };
+        if series.subject == Subject::Bus {
+            row.references =
+                References { paper: paper_mean(&series.case), floor: floor_of(all, &series.case), ..row.references };
         }
         rows.push(row);
         rows.extend(series.more.iter().cloned());
@@ -393,7 +402,7 @@ fn paper_mean(case: &Case) -> Option<f64> {
 }
 
 /// Returns the floor of the case: a hand-off if it has one (two for a round trip), plus a copy if it has one.
-fn floor_of(all: &All, case: &Case) -> Option<f64> {
+fn floor_of(all: &AllSeries, case: &Case) -> Option<f64> {
     let trips = if case.measure == Measure::Rtt { 2.0 } else { 1.0 };
     let hand_off = if case.mode == Mode::Inline { 0.0 } else { all.futex(case)?.p50() * trips };
     let copy = if case.fill == Fill::Copy { all.memcpy(case.size)?.p50() } else { 0.0 };
@@ -420,8 +429,8 @@ mod tests {
     }
 
     #[test]
-    fn every_row_of_a_small_run_is_whole() {
-        let _alone = crate::measuring_alone();
+    fn small_run_has_all_rows() {
+        let _lock = crate::measurement_lock();
         let report = run(&small()).unwrap();
         let ours: Vec<&Row> = report.rows.iter().filter(|row| row.name == "viaduct").collect();
         assert!(ours.len() > 2 * 4 + 10);
@@ -436,21 +445,21 @@ mod tests {
             "viaduct.lateness",
             "viaduct.from_tick",
             "floor.futex",
-            "floor.futex_filler",
+            "floor.futex_producer",
             "floor.memcpy_hot",
             "floor.memcpy_cold",
         ] {
             assert!(report.rows.iter().any(|row| row.name == part && row.n > 0), "{part}");
         }
         let text = report.table();
-        for title in ["Latency, us", "What the path cost", "Paper, ours, rivals, floor", "Bounds", "Floor"] {
+        for title in ["Latency, us", "Cost of the path", "Paper, ours, rivals, floor", "Bounds", "Floor"] {
             assert!(text.contains(title), "{title} is missing in {text}");
         }
     }
 
     #[test]
-    fn parameters_are_those_of_the_design_and_what_a_special_case_adds() {
-        let _alone = crate::measuring_alone();
+    fn rows_have_the_documented_parameters() {
+        let _lock = crate::measurement_lock();
         let report = run(&Options { rounds: 1, samples: 1, sizes: vec![64], base_size: 64, ..small() }).unwrap();
         let always = "cores fill load measure mode observer policy rate_hz size subscribers";
         let more = ["just_filled", "reliability", "slow_subscriber"];
@@ -467,18 +476,18 @@ mod tests {
     }
 
     #[test]
-    fn when_time_is_up_each_case_has_had_its_first_round() {
-        let _alone = crate::measuring_alone();
+    fn measures_one_round_of_each_case_at_the_time_limit() {
+        let _lock = crate::measurement_lock();
         let options = Options { sizes: vec![64], base_size: 64, limit: Some(Duration::ZERO), ..small() };
         let mut campaign = Campaign::new(&options).unwrap();
         campaign.measure(usize::MAX).unwrap();
         assert_eq!(campaign.measured.len(), campaign.jobs.len());
-        assert!(campaign.notes.iter().any(|note| note.starts_with("time was up in round 2 of 2")));
+        assert!(campaign.notes.iter().any(|note| note.starts_with("the time limit was reached in round 2 of 2")));
     }
 
     #[test]
-    fn an_interrupted_run_goes_on_and_gives_the_same_rows() {
-        let _alone = crate::measuring_alone();
+    fn resumes_an_interrupted_run_with_the_same_rows() {
+        let _lock = crate::measurement_lock();
         let folder = tempfile::tempdir().unwrap();
         let options = Options { sizes: vec![64], base_size: 64, state: Some(folder.path().join("state")), ..small() };
         let mut first = Campaign::new(&options).unwrap();
@@ -495,11 +504,11 @@ mod tests {
         second.measure(usize::MAX).unwrap();
         assert_eq!(second.measured.len(), second.jobs.len() * 2);
         let after = known(&second);
-        assert!(before.iter().all(|outcome| after.contains(outcome)), "what was measured stays");
+        assert!(before.iter().all(|outcome| after.contains(outcome)), "measured rounds are kept");
         let names = |report: Report| report.rows.into_iter().map(|row| (row.name, row.params)).collect::<Vec<_>>();
-        let resumed = names(second.report(Watch::start()));
+        let resumed = names(second.report(MachineMonitor::start()));
         assert_eq!(resumed, names(run(&Options { state: None, ..options.clone() }).unwrap()));
         let other = Options { samples: 7, ..options };
-        assert!(run(&other).unwrap_err().to_string().contains("it is of another run"));
+        assert!(run(&other).unwrap_err().to_string().contains("the file is of another run"));
     }
 }

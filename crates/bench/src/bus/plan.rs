@@ -20,7 +20,7 @@ const RIVAL_SETUP: Duration = Duration::from_millis(300);
 pub(super) struct Job {
     /// Name of its row.
     pub(super) name: String,
-    pub(super) what: What,
+    pub(super) subject: Subject,
     pub(super) case: Case,
     /// Messages of all rounds.
     pub(super) samples: usize,
@@ -30,7 +30,7 @@ pub(super) struct Job {
 
 /// Subject of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum Subject {
     Bus,
     Futex,
     MemcpyHot,
@@ -39,7 +39,7 @@ pub(super) enum What {
     Rival(usize),
 }
 
-impl What {
+impl Subject {
     const fn name(self) -> &'static str {
         match self {
             Self::Bus | Self::Rival(_) => "viaduct",
@@ -51,11 +51,12 @@ impl What {
 }
 
 impl Job {
-    fn new(what: What, case: Case, options: &Options) -> Self {
+    fn new(subject: Subject, case: Case, options: &Options) -> Self {
         let slow = case.rate_hz == options.slow_rate_hz;
         let samples = if slow { options.slow_samples } else { options.samples };
-        let name = if what == What::Futex && case.has_filler() { "floor.futex_filler" } else { what.name() };
-        Self { name: name.to_owned(), what, case, samples, of_rival: None }
+        let name =
+            if subject == Subject::Futex && case.has_producer() { "floor.futex_producer" } else { subject.name() };
+        Self { name: name.to_owned(), subject, case, samples, of_rival: None }
     }
 
     /// Returns the job's key in a state file.
@@ -73,7 +74,7 @@ impl Job {
     }
 
     /// Returns `true` if the jobs differ only in subject, executor and filling.
-    fn is_beside(&self, other: &Self) -> bool {
+    fn is_comparable_to(&self, other: &Self) -> bool {
         // A memcpy has no rate.
         let paced = self.case.rate_hz.max(other.case.rate_hz);
         let [one, other] = [self, other].map(|job| {
@@ -85,37 +86,38 @@ impl Job {
 
     /// Returns the filling of the rows whose target this job is the floor of: loan for hand-offs, copy for memcpy.
     fn judged_with(&self) -> Option<Fill> {
-        match self.what {
-            What::Bus => (self.case.mode == Mode::Thread).then_some(self.case.fill),
-            What::Futex => Some(Fill::Loan),
-            What::MemcpyHot | What::MemcpyCold => Some(Fill::Copy),
-            What::Rival(_) => None,
+        match self.subject {
+            Subject::Bus => (self.case.mode == Mode::Thread).then_some(self.case.fill),
+            Subject::Futex => Some(Fill::Loan),
+            Subject::MemcpyHot | Subject::MemcpyCold => Some(Fill::Copy),
+            Subject::Rival(_) => None,
         }
     }
 
     /// Returns the planned time of a number of messages.
     pub(super) fn planned(&self, samples: usize) -> Duration {
-        let setup = if matches!(self.what, What::Rival(_)) { RIVAL_SETUP } else { SETUP };
+        let setup = if matches!(self.subject, Subject::Rival(_)) { RIVAL_SETUP } else { SETUP };
         let messages = u32::try_from(samples).unwrap_or(u32::MAX);
         setup + WARM_UP_PERIOD * u32::try_from(WARM_UP).unwrap_or(0) + self.case.period() * messages
     }
 }
 
 /// Returns all jobs in the order of the report.
-pub(super) fn jobs(options: &Options, place: &Place, rivals: &[Rival]) -> Vec<Job> {
+pub(super) fn jobs(options: &Options, capabilities: &Capabilities, rivals: &[Rival]) -> Vec<Job> {
     let sizes: Vec<usize> = options.sizes.iter().map(|size| (*size).max(super::message::HEADER_OCTETS)).collect();
     let rate_hz = options.rate_hz;
     let ours = case::of_the_bus(&sizes, options.base_size, rate_hz, options.slow_rate_hz);
     let mut jobs = Vec::new();
-    let mut add = |what, cases: Vec<Case>| jobs.extend(cases.into_iter().map(|case| Job::new(what, case, options)));
-    add(What::Bus, ours);
-    add(What::Futex, case::of_the_futex(&sizes, options.base_size, rate_hz));
-    add(What::MemcpyHot, case::of_memcpy(&sizes));
-    add(What::MemcpyCold, case::of_memcpy(&sizes));
+    let mut add =
+        |subject, cases: Vec<Case>| jobs.extend(cases.into_iter().map(|case| Job::new(subject, case, options)));
+    add(Subject::Bus, ours);
+    add(Subject::Futex, case::of_the_futex(&sizes, options.base_size, rate_hz));
+    add(Subject::MemcpyHot, case::of_memcpy(&sizes));
+    add(Subject::MemcpyCold, case::of_memcpy(&sizes));
     for (number, rival) in rivals.iter().enumerate() {
         jobs.extend(of_rival(number, rival, options));
     }
-    place.possible(jobs)
+    capabilities.possible(jobs)
 }
 
 fn of_rival(number: usize, rival: &Rival, options: &Options) -> Vec<Job> {
@@ -124,18 +126,18 @@ fn of_rival(number: usize, rival: &Rival, options: &Options) -> Vec<Job> {
     let job = |case| Job {
         name: rival.name().to_owned(),
         of_rival: Some((rival.version().to_owned(), rival.how().to_owned())),
-        ..Job::new(What::Rival(number), case, options)
+        ..Job::new(Subject::Rival(number), case, options)
     };
-    cases.into_iter().filter(|case| rival.can_be(case.cores)).map(job).collect()
+    cases.into_iter().filter(|case| rival.supports(case.cores)).map(job).collect()
 }
 
 /// Capabilities of the machine.
-pub(super) struct Place {
+pub(super) struct Capabilities {
     pub(super) cores: Vec<usize>,
     pub(super) real_time: bool,
 }
 
-impl Place {
+impl Capabilities {
     /// Replaces jobs that are not possible by possible ones, without duplicates.
     fn possible(&self, jobs: Vec<Job>) -> Vec<Job> {
         let mut possible: Vec<Job> = Vec::new();
@@ -161,7 +163,7 @@ impl Place {
 pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
     let mut random = Rng::new(seed.wrapping_add(round as u64));
     let job = |number: &usize| &jobs[*number];
-    let mut groups = grouped(0..jobs.len(), |one, other| job(one).is_beside(job(other)));
+    let mut groups = grouped(0..jobs.len(), |one, other| job(one).is_comparable_to(job(other)));
     random.shuffle(&mut groups);
     let mut order = Vec::new();
     for group in groups {
@@ -193,10 +195,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_real_time_and_with_one_core_each_possible_case_is_there_once() {
+    fn has_each_possible_case_once_without_real_time_and_with_one_core() {
         let options = Options::default();
-        let all = jobs(&options, &Place { cores: vec![0, 1], real_time: true }, &[]);
-        let few = jobs(&options, &Place { cores: vec![0], real_time: false }, &[]);
+        let all = jobs(&options, &Capabilities { cores: vec![0, 1], real_time: true }, &[]);
+        let few = jobs(&options, &Capabilities { cores: vec![0], real_time: false }, &[]);
         assert!(few.len() < all.len());
         assert!(few.iter().all(|job| job.case.policy == Policy::Other && job.case.cores != Cores::Cross));
         for job in &few {
@@ -205,11 +207,11 @@ mod tests {
     }
 
     #[test]
-    fn each_round_has_every_job_once_and_a_row_beside_its_floors() {
+    fn each_round_has_every_job_once_and_floors_next_to_their_row() {
         let options = Options { sizes: vec![64, 128], base_size: 128, ..Options::default() };
-        let mut jobs = jobs(&options, &Place { cores: vec![0, 1], real_time: true }, &[]);
+        let mut jobs = jobs(&options, &Capabilities { cores: vec![0, 1], real_time: true }, &[]);
         let base = Case::base(128, 1000);
-        jobs.extend((0..9).map(|rival| Job::new(What::Rival(rival), base.clone(), &options)));
+        jobs.extend((0..9).map(|rival| Job::new(Subject::Rival(rival), base.clone(), &options)));
         assert_ne!(order(&jobs, 7, 0), order(&jobs, 7, 1));
         for round in 0..9 {
             let order = order(&jobs, 7, round);
@@ -217,13 +219,13 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, (0..jobs.len()).collect::<Vec<_>>());
             let copy = Case { fill: Fill::Copy, ..base.clone() };
-            let side_by_side = |cases: &[(What, &Case)]| {
-                let at = |(what, case): &(What, &Case)| {
+            let adjacent = |cases: &[(Subject, &Case)]| {
+                let at = |(subject, case): &(Subject, &Case)| {
                     let same = |job: &usize| {
-                        let Job { what: who, case: its, .. } = &jobs[*job];
+                        let Job { subject: its_subject, case: its, .. } = &jobs[*job];
                         let case = Case { rate_hz: its.rate_hz, mode: its.mode, ..(*case).clone() };
-                        let ours = *who != What::Bus || its.mode == Mode::Thread && its.rate_hz == 1000;
-                        who == what && *its == case && ours
+                        let ours = *its_subject != Subject::Bus || its.mode == Mode::Thread && its.rate_hz == 1000;
+                        its_subject == subject && *its == case && ours
                     };
                     order.iter().position(same).unwrap()
                 };
@@ -231,22 +233,22 @@ mod tests {
                 places.sort_unstable();
                 places.last().unwrap() - places[0] == cases.len() - 1
             };
-            assert!(side_by_side(&[(What::Bus, &base), (What::Futex, &base), (What::Futex, &copy)]));
-            assert!(side_by_side(&[(What::Bus, &copy), (What::MemcpyHot, &copy), (What::MemcpyCold, &copy)]));
+            assert!(adjacent(&[(Subject::Bus, &base), (Subject::Futex, &base), (Subject::Futex, &copy)]));
+            assert!(adjacent(&[(Subject::Bus, &copy), (Subject::MemcpyHot, &copy), (Subject::MemcpyCold, &copy)]));
         }
     }
 
     #[test]
-    fn the_rounds_add_up() {
-        let job = Job::new(What::Bus, Case::base(64, 1000), &Options { samples: 17, ..Options::default() });
+    fn rounds_add_up_to_all_samples() {
+        let job = Job::new(Subject::Bus, Case::base(64, 1000), &Options { samples: 17, ..Options::default() });
         let samples: Vec<usize> = (0..5).map(|round| job.samples_of(round, 5)).collect();
         assert_eq!((samples.iter().sum::<usize>(), samples.iter().max()), (17, Some(&4)));
     }
 
     #[test]
-    fn the_default_run_is_planned_within_four_minutes() {
+    fn plans_the_default_run_within_its_time() {
         let options = Options::default();
-        let ours = jobs(&options, &Place { cores: vec![0, 1], real_time: true }, &[]);
+        let ours = jobs(&options, &Capabilities { cores: vec![0, 1], real_time: true }, &[]);
         let time = |job: &Job| {
             (0..options.rounds).map(|round| job.planned(job.samples_of(round, options.rounds))).sum::<Duration>()
         };

@@ -28,18 +28,18 @@ use crate::floor::WARM_UP;
 use crate::sys;
 
 /// Time limit for a program's first line: some start a server.
-const START: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(20);
 /// Time limit of a job in addition to eight times its messages' periods.
 const SLACK: Duration = Duration::from_secs(10);
 /// Number of restarts of a crashed program.
 const RESTARTS: usize = 2;
 /// Waiting time for a program file that is still open for writing, several times.
-const A_MOMENT: Duration = Duration::from_millis(10);
+const BUSY_RETRY_DELAY: Duration = Duration::from_millis(10);
 /// Time limit for the end of a program.
-const FAREWELL: Duration = Duration::from_secs(10);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Program of the competitors in Rust, selected by name.
-const COLLECTION: &str = "bin/viaduct-rivals";
+const RUST_PROGRAM: &str = "bin/viaduct-rivals";
 
 /// A competitor's program.
 struct Entry {
@@ -57,15 +57,15 @@ const fn one_way(name: &'static str, program: &'static str, arguments: &'static 
 
 /// All competitors.
 const ENTRIES: &[Entry] = &[
-    one_way("crossbeam", COLLECTION, &["crossbeam"]),
-    one_way("kanal", COLLECTION, &["kanal"]),
-    one_way("flume", COLLECTION, &["flume"]),
-    one_way("thingbuf", COLLECTION, &["thingbuf"]),
-    one_way("tokio_broadcast", COLLECTION, &["tokio_broadcast"]),
-    one_way("iceoryx2.event", COLLECTION, &["iceoryx2.event"]),
-    one_way("iceoryx2.polling", COLLECTION, &["iceoryx2.polling"]),
+    one_way("crossbeam", RUST_PROGRAM, &["crossbeam"]),
+    one_way("kanal", RUST_PROGRAM, &["kanal"]),
+    one_way("flume", RUST_PROGRAM, &["flume"]),
+    one_way("thingbuf", RUST_PROGRAM, &["thingbuf"]),
+    one_way("tokio_broadcast", RUST_PROGRAM, &["tokio_broadcast"]),
+    one_way("iceoryx2.event", RUST_PROGRAM, &["iceoryx2.event"]),
+    one_way("iceoryx2.polling", RUST_PROGRAM, &["iceoryx2.polling"]),
     one_way("cyclonedds.one_way", "bin/cyclonedds", &[]),
-    Entry { measure: Measure::Rtt, ..one_way("cyclonedds.ddsperf", COLLECTION, &["cyclonedds.ddsperf"]) },
+    Entry { measure: Measure::Rtt, ..one_way("cyclonedds.ddsperf", RUST_PROGRAM, &["cyclonedds.ddsperf"]) },
     one_way("fastcycle.model", "bin/fastcycle", &[]),
     one_way("fastcycle.model_sleep", "bin/fastcycle", &["--sleep-us", "100"]),
     one_way("ros1.inter", "bin/ros1", &["inter"]),
@@ -146,7 +146,7 @@ impl Answer {
             note: Some(self.note).filter(|note| !note.is_empty()),
             ..Outcome::default()
         };
-        if outcome.has_samples() { outcome } else { Outcome::refused("no message came through") }
+        if outcome.has_samples() { outcome } else { Outcome::refused("no message arrived") }
     }
 }
 
@@ -164,7 +164,10 @@ pub(super) struct Rival {
 /// Starts every program below the folder. A program that is missing or does not start becomes a note.
 pub(super) fn start(folder: &Path, notes: &mut Vec<String>) -> Vec<Rival> {
     if !folder.is_dir() {
-        notes.push(format!("rivals: not run: no folder `{}`; `make bench-bus` builds it", folder.display()));
+        notes.push(format!(
+            "rivals: not run: the folder `{}` does not exist; `make bench-bus` builds it",
+            folder.display()
+        ));
         return Vec::new();
     }
     let mut rivals = Vec::new();
@@ -180,7 +183,7 @@ pub(super) fn start(folder: &Path, notes: &mut Vec<String>) -> Vec<Rival> {
 impl Rival {
     fn start(entry: &'static Entry, program: &Path) -> Result<Self, String> {
         if !program.is_file() {
-            return Err(format!("no program `{}`; `make bench-bus` builds it", program.display()));
+            return Err(format!("the program `{}` does not exist; `make bench-bus` builds it", program.display()));
         }
         let (process, hello) = Process::start(program, entry.arguments)?;
         Ok(Self { hello, entry, program: program.to_owned(), process: Some(process), restarts: RESTARTS })
@@ -207,16 +210,16 @@ impl Rival {
 
     /// Returns the executor of its subscriber, from its mode.
     pub(super) fn mode(&self) -> Mode {
-        let says = |words: &str| self.hello.mode.contains(words);
+        let mode_has = |words: &str| self.hello.mode.contains(words);
         match () {
-            () if says("two processes") => Mode::Process,
-            () if says("pool") => Mode::Pool,
+            () if mode_has("two processes") => Mode::Process,
+            () if mode_has("pool") => Mode::Pool,
             () => Mode::Thread,
         }
     }
 
     /// Returns `true` if it supports the placement.
-    pub(super) fn can_be(&self, cores: Cores) -> bool {
+    pub(super) fn supports(&self, cores: Cores) -> bool {
         self.hello.placements.is_empty() || self.hello.placements.contains(&cores)
     }
 
@@ -235,10 +238,10 @@ impl Rival {
 
     fn running(&mut self) -> Result<&mut Process, String> {
         if self.process.is_none() {
-            self.restarts = self.restarts.checked_sub(1).ok_or("it broke too often")?;
+            self.restarts = self.restarts.checked_sub(1).ok_or("it failed too often")?;
             self.process = Some(Process::start(&self.program, self.entry.arguments)?.0);
         }
-        self.process.as_mut().ok_or_else(|| "it does not run".to_owned())
+        self.process.as_mut().ok_or_else(|| "it is not running".to_owned())
     }
 }
 
@@ -249,15 +252,15 @@ struct Process {
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     /// Its last line on standard error.
-    complaint: Receiver<String>,
+    last_error: Receiver<String>,
 }
 
 impl Process {
     /// Starts a program and waits for its first line.
     fn start(program: &Path, arguments: &[&str]) -> Result<(Self, Hello), String> {
         let mut process = Self::spawn(program, arguments)?;
-        let line = process.next_line(START)?;
-        let hello = serde_json::from_str(&line).map_err(|problem| format!("its first line: {problem}"))?;
+        let line = process.next_line(START_TIMEOUT)?;
+        let hello = serde_json::from_str(&line).map_err(|problem| format!("invalid first line: {problem}"))?;
         Ok((process, hello))
     }
 
@@ -267,31 +270,31 @@ impl Process {
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = start_written(&mut command).map_err(|cause| format!("it does not start: {cause}"))?;
         let (input, lines) = (child.stdin.take(), each_line(child.stdout.take()));
-        let complaint = last_line(child.stderr.take());
-        Ok(Self { child, input, lines, complaint })
+        let last_error = last_line(child.stderr.take());
+        Ok(Self { child, input, lines, last_error })
     }
 
-    fn ask(&mut self, job: Job, patience: Duration) -> Result<Answer, String> {
+    fn ask(&mut self, job: Job, timeout: Duration) -> Result<Answer, String> {
         let mut line = serde_json::to_string(&job).map_err(|problem| problem.to_string())?;
         line.push('\n');
-        let input = self.input.as_mut().ok_or("it has no input")?;
+        let input = self.input.as_mut().ok_or("its standard input is closed")?;
         if input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_err() {
             // The reader has ended.
-            return Err(self.last_words("it ended"));
+            return Err(self.with_last_error("it ended"));
         }
-        let answer = self.next_line(patience)?;
+        let answer = self.next_line(timeout)?;
         serde_json::from_str(&answer).map_err(|problem| format!("its answer: {problem}"))
     }
 
-    fn next_line(&mut self, patience: Duration) -> Result<String, String> {
-        self.lines.recv_timeout(patience).map_err(|why| match why {
-            RecvTimeoutError::Timeout => format!("it said nothing for {} s and was ended", patience.as_secs()),
-            RecvTimeoutError::Disconnected => self.last_words("it ended"),
+    fn next_line(&mut self, timeout: Duration) -> Result<String, String> {
+        self.lines.recv_timeout(timeout).map_err(|why| match why {
+            RecvTimeoutError::Timeout => format!("no answer within {} s; killed", timeout.as_secs()),
+            RecvTimeoutError::Disconnected => self.with_last_error("it ended"),
         })
     }
 
-    fn last_words(&self, what: &str) -> String {
-        match self.complaint.recv_timeout(Duration::from_millis(200)) {
+    fn with_last_error(&self, what: &str) -> String {
+        match self.last_error.recv_timeout(Duration::from_millis(200)) {
             Ok(words) if !words.is_empty() => format!("{what}: {words}"),
             _ => what.to_owned(),
         }
@@ -305,7 +308,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         drop(self.input.take());
-        let deadline = Instant::now() + FAREWELL;
+        let deadline = Instant::now() + EXIT_TIMEOUT;
         while !self.has_ended() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -347,7 +350,9 @@ fn last_line(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
 fn start_written(command: &mut Command) -> std::io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {
-            Err(cause) if cause.kind() == std::io::ErrorKind::ExecutableFileBusy => std::thread::sleep(A_MOMENT),
+            Err(cause) if cause.kind() == std::io::ErrorKind::ExecutableFileBusy => {
+                std::thread::sleep(BUSY_RETRY_DELAY)
+            }
             started => return started,
         }
     }
@@ -381,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rival_is_asked_and_answers() {
+    fn runs_jobs_of_a_rival() {
         let answers = r#"read job; echo "$job" > "$0.job"; echo '{"latencies_ns":[7000,5000],"lateness_ns":[1,2],"lost":1,"page_faults":3,"note":"hot"}'
             read job; echo '{"summary_us":{"min":1,"p50":2.5,"p99":3,"max":4},"n":9,"lost":2}'
             read job; echo '{"unsupported":"no loans"}'
@@ -391,7 +396,7 @@ mod tests {
         let mut rival = rival.unwrap();
         assert_eq!((rival.name(), rival.version(), rival.how()), ("fake", "1.2", "two processes, event"));
         assert_eq!(rival.mode(), Mode::Process);
-        assert!(rival.can_be(Cores::Same) && !rival.can_be(Cores::Free));
+        assert!(rival.supports(Cores::Same) && !rival.supports(Cores::Free));
         let case = Case::base(32 << 10, 1000);
         let outcome = rival.measure(&case, 2);
         assert_eq!((&outcome.latencies[..], &outcome.lateness[..]), (&[7000, 5000][..], &[1, 2][..]));
@@ -404,37 +409,37 @@ mod tests {
         let summary = rival.measure(&case, 2);
         assert_eq!(summary.summary, Some(SummaryUs { n: 9, min: 1.0, p50: 2.5, p99: 3.0, max: 4.0 }));
         let mut why = || rival.measure(&case, 2).refused.unwrap();
-        assert_eq!([why(), why(), why()], ["no loans", "out of memory", "no message came through"]);
+        assert_eq!([why(), why(), why()], ["no loans", "out of memory", "no message arrived"]);
         assert_eq!(why(), "it ended");
         // After a restart it answers again; then it crashes until its restarts are used up.
         assert_eq!(rival.measure(&case, 2).latencies, [7000, 5000]);
         let whys: Vec<Option<String>> = (0..12).map(|_| rival.measure(&case, 2).refused).collect();
         assert_eq!(whys.iter().flatten().filter(|why| *why == "it ended").count(), RESTARTS);
-        assert_eq!(whys.last().unwrap().as_deref(), Some("it broke too often"));
+        assert_eq!(whys.last().unwrap().as_deref(), Some("it failed too often"));
     }
 
     #[test]
-    fn a_rival_that_is_not_there_or_broken_says_why() {
+    fn reports_the_reason_if_a_rival_does_not_start() {
         let (_folder, broken) = started("echo 'no such thing' >&2; exit 3");
         assert_eq!(broken.err().unwrap(), "it ended: no such thing");
         let (_folder, rambling) = started("echo hello; cat");
-        assert!(rambling.err().unwrap().starts_with("its first line: "));
+        assert!(rambling.err().unwrap().starts_with("invalid first line: "));
         let mut notes = Vec::new();
         assert!(start(Path::new("nowhere"), &mut notes).is_empty());
-        assert_eq!(notes, ["rivals: not run: no folder `nowhere`; `make bench-bus` builds it"]);
+        assert_eq!(notes, ["rivals: not run: the folder `nowhere` does not exist; `make bench-bus` builds it"]);
         let empty = tempfile::tempdir().unwrap();
         assert!(start(empty.path(), &mut notes).is_empty());
         assert_eq!(notes.len(), 1 + ENTRIES.len());
-        assert!(notes[1].starts_with("crossbeam: not run: no program `"), "{notes:?}");
+        assert!(notes[1].starts_with("crossbeam: not run: the program `"), "{notes:?}");
     }
 
     #[test]
-    fn a_rival_that_hangs_is_ended_with_all_that_it_started() {
+    fn kills_a_hanging_rival_with_its_process_group() {
         let (folder, rival) = started(&format!("sleep 600 & echo $! > \"$0.pid\"\n{HELLO}\nsleep 600"));
         let mut process = rival.unwrap().process.unwrap();
         let job = Job::new(&Case::base(64, 1000), 1);
         let why = process.ask(job, Duration::from_millis(50)).unwrap_err();
-        assert_eq!(why, "it said nothing for 0 s and was ended");
+        assert_eq!(why, "no answer within 0 s; killed");
         drop(process);
         let helper = std::fs::read_to_string(folder.path().join("rival.pid")).unwrap();
         let runs = || {

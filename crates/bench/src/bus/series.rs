@@ -4,14 +4,14 @@ use serde_json::{Value, json};
 
 use super::case::{Case, Fill, Load};
 use super::outcome::{Counts, Outcome, SummaryUs};
-use super::plan::{Job, What};
-use crate::report::{Beside, Cost, Row};
+use super::plan::{Job, Subject};
+use crate::report::{Cost, References, Row};
 use crate::statistics::{Summary, percentile};
 
 /// A measured case.
 pub(super) struct Series {
     pub(super) name: String,
-    pub(super) what: What,
+    pub(super) subject: Subject,
     pub(super) case: Case,
     /// Latencies of each round in microseconds; empty if a competitor reports percentiles only.
     pub(super) rounds: Vec<Vec<f64>>,
@@ -32,14 +32,14 @@ impl Series {
             Row::latencies(&format!("{}.{part}", job.name), &params, samples, 0)
         };
         let more = [of("lateness", |outcome| &outcome.lateness), of("from_tick", |outcome| &outcome.from_tick)];
-        let beside = Beside { late: more[0].p99, tick: more[1].p99, ..Beside::default() };
+        let references = References { late: more[0].p99, tick: more[1].p99, ..References::default() };
         let more = more.into_iter().filter(|row| row.n > 0).collect();
         Some(Self {
             name: job.name.clone(),
-            what: job.what,
+            subject: job.subject,
             case: job.case.clone(),
             rounds,
-            row: Row { beside, ..row },
+            row: Row { references, ..row },
             more,
         })
     }
@@ -94,21 +94,21 @@ fn cost(outcomes: &[&Outcome]) -> Option<Cost> {
 }
 
 /// All measured cases.
-pub(super) struct All(pub(super) Vec<Series>);
+pub(super) struct AllSeries(pub(super) Vec<Series>);
 
-impl All {
+impl AllSeries {
     /// Returns Viaduct's series of a case.
     pub(super) fn ours(&self, case: &Case) -> Option<&Series> {
-        self.find(What::Bus, case)
+        self.find(Subject::Bus, case)
     }
 
     /// Returns the empty hand-off with the same placement, with a producer if the case has one. Returns `None` for a
     /// case of another rate, under load or with several subscribers, because the hand-off is not a floor of those.
     pub(super) fn futex(&self, case: &Case) -> Option<&Series> {
-        let fill = if case.has_filler() { Fill::Loan } else { Fill::Copy };
+        let fill = if case.has_producer() { Fill::Loan } else { Fill::Copy };
         let floor = Case { cores: case.cores, policy: case.policy, fill, ..Case::base(case.size, case.rate_hz) };
         let plain = case.load == Load::None && case.subscribers == 1;
-        self.find(What::Futex, &floor).filter(|_| plain)
+        self.find(Subject::Futex, &floor).filter(|_| plain)
     }
 
     /// Returns the empty hand-off with the same placement, without a producer.
@@ -118,15 +118,15 @@ impl All {
 
     /// Returns the copies of that size within the caches.
     pub(super) fn memcpy(&self, size: usize) -> Option<&Series> {
-        self.0.iter().find(|series| series.what == What::MemcpyHot && series.case.size == size)
+        self.0.iter().find(|series| series.subject == Subject::MemcpyHot && series.case.size == size)
     }
 
     pub(super) fn rivals(&self) -> impl Iterator<Item = &Series> {
-        self.0.iter().filter(|series| matches!(series.what, What::Rival(_)))
+        self.0.iter().filter(|series| matches!(series.subject, Subject::Rival(_)))
     }
 
-    fn find(&self, what: What, case: &Case) -> Option<&Series> {
-        self.0.iter().find(|series| series.what == what && series.case == *case)
+    fn find(&self, subject: Subject, case: &Case) -> Option<&Series> {
+        self.0.iter().find(|series| series.subject == subject && series.case == *case)
     }
 }
 

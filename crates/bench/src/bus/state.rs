@@ -84,18 +84,19 @@ fn parse(path: &Path, text: &str, run: &Run) -> Result<(Outcomes, usize), BenchE
         return Ok((Outcomes::new(), 0));
     };
     let refused = |why: String| {
-        BenchError::broken(&format!("cannot go on with {}", path.display()), &format!("{why}; delete it to start anew"))
+        BenchError::broken(
+            &format!("cannot resume from {}", path.display()),
+            &format!("{why}; delete it to start again"),
+        )
     };
-    let known: Run =
-        serde_json::from_str(first).map_err(|problem| refused(format!("it is no state file: {problem}")))?;
+    let known: Run = serde_json::from_str(first).map_err(|problem| refused(format!("not a state file: {problem}")))?;
     if known != *run {
         let (theirs, ours) =
             (format!("{} ({})", known.commit, known.options), format!("{} ({})", run.commit, run.options));
-        return Err(refused(format!("it is of another run: it has {theirs}, this is {ours}")));
+        return Err(refused(format!("the file is of another run: it has {theirs}, this run has {ours}")));
     }
     let entry = |text: &str| {
-        let line: Line =
-            serde_json::from_str(text).map_err(|problem| refused(format!("a line is broken: {problem}")))?;
+        let line: Line = serde_json::from_str(text).map_err(|problem| refused(format!("invalid line: {problem}")))?;
         Ok(((line.case, line.round), line.outcome))
     };
     Ok((lines.map(entry).collect::<Result<_, BenchError>>()?, whole))
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_measured_comes_back_and_a_line_that_was_cut_off_does_not() {
+    fn restores_outcomes_and_ignores_a_truncated_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         let mut first = Measured::resume(&path, &run("a")).unwrap();
@@ -140,15 +141,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_run_is_refused_and_stays_as_it_is() {
+    fn rejects_the_file_of_another_run_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         drop(Measured::resume(&path, &run("a")).unwrap());
         let before = fs::read_to_string(&path).unwrap();
         let refused = Measured::resume(&path, &run("b")).unwrap_err().to_string();
-        assert!(refused.contains("it is of another run: it has a (10 samples), this is b (10 samples)"), "{refused}");
+        assert!(
+            refused.contains("the file is of another run: it has a (10 samples), this run has b (10 samples)"),
+            "{refused}"
+        );
         assert_eq!(fs::read_to_string(&path).unwrap(), before);
         fs::write(&path, "something else\n").unwrap();
-        assert!(Measured::resume(&path, &run("a")).unwrap_err().to_string().contains("it is no state file"));
+        assert!(Measured::resume(&path, &run("a")).unwrap_err().to_string().contains("not a state file"));
     }
 }

@@ -7,8 +7,8 @@ use viaduct_bus::{Loan, Publisher};
 use viaduct_messages::foxglove::PointCloud;
 
 use super::case::{Case, Fill};
-use super::filler::{Filler, fill};
 use super::message::{HEADER_OCTETS, Header, room, stamp};
+use super::producer::{Producer, fill};
 use crate::error::BenchError;
 use crate::floor::{self, WARM_UP, nanos};
 use crate::sys::{self, ThreadUsage};
@@ -20,10 +20,10 @@ pub(super) const WARM_UP_PERIOD: Duration = Duration::from_millis(1);
 pub(super) struct Written {
     pub(super) lateness: Vec<u64>,
     /// Address of each message by number.
-    pub(super) places: Vec<usize>,
+    pub(super) addresses: Vec<usize>,
     pub(super) cost: ThreadUsage,
     /// Cost of filling the messages, if another thread did.
-    pub(super) filler: ThreadUsage,
+    pub(super) producer: ThreadUsage,
     pub(super) thread: ThreadId,
 }
 
@@ -35,8 +35,8 @@ pub(super) fn publish(
     cores: &[usize],
 ) -> Result<Written, BenchError> {
     let content = vec![0x5A_u8; case.size.max(HEADER_OCTETS)];
-    let filler = case.has_filler().then(|| Filler::start(content.clone(), &case.filler(cores))).transpose()?;
-    let writer = Writer { publisher, fill: case.fill, content, filler };
+    let producer = case.has_producer().then(|| Producer::start(content.clone(), &case.producer(cores))).transpose()?;
+    let writer = Writer { publisher, fill: case.fill, content, producer };
     let period = case.period();
     let work = move || writer.publish_all(samples, period);
     let thread = floor::spawn_placed("bench-publisher", &case.publisher(cores), work)?;
@@ -49,13 +49,13 @@ struct Writer {
     fill: Fill,
     content: Vec<u8>,
     /// Producer that fills loans before their tick, if the case has one.
-    filler: Option<Filler<Loan>>,
+    producer: Option<Producer<Loan>>,
 }
 
 impl Writer {
     fn publish_all(self, samples: usize, period: Duration) -> Result<Written, BenchError> {
         sys::exact_timers();
-        let (mut lateness, mut places) = (room(samples, 1), room(samples, 1));
+        let (mut lateness, mut addresses) = (room(samples, 1), room(samples, 1));
         let start = sys::monotonic();
         for number in 1..=WARM_UP {
             let moment = start + WARM_UP_PERIOD * u32::try_from(number).unwrap_or(0);
@@ -68,22 +68,22 @@ impl Writer {
             moment += period;
             let sent = self.publish_one(Tick { moment, number })?;
             lateness.push(nanos(sent.woke.saturating_sub(moment)));
-            places.push(sent.place);
+            addresses.push(sent.address);
         }
         let cost = ThreadUsage::now().since(before);
-        let filler = self.filler.map(Filler::finish).transpose()?.unwrap_or_default();
-        Ok(Written { lateness, places, cost, filler, thread: std::thread::current().id() })
+        let producer = self.producer.map(Producer::finish).transpose()?.unwrap_or_default();
+        Ok(Written { lateness, addresses, cost, producer, thread: std::thread::current().id() })
     }
 
     /// Sleeps until the tick and sends a message.
     fn publish_one(&self, tick: Tick) -> Result<Sent, BenchError> {
-        if let Some(filler) = &self.filler {
-            filler.give(self.loan()?)?;
+        if let Some(producer) = &self.producer {
+            producer.give(self.loan()?)?;
         }
         sys::sleep_until(tick.moment);
         let woke = sys::monotonic();
-        let buffer = match &self.filler {
-            Some(filler) => filler.take()?,
+        let buffer = match &self.producer {
+            Some(producer) => producer.take()?,
             None => {
                 let mut buffer = self.loan()?;
                 fill(&mut buffer, &self.content);
@@ -92,15 +92,15 @@ impl Writer {
         };
         let mut cloud = message(buffer, tick);
         stamp(&mut cloud, if self.fill == Fill::Loan { sys::monotonic() } else { woke });
-        let place = cloud.data.as_ptr().addr();
+        let address = cloud.data.as_ptr().addr();
         // A message that a reliable subscriber has no space for is missing in its record, from which losses are
         // counted.
         let _ = self.publisher.publish(cloud);
-        Ok(Sent { woke, place })
+        Ok(Sent { woke, address })
     }
 
     fn loan(&self) -> Result<Loan, BenchError> {
-        self.publisher.loan(self.content.len()).map_err(BenchError::part("cannot lend a buffer"))
+        self.publisher.loan(self.content.len()).map_err(BenchError::part("cannot loan a buffer"))
     }
 }
 
@@ -119,5 +119,5 @@ struct Tick {
 struct Sent {
     woke: Duration,
     /// Returns the address of the message's first byte.
-    place: usize,
+    address: usize,
 }

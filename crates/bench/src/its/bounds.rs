@@ -1,32 +1,32 @@
-//! What is asked of the stations, and whether this run has it.
+//! Targets of the stations' latencies, and whether this run met them.
 
 use super::station_to_station;
 use crate::report::{Report, Row, Section, figure};
 
-/// A CAM from its octets to JSON, on one core: microseconds.
+/// Target for decoding a CAM from UPER to JSON on one core, p50 in microseconds.
 const DECODE_P50_US: f64 = 3.0;
 
-/// From one application to another, MQTT on loopback included: microseconds.
+/// Targets from one application to another, including MQTT on loopback: p50 and p99 in microseconds.
 const STATION_TO_STATION_US: (f64, f64) = (500.0, 2000.0);
 
-/// One promise: a figure of a row and what it may be at most.
+/// A target: a figure of a row and its maximum.
 struct Bound {
     what: String,
-    /// `None` where the row has no samples.
+    /// Measured figure, or `None` if the row has no samples.
     reached: Option<f64>,
     limit: f64,
-    /// What did not arrive.
+    /// Number of lost messages.
     lost: u64,
 }
 
 impl Bound {
-    /// What did not arrive does not hold, whatever the rest took.
+    /// Returns the table row. A target with lost messages is not met, whatever the latency of the others.
     fn cells(&self) -> Vec<String> {
-        let holds = self.lost == 0 && self.reached.is_some_and(|reached| reached <= self.limit);
-        let verdict = match (holds, self.lost) {
-            (true, _) => "holds".to_owned(),
-            (false, 0) => "DOES NOT HOLD".to_owned(),
-            (false, lost) => format!("DOES NOT HOLD, {lost} lost"),
+        let is_met = self.lost == 0 && self.reached.is_some_and(|reached| reached <= self.limit);
+        let verdict = match (is_met, self.lost) {
+            (true, _) => "met".to_owned(),
+            (false, 0) => "NOT MET".to_owned(),
+            (false, lost) => format!("NOT MET, {lost} lost"),
         };
         let limit = format!("at most {}", figure(Some(self.limit)));
         vec![self.what.clone(), verdict, limit, figure(self.reached), "us".to_owned()]
@@ -41,8 +41,8 @@ pub(super) fn section(rows: &[Row]) -> Section {
         words: 3,
         rows: bounds.map(|bound| bound.cells()).collect(),
         about:
-            "all of this run; decoding on one core, of the CAM that vehicles sent; station to station: two nodes, from \
-                one application's MQTT client to the other's, UDP multicast in between, all on this machine"
+            "all from this run; decoding of a recorded CAM on one core; station to station: two nodes on this machine, from one \
+                application's MQTT client to the other's, with UDP multicast between them"
                 .to_owned(),
     }
 }
@@ -70,7 +70,7 @@ fn of_row(row: &Row) -> Vec<Bound> {
 }
 
 impl Report {
-    /// With the bounds of its rows as a section.
+    /// Returns the report with its targets as an additional section.
     pub(super) fn with_bounds(mut self) -> Self {
         self.sections.push(section(&self.rows));
         self
@@ -83,7 +83,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_bound_is_judged_by_its_row() {
+    fn judges_each_bound_by_its_row() {
         let params = json!({ "dialect": "viaduct" });
         let good = Row::latencies(station_to_station::ROW, &params, vec![300.0, 400.0, 500.0], 0);
         let slow = Row::latencies("viaduct.uper_to_json", &json!({ "of": "vectors", "what": "cam" }), vec![3.1], 0);
@@ -93,7 +93,7 @@ mod tests {
         let gaps = Row::latencies(station_to_station::ROW, &params, vec![300.0], 1);
         let section = section(&[good, slow, none, other, gaps]);
         let verdicts: Vec<&str> = section.rows.iter().map(|cells| cells[1].as_str()).collect();
-        let (none, gaps) = ("DOES NOT HOLD, 7 lost", "DOES NOT HOLD, 1 lost");
-        assert_eq!(verdicts, ["holds", "holds", "DOES NOT HOLD", none, none, gaps, gaps]);
+        let (none, gaps) = ("NOT MET, 7 lost", "NOT MET, 1 lost");
+        assert_eq!(verdicts, ["met", "met", "NOT MET", none, none, gaps, gaps]);
     }
 }

@@ -1,5 +1,5 @@
-//! Rows of the codecs: microseconds a message, on one thread. The floor of each is a copy of the same octets into a buffer
-//! that is there already, of the same run.
+//! Rows of the codecs: microseconds per message on one thread. The floor of each row is a copy of the same octets
+//! into an existing buffer, measured in the same run.
 
 use std::hint::black_box;
 
@@ -12,20 +12,21 @@ use super::corpus::{Corpus, Encoded, Packet, Set};
 use crate::error::BenchError;
 use crate::floor::timed;
 use crate::paper;
-use crate::report::{Beside, Row};
+use crate::report::{References, Row};
 
-/// Messages that one sample is the mean of: reading the clock costs as much as a field.
+/// Number of messages per sample; the sample is their mean, because reading the clock costs as much as decoding a
+/// field.
 const BATCH: usize = 16;
 
-/// The floor.
+/// Name of the floor's row.
 const COPY: &str = "floor.memcpy";
 
-/// One row in the making.
+/// A row that is being measured.
 struct Case<'a> {
     name: &'static str,
     params: Value,
-    beside: Beside,
-    /// Handles the next message of the set; whether it could.
+    references: References,
+    /// Processes the next message of the set. Returns `true` on success.
     next: Box<dyn FnMut() -> bool + 'a>,
     samples: Vec<f64>,
 }
@@ -43,11 +44,14 @@ pub(super) fn rows(corpora: &[&Corpus], options: &Options) -> Result<Vec<Row>, B
             case.measure(samples)?;
         }
     }
-    let row = |case: Case<'_>| Row { beside: case.beside, ..Row::latencies(case.name, &case.params, case.samples, 0) };
+    let row = |case: Case<'_>| Row {
+        references: case.references,
+        ..Row::latencies(case.name, &case.params, case.samples, 0)
+    };
     let mut rows: Vec<Row> = cases.into_iter().map(row).collect();
     let copies: Vec<Row> = rows.iter().filter(|row| row.name == COPY).cloned().collect();
     for row in rows.iter_mut().filter(|row| !row.is_floor()) {
-        row.beside.floor = copies.iter().find(|copy| copy.params == row.params).and_then(|copy| copy.p50);
+        row.references.floor = copies.iter().find(|copy| copy.params == row.params).and_then(|copy| copy.p50);
     }
     Ok(rows)
 }
@@ -55,14 +59,14 @@ pub(super) fn rows(corpora: &[&Corpus], options: &Options) -> Result<Vec<Row>, B
 impl Case<'_> {
     fn measure(&mut self, samples: usize) -> Result<(), BenchError> {
         let mut whole = true;
-        // One batch before, for the caches.
+        // The first batch only warms the caches.
         for sample in 0..samples + usize::from(samples > 0) {
             let time = timed(|| (0..BATCH).for_each(|_| whole &= (self.next)()));
             if sample > 0 {
                 self.samples.push(time / BATCH as f64);
             }
         }
-        let broken = || BenchError::broken(self.name, "a message was refused");
+        let broken = || BenchError::broken(self.name, "a message cannot be processed");
         if whole { Ok(()) } else { Err(broken()) }
     }
 }
@@ -132,7 +136,7 @@ fn case<'a>(
     let params = params(corpus, set.label, &set.messages, octets);
     let mut messages = set.messages.iter().cycle();
     let next = Box::new(move || messages.next().is_some_and(&mut work));
-    Case { name, params, beside: Beside::default(), next, samples: Vec::new() }
+    Case { name, params, references: References::default(), next, samples: Vec::new() }
 }
 
 fn copy_case<'a>(corpus: &Corpus, set: &'a Set, octets: fn(&Encoded) -> &[u8]) -> Case<'a> {
@@ -140,13 +144,20 @@ fn copy_case<'a>(corpus: &Corpus, set: &'a Set, octets: fn(&Encoded) -> &[u8]) -
     case(COPY, corpus, set, octets, move |one| copy(octets(one), &mut out))
 }
 
-/// The whole way of a frame: Ethernet, GeoNetworking, BTP, UPER, and the summary; and a copy of it.
+/// Returns the case that decodes whole frames (Ethernet, GeoNetworking, BTP, UPER and summary), and its floor, a copy
+/// of the frame.
 fn frame_cases(corpus: &Corpus) -> [Case<'_>; 2] {
     let params = params(corpus, "frame", &corpus.packets, |packet: &Packet| &packet.frame);
     let case = |name, paper, mut work: Box<dyn FnMut(&Packet) -> bool>| {
         let mut packets = corpus.packets.iter().cycle();
         let next = Box::new(move || packets.next().is_some_and(&mut work));
-        Case { name, params: params.clone(), beside: Beside { paper, ..Beside::default() }, next, samples: Vec::new() }
+        Case {
+            name,
+            params: params.clone(),
+            references: References { paper, ..References::default() },
+            next,
+            samples: Vec::new(),
+        }
     };
     let decode = |packet: &Packet| decode_frame(packet.reception, black_box(&packet.frame)).map(black_box).is_ok();
     let mut out = Vec::new();

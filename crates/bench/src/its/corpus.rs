@@ -1,4 +1,4 @@
-//! The packets that are measured.
+//! Packets used as input.
 
 use std::path::Path;
 
@@ -13,37 +13,37 @@ use crate::error::BenchError;
 
 /// Packets and messages of one origin.
 pub(super) struct Corpus {
-    /// `vectors` or `capture`.
+    /// Name in the parameters: `vectors` or `capture`.
     pub(super) name: &'static str,
-    /// Its frames, decoded.
+    /// The decoded frames.
     pub(super) packets: Vec<Packet>,
-    /// Its messages in sets that are measured one by one.
+    /// The messages, in sets that are measured separately.
     pub(super) sets: Vec<Set>,
 }
 
 impl Corpus {
-    /// The first CAM.
+    /// Returns the first CAM.
     pub(super) fn cam(&self) -> Result<&Encoded, BenchError> {
         let cams = self.sets.iter().filter(|set| set.kind == MessageKind::Cam);
         cams.flat_map(|set| &set.messages).next().ok_or_else(|| damaged("cam"))
     }
 }
 
-/// One received frame.
+/// A received frame.
 pub(super) struct Packet {
     pub(super) reception: Tai,
     pub(super) frame: Bytes,
     received: Box<Received>,
 }
 
-/// Messages that are measured together.
+/// A set of messages that are measured together.
 pub(super) struct Set {
     pub(super) label: &'static str,
     pub(super) kind: MessageKind,
     pub(super) messages: Vec<Encoded>,
 }
 
-/// A message in its three forms.
+/// A message as a value, as UPER and as JSON.
 pub(super) struct Encoded {
     pub(super) message: Message,
     pub(super) uper: Bytes,
@@ -65,7 +65,7 @@ const TEXTS: [(&str, MessageKind, &str); 5] = [
     ("spatem", MessageKind::Spatem, include_str!("../../../../testdata/its/spatem.json")),
 ];
 
-/// The packets and messages of `testdata/its`.
+/// Returns the packets and messages of `testdata/its`.
 pub(super) fn vectors() -> Result<Corpus, BenchError> {
     let mut corpus = Corpus { name: "vectors", packets: Vec::new(), sets: Vec::new() };
     for (label, text) in FRAMES {
@@ -81,7 +81,7 @@ pub(super) fn vectors() -> Result<Corpus, BenchError> {
     Ok(corpus)
 }
 
-/// The messages of a capture file; the problem as text where it cannot be read.
+/// Returns the packets and messages of a capture file, or the problem as text if the file cannot be read.
 pub(super) fn capture(path: &Path) -> Result<Corpus, String> {
     let mut packets = Vec::new();
     for frame in Capture::open(path).map_err(|error| error.to_string())? {
@@ -106,7 +106,7 @@ pub(super) fn capture(path: &Path) -> Result<Corpus, String> {
     Ok(Corpus { name: "capture", packets, sets })
 }
 
-/// The frame with what is in it; `None` where that is no message that we decode.
+/// Decodes a frame. Returns `None` if it holds no supported message.
 fn packet(reception: Tai, frame: Bytes) -> Option<Packet> {
     match decode_frame(reception, &frame).ok()? {
         Frame::Message(received) => Some(Packet { reception, frame, received }),

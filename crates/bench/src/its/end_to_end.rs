@@ -1,4 +1,4 @@
-//! The way of live packets through real nodes in this process, as their files describe them.
+//! Latency of live packets through real nodes, which run in this process from the same config as `viaduct run`.
 //!
 //! ```text
 //! node vehicles                node edge
@@ -7,8 +7,8 @@
 //!                                         +- api (cache) -- server-sent events ------------ TCP --> HTTP client
 //! ```
 //!
-//! The time starts at the kernel's stamp of the packet and ends when the reader has the message in its hands. What MQTT
-//! carries says when it left each component, so that its way is there hop by hop too, as the paper has it.
+//! The time starts at the kernel's timestamp of the packet and ends when the reader has received the message. MQTT
+//! messages carry hop timestamps, so the latency is also split by hop, as in the paper.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, UdpSocket};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,40 +30,40 @@ use crate::error::BenchError;
 use crate::floor::{self, micros};
 use crate::paper;
 use crate::progress::say;
-use crate::report::{Beside, Row};
+use crate::report::{References, Row};
 use crate::statistics::Summary;
 
-/// What is sent in this time after the start does not count: threads start, buffers grow.
+/// Warm-up: messages of this time are not measured, because threads start and buffers grow.
 const WARM_UP: Duration = Duration::from_secs(1);
 
-/// Time for what is still under way when the fleet has stopped.
-const LAST_WAY: Duration = Duration::from_millis(300);
+/// Time for messages in flight to arrive after the fleet has stopped.
+const DRAIN_TIME: Duration = Duration::from_millis(300);
 
-/// Tries to connect to a broker that may still be starting.
+/// Maximum number of connection attempts; the broker may still be starting.
 const CONNECT_TRIES: u32 = 50;
 
-/// The kernel's stamp of the packet, as hops name it.
+/// Hop name of the kernel's timestamp of the packet.
 const ORIGIN: &str = "origin";
-/// The client that measures.
+/// Hop name of the measuring client.
 const READER: &str = "reader";
 
 const NANOS_PER_DAY: i64 = 86_400_000_000_000;
 
-/// `lengths` are those of a frame and of its message as JSON, for the floors.
+/// Measures all outputs and their floors. `lengths` are the octets of a frame and of its message as JSON.
 pub(super) fn rows(lengths: (usize, usize), options: &Options) -> Result<Vec<Row>, BenchError> {
     let runtime = runtime()?;
     let mut floors = Floors { lengths, udp: Vec::new(), tcp: Vec::new() };
     let mut rows = Vec::new();
-    for way in Way::ALL {
+    for output in Output::ALL {
         floors.measure(options)?;
-        say(&format!("its: packets to {}", way.label()));
-        rows.push((way, measure(way, options, &runtime)?));
+        say(&format!("its: packets to {}", output.label()));
+        rows.push((output, measure(output, options, &runtime)?));
     }
-    let with_floor = |(way, rows): (Way, Vec<Row>)| {
-        let floor = floors.below(way);
+    let with_floor = |(output, rows): (Output, Vec<Row>)| {
+        let floor = floors.of(output);
         rows.into_iter().map(move |mut row| {
-            if row.name == way.row() {
-                row.beside.floor = floor;
+            if row.name == output.row() {
+                row.references.floor = floor;
             }
             row
         })
@@ -73,8 +73,8 @@ pub(super) fn rows(lengths: (usize, usize), options: &Options) -> Result<Vec<Row
     Ok(rows)
 }
 
-/// The bare sockets of the way, at the pace of the packets. They are measured before each way, so that a busy minute of
-/// the machine hits them too.
+/// Latencies of bare sockets at the rate of the packets. They are measured before each output, so that other load on
+/// the machine affects them equally.
 struct Floors {
     /// Octets of a frame and of its message as JSON.
     lengths: (usize, usize),
@@ -92,10 +92,10 @@ impl Floors {
         Ok(())
     }
 
-    /// A frame by UDP, and its text by TCP as often as the way has it: the sum of the medians.
-    fn below(&self, way: Way) -> Option<f64> {
+    /// Returns the floor: the median of a frame by UDP plus the median of its text by TCP for each TCP connection.
+    fn of(&self, output: Output) -> Option<f64> {
         let median = |samples: &[f64]| Summary::of(samples).map(|summary| summary.p50);
-        Some(median(&self.udp)? + way.tcp_hops() * median(&self.tcp)?)
+        Some(median(&self.udp)? + output.tcp_hops() * median(&self.tcp)?)
     }
 
     fn rows(self, options: &Options) -> [Row; 2] {
@@ -107,23 +107,23 @@ impl Floors {
     }
 }
 
-/// How a packet reaches its reader.
+/// Output of the node that delivers a message to the reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
-    /// A route of the broker takes it from the bus.
+pub(super) enum Output {
+    /// A route of the MQTT broker in the same node.
     Broker,
-    /// A bridge sends it to the broker by TCP.
+    /// A bridge, which sends to the broker by TCP.
     Bridge,
-    /// The API streams it from the cache.
+    /// The live stream of the HTTP API, from the cache.
     Api,
 }
 
-impl Way {
+impl Output {
     const ALL: [Self; 3] = [Self::Broker, Self::Bridge, Self::Api];
 
     const fn label(self) -> &'static str {
         match self {
-            Self::Broker => "MQTT by a route of the broker",
+            Self::Broker => "MQTT by the broker's route",
             Self::Bridge => "MQTT by a bridge",
             Self::Api => "the API's live stream",
         }
@@ -136,7 +136,7 @@ impl Way {
         }
     }
 
-    /// TCP connections that a message goes through.
+    /// Returns the number of TCP connections on the path.
     const fn tcp_hops(self) -> f64 {
         match self {
             Self::Broker | Self::Api => 1.0,
@@ -144,7 +144,7 @@ impl Way {
         }
     }
 
-    /// What brings the message to its reader, as parameters name it.
+    /// Returns the name in the parameter `by`.
     pub(super) const fn by(self) -> &'static str {
         match self {
             Self::Broker => "broker_route",
@@ -157,7 +157,7 @@ impl Way {
         json!({ "vehicles": options.vehicles, "rate_hz": options.rate_hz, "by": self.by(), "from": from, "to": to })
     }
 
-    /// The node's file: a station that receives from that group, and what brings its messages to the reader.
+    /// Returns the node's config: a station that receives from the multicast group, and this output.
     pub(super) fn edge(self, listen: SocketAddr, group: &str) -> String {
         format!(
             "node: edge\ncomponents:\n  station: {{ kind: its_station, settings: {{ station_id: 901, access: {{ \
@@ -166,7 +166,7 @@ impl Way {
         )
     }
 
-    /// Components beside the station.
+    /// Returns the config of the components other than the station.
     fn components(self, listen: SocketAddr) -> String {
         let route = "[ { from: its/rx/*, to: \"{topic}\", qos: 0, encoding: json } ]";
         match self {
@@ -182,66 +182,66 @@ impl Way {
     }
 }
 
-/// What a reader has seen.
+/// Messages that a reader has received.
 #[derive(Default)]
-struct Seen {
-    /// All messages, also those of the warm-up.
+struct Received {
+    /// Number of messages, including the warm-up.
     arrived: u64,
-    /// Latencies in microseconds, once the warm-up is over.
+    /// Latencies after the warm-up, in microseconds.
     latencies: Vec<f64>,
-    /// The same from each place to the next, in the order of the way.
+    /// Latencies of each hop after the warm-up, in microseconds, in path order.
     hops: Vec<(Hop, Vec<f64>)>,
     warm: bool,
 }
 
-/// From where to where.
+/// Start and end of a hop.
 type Hop = (HopName, HopName);
 
-type Shared = Arc<Mutex<Seen>>;
+type Shared = Arc<Mutex<Received>>;
 
-fn measure(way: Way, options: &Options, runtime: &Runtime) -> Result<Vec<Row>, BenchError> {
+fn measure(output: Output, options: &Options, runtime: &Runtime) -> Result<Vec<Row>, BenchError> {
     let listen = free_tcp_address()?;
     let group = free_group()?;
-    let edge = way.edge(listen, &group);
+    let edge = output.edge(listen, &group);
     let vehicles = format!(
         "node: vehicles\ncomponents:\n  fleet: {{ kind: fleet, settings: {{ vehicles: {}, rate_hz: {}, udp_multicast: \
          {group} }} }}\n",
         options.vehicles, options.rate_hz
     );
     let edge = start("edge.yaml", &edge, runtime)?;
-    let seen = Shared::default();
-    let reader = runtime.block_on(Reader::start(way, listen, &seen))?;
+    let received = Shared::default();
+    let reader = runtime.block_on(Reader::start(output, listen, &received))?;
     let fleet = start("vehicles.yaml", &vehicles, runtime)?;
     std::thread::sleep(WARM_UP);
-    lock(&seen).warm = true;
+    lock(&received).warm = true;
     std::thread::sleep(options.end_to_end);
     let sent = fleet.bus().counter("fleet", "sent", None);
     fleet.stop();
-    std::thread::sleep(LAST_WAY);
+    std::thread::sleep(DRAIN_TIME);
     runtime.block_on(reader.stop());
     edge.stop();
-    let seen = std::mem::take(&mut *lock(&seen));
-    Ok(rows_of(way, options, seen, sent.value()))
+    let received = std::mem::take(&mut *lock(&received));
+    Ok(rows_of(output, options, received, sent.value()))
 }
 
-/// The whole way, and its hops where they are known.
-fn rows_of(way: Way, options: &Options, seen: Seen, sent: u64) -> Vec<Row> {
-    // Of those of the warm-up too: a message that is lost there is lost.
-    let lost = sent.saturating_sub(seen.arrived);
+/// Returns the row of the whole path, then one row per known hop.
+fn rows_of(output: Output, options: &Options, received: Received, sent: u64) -> Vec<Row> {
+    // Losses during the warm-up count too.
+    let lost = sent.saturating_sub(received.arrived);
     let row = |name, from: &str, to: &str, latencies, lost, paper| {
-        let row = Row::latencies(name, &way.params(from, to, options), latencies, lost);
-        Row { beside: Beside { paper, ..Beside::default() }, ..row }
+        let row = Row::latencies(name, &output.params(from, to, options), latencies, lost);
+        Row { references: References { paper, ..References::default() }, ..row }
     };
-    let paper = (way != Way::Api).then(paper::packet_to_mqtt_us);
-    let whole = row(way.row(), ORIGIN, READER, seen.latencies, lost, paper);
+    let paper = (output != Output::Api).then(paper::packet_to_mqtt_us);
+    let whole = row(output.row(), ORIGIN, READER, received.latencies, lost, paper);
     let hop = |((from, to), latencies): (Hop, Vec<f64>)| {
         let paper = (from.as_str() == ORIGIN).then(paper::packet_to_bus_us);
         row("viaduct.hop", from.as_str(), to.as_str(), latencies, 0, paper)
     };
-    std::iter::once(whole).chain(seen.hops.into_iter().map(hop)).collect()
+    std::iter::once(whole).chain(received.hops.into_iter().map(hop)).collect()
 }
 
-/// The runtime of nodes that are measured.
+/// Starts the runtime of the measured nodes.
 pub(super) fn runtime() -> Result<Runtime, BenchError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     runtime.map_err(BenchError::system("cannot start the runtime"))
@@ -260,40 +260,40 @@ enum Reader {
 }
 
 impl Reader {
-    async fn start(way: Way, address: SocketAddr, seen: &Shared) -> Result<Self, BenchError> {
-        match way {
-            Way::Broker | Way::Bridge => subscribe(address, Arc::clone(seen)).await.map(Self::Mqtt),
-            Way::Api => {
+    async fn start(output: Output, address: SocketAddr, received: &Shared) -> Result<Self, BenchError> {
+        match output {
+            Output::Broker | Output::Bridge => subscribe(address, Arc::clone(received)).await.map(Self::Mqtt),
+            Output::Api => {
                 let stream = open_live_stream(address).await.map_err(BenchError::system("cannot read /v1/live"))?;
-                Ok(Self::Live(tokio::spawn(read_live_stream(stream, Arc::clone(seen)))))
+                Ok(Self::Live(tokio::spawn(read_live_stream(stream, Arc::clone(received)))))
             }
         }
     }
 
     async fn stop(self) {
         match self {
-            // The node that it would say goodbye to stops next.
+            // An error is ignored: the node stops next.
             Self::Mqtt(client) => drop(client.disconnect().await),
             Self::Live(task) => task.abort(),
         }
     }
 }
 
-async fn subscribe(address: SocketAddr, seen: Shared) -> Result<Client, BenchError> {
+async fn subscribe(address: SocketAddr, received: Shared) -> Result<Client, BenchError> {
     let take = move |message: viaduct_mqtt::Message| {
         let now = clock::tai();
-        let way = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
-        let meta = way.and_then(|(_, value)| hops::parse(value).ok());
-        let mut seen = lock(&seen);
-        seen.note(meta.map(|meta| micros(now.since(meta.origin))));
+        let property = message.properties.user_properties.iter().find(|(name, _)| name == hops::PROPERTY);
+        let meta = property.and_then(|(_, value)| hops::parse(value).ok());
+        let mut received = lock(&received);
+        received.record(meta.map(|meta| micros(now.since(meta.origin))));
         if let Some(meta) = meta {
-            seen.note_hops(&meta, HopStamp { hop: HopName::new(READER), at: now });
+            received.record_hops(&meta, HopStamp { hop: HopName::new(READER), at: now });
         }
     };
     subscribe_mqtt(address, take).await
 }
 
-/// A client of the broker that takes every V2X message.
+/// Connects a client that subscribes to every V2X message.
 pub(super) async fn subscribe_mqtt(
     address: SocketAddr,
     take: impl Fn(viaduct_mqtt::Message) + Send + Sync + 'static,
@@ -304,7 +304,7 @@ pub(super) async fn subscribe_mqtt(
     Ok(client)
 }
 
-/// A client of the broker.
+/// Connects a client to the broker.
 pub(super) async fn connect_mqtt(name: &str, address: SocketAddr) -> Result<Client, BenchError> {
     let client = Client::new(ConnectOptions::new(name));
     let mut tries = 0;
@@ -329,19 +329,19 @@ async fn open_live_stream(address: SocketAddr) -> std::io::Result<BufReader<TcpS
     if status.contains(" 200 ") { Ok(stream) } else { Err(std::io::Error::other(status.trim().to_owned())) }
 }
 
-/// Reads events until the stream ends. A chunk's header is a line of its own, so that lines of events stay whole.
-async fn read_live_stream(stream: BufReader<TcpStream>, seen: Shared) {
+/// Reads events until the stream ends. The header of an HTTP chunk is a separate line, so lines of events stay whole.
+async fn read_live_stream(stream: BufReader<TcpStream>, received: Shared) {
     let mut lines = stream.lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let now = clock::tai().unix_nanos();
         if let Some(feature) = line.strip_prefix("data:").filter(|data| data.contains("\"reception_time\":")) {
             let reception = reception_nanos_of_day(feature);
-            lock(&seen).note(reception.map(|reception| (now - reception).rem_euclid(NANOS_PER_DAY) as f64 / 1e3));
+            lock(&received).record(reception.map(|reception| (now - reception).rem_euclid(NANOS_PER_DAY) as f64 / 1e3));
         }
     }
 }
 
-/// Nanoseconds since midnight UTC of a feature's `"reception_time":"2024-09-11T13:30:34.092870Z"`.
+/// Parses a feature's `"reception_time":"2024-09-11T13:30:34.092870Z"`. Returns nanoseconds since midnight UTC.
 fn reception_nanos_of_day(feature: &str) -> Option<i64> {
     let (_, after) = feature.split_once("\"reception_time\":\"")?;
     let (_, time) = after.split_once('T')?;
@@ -355,16 +355,16 @@ fn reception_nanos_of_day(feature: &str) -> Option<i64> {
     Some((seconds * 1_000_000 + micros) * 1_000)
 }
 
-impl Seen {
-    /// Counts a message, and its latency where it says one and the warm-up is over.
-    fn note(&mut self, latency: Option<f64>) {
+impl Received {
+    /// Counts a message. Records its latency, if known, after the warm-up.
+    fn record(&mut self, latency: Option<f64>) {
         self.arrived += 1;
         if self.warm {
             self.latencies.extend(latency);
         }
     }
 
-    fn note_hops(&mut self, meta: &Meta, end: HopStamp) {
+    fn record_hops(&mut self, meta: &Meta, end: HopStamp) {
         if !self.warm {
             return;
         }
@@ -380,8 +380,8 @@ impl Seen {
     }
 }
 
-fn lock(seen: &Shared) -> std::sync::MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(received: &Shared) -> std::sync::MutexGuard<'_, Received> {
+    received.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn free_tcp_address() -> Result<SocketAddr, BenchError> {
@@ -389,12 +389,12 @@ pub(super) fn free_tcp_address() -> Result<SocketAddr, BenchError> {
     listener.map_err(BenchError::system("cannot find a free TCP port"))
 }
 
-/// Settings of a multicast group on this machine that nobody uses.
+/// Returns the settings of a multicast group with an unused port, limited to this machine.
 pub(super) fn free_group() -> Result<String, BenchError> {
     Ok(format!("{{ group: \"{}\", interface: 127.0.0.1 }}", free_group_address()?))
 }
 
-/// The group of stations at a port that nobody uses.
+/// Returns the multicast group of the stations with an unused port.
 pub(super) fn free_group_address() -> Result<SocketAddrV4, BenchError> {
     let address = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.local_addr());
     let port = address.map_err(BenchError::system("cannot find a free UDP port"))?.port();
@@ -406,7 +406,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reception_is_read_from_a_feature() {
+    fn parses_the_reception_time_of_a_feature() {
         let feature = r#"{"properties":{"reception_time":"2024-09-11T13:30:34.092870Z","generation_time":"x"}}"#;
         assert_eq!(reception_nanos_of_day(feature), Some(48_634_092_870_000));
         assert_eq!(reception_nanos_of_day("{}"), None);

@@ -1,12 +1,11 @@
-//! Bench `its`: what a received packet costs, from its octets to those who read it.
+//! Bench `its`: the cost of a received packet, from its octets to its readers. It measures:
 //!
-//! - the codecs of CAM and CPM and the decoding of whole frames, over the vectors of `testdata/its` and, where it is
-//!   there, over a capture of 929 frames;
-//! - how many frames a second become JSON, and JSON in an MQTT subscriber;
-//! - the way of live packets through real nodes in this process: a fleet sends by UDP multicast, a station receives, an
-//!   MQTT subscriber and an HTTP client each measure the time since the reception;
-//! - the way of a packet from one station to another by stage, as the paper's Table 2 has it, over raw Ethernet and UDP;
-//! - the way of a message from one application to another by MQTT, over two real nodes and UDP.
+//! - codecs: CAM, CPM and whole frames, from the vectors of `testdata/its` and, if present, a capture of 929 frames;
+//! - throughput: frames per second to JSON, and to an MQTT subscriber;
+//! - end to end: live packets through real nodes in this process. A fleet sends by UDP multicast, a station
+//!   receives, and an MQTT subscriber and an HTTP client each measure the time since reception;
+//! - stages: one packet from station to station, split as in the paper's Table 2, over raw Ethernet and UDP;
+//! - station to station: a message from one application to another by MQTT, over two real nodes and UDP.
 
 mod bounds;
 mod codecs;
@@ -21,44 +20,44 @@ mod throughput;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::awake::Awake;
 use crate::error::BenchError;
-use crate::machine::Watch;
+use crate::keep_awake::KeepAwake;
+use crate::machine::MachineMonitor;
 use crate::paper;
 use crate::progress::say;
 use crate::report::{Report, Row};
 use crate::sys;
 
-/// Where the capture is looked for, below the data folder.
+/// Path of the capture below the data folder.
 const CAPTURE: &str = "v2x/cam_cpm_r2_unsecured.pcap";
 
-/// What is measured.
+/// Options of the bench.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Samples of each codec row; a sample is the mean of some messages.
+    /// Samples of each codec row; a sample is the mean of 16 messages.
     pub samples: usize,
-    /// Rounds that they are spread over.
+    /// Number of rounds over which the samples are spread.
     pub rounds: usize,
-    /// Time of each throughput row, all rounds together.
+    /// Total time of each throughput row over all rounds.
     pub throughput: Duration,
-    /// Rounds that it is spread over.
+    /// Number of rounds over which this time is spread.
     pub throughput_rounds: u32,
-    /// Time for which the nodes run, after a second that is not counted, for each way through them.
+    /// Time for which the nodes run for each output, after one second of warm-up.
     pub end_to_end: Duration,
-    /// Vehicles of the fleet.
+    /// Number of vehicles of the fleet.
     pub vehicles: u32,
-    /// CAMs a second of each vehicle.
+    /// CAM rate of each vehicle in Hz.
     pub rate_hz: u32,
-    /// Packets that go from one station to another, for each access layer, and for each dialect.
+    /// Number of packets from station to station for each access layer and each dialect.
     pub paced_packets: usize,
-    /// So many of them a second; by stages only the first.
+    /// Rates of these packets in Hz. The stages use the first only.
     pub paced_hz: [u32; 2],
-    /// Data folder with the capture; without one, its rows are left out.
+    /// Data folder with the capture. If `None`, the rows of the capture are left out.
     pub data: Option<PathBuf>,
 }
 
 impl Default for Options {
-    /// About two minutes, without a data folder.
+    /// Returns the options of a run of about two minutes, without a data folder.
     fn default() -> Self {
         Self {
             samples: 300,
@@ -76,12 +75,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Packets a second of all vehicles.
+    /// Returns the packet rate of all vehicles together in Hz.
     const fn packets_hz(&self) -> u32 {
         self.vehicles.saturating_mul(self.rate_hz)
     }
 
-    /// More samples and longer runs: about four minutes.
+    /// Returns options with more samples and longer runs, about four minutes.
     #[must_use]
     pub fn full() -> Self {
         Self {
@@ -95,33 +94,33 @@ impl Options {
     }
 }
 
-/// What the cores do between two packets that are sent one after the other.
+/// State of idle cores between two packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Cores {
-    /// They are kept awake.
+    /// Kept awake.
     Awake,
-    /// What the machine makes of it.
+    /// Left to the machine.
     #[default]
     MaySleep,
 }
 
-/// How packets follow each other that are sent one after the other.
+/// Rate of packets that are sent one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Pace {
-    /// So many a second.
+    /// Packets per second.
     rate_hz: u32,
     cores: Cores,
 }
 
 impl Default for Pace {
-    /// That of the paper's tests.
+    /// Returns the rate of the paper's tests.
     fn default() -> Self {
         Self { rate_hz: 100, cores: Cores::default() }
     }
 }
 
 impl Cores {
-    /// The name in parameters.
+    /// Returns the name in parameters.
     const fn label(self) -> &'static str {
         match self {
             Self::Awake => "awake",
@@ -129,46 +128,46 @@ impl Cores {
         }
     }
 
-    /// It is so until what this gives is dropped.
-    fn keep(self) -> Result<Option<Awake>, BenchError> {
-        (self == Self::Awake).then(|| Awake::start(&sys::cores())).transpose()
+    /// Starts to keep the cores awake if this state requires it, until the returned guard is dropped.
+    fn keep(self) -> Result<Option<KeepAwake>, BenchError> {
+        (self == Self::Awake).then(|| KeepAwake::start(&sys::cores())).transpose()
     }
 }
 
 /// Runs the bench.
 ///
 /// # Errors
-/// The system gives no threads or sockets, or a node does not start.
+/// The system refuses threads or sockets, or a node does not start.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
-    let watch = Watch::start();
+    let watch = MachineMonitor::start();
     let mut notes = vec![
-        "codec rows: a sample is the mean of 16 messages, one after the other on one thread; the floor is a copy of the \
-         same octets"
+        "codec rows: a sample is the mean of 16 messages on one thread; the floor is a copy of the same octets"
             .to_owned(),
-        "packets: the time starts at the kernel's stamp of the packet; the floor is a frame by UDP, from before its \
-         sending until a thread that waits has it, and its text by TCP likewise, once or (bridge) twice: medians, added"
+        "packets: the time starts at the kernel's timestamp of the packet; the floor is the sum of the medians of a frame by \
+         UDP and of its text by TCP (bridge: twice), each from before the send call until a waiting thread has received it"
             .to_owned(),
-        "throughput: the median of the rounds; to MQTT the frames are in memory, and the bus, the node, its runtime and the \
-         subscriber run on the cores that the row names"
+        "throughput: median of the rounds; the frames are in memory; bus, node, async runtime and subscriber run on as many \
+         cores as the row's parameter"
             .to_owned(),
-        "the floor of decode_to_mqtt is one bare TCP connection on the same cores (a bridge goes through two), and its \
-         paper figure the 682 vehicles at 10 Hz that the paper's on-board unit keeps up with, to MQTT"
+        "decode_to_mqtt: the floor is one bare TCP connection on the same cores (a bridge uses two); the paper's figure is the \
+         capacity of its on-board unit to MQTT, 682 vehicles at 10 Hz"
             .to_owned(),
-        "cores awake: threads that run only where nothing else does (SCHED_IDLE) keep the cores from halting between two \
-         packets, beside the floors too; cores may_sleep: as the machine is, so what a hypervisor or a core takes to wake up \
-         is in both"
+        "cores awake: threads that run only on idle cores (SCHED_IDLE) keep the cores from halting between two packets, also \
+         for the floors; cores may_sleep: rows and floors include the wake-up of the core or the hypervisor"
             .to_owned(),
         stages::NOTE.to_owned(),
         station_to_station::NOTE.to_owned(),
-        "ours/paper: means and rates; the paper's on-board unit is a Cohda MK5 (i.MX6, 600 MHz)".to_owned(),
+        "ours/paper: ratio of means or rates; the paper's on-board unit is a Cohda MK5 (i.MX6, 600 MHz)".to_owned(),
     ];
     let vectors = corpus::vectors()?;
-    let no_folder = || "no data folder is named".to_owned();
+    let no_folder = || "no data folder is configured".to_owned();
     let capture = options.data.as_ref().ok_or_else(no_folder).and_then(|data| corpus::capture(&data.join(CAPTURE)));
     let capture = match capture {
         Ok(capture) => Some(capture),
         Err(problem) => {
-            notes.push(format!("rows of the capture are left out, and throughput is that of the vectors: {problem}"));
+            notes.push(format!(
+                "rows of the capture are left out, and throughput is measured with the vectors: {problem}"
+            ));
             None
         }
     };
@@ -186,7 +185,7 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
             Ok(kept) => kept,
             Err(problem) => {
                 let label = cores.label();
-                notes.push(format!("rows with cores {label} are left out, and the stages are without it: {problem}"));
+                notes.push(format!("rows and stages with cores {label} are left out: {problem}"));
                 continue;
             }
         };
@@ -198,18 +197,18 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
                 rows.extend(staged);
                 notes.extend(left_out);
             }
-            say(&format!("its: stations with applications, {rate_hz} a second, cores {}", cores.label()));
+            say(&format!("its: station to station, {rate_hz} packets per second, cores {}", cores.label()));
             rows.extend(station_to_station::rows(&cam.message, &floors, options)?);
             rows.extend(floors.rows());
         }
     }
-    // Ours first, then floors, then the paper's.
+    // Viaduct's rows come first, then floors, then the paper's.
     rows.sort_by_key(Row::is_floor);
     rows.extend(paper::c_its());
     Ok(Report::new("its", watch, rows, notes).with_bounds())
 }
 
-/// Octets of the first frame, which is a CAM as vehicles send it, and of its message as JSON.
+/// Returns the octets of the first frame, a CAM as vehicles send it, and of its message as JSON.
 fn lengths(vectors: &corpus::Corpus) -> (usize, usize) {
     let frame = vectors.packets.first().map_or(0, |packet| packet.frame.len());
     (frame, throughput::json_lengths(vectors).first().copied().unwrap_or(0))
@@ -220,8 +219,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_of_a_small_run_is_there() {
-        let _alone = crate::measuring_alone();
+    fn small_run_has_all_rows() {
+        let _lock = crate::measurement_lock();
         let options = Options {
             samples: 2,
             rounds: 1,
@@ -261,9 +260,9 @@ mod tests {
         for row in report.rows.iter().filter(|row| row.name.starts_with("viaduct.")) {
             let bare =
                 row.params.get("stage").is_none_or(|stage| ["mqtt", "link", "total"].iter().any(|of| stage == of));
-            assert_eq!(row.beside.floor.is_some(), bare && !memory.contains(&row.name.as_str()), "{row:?}");
+            assert_eq!(row.references.floor.is_some(), bare && !memory.contains(&row.name.as_str()), "{row:?}");
         }
-        // Who may lay a cable has the rows of raw Ethernet; who may not is told so.
+        // Without the privilege to create network interfaces, a note replaces the rows of raw Ethernet.
         let on_ethernet = report.rows.iter().any(|row| row.params.get("access").is_some_and(|of| of == "ethernet"));
         let without = report.notes.iter().any(|note| note.contains("raw Ethernet are left out"));
         assert_ne!(on_ethernet, without, "{:?}", report.notes);

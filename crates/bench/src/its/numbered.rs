@@ -1,11 +1,11 @@
-//! A CAM as JSON that carries a number, so that what arrives can be told from what arrived late.
+//! A CAM as JSON with a number, which identifies a message that arrives after its deadline.
 
 use crate::error::BenchError;
 
-/// The member that carries the number: the standard lets it be anything from 0 to 65535.
+/// Member that carries the number; the standard permits all values from 0 to 65535.
 const MEMBER: &str = "\"generationDeltaTime\":";
 
-/// A CAM's text around the number.
+/// The text of a CAM before and after the number.
 #[derive(Clone, Debug)]
 pub(super) struct NumberedCam {
     before: String,
@@ -13,7 +13,7 @@ pub(super) struct NumberedCam {
 }
 
 impl NumberedCam {
-    /// The CAM of that text.
+    /// Splits the text of a CAM at its number.
     pub(super) fn of(text: &[u8]) -> Result<Self, BenchError> {
         let without = || BenchError::broken("the CAM", "it has no generation time");
         let text = std::str::from_utf8(text).map_err(BenchError::part("the CAM"))?;
@@ -22,12 +22,12 @@ impl NumberedCam {
         Ok(Self { before: format!("{before}{MEMBER}"), after: after.to_owned() })
     }
 
-    /// Its text with that number.
+    /// Returns the text with that number.
     pub(super) fn text(&self, number: u16) -> Vec<u8> {
         format!("{}{number}{}", self.before, self.after).into_bytes()
     }
 
-    /// The number in a text that has such a CAM somewhere.
+    /// Returns the number of the CAM in a text, at any position.
     pub(super) fn number(text: &[u8]) -> Option<u16> {
         let (_, after) = std::str::from_utf8(text).ok()?.split_once(MEMBER)?;
         let end = after.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(after.len());
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_comes_back_wherever_the_cam_is() {
+    fn finds_the_number_of_a_cam_at_any_position() {
         let cam = NumberedCam::of(br#"{"cam":{"generationDeltaTime":51836,"x":1}}"#).unwrap();
         assert_eq!(cam.text(7), br#"{"cam":{"generationDeltaTime":7,"x":1}}"#);
         for number in [0, 65535] {

@@ -1,15 +1,15 @@
-//! One packet after the other, at the pace of the paper's tests.
+//! Packets sent one at a time at a fixed rate.
 
 use std::time::Duration;
 
 use crate::error::BenchError;
 use crate::sys;
 
-/// How long a packet is waited for before it counts as lost.
-pub(super) const PATIENCE: Duration = Duration::from_millis(500);
+/// Time after which a packet counts as lost.
+pub(super) const TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Does it so many times, `rate_hz` a second, with its index and the number that its packet carries. One that takes longer
-/// than a period puts the next one off.
+/// Calls a function for each of `packets` packets, `rate_hz` per second, with the packet's index and number. A call
+/// that takes longer than a period delays the next one.
 pub(super) fn each(
     packets: usize,
     rate_hz: u32,
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packets_are_numbered_and_not_faster_than_the_pace() {
+    fn numbers_packets_and_keeps_the_rate() {
         let (start, mut numbers) = (sys::monotonic(), Vec::new());
         each(3, 1000, |index, number| {
             numbers.push((index, number));

@@ -1,12 +1,12 @@
-//! From one application to another through two real nodes, as their files describe them.
+//! Latency from one application to another through two real nodes, started from configs.
 //!
 //! ```text
 //!                 node car                                       node edge
 //! JSON -- TCP --> mqtt_broker - its_station -- UDP multicast --> its_station - mqtt_broker -- TCP --> JSON
 //! ```
 //!
-//! The time starts before the application gives its message to its MQTT client and ends when the other one has it in its
-//! hands. One message is under way at a time.
+//! The time starts before the application passes the message to its MQTT client and ends when the other application
+//! receives it. At most one message is in flight.
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -25,27 +25,27 @@ use super::{Options, end_to_end, paced};
 use crate::error::BenchError;
 use crate::floor::{WARM_UP, micros};
 use crate::paper;
-use crate::report::{Beside, Row};
+use crate::report::{References, Row};
 
-/// The row.
+/// Name of the row.
 pub(super) const ROW: &str = "viaduct.station_to_station";
 
-/// TCP connections on the way: a broker's own routes need none.
+/// TCP connections on the path; a broker's own routes use none.
 const CONNECTIONS: u32 = 2;
 
-/// What a note says of it.
+/// Note for the report.
 pub(super) const NOTE: &str = "viaduct.station_to_station: an application publishes a CAM as JSON on the broker of one node, \
-    its station sends it by UDP multicast on loopback, and a subscriber of the other node's broker has it; the paper's \
-    figure is its total, which has MQTT on the receiving side only; the floor is a frame by UDP and the text by TCP twice";
+    its station sends it by UDP multicast on loopback, and a subscriber of the other node's broker receives it; the paper's \
+    figure is its total, with MQTT on the receiving side only; the floor is a frame by UDP plus twice the text by TCP";
 
-/// A row for each dialect.
+/// Returns a row for each dialect.
 pub(super) fn rows(cam: &Message, floors: &Floors, options: &Options) -> Result<Vec<Row>, BenchError> {
     let runtime = end_to_end::runtime()?;
     let of = |dialect| measure(dialect, cam, floors, options, &runtime);
     [Dialect::Viaduct, Dialect::VanetzaNap].into_iter().map(of).collect()
 }
 
-/// The name that configs have for it.
+/// Returns the dialect's name in configs.
 const fn label(dialect: Dialect) -> &'static str {
     match dialect {
         Dialect::Viaduct => "viaduct",
@@ -63,9 +63,9 @@ fn measure(
     let mut text = Vec::new();
     cam.write_json_in(dialect.style(), &mut text);
     let cam = NumberedCam::of(&text)?;
-    let road = Road::open(dialect, runtime)?;
-    let measured = road.run(&cam, floors.pace().rate_hz, options, runtime);
-    road.close(runtime);
+    let nodes = TwoNodes::open(dialect, runtime)?;
+    let measured = nodes.run(&cam, floors.pace().rate_hz, options, runtime);
+    nodes.close(runtime);
     let (latencies, lost) = measured?;
     let params = json!({
         "dialect": label(dialect),
@@ -73,35 +73,35 @@ fn measure(
         "rate_hz": floors.pace().rate_hz,
         "cores": floors.pace().cores.label(),
     });
-    let beside = Beside {
+    let references = References {
         paper: Some(paper::total_us()),
-        floor: floors.way(Access::UdpMulticast, CONNECTIONS),
-        ..Beside::default()
+        floor: floors.path(Access::UdpMulticast, CONNECTIONS),
+        ..References::default()
     };
-    Ok(Row { beside, ..Row::latencies(ROW, &params, latencies, lost) })
+    Ok(Row { references, ..Row::latencies(ROW, &params, latencies, lost) })
 }
 
-/// Two nodes, and an application at each.
-struct Road {
+/// Two nodes with one application each.
+struct TwoNodes {
     car: Node,
     edge: Node,
     application: Client,
     reader: Client,
-    /// Number of each message that the second application got, and when.
+    /// Number and arrival time of each message that the second application received.
     seen: mpsc::Receiver<(u16, Instant)>,
 }
 
-impl Road {
+impl TwoNodes {
     fn open(dialect: Dialect, runtime: &Runtime) -> Result<Self, BenchError> {
         let group = end_to_end::free_group()?;
         let listen = end_to_end::free_tcp_address()?;
         let edge = end_to_end::start("edge.yaml", &edge(listen, &group, dialect), runtime)?;
-        let (signs, seen) = mpsc::channel();
+        let (observations, seen) = mpsc::channel();
         let take = move |message: viaduct_mqtt::Message| {
             let now = Instant::now();
             if let Some(number) = NumberedCam::number(&message.payload) {
-                // Nobody listens any more once the last message was given up.
-                let _ = signs.send((number, now));
+                // Fails after the last message has timed out, when the receiver is gone.
+                let _ = observations.send((number, now));
             }
         };
         let reader = runtime.block_on(end_to_end::subscribe_mqtt(listen, take))?;
@@ -111,7 +111,8 @@ impl Road {
         Ok(Self { car, edge, application, reader, seen })
     }
 
-    /// The latencies in microseconds, and how many were lost; the first ones warm up and do not count.
+    /// Sends all messages. Returns the latencies in microseconds and the number of lost messages, both without the
+    /// warm-up.
     fn run(
         &self,
         cam: &NumberedCam,
@@ -131,12 +132,12 @@ impl Road {
         Ok((latencies, lost))
     }
 
-    /// How long one message takes; `None` where it does not come.
+    /// Sends one message. Returns its latency, or `None` if it is lost.
     fn send(&self, text: Vec<u8>, number: u16, runtime: &Runtime) -> Result<Option<Duration>, BenchError> {
         let start = Instant::now();
         let published = runtime.block_on(self.application.publish_qos0("send/cam", text));
         published.map_err(BenchError::part("cannot publish by MQTT"))?;
-        while let Ok((seen, at)) = self.seen.recv_timeout(paced::PATIENCE.saturating_sub(start.elapsed())) {
+        while let Ok((seen, at)) = self.seen.recv_timeout(paced::TIMEOUT.saturating_sub(start.elapsed())) {
             if seen == number {
                 return Ok(Some(at.saturating_duration_since(start)));
             }
@@ -145,7 +146,7 @@ impl Road {
     }
 
     fn close(self, runtime: &Runtime) {
-        // The nodes that they would say goodbye to stop next.
+        // Errors are ignored: the nodes stop next.
         drop(runtime.block_on(self.application.disconnect()));
         drop(runtime.block_on(self.reader.disconnect()));
         self.car.stop();
@@ -153,7 +154,7 @@ impl Road {
     }
 }
 
-/// The node that sends what an application publishes.
+/// Returns the config of the sending node.
 fn car(listen: SocketAddr, group: &str, dialect: Dialect) -> String {
     format!(
         "node: car\ncomponents:\n  \
@@ -166,7 +167,7 @@ fn car(listen: SocketAddr, group: &str, dialect: Dialect) -> String {
     )
 }
 
-/// The node that gives what it receives to an application.
+/// Returns the config of the receiving node.
 fn edge(listen: SocketAddr, group: &str, dialect: Dialect) -> String {
     format!(
         "node: edge\ncomponents:\n  \
@@ -183,8 +184,8 @@ mod tests {
     use crate::its::corpus;
 
     #[test]
-    fn a_message_goes_through_both_nodes_in_both_dialects() {
-        let _alone = crate::measuring_alone();
+    fn sends_a_message_through_both_nodes_in_both_dialects() {
+        let _lock = crate::measurement_lock();
         let options = Options { paced_packets: 5, ..Options::default() };
         let cam = corpus::vectors().unwrap().cam().unwrap().message.clone();
         let rows = rows(&cam, &Floors::default(), &options).unwrap();

@@ -1,5 +1,5 @@
-//! Throughput rows: frames in memory to JSON on one thread, and to an MQTT subscriber through a real node; below them a
-//! bare TCP connection.
+//! Throughput of frames in memory to JSON on one thread, and to an MQTT subscriber through a real node. The floor is
+//! a bare TCP connection.
 //!
 //! ```text
 //! one thread:    frame -> its (network, facilities) -> bus message -> JSON
@@ -7,9 +7,9 @@
 //!                                                    +- mqtt_bridge -- TCP --> mqtt_broker - TCP --> subscriber
 //! ```
 //!
-//! Rows are measured in rounds, one after the other in each, so that a busy minute of the machine hits all of them; the rate
-//! is the median of the rounds. A row's threads (who decodes, the node's, its runtime's, the subscriber's) are kept on as many cores as its parameter
-//! `cores` says.
+//! Each round measures all rows, so that other load on the machine affects all of them; the rate is the median of the
+//! rounds. All threads of a row (decoder, node, async runtime, subscriber) run on as many cores as its parameter
+//! `cores`.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -33,38 +33,38 @@ use viaduct_units::StationType;
 
 use super::Options;
 use super::corpus::{Corpus, Packet};
-use super::end_to_end::{self, Way};
+use super::end_to_end::{self, Output};
 use crate::error::BenchError;
 use crate::floor::{self, Received};
-use crate::report::{Beside, Row};
+use crate::report::{References, Row};
 use crate::statistics::Summary;
 use crate::{paper, sys};
 
-/// Messages that may be on their way: half of what a route's queue on the bus holds (1024), so that none is dropped there
-/// because we are too fast, and enough to keep every thread busy.
+/// Maximum number of messages in flight: half the capacity of a route's queue (1024), so that none is dropped there,
+/// and enough to keep every thread busy.
 const WINDOW: u64 = 512;
 
-/// How long the producer sleeps while the window is full: a fraction of the time that the window takes.
-const NAP: Duration = Duration::from_micros(500);
+/// Interval at which the producer checks a full window, a fraction of the time that the window takes.
+const POLL_INTERVAL: Duration = Duration::from_micros(500);
 
-/// A subscriber that got nothing for this long has all that will come; what is missing is lost.
+/// Time without a message after which the missing messages count as lost.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// What the producer offers, as an `its_station` does.
+/// Quality of service that the producer offers, the same as that of an `its_station`.
 const OFFERED: Qos = Qos::reliable(4096, Duration::ZERO);
 
-/// One row in the making.
+/// A row that is being measured.
 struct Case {
-    what: What,
+    subject: Subject,
     cores: usize,
-    /// One a round.
+    /// One result per round.
     got: Vec<Received>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum What {
+enum Subject {
     Json,
-    Mqtt(Way),
+    Mqtt(Output),
     Tcp,
 }
 
@@ -79,23 +79,23 @@ pub(super) fn rows(corpus: &Corpus, options: &Options) -> Result<Vec<Row>, Bench
     Ok(cases.iter().map(|case| case.row(corpus, &cases)).collect())
 }
 
-/// Rows with two cores are there where there are two.
+/// Returns all cases. Those with two cores are left out on a machine with one.
 fn cases() -> Vec<Case> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
-    let case = |(what, cores)| Case { what, cores, got: Vec::new() };
+    let case = |(subject, cores)| Case { subject, cores, got: Vec::new() };
     let cases = [
-        (What::Json, 1),
-        (What::Mqtt(Way::Broker), 1),
-        (What::Mqtt(Way::Bridge), 1),
-        (What::Tcp, 1),
-        (What::Mqtt(Way::Broker), 2),
-        (What::Mqtt(Way::Bridge), 2),
-        (What::Tcp, 2),
+        (Subject::Json, 1),
+        (Subject::Mqtt(Output::Broker), 1),
+        (Subject::Mqtt(Output::Bridge), 1),
+        (Subject::Tcp, 1),
+        (Subject::Mqtt(Output::Broker), 2),
+        (Subject::Mqtt(Output::Bridge), 2),
+        (Subject::Tcp, 2),
     ];
     cases.into_iter().filter(|(_, cores)| *cores <= available).map(case).collect()
 }
 
-impl What {
+impl Subject {
     const fn row(self) -> &'static str {
         match self {
             Self::Json => "viaduct.decode_to_json",
@@ -106,7 +106,7 @@ impl What {
 
     const fn by(self) -> Option<&'static str> {
         match self {
-            Self::Mqtt(way) => Some(way.by()),
+            Self::Mqtt(output) => Some(output.by()),
             Self::Json | Self::Tcp => None,
         }
     }
@@ -114,33 +114,33 @@ impl What {
 
 impl Case {
     fn measure(&mut self, corpus: &Corpus, time: Duration) -> Result<(), BenchError> {
-        let (what, cores) = (self.what, self.cores);
-        self.got.push(on_cores(cores, || match what {
-            What::Json => decode_to_json(corpus, time),
-            What::Mqtt(way) => decode_to_mqtt(way, corpus, cores, time),
-            What::Tcp => floor::tcp(&json_lengths(corpus), time),
+        let (subject, cores) = (self.subject, self.cores);
+        self.got.push(on_cores(cores, || match subject {
+            Subject::Json => decode_to_json(corpus, time),
+            Subject::Mqtt(output) => decode_to_mqtt(output, corpus, cores, time),
+            Subject::Tcp => floor::tcp(&json_lengths(corpus), time),
         })?);
         Ok(())
     }
 
     fn row(&self, corpus: &Corpus, all: &[Self]) -> Row {
         let rounds = self.got.len();
-        let params = json!({ "of": corpus.name, "by": self.what.by(), "cores": self.cores, "rounds": rounds });
+        let params = json!({ "of": corpus.name, "by": self.subject.by(), "cores": self.cores, "rounds": rounds });
         let sum = |count: fn(&Received) -> u64| self.got.iter().map(count).sum();
         let (messages, lost) = (sum(|got| got.messages), sum(|got| got.lost));
-        let row = Row::rates(self.what.row(), &params, self.rates(), messages, lost);
-        Row { beside: self.beside(all), ..row }
+        let row = Row::rates(self.subject.row(), &params, self.rates(), messages, lost);
+        Row { references: self.references(all), ..row }
     }
 
-    /// Only what ends in an MQTT subscriber has something to be compared with: the paper's capacity is one of the way to
-    /// MQTT, and what stays in memory has no socket below it.
-    fn beside(&self, all: &[Self]) -> Beside {
-        let What::Mqtt(_) = self.what else {
-            return Beside::default();
+    /// Returns the references of a row to MQTT. Other rows have none: the paper's capacity includes MQTT, and a path
+    /// in memory has no socket as its floor.
+    fn references(&self, all: &[Self]) -> References {
+        let Subject::Mqtt(_) = self.subject else {
+            return References::default();
         };
-        let floor = all.iter().find(|case| case.what == What::Tcp && case.cores == self.cores);
+        let floor = all.iter().find(|case| case.subject == Subject::Tcp && case.cores == self.cores);
         let floor = floor.and_then(|case| Summary::of(&case.rates())).map(|summary| summary.p50);
-        Beside { paper: Some(paper::OBU_CAPACITY_HZ), floor, ..Beside::default() }
+        References { paper: Some(paper::OBU_CAPACITY_HZ), floor, ..References::default() }
     }
 
     fn rates(&self) -> Vec<f64> {
@@ -149,7 +149,7 @@ impl Case {
     }
 }
 
-/// Runs it on a thread that, with all threads that it starts, has so many cores.
+/// Runs a function on a thread that is restricted, with all threads it starts, to `cores` cores.
 fn on_cores<R: Send>(cores: usize, work: impl FnOnce() -> Result<R, BenchError> + Send) -> Result<R, BenchError> {
     let pinned = move || {
         sys::pin(cores).map_err(BenchError::system("cannot choose the cores"))?;
@@ -162,7 +162,7 @@ fn on_cores<R: Send>(cores: usize, work: impl FnOnce() -> Result<R, BenchError> 
     })
 }
 
-/// What an `its_station` does with a frame: its machine takes it, and what comes out becomes a message of the bus.
+/// The receive path of an `its_station`: from a frame to a message of the bus.
 struct Decoder {
     station: Station,
 }
@@ -189,14 +189,14 @@ impl Decoder {
         }
     }
 
-    /// The JSON of a V2X message, with the decoded message inside.
+    /// Returns a packet's V2X message as JSON, including the decoded message.
     fn json(&mut self, packet: &Packet) -> Option<Vec<u8>> {
         let (packet, message) = self.bus_message(packet)?;
         json_text(&packet, &message)
     }
 }
 
-/// The JSON of a V2X message, with the decoded message of its packet inside.
+/// Returns a V2X message as JSON, including the decoded message of its packet.
 pub(super) fn json_text(packet: &ReceivedPacket, message: &V2xMessage) -> Option<Vec<u8>> {
     let mut decoded = Vec::new();
     packet.message.write_json(&mut decoded);
@@ -206,7 +206,7 @@ pub(super) fn json_text(packet: &ReceivedPacket, message: &V2xMessage) -> Option
     Some(out)
 }
 
-/// Lengths of the packets' messages as JSON.
+/// Returns the length of each packet's message as JSON, in octets.
 pub(super) fn json_lengths(corpus: &Corpus) -> Vec<usize> {
     let mut decoder = Decoder::new();
     corpus.packets.iter().filter_map(|packet| Some(decoder.json(packet)?.len())).collect()
@@ -231,53 +231,52 @@ fn decode_to_json(corpus: &Corpus, time: Duration) -> Result<Received, BenchErro
     Ok(Received { messages, seconds: start.elapsed().as_secs_f64(), lost })
 }
 
-/// What counts is what the subscriber got, up to the moment at which it got the last one.
-fn decode_to_mqtt(way: Way, corpus: &Corpus, cores: usize, time: Duration) -> Result<Received, BenchError> {
-    let mut line = Line::start(way, cores)?;
-    // Threads start and buffers grow in the first window, which does not count.
+/// Counts the messages that the subscriber receives, up to the arrival of the last one.
+fn decode_to_mqtt(output: Output, corpus: &Corpus, cores: usize, time: Duration) -> Result<Received, BenchError> {
+    let mut pipeline = Pipeline::start(output, cores)?;
+    // The first window is the warm-up: threads start and buffers grow.
     let mut packets = corpus.packets.iter().cycle();
     for packet in packets.by_ref().take(usize::try_from(WINDOW).unwrap_or(usize::MAX)) {
-        line.send(packet)?;
+        pipeline.send(packet)?;
     }
-    line.wait_for_the_last();
-    let (sent, arrived, start) = (line.sent, line.arrived(), Instant::now());
+    pipeline.wait_for_the_last();
+    let (sent, arrived, start) = (pipeline.sent, pipeline.arrived(), Instant::now());
     for packet in packets {
         if start.elapsed() >= time {
             break;
         }
-        line.send(packet)?;
+        pipeline.send(packet)?;
     }
-    let end = line.wait_for_the_last();
-    let messages = line.arrived() - arrived;
-    let lost = (line.sent - sent).saturating_sub(messages);
+    let end = pipeline.wait_for_the_last();
+    let messages = pipeline.arrived() - arrived;
+    let lost = (pipeline.sent - sent).saturating_sub(messages);
     let seconds = end.saturating_duration_since(start).as_secs_f64();
-    line.stop();
+    pipeline.stop();
     Ok(Received { messages, seconds, lost })
 }
 
-/// The node that also receives live packets, with a subscriber. Nobody sends to its station: the producer gives the bus
-/// what the station would.
-struct Line {
+/// A node with a station and a subscriber. The station receives no frames; the producer publishes in its place.
+struct Pipeline {
     decoder: Decoder,
     publishers: BTreeMap<MessageKind, Publisher<V2xMessage>>,
     sent: u64,
-    /// Messages that will never arrive, so that the window does not wait for them again.
-    given_up: u64,
+    /// Number of messages that have timed out and no longer occupy the window.
+    timed_out: u64,
     got: Arc<AtomicU64>,
     reader: Client,
     node: Node,
     runtime: Runtime,
 }
 
-impl Line {
-    fn start(way: Way, cores: usize) -> Result<Self, BenchError> {
+impl Pipeline {
+    fn start(output: Output, cores: usize) -> Result<Self, BenchError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(cores)
             .enable_all()
             .build()
             .map_err(BenchError::system("cannot start the runtime"))?;
         let listen = end_to_end::free_tcp_address()?;
-        let node = end_to_end::start("edge.yaml", &way.edge(listen, &end_to_end::free_group()?), &runtime)?;
+        let node = end_to_end::start("edge.yaml", &output.edge(listen, &end_to_end::free_group()?), &runtime)?;
         let open = |kind: MessageKind| {
             let topic = format!("{}/{}", topic::ITS_RX, kind.label());
             let publisher = node.bus().publisher::<V2xMessage>(&topic, OFFERED, "station");
@@ -291,67 +290,68 @@ impl Line {
             counter.fetch_add(1, Ordering::Relaxed);
         };
         let reader = runtime.block_on(end_to_end::subscribe_mqtt(listen, count))?;
-        if way == Way::Bridge {
+        if output == Output::Bridge {
             wait_until_counted(&node, "uplink", "connected")?;
         }
-        Ok(Self { decoder: Decoder::new(), publishers, sent: 0, given_up: 0, got, reader, node, runtime })
+        Ok(Self { decoder: Decoder::new(), publishers, sent: 0, timed_out: 0, got, reader, node, runtime })
     }
 
     fn arrived(&self) -> u64 {
         self.got.load(Ordering::Relaxed)
     }
 
-    fn under_way(&self) -> u64 {
-        self.sent.saturating_sub(self.given_up + self.arrived())
+    fn in_flight(&self) -> u64 {
+        self.sent.saturating_sub(self.timed_out + self.arrived())
     }
 
-    /// Decodes and publishes, once there is room in the window.
+    /// Waits for space in the window, then decodes and publishes.
     fn send(&mut self, packet: &Packet) -> Result<(), BenchError> {
         self.wait_below(WINDOW);
-        let refused = || BenchError::broken("throughput", "a frame was refused");
+        let refused = || BenchError::broken("throughput", "a frame cannot be decoded");
         let (packet, message) = self.decoder.bus_message(packet).ok_or_else(refused)?;
         let publisher = self.publishers.get(&packet.kind).ok_or_else(refused)?;
-        // A subscriber without room has counted the drop, and the message does not arrive.
+        // If a subscriber's queue is full, it counts the drop, and the message is missing in the result.
         let _ = publisher.try_publish_from(&Meta::from_origin(clock::tai()), message);
         self.sent += 1;
         Ok(())
     }
 
-    /// Waits until nothing is under way; when the last message arrived.
+    /// Waits until no message is in flight. Returns the arrival time of the last one.
     fn wait_for_the_last(&mut self) -> Instant {
         self.wait_below(1)
     }
 
-    /// Waits until fewer than that are under way, or are lost. When the last of those that arrived meanwhile did, as
-    /// exactly as the nap allows.
+    /// Waits until fewer than `limit` messages are in flight or the missing ones are lost. Returns the time of the
+    /// last arrival, with the resolution of the poll interval.
     fn wait_below(&mut self, limit: u64) -> Instant {
         let (mut seen, mut last) = (self.arrived(), Instant::now());
-        while self.under_way() >= limit {
-            std::thread::sleep(NAP);
+        while self.in_flight() >= limit {
+            std::thread::sleep(POLL_INTERVAL);
             let arrived = self.arrived();
             if arrived > seen {
                 (seen, last) = (arrived, Instant::now());
             } else if last.elapsed() > SILENCE {
-                self.given_up += self.under_way();
+                self.timed_out += self.in_flight();
             }
         }
         last
     }
 
     fn stop(self) {
-        // Who does not get its goodbye is gone with the runtime.
+        // An error is ignored: the runtime ends next.
         drop(self.runtime.block_on(self.reader.disconnect()));
         self.node.stop();
     }
 }
 
-/// Waits until a bridge has counted that it is connected, or subscribed: before that, messages of QoS 0 are dropped.
+/// Waits until a bridge's counter (`connected` or `subscribed`) is above 0. Before that, messages of QoS 0 are
+/// dropped.
 pub(super) fn wait_until_counted(node: &Node, bridge: &str, counter: &str) -> Result<(), BenchError> {
     let counted = node.bus().counter(bridge, counter, None);
     let start = Instant::now();
     while counted.value() == 0 {
         if start.elapsed() > Duration::from_secs(5) {
-            return Err(BenchError::broken(bridge, &format!("it is not {counter} to its broker")));
+            return Err(BenchError::broken(bridge, &format!("not {counter} within 5 s")));
         }
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -364,12 +364,12 @@ mod tests {
     use crate::its::corpus;
 
     #[test]
-    fn what_is_counted_went_through_a_node_and_none_is_lost() {
-        let _alone = crate::measuring_alone();
+    fn all_counted_messages_pass_through_a_node() {
+        let _lock = crate::measurement_lock();
         let corpus = corpus::vectors().unwrap();
-        for way in [Way::Broker, Way::Bridge] {
-            let got = on_cores(1, || decode_to_mqtt(way, &corpus, 1, Duration::from_millis(300))).unwrap();
-            assert!(got.messages > 0 && got.lost == 0 && got.seconds >= 0.3, "{way:?}: {got:?}");
+        for output in [Output::Broker, Output::Bridge] {
+            let got = on_cores(1, || decode_to_mqtt(output, &corpus, 1, Duration::from_millis(300))).unwrap();
+            assert!(got.messages > 0 && got.lost == 0 && got.seconds >= 0.3, "{output:?}: {got:?}");
         }
     }
 }

@@ -28,7 +28,7 @@ fn all_rows(report: &Report) -> Section {
         columns: columns.map(str::to_owned).to_vec(),
         words: 2,
         rows: report.rows.iter().map(cells).collect(),
-        about: "no sample was removed; what a paper does not say is empty".to_owned(),
+        about: "no sample is removed; figures that a paper does not publish are empty".to_owned(),
     }
 }
 
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_loads_nothing_and_names_no_other_place() {
+    fn page_has_no_external_references() {
         let page = page(&report());
         for outside in ["http:", "https:", "src=", "href=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("] {
             assert!(!page.contains(outside), "{outside}");
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_stands_in_the_page_as_it_is_and_ends_no_script() {
+    fn page_embeds_the_data_unchanged() {
         let page = page(&report());
         let (_, rest) = page.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
         let (data, _) = rest.split_once("</script>").unwrap();

@@ -23,25 +23,26 @@ const LATENCY: &[Column] = &[
 ];
 
 const BESIDE_LATENCY: &[Column] = &[
-    ("floor p50", |row| figure(row.beside.floor)),
-    ("ours/floor", |row| ratio(row.p50, row.beside.floor)),
-    ("paper mean", |row| figure(row.beside.paper)),
-    ("ours/paper", |row| ratio(row.mean, row.beside.paper)),
+    ("floor p50", |row| figure(row.references.floor)),
+    ("ours/floor", |row| ratio(row.p50, row.references.floor)),
+    ("paper mean", |row| figure(row.references.paper)),
+    ("ours/paper", |row| ratio(row.mean, row.references.paper)),
 ];
 
 const COST: &[Column] = &[
-    ("late p99", |row| figure(row.beside.late)),
-    ("tick p99", |row| figure(row.beside.tick)),
+    ("late p99", |row| figure(row.references.late)),
+    ("tick p99", |row| figure(row.references.tick)),
     ("lost", |row| row.lost.map(|lost| lost.to_string()).unwrap_or_default()),
     ("faults", |row| cost(row, |cost| Some(cost.page_faults.to_string()))),
     ("waits", |row| cost(row, |cost| Some(cost.switches_voluntary.to_string()))),
     ("preempted", |row| cost(row, |cost| Some(cost.switches_involuntary.to_string()))),
     ("allocations", |row| cost(row, |cost| cost.allocations.map(|count| figure(Some(count))))),
-    ("octets", |row| cost(row, |cost| cost.allocated_octets.map(|octets| figure(Some(octets))))),
+    ("bytes", |row| cost(row, |cost| cost.allocated_octets.map(|bytes| figure(Some(bytes))))),
     ("copied", |row| cost(row, |cost| cost.copied.map(|copied| copied.to_string()))),
 ];
 
-const COST_TITLE: &str = "What the path cost, all its threads together: faults, waits and preemptions in all, allocations and octets a message";
+const COST_TITLE: &str =
+    "Cost of the path over all its threads: faults, waits and preemptions in total, allocations and bytes per message";
 
 const RATE: &[Column] = &[
     ("messages", |row| row.n.to_string()),
@@ -50,10 +51,10 @@ const RATE: &[Column] = &[
 ];
 
 const BESIDE_RATE: &[Column] = &[
-    ("floor", |row| figure(row.beside.floor)),
-    ("ours/floor", |row| ratio(row.rate, row.beside.floor)),
-    ("paper", |row| figure(row.beside.paper)),
-    ("ours/paper", |row| ratio(row.rate, row.beside.paper)),
+    ("floor", |row| figure(row.references.floor)),
+    ("ours/floor", |row| ratio(row.rate, row.references.floor)),
+    ("paper", |row| figure(row.references.paper)),
+    ("ours/paper", |row| ratio(row.rate, row.references.paper)),
 ];
 
 const PAPER: &[Column] = &[
@@ -71,8 +72,8 @@ pub(super) fn render(report: &Report) -> String {
     let (papers, measured): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.is_paper());
     let (floors, ours): (Vec<&Row>, Vec<&Row>) = measured.into_iter().partition(|row| row.is_floor());
     // Lateness and latency from the tick are columns of the main row.
-    let beside = |row: &&Row| row.name.ends_with(".lateness") || row.name.ends_with(".from_tick");
-    let ours: Vec<&Row> = ours.into_iter().filter(|row| !beside(row)).collect();
+    let is_column = |row: &&Row| row.name.ends_with(".lateness") || row.name.ends_with(".from_tick");
+    let ours: Vec<&Row> = ours.into_iter().filter(|row| !is_column(row)).collect();
     let (rates, latencies): (Vec<&Row>, Vec<&Row>) = ours.into_iter().partition(|row| row.rate.is_some());
     let (floor_rates, floor_latencies): (Vec<&Row>, Vec<&Row>) = floors.into_iter().partition(|row| row.rate.is_some());
 
@@ -83,9 +84,9 @@ pub(super) fn render(report: &Report) -> String {
     let counted: Vec<&Row> = latencies.into_iter().filter(|row| row.cost.is_some() && is_ours(row)).collect();
     section(&mut out, COST_TITLE, &counted, COST);
     section(&mut out, "Throughput", &rates, &[RATE, BESIDE_RATE].concat());
-    section(&mut out, "Floor: what this machine takes without us, us", &floor_latencies, LATENCY);
+    section(&mut out, "Floor: latency without Viaduct, us", &floor_latencies, LATENCY);
     section(&mut out, "Floor: throughput", &floor_rates, RATE);
-    section(&mut out, "The paper, on its own machines, us", &papers, PAPER);
+    section(&mut out, "Paper, published figures, us", &papers, PAPER);
     report.sections.iter().for_each(|section| own_section(&mut out, section));
     let _ = writeln!(out, "{}", machine(report));
     for note in &report.notes {
@@ -98,9 +99,9 @@ pub(super) fn render(report: &Report) -> String {
 pub(super) fn machine(report: &Report) -> String {
     let machine = &report.machine;
     let waited =
-        machine.psi_cpu.map(|share| format!(", something waited for a core in {:.1} % of its time", share * 100.0));
+        machine.psi_cpu.map(|share| format!(", CPU pressure {:.1} % (a thread waited for a core)", share * 100.0));
     format!(
-        "commit {}; {} cores, {}; load {:.2} before the run, {:.2} % stolen during it{}",
+        "commit {}; {} cores, {}; load {:.2} before the run, CPU steal {:.2} %{}",
         report.commit,
         machine.cpus,
         machine.kernel,
@@ -195,17 +196,17 @@ pub(super) fn param(key: &str, value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Number(number)) if key == "size" => octets(number.as_u64().unwrap_or(0)),
+        Some(Value::Number(number)) if key == "size" => size_text(number.as_u64().unwrap_or(0)),
         Some(other) => other.to_string(),
     }
 }
 
-pub(crate) fn octets(octets: u64) -> String {
-    match octets {
+pub(crate) fn size_text(bytes: u64) -> String {
+    match bytes {
         0 => "0".to_owned(),
-        _ if octets.is_multiple_of(1 << 20) => format!("{} MB", octets >> 20),
-        _ if octets.is_multiple_of(1 << 10) => format!("{} KB", octets >> 10),
-        _ => format!("{octets} B"),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{} MB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{} KB", bytes >> 10),
+        _ => format!("{bytes} B"),
     }
 }
 
@@ -233,16 +234,16 @@ fn ratio(ours: Option<f64>, other: Option<f64>) -> String {
 mod tests {
     use super::*;
     use crate::machine::Machine;
-    use crate::report::Beside;
+    use crate::report::References;
     use serde_json::json;
 
     #[test]
-    fn a_table_names_what_differs_and_says_once_what_does_not() {
+    fn shows_differing_parameters_as_columns_and_others_once() {
         let row = |size: u64, samples: Vec<f64>| {
             Row::latencies("viaduct", &json!({"size": size, "mode": "thread"}), samples, 0)
         };
         let mut small = row(32 << 10, vec![4.0, 5.0, 6.0]);
-        small.beside = Beside { paper: Some(159.0), floor: Some(2.5), ..Beside::default() };
+        small.references = References { paper: Some(159.0), floor: Some(2.5), ..References::default() };
         let rows = vec![small, row(4 << 20, vec![123.456]), Row::latencies("floor.futex", &json!({}), vec![2.5], 0)];
         let machine = Machine { cpus: 2, kernel: "Linux".into(), load: 0.0, steal: 0.0, psi_cpu: Some(0.125) };
         let own = Section {
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!(words(lines[3]), "viaduct 32 KB 3 0 5.00 6.00 6.00 6.00 5.00 1.00 2.50 2.00 159 0.0314");
         assert!(words(&text).contains("viaduct 4 MB 1 0 123 123"), "{text}");
         assert!(words(&text).contains("Bounds bound reached ─────────────────── small 7 (as it is)"), "{text}");
-        assert!(text.contains("waited for a core in 12.5 % of its time\n"), "{text}");
+        assert!(text.contains("CPU pressure 12.5 % (a thread waited for a core)\n"), "{text}");
         assert!(text.contains("Floor") && text.ends_with("note: short\n"), "{text}");
     }
 }

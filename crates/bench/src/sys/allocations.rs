@@ -16,12 +16,12 @@ pub struct CountingAllocator;
 thread_local! {
     // Constants without a destructor: reading them allocates nothing, even while a thread starts or ends.
     static COUNT: Cell<u64> = const { Cell::new(0) };
-    static OCTETS: Cell<u64> = const { Cell::new(0) };
+    static BYTES: Cell<u64> = const { Cell::new(0) };
 }
 
-fn count(octets: usize) {
+fn count(bytes: usize) {
     COUNT.with(|count| count.set(count.get() + 1));
-    OCTETS.with(|sum| sum.set(sum.get() + octets as u64));
+    BYTES.with(|sum| sum.set(sum.get() + bytes as u64));
 }
 
 // SAFETY: every call is handed to the system's allocator as it came; counting touches no memory that is allocated here.
@@ -38,10 +38,10 @@ unsafe impl GlobalAlloc for CountingAllocator {
         unsafe { System.alloc_zeroed(layout) }
     }
 
-    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, octets: usize) -> *mut u8 {
-        count(octets);
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        count(bytes);
         // SAFETY: the caller keeps the contract, which is the same.
-        unsafe { System.realloc(memory, layout, octets) }
+        unsafe { System.realloc(memory, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
@@ -52,7 +52,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
 /// Returns the number of allocations of this thread so far, and their bytes.
 pub(crate) fn allocated() -> (u64, u64) {
-    (COUNT.with(Cell::get), OCTETS.with(Cell::get))
+    (COUNT.with(Cell::get), BYTES.with(Cell::get))
 }
 
 /// Returns `true` if the binary has installed the counting allocator.

@@ -76,13 +76,13 @@ pub(crate) fn exact_timers() {
 pub(crate) fn pin(cores: usize) -> io::Result<()> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let (mut allowed, mut chosen): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
-    let octets = size_of::<libc::cpu_set_t>();
-    // SAFETY: `allowed` is a valid exclusive reference of that many octets; 0 is the calling thread.
-    if unsafe { libc::sched_getaffinity(0, octets, &raw mut allowed) } != 0 {
+    let bytes = size_of::<libc::cpu_set_t>();
+    // SAFETY: `allowed` is a valid exclusive reference of that many bytes; 0 is the calling thread.
+    if unsafe { libc::sched_getaffinity(0, bytes, &raw mut allowed) } != 0 {
         return Err(io::Error::last_os_error());
     }
     let mut left = cores;
-    for core in (0..8 * octets).rev() {
+    for core in (0..8 * bytes).rev() {
         // SAFETY: the number is below the set's number of bits.
         if left > 0 && unsafe { libc::CPU_ISSET(core, &allowed) } {
             // SAFETY: as above.
@@ -93,8 +93,8 @@ pub(crate) fn pin(cores: usize) -> io::Result<()> {
     if left > 0 {
         return Err(io::Error::other(format!("{left} of {cores} cores are missing")));
     }
-    // SAFETY: `chosen` lives across the call, which only reads that many octets of it.
-    if unsafe { libc::sched_setaffinity(0, octets, &raw const chosen) } != 0 {
+    // SAFETY: `chosen` lives across the call, which only reads that many bytes of it.
+    if unsafe { libc::sched_setaffinity(0, bytes, &raw const chosen) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(())
@@ -104,12 +104,12 @@ pub(crate) fn pin(cores: usize) -> io::Result<()> {
 pub(crate) fn cores() -> Vec<usize> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    let octets = size_of::<libc::cpu_set_t>();
-    // SAFETY: `allowed` is a valid exclusive reference of that many octets; 0 is the calling thread. Where the call fails
+    let bytes = size_of::<libc::cpu_set_t>();
+    // SAFETY: `allowed` is a valid exclusive reference of that many bytes; 0 is the calling thread. Where the call fails
     // the set stays empty.
-    unsafe { libc::sched_getaffinity(0, octets, &raw mut allowed) };
+    unsafe { libc::sched_getaffinity(0, bytes, &raw mut allowed) };
     // SAFETY: each number is below the set's number of bits.
-    (0..8 * octets).filter(|core| unsafe { libc::CPU_ISSET(*core, &allowed) }).collect()
+    (0..8 * bytes).filter(|core| unsafe { libc::CPU_ISSET(*core, &allowed) }).collect()
 }
 
 /// Sets the policy SCHED_IDLE (sched(7)): this thread runs only if no other thread wants the core.
@@ -156,7 +156,7 @@ fn pin_to(cores: &[usize]) -> io::Result<()> {
         // SAFETY: the number is below the set's number of bits.
         unsafe { libc::CPU_SET(core, &mut chosen) };
     }
-    // SAFETY: `chosen` lives across the call, which only reads that many octets of it; 0 is the calling thread.
+    // SAFETY: `chosen` lives across the call, which only reads that many bytes of it; 0 is the calling thread.
     checked(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const chosen) })
 }
 
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pinned_thread_has_its_cores_and_so_has_one_that_it_starts() {
+    fn pins_a_thread_and_its_children() {
         let cores = || std::thread::available_parallelism().unwrap().get();
         let pinned = std::thread::spawn(move || {
             pin(1).unwrap();
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_ends_after_its_moment_and_a_past_one_at_once() {
+    fn sleeps_until_a_time_and_returns_at_once_for_a_past_one() {
         let moment = monotonic() + Duration::from_millis(2);
         sleep_until(moment);
         assert!(monotonic() >= moment);
@@ -248,14 +248,14 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_for_another_value_returns_at_once() {
+    fn futex_wait_returns_if_the_value_differs() {
         let word = AtomicU32::new(1);
         futex_wait(&word, 0);
         futex_wake(&word);
     }
 
     #[test]
-    fn a_placed_thread_has_its_cores() {
+    fn places_a_thread_on_its_cores() {
         let last = cores().pop().unwrap();
         let placed = Placement { cores: vec![last], fifo: None };
         let seen = std::thread::spawn(move || placed.apply().map(|()| cores()));
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_knows_what_it_cost() {
+    fn measures_the_cost_of_a_thread() {
         let before = ThreadUsage::now();
         let memory = std::hint::black_box(vec![7_u8; 8 << 20]);
         std::thread::sleep(Duration::from_millis(1));

@@ -1,7 +1,7 @@
-//! A cable: two network interfaces joined to each other, in a network of their own that nobody else is on.
+//! A pair of connected network interfaces (veth) in a separate network namespace.
 //!
-//! The network belongs to a thread that ends once the sockets are open. They stay in it, and with the last of them it ends
-//! with all that is in it (network_namespaces(7)): nothing is left behind, however the bench ends.
+//! The namespace belongs to a thread that ends as soon as the sockets are open. The sockets stay in the namespace,
+//! which the kernel removes with the last of them (network_namespaces(7)), however the bench ends.
 
 use std::process::Command;
 
@@ -9,11 +9,12 @@ use nix::sched::{CloneFlags, unshare};
 
 use crate::error::BenchError;
 
-/// The interfaces at the two ends of the cable.
+/// Names of the two interfaces.
 pub(super) const ENDS: [&str; 2] = ["left", "right"];
 
-/// Lays the cable and runs `open` where it is; what went wrong as text, where this machine or this user has none.
-pub(super) fn on_cable<R: Send>(open: impl FnOnce() -> Result<R, BenchError> + Send) -> Result<R, String> {
+/// Creates the interfaces and runs `open` in their namespace. Returns the problem as text if the machine or the
+/// user's privileges do not permit it.
+pub(super) fn in_namespace<R: Send>(open: impl FnOnce() -> Result<R, BenchError> + Send) -> Result<R, String> {
     let inside = move || {
         lay()?;
         open().map_err(|error| error.to_string())
@@ -27,14 +28,14 @@ pub(super) fn on_cable<R: Send>(open: impl FnOnce() -> Result<R, BenchError> + S
 
 fn lay() -> Result<(), String> {
     unshare(CloneFlags::CLONE_NEWNET)
-        .map_err(|error| format!("a network of its own is refused, which root would get: {error}"))?;
+        .map_err(|error| format!("cannot create a network namespace (needs root): {error}"))?;
     let [left, right] = ENDS;
     ip(&format!("link add {left} type veth peer name {right}"))?;
-    // No address of IPv6: its neighbour discovery would be on the cable too.
+    // Without an IPv6 address there is no neighbour discovery traffic.
     ENDS.iter().try_for_each(|end| ip(&format!("link set {end} addrgenmode none up")))
 }
 
-/// `ip ARGUMENTS`, in the network of this thread.
+/// Runs `ip ARGUMENTS` in the namespace of this thread.
 fn ip(arguments: &str) -> Result<(), String> {
     let run = Command::new("ip").args(arguments.split(' ')).output();
     let run = run.map_err(|error| format!("cannot run ip(8): {error}"))?;

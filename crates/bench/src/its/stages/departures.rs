@@ -1,4 +1,4 @@
-//! When the kernel handed a frame to the interface: its software stamp of sent packets
+//! Time at which the kernel passes a frame to the interface: its software timestamp of sent packets
 //! (`SOF_TIMESTAMPING_TX_SOFTWARE`, Documentation/networking/timestamping.rst).
 
 use std::io;
@@ -8,19 +8,19 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, TimestampingFlag, recv, re
 use nix::sys::time::TimeValLike as _;
 use viaduct_units::Tai;
 
-/// Room for the stamp, and for what the kernel says beside it about whose it is.
+/// Size of the buffer for the timestamp and the other control messages of the kernel, in bytes.
 const CONTROL_OCTETS: usize = 512;
 
-/// Has the kernel stamp each packet that leaves by the socket.
+/// Enables timestamps for each packet that the socket sends.
 pub(super) fn stamp(socket: &impl AsFd) -> io::Result<()> {
-    // Without the packet itself, which we know.
+    // The packet itself is not returned with its timestamp.
     let flags = TimestampingFlag::SOF_TIMESTAMPING_TX_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_SOFTWARE
         | TimestampingFlag::SOF_TIMESTAMPING_OPT_TSONLY;
     setsockopt(socket, sockopt::Timestamping, &flags).map_err(io::Error::from)
 }
 
-/// Takes all stamps that wait on the socket: the last one, where there is one.
+/// Takes all timestamps from the socket's error queue. Returns the last one, if any.
 pub(super) fn take(socket: &impl AsFd) -> Option<Tai> {
     let mut last = None;
     while let Some(stamp) = next(socket) {
@@ -29,7 +29,8 @@ pub(super) fn take(socket: &impl AsFd) -> Option<Tai> {
     last
 }
 
-/// What the next message of the error queue says; `None` outside where there is none.
+/// Takes the next message of the error queue and returns its timestamp, if any. The outer value is `None` if the
+/// queue is empty.
 fn next(socket: &impl AsFd) -> Option<Option<Tai>> {
     let mut control = vec![0_u8; CONTROL_OCTETS];
     let flags = MsgFlags::MSG_ERRQUEUE | MsgFlags::MSG_DONTWAIT;
@@ -41,9 +42,9 @@ fn next(socket: &impl AsFd) -> Option<Option<Tai>> {
     Some(stamps.last())
 }
 
-/// Throws away what waits on the socket: its own packets, which a multicast group gives back.
+/// Discards received packets: the socket's own packets, which multicast loops back.
 pub(super) fn drain(socket: &impl AsFd) {
     let mut octet = [0; 1];
-    // The rest of a packet goes with its first octet.
+    // Reading the first octet of a packet discards the rest.
     while recv(socket.as_fd().as_raw_fd(), &mut octet, MsgFlags::MSG_DONTWAIT).is_ok() {}
 }

@@ -1,4 +1,4 @@
-//! Bare sockets at the pace of the packets: what the kernel takes without us.
+//! Latencies of bare sockets at the rate of the packets.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::its::{Options, Pace};
 use crate::report::Row;
 use crate::statistics::Summary;
 
-/// Samples of each at most: two seconds at the pace of the packets.
+/// Maximum number of samples of each floor.
 const SAMPLES_MAX: usize = 200;
 
 /// One-way latencies through bare sockets, in microseconds.
@@ -22,36 +22,36 @@ pub(in crate::its) struct Floors {
     pace: Pace,
     udp: Vec<f64>,
     tcp: Vec<f64>,
-    /// Empty where this user gets no raw socket.
+    /// Empty if the user may not open a raw socket.
     packet: Vec<f64>,
 }
 
 impl Floors {
-    /// `lengths` are those of a frame and of its message as JSON.
+    /// Measures the floors. `lengths` are the octets of a frame and of its message as JSON.
     pub(in crate::its) fn measure(lengths: (usize, usize), pace: Pace, options: &Options) -> Result<Self, BenchError> {
         let samples = options.paced_packets.clamp(1, SAMPLES_MAX);
         let period = Duration::from_secs(1) / pace.rate_hz.max(1);
         let [left, right] = cable::ENDS;
-        let ends = cable::on_cable(|| floor::packet_sockets(left, right));
+        let sockets = cable::in_namespace(|| floor::packet_sockets(left, right));
         Ok(Self {
             lengths,
             pace,
             udp: floor::udp_one_way(lengths.0, samples, period)?,
             tcp: floor::tcp_one_way(lengths.1, samples, period)?,
-            // Without the right to it there is nothing to compare with, which a note of the stages says.
-            packet: match ends {
-                Ok(ends) => floor::packet_one_way(ends, lengths.0, samples, period)?,
+            // A note of the stages reports the missing privilege.
+            packet: match sockets {
+                Ok(sockets) => floor::packet_one_way(sockets, lengths.0, samples, period)?,
                 Err(_) => Vec::new(),
             },
         })
     }
 
-    /// How the samples followed each other.
+    /// Returns the rate of the samples and the state of the cores.
     pub(in crate::its) const fn pace(&self) -> Pace {
         self.pace
     }
 
-    /// A frame from one end to the other.
+    /// Returns the median of a frame from one end to the other.
     pub(super) fn link(&self, access: Access) -> Option<f64> {
         median(match access {
             Access::Ethernet => &self.packet,
@@ -59,13 +59,13 @@ impl Floors {
         })
     }
 
-    /// The text through so many TCP connections.
+    /// Returns the median of the text through one TCP connection, times `connections`.
     pub(super) fn tcp(&self, connections: u32) -> Option<f64> {
         Some(f64::from(connections) * median(&self.tcp)?)
     }
 
-    /// A frame, and its text through so many TCP connections: the sum of the medians.
-    pub(in crate::its) fn way(&self, access: Access, connections: u32) -> Option<f64> {
+    /// Returns the sum of the medians of a frame and of its text through `connections` TCP connections.
+    pub(in crate::its) fn path(&self, access: Access, connections: u32) -> Option<f64> {
         Some(self.link(access)? + self.tcp(connections)?)
     }
 

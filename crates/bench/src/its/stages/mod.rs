@@ -1,4 +1,5 @@
-//! The paper's Table 2 by stage: from the JSON of one application to the MQTT subscriber of another, over two stations.
+//! Stages of the paper's Table 2: from the JSON of one application to the MQTT subscriber of another, over two
+//! stations.
 //!
 //! ```text
 //! JSON - UPER - BTP, GeoNetworking - socket - kernel ==== kernel - socket - GeoNetworking, BTP - UPER - JSON - MQTT
@@ -6,15 +7,15 @@
 //!   asked  encoded              framed           left  received         taken                  decoded  written  read
 //! ```
 //!
-//! The sockets are those of an `its_station`, the machines too; the broker is a node of its own. Each border is stamped by
-//! one clock, the system's time, with which the kernel stamps packets. One packet is under way at a time.
+//! Sockets and protocol machines are those of an `its_station`; the broker is a separate node. All timestamps are of
+//! the system clock, which the kernel uses for packets. At most one packet is in flight.
 
 mod cable;
 mod departures;
 mod floors;
 mod receiver;
 mod sender;
-mod way;
+mod times;
 
 use std::net::SocketAddr;
 use std::sync::mpsc;
@@ -36,36 +37,36 @@ use super::{Options, paced};
 use crate::error::BenchError;
 use crate::floor::WARM_UP;
 use crate::paper;
-use crate::report::{Beside, Row};
+use crate::report::{References, Row};
 
 pub(super) use floors::Floors;
 use receiver::{Arrival, Receiver};
 use sender::{Departure, Sender};
-use way::{Stage, Way};
+use times::{PacketTimes, Stage};
 
-/// The stages between the two stations' network layers: what a bare socket can be compared with.
+/// Stages between the two stations' network layers, which are compared with a bare socket.
 const LINK: [Stage; 3] = [Stage::AccessOut, Stage::Physical, Stage::AccessIn];
 
-/// What a way's stages are, as a note says it.
+/// Note for the report.
 pub(super) const NOTE: &str = "viaduct.stage: one CAM at a time from JSON to an MQTT subscriber, over two stations and a \
-    broker in this process; the borders are: facility_out JSON to UPER; network_out BTP and GeoNetworking; access_out the \
-    socket and the kernel up to its stamp of the sent packet; physical from this stamp to that of the received one (a veth \
-    pair or the loopback: no wire); access_in from there until the station has the frame, the wake-up included; network_in \
-    all of the station's machine, the decoding of the UPER included, which the paper counts as facility_in; facility_in \
-    the bus message and its JSON; mqtt a client, the broker and the subscriber by TCP; link is access_out + physical + \
-    access_in. The paper's figures are those of its raw Ethernet; for UDP it prints none by stage";
+    broker in this process; facility_out: JSON to UPER; network_out: BTP and GeoNetworking; access_out: socket and kernel up to \
+    its timestamp of the sent packet; physical: from this timestamp to that of the received packet (veth pair or loopback, no \
+    wire); access_in: until the station has read the frame, with the wake-up; network_in: the station's protocol machine, with \
+    the decoding of the UPER, which the paper counts as facility_in; facility_in: bus message and its JSON; mqtt: client, \
+    broker and subscriber by TCP; link: access_out + physical + access_in. The paper's figures are those of its raw \
+    Ethernet; it publishes none by stage for UDP";
 
-/// An access layer that is measured.
+/// A measured access layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Raw Ethernet over a cable.
+    /// Raw Ethernet over a veth pair.
     Ethernet,
     /// UDP multicast on the loopback interface.
     UdpMulticast,
 }
 
 impl Access {
-    /// The name in parameters, as configs have it.
+    /// Returns the name in parameters, the same as in configs.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Ethernet => "ethernet",
@@ -81,21 +82,21 @@ impl Access {
     }
 }
 
-/// Something that was seen of a packet.
-enum Sign {
-    /// The second station has published it.
+/// An observed event of a packet.
+enum Observation {
+    /// The second station has published the packet.
     Arrived(Arrival),
-    /// The subscriber has it.
+    /// The subscriber has received the packet with that number at that time.
     Read(u16, Tai),
 }
 
-/// What a run of packets gave.
+/// Result of a run of packets.
 struct Measured {
-    ways: Vec<Way>,
+    packets: Vec<PacketTimes>,
     lost: u64,
 }
 
-/// The rows of both access layers, and a note where this user cannot have raw Ethernet.
+/// Returns the rows of both access layers, and a note if raw Ethernet is not permitted.
 pub(super) fn rows(
     cam: &NumberedCam,
     floors: &Floors,
@@ -104,26 +105,27 @@ pub(super) fn rows(
     let runtime = end_to_end::runtime()?;
     let (mut rows, mut notes) = (Vec::new(), Vec::new());
     for access in [Access::Ethernet, Access::UdpMulticast] {
-        match Ends::open(access, &runtime)? {
-            Ok(ends) => rows.extend(measure(access, ends, cam, floors, options, &runtime)?),
+        match Sockets::open(access, &runtime)? {
+            Ok(sockets) => rows.extend(measure(access, sockets, cam, floors, options, &runtime)?),
             Err(problem) => notes.push(format!("stages over raw Ethernet are left out: {problem}")),
         }
     }
     Ok((rows, notes))
 }
 
-/// The sockets of two stations that reach each other, and nobody else.
-struct Ends {
+/// The sockets of two stations that reach only each other.
+struct Sockets {
     sender: Sender,
     receiver: FrameSocket,
 }
 
-impl Ends {
-    /// The inner error says why this machine or this user cannot have a cable.
+impl Sockets {
+    /// Opens the sockets. The inner error is the reason if the machine or the user's privileges do not permit the
+    /// veth pair.
     fn open(access: Access, runtime: &Runtime) -> Result<Result<Self, String>, BenchError> {
         let senders = sender::runtime()?;
         let sockets = match access {
-            Access::Ethernet => match cable::on_cable(|| ethernet(&senders, runtime)) {
+            Access::Ethernet => match cable::in_namespace(|| ethernet(&senders, runtime)) {
                 Ok(sockets) => sockets,
                 Err(problem) => return Ok(Err(problem)),
             },
@@ -154,21 +156,21 @@ fn udp_multicast(senders: &Runtime, receivers: &Runtime) -> Result<(FrameSocket,
 
 fn measure(
     access: Access,
-    ends: Ends,
+    sockets: Sockets,
     cam: &NumberedCam,
     floors: &Floors,
     options: &Options,
     runtime: &Runtime,
 ) -> Result<Vec<Row>, BenchError> {
-    let (signs, seen) = mpsc::channel();
-    let mut line = Line { sender: ends.sender, seen, cam };
-    let far = FarSide::start(access, ends.receiver, signs, runtime)?;
-    let measured = line.run(floors.pace().rate_hz, options);
+    let (observations, seen) = mpsc::channel();
+    let mut near = NearSide { sender: sockets.sender, seen, cam };
+    let far = FarSide::start(access, sockets.receiver, observations, runtime)?;
+    let measured = near.run(floors.pace().rate_hz, options);
     far.stop(runtime);
     rows_of(access, &measured?, floors)
 }
 
-/// What is beyond the first station's socket: the second station, the broker and the subscriber.
+/// The part of the path after the first station's socket: second station, broker and subscriber.
 struct FarSide {
     broker: Node,
     reader: Client,
@@ -179,20 +181,21 @@ impl FarSide {
     fn start(
         access: Access,
         socket: FrameSocket,
-        signs: mpsc::Sender<Sign>,
+        observations: mpsc::Sender<Observation>,
         runtime: &Runtime,
     ) -> Result<Self, BenchError> {
         let listen = end_to_end::free_tcp_address()?;
         let broker = end_to_end::start("broker.yaml", &broker(listen), runtime)?;
-        let reader = runtime.block_on(end_to_end::subscribe_mqtt(listen, reader(signs.clone())))?;
+        let reader = runtime.block_on(end_to_end::subscribe_mqtt(listen, reader(observations.clone())))?;
         let client = runtime.block_on(end_to_end::connect_mqtt("bench-station", listen))?;
-        let station = Receiver { socket, station: receiver::station(), access: access.on_the_bus(), client, signs };
+        let station =
+            Receiver { socket, station: receiver::station(), access: access.on_the_bus(), client, observations };
         Ok(Self { broker, reader, station: runtime.spawn(station.run()) })
     }
 
     fn stop(self, runtime: &Runtime) {
         self.station.abort();
-        // The broker that it would say goodbye to stops next.
+        // An error is ignored: the broker stops next.
         drop(runtime.block_on(self.reader.disconnect()));
         self.broker.stop();
     }
@@ -202,33 +205,33 @@ fn broker(listen: SocketAddr) -> String {
     format!("node: broker\ncomponents:\n  broker: {{ kind: mqtt_broker, settings: {{ listen: \"{listen}\" }} }}\n")
 }
 
-/// What the subscriber does with a message.
-fn reader(signs: mpsc::Sender<Sign>) -> impl Fn(viaduct_mqtt::Message) + Send + Sync + 'static {
+/// Returns the subscriber's callback.
+fn reader(observations: mpsc::Sender<Observation>) -> impl Fn(viaduct_mqtt::Message) + Send + Sync + 'static {
     move |message| {
         let now = clock::tai();
         if let Some(number) = NumberedCam::number(&message.payload) {
-            // Nobody listens any more once the last packet was given up.
-            let _ = signs.send(Sign::Read(number, now));
+            // Fails after the last packet has timed out, when the receiver is gone.
+            let _ = observations.send(Observation::Read(number, now));
         }
     }
 }
 
-/// The first station, and what is seen of its packets.
-struct Line<'a> {
+/// The first station, and the observations of its packets.
+struct NearSide<'a> {
     sender: Sender,
-    seen: mpsc::Receiver<Sign>,
+    seen: mpsc::Receiver<Observation>,
     cam: &'a NumberedCam,
 }
 
-impl Line<'_> {
-    /// Sends the packets, one after the other; the first ones warm up and do not count.
+impl NearSide<'_> {
+    /// Sends the packets one at a time. The warm-up is not part of the result.
     fn run(&mut self, rate_hz: u32, options: &Options) -> Result<Measured, BenchError> {
-        let mut measured = Measured { ways: Vec::with_capacity(options.paced_packets), lost: 0 };
+        let mut measured = Measured { packets: Vec::with_capacity(options.paced_packets), lost: 0 };
         paced::each(WARM_UP + options.paced_packets, rate_hz, |index, number| {
-            let way = self.send(number)?;
-            match way {
+            let packet = self.send(number)?;
+            match packet {
                 _ if index < WARM_UP => {}
-                Some(way) => measured.ways.push(way),
+                Some(packet) => measured.packets.push(packet),
                 None => measured.lost += 1,
             }
             Ok(())
@@ -236,21 +239,21 @@ impl Line<'_> {
         Ok(measured)
     }
 
-    /// The way of one packet; `None` where it does not come.
-    fn send(&mut self, number: u16) -> Result<Option<Way>, BenchError> {
+    /// Sends one packet. Returns its times, or `None` if it is lost.
+    fn send(&mut self, number: u16) -> Result<Option<PacketTimes>, BenchError> {
         let text = self.cam.text(number);
         let departure = self.sender.send(&text)?;
         let arrived = self.wait(number);
-        // The kernel has stamped it before it came, or does not stamp at all.
+        // The kernel's timestamp exists before the packet arrives, or never.
         let left = self.sender.last_departure();
         let Some((arrival, read)) = arrived else { return Ok(None) };
-        let unstamped = || BenchError::broken("stages", "the kernel does not stamp packets that are sent");
-        Ok(Some(way(departure, left.ok_or_else(unstamped)?, arrival, read)))
+        let unstamped = || BenchError::broken("stages", "the kernel does not timestamp sent packets");
+        Ok(Some(times(departure, left.ok_or_else(unstamped)?, arrival, read)))
     }
 
-    /// Waits until both signs of that packet are there; those of an earlier one that was given up are thrown away.
+    /// Waits for both observations of that packet. Late ones of earlier packets are discarded.
     fn wait(&self, number: u16) -> Option<(Arrival, Tai)> {
-        let deadline = Instant::now() + paced::PATIENCE;
+        let deadline = Instant::now() + paced::TIMEOUT;
         let (mut arrival, mut read) = (None, None);
         loop {
             if let Some(both) = arrival.zip(read) {
@@ -258,38 +261,38 @@ impl Line<'_> {
             }
             let left = deadline.saturating_duration_since(Instant::now());
             match self.seen.recv_timeout(left).ok()? {
-                Sign::Arrived(of) if of.number == number => arrival = Some(of),
-                Sign::Read(of, at) if of == number => read = Some(at),
-                Sign::Arrived(_) | Sign::Read(..) => {}
+                Observation::Arrived(of) if of.number == number => arrival = Some(of),
+                Observation::Read(of, at) if of == number => read = Some(at),
+                Observation::Arrived(_) | Observation::Read(..) => {}
             }
         }
     }
 }
 
-fn way(departure: Departure, left: Tai, arrival: Arrival, read: Tai) -> Way {
+fn times(departure: Departure, left: Tai, arrival: Arrival, read: Tai) -> PacketTimes {
     let Departure { asked, encoded, framed } = departure;
     let Arrival { received, taken, decoded, written, .. } = arrival;
-    Way { moments: [asked, encoded, framed, left, received, taken, decoded, written, read] }
+    PacketTimes { times: [asked, encoded, framed, left, received, taken, decoded, written, read] }
 }
 
 fn rows_of(access: Access, measured: &Measured, floors: &Floors) -> Result<Vec<Row>, BenchError> {
-    let was_set = || BenchError::broken("stages", "the system's clock was set while they were measured");
-    let ways: Option<Vec<_>> = measured.ways.iter().map(Way::stages_ns).collect();
-    let ways = ways.ok_or_else(was_set)?;
+    let was_set = || BenchError::broken("stages", "the system clock was set during the measurement");
+    let packets: Option<Vec<_>> = measured.packets.iter().map(PacketTimes::stages_ns).collect();
+    let packets = packets.ok_or_else(was_set)?;
     let row = |stage: &str, of: &[Stage], lost: u64, floor: Option<f64>| {
-        let sum = |way: &[i64; way::STAGES]| {
-            let all = Stage::ALL.iter().zip(way);
+        let sum = |packet: &[i64; times::STAGES]| {
+            let all = Stage::ALL.iter().zip(packet);
             all.filter(|(stage, _)| of.contains(stage)).map(|(_, time)| *time).sum::<i64>() as f64 / 1e3
         };
         let labels: Vec<&str> = of.iter().map(|stage| stage.label()).collect();
-        let beside = Beside { paper: Some(paper::stages_us(&labels)), floor, ..Beside::default() };
+        let references = References { paper: Some(paper::stages_us(&labels)), floor, ..References::default() };
         let params = params(stage, access, floors);
-        Row { beside, ..Row::latencies("viaduct.stage", &params, ways.iter().map(sum).collect(), lost) }
+        Row { references, ..Row::latencies("viaduct.stage", &params, packets.iter().map(sum).collect(), lost) }
     };
     let floor = |stage| if stage == Stage::Mqtt { floors.tcp(2) } else { None };
     let stages = Stage::ALL.into_iter().map(|stage| row(stage.label(), &[stage], 0, floor(stage)));
     let link = row("link", &LINK, 0, floors.link(access));
-    let total = row("total", &Stage::ALL, measured.lost, floors.way(access, 2));
+    let total = row("total", &Stage::ALL, measured.lost, floors.path(access, 2));
     Ok(stages.chain([link, total]).collect())
 }
 
@@ -316,12 +319,12 @@ mod tests {
     }
 
     #[test]
-    fn each_packet_has_every_stage_on_udp() {
-        let _alone = crate::measuring_alone();
+    fn measures_every_stage_of_each_packet_on_udp() {
+        let _lock = crate::measurement_lock();
         let runtime = end_to_end::runtime().unwrap();
-        let ends = Ends::open(Access::UdpMulticast, &runtime).unwrap().unwrap();
+        let sockets = Sockets::open(Access::UdpMulticast, &runtime).unwrap().unwrap();
         let floors = Floors::default();
-        let rows = measure(Access::UdpMulticast, ends, &cam(), &floors, &options(), &runtime).unwrap();
+        let rows = measure(Access::UdpMulticast, sockets, &cam(), &floors, &options(), &runtime).unwrap();
         assert_eq!(rows.len(), Stage::ALL.len() + 2);
         assert!(rows.iter().all(|row| row.n == 5 && row.lost == Some(0)), "{rows:?}");
         let (total, stages) = (rows.last().unwrap(), rows.get(..Stage::ALL.len()).unwrap());
@@ -332,13 +335,13 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_come_is_lost() {
-        let _alone = crate::measuring_alone();
+    fn counts_a_missing_packet_as_lost() {
+        let _lock = crate::measurement_lock();
         let runtime = end_to_end::runtime().unwrap();
-        let ends = Ends::open(Access::UdpMulticast, &runtime).unwrap().unwrap();
+        let sockets = Sockets::open(Access::UdpMulticast, &runtime).unwrap().unwrap();
         let (_signs, seen) = mpsc::channel();
         let cam = cam();
-        let mut line = Line { sender: ends.sender, seen, cam: &cam };
-        assert!(line.send(1).unwrap().is_none());
+        let mut near = NearSide { sender: sockets.sender, seen, cam: &cam };
+        assert!(near.send(1).unwrap().is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The station that receives: socket, frame, packet, message, JSON, MQTT.
+//! The receiving station: socket, frame, packet, message, JSON, MQTT.
 
 use std::sync::mpsc::Sender;
 
@@ -12,10 +12,10 @@ use viaduct_messages::viaduct::its::AccessLayer;
 use viaduct_mqtt::client::Client;
 use viaduct_units::{Now, StationType, Tai};
 
-use super::Sign;
+use super::Observation;
 use crate::its::throughput::json_text;
 
-/// Where the messages are published.
+/// MQTT topic of the messages.
 pub(super) const TOPIC: &str = "its/rx/cam";
 
 /// A station with its socket and its connection to the broker.
@@ -24,26 +24,26 @@ pub(super) struct Receiver {
     pub(super) station: Station,
     pub(super) access: AccessLayer,
     pub(super) client: Client,
-    /// Who is told when a packet was where.
-    pub(super) signs: Sender<Sign>,
+    /// Channel for the times of each packet.
+    pub(super) observations: Sender<Observation>,
 }
 
-/// When a packet was where, from the kernel on.
+/// Times of a packet from the receiving kernel on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrival {
     /// Number of the CAM.
     pub(super) number: u16,
-    /// The kernel has it.
+    /// Kernel's timestamp of the reception.
     pub(super) received: Tai,
-    /// The station has it.
+    /// The station has read the frame.
     pub(super) taken: Tai,
-    /// It is a decoded message.
+    /// The message is decoded.
     pub(super) decoded: Tai,
-    /// It is JSON.
+    /// The JSON is written.
     pub(super) written: Tai,
 }
 
-/// The machine of the receiving station.
+/// Returns the protocol machine of the receiving station.
 pub(super) fn station() -> Station {
     let link_address = MacAddress([2, 0, 0, 0, 0, 1]);
     Station::new(
@@ -53,12 +53,13 @@ pub(super) fn station() -> Station {
 }
 
 impl Receiver {
-    /// Receives until the socket fails or nobody listens. What is no CAM of ours gives no sign, and so is lost.
+    /// Receives until the socket or a channel is closed. Frames other than the bench's CAMs are skipped.
     pub(super) async fn run(mut self) {
         while let Ok(frame) = self.socket.receive().await {
             let taken = clock::tai();
             let Some((arrival, text)) = self.take(&frame, taken) else { continue };
-            if self.client.publish_qos0(TOPIC, text).await.is_err() || self.signs.send(Sign::Arrived(arrival)).is_err()
+            if self.client.publish_qos0(TOPIC, text).await.is_err()
+                || self.observations.send(Observation::Arrived(arrival)).is_err()
             {
                 return;
             }

@@ -1,4 +1,4 @@
-//! The station that sends: JSON, UPER, packet, frame, socket.
+//! The sending station: JSON, UPER, packet, frame, socket.
 
 use bytes::Bytes;
 use tokio::runtime::Runtime;
@@ -12,36 +12,36 @@ use viaduct_units::{MetresPerSecond, Position, StationType, Tai};
 use super::departures;
 use crate::error::BenchError;
 
-/// Where the station stands.
-const PLACE: Position = Position::new(48.262_5, 11.667_5);
+/// Position of the station.
+const POSITION: Position = Position::new(48.262_5, 11.667_5);
 
-/// A station with its socket. What its socket receives from itself is thrown away.
+/// A station with its socket. Packets that the socket receives from itself are discarded.
 pub(super) struct Sender {
-    /// The socket's: nobody else waits in it, so that the kernel's stamps of what is sent wake nobody.
+    /// Runtime of the socket only: timestamps of sent packets wake no other task.
     runtime: Runtime,
     socket: FrameSocket,
     station: Station,
 }
 
-/// When a packet was where, up to the socket.
+/// Times of a packet up to the socket.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
-    /// The JSON is there.
+    /// The application has passed its JSON.
     pub(super) asked: Tai,
-    /// It is UPER.
+    /// The UPER is written.
     pub(super) encoded: Tai,
-    /// It is a frame.
+    /// The frame is written.
     pub(super) framed: Tai,
 }
 
-/// The runtime of a sender's socket.
+/// Starts the runtime of a sender's socket.
 pub(super) fn runtime() -> Result<Runtime, BenchError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(BenchError::system("cannot start the runtime"))
 }
 
 impl Sender {
-    /// `socket` was opened inside `runtime`.
+    /// Creates a sender. `socket` must have been opened inside `runtime`.
     pub(super) fn new(runtime: Runtime, socket: FrameSocket) -> Result<Self, BenchError> {
         departures::stamp(&socket).map_err(BenchError::system("cannot get stamps of sent packets"))?;
         let settings = StationSettings {
@@ -53,7 +53,7 @@ impl Sender {
         Ok(Self { runtime, socket, station: Station::new(settings, 1) })
     }
 
-    /// Sends the CAM that an application has written.
+    /// Sends an application's CAM.
     pub(super) fn send(&mut self, text: &[u8]) -> Result<Departure, BenchError> {
         let asked = clock::tai();
         let request = request(text)?;
@@ -67,11 +67,11 @@ impl Sender {
     fn frame(&mut self, request: &SendRequest) -> Result<Vec<u8>, BenchError> {
         let now = clock::now();
         self.station.set_ego(now, ego(now.tai));
-        self.station.send(now, request).map_err(BenchError::part("the station refuses a message"))?;
-        self.station.poll_transmit().ok_or_else(|| BenchError::broken("the station", "it sends no frame"))
+        self.station.send(now, request).map_err(BenchError::part("the station rejects a message"))?;
+        self.station.poll_transmit().ok_or_else(|| BenchError::broken("the station", "it has no frame to send"))
     }
 
-    /// When the last packet left; and clears away what has gathered on the socket.
+    /// Returns the kernel's timestamp of the last packet, if any. Discards received packets.
     pub(super) fn last_departure(&self) -> Option<Tai> {
         departures::drain(&self.socket);
         departures::take(&self.socket)
@@ -85,5 +85,5 @@ fn request(text: &[u8]) -> Result<SendRequest, BenchError> {
 }
 
 fn ego(time: Tai) -> Ego {
-    Ego { time, position: PLACE, position_accurate: true, speed: MetresPerSecond(0.0), heading: None }
+    Ego { time, position: POSITION, position_accurate: true, speed: MetresPerSecond(0.0), heading: None }
 }

@@ -11,11 +11,11 @@ use crate::threads::Threads;
 /// core. A core that halts between two messages is given to other guests by the hypervisor, or sleeps deeply; its
 /// wake-up would dominate the result. `cyclictest` uses `/dev/cpu_dma_latency` for the same purpose, which a virtual
 /// machine does not have.
-pub(crate) struct Awake {
+pub(crate) struct KeepAwake {
     _threads: Threads,
 }
 
-impl Awake {
+impl KeepAwake {
     pub(crate) fn start(cores: &[usize]) -> Result<Self, BenchError> {
         let mut threads = Threads::default();
         let (ready, is_ready) = mpsc::channel();
@@ -47,10 +47,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_core_has_a_thread_until_this_is_dropped() {
-        let _alone = crate::measuring_alone();
+    fn runs_one_thread_per_core_until_dropped() {
+        let _lock = crate::measurement_lock();
         let cores = sys::cores();
-        let awake = Awake::start(&cores).unwrap();
+        let awake = KeepAwake::start(&cores).unwrap();
         assert_eq!(awake._threads.running(), cores.len());
         let stop = awake._threads.sign();
         drop(awake);
