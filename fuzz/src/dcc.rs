@@ -1,17 +1,16 @@
-//! The gate of congestion control, with frames of every profile and any measurement at any time.
+//! Gate of congestion control, with frames of every profile and arbitrary measurements at any time.
 
 use std::time::Duration;
 
 use viaduct_its::dcc::{DccMode, DccProfile, DccSettings, GateKeeper, T_OFF_MAX};
 use viaduct_units::Mono;
 
-/// Longer than any frame of an input is worth sending.
-const ALL_PASSED: Duration = Duration::from_secs(600);
+/// Time after which every frame of an input has expired.
+const ALL_EXPIRED: Duration = Duration::from_secs(600);
 
-/// Every frame is sent or counted, the higher priority is sent first, and the gate neither closes longer than it may nor
-/// leaves a deadline behind.
-///
-/// The first octet says the mode; then three octets are one thing that happens: which, and two of values.
+/// Checks that every frame is sent or counted, higher priorities are sent first, the gate never closes longer than
+/// permitted, and no deadline is missed. The first octet selects the mode; then each step has three octets: its kind
+/// and two values.
 pub fn dcc(octets: &[u8]) {
     let Some((mode, steps)) = octets.split_first() else { return };
     let mode = if mode & 1 == 0 { DccMode::Adaptive } else { DccMode::PassThrough };
@@ -27,22 +26,22 @@ pub fn dcc(octets: &[u8]) {
         }
         check(&gate);
     }
-    drain(&mut gate, now.plus(ALL_PASSED));
+    drain(&mut gate, now.plus(ALL_EXPIRED));
 }
 
 fn push(gate: &mut GateKeeper, now: Mono, profile: u8, size: u8) {
     let profile = DccProfile::of_traffic_class(profile % 5);
-    // A frame says its priority, and is longer than a queue at the end of the range.
+    // The frame contains its priority. At the end of the range it is longer than a queue.
     let octets = vec![profile as u8; usize::from(size).pow(2) + 1024 * usize::from(size == u8::MAX)];
     gate.push(now, octets, profile, Duration::from_millis(20 * u64::from(size)));
 }
 
-/// From -0.5 to 1.5, and what is no number.
+/// Returns a value from -0.5 to 1.5, or NaN.
 fn ratio(a: u8, b: u8) -> f64 {
     if a == u8::MAX { f64::NAN } else { f64::from(u16::from_be_bytes([a, b])) / 32_768.0 - 0.5 }
 }
 
-/// Goes from deadline to deadline, and takes what may be sent at each.
+/// Advances the time from deadline to deadline and takes the frames that may be sent at each.
 fn wait(gate: &mut GateKeeper, from: Mono, time: Duration) -> Mono {
     let end = from.plus(time);
     let mut now = from;
@@ -52,18 +51,18 @@ fn wait(gate: &mut GateKeeper, from: Mono, time: Duration) -> Mono {
         transmit(gate, now);
         assert!(
             gate.poll_timeout().is_none_or(|next| next > now && next <= now.plus(T_OFF_MAX)),
-            "a deadline that is over"
+            "a deadline is in the past"
         );
     }
     end
 }
 
-/// Takes what may be sent now: the highest priority first.
+/// Takes the frames that may be sent now and checks their order by priority.
 fn transmit(gate: &mut GateKeeper, now: Mono) {
     let mut before = 0;
     while let Some(frame) = gate.poll_transmit(now) {
         let profile = frame.first().copied().unwrap_or(before);
-        assert!(profile >= before, "a lower priority went first");
+        assert!(profile >= before, "a lower priority was sent first");
         before = profile;
     }
 }
@@ -82,7 +81,7 @@ fn drain(gate: &mut GateKeeper, now: Mono) {
     assert_eq!(counters.pushed, gone, "{counters:?}");
 }
 
-/// A busy channel with frames of every priority, a full queue, and a gate that is never asked.
+/// Returns the seeds: a busy channel with frames of every priority, a full queue, and a gate that is never polled.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
     let busy: Vec<u8> = (0..40).flat_map(|number| [0, number % 5, 20 + number, 1, 80, 0, 2, 100, 0, 3, 0, 0]).collect();
     let full: Vec<u8> = (0..40).flat_map(|number| [0, 3, 200 + number]).chain([2, 250, 0]).collect();

@@ -1,4 +1,4 @@
-//! What applications write, in both dialects.
+//! JSON messages of applications, in both dialects.
 
 use std::time::Duration;
 
@@ -12,13 +12,14 @@ use viaduct_v2x_json::dialect::Dialect;
 
 use crate::{seeds, station};
 
-/// Our own dialect: see [`vanetza_nap`].
+/// Checks Viaduct's dialect; see [`vanetza_nap`].
 pub fn viaduct(octets: &[u8]) {
     accepted(Dialect::Viaduct, octets);
 }
 
-/// The dialect of vanetza-nap: what is accepted is a message that decodes, is written in the dialect and read again, and that
-/// a station sends or refuses. The first octet says which kind the topic has, if any; the text is behind it.
+/// Checks the dialect of vanetza-nap: an accepted text results in a message that decodes, can be written in the
+/// dialect and read again, and that a station sends or rejects. The first octet selects the kind of the topic, if
+/// any; the text follows.
 pub fn vanetza_nap(octets: &[u8]) {
     accepted(Dialect::VanetzaNap, octets);
 }
@@ -33,7 +34,7 @@ fn accepted(dialect: Dialect, octets: &[u8]) {
 }
 
 fn check(style: JsonStyle, request: &SendRequest) {
-    let message = Message::decode(request.kind, &request.payload).expect("what is accepted decodes");
+    let message = Message::decode(request.kind, &request.payload).expect("an accepted message decodes");
     assert_eq!(message.encode().as_deref(), Ok(&request.payload[..]));
     let mut text = Vec::new();
     message.write_json_in(style, &mut text);
@@ -42,7 +43,7 @@ fn check(style: JsonStyle, request: &SendRequest) {
     send(request);
 }
 
-/// The station refuses what is too long or repeated too often, and sends the rest.
+/// Sends a request. The station may reject it if it is too long or repeated too often.
 fn send(request: &SendRequest) {
     let now = Now { mono: Mono(Duration::from_secs(1)), tai: TimestampIts(650_000_012_345).tai() };
     let mut sender = station::make_station(1, 0);
@@ -53,7 +54,7 @@ fn send(request: &SendRequest) {
     }
 }
 
-/// The captured CAM in every form that the dialect has, and a whole message of each kind.
+/// Returns the seeds: the captured CAM in every form of the dialect, and a complete message of each kind.
 pub(crate) fn viaduct_texts() -> Vec<Vec<u8>> {
     let around = [
         r#""destination":{"area":{"latitude_deg":45.01,"longitude_deg":7.57,"circle":{"radius_m":500}}}"#,
@@ -65,22 +66,22 @@ pub(crate) fn viaduct_texts() -> Vec<Vec<u8>> {
     let whole = texts(JsonStyle::Raw);
     let cam = whole.first().cloned().unwrap_or_default();
     let enveloped = around.map(|around| format!("{{\"type\":\"cam\",\"message\":{cam},{around}}}"));
-    untold(enveloped.into_iter().chain(whole))
+    without_kind(enveloped.into_iter().chain(whole))
 }
 
-/// A whole message of each kind, and the captured CAM as the dialect gives it.
+/// Returns the seeds: a complete message of each kind, and the captured CAM in the dialect.
 pub(crate) fn vanetza_nap_texts() -> Vec<Vec<u8>> {
     let given = texts(JsonStyle::Scaled).into_iter().take(1);
     let given = given.map(|cam| format!("{{\"timestamp\":1.5,\"newInfo\":true,\"stationID\":5,\"fields\":{cam}}}"));
-    untold(given.chain(texts(JsonStyle::Scaled)))
+    without_kind(given.chain(texts(JsonStyle::Scaled)))
 }
 
-/// With the first octet that says no kind.
-fn untold(texts: impl Iterator<Item = String>) -> Vec<Vec<u8>> {
+/// Prefixes each text with the octet that selects no kind.
+fn without_kind(texts: impl Iterator<Item = String>) -> Vec<Vec<u8>> {
     texts.map(|text| [&[0xFF], text.as_bytes()].concat()).collect()
 }
 
-/// A CAM first.
+/// Returns messages of all kinds in a style, a CAM first.
 fn texts(style: JsonStyle) -> Vec<String> {
     let written = |(kind, octets): (MessageKind, Vec<u8>)| {
         let mut text = Vec::new();
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_seed_is_read() {
+    fn reads_every_seed() {
         for (dialect, texts) in [(Dialect::Viaduct, viaduct_texts()), (Dialect::VanetzaNap, vanetza_nap_texts())] {
             for text in texts {
                 let read = dialect.read_request(None, &text[1..]);

@@ -1,4 +1,4 @@
-//! A station with all services of the facilities layer, that hears others and is told things by its own applications.
+//! A station with all services of the facilities layer, which receives frames and inputs of its own applications.
 
 use std::time::Duration;
 
@@ -23,21 +23,20 @@ use crate::{
     station::{self, Records, ego, make_station, start, write_record},
 };
 
-/// Station ID of the one that lives through the input.
+/// Station ID of the station under test.
 const STATION_ID: StationId = StationId(7);
-/// Objects that are perceived at once, at most.
+/// Maximum number of objects perceived at once.
 const OBJECTS_MAX: u8 = 20;
-/// Frames that are heard in one sequence.
-const HEARD: usize = 6;
-/// Short sequences for each long one.
+/// Number of received frames in a sequence.
+const RECEIVED: usize = 6;
+/// Number of short sequences for each long one.
 const SHORT_TO_LONG: usize = 20;
-/// Longer than any event is valid.
-const ALL_PASSED: Duration = Duration::from_secs(200_000);
+/// Time after which every event has expired.
+const ALL_EXPIRED: Duration = Duration::from_secs(200_000);
 
-/// Frames of others, and what the own applications say, one after the other. What the services send can be decoded and is
-/// sent by the station, no deadline lies behind, and after the end of everything the map is empty.
-///
-/// A record is as that of [`station::station`]; its first octet says what it is: a frame or something that is told.
+/// Processes a sequence of received frames and inputs of applications. Checks that the services' messages can be
+/// decoded and sent, that no deadline is missed, and that the map is empty after all objects have expired. Records
+/// have the format of [`station::station`]; the first octet selects a frame or an input.
 pub fn facilities(octets: &[u8]) {
     let mut world = World::new();
     for (after, record) in Records(octets) {
@@ -47,11 +46,15 @@ pub fn facilities(octets: &[u8]) {
         }
         world.drain();
     }
-    world.now = world.now.plus(ALL_PASSED);
+    world.now = world.now.plus(ALL_EXPIRED);
     world.facilities.handle_timeout(world.now);
     world.drain();
-    assert!(world.facilities.ldm().is_empty(), "nothing is valid that long");
-    assert_eq!(world.facilities.counters().unencodable, 0, "a service makes what its message cannot say");
+    assert!(world.facilities.ldm().is_empty(), "the map is not empty after all objects have expired");
+    assert_eq!(
+        world.facilities.counters().unencodable,
+        0,
+        "a service generates a value that its message cannot encode"
+    );
 }
 
 struct World {
@@ -131,7 +134,7 @@ impl World {
     fn update(&mut self, numbers: &mut Numbers<'_>) {
         let report = self.report(numbers);
         if let Some(event) = self.events.last() {
-            // Refused where the event is over.
+            // An error is expected if the event has ended.
             let _ = self.facilities.update_event(self.now, *event, report);
         }
     }
@@ -139,7 +142,7 @@ impl World {
     fn terminate(&mut self, numbers: &mut Numbers<'_>) {
         let report = self.report(numbers);
         if let Some(event) = self.events.pop() {
-            // Refused where the event is over.
+            // An error is expected if the event has ended.
             let _ = self.facilities.terminate_event(self.now, event, report);
         }
     }
@@ -157,14 +160,17 @@ impl World {
         }
     }
 
-    /// Goes from deadline to deadline, which never lies behind.
+    /// Advances the time from deadline to deadline and checks that each is in the future.
     fn wait(&mut self, time: Duration) {
         let end = self.now.plus(time);
         while let Some(due) = self.facilities.poll_timeout().filter(|due| *due <= end.mono) {
             self.now = self.now.plus(due.since(self.now.mono));
             self.facilities.handle_timeout(self.now);
             self.drain();
-            assert!(self.facilities.poll_timeout().is_none_or(|next| next > self.now.mono), "a deadline that is over");
+            assert!(
+                self.facilities.poll_timeout().is_none_or(|next| next > self.now.mono),
+                "a deadline is in the past"
+            );
         }
         self.now = end;
         self.station.handle_timeout(self.now);
@@ -172,9 +178,9 @@ impl World {
 
     fn drain(&mut self) {
         while let Some(request) = self.facilities.poll_transmit() {
-            let message = Message::decode(request.kind, &request.payload).expect("what a service sends is a message");
+            let message = Message::decode(request.kind, &request.payload).expect("a service's message decodes");
             assert_eq!(message.kind(), request.kind);
-            // Refused where it is longer than a packet.
+            // An error is expected if the message is longer than a packet.
             let _ = self.station.send(self.now, &request);
             station::take_frames(&mut self.station, self.now);
         }
@@ -183,7 +189,7 @@ impl World {
     }
 }
 
-/// Values from octets; zeros behind their end.
+/// Reads values from octets, and zeros after their end.
 struct Numbers<'a>(&'a [u8]);
 
 impl Numbers<'_> {
@@ -201,7 +207,7 @@ impl Numbers<'_> {
         unit * u32::from(self.pair())
     }
 
-    /// Near to what roads have, or nothing that a number could be.
+    /// Returns a realistic value, or an extreme one.
     fn next(&mut self) -> f64 {
         match self.pair() {
             u16::MAX => f64::NAN,
@@ -211,17 +217,18 @@ impl Numbers<'_> {
         }
     }
 
-    /// Around the station, or nowhere.
+    /// Returns a position near the station, or an invalid one.
     fn position(&mut self) -> Position {
         Position::new(45.0 + self.next() / 10_000.0, 7.5 + self.next() / 10_000.0)
     }
 }
 
-/// Frames of every packet type and message, alone, after a few steps of a drive, and many together; a drive with objects and
-/// events; both together. Most are short, since the others take a hundred times as long.
+/// Returns the seeds: frames of every packet type and message (single, after a few steps of a drive, and many
+/// together), a drive with objects and events, and both combined. Most seeds are short, because the others take a
+/// hundred times as long.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
     let frames = [station::frames(), seeds::frames(), messages()].concat();
-    let heard = frames.chunks(HEARD).map(|frames| {
+    let heard = frames.chunks(RECEIVED).map(|frames| {
         let mut heard = Vec::new();
         frames.iter().for_each(|frame| write_record(20, &[&[0], frame.as_slice()].concat(), &mut heard));
         heard
@@ -259,7 +266,7 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
     short.into_iter().cycle().take(shorts).chain(long).collect()
 }
 
-/// A frame with each message that fits into one, as another station sends it.
+/// Returns one frame of another station for each message that fits into a frame.
 fn messages() -> Vec<Vec<u8>> {
     let mut sender = make_station(2, 0);
     sender.set_ego(start(), ego(start(), 10.0));
@@ -278,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_seeds_are_heard_and_said() {
+    fn seeds_are_received_and_sent() {
         let mut world = World::new();
         for sequence in sequences() {
             for (after, record) in Records(&sequence) {

@@ -1,4 +1,4 @@
-//! The local dynamic map, with anything that anybody says at any time.
+//! The local dynamic map, with arbitrary objects of any station at any time.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -15,34 +15,35 @@ use viaduct_units::{Degrees, Metres, Now, Position, StationId};
 
 use crate::station::start;
 
-/// Octets of one thing that happens: which, whom it is about, and two of values.
+/// Octets of a step: its kind, its station, and two values.
 const STEP: usize = 5;
-/// Longer than anything of an input is valid.
-const ALL_PASSED: Duration = Duration::from_secs(600);
+/// Time after which every object of an input has expired.
+const ALL_EXPIRED: Duration = Duration::from_secs(600);
 
-/// Seeds beside the flood: it takes a hundred times as long as another.
-const OTHERS: usize = 999;
+/// Number of seeds other than the flood, which takes a hundred times as long.
+const SHORT_SEEDS: usize = 999;
 
-/// What is in the map is what its events say, it never has too much, and after the end of all validity it is empty.
+/// Checks that the map is consistent with its events, never exceeds its limits, and is empty after all objects have
+/// expired.
 pub fn ldm(octets: &[u8]) {
-    let mut world = World { now: start(), map: LocalDynamicMap::new(), told: BTreeMap::new(), lost: 0 };
+    let mut world = World { now: start(), map: LocalDynamicMap::new(), state: BTreeMap::new(), lost: 0 };
     for step in octets.chunks_exact(STEP) {
         let &[which, subject, station, a, b] = step else { return };
         world.apply(which, key(subject, station), a, b);
         world.take_events();
     }
-    world.map.handle_timeout(world.now.plus(ALL_PASSED));
+    world.map.handle_timeout(world.now.plus(ALL_EXPIRED));
     world.take_events();
-    assert!(world.map.is_empty() && world.told.is_empty());
+    assert!(world.map.is_empty() && world.state.is_empty());
     assert_eq!(world.map.poll_timeout(), None);
 }
 
 struct World {
     now: Now,
     map: LocalDynamicMap,
-    /// What the events have said.
-    told: BTreeMap<LdmKey, LdmObject>,
-    /// How many events had been lost when the map was last read.
+    /// State of the map according to its events.
+    state: BTreeMap<LdmKey, LdmObject>,
+    /// Number of lost events when the map was last read.
     lost: u64,
 }
 
@@ -62,7 +63,7 @@ impl World {
     fn wait(&mut self, after: u8) {
         let end = self.now.plus(Duration::from_millis(20 * u64::from(after)));
         while let Some(due) = self.map.poll_timeout().filter(|due| *due <= end.mono) {
-            assert!(due > self.now.mono, "something is valid no longer and is still there");
+            assert!(due > self.now.mono, "an expired object is still in the map");
             self.now = self.now.plus(due.since(self.now.mono));
             self.map.handle_timeout(self.now);
         }
@@ -81,7 +82,7 @@ impl World {
         assert!(found.iter().all(|object| object.key.kind == key.kind && self.map.get(&object.key) == Some(*object)));
     }
 
-    /// As many objects of one station as the last octet says: a map that is full makes room.
+    /// Adds as many objects of one station as the last octet. A full map evicts objects.
     fn burst(&mut self, key: LdmKey, a: u8, b: u8) {
         for number in 0..=u16::from(b) {
             let subject = LdmSubject::Object(number);
@@ -90,22 +91,22 @@ impl World {
         }
     }
 
-    /// A consumer that has missed events reads the map anew.
+    /// Takes the events. A consumer that has missed events reads the map again.
     fn take_events(&mut self) {
         if self.map.counters().events_lost != self.lost {
             self.lost = self.map.counters().events_lost;
             while self.map.poll_event().is_some() {}
-            self.told = self.map.query(&Query::default()).map(|object| (object.key, object.clone())).collect();
+            self.state = self.map.query(&Query::default()).map(|object| (object.key, object.clone())).collect();
         }
         while let Some(event) = self.map.poll_event() {
             match event {
-                LdmEvent::Added(object) => assert_eq!(self.told.insert(object.key, object), None),
-                LdmEvent::Updated(object) => assert!(self.told.insert(object.key, object).is_some()),
-                LdmEvent::Removed(key, _) => assert!(self.told.remove(&key).is_some()),
-                LdmEvent::ReceivedForgotten => self.told.retain(|_, object| object.own),
+                LdmEvent::Added(object) => assert_eq!(self.state.insert(object.key, object), None),
+                LdmEvent::Updated(object) => assert!(self.state.insert(object.key, object).is_some()),
+                LdmEvent::Removed(key, _) => assert!(self.state.remove(&key).is_some()),
+                LdmEvent::ReceivedForgotten => self.state.retain(|_, object| object.own),
             }
         }
-        assert_eq!(self.map.len(), self.told.len());
+        assert_eq!(self.map.len(), self.state.len());
         assert!(self.map.len() <= LDM_OBJECTS_MAX);
     }
 }
@@ -146,14 +147,14 @@ fn area(a: u8, b: u8) -> Area {
     Area { centre, shape }
 }
 
-/// Stations that come and go, an area that moves, and a flood of objects.
+/// Returns the seeds: stations that appear and disappear, a moving area, and a flood of objects.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
     let some: Vec<u8> = (0..24).flat_map(|number| [number, number, number % 7, 40 + number, 3 * number]).collect();
     let short = some.get(..8 * STEP).map(<[u8]>::to_vec).unwrap_or_default();
     let moved: Vec<u8> = (0..10).flat_map(|number| [number % 3, number, 1, 90, number, 4, 0, 0, number, 9]).collect();
     let flood: Vec<u8> = (0..20).flat_map(|station| [7, 2, station, 250, 255]).collect();
     // The flood fills the map.
-    let mut sequences: Vec<Vec<u8>> = [some, short, moved].into_iter().cycle().take(OTHERS).collect();
+    let mut sequences: Vec<Vec<u8>> = [some, short, moved].into_iter().cycle().take(SHORT_SEEDS).collect();
     sequences.push(flood);
     sequences
 }

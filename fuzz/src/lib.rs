@@ -1,7 +1,6 @@
-//! One function a decoder of network input: it takes any octets and panics where an invariant does not hold.
-//!
-//! The binary of this crate drives them with mutated vectors on stable Rust; `libfuzzer/` drives the same functions with
-//! coverage.
+//! One function for each decoder of network input. It takes arbitrary octets and panics if an invariant is violated.
+//! The binary of this crate runs the functions with mutated vectors on stable Rust; `libfuzzer/` runs them with
+//! coverage feedback.
 
 pub mod dcc;
 pub mod dialect;

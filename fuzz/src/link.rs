@@ -1,4 +1,4 @@
-//! The emulated link: recorded traces, and any settings with any packets.
+//! The emulated link: recorded traces, and arbitrary settings with arbitrary packets.
 
 use std::{num::NonZeroU64, sync::Arc, time::Duration};
 
@@ -10,7 +10,8 @@ use viaduct_netem::{
 };
 use viaduct_units::Mono;
 
-/// A recorded trace: one that delivers what is sent, in order and in time; or one line that says what is wrong.
+/// Checks a recorded trace: a valid one delivers all packets in order and in time, an invalid one results in an error
+/// of one line.
 pub fn trace(octets: &[u8]) {
     let Ok(text) = std::str::from_utf8(octets) else { return };
     match DeliveryTrace::parse(text) {
@@ -38,8 +39,8 @@ fn follow(trace: DeliveryTrace) {
     assert_eq!(link.counters().delivered, 20);
 }
 
-/// A link with any settings, and packets of any size at any time: all are delivered or counted, in time, in order where
-/// that is asked for, and what the link holds is bounded.
+/// Checks a link with arbitrary settings and packets: all packets are delivered or counted, in time and, if
+/// configured, in order, and the content of the link is bounded.
 pub fn link(octets: &[u8]) {
     let mut octets = octets.iter().copied();
     let Some(settings) = settings(&mut octets) else { return };
@@ -61,7 +62,7 @@ pub fn link(octets: &[u8]) {
     assert!(!kept || delivered.is_sorted_by(|a, b| a < b), "{delivered:?}");
 }
 
-/// Takes the numbers of the packets that have arrived by a time.
+/// Takes the numbers of the packets that have arrived by that time.
 fn take(link: &mut Link, now: Mono, delivered: &mut Vec<[u8; 4]>) {
     while let Some(packet) = link.poll_deliver(now) {
         delivered.extend(packet.first_chunk());
@@ -69,7 +70,7 @@ fn take(link: &mut Link, now: Mono, delivered: &mut Vec<[u8; 4]>) {
     assert!(link.poll_timeout().is_none_or(|due| due > now));
 }
 
-/// Settings from the first octets.
+/// Reads the settings from the first octets.
 fn settings(octets: &mut impl Iterator<Item = u8>) -> Option<LinkSettings> {
     let mut next = || octets.next();
     Some(LinkSettings {
@@ -121,7 +122,7 @@ fn delay(next: &mut impl FnMut() -> Option<u8>) -> Option<Delay> {
     Some(Delay { base, jitter, order: if next()? & 1 == 0 { Order::Kept } else { Order::Free } })
 }
 
-/// From nothing to beyond what a link may have.
+/// Returns a duration from 0 to beyond the maximum of a link.
 fn micros(octet: u8) -> Duration {
     Duration::from_micros(u64::from(octet).pow(4))
 }
@@ -130,7 +131,7 @@ pub(crate) fn traces() -> Vec<Vec<u8>> {
     vec![b"1\n2\n2\n5\n\n9\n".to_vec(), b"0\n0\n0\n4294967295\n".to_vec(), b" 7 \r\n1000\r\n".to_vec()]
 }
 
-/// Each kind of bottleneck, loss and delay, with packets behind them.
+/// Returns the seeds: each kind of bottleneck, loss and delay, followed by packets.
 pub(crate) fn links() -> Vec<Vec<u8>> {
     let packets: Vec<u8> = (0..60_u8).flat_map(|number| [number % 50, number % 40]).collect();
     let settings: [&[u8]; 5] = [

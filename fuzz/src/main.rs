@@ -1,7 +1,7 @@
 //! Runs the fuzz targets with mutated vectors: `cargo run --release -p viaduct-fuzz -- --runs 1000000`.
 //!
-//! It fails on a panic, and on an input of a few kilobytes that makes a decoder ask for more at once than its target says, a
-//! mebibyte for nearly all, or hold too much together.
+//! It fails on a panic, on an allocation above the target's limit (1 MiB for most targets), and if a decoder holds
+//! more than 16 MiB for an input of a few kilobytes.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool reports there")]
 
@@ -16,19 +16,19 @@ use std::{
 use viaduct_fuzz::{Mutator, TARGETS, Target};
 
 #[global_allocator]
-static ALLOCATOR: sys::WatchedAllocator = sys::WatchedAllocator;
+static ALLOCATOR: sys::TrackingAllocator = sys::TrackingAllocator;
 
-/// Octets that a target may hold at one time, its input of a few kilobytes included.
-const HELD_MAX: usize = 16 << 20;
+/// Maximum number of bytes that a target may hold at one time, including its input of a few kilobytes.
+const HELD_BYTES_MAX: usize = 16 << 20;
 const USAGE: &str = "usage: viaduct-fuzz [--runs N] [--target NAME] [--seed N]";
 
-/// What the command line asks for.
+/// Options of the command line.
 struct Options {
-    /// Inputs for each target; a slow one gets fewer, unless it is the only one.
+    /// Number of inputs for each target. A slow target gets fewer, unless it is the only one.
     runs: u64,
-    /// The only target, or all of them.
+    /// Name of the target, or `None` for all.
     target: Option<String>,
-    /// Decides the inputs.
+    /// Seed of the inputs.
     seed: u64,
 }
 
@@ -59,7 +59,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
             "--target" if TARGETS.iter().any(|target| target.name == value) => options.target = Some(value),
             "--target" => {
                 let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-                return Err(format!("no target {value}; there are {}", names.join(", ")));
+                return Err(format!("unknown target {value}; use one of {}", names.join(", ")));
             }
             other => return Err(format!("unknown option {other}")),
         }
@@ -67,7 +67,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
     Ok(options)
 }
 
-/// Runs one target and prints a line about it; whether everything held.
+/// Runs one target and prints its result. Returns `true` if no invariant was violated.
 fn run(target: &Target, options: &Options) -> bool {
     let mut mutator = Mutator::new((target.seeds)(), options.seed);
     let (mut largest, mut most_held) = (0, 0);
@@ -82,8 +82,8 @@ fn run(target: &Target, options: &Options) -> bool {
         largest = largest.max(allocated);
         let held = sys::peak().saturating_sub(before);
         most_held = most_held.max(held);
-        if outcome.is_err() || allocated > target.allocation_max || held > HELD_MAX {
-            let sizes = format!("it allocated {allocated} at once and held {held}");
+        if outcome.is_err() || allocated > target.allocation_max || held > HELD_BYTES_MAX {
+            let sizes = format!("largest allocation {allocated} bytes, held {held} bytes");
             let what = if outcome.is_err() { "it panicked".to_owned() } else { sizes };
             println!("{}: run {number} of seed {}: {what}\n{}", target.name, options.seed, hex(input));
             return false;
@@ -93,7 +93,7 @@ fn run(target: &Target, options: &Options) -> bool {
     #[expect(clippy::cast_precision_loss, reason = "a rate needs no more digits")]
     let rate = runs as f64 / seconds;
     println!(
-        "{:<17} {:>10} runs {seconds:>8.1} s {rate:>10.0} runs/s, largest allocation {largest:>7} octets, held {most_held:>9}",
+        "{:<17} {:>10} runs {seconds:>8.1} s {rate:>10.0} runs/s, largest allocation {largest:>7} bytes, held {most_held:>9}",
         target.name, runs
     );
     true

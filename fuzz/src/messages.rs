@@ -1,15 +1,15 @@
-//! The messages of the facilities layer, in UPER and as JSON.
+//! Messages of the facilities layer, in UPER and as JSON.
 
 use serde_json::Value;
 use viaduct_etsi::{JsonError, JsonProblem, UperError};
 use viaduct_its::limits::PAYLOAD_OCTETS_MAX;
 
-/// Both targets of a message. The codecs are plain functions of each message's module, so this is a macro.
-///
-/// `$settled` is what the message is after it was encoded: for ours just the same, see [`as_it_was`] and [`as_encoded`].
+/// Defines both targets of a message. It is a macro because the codecs are plain functions of each message's module.
+/// `$settled` returns the message after encoding, see [`unchanged`] and [`encoded_once`].
 macro_rules! targets {
     ($module:ident, $uper:ident, $json:ident, $settled:ident) => {
-        /// A message in UPER, not longer than in a packet: what is decoded can be encoded and written, and is the same when it is read again.
+        /// Checks a message in UPER, at most as long as a packet: a decoded message can be encoded and written as
+        /// JSON, and reading either form results in the same message.
         pub fn $uper(octets: &[u8]) {
             use viaduct_etsi::$module::{decode, encode, from_json, write_json};
             let Ok(message) = decode(octets.get(..PAYLOAD_OCTETS_MAX).unwrap_or(octets)) else { return };
@@ -30,7 +30,7 @@ macro_rules! targets {
             }
         }
 
-        /// A message as JSON: what is read is written as JSON that reads the same, and what can be encoded decodes the same.
+        /// Checks a message as JSON: reading its JSON, or decoding its UPER, results in the same message.
         pub fn $json(text: &[u8]) {
             use viaduct_etsi::$module::{decode, encode, from_json, write_json};
             let Ok(message) = from_json(text) else { return };
@@ -44,18 +44,18 @@ macro_rules! targets {
     };
 }
 
-targets!(cam_ts103900_v231, cam, json_cam, as_it_was);
-targets!(denm_ts103831_v231, denm, json_denm, as_it_was);
-targets!(cpm_ts103324_v211, cpm, json_cpm, as_it_was);
-targets!(vam_ts103300_3_v231, vam, json_vam, as_it_was);
-targets!(ivim_ts103301_v221, ivim, json_ivim, as_encoded);
-targets!(mapem_ts103301_v221, mapem, json_mapem, as_encoded);
-targets!(spatem_ts103301_v221, spatem, json_spatem, as_encoded);
-targets!(srem_ts103301_v221, srem, json_srem, as_encoded);
-targets!(ssem_ts103301_v221, ssem, json_ssem, as_encoded);
+targets!(cam_ts103900_v231, cam, json_cam, unchanged);
+targets!(denm_ts103831_v231, denm, json_denm, unchanged);
+targets!(cpm_ts103324_v211, cpm, json_cpm, unchanged);
+targets!(vam_ts103300_3_v231, vam, json_vam, unchanged);
+targets!(ivim_ts103301_v221, ivim, json_ivim, encoded_once);
+targets!(mapem_ts103301_v221, mapem, json_mapem, encoded_once);
+targets!(spatem_ts103301_v221, spatem, json_spatem, encoded_once);
+targets!(srem_ts103301_v221, srem, json_srem, encoded_once);
+targets!(ssem_ts103301_v221, ssem, json_ssem, encoded_once);
 
-/// A message whose encoding says all of it.
-fn as_it_was<T: PartialEq + std::fmt::Debug>(
+/// Returns the message unchanged: its encoding is lossless.
+fn unchanged<T: PartialEq + std::fmt::Debug>(
     message: &T,
     again: T,
     _: impl Fn(&T) -> bool,
@@ -65,9 +65,9 @@ fn as_it_was<T: PartialEq + std::fmt::Debug>(
     again
 }
 
-/// An extension addition group may be there in the octets and say nothing; encoded again it is left out (X.691, 19.9). From
-/// then on the message stays as it is.
-fn as_encoded<T: PartialEq>(
+/// Returns the message after one encoding. An extension addition group may be present in the octets but empty; it is
+/// left out when encoded again (X.691, 19.9). Further encodings do not change the message.
+fn encoded_once<T: PartialEq>(
     message: &T,
     again: T,
     is_encoded_the_same: impl Fn(&T) -> bool,
@@ -77,7 +77,7 @@ fn as_encoded<T: PartialEq>(
         let text = |message| {
             let mut text = Vec::new();
             write(message, &mut text);
-            without_empty(serde_json::from_slice(&text).expect("what is written is JSON"))
+            without_empty(serde_json::from_slice(&text).expect("the text is valid JSON"))
         };
         assert_eq!(text(&again), text(message));
         assert!(is_encoded_the_same(&again));
@@ -85,7 +85,7 @@ fn as_encoded<T: PartialEq>(
     again
 }
 
-/// JSON without objects that have no members.
+/// Removes objects without members.
 fn without_empty(value: Value) -> Value {
     let said = |value: &Value| value.as_object().is_none_or(|members| !members.is_empty());
     match value {
@@ -98,12 +98,13 @@ fn without_empty(value: Value) -> Value {
     }
 }
 
-/// A list may have a size beyond what this edition has; it is decoded, and not encoded.
+/// Returns `true` if a list is longer than in this edition. Such a list is decoded but not encoded.
 fn is_of_a_later_edition(error: &UperError) -> bool {
     matches!(error, UperError::Unencodable { detail, .. } if detail.contains("a list of "))
 }
 
-/// An extensible INTEGER may be of any size in UPER; the JSON form is read up to 64 bits.
+/// Returns `true` if a number exceeds 64 bits. An extensible INTEGER may have any size in UPER; from JSON it is read
+/// up to 64 bits.
 fn is_beyond_64_bits(error: &JsonError) -> bool {
     match &error.problem {
         JsonProblem::Mismatch { expected, .. } => expected.contains("integer"),
@@ -112,7 +113,7 @@ fn is_beyond_64_bits(error: &JsonError) -> bool {
     }
 }
 
-/// A list that is not encoded is not read from JSON either.
+/// Returns `true` if a list is longer than permitted. Such a list is not read from JSON either.
 fn is_beyond_a_size(error: &JsonError) -> bool {
     matches!(&error.problem, JsonProblem::Mismatch { expected, .. } if expected.ends_with(" elements"))
 }

@@ -1,10 +1,10 @@
-//! Inputs that are nearly right: a seed with some changes, reproducible by its seed number.
+//! Almost valid inputs: seeds with some changes, reproducible by a seed number.
 
 use viaduct_units::Rng;
 
-/// Numbers at which decoders change their mind.
+/// Boundary values of decoders.
 const INTERESTING: [u8; 12] = [0, 1, 2, 0x10, 0x3F, 0x40, 0x7F, 0x80, 0x81, 0xC0, 0xFE, 0xFF];
-/// Pieces of JSON.
+/// Tokens of JSON.
 const TOKENS: [&[u8]; 16] = [
     b"{",
     b"}",
@@ -23,12 +23,12 @@ const TOKENS: [&[u8]; 16] = [
     b"\\u0000",
     b"{\"a\":[]}",
 ];
-/// Changes of one input.
+/// Maximum number of changes of an input.
 const CHANGES_MAX: usize = 6;
-/// Octets that an input may grow to.
+/// Maximum length of an input in octets.
 const OCTETS_MAX: usize = 8192;
 
-/// Makes inputs from seeds.
+/// A generator of inputs from seeds.
 pub struct Mutator {
     seeds: Vec<Vec<u8>>,
     random: Rng,
@@ -36,13 +36,13 @@ pub struct Mutator {
 }
 
 impl Mutator {
-    /// Inputs from these seeds; the same seed number gives the same inputs.
+    /// Creates a generator from seeds. The same seed number results in the same inputs.
     #[must_use]
     pub fn new(seeds: Vec<Vec<u8>>, seed: u64) -> Self {
         Self { seeds, random: Rng::new(seed), input: Vec::new() }
     }
 
-    /// The next input.
+    /// Returns the next input.
     pub fn next_input(&mut self) -> &[u8] {
         let chosen = self.random.below(self.seeds.len());
         self.input.clear();
@@ -87,7 +87,7 @@ impl Mutator {
         self.input.splice(at..at, octets.iter().copied());
     }
 
-    /// The end of the input becomes the end of another seed.
+    /// Replaces the end of the input by the end of another seed.
     fn splice(&mut self) {
         let other = self.random.below(self.seeds.len());
         let length = self.seeds.get(other).map_or(0, Vec::len);
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_number_gives_the_same_inputs_again() {
+    fn is_reproducible_by_the_seed_number() {
         let inputs = |seed| {
             let mut mutator = Mutator::new(vec![vec![1, 2, 3, 4], vec![5; 30]], seed);
             (0..100).map(|_| mutator.next_input().to_vec()).collect::<Vec<_>>()
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn no_seeds_are_no_reason_to_panic() {
+    fn accepts_an_empty_list_of_seeds() {
         let mut mutator = Mutator::new(Vec::new(), 1);
         for _ in 0..1000 {
             mutator.next_input();

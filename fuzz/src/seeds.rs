@@ -1,4 +1,4 @@
-//! Inputs that the decoders accept, made from `testdata/its`.
+//! Valid inputs of the decoders, made from `testdata/its`.
 
 use viaduct_its::facilities::{Message, MessageKind};
 
@@ -8,22 +8,23 @@ const CPMS: [&str; 2] =
     [include_str!("../../testdata/its/cpm_objects.hex"), include_str!("../../testdata/its/cpm_sensors.hex")];
 const SECURED: &str = include_str!("../../testdata/its/secured_cam.hex");
 
-/// Octets of the link's header.
+/// Length of the link header in octets.
 const LINK: usize = 14;
 /// Octets of the basic header of GeoNetworking.
 const BASIC: usize = 4;
-/// Octets of the link's and of GeoNetworking's headers.
+/// Length of the link and GeoNetworking headers in octets.
 const GEONET: usize = LINK + 40;
-/// Octets of all headers.
+/// Length of all headers in octets.
 const BTP: usize = GEONET + 4;
 
-/// A CAM with what the captured one has not: low frequency and special vehicle containers, all kinds of ASN.1 types.
+/// A CAM with the parts that the captured one lacks: low frequency and special vehicle containers, all kinds of ASN.1
+/// types.
 const CAM_FULL: &str = include_str!("../../testdata/its/cam_full.json");
 const DENM_FULL: &str = include_str!("../../testdata/its/denm_full.json");
 const VAM_FULL: &str = include_str!("../../testdata/its/vam_full.json");
 /// A CPM with containers of every kind, one unknown.
 const CPM_FULL: &str = include_str!("../../testdata/its/cpm_full.json");
-/// Messages of infrastructure services, one a line.
+/// Messages of infrastructure services, one per line.
 const INFRASTRUCTURE: &str = include_str!("../../testdata/its/infrastructure.jsonl");
 
 pub(crate) fn frames() -> Vec<Vec<u8>> {
@@ -35,7 +36,7 @@ pub(crate) fn packets() -> Vec<Vec<u8>> {
     behind(frames(), LINK)
 }
 
-/// Data signed by a certificate, behind the basic header.
+/// Returns data signed by a certificate, without the basic header.
 pub(crate) fn signed_data() -> Vec<Vec<u8>> {
     behind(vec![octets(SECURED)], LINK + BASIC)
 }
@@ -44,12 +45,12 @@ pub(crate) fn btp_packets() -> Vec<Vec<u8>> {
     behind([CAM, CPMS[0], CPMS[1]].into_iter().map(octets).collect(), GEONET)
 }
 
-/// Messages of every kind, a CAM first.
+/// Returns messages of every kind, a CAM first.
 pub(crate) fn messages() -> Vec<(MessageKind, Vec<u8>)> {
     MessageKind::ALL.into_iter().flat_map(|kind| of(kind).into_iter().map(move |octets| (kind, octets))).collect()
 }
 
-/// The captured ones of a kind, and those that have everything.
+/// Returns the captured messages of a kind and those with all containers.
 fn of(kind: MessageKind) -> Vec<Vec<u8>> {
     match kind {
         MessageKind::Cam => [behind(vec![octets(CAM)], BTP), encoded(kind, &[CAM_FULL])].concat(),
@@ -65,7 +66,7 @@ fn of(kind: MessageKind) -> Vec<Vec<u8>> {
 }
 
 fn encoded(kind: MessageKind, texts: &[&str]) -> Vec<Vec<u8>> {
-    let message = |text: &&str| Message::from_json(kind, text.as_bytes()).expect("the seed is such a message");
+    let message = |text: &&str| Message::from_json(kind, text.as_bytes()).expect("the seed is a valid message");
     texts.iter().map(message).map(|message| message.encode().expect("the seed can be encoded")).collect()
 }
 
@@ -78,7 +79,7 @@ fn json(kind: MessageKind) -> Vec<Vec<u8>> {
     of(kind).into_iter().map(written).collect()
 }
 
-/// The seeds of both targets of a kind.
+/// Defines the seeds of both targets of a kind.
 macro_rules! message_seeds {
     ($kind:ident, $uper:ident, $json:ident) => {
         pub(crate) fn $uper() -> Vec<Vec<u8>> {
@@ -101,7 +102,7 @@ message_seeds!(Spatem, spatems, json_spatems);
 message_seeds!(Srem, srems, json_srems);
 message_seeds!(Ssem, ssems, json_ssems);
 
-/// Classic pcap and pcapng of one frame each.
+/// Returns a classic pcap file and a pcapng file of one frame each.
 pub(crate) fn captures() -> Vec<Vec<u8>> {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let frame = [0xFF; 16];
@@ -117,7 +118,7 @@ pub(crate) fn hops() -> Vec<Vec<u8>> {
     vec![b"1726061471092870123;station:1726061471092970456;uplink:1726061471093070789".to_vec(), full.into_bytes()]
 }
 
-/// The project's own configs: every key that they use is one to be mutated.
+/// Returns the project's configs, so that all their keys are mutated.
 pub(crate) fn configs() -> Vec<Vec<u8>> {
     [
         include_str!("../../configs/vehicles.yaml"),
@@ -129,7 +130,7 @@ pub(crate) fn configs() -> Vec<Vec<u8>> {
     .to_vec()
 }
 
-/// A beacon frame: the captured CAM's link header and position vector behind the headers of a beacon.
+/// Returns a beacon frame with the captured CAM's link header and position vector.
 fn beacon() -> Vec<u8> {
     let cam = octets(CAM);
     let mut frame = cam.get(..LINK).unwrap_or_default().to_vec();
@@ -138,7 +139,7 @@ fn beacon() -> Vec<u8> {
     frame
 }
 
-/// One frame of each multi-hop type: the captured CAM behind other headers.
+/// Returns one frame of each multi-hop type, with the payload of the captured CAM.
 fn multi_hop() -> Vec<Vec<u8>> {
     let cam = octets(CAM);
     let position = cam.get(LINK + 20..LINK + 28).unwrap_or_default();
@@ -152,7 +153,7 @@ fn multi_hop() -> Vec<Vec<u8>> {
     carrying.chain(services).collect()
 }
 
-/// A frame of that header type with the source of the captured CAM, and with its payload where one is carried.
+/// Returns a frame of a header type with the source of the captured CAM and, if `carrying`, its payload.
 fn packet(cam: &[u8], header_type: u8, behind_source: &[u8], carrying: bool) -> Vec<u8> {
     let part = |range: std::ops::Range<usize>| cam.get(range).unwrap_or_default();
     let (next, length) = if carrying { (0x20, part(22..24)) } else { (0, &[0, 0][..]) };
@@ -165,7 +166,7 @@ fn behind(frames: Vec<Vec<u8>>, headers: usize) -> Vec<Vec<u8>> {
     frames.into_iter().map(|frame| frame.get(headers..).unwrap_or_default().to_vec()).collect()
 }
 
-/// The octets of a vector: comment lines, then hexadecimal text.
+/// Parses a vector: comment lines, then hexadecimal text.
 fn octets(text: &str) -> Vec<u8> {
     let digits: Vec<u32> = text
         .lines()

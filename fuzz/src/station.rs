@@ -1,4 +1,4 @@
-//! A station that lives through a sequence of frames: its state, and what it sends on.
+//! A station that processes a sequence of frames: its state and the frames that it forwards.
 
 use std::time::Duration;
 
@@ -16,17 +16,17 @@ use viaduct_its::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, Tai, TimestampIts};
 
-/// Octets before each frame of an input: its length in two, then how long after the frame before it came.
+/// Length of the record header before each frame in octets: two of the frame's length, one of the time since the
+/// previous frame.
 const RECORD_HEADER: usize = 3;
-/// What one unit of that time is.
+/// Unit of that time.
 const UNIT: Duration = Duration::from_millis(20);
-/// Longer than any packet lives, any search is repeated and any station is remembered.
-const ALL_PASSED: Duration = Duration::from_secs(7000);
+/// Time after which all packets, location requests and location table entries have expired.
+const ALL_EXPIRED: Duration = Duration::from_secs(7000);
 
-/// Frames that come one after the other. Each becomes one event, every count adds up after each, what is sent on can be
-/// read, and after the lifetime of all of it nothing is left.
-///
-/// The first octet decides how the station forwards.
+/// Processes a sequence of frames. Checks that each results in one event, that the counters add up after each, that
+/// forwarded frames can be parsed, and that no packet remains after all have expired. The first octet selects the
+/// forwarding algorithm.
 pub fn station(octets: &[u8]) {
     let Some((algorithms, records)) = octets.split_first() else { return };
     let mut now = start();
@@ -36,46 +36,46 @@ pub fn station(octets: &[u8]) {
         now = now.plus(after);
         pass_deadlines(&mut station, now);
         station.handle_frame(now, &Bytes::copy_from_slice(frame));
-        assert!(station.poll_event().is_some(), "a frame becomes an event");
+        assert!(station.poll_event().is_some(), "a frame results in an event");
         assert_eq!(station.poll_event(), None);
         take_frames(&mut station, now);
         check(&station);
     }
-    now = now.plus(ALL_PASSED);
+    now = now.plus(ALL_EXPIRED);
     station.handle_timeout(now);
     take_frames(&mut station, now);
     check(&station);
-    assert_eq!(station.held_packets(), 0, "what waited has been sent or given up");
+    assert_eq!(station.held_packets(), 0, "a packet is still buffered after its lifetime");
 }
 
-/// Lets the station do what was due before; a deadline comes at most once a time.
+/// Processes the deadlines before `now`. The same deadline must not occur twice.
 fn pass_deadlines(station: &mut Station, now: Now) {
     while let Some(due) = station.poll_timeout().filter(|due| *due <= now.mono) {
         let late = now.mono.since(due);
         station.handle_timeout(Now { mono: due, tai: tai_before(now, late) });
         take_frames(station, now);
-        assert!(station.poll_timeout() > Some(due), "a deadline that is not acted upon");
+        assert!(station.poll_timeout() > Some(due), "a deadline is repeated");
     }
 }
 
-/// The time that long before.
+/// Returns the time `before` earlier.
 fn tai_before(now: Now, before: Duration) -> Tai {
     Tai::from_nanos(now.tai.nanos() - i64::try_from(before.as_nanos()).unwrap_or(0))
 }
 
-/// Takes the frames that the station sends: each can be read again.
+/// Takes the frames that the station sends and checks that each can be parsed.
 pub(crate) fn take_frames(station: &mut Station, now: Now) {
     let mut frames = 0;
     while let Some(frame) = station.poll_transmit() {
         let packet = frame.get(HEADER_OCTETS..).unwrap_or_default();
         let read = geonet::parse(packet, now.tai);
-        assert!(read.is_ok(), "a frame that cannot be read is sent: {read:?}, {frame:02x?}");
+        assert!(read.is_ok(), "a sent frame cannot be parsed: {read:?}, {frame:02x?}");
         frames += 1;
     }
     assert!(frames <= TRANSMITS_MAX);
 }
 
-/// The counts add up, and what the station holds is bounded.
+/// Checks that the counters add up and that the station's state is bounded.
 pub(crate) fn check(station: &Station) {
     let counters: &Counters = station.counters();
     let events = counters.delivered + counters.relayed + counters.beacons + counters.location_service;
@@ -85,7 +85,7 @@ pub(crate) fn check(station: &Station) {
     assert!(station.known_stations() <= LOCATION_TABLE_ENTRIES_MAX);
 }
 
-/// The frames of an input, and how long after the one before each came.
+/// Iterator of an input's frames, each with the time since the previous one.
 pub(crate) struct Records<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Records<'a> {
@@ -109,7 +109,7 @@ pub(crate) fn start() -> Now {
     Now { mono: Mono::default(), tai: TimestampIts(650_000_012_345).tai() }
 }
 
-/// Somewhere on a line to the north, that many metres along.
+/// Returns a position vector `north_m` metres north of the origin.
 pub(crate) fn ego(now: Now, north_m: f64) -> Ego {
     Ego {
         time: now.tai,
@@ -144,8 +144,8 @@ pub(crate) fn make_station(number: u8, algorithms: u8) -> Station {
     Station::with_mib(settings, mib, number.into())
 }
 
-/// A frame of each packet type, in BTP-A and BTP-B, with and without store-carry-forward, as another station sends it: for
-/// all within an area, for a station beyond this one, for this one.
+/// Returns frames of another station of each packet type, in BTP-A and BTP-B, with and without store-carry-forward:
+/// to an area, to a station beyond the one under test, and to the one under test.
 pub(crate) fn frames() -> Vec<Vec<u8>> {
     let now = start();
     let (mut sender, mut beyond, mut here) = (make_station(2, 0), make_station(3, 0), make_station(1, 0));
@@ -154,7 +154,7 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     here.set_ego(now, ego(now, 0.0));
     let later = now.plus(Duration::from_secs(1));
     let mut frames = Vec::new();
-    // Beacons; the sender hears the one of the station here, and asks for the one beyond.
+    // Beacons. The sender receives that of the station under test, and requests the location of the one beyond.
     for station in [&mut sender, &mut beyond, &mut here] {
         station.handle_timeout(later);
         frames.extend(std::iter::from_fn(|| station.poll_transmit()));
@@ -164,7 +164,7 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     for (destination, btp, class) in requests(here.address(), beyond.address()) {
         let request =
             SendRequest { btp, traffic_class: class, ..SendRequest::to(destination, MessageKind::Cam, cam(later)) };
-        sender.send(later, &request).expect("the request is right");
+        sender.send(later, &request).expect("the request is valid");
         frames.extend(std::iter::from_fn(|| sender.poll_transmit()));
     }
     let question = Bytes::from(frames.last().expect("it asks").clone());
@@ -173,7 +173,7 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     frames
 }
 
-/// What the other station is asked to send. The last is for a station that it has not heard of.
+/// Returns the requests to the other station. The last one is for a station unknown to it.
 fn requests(here: geonet::GnAddress, beyond: geonet::GnAddress) -> Vec<(Destination, BtpKind, TrafficClass)> {
     let (a, b) = (BtpKind::A { source_port: 9 }, BtpKind::B { destination_port_info: 0 });
     let carried = TrafficClass(0x82);
@@ -201,7 +201,8 @@ fn cam(now: Now) -> Bytes {
     Bytes::from(message.encode().expect("the message can be encoded"))
 }
 
-/// All frames together a second apart, for each way to forward; a frame again and again; each frame twice at once.
+/// Returns the seeds: all frames one second apart for each forwarding algorithm, one frame repeated, and each frame
+/// twice at once.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
     let frames = frames();
     let mut sequences: Vec<Vec<u8>> = (0..4).map(|algorithms| vec![algorithms]).collect();
@@ -223,9 +224,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_seeds_have_every_packet_type_and_do_something() {
+    fn seeds_have_every_packet_type_and_cause_events() {
         let types: std::collections::BTreeSet<u8> = frames().iter().map(|frame| frame[HEADER_OCTETS + 5]).collect();
-        // Beacon, GUC, GAC with circle and ellipse, GBC with all three shapes, SHB and TSB, question and answer.
+        // Beacon, GUC, GAC with circle and ellipse, GBC with all three shapes, SHB and TSB, LS request and reply.
         assert_eq!(
             types.into_iter().collect::<Vec<_>>(),
             [0x10, 0x20, 0x30, 0x32, 0x40, 0x41, 0x42, 0x50, 0x51, 0x60, 0x61]

@@ -1,5 +1,5 @@
-//! An allocator that remembers the largest request, so that a length from the network that becomes a capacity is seen, and
-//! counts what is allocated, so that state that is left behind is seen.
+//! An allocator that records the largest request, to detect a network length used as a capacity, and the allocated
+//! bytes, to detect state that is never released.
 
 #![allow(unsafe_code, reason = "a global allocator is unsafe by its trait")]
 
@@ -8,21 +8,21 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// The system's allocator, watched.
-pub(crate) struct WatchedAllocator;
+/// The system's allocator with statistics.
+pub(crate) struct TrackingAllocator;
 
 static LARGEST: AtomicUsize = AtomicUsize::new(0);
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// Octets that are allocated now. What was the most before is forgotten.
+/// Resets the peak. Returns the number of bytes allocated now.
 pub(crate) fn begin_peak() -> usize {
     let live = LIVE.load(Ordering::Relaxed);
     PEAK.store(live, Ordering::Relaxed);
     live
 }
 
-/// The most octets that were allocated at one time since [`begin_peak`].
+/// Returns the maximum number of bytes allocated at one time since [`begin_peak`].
 pub(crate) fn peak() -> usize {
     PEAK.load(Ordering::Relaxed)
 }
@@ -33,13 +33,13 @@ fn count(octets: usize) {
     PEAK.fetch_max(live, Ordering::Relaxed);
 }
 
-/// The largest request since the last call, in octets.
+/// Returns the largest request since the last call in bytes.
 pub(crate) fn take_largest() -> usize {
     LARGEST.swap(0, Ordering::Relaxed)
 }
 
 // SAFETY: every call is handed to the system's allocator as it came.
-unsafe impl GlobalAlloc for WatchedAllocator {
+unsafe impl GlobalAlloc for TrackingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.

@@ -1,4 +1,4 @@
-//! The targets, and what must hold for each.
+//! The targets and their invariants.
 
 use std::{path::Path, time::Duration};
 
@@ -20,15 +20,15 @@ use crate::{dcc, dialect, facilities, ldm, link, messages, seeds, station, texts
 /// A decoder under test.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// Its name on the command line.
+    /// Name on the command line.
     pub name: &'static str,
-    /// Takes any octets; panics where an invariant does not hold.
+    /// Function that takes arbitrary octets and panics if an invariant is violated.
     pub run: fn(&[u8]),
-    /// Inputs that the decoder accepts, to be mutated.
+    /// Valid inputs to mutate.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// It gets so many times fewer runs than the others, where one takes long.
+    /// Divisor of the number of runs, above 1 for a slow target.
     pub divisor: u64,
-    /// Octets that it may ask the allocator for at once.
+    /// Maximum size of one allocation in bytes.
     pub allocation_max: usize,
 }
 
@@ -37,7 +37,7 @@ impl Target {
         Self { name, run, seeds, divisor: 1, allocation_max: 1 << 20 }
     }
 
-    /// One whose inputs are sequences or files.
+    /// Returns a target with slow inputs (sequences or files).
     const fn slow(self, divisor: u64) -> Self {
         Self { divisor, ..self }
     }
@@ -47,10 +47,10 @@ impl Target {
     }
 }
 
-/// An element of an IVIM's lists is up to half a kilobyte, and rasn reserves at most one for each bit that is left.
+/// An element of an IVIM's lists takes up to 512 bytes, and rasn reserves at most one for each remaining bit.
 const IVIM_ALLOCATION_MAX: usize = 512 * 8 * PAYLOAD_OCTETS_MAX;
 
-/// Every target.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     Target::new("geonet", geonet, seeds::packets),
     Target::new("signed_data", signed_data, seeds::signed_data),
@@ -90,18 +90,18 @@ pub const TARGETS: &[Target] = &[
     Target::new("config", config, seeds::configs).slow(10),
 ];
 
-/// A capture file: it ends after finitely many frames, and after the first error.
+/// Checks a capture file: it ends after finitely many frames, and after the first error.
 pub fn capture(octets: &[u8]) {
     let file = std::io::Cursor::new(octets.to_vec());
     let Ok(capture) = Capture::from_reader(Path::new("fuzz.pcap"), file) else { return };
     let frames: Vec<_> = capture.collect();
-    assert!(frames.iter().rev().skip(1).all(Result::is_ok), "frames after an error");
+    assert!(frames.iter().rev().skip(1).all(Result::is_ok), "a frame follows an error");
     let is_gzip = octets.starts_with(&[0x1F, 0x8B]);
     let read = frames.iter().flatten().filter_map(|frame| frame.octets.as_ref().ok()).map(Bytes::len).sum::<usize>();
     assert!(is_gzip || read <= octets.len());
 }
 
-/// The user property that carries a message's way: what is read is written as it was.
+/// Checks the MQTT user property with a message's hops: writing a parsed value results in the same text.
 pub fn hops(octets: &[u8]) {
     let Ok(text) = std::str::from_utf8(octets) else { return };
     if let Ok(meta) = hops::parse(text) {
@@ -109,7 +109,7 @@ pub fn hops(octets: &[u8]) {
     }
 }
 
-/// A config file: a graph, or one line that says what is wrong.
+/// Checks a config file: it results in a graph or an error of one line.
 pub fn config(octets: &[u8]) {
     let Ok(text) = std::str::from_utf8(octets) else { return };
     if let Err(error) = Graph::resolve("node.yaml", text, KINDS) {
@@ -118,12 +118,14 @@ pub fn config(octets: &[u8]) {
     }
 }
 
-/// A GeoNetworking packet: the payload is inside the packet, and the position vector is written as it was read.
+/// Checks a GeoNetworking packet: the payload is inside the packet, and writing the parsed position vector results in
+/// the same octets.
 pub fn geonet(octets: &[u8]) {
     let Ok(packet) = geonet::parse(octets, reception()) else { return };
     let mut written = Vec::new();
     packet.source().write(&mut written);
-    // Basic header 4, common header 8, a multi-hop packet's number 4. What is no position or heading has many codes, and is written as one of them.
+    // Basic header 4, common header 8, sequence number of a multi-hop packet 4. An unavailable position or heading
+    // has many codes and is written as one of them.
     let known = packet.source().position.is_some() && packet.source().heading.is_some();
     let start = if packet.sequence_number().is_some() { 16 } else { 12 };
     let north_again = octets.get(start + 22..start + 24) == Some(&3600_u16.to_be_bytes());
@@ -135,14 +137,14 @@ pub fn geonet(octets: &[u8]) {
     }
 }
 
-/// Signed data: the payload is a part of the packet, and the rest of the packet does not depend on octets behind it.
+/// Checks signed data: the payload is part of the packet, and the result does not depend on octets after the packet.
 pub fn signed_data(octets: &[u8]) {
     let Ok(read) = SignedData::parse(octets) else { return };
     assert!(read.payload.is_empty() || octets.as_ptr_range().contains(&read.payload.as_ptr()));
     assert_eq!(SignedData::parse(&[octets, &[0; 8]].concat()).map(|again| again.signer), Ok(read.signer));
 }
 
-/// A BTP packet: four octets of it are the header, in both kinds, and are written as they were read.
+/// Checks a BTP packet: the header has four octets in both kinds, and writing it results in the same octets.
 pub fn btp(octets: &[u8]) {
     for kind in [CommonNextHeader::BtpA, CommonNextHeader::BtpB] {
         let Some((header, payload)) = BtpHeader::parse(kind, octets) else {
@@ -156,7 +158,7 @@ pub fn btp(octets: &[u8]) {
     }
 }
 
-/// A frame through a station: it becomes one event, and every count adds up.
+/// Checks a frame received by a station: it results in one event, and the counters add up.
 pub fn frame(octets: &[u8]) {
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0, 9]),
@@ -170,7 +172,7 @@ pub fn frame(octets: &[u8]) {
     let now = Now { mono: Mono::default(), tai: reception() };
     station.set_ego(now, ego(now));
     station.handle_frame(now, &Bytes::copy_from_slice(octets));
-    let event = station.poll_event().expect("a frame becomes an event");
+    let event = station.poll_event().expect("a frame results in an event");
     assert_eq!(station.poll_event(), None);
     let counters = station.counters();
     let processed = counters.delivered + counters.relayed + counters.beacons + counters.location_service;
@@ -179,11 +181,11 @@ pub fn frame(octets: &[u8]) {
         assert!(octets.windows(received.payload.len()).any(|part| part == received.payload));
         assert_eq!(received.message.kind(), received.kind);
     }
-    forward_what_waits(&mut station, now);
+    expire_buffered_packets(&mut station, now);
 }
 
-/// A packet that was taken to be forwarded is sent or given up in the end.
-fn forward_what_waits(station: &mut Station, now: Now) {
+/// Checks that a packet accepted for forwarding is finally sent or dropped.
+fn expire_buffered_packets(station: &mut Station, now: Now) {
     station.handle_timeout(now.plus(Duration::from_secs(7000)));
     while station.poll_transmit().is_some() {}
     let counters = station.counters();
@@ -201,7 +203,7 @@ fn ego(now: Now) -> Ego {
     }
 }
 
-/// A moment to widen wrapped times by.
+/// Returns a reception time, from which wrapped timestamps are extended.
 fn reception() -> Tai {
     TimestampIts(650_000_012_345).tai()
 }
@@ -211,9 +213,9 @@ mod tests {
     use super::*;
     use crate::Mutator;
 
-    /// A part of what the binary does, in every test run.
+    /// A small part of the binary's runs, in every test run.
     #[test]
-    fn no_invariant_breaks_in_some_hundred_runs() {
+    fn holds_all_invariants_in_some_hundred_runs() {
         for target in TARGETS {
             let mut mutator = Mutator::new((target.seeds)(), 42);
             for _ in 0..600 / target.divisor {
@@ -223,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn every_seed_is_accepted() {
+    fn accepts_every_seed() {
         for target in TARGETS {
             let seeds = (target.seeds)();
             assert!(!seeds.is_empty(), "{}", target.name);

@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_seed_is_taken() {
+    fn accepts_every_seed() {
         for (kind, texts) in [
             (InboundType::VehicleState, vehicle_states()),
             (InboundType::PerceivedObjects, lists_of_objects()),

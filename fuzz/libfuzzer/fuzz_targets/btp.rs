@@ -1,4 +1,4 @@
-//! The target `btp` of `viaduct_fuzz`, driven by coverage.
+//! Target `btp` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

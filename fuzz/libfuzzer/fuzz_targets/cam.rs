@@ -1,4 +1,4 @@
-//! The target `cam` of `viaduct_fuzz`, driven by coverage.
+//! Target `cam` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

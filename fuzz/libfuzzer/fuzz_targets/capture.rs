@@ -1,4 +1,4 @@
-//! The target `capture` of `viaduct_fuzz`, driven by coverage.
+//! Target `capture` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

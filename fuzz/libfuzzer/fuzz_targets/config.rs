@@ -1,4 +1,4 @@
-//! The target `config` of `viaduct_fuzz`, driven by coverage.
+//! Target `config` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `cpm` of `viaduct_fuzz`, driven by coverage.
+//! Target `cpm` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

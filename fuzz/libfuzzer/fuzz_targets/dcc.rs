@@ -1,4 +1,4 @@
-//! The target `dcc` of `viaduct_fuzz`, driven by coverage.
+//! Target `dcc` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `denm` of `viaduct_fuzz`, driven by coverage.
+//! Target `denm` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

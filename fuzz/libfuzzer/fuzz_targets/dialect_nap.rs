@@ -1,4 +1,4 @@
-//! The target `dialect_nap` of `viaduct_fuzz`, driven by coverage.
+//! Target `dialect_nap` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `event_request` of `viaduct_fuzz`, driven by coverage.
+//! Target `event_request` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

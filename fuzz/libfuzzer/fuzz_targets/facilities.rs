@@ -1,4 +1,4 @@
-//! The target `facilities` of `viaduct_fuzz`, driven by coverage.
+//! Target `facilities` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `frame` of `viaduct_fuzz`, driven by coverage.
+//! Target `frame` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `geonet` of `viaduct_fuzz`, driven by coverage.
+//! Target `geonet` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `hops` of `viaduct_fuzz`, driven by coverage.
+//! Target `hops` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `ivim` of `viaduct_fuzz`, driven by coverage.
+//! Target `ivim` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `json_cam` of `viaduct_fuzz`, driven by coverage.
+//! Target `json_cam` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

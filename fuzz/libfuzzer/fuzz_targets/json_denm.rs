@@ -1,4 +1,4 @@
-//! The target `json_denm` of `viaduct_fuzz`, driven by coverage.
+//! Target `json_denm` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

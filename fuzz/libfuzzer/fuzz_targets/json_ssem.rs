@@ -1,4 +1,4 @@
-//! The target `json_ssem` of `viaduct_fuzz`, driven by coverage.
+//! Target `json_ssem` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `ldm` of `viaduct_fuzz`, driven by coverage.
+//! Target `ldm` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

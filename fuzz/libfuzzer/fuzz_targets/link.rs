@@ -1,4 +1,4 @@
-//! The target `link` of `viaduct_fuzz`, driven by coverage.
+//! Target `link` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `mapem` of `viaduct_fuzz`, driven by coverage.
+//! Target `mapem` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `perceived_objects` of `viaduct_fuzz`, driven by coverage.
+//! Target `perceived_objects` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `signed_data` of `viaduct_fuzz`, driven by coverage.
+//! Target `signed_data` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `spatem` of `viaduct_fuzz`, driven by coverage.
+//! Target `spatem` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

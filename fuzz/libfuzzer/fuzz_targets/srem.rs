@@ -1,4 +1,4 @@
-//! The target `srem` of `viaduct_fuzz`, driven by coverage.
+//! Target `srem` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `ssem` of `viaduct_fuzz`, driven by coverage.
+//! Target `ssem` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

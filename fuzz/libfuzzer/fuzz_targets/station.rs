@@ -1,4 +1,4 @@
-//! The target `station` of `viaduct_fuzz`, driven by coverage.
+//! Target `station` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

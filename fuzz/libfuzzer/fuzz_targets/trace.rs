@@ -1,4 +1,4 @@
-//! The target `trace` of `viaduct_fuzz`, driven by coverage.
+//! Target `trace` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! The target `vam` of `viaduct_fuzz`, driven by coverage.
+//! Target `vam` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 

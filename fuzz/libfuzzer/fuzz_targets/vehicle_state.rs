@@ -1,4 +1,4 @@
-//! The target `vehicle_state` of `viaduct_fuzz`, driven by coverage.
+//! Target `vehicle_state` of `viaduct_fuzz` with coverage feedback.
 
 #![no_main]
 
