@@ -15,13 +15,13 @@
 pub struct PduHeader {
     /// Version of the message's format, 0 to 255.
     pub protocol_version: u8,
-    /// Which message: 2 is a CAM, 14 a CPM.
+    /// Type of the message: 2 is a CAM, 14 a CPM.
     pub message_id: u8,
     /// Identifier of the station that generated the message.
     pub station_id: u32,
 }
 
-/// Reads the header without decoding the message; `None` where there are fewer than six octets.
+/// Returns the header without decoding the message, or `None` if there are fewer than six octets.
 #[must_use]
 pub fn pdu_header(payload: &[u8]) -> Option<PduHeader> {
     let &[protocol_version, message_id, a, b, c, d, ..] = payload else {

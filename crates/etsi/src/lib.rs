@@ -1,12 +1,12 @@
 //! ASN.1 types of the ETSI ITS messages, with their UPER and JSON codecs.
 //!
-//! One module a message and edition: [`cam_ts103900_v231`], [`denm_ts103831_v231`], [`cpm_ts103324_v211`],
-//! [`vam_ts103300_3_v231`], and those of TS 103 301. Each has the edition's types and plain functions, `decode`, `encode`,
-//! `write_json` and `from_json`. They are not generic on purpose: the codecs are, and are instantiated here and in the crate
-//! of the infrastructure's messages, and nowhere else. The types that the messages share are in [`cdd`]; the JSON form is
-//! described in [`viaduct_asn1`].
+//! There is one module for each message and edition: [`cam_ts103900_v231`], [`denm_ts103831_v231`],
+//! [`cpm_ts103324_v211`], [`vam_ts103300_3_v231`], and the messages of TS 103 301. Each module has the edition's
+//! types and the functions `decode`, `encode`, `write_json` and `from_json`. These functions are not generic on
+//! purpose: the codecs are generic, and only this crate and `viaduct-etsi-infrastructure` instantiate them. The types
+//! that the messages share are in [`cdd`]. The JSON form is described in [`viaduct_asn1`].
 //!
-//! What is not here: headers below the message (crate `its`), SI units, signatures.
+//! Headers below the message, signatures and SI units are outside this crate (see the crate `its`).
 
 pub mod cam_ts103900_v231;
 pub mod cdd;

@@ -1,4 +1,4 @@
-//! UPER and JSON of both messages: what is kept, and what is refused with which words.
+//! UPER and JSON of CAM and CPM: values that round-trip, and the error texts of rejected input.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
 
@@ -29,15 +29,15 @@ fn cpm_json(name: &str) -> Value {
     serde_json::from_slice(&text).unwrap()
 }
 
-/// The refusal of a CAM in which the member at `pointer` has this value.
-fn cam_refusal(pointer: &str, value: Value) -> String {
+/// Returns the error of a CAM in which the member at `pointer` has this value.
+fn cam_error(pointer: &str, value: Value) -> String {
     let mut text = cam_json();
     *text.pointer_mut(pointer).unwrap() = value;
     cam::from_json(text.to_string().as_bytes()).unwrap_err().to_string()
 }
 
 #[test]
-fn whole_octets_behind_a_message_are_refused() {
+fn whole_octets_after_a_message_are_rejected() {
     let mut octets = payload("cam.hex");
     octets.push(0);
     assert!(matches!(cam::decode(&octets), Err(UperError::Trailing { octets: 1, .. })));
@@ -47,7 +47,7 @@ fn whole_octets_behind_a_message_are_refused() {
 }
 
 #[test]
-fn a_cut_message_is_refused() {
+fn a_truncated_message_is_rejected() {
     for (name, decode) in [
         ("cam.hex", (|octets| cam::decode(octets).is_ok()) as fn(&[u8]) -> bool),
         ("cpm_sensors.hex", |octets| cpm::decode(octets).is_ok()),
@@ -61,7 +61,7 @@ fn a_cut_message_is_refused() {
 }
 
 #[test]
-fn the_header_is_that_of_the_message() {
+fn pdu_header_equals_the_decoded_header() {
     let octets = payload("cam.hex");
     let header = cam::decode(&octets).unwrap().header;
     let peeked = pdu_header(&octets).unwrap();
@@ -71,7 +71,7 @@ fn the_header_is_that_of_the_message() {
 
 #[test]
 fn members_may_come_in_any_order() {
-    // serde_json's objects are sorted by name, ours are in the order of declaration.
+    // serde_json sorts the members of an object by name; the codec writes them in the order of declaration.
     let sorted = cam_json().to_string();
     assert_eq!(cam::from_json(sorted.as_bytes()), Ok(cam::decode(&payload("cam.hex")).unwrap()));
     let sorted = cpm_json("cpm_sensors.hex").to_string();
@@ -79,7 +79,7 @@ fn members_may_come_in_any_order() {
 }
 
 #[test]
-fn a_refusal_says_where_and_what() {
+fn an_error_has_the_path_and_the_problem() {
     for (pointer, value, expected) in [
         ("/header/messageId", json!(256), "header.messageId: expected an integer from 0 to 255, got 256"),
         ("/header/messageId", json!("2"), "header.messageId: expected an integer from 0 to 255, got \"2\""),
@@ -115,7 +115,7 @@ fn a_refusal_says_where_and_what() {
         ("/cam", json!([1, 2]), "cam: expected an object, got an array of 2"),
         ("/cam", Value::Null, "cam: expected an object, got null"),
     ] {
-        assert_eq!(cam_refusal(pointer, value), expected);
+        assert_eq!(cam_error(pointer, value), expected);
     }
 }
 
@@ -140,7 +140,7 @@ fn unknown_and_missing_members_are_named() {
 }
 
 #[test]
-fn what_is_no_json_is_refused() {
+fn invalid_json_is_rejected() {
     for text in ["", "{", "[]", "null", "{\"header\":{}}", "\u{FEFF}{}"] {
         assert!(cam::from_json(text.as_bytes()).is_err(), "{text}");
         assert!(cpm::from_json(text.as_bytes()).is_err(), "{text}");
@@ -177,13 +177,13 @@ fn optional_containers_and_bit_strings_round_trip() {
 }
 
 #[test]
-fn bits_beyond_a_bit_string_are_no_part_of_it() {
+fn bits_beyond_the_size_of_a_bit_string_are_ignored() {
     assert_eq!(cam::types::AccelerationControl::from_octet(0xA3), cam::types::AccelerationControl::from_octet(0xA2));
-    let refusal = cam_refusal(
+    let error = cam_error(
         "/cam/camParameters/highFrequencyContainer",
         json!({ "rsuContainerHighFrequency": { "protectedCommunicationZonesRSU": [] } }),
     );
-    assert!(refusal.ends_with("expected 1 to 16 elements, got 0"), "{refusal}");
+    assert!(error.ends_with("expected 1 to 16 elements, got 0"), "{error}");
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn every_kind_of_container_round_trips() {
 }
 
 #[test]
-fn a_broken_container_is_named() {
+fn an_invalid_container_is_reported_by_its_identifier() {
     let mut cpm = cpm::decode(&payload("cpm_objects.hex")).unwrap();
     cpm.containers = vec![cpm::CpmContainer::Unknown { id: 5, octets: vec![0x00] }];
     let octets = cpm::encode(&cpm).unwrap();
@@ -225,21 +225,21 @@ fn a_broken_container_is_named() {
 
 /// rasn 0.28.15 would encode these lists as other messages.
 #[test]
-fn a_list_of_a_size_that_no_edition_has_is_not_encoded() {
+fn a_list_with_an_invalid_size_is_not_encoded() {
     let mut cpm = cpm::decode(&payload("cpm_objects.hex")).unwrap();
     let container = cpm::CpmContainer::Unknown { id: 9, octets: vec![1] };
     for count in [0, 9] {
         cpm.containers = vec![container.clone(); count];
-        let refusal = cpm::encode(&cpm).unwrap_err().to_string();
-        assert!(refusal.contains(&format!("a list of {count} elements")), "{refusal}");
+        let error = cpm::encode(&cpm).unwrap_err().to_string();
+        assert!(error.contains(&format!("a list of {count} elements")), "{error}");
     }
     cpm.containers = vec![container; 8];
     assert_eq!(cpm::decode(&cpm::encode(&cpm).unwrap()), Ok(cpm));
 }
 
-/// What could not be encoded is refused where it is read, which can say where it is.
+/// The JSON reader rejects a list that could not be encoded, because its error has the path.
 #[test]
-fn a_list_of_a_size_that_no_edition_has_is_not_read_from_json() {
+fn a_list_with_an_invalid_size_is_not_read_from_json() {
     let mut text = cpm_json("cpm_objects.hex");
     let object = text.pointer_mut("/payload/cpmContainers/1/containerData/perceivedObjects/0").unwrap();
     object["sensorIdList"] = json!([]);

@@ -1,8 +1,8 @@
-//! What vanetza-nap takes and gives, by message type: read, encoded, decoded, and written again as the same.
+//! Round trips of the input and output of vanetza-nap, for each message type: read, encode, decode and write again.
 //!
-//! Its example files lie in the data folder (`VIADUCT_DATA`, or `../shared/data` beside the repository) and are no part of
-//! the repository. "The same" is: numbers that the same integer stands for, and `null` for a code that means "not
-//! available", which some of its versions give unscaled.
+//! The example files are in the data folder (`VIADUCT_DATA`, or `../shared/data` beside the repository) and are not part of
+//! the repository. Two values are equal if the same integer represents both. `null` is equal to the code for "not
+//! available", which some versions of vanetza-nap write unscaled.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 #![allow(clippy::disallowed_methods, reason = "a test reads files and the environment")]
@@ -19,13 +19,13 @@ use viaduct_etsi::{
     spatem_ts103301_v221 as spatem, vam_ts103300_3_v231 as vam,
 };
 
-/// One way through a message's codecs.
+/// The codecs of one message type.
 struct Codec {
     name: &'static str,
     header: HeaderDefaults,
-    /// From JSON to UPER.
+    /// Converts JSON to UPER.
     to_uper: fn(JsonForm, &[u8]) -> Result<Vec<u8>, JsonError>,
-    /// From UPER to JSON.
+    /// Converts UPER to JSON.
     to_json: fn(JsonStyle, &[u8]) -> Result<Vec<u8>, UperError>,
 }
 
@@ -51,22 +51,22 @@ macro_rules! codec {
 
 const CODECS: [Codec; 6] = [codec!(cam), codec!(cpm), codec!(denm), codec!(ivim), codec!(spatem), codec!(vam)];
 
-/// An example file; `None`, with the reason printed, where it is not there. The examples are no part of the project, so
-/// that only a folder that is named must have them.
+/// Returns an example file, or `None` if it does not exist; the reason is then printed. The examples are not part of the
+/// project, so only a folder that `VIADUCT_DATA` names must contain them.
 fn example(name: &str) -> Option<Value> {
     let named = std::env::var_os("VIADUCT_DATA").map(PathBuf::from);
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let path = named.clone().unwrap_or_else(beside).join("json/vanetza-nap").join(name);
     if !path.exists() {
         assert!(named.is_none(), "VIADUCT_DATA names a folder without json/vanetza-nap/{name}");
-        // Past the test runner, which keeps the output of passing tests to itself.
+        // Written directly to stderr, because the test runner hides the output of passing tests.
         let _ = writeln!(std::io::stderr(), "skipped: no json/vanetza-nap/{name} in the data folder (VIADUCT_DATA)");
         return None;
     }
     Some(serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap())
 }
 
-/// The message after JSON, UPER and JSON again.
+/// Returns the message after the conversions from JSON to UPER and back.
 fn round_trip(codec: &Codec, header: Option<HeaderDefaults>, text: &Value) -> Result<Value, JsonError> {
     let form = JsonForm { style: JsonStyle::Scaled, header };
     let octets = (codec.to_uper)(form, text.to_string().as_bytes())?;
@@ -90,7 +90,7 @@ const UNAVAILABLE: [f64; 13] = [
     512.0,
 ];
 
-/// In what `ours` differs from `theirs`: paths, with both values.
+/// Adds the differences between `ours` and `theirs` to `found`: paths, with both values.
 fn differences(path: &str, theirs: &Value, ours: &Value, found: &mut Vec<String>) {
     match (theirs, ours) {
         (Value::Object(theirs), Value::Object(ours)) => {
@@ -110,6 +110,7 @@ fn differences(path: &str, theirs: &Value, ours: &Value, found: &mut Vec<String>
     }
 }
 
+/// Returns `true` if both values stand for the same integer of the message.
 fn is_same(path: &str, theirs: &Value, ours: &Value) -> bool {
     match (theirs.as_f64(), ours.as_f64()) {
         (Some(theirs), Some(ours)) => (theirs - ours).abs() <= half_step(path),
@@ -118,20 +119,20 @@ fn is_same(path: &str, theirs: &Value, ours: &Value) -> bool {
     }
 }
 
-/// Half of what one step of the integer is, for those that the examples give more exactly than the message can say.
+/// Returns half a step of the integer, for values whose precision in the examples is higher than in the message.
 fn half_step(path: &str) -> f64 {
     const ROUNDING: f64 = 1e-12;
     let member = path.rsplit('.').next().unwrap_or_default();
     ROUNDING
         + match member {
             "latitude" | "longitude" => 0.5e-7,
-            // Angles and dimensions have tenths, coordinates and velocities hundredths.
+            // The unit of angles and dimensions is 0.1, that of coordinates and velocities is 0.01.
             "value" => 0.05,
             _ => 0.0,
         }
 }
 
-/// What a message does not bring through: nothing, or in what it differs, or why it is refused.
+/// Returns the differences of a message after a round trip, or the error that rejects it.
 fn losses(
     codec: &Codec,
     header: Option<HeaderDefaults>,
@@ -147,7 +148,7 @@ fn losses(
     found
 }
 
-/// Its CPM is none: `shadowingApplies` is mandatory (TS 103 324, `SensorInformation`) and not there.
+/// Adds the member `shadowingApplies`, which is mandatory (TS 103 324, `SensorInformation`) and missing in vanetza-nap's CPM.
 fn complete_cpm(codec: &Codec, fields: &mut Value) {
     let error = round_trip(codec, None, fields).unwrap_err().to_string();
     assert_eq!(error, "payload.cpmContainers[1].containerData[0].shadowingApplies: this member is missing");
@@ -157,7 +158,7 @@ fn complete_cpm(codec: &Codec, fields: &mut Value) {
 }
 
 #[test]
-fn what_it_takes_comes_out_again() {
+fn input_of_vanetza_nap_round_trips() {
     let mut found = Vec::new();
     for codec in &CODECS {
         let Some(theirs) = example(&format!("in_{}.json", codec.name)) else { return };
@@ -168,7 +169,7 @@ fn what_it_takes_comes_out_again() {
 }
 
 #[test]
-fn what_it_gives_comes_out_again() {
+fn output_of_vanetza_nap_round_trips() {
     let mut found = Vec::new();
     for codec in &CODECS {
         let Some(mut theirs) = example(&format!("out_{}.json", codec.name)) else { return };

@@ -35,27 +35,27 @@ const DATA: Tag = Tag::new_context(1);
 pub enum ExtensionContainer {
     /// Container 1: a two-wheeler.
     TwoWheeler(TwoWheelerContainer),
-    /// Container 2: the road ahead and behind as the vehicle knows it.
+    /// Container 2: the road ahead and behind according to the vehicle.
     EHorizonLocationSharing(Box<EHorizonLocationSharingContainer>),
-    /// Container 3: what changes very seldom.
+    /// Container 3: values that change very rarely.
     VeryLowFrequency(VeryLowFrequencyContainer),
-    /// Container 4: where the vehicle is expected.
+    /// Container 4: predicted paths of the vehicle.
     PathPrediction(PathPredictionContainer),
-    /// Container 5: on which lane the vehicle is.
+    /// Container 5: lane positions of the vehicle.
     GeneralizedLanePositions(GeneralizedLanePositionsContainer),
-    /// Container 6: who and what controls the vehicle's movement.
+    /// Container 6: controls of the vehicle's movement.
     VehicleMovementControl(Box<VehicleMovementControlContainer>),
     /// A container of a later edition.
     Unknown {
         /// `ExtensionContainerId`, 7 to 16 and beyond.
         id: i64,
-        /// The open type's octets.
+        /// Octets of the open type.
         octets: Vec<u8>,
     },
 }
 
 impl ExtensionContainer {
-    /// `ExtensionContainerId`.
+    /// Returns the `ExtensionContainerId`.
     #[must_use]
     pub const fn id(&self) -> i64 {
         match self {

@@ -2,8 +2,8 @@
 //!
 //! BTP port 2001, message id 2, protocol version 2.
 //!
-//! A CAM of release 1 (EN 302 637-2 V1.4.1) has the same octets for the same content, so it is read and written here too;
-//! only names differ. What release 2 added are the extension containers, which a release 1 decoder skips.
+//! A CAM of release 1 (EN 302 637-2 V1.4.1) has the same octets for the same content, so these functions also read
+//! and write it; only names differ. Release 2 added the extension containers, which a release 1 decoder skips.
 
 mod extension;
 pub mod types;
@@ -12,14 +12,14 @@ pub use types::Cam;
 
 use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
-/// The standard's name and version.
+/// Name and version of the standard.
 pub const EDITION: &str = "TS 103 900 V2.3.1";
 /// `messageId` of a CAM.
 pub const MESSAGE_ID: u8 = 2;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
 
-/// The member of the message that is its body.
+/// Name of the member that is the body of the message.
 pub const BODY: &str = "cam";
 
 const MESSAGE: &str = "CAM (TS 103 900 V2.3.1)";
@@ -29,7 +29,7 @@ const MESSAGE: &str = "CAM (TS 103 900 V2.3.1)";
 /// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
 ///
 /// # Errors
-/// Octets that are not one CAM, or whole octets behind it.
+/// Returns an error if the octets are not one CAM, or if whole octets follow it.
 pub fn decode(octets: &[u8]) -> Result<Cam, UperError> {
     uper::decode(MESSAGE, octets)
 }
@@ -44,7 +44,7 @@ pub fn explain(octets: &[u8]) -> Option<UperError> {
 /// Encodes a CAM in UPER.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode(cam: &Cam) -> Result<Vec<u8>, UperError> {
     uper::encode(MESSAGE, cam)
 }
@@ -57,7 +57,7 @@ pub fn write_json(cam: &Cam, out: &mut Vec<u8>) {
 /// Reads a CAM from its JSON form.
 ///
 /// # Errors
-/// The first thing in which the text is not a CAM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json(text: &[u8]) -> Result<Cam, JsonError> {
     json::read(text)
 }
@@ -70,7 +70,7 @@ pub fn write_json_in(style: JsonStyle, cam: &Cam, out: &mut Vec<u8>) {
 /// Reads a CAM from its JSON form in a style, or from a part of it.
 ///
 /// # Errors
-/// The first thing in which the text is not a CAM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Cam, JsonError> {
     json::read_in(form, text)
 }

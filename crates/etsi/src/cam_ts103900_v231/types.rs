@@ -1,4 +1,4 @@
-//! Types of the CAM, under their ASN.1 names; those of the data dictionary stand beside them.
+//! Types of the CAM, under their ASN.1 names, with the types of the data dictionary that it uses.
 
 use rasn::prelude::*;
 
@@ -10,20 +10,20 @@ pub use crate::cdd::*;
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct Cam {
-    /// Which message it is and who sends it.
+    /// Protocol version, message type and sender.
     pub header: ItsPduHeader,
-    /// What the CAM says.
+    /// Content of the CAM.
     pub cam: CamPayload,
 }
 
-/// When a CAM was generated, and what it says.
+/// Generation time and content of a CAM.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct CamPayload {
-    /// When it was generated.
+    /// Generation time of the message.
     #[rasn(identifier = "generationDeltaTime")]
     pub generation_delta_time: GenerationDeltaTime,
-    /// Its containers.
+    /// Containers of the message.
     #[rasn(identifier = "camParameters")]
     pub cam_parameters: CamParameters,
 }
@@ -33,27 +33,27 @@ pub struct CamPayload {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct CamParameters {
-    /// Type and place of the station.
+    /// Type and position of the station.
     #[rasn(identifier = "basicContainer")]
     pub basic_container: BasicContainer,
-    /// What each message has.
+    /// Values that every message contains.
     #[rasn(identifier = "highFrequencyContainer")]
     pub high_frequency_container: HighFrequencyContainer,
-    /// What changes seldom.
+    /// Values that change rarely.
     #[rasn(identifier = "lowFrequencyContainer")]
     pub low_frequency_container: Option<LowFrequencyContainer>,
-    /// What only a vehicle of a special role says.
+    /// Values of a vehicle with a special role.
     #[rasn(identifier = "specialVehicleContainer")]
     pub special_vehicle_container: Option<SpecialVehicleContainer>,
 
-    /// Containers that later editions added.
-    // rasn 0.28.15 decodes an extension addition without the constraint of its type: it has to stand here.
+    /// Extension containers, which later editions added.
+    // rasn 0.28.15 decodes an extension addition without the constraint of its type, so the member repeats it.
     #[rasn(extension_addition, size("1..=8", extensible), identifier = "extensionContainers")]
     pub extension_containers: Option<WrappedExtensionContainers>,
 }
 
 impl CamParameters {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(basic_container: BasicContainer, high_frequency_container: HighFrequencyContainer) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl CamParameters {
     }
 }
 
-/// What each CAM has.
+/// Values that every CAM contains.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -79,7 +79,7 @@ pub enum HighFrequencyContainer {
     RsuContainerHighFrequency(RsuContainerHighFrequency),
 }
 
-/// What a vehicle's CAM has at most every 500 ms.
+/// Values that a vehicle's CAM contains at most every 500 ms.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -89,7 +89,7 @@ pub enum LowFrequencyContainer {
     BasicVehicleContainerLowFrequency(BasicVehicleContainerLowFrequency),
 }
 
-/// What only a vehicle of a special role says.
+/// Values of a vehicle with a special role.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -117,7 +117,7 @@ pub enum SpecialVehicleContainer {
     SafetyCarContainer(SafetyCarContainer),
 }
 
-/// How a vehicle moves.
+/// Movement of a vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct BasicVehicleContainerHighFrequency {
@@ -125,10 +125,10 @@ pub struct BasicVehicleContainerHighFrequency {
     pub heading: Heading,
     /// Speed and its accuracy.
     pub speed: Speed,
-    /// Whether a vehicle drives forwards.
+    /// Driving direction of a vehicle.
     #[rasn(identifier = "driveDirection")]
     pub drive_direction: DriveDirection,
-    /// Length of a vehicle, and whether a trailer is in it.
+    /// Length of a vehicle, with an indication if it includes a trailer.
     #[rasn(identifier = "vehicleLength")]
     pub vehicle_length: VehicleLength,
     /// Width of a vehicle with its mirrors in 0.1 m.
@@ -137,15 +137,15 @@ pub struct BasicVehicleContainerHighFrequency {
     /// Acceleration along the axis, forwards positive.
     #[rasn(identifier = "longitudinalAcceleration")]
     pub longitudinal_acceleration: AccelerationComponent,
-    /// Curvature of the way and its accuracy.
+    /// Curvature of the vehicle's path and its accuracy.
     pub curvature: Curvature,
-    /// Whether the rate of turn went into the curvature.
+    /// Use of the rate of turn in the calculation of the curvature.
     #[rasn(identifier = "curvatureCalculationMode")]
     pub curvature_calculation_mode: CurvatureCalculationMode,
     /// Rate of turn and its accuracy.
     #[rasn(identifier = "yawRate")]
     pub yaw_rate: YawRate,
-    /// Which controls of the longitudinal movement are active.
+    /// Active controls of the longitudinal movement.
     #[rasn(identifier = "accelerationControl")]
     pub acceleration_control: Option<AccelerationControl>,
     /// Number of a lane, counted from the outside.
@@ -160,7 +160,7 @@ pub struct BasicVehicleContainerHighFrequency {
     /// Acceleration upwards.
     #[rasn(identifier = "verticalAcceleration")]
     pub vertical_acceleration: Option<AccelerationComponent>,
-    /// How accurate the station's values are over time.
+    /// Class of the station's accuracy over time.
     #[rasn(identifier = "performanceClass")]
     pub performance_class: Option<PerformanceClass>,
     /// A zone of a tolling station at 5.8 GHz.
@@ -168,26 +168,26 @@ pub struct BasicVehicleContainerHighFrequency {
     pub cen_dsrc_tolling_zone: Option<CenDsrcTollingZone>,
 }
 
-/// What changes seldom.
+/// Values that change rarely.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct BasicVehicleContainerLowFrequency {
-    /// What a vehicle is used for.
+    /// Role of a vehicle.
     #[rasn(identifier = "vehicleRole")]
     pub vehicle_role: VehicleRole,
-    /// Which lights are on.
+    /// Lights that are switched on.
     #[rasn(identifier = "exteriorLights")]
     pub exterior_lights: ExteriorLights,
-    /// Where the station was.
+    /// Past positions of the station.
     #[rasn(identifier = "pathHistory")]
     pub path_history: Path,
 }
 
-/// Says a vehicle of public transport.
+/// Values of a public transport vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct PublicTransportContainer {
-    /// Whether passengers get on or off.
+    /// `true` if passengers are getting on or off.
     #[rasn(identifier = "embarkationStatus")]
     pub embarkation_status: EmbarkationStatus,
     /// Control of signals by public transport.
@@ -195,19 +195,19 @@ pub struct PublicTransportContainer {
     pub pt_activation: Option<PtActivation>,
 }
 
-/// Says a special transport.
+/// Values of a special transport.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct SpecialTransportContainer {
-    /// What is special about a transport.
+    /// Special properties of a transport.
     #[rasn(identifier = "specialTransportType")]
     pub special_transport_type: SpecialTransportType,
-    /// Whether light bar and siren are on.
+    /// State of light bar and siren.
     #[rasn(identifier = "lightBarSirenInUse")]
     pub light_bar_siren_in_use: LightBarSirenInUse,
 }
 
-/// Says a vehicle with dangerous goods.
+/// Values of a vehicle that carries dangerous goods.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct DangerousGoodsContainer {
@@ -216,56 +216,56 @@ pub struct DangerousGoodsContainer {
     pub dangerous_goods_basic: DangerousGoodsBasic,
 }
 
-/// Says a vehicle of road works.
+/// Values of a road works vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RoadWorksContainerBasic {
-    /// What kind of road works.
+    /// Kind of the road works.
     #[rasn(identifier = "roadworksSubCauseCode")]
     pub roadworks_sub_cause_code: Option<RoadworksSubCauseCode>,
-    /// Whether light bar and siren are on.
+    /// State of light bar and siren.
     #[rasn(identifier = "lightBarSirenInUse")]
     pub light_bar_siren_in_use: LightBarSirenInUse,
-    /// Which lanes are closed.
+    /// Closed lanes of a road.
     #[rasn(identifier = "closedLanes")]
     pub closed_lanes: Option<ClosedLanes>,
 }
 
-/// Says a rescue vehicle.
+/// Values of a rescue vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RescueContainer {
-    /// Whether light bar and siren are on.
+    /// State of light bar and siren.
     #[rasn(identifier = "lightBarSirenInUse")]
     pub light_bar_siren_in_use: LightBarSirenInUse,
 }
 
-/// Says an emergency vehicle on duty.
+/// Values of an emergency vehicle on duty.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct EmergencyContainer {
-    /// Whether light bar and siren are on.
+    /// State of light bar and siren.
     #[rasn(identifier = "lightBarSirenInUse")]
     pub light_bar_siren_in_use: LightBarSirenInUse,
-    /// What happened.
+    /// Cause of the event.
     #[rasn(identifier = "incidentIndication")]
     pub incident_indication: Option<CauseCodeV2>,
-    /// Which right of way an emergency vehicle asks for.
+    /// Right of way that an emergency vehicle requests.
     #[rasn(identifier = "emergencyPriority")]
     pub emergency_priority: Option<EmergencyPriority>,
 }
 
-/// Says a safety car.
+/// Values of a safety car.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct SafetyCarContainer {
-    /// Whether light bar and siren are on.
+    /// State of light bar and siren.
     #[rasn(identifier = "lightBarSirenInUse")]
     pub light_bar_siren_in_use: LightBarSirenInUse,
-    /// What happened.
+    /// Cause of the event.
     #[rasn(identifier = "incidentIndication")]
     pub incident_indication: Option<CauseCodeV2>,
-    /// How to pass.
+    /// Overtaking rule.
     #[rasn(identifier = "trafficRule")]
     pub traffic_rule: Option<TrafficRule>,
     /// Speed limit in km/h.
@@ -273,18 +273,18 @@ pub struct SafetyCarContainer {
     pub speed_limit: Option<SpeedLimit>,
 }
 
-/// Says a roadside unit; ASN.1 name `RSUContainerHighFrequency`.
+/// Values of a roadside unit; ASN.1 name `RSUContainerHighFrequency`.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct RsuContainerHighFrequency {
-    /// Protected zones that a roadside unit tells of; ASN.1 name `ProtectedCommunicationZonesRSU`.
+    /// Protected zones that a roadside unit announces; ASN.1 name `ProtectedCommunicationZonesRSU`.
     #[rasn(identifier = "protectedCommunicationZonesRSU")]
     pub protected_communication_zones_rsu: Option<ProtectedCommunicationZonesRsu>,
 }
 
 impl RsuContainerHighFrequency {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { protected_communication_zones_rsu: None }
@@ -297,7 +297,7 @@ impl Default for RsuContainerHighFrequency {
     }
 }
 
-/// Which extension container it is.
+/// Identifier of an extension container.
 ///
 /// 1 to 16; other values are extensions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -317,7 +317,7 @@ pub struct WrappedExtensionContainers(pub Vec<ExtensionContainer>);
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct TwoWheelerContainer {
-    /// What only one kind of two-wheeler says.
+    /// Values of one kind of two-wheeler.
     #[rasn(identifier = "typeSpecificInformation")]
     pub type_specific_information: Option<TwoWheelerTypeSpecificInformation>,
     /// Roll angle.
@@ -325,13 +325,13 @@ pub struct TwoWheelerContainer {
     pub roll_angle: Option<CartesianAngle>,
     /// Orientation of the vehicle.
     pub orientation: Option<Wgs84Angle>,
-    /// A loss of stability that is expected.
+    /// An expected loss of stability.
     #[rasn(identifier = "stabilityChangeIndication")]
     pub stability_change_indication: Option<StabilityChangeIndication>,
 }
 
 impl TwoWheelerContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { type_specific_information: None, roll_angle: None, orientation: None, stability_change_indication: None }
@@ -344,7 +344,7 @@ impl Default for TwoWheelerContainer {
     }
 }
 
-/// What only one kind of two-wheeler says.
+/// Values of one kind of two-wheeler.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -354,7 +354,7 @@ pub enum TwoWheelerTypeSpecificInformation {
     Cyclist(CyclistTypeSpecificInformation),
 }
 
-/// What only a cyclist says.
+/// Values of a cyclist.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -362,13 +362,13 @@ pub struct CyclistTypeSpecificInformation {
     /// Kind of a cyclist or light vehicle.
     #[rasn(identifier = "vruSubProfileBicyclist")]
     pub vru_sub_profile_bicyclist: Option<VruSubProfileBicyclist>,
-    /// What a road user does to the vehicle's movement.
+    /// Control action of a road user that changes the movement.
     #[rasn(identifier = "vruMovementControl")]
     pub vru_movement_control: Option<VruMovementControl>,
 }
 
 impl CyclistTypeSpecificInformation {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { vru_sub_profile_bicyclist: None, vru_movement_control: None }
@@ -381,7 +381,7 @@ impl Default for CyclistTypeSpecificInformation {
     }
 }
 
-/// Extension container 2: the road ahead and behind as the vehicle knows it.
+/// Extension container 2: the road ahead and behind according to the vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -389,7 +389,7 @@ pub struct EHorizonLocationSharingContainer {
     /// The road ahead.
     #[rasn(identifier = "segmentAhead")]
     pub segment_ahead: PolygonalLine,
-    /// How sure each point ahead is.
+    /// Confidence of each point of the road ahead.
     #[rasn(identifier = "nodeProbabilities")]
     pub node_probabilities: Option<ConfidenceLevels>,
     /// The road behind.
@@ -398,20 +398,20 @@ pub struct EHorizonLocationSharingContainer {
     /// Lanes of the road ahead.
     #[rasn(identifier = "laneLevelDetails")]
     pub lane_level_details: Option<BasicLaneConfiguration>,
-    /// Where that comes from.
+    /// Source and confidence of the road data.
     #[rasn(identifier = "segmentSource")]
     pub segment_source: Option<MetaInformation>,
 }
 
 impl EHorizonLocationSharingContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(segment_ahead: PolygonalLine, segment_behind: PolygonalLine) -> Self {
         Self { segment_ahead, node_probabilities: None, segment_behind, lane_level_details: None, segment_source: None }
     }
 }
 
-/// Extension container 3: what changes very seldom.
+/// Extension container 3: values that change very rarely.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -422,13 +422,13 @@ pub struct VeryLowFrequencyContainer {
     /// State of the front wiper.
     #[rasn(identifier = "wiperStatus")]
     pub wiper_status: Option<WiperStatus>,
-    /// Which brake controls are active.
+    /// Active brake controls.
     #[rasn(identifier = "brakeControl")]
     pub brake_control: Option<BrakeControl>,
 }
 
 impl VeryLowFrequencyContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { vehicle_height: None, wiper_status: None, brake_control: None }
@@ -441,25 +441,25 @@ impl Default for VeryLowFrequencyContainer {
     }
 }
 
-/// Extension container 4: where the vehicle is expected.
+/// Extension container 4: predicted paths of the vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct PathPredictionContainer {
-    /// Some predicted paths.
+    /// A list of predicted paths.
     #[rasn(identifier = "pathPredictedList")]
     pub path_predicted_list: PathPredictedList,
 }
 
 impl PathPredictionContainer {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(path_predicted_list: PathPredictedList) -> Self {
         Self { path_predicted_list }
     }
 }
 
-/// Extension container 5: on which lane the vehicle is.
+/// Extension container 5: lane positions of the vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -470,25 +470,25 @@ pub struct GeneralizedLanePositionsContainer {
 }
 
 impl GeneralizedLanePositionsContainer {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(generalized_lane_positions: GeneralizedLanePositions) -> Self {
         Self { generalized_lane_positions }
     }
 }
 
-/// Extension container 6: who and what controls the vehicle's movement.
+/// Extension container 6: controls of the vehicle's movement.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VehicleMovementControlContainer {
-    /// Who and what controls a vehicle's movement.
+    /// Controls of a vehicle's movement: pedals and automated functions.
     #[rasn(identifier = "vehicleMovementControl")]
     pub vehicle_movement_control: VehicleMovementControl,
 }
 
 impl VehicleMovementControlContainer {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(vehicle_movement_control: VehicleMovementControl) -> Self {
         Self { vehicle_movement_control }

@@ -1,10 +1,11 @@
 //! BIT STRING types from and to octets and bits, so that users need not name the codec's types.
 
-/// For a fixed size of up to eight bits.
+/// Conversions of a type with a fixed size of up to eight bits.
 macro_rules! small_bit_string {
     ($name:ident, $bits:literal) => {
         impl $name {
-            /// From an octet whose most significant bit is the first one of the string; bits beyond its size are ignored.
+            /// Creates the string from an octet whose most significant bit is the first bit of the string. Bits
+            /// beyond the size are ignored.
             #[must_use]
             pub fn from_octet(octet: u8) -> Self {
                 // rasn stores N octets for N bits and counts the first N bits: the first octet has them all.
@@ -15,7 +16,7 @@ macro_rules! small_bit_string {
                 Self(FixedBitString::new(octets))
             }
 
-            /// The bits as an octet, the first one most significant.
+            /// Returns the bits as an octet, the first one most significant.
             #[must_use]
             pub fn octet(self) -> u8 {
                 self.0.into_inner().first().copied().unwrap_or(0)
@@ -24,11 +25,11 @@ macro_rules! small_bit_string {
     };
 }
 
-/// For a fixed size of more than eight bits.
+/// Conversions of a type with a fixed size of more than eight bits.
 macro_rules! large_bit_string {
     ($name:ident, $bits:literal) => {
         impl $name {
-            /// From the bits in their order; missing ones are zero.
+            /// Creates the string from the bits in their order.
             #[must_use]
             pub fn from_bits(bits: [bool; $bits]) -> Self {
                 let mut string = FixedBitString::ZERO;
@@ -38,7 +39,7 @@ macro_rules! large_bit_string {
                 Self(string)
             }
 
-            /// The bits in their order.
+            /// Returns the bits in their order.
             pub fn bits(&self) -> impl Iterator<Item = bool> + '_ {
                 self.0.iter().by_vals().take($bits)
             }
@@ -46,17 +47,17 @@ macro_rules! large_bit_string {
     };
 }
 
-/// For a size that varies.
+/// Conversions of a type with a variable size.
 macro_rules! variable_bit_string {
     ($name:ident) => {
         impl $name {
-            /// From the bits in their order.
+            /// Creates the string from the bits in their order.
             #[must_use]
             pub fn from_bits(bits: impl IntoIterator<Item = bool>) -> Self {
                 Self(bits.into_iter().collect())
             }
 
-            /// The bits in their order.
+            /// Returns the bits in their order.
             pub fn bits(&self) -> impl Iterator<Item = bool> + '_ {
                 self.0.iter().by_vals()
             }

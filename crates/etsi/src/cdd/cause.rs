@@ -45,7 +45,7 @@ impl RoadworksSubCauseCode {
 #[rasn(delegate, value("0..=255"))]
 struct SubCauseCodeType(u8);
 
-/// What an event is.
+/// Cause of an event.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -56,7 +56,7 @@ pub struct CauseCodeV2 {
 }
 
 impl CauseCodeV2 {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(cc_and_scc: CauseCodeChoice) -> Self {
         Self { cc_and_scc }
@@ -67,7 +67,7 @@ impl CauseCodeV2 {
     /// `reserved0`: no cause.
     pub const RESERVED: Self = Self::new(CauseCodeChoice { cause: 0, sub_cause: 0 });
 
-    /// From a cause, 0 to 128, and a sub-cause; `None` where there is no such cause.
+    /// Returns the code of a cause, 0 to 128, and a sub-cause, or `None` if there is no such cause.
     #[must_use]
     pub const fn from_codes(cause: u8, sub_cause: u8) -> Option<Self> {
         match CauseCodeChoice::new(cause, sub_cause) {
@@ -77,10 +77,10 @@ impl CauseCodeV2 {
     }
 }
 
-/// Cause and sub-cause: ASN.1 name `CauseCodeChoice`.
+/// Cause and sub-cause; ASN.1 name `CauseCodeChoice`.
 ///
-/// The standard has a CHOICE of 129 alternatives whose number is the cause and whose value is the sub-cause; two octets say
-/// the same. Constants for both are in [`super::cause_code`] and [`super::sub_cause_code`].
+/// The standard has a CHOICE of 129 alternatives: its index is the cause and its value is the sub-cause. This type
+/// stores both as numbers. [`super::cause_code`] and [`super::sub_cause_code`] have the constants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CauseCodeChoice {
     cause: u8,
@@ -88,19 +88,20 @@ pub struct CauseCodeChoice {
 }
 
 impl CauseCodeChoice {
-    /// From a cause, 0 to 128, and a sub-cause, of which 0 is "unavailable"; `None` where there is no such cause.
+    /// Creates the code from a cause, 0 to 128, and a sub-cause, of which 0 is "unavailable". Returns `None` if there
+    /// is no such cause.
     #[must_use]
     pub const fn new(cause: u8, sub_cause: u8) -> Option<Self> {
         if cause <= CAUSE_CODE_MAX { Some(Self { cause, sub_cause }) } else { None }
     }
 
-    /// Cause code, 0 to 128.
+    /// Returns the cause code, 0 to 128.
     #[must_use]
     pub const fn cause(self) -> u8 {
         self.cause
     }
 
-    /// Sub-cause code.
+    /// Returns the sub-cause code.
     #[must_use]
     pub const fn sub_cause(self) -> u8 {
         self.sub_cause
@@ -181,7 +182,7 @@ impl DecodeChoice for CauseCodeChoice {
     }
 }
 
-/// Names of the alternatives, by cause code.
+/// ASN.1 names of the alternatives, indexed by cause code.
 const NAMES: [&str; CAUSES] = [
     "reserved0",
     "trafficCondition1",

@@ -1,4 +1,4 @@
-//! Cause codes: what happened ([`super::CauseCodeChoice`]).
+//! Cause codes of events ([`super::CauseCodeChoice`]).
 
 /// `trafficCondition1`.
 pub const TRAFFIC_CONDITION: u8 = 1;

@@ -1,10 +1,10 @@
-//! Events of the road that a DENM tells of.
+//! Road events that a DENM reports.
 
 use super::bits::variable_bit_string;
 use rasn::prelude::*;
 
 use super::{header::StationType, position::DeltaReferencePosition, time::PathDeltaTime};
-/// How good the information is, from lowest (0) to highest.
+/// Quality of the information, from lowest (0) to highest (7).
 ///
 /// 0 to 7.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,25 +15,25 @@ pub struct InformationQuality(pub u8);
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct EventPoint {
-    /// Where the point is.
+    /// Position of the point relative to the previous point.
     #[rasn(identifier = "eventPosition")]
     pub event_position: DeltaReferencePosition,
     /// Time to the next newer point, or to the detection.
     #[rasn(identifier = "eventDeltaTime")]
     pub event_delta_time: Option<PathDeltaTime>,
-    /// How good the information is.
+    /// Quality of the information, 0 (lowest) to 7.
     #[rasn(identifier = "informationQuality")]
     pub information_quality: InformationQuality,
 }
 
-/// Where an event was detected, the newest point first.
+/// Points at which an event was detected, the newest first.
 ///
 /// 1 to 23 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=23"))]
 pub struct EventHistory(pub Vec<EventPoint>);
 
-/// Where an event is: all points with times, or all without.
+/// Points of the zone of an event. Either all points have a time or none has.
 ///
 /// 1 to 23 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -89,7 +89,7 @@ pub enum MultiplicativeFactor {
     Hundred,
 }
 
-/// How to pass.
+/// Overtaking rule.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 #[non_exhaustive]
@@ -118,7 +118,7 @@ pub enum TrafficRule {
 #[rasn(delegate, size("1..=3", extensible))]
 pub struct RestrictedTypes(pub Vec<StationType>);
 
-/// Which lanes are closed.
+/// Closed lanes of a road.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -129,13 +129,13 @@ pub struct ClosedLanes {
     /// The outer hard shoulder.
     #[rasn(identifier = "outerhardShoulderStatus")]
     pub outerhard_shoulder_status: Option<HardShoulderStatus>,
-    /// Which lanes are closed.
+    /// Closed driving lanes.
     #[rasn(identifier = "drivingLaneStatus")]
     pub driving_lane_status: Option<DrivingLaneStatus>,
 }
 
 impl ClosedLanes {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { innerhard_shoulder_status: None, outerhard_shoulder_status: None, driving_lane_status: None }
@@ -148,7 +148,7 @@ impl Default for ClosedLanes {
     }
 }
 
-/// What a hard shoulder may be used for.
+/// Permitted use of a hard shoulder.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum HardShoulderStatus {
@@ -163,7 +163,7 @@ pub enum HardShoulderStatus {
     AvailableForDriving,
 }
 
-/// One bit a lane, outermost first; set is closed.
+/// One bit for each lane, the outermost first. A set bit is a closed lane.
 ///
 /// 1 to 13 bits.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]

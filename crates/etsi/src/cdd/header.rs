@@ -31,21 +31,21 @@ pub struct CardinalNumber1B(pub u8);
 #[rasn(delegate, value("1..=8"))]
 pub struct CardinalNumber3b(pub u8);
 
-/// An identifier that its context gives a meaning.
+/// An identifier whose meaning depends on the context.
 ///
 /// 0 to 255.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[rasn(delegate, value("0..=255"))]
 pub struct Identifier1B(pub u8);
 
-/// An identifier that its context gives a meaning.
+/// An identifier whose meaning depends on the context.
 ///
 /// 0 to 65 535.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[rasn(delegate, value("0..=65535"))]
 pub struct Identifier2B(pub u16);
 
-/// Which message follows the header.
+/// Identifier of the message that follows the header.
 ///
 /// 0 to 255.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,10 +111,10 @@ pub struct ItsPduHeader {
     /// Version of the format.
     #[rasn(identifier = "protocolVersion")]
     pub protocol_version: OrdinalNumber1B,
-    /// Which message it is.
+    /// Identifier of the message.
     #[rasn(identifier = "messageId")]
     pub message_id: MessageId,
-    /// Who sends it.
+    /// Identifier of the sender.
     #[rasn(identifier = "stationId")]
     pub station_id: StationId,
 }
@@ -126,19 +126,19 @@ pub struct ItsPduHeader {
 #[rasn(delegate, value("0..=65535"))]
 pub struct SequenceNumber(pub u16);
 
-/// Names one action (an event's DENM) of one station.
+/// Identifier of one action (an event's DENM) of one station.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct ActionId {
     /// Station that detected the event first.
     #[rasn(identifier = "originatingStationId")]
     pub originating_station_id: StationId,
-    /// Number of the action.
+    /// Sequence number of the event at that station.
     #[rasn(identifier = "sequenceNumber")]
     pub sequence_number: SequenceNumber,
 }
 
-/// Some actions.
+/// A list of action identifiers.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -150,16 +150,16 @@ pub struct ActionIdList(pub Vec<ActionId>);
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct BasicContainer {
-    /// What kind of station it is.
+    /// Type of the station.
     #[rasn(identifier = "stationType")]
     pub station_type: TrafficParticipantType,
-    /// Where the station is.
+    /// Position of the station.
     #[rasn(identifier = "referencePosition")]
     pub reference_position: ReferencePositionWithConfidence,
 }
 
 impl BasicContainer {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(
         station_type: TrafficParticipantType,
@@ -211,7 +211,7 @@ impl StationType {
     pub const INFRASTRUCTURE: Self = Self(15);
 }
 
-/// What kind of traffic participant a station is.
+/// Type of a traffic participant.
 ///
 /// 0 to 255.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -253,14 +253,14 @@ impl TrafficParticipantType {
     pub const INFRASTRUCTURE: Self = Self(15);
 }
 
-/// Which part of a message that was cut into several this one is.
+/// Number of a message segment and count of all segments of the message.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct MessageSegmentationInfo {
-    /// How many parts there are.
+    /// Number of segments, 1 to 8.
     #[rasn(identifier = "totalMsgNo")]
     pub total_msg_no: CardinalNumber3b,
-    /// Number of this part.
+    /// Number of this segment, 1 to 8.
     #[rasn(identifier = "thisMsgNo")]
     pub this_msg_no: OrdinalNumber3b,
 }

@@ -1,13 +1,13 @@
 //! Common data dictionary, ETSI TS 102 894-2 V2.4.1: the types that CAM, DENM, CPM and VAM of release 2 share.
 //!
-//! One file a subject. Names are those of the standard in Rust's spelling; where a name had to change more, its documentation
-//! has the ASN.1 name. A number is scaled as the standard scales it, and its documentation has unit and range; the values with
-//! a meaning of their own ("unavailable", "out of range") are constants of the type, documented by their ASN.1 names, as are
-//! the variants of enumerations.
+//! There is one file for each subject. Names are those of the standard in Rust's spelling; if a name differs more,
+//! its documentation has the ASN.1 name. A number is scaled as in the standard, and its documentation has unit and
+//! range. Values with a special meaning ("unavailable", "out of range") are constants of the type, documented by
+//! their ASN.1 names. The variants of enumerations are documented in the same way.
 //!
 //! A type that later editions may extend is `#[non_exhaustive]` and has a constructor for its mandatory members.
 //!
-//! What is not here: the dictionary's types that none of these messages has, and SI units (crate `its`).
+//! The dictionary's types that none of these messages uses are not included. SI units are in the crate `its`.
 
 mod bits;
 mod cause;

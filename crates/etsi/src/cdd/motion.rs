@@ -142,7 +142,7 @@ impl Wgs84AngleConfidence {
 pub struct Wgs84Angle {
     /// The value.
     pub value: Wgs84AngleValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     pub confidence: Wgs84AngleConfidence,
 }
 
@@ -180,7 +180,7 @@ impl AngleConfidence {
 pub struct CartesianAngle {
     /// The value.
     pub value: CartesianAngleValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     pub confidence: AngleConfidence,
 }
 
@@ -234,7 +234,7 @@ impl AccelerationConfidence {
 pub struct AccelerationComponent {
     /// The value.
     pub value: AccelerationValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     pub confidence: AccelerationConfidence,
 }
 
@@ -273,7 +273,7 @@ pub struct LongitudinalAcceleration {
     /// Acceleration along the vehicle's axis in 0.1 m/s², forwards positive.
     #[rasn(identifier = "longitudinalAccelerationValue")]
     pub longitudinal_acceleration_value: LongitudinalAccelerationValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     #[rasn(identifier = "longitudinalAccelerationConfidence")]
     pub longitudinal_acceleration_confidence: AccelerationConfidence,
 }
@@ -301,7 +301,7 @@ pub struct LateralAcceleration {
     /// Acceleration across the vehicle's axis in 0.1 m/s², to the left positive.
     #[rasn(identifier = "lateralAccelerationValue")]
     pub lateral_acceleration_value: LateralAccelerationValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     #[rasn(identifier = "lateralAccelerationConfidence")]
     pub lateral_acceleration_confidence: AccelerationConfidence,
 }
@@ -329,7 +329,7 @@ pub struct VerticalAcceleration {
     /// Acceleration upwards in 0.1 m/s².
     #[rasn(identifier = "verticalAccelerationValue")]
     pub vertical_acceleration_value: VerticalAccelerationValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     #[rasn(identifier = "verticalAccelerationConfidence")]
     pub vertical_acceleration_confidence: AccelerationConfidence,
 }
@@ -395,7 +395,7 @@ pub struct YawRate {
     pub yaw_rate_confidence: YawRateConfidence,
 }
 
-/// Curvature of the way in 1/10 000 m, to the left positive.
+/// Curvature of the vehicle's path in 1/10 000 m, to the left positive.
 ///
 /// -1023 to 1023.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -443,11 +443,11 @@ pub enum CurvatureConfidence {
     Unavailable,
 }
 
-/// Curvature of the way and its accuracy.
+/// Curvature of the vehicle's path and its accuracy.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct Curvature {
-    /// Curvature of the way in 1/10 000 m, to the left positive.
+    /// Curvature of the vehicle's path in 1/10 000 m, to the left positive.
     #[rasn(identifier = "curvatureValue")]
     pub curvature_value: CurvatureValue,
     /// Half of the 95 % interval of a curvature.
@@ -455,7 +455,7 @@ pub struct Curvature {
     pub curvature_confidence: CurvatureConfidence,
 }
 
-/// Whether the rate of turn went into the curvature.
+/// Use of the rate of turn in the calculation of the curvature.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 #[non_exhaustive]
@@ -513,7 +513,7 @@ pub struct SteeringWheelAngle {
     pub steering_wheel_angle_confidence: SteeringWheelAngleConfidence,
 }
 
-/// Whether a vehicle drives forwards.
+/// Driving direction of a vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum DriveDirection {
@@ -528,7 +528,7 @@ pub enum DriveDirection {
     Unavailable,
 }
 
-/// Side to which somebody turns.
+/// Side of a turn.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum TurningDirection {
@@ -592,7 +592,7 @@ impl CartesianAngularVelocityComponentValue {
 pub struct CartesianAngularVelocityComponent {
     /// The value.
     pub value: CartesianAngularVelocityComponentValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     pub confidence: AngularSpeedConfidence,
 }
 
@@ -618,7 +618,7 @@ impl VelocityComponentValue {
 pub struct VelocityComponent {
     /// The value.
     pub value: VelocityComponentValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     pub confidence: SpeedConfidence,
 }
 
@@ -641,10 +641,10 @@ pub struct VelocityCartesian {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct VelocityPolarWithZ {
-    /// Its amount.
+    /// Magnitude in the horizontal plane.
     #[rasn(identifier = "velocityMagnitude")]
     pub velocity_magnitude: Speed,
-    /// Its direction.
+    /// Direction in the horizontal plane.
     #[rasn(identifier = "velocityDirection")]
     pub velocity_direction: CartesianAngle,
     /// Component upwards.
@@ -656,10 +656,10 @@ pub struct VelocityPolarWithZ {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 pub enum Velocity3dWithConfidence {
-    /// By amount and direction.
+    /// Magnitude and direction.
     #[rasn(identifier = "polarVelocity")]
     PolarVelocity(VelocityPolarWithZ),
-    /// By components.
+    /// Cartesian components.
     #[rasn(identifier = "cartesianVelocity")]
     CartesianVelocity(VelocityCartesian),
 }
@@ -683,10 +683,10 @@ pub struct AccelerationCartesian {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct AccelerationPolarWithZ {
-    /// Its amount.
+    /// Magnitude in the horizontal plane.
     #[rasn(identifier = "accelerationMagnitude")]
     pub acceleration_magnitude: AccelerationMagnitude,
-    /// Its direction.
+    /// Direction in the horizontal plane.
     #[rasn(identifier = "accelerationDirection")]
     pub acceleration_direction: CartesianAngle,
     /// Component upwards.
@@ -698,10 +698,10 @@ pub struct AccelerationPolarWithZ {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 pub enum Acceleration3dWithConfidence {
-    /// By amount and direction.
+    /// Magnitude and direction.
     #[rasn(identifier = "polarAcceleration")]
     PolarAcceleration(AccelerationPolarWithZ),
-    /// By components.
+    /// Cartesian components.
     #[rasn(identifier = "cartesianAcceleration")]
     CartesianAcceleration(AccelerationCartesian),
 }
@@ -721,7 +721,7 @@ pub struct EulerAnglesWithConfidence {
     pub x_angle: Option<CartesianAngle>,
 }
 
-/// Whether somebody speeds up or slows down.
+/// Kind of a change of speed.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum AccelerationChange {
@@ -733,12 +733,12 @@ pub enum AccelerationChange {
     Decelerate,
 }
 
-/// A change of acceleration that is expected.
+/// An expected change of acceleration.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct AccelerationChangeIndication {
-    /// Which of them.
+    /// Kind of the change.
     #[rasn(identifier = "accelOrDecel")]
     pub accel_or_decel: AccelerationChange,
     /// Time from now until then.
@@ -747,19 +747,19 @@ pub struct AccelerationChangeIndication {
 }
 
 impl AccelerationChangeIndication {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(accel_or_decel: AccelerationChange, action_delta_time: DeltaTimeTenthOfSecond) -> Self {
         Self { accel_or_decel, action_delta_time }
     }
 }
 
-/// A turn that is expected.
+/// An expected turn.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct HeadingChangeIndication {
-    /// To which side.
+    /// Side of the turn.
     pub direction: TurningDirection,
     /// Time from now until then.
     #[rasn(identifier = "actionDeltaTime")]
@@ -767,7 +767,7 @@ pub struct HeadingChangeIndication {
 }
 
 impl HeadingChangeIndication {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(direction: TurningDirection, action_delta_time: DeltaTimeTenthOfSecond) -> Self {
         Self { direction, action_delta_time }
@@ -790,12 +790,12 @@ impl StabilityLossProbability {
     pub const UNAVAILABLE: Self = Self(63);
 }
 
-/// A loss of stability that is expected.
+/// An expected loss of stability.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct StabilityChangeIndication {
-    /// How probable it is.
+    /// Probability of the loss, in 2 %.
     #[rasn(identifier = "lossProbability")]
     pub loss_probability: StabilityLossProbability,
     /// Time from now until then.
@@ -804,7 +804,7 @@ pub struct StabilityChangeIndication {
 }
 
 impl StabilityChangeIndication {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(loss_probability: StabilityLossProbability, action_delta_time: DeltaTimeTenthOfSecond) -> Self {
         Self { loss_probability, action_delta_time }

@@ -14,7 +14,7 @@ use super::{
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct PathPoint {
-    /// Where the point is.
+    /// Position of the point relative to the previous point.
     #[rasn(identifier = "pathPosition")]
     pub path_position: DeltaReferencePosition,
     /// Time to the next newer point, or to the reference time.
@@ -22,14 +22,14 @@ pub struct PathPoint {
     pub path_delta_time: Option<PathDeltaTime>,
 }
 
-/// Where somebody was, the newest point first.
+/// Path history: past positions, the newest first.
 ///
 /// 0 to 40 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("0..=40"))]
 pub struct Path(pub Vec<PathPoint>);
 
-/// Where somebody was, the newest point first; name of release 1.
+/// Path history: past positions, the newest first; name of release 1.
 ///
 /// 0 to 40 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -40,10 +40,10 @@ pub struct PathHistory(pub Vec<PathPoint>);
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct PathExtended {
-    /// Which point of the zone, 1 to 23.
+    /// Index of the point in the zone, 1 to 23.
     #[rasn(value("1..=23"), identifier = "pointOfEventZone")]
     pub point_of_event_zone: u8,
-    /// Where somebody was, the newest point first.
+    /// Path history: past positions, the newest first.
     pub path: Path,
 }
 
@@ -61,7 +61,7 @@ pub struct Traces(pub Vec<Path>);
 #[rasn(delegate, size("1..=7"))]
 pub struct TracesExtended(pub Vec<PathExtended>);
 
-/// A point where somebody is expected.
+/// A point of a predicted path.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -72,7 +72,7 @@ pub struct PathPointPredicted {
     /// Difference of longitude.
     #[rasn(identifier = "deltaLongitude")]
     pub delta_longitude: DeltaLongitude,
-    /// How accurate the place is.
+    /// Accuracy of the position.
     #[rasn(identifier = "horizontalPositionConfidence")]
     pub horizontal_position_confidence: Option<PosConfidenceEllipse>,
     /// Difference of altitude.
@@ -93,7 +93,7 @@ pub struct PathPointPredicted {
 }
 
 impl PathPointPredicted {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(delta_latitude: DeltaLatitude, delta_longitude: DeltaLongitude) -> Self {
         Self {
@@ -109,22 +109,22 @@ impl PathPointPredicted {
     }
 }
 
-/// Where somebody is expected.
+/// Predicted path.
 ///
 /// 1 to 16 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=16", extensible))]
 pub struct PathPredicted(pub Vec<PathPointPredicted>);
 
-/// Where somebody is expected, with a probability.
+/// A predicted path with its probability.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct PathPredicted2 {
-    /// Where somebody is expected.
+    /// Predicted path.
     #[rasn(identifier = "pathPredicted")]
     pub path_predicted: PathPredicted,
-    /// What a predicted path is for.
+    /// Purpose of a predicted path.
     #[rasn(identifier = "usageIndication")]
     pub usage_indication: UsageIndication,
     /// Confidence in per cent.
@@ -133,7 +133,7 @@ pub struct PathPredicted2 {
 }
 
 impl PathPredicted2 {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(
         path_predicted: PathPredicted,
@@ -144,7 +144,7 @@ impl PathPredicted2 {
     }
 }
 
-/// Some predicted paths.
+/// A list of predicted paths.
 ///
 /// 1 to 16 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -198,7 +198,7 @@ impl PathId {
 #[rasn(delegate, size("1..=14"))]
 pub struct PathReferences(pub Vec<PathId>);
 
-/// What a predicted path is for.
+/// Purpose of a predicted path.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 #[non_exhaustive]

@@ -26,7 +26,7 @@ impl ConfidenceLevel {
     pub const UNAVAILABLE: Self = Self(101);
 }
 
-/// Some confidences.
+/// A list of confidences.
 ///
 /// 1 to 32 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -73,7 +73,7 @@ impl SensorType {
     pub const RFID: Self = Self(14);
 }
 
-/// Which kinds of sensors information comes from.
+/// Kinds of sensors that the information is based on.
 ///
 /// 16 bits, the first one first: `undefined`, `radar`, `lidar`, `monovideo`, `stereovision`, `nightvision`,
 /// `ultrasonic`, `pmd`, `inductionLoop`, `sphericalCamera`, `uwb`, `acoustic`, `localAggregation`, `itsAggregation`,
@@ -84,7 +84,7 @@ pub struct SensorTypes(pub BitString);
 
 variable_bit_string!(SensorTypes);
 
-/// Which stored data information comes from.
+/// Kinds of stored data that the information is based on.
 ///
 /// 8 bits, the first one first: `undefined`, `staticDb`, `dynamicDb`, `realTimeDb`, `map`; longer ones are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
@@ -93,31 +93,31 @@ pub struct StoredInformationType(pub BitString);
 
 variable_bit_string!(StoredInformationType);
 
-/// Where information comes from and how sure it is.
+/// Source and confidence of information.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct MetaInformation {
-    /// Which sensors.
+    /// Kinds of sensors that were used.
     #[rasn(identifier = "usedDetectionInformation")]
     pub used_detection_information: SensorTypes,
-    /// Which stored data.
+    /// Kinds of stored data that were used.
     #[rasn(identifier = "usedStoredInformation")]
     pub used_stored_information: StoredInformationType,
-    /// How sure it is.
+    /// Confidence in the information.
     #[rasn(identifier = "confidenceValue")]
     pub confidence_value: Option<ConfidenceLevel>,
 }
 
 impl MetaInformation {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(used_detection_information: SensorTypes, used_stored_information: StoredInformationType) -> Self {
         Self { used_detection_information, used_stored_information, confidence_value: None }
     }
 }
 
-/// Some identifiers.
+/// A list of identifiers.
 ///
 /// 1 to 128 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -158,11 +158,11 @@ impl ObjectDimensionConfidence {
 pub struct ObjectDimension {
     /// The value.
     pub value: ObjectDimensionValue,
-    /// Its accuracy.
+    /// Accuracy of the value.
     pub confidence: ObjectDimensionConfidence,
 }
 
-/// How well an object is perceived, from 0 to 15 for full confidence.
+/// Perception quality of an object, from no confidence (0) to full confidence (15).
 ///
 /// 0 to 15.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -201,7 +201,7 @@ impl OtherSubClass {
 #[rasn(delegate, value("0..=14"))]
 pub struct VehicleSubClass(pub u8);
 
-/// What an object is.
+/// Class of an object.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -220,18 +220,18 @@ pub enum ObjectClass {
     OtherSubClass(OtherSubClass),
 }
 
-/// What an object is, and how sure that is.
+/// Class of an object and its confidence.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct ObjectClassWithConfidence {
-    /// What it is.
+    /// Class of the object.
     #[rasn(identifier = "objectClass")]
     pub object_class: ObjectClass,
-    /// How sure that is.
+    /// Confidence in the class.
     pub confidence: ConfidenceLevel,
 }
 
-/// What an object may be.
+/// Possible classes of an object.
 ///
 /// 1 to 8 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -263,7 +263,7 @@ impl CorrelationCellValue {
 #[rasn(delegate, size("1..=13", extensible))]
 pub struct CorrelationColumn(pub Vec<CorrelationCellValue>);
 
-/// Which components a correlation matrix has.
+/// Components that a correlation matrix contains.
 ///
 /// 13 bits, the first one first: `xPosition`, `yPosition`, `zPosition`, `xVelocityOrVelocityMagnitude`,
 /// `yVelocityOrVelocityDirection`, `zSpeed`, `xAccelOrAccelMagnitude`, `yAccelOrAccelDirection`, `zAcceleration`,
@@ -285,21 +285,21 @@ pub struct LowerTriangularPositiveSemidefiniteMatrixColumns(pub Vec<CorrelationC
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct LowerTriangularPositiveSemidefiniteMatrix {
-    /// Which components it has.
+    /// Components that the matrix contains.
     #[rasn(identifier = "componentsIncludedIntheMatrix")]
     pub components_included_in_the_matrix: MatrixIncludedComponents,
-    /// Its columns.
+    /// Columns of the matrix.
     pub matrix: LowerTriangularPositiveSemidefiniteMatrixColumns,
 }
 
-/// Some correlation matrices.
+/// A list of correlation matrices.
 ///
 /// 1 to 4 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=4"))]
 pub struct LowerTriangularPositiveSemidefiniteMatrices(pub Vec<LowerTriangularPositiveSemidefiniteMatrix>);
 
-/// An object that a station perceives, at a moment.
+/// State of an object that a station perceives.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -310,47 +310,47 @@ pub struct PerceivedObject {
     /// Time of the measurement relative to the reference time.
     #[rasn(identifier = "measurementDeltaTime")]
     pub measurement_delta_time: DeltaTimeMilliSecondSigned,
-    /// Where it is, relative to the reference position.
+    /// Position of the object relative to the reference position.
     pub position: CartesianPosition3dWithConfidence,
-    /// How fast it moves.
+    /// Velocity of the object.
     pub velocity: Option<Velocity3dWithConfidence>,
-    /// Its acceleration.
+    /// Acceleration of the object.
     pub acceleration: Option<Acceleration3dWithConfidence>,
-    /// Its orientation.
+    /// Orientation of the object.
     pub angles: Option<EulerAnglesWithConfidence>,
-    /// Its rate of turn.
+    /// Rate of turn of the object about its vertical axis.
     #[rasn(identifier = "zAngularVelocity")]
     pub z_angular_velocity: Option<CartesianAngularVelocityComponent>,
-    /// How its values depend on each other.
+    /// Correlations between the components of the object's state.
     #[rasn(identifier = "lowerTriangularCorrelationMatrices")]
     pub lower_triangular_correlation_matrices: Option<LowerTriangularPositiveSemidefiniteMatrices>,
-    /// Its height.
+    /// Height of the object.
     #[rasn(identifier = "objectDimensionZ")]
     pub object_dimension_z: Option<ObjectDimension>,
-    /// Its width.
+    /// Width of the object.
     #[rasn(identifier = "objectDimensionY")]
     pub object_dimension_y: Option<ObjectDimension>,
-    /// Its length.
+    /// Length of the object.
     #[rasn(identifier = "objectDimensionX")]
     pub object_dimension_x: Option<ObjectDimension>,
-    /// How long it has been seen.
+    /// Time since the object was first detected, in ms, 0 to 2047.
     #[rasn(identifier = "objectAge")]
     pub object_age: Option<ObjectAge>,
-    /// How well an object is perceived, from 0 to 15 for full confidence.
+    /// Perception quality of an object, from no confidence (0) to full confidence (15).
     #[rasn(identifier = "objectPerceptionQuality")]
     pub object_perception_quality: Option<ObjectPerceptionQuality>,
-    /// The sensors that saw it.
+    /// Identifiers of the sensors that detected the object.
     #[rasn(identifier = "sensorIdList")]
     pub sensor_id_list: Option<SequenceOfIdentifier1B>,
-    /// What it may be.
+    /// Possible classes of the object.
     pub classification: Option<ObjectClassDescription>,
-    /// Where it is on the map.
+    /// Position of the object on the map.
     #[rasn(identifier = "mapPosition")]
     pub map_position: Option<MapPosition>,
 }
 
 impl PerceivedObject {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(
         measurement_delta_time: DeltaTimeMilliSecondSigned,

@@ -165,7 +165,7 @@ pub struct ReferencePosition {
     pub latitude: Latitude,
     /// Longitude.
     pub longitude: Longitude,
-    /// How accurate the place is.
+    /// Accuracy of the position.
     #[rasn(identifier = "positionConfidenceEllipse")]
     pub position_confidence_ellipse: PosConfidenceEllipse,
     /// Altitude.
@@ -180,7 +180,7 @@ pub struct ReferencePositionWithConfidence {
     pub latitude: Latitude,
     /// Longitude.
     pub longitude: Longitude,
-    /// How accurate the place is.
+    /// Accuracy of the position.
     #[rasn(identifier = "positionConfidenceEllipse")]
     pub position_confidence_ellipse: PositionConfidenceEllipse,
     /// Altitude.
@@ -336,7 +336,7 @@ pub enum PolygonalLine {
     AbsolutePositionsWithAltitude(GeoPositionsWAltitude),
 }
 
-/// How a station knows its place.
+/// Positioning method of a station.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 #[non_exhaustive]
@@ -436,7 +436,7 @@ impl Position1d {
     pub const UNAVAILABLE: Self = Self(8191);
 }
 
-/// A recommended way as a list of places.
+/// A recommended route as a list of positions.
 ///
 /// 1 to 40 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]

@@ -44,7 +44,7 @@ impl LanePosition {
     pub const OUTER_HARD_SHOULDER: Self = Self(14);
 }
 
-/// What a lane is for.
+/// Purpose of a lane.
 ///
 /// 0 to 31.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -133,7 +133,7 @@ pub struct LanePositionAndType {
     /// Number of the lane.
     #[rasn(identifier = "transversalPosition")]
     pub transversal_position: LanePosition,
-    /// What a lane is for.
+    /// Purpose of a lane.
     #[rasn(default = "traffic_lane", identifier = "laneType")]
     pub lane_type: LaneType,
     /// Direction of travel relative to the reference direction.
@@ -142,7 +142,7 @@ pub struct LanePositionAndType {
 }
 
 impl LanePositionAndType {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(transversal_position: LanePosition) -> Self {
         Self { transversal_position, lane_type: traffic_lane(), direction: same_direction() }
@@ -157,7 +157,7 @@ pub struct LanePositionWithLateralDetails {
     /// Number of the lane.
     #[rasn(identifier = "transversalPosition")]
     pub transversal_position: LanePosition,
-    /// What a lane is for.
+    /// Purpose of a lane.
     #[rasn(default = "traffic_lane", identifier = "laneType")]
     pub lane_type: LaneType,
     /// Direction of travel relative to the reference direction.
@@ -172,7 +172,7 @@ pub struct LanePositionWithLateralDetails {
 }
 
 impl LanePositionWithLateralDetails {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(
         transversal_position: LanePosition,
@@ -203,7 +203,7 @@ pub struct TrafficIslandPosition {
 }
 
 impl TrafficIslandPosition {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(one_side: LanePositionAndType, other_side: LanePositionAndType) -> Self {
         Self { one_side, other_side }
@@ -292,7 +292,7 @@ pub struct MapPosition {
 }
 
 impl MapPosition {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { map_reference: None, lane_id: None, connection_id: None, longitudinal_lane_position: None }
@@ -317,14 +317,14 @@ pub enum MapReference {
     Intersection(IntersectionReferenceId),
 }
 
-/// Some map elements.
+/// A list of references to map elements.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=8", extensible))]
 pub struct MapReferences(pub Vec<MapReference>);
 
-/// Names an intersection.
+/// Identifier of an intersection.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct IntersectionReferenceId {
@@ -334,7 +334,7 @@ pub struct IntersectionReferenceId {
     pub id: Identifier2B,
 }
 
-/// Names a road segment.
+/// Identifier of a road segment.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RoadSegmentReferenceId {
@@ -368,7 +368,7 @@ pub struct MapemElementReference {
 }
 
 impl MapemElementReference {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { map_reference: None, lane_ids: None, connection_ids: None }
@@ -406,12 +406,12 @@ pub struct GeneralizedLanePosition {
     /// The place on a map.
     #[rasn(identifier = "mapBased")]
     pub map_based: Option<MapPosition>,
-    /// Where that comes from and how sure it is.
+    /// Source and confidence of the information.
     pub confidence: MetaInformation,
 }
 
 impl GeneralizedLanePosition {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(lane_position_based: LanePositionOptions, confidence: MetaInformation) -> Self {
         Self { lane_position_based, map_based: None, confidence }
@@ -425,7 +425,7 @@ impl GeneralizedLanePosition {
 #[rasn(delegate, size("1..=4"))]
 pub struct GeneralizedLanePositions(pub Vec<GeneralizedLanePosition>);
 
-/// Which lanes something takes.
+/// Lanes that an object occupies.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -436,12 +436,12 @@ pub struct OccupiedLanesWithConfidence {
     /// The place on a map, 1 to 4.
     #[rasn(size("1..=4"), identifier = "mapBased")]
     pub map_based: Option<Vec<MapPosition>>,
-    /// Where that comes from and how sure it is.
+    /// Source and confidence of the information.
     pub confidence: MetaInformation,
 }
 
 impl OccupiedLanesWithConfidence {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(lane_position_based: Vec<LanePositionOptions>, confidence: MetaInformation) -> Self {
         Self { lane_position_based, map_based: None, confidence }
@@ -470,7 +470,7 @@ pub struct BasicLaneInformation {
 }
 
 impl BasicLaneInformation {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(lane_number: LanePosition, direction: Direction) -> Self {
         Self { lane_number, direction, lane_width: None, connecting_lane: None, connecting_road_section: None }
@@ -492,18 +492,18 @@ pub struct RoadSectionId(pub i64);
 
 extensible_integer!(RoadSectionId, 0, 8);
 
-/// Where a road section is.
+/// Position and extent of a road section.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct RoadSectionDefinition {
-    /// Where it begins.
+    /// Start of the section.
     #[rasn(identifier = "startingPointSection")]
     pub starting_point_section: GeoPosition,
-    /// Its length in m.
+    /// Length of the section in m.
     #[rasn(identifier = "lengthOfSection")]
     pub length_of_section: Option<StandardLength2B>,
-    /// Where it ends.
+    /// End of the section.
     #[rasn(identifier = "endingPointSection")]
     pub ending_point_section: Option<GeoPosition>,
     /// Paths that lead to it.
@@ -512,16 +512,16 @@ pub struct RoadSectionDefinition {
     /// Paths that are in it.
     #[rasn(identifier = "includedPaths")]
     pub included_paths: PathReferences,
-    /// Whether the event zone is in it.
+    /// `true` if the section contains the event zone.
     #[rasn(identifier = "isEventZoneIncluded")]
     pub is_event_zone_included: bool,
-    /// Whether the event zone touches it.
+    /// `true` if the event zone touches the section.
     #[rasn(identifier = "isEventZoneConnected")]
     pub is_event_zone_connected: bool,
 }
 
 impl RoadSectionDefinition {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(
         starting_point_section: GeoPosition,
@@ -547,13 +547,13 @@ impl RoadSectionDefinition {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct RoadConfigurationSection {
-    /// Where a road section is.
+    /// Position and extent of a road section.
     #[rasn(identifier = "roadSectionDefinition")]
     pub road_section_definition: RoadSectionDefinition,
     /// Kind of a road.
     #[rasn(identifier = "roadType")]
     pub road_type: Option<RoadType>,
-    /// Its lanes.
+    /// Lanes of the section.
     #[rasn(identifier = "laneConfiguration")]
     pub lane_configuration: Option<BasicLaneConfiguration>,
     /// Lanes and connections of MAPEMs.
@@ -562,14 +562,14 @@ pub struct RoadConfigurationSection {
 }
 
 impl RoadConfigurationSection {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(road_section_definition: RoadSectionDefinition) -> Self {
         Self { road_section_definition, road_type: None, lane_configuration: None, mapem_configuration: None }
     }
 }
 
-/// Some road sections.
+/// A list of road sections.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -600,7 +600,7 @@ large_bit_string!(CountryCode, 10);
 #[rasn(delegate, value("0..=16383"))]
 pub struct IssuerIdentifier(pub u16);
 
-/// Who provides a service.
+/// Provider of a service.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct Provider {
@@ -612,11 +612,11 @@ pub struct Provider {
     pub provider_identifier: IssuerIdentifier,
 }
 
-/// Names an IVIM.
+/// Identifier of an IVIM.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct IvimReference {
-    /// Who provides it.
+    /// Provider of the service.
     #[rasn(identifier = "serviceProviderId")]
     pub service_provider_id: Provider,
     /// Number of an IVI structure.
@@ -624,7 +624,7 @@ pub struct IvimReference {
     pub ivi_identification_number: IviIdentificationNumber,
 }
 
-/// Some IVIMs.
+/// A list of references to IVIMs.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]

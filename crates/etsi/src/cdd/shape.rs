@@ -65,7 +65,7 @@ impl CoordinateConfidence {
 pub struct CartesianCoordinateWithConfidence {
     /// The value.
     pub value: CartesianCoordinateLarge,
-    /// Its accuracy.
+    /// Accuracy of the value.
     pub confidence: CoordinateConfidence,
 }
 
@@ -110,7 +110,7 @@ pub struct Polygon(pub Vec<CartesianPosition3d>);
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct CircularShape {
-    /// Centre or origin, relative to the reference position; absent where they are one.
+    /// Centre or origin, relative to the reference position; absent if it is the reference position.
     #[rasn(identifier = "shapeReferencePoint")]
     pub shape_reference_point: Option<CartesianPosition3d>,
     /// Radius.
@@ -123,7 +123,7 @@ pub struct CircularShape {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct EllipticalShape {
-    /// Centre or origin, relative to the reference position; absent where they are one.
+    /// Centre or origin, relative to the reference position; absent if it is the reference position.
     #[rasn(identifier = "shapeReferencePoint")]
     pub shape_reference_point: Option<CartesianPosition3d>,
     /// Half of the longer axis.
@@ -142,7 +142,7 @@ pub struct EllipticalShape {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RectangularShape {
-    /// Centre or origin, relative to the reference position; absent where they are one.
+    /// Centre or origin, relative to the reference position; absent if it is the reference position.
     #[rasn(identifier = "shapeReferencePoint")]
     pub shape_reference_point: Option<CartesianPosition3d>,
     /// Half of the length.
@@ -161,10 +161,10 @@ pub struct RectangularShape {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct PolygonalShape {
-    /// Centre or origin, relative to the reference position; absent where they are one.
+    /// Centre or origin, relative to the reference position; absent if it is the reference position.
     #[rasn(identifier = "shapeReferencePoint")]
     pub shape_reference_point: Option<CartesianPosition3d>,
-    /// Its corners.
+    /// Corners of the polygon.
     pub polygon: Polygon,
     /// Height upwards; absent is a plane.
     pub height: Option<StandardLength12b>,
@@ -174,21 +174,21 @@ pub struct PolygonalShape {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RadialShape {
-    /// Centre or origin, relative to the reference position; absent where they are one.
+    /// Centre or origin, relative to the reference position; absent if it is the reference position.
     #[rasn(identifier = "shapeReferencePoint")]
     pub shape_reference_point: Option<CartesianPosition3d>,
-    /// How far it reaches.
+    /// Range in 0.1 m.
     pub range: StandardLength12b,
-    /// Where it begins in the plane.
+    /// Angle at which the shape begins in the horizontal plane.
     #[rasn(identifier = "horizontalOpeningAngleStart")]
     pub horizontal_opening_angle_start: CartesianAngleValue,
-    /// Where it ends in the plane.
+    /// Angle at which the shape ends in the horizontal plane.
     #[rasn(identifier = "horizontalOpeningAngleEnd")]
     pub horizontal_opening_angle_end: CartesianAngleValue,
-    /// Where it begins in the vertical plane.
+    /// Angle at which the shape begins in the vertical plane.
     #[rasn(identifier = "verticalOpeningAngleStart")]
     pub vertical_opening_angle_start: Option<CartesianAngleValue>,
-    /// Where it ends in the vertical plane.
+    /// Angle at which the shape ends in the vertical plane.
     #[rasn(identifier = "verticalOpeningAngleEnd")]
     pub vertical_opening_angle_end: Option<CartesianAngleValue>,
 }
@@ -197,18 +197,18 @@ pub struct RadialShape {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RadialShapeDetails {
-    /// How far it reaches.
+    /// Range in 0.1 m.
     pub range: StandardLength12b,
-    /// Where it begins in the plane.
+    /// Angle at which the shape begins in the horizontal plane.
     #[rasn(identifier = "horizontalOpeningAngleStart")]
     pub horizontal_opening_angle_start: CartesianAngleValue,
-    /// Where it ends in the plane.
+    /// Angle at which the shape ends in the horizontal plane.
     #[rasn(identifier = "horizontalOpeningAngleEnd")]
     pub horizontal_opening_angle_end: CartesianAngleValue,
-    /// Where it begins in the vertical plane.
+    /// Angle at which the shape begins in the vertical plane.
     #[rasn(identifier = "verticalOpeningAngleStart")]
     pub vertical_opening_angle_start: Option<CartesianAngleValue>,
-    /// Where it ends in the vertical plane.
+    /// Angle at which the shape ends in the vertical plane.
     #[rasn(identifier = "verticalOpeningAngleEnd")]
     pub vertical_opening_angle_end: Option<CartesianAngleValue>,
 }

@@ -1,6 +1,6 @@
 //! Sub-cause codes, one module a cause ([`super::CauseCodeChoice`]). 0 is "unavailable" for each.
 
-/// Of cause 1, `trafficCondition1`.
+/// Sub-cause codes of cause 1, `trafficCondition1`.
 pub mod traffic_condition {
     /// `increasedVolumeOfTraffic`.
     pub const INCREASED_VOLUME_OF_TRAFFIC: u8 = 1;
@@ -22,7 +22,7 @@ pub mod traffic_condition {
     pub const TRAFFIC_JAM_STABLE: u8 = 9;
 }
 
-/// Of cause 2, `accident2`.
+/// Sub-cause codes of cause 2, `accident2`.
 pub mod accident {
     /// `multiVehicleAccident`.
     pub const MULTI_VEHICLE_ACCIDENT: u8 = 1;
@@ -42,7 +42,7 @@ pub mod accident {
     pub const ASSISTANCE_REQUESTED: u8 = 8;
 }
 
-/// Of cause 3, `roadworks3`.
+/// Sub-cause codes of cause 3, `roadworks3`.
 pub mod roadworks {
     /// `roadOrCarriagewayClosure`.
     pub const ROAD_OR_CARRIAGEWAY_CLOSURE: u8 = 1;
@@ -66,7 +66,7 @@ pub mod roadworks {
     pub const CARRIAGEWAY_CROSSOVER: u8 = 10;
 }
 
-/// Of cause 5, `impassability5`.
+/// Sub-cause codes of cause 5, `impassability5`.
 pub mod impassability {
     /// `flooding`.
     pub const FLOODING: u8 = 1;
@@ -104,7 +104,7 @@ pub mod impassability {
     pub const SNOW_DRIFTS: u8 = 17;
 }
 
-/// Of cause 6, `adhesion6`.
+/// Sub-cause codes of cause 6, `adhesion6`.
 pub mod adhesion {
     /// `heavyFrostOnRoad`.
     pub const HEAVY_FROST_ON_ROAD: u8 = 1;
@@ -132,7 +132,7 @@ pub mod adhesion {
     pub const WATER_ON_ROAD: u8 = 12;
 }
 
-/// Of cause 9, `hazardousLocation-SurfaceCondition9`.
+/// Sub-cause codes of cause 9, `hazardousLocation-SurfaceCondition9`.
 pub mod hazardous_location_surface_condition {
     /// `rockfalls`.
     pub const ROCKFALLS: u8 = 1;
@@ -160,7 +160,7 @@ pub mod hazardous_location_surface_condition {
     pub const WEAR_AND_TEAR: u8 = 12;
 }
 
-/// Of cause 10, `hazardousLocation-ObstacleOnTheRoad10`.
+/// Sub-cause codes of cause 10, `hazardousLocation-ObstacleOnTheRoad10`.
 pub mod hazardous_location_obstacle_on_the_road {
     /// `shedLoad`.
     pub const SHED_LOAD: u8 = 1;
@@ -178,7 +178,7 @@ pub mod hazardous_location_obstacle_on_the_road {
     pub const WAITING_VEHICLES_DEPRECATED: u8 = 7;
 }
 
-/// Of cause 11, `hazardousLocation-AnimalOnTheRoad11`.
+/// Sub-cause codes of cause 11, `hazardousLocation-AnimalOnTheRoad11`.
 pub mod hazardous_location_animal_on_the_road {
     /// `wildAnimals`.
     pub const WILD_ANIMALS: u8 = 1;
@@ -200,7 +200,7 @@ pub mod hazardous_location_animal_on_the_road {
     pub const DOMESTIC_ANIMALS_LARGE: u8 = 9;
 }
 
-/// Of cause 12, `humanPresenceOnTheRoad12`.
+/// Sub-cause codes of cause 12, `humanPresenceOnTheRoad12`.
 pub mod human_presence_on_the_road {
     /// `childrenOnRoadway`.
     pub const CHILDREN_ON_ROADWAY: u8 = 1;
@@ -246,7 +246,7 @@ pub mod human_presence_on_the_road {
     pub const MOTORCYCLE_AND_SIDECAR_LEFT: u8 = 21;
 }
 
-/// Of cause 14, `wrongWayDriving14`.
+/// Sub-cause codes of cause 14, `wrongWayDriving14`.
 pub mod wrong_way_driving {
     /// `wrongLane-deprecated`.
     pub const WRONG_LANE_DEPRECATED: u8 = 1;
@@ -254,7 +254,7 @@ pub mod wrong_way_driving {
     pub const WRONG_DIRECTION: u8 = 2;
 }
 
-/// Of cause 15, `rescueRecoveryAndMaintenanceWorkInProgress15`.
+/// Sub-cause codes of cause 15, `rescueRecoveryAndMaintenanceWorkInProgress15`.
 pub mod rescue_recovery_and_maintenance_work_in_progress {
     /// `emergencyVehicles`.
     pub const EMERGENCY_VEHICLES: u8 = 1;
@@ -272,7 +272,7 @@ pub mod rescue_recovery_and_maintenance_work_in_progress {
     pub const RESCUE_AND_RECOVERY_VEHICLE: u8 = 7;
 }
 
-/// Of cause 17, `adverseWeatherCondition-Wind17`.
+/// Sub-cause codes of cause 17, `adverseWeatherCondition-Wind17`.
 pub mod adverse_weather_condition_wind {
     /// `strongWinds`.
     pub const STRONG_WINDS: u8 = 1;
@@ -288,7 +288,7 @@ pub mod adverse_weather_condition_wind {
     pub const BLIZZARD: u8 = 6;
 }
 
-/// Of cause 18, `adverseWeatherCondition-Visibility18`.
+/// Sub-cause codes of cause 18, `adverseWeatherCondition-Visibility18`.
 pub mod adverse_weather_condition_visibility {
     /// `fog`.
     pub const FOG: u8 = 1;
@@ -308,7 +308,7 @@ pub mod adverse_weather_condition_visibility {
     pub const SWARMS_OF_INSECTS: u8 = 8;
 }
 
-/// Of cause 19, `adverseWeatherCondition-Precipitation19`.
+/// Sub-cause codes of cause 19, `adverseWeatherCondition-Precipitation19`.
 pub mod adverse_weather_condition_precipitation {
     /// `rain`.
     pub const RAIN: u8 = 1;
@@ -318,7 +318,7 @@ pub mod adverse_weather_condition_precipitation {
     pub const HAIL: u8 = 3;
 }
 
-/// Of cause 26, `slowVehicle26`.
+/// Sub-cause codes of cause 26, `slowVehicle26`.
 pub mod slow_vehicle {
     /// `maintenanceVehicle`.
     pub const MAINTENANCE_VEHICLE: u8 = 1;
@@ -338,7 +338,7 @@ pub mod slow_vehicle {
     pub const WINTER_MAINTENANCE_ADHESION_IMPROVEMENT: u8 = 8;
 }
 
-/// Of cause 27, `dangerousEndOfQueue27`.
+/// Sub-cause codes of cause 27, `dangerousEndOfQueue27`.
 pub mod dangerous_end_of_queue {
     /// `suddenEndOfQueue`.
     pub const SUDDEN_END_OF_QUEUE: u8 = 1;
@@ -350,7 +350,7 @@ pub mod dangerous_end_of_queue {
     pub const QUEUE_IN_TUNNEL: u8 = 4;
 }
 
-/// Of cause 91, `vehicleBreakdown91`.
+/// Sub-cause codes of cause 91, `vehicleBreakdown91`.
 pub mod vehicle_breakdown {
     /// `lackOfFuel`.
     pub const LACK_OF_FUEL: u8 = 1;
@@ -374,7 +374,7 @@ pub mod vehicle_breakdown {
     pub const VEHICLE_ON_FIRE: u8 = 10;
 }
 
-/// Of cause 92, `postCrash92`.
+/// Sub-cause codes of cause 92, `postCrash92`.
 pub mod post_crash {
     /// `accidentWithoutECallTriggered`.
     pub const ACCIDENT_WITHOUT_ECALL_TRIGGERED: u8 = 1;
@@ -386,7 +386,7 @@ pub mod post_crash {
     pub const ACCIDENT_WITH_ECALL_TRIGGERED_WITHOUT_ACCESS_TO_CELLULAR_NETWORK: u8 = 4;
 }
 
-/// Of cause 93, `humanProblem93`.
+/// Sub-cause codes of cause 93, `humanProblem93`.
 pub mod human_problem {
     /// `glycemiaProblem`.
     pub const GLYCEMIA_PROBLEM: u8 = 1;
@@ -396,7 +396,7 @@ pub mod human_problem {
     pub const UNRESPONSIVE_DRIVER: u8 = 3;
 }
 
-/// Of cause 94, `stationaryVehicle94`.
+/// Sub-cause codes of cause 94, `stationaryVehicle94`.
 pub mod stationary_vehicle {
     /// `humanProblem-deprecated`.
     pub const HUMAN_PROBLEM_DEPRECATED: u8 = 1;
@@ -412,7 +412,7 @@ pub mod stationary_vehicle {
     pub const VEHICLE_ON_FIRE: u8 = 6;
 }
 
-/// Of cause 95, `emergencyVehicleApproaching95`.
+/// Sub-cause codes of cause 95, `emergencyVehicleApproaching95`.
 pub mod emergency_vehicle_approaching {
     /// `emergencyVehicleApproaching`.
     pub const EMERGENCY_VEHICLE_APPROACHING: u8 = 1;
@@ -420,7 +420,7 @@ pub mod emergency_vehicle_approaching {
     pub const PRIORITIZED_VEHICLE_APPROACHING: u8 = 2;
 }
 
-/// Of cause 96, `hazardousLocation-DangerousCurve96`.
+/// Sub-cause codes of cause 96, `hazardousLocation-DangerousCurve96`.
 pub mod hazardous_location_dangerous_curve {
     /// `dangerousLeftTurnCurve`.
     pub const DANGEROUS_LEFT_TURN_CURVE: u8 = 1;
@@ -434,7 +434,7 @@ pub mod hazardous_location_dangerous_curve {
     pub const MULTIPLE_CURVES_STARTING_WITH_RIGHT_TURN: u8 = 5;
 }
 
-/// Of cause 97, `collisionRisk97`.
+/// Sub-cause codes of cause 97, `collisionRisk97`.
 pub mod collision_risk {
     /// `longitudinalCollisionRisk`.
     pub const LONGITUDINAL_COLLISION_RISK: u8 = 1;
@@ -456,7 +456,7 @@ pub mod collision_risk {
     pub const RECKLESS_DRIVING: u8 = 9;
 }
 
-/// Of cause 98, `signalViolation98`.
+/// Sub-cause codes of cause 98, `signalViolation98`.
 pub mod signal_violation {
     /// `stopSignViolation`.
     pub const STOP_SIGN_VIOLATION: u8 = 1;
@@ -466,7 +466,7 @@ pub mod signal_violation {
     pub const TURNING_REGULATION_VIOLATION: u8 = 3;
 }
 
-/// Of cause 99, `dangerousSituation99`.
+/// Sub-cause codes of cause 99, `dangerousSituation99`.
 pub mod dangerous_situation {
     /// `emergencyElectronicBrakeEngaged`.
     pub const EMERGENCY_ELECTRONIC_BRAKE_ENGAGED: u8 = 1;
@@ -486,7 +486,7 @@ pub mod dangerous_situation {
     pub const RISK_MITIGATION_FUNCTION_ENGAGED: u8 = 8;
 }
 
-/// Of cause 100, `railwayLevelCrossing100`.
+/// Sub-cause codes of cause 100, `railwayLevelCrossing100`.
 pub mod railway_level_crossing {
     /// `doNotCrossAbnormalSituation`.
     pub const DO_NOT_CROSS_ABNORMAL_SITUATION: u8 = 1;

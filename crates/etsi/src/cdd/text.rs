@@ -1,7 +1,7 @@
-//! Texts of a bounded length.
+//! Texts of limited length.
 //!
-//! The size of a UTF8String is no part of its encoding (X.691, 30.3), but rasn 0.28.15 decodes UPER as if it was. So these
-//! types write down what the derive would, without the size, and check it themselves.
+//! The size of a UTF8String is not part of its encoding (X.691, 30.3), but rasn 0.28.15 decodes UPER as if it was.
+//! These types implement by hand what the derive would generate, without the size, and check the size themselves.
 
 use rasn::{
     AsnType, Codec, Decode, Decoder, Encode, Encoder, constraints,
@@ -11,7 +11,7 @@ use rasn::{
     types::{Constraints, Identifier, Tag, Utf8String},
 };
 
-/// Characters of a [`CompanyName`] at most.
+/// Largest length of a [`CompanyName`], in characters.
 const COMPANY_NAME_MAX: usize = 24;
 
 /// Name of a company.
@@ -51,7 +51,7 @@ impl Decode for CompanyName {
         tag: Tag,
         _: Constraints,
     ) -> Result<Self, D::Error> {
-        // Our JSON reader names the member and its size where it is wrong.
+        // The JSON reader of this project reports the member and its size if the size is invalid.
         let in_json = decoder.codec() == Codec::Jer;
         let size = if in_json { constraints!(size_constraint!(1, 24)) } else { Constraints::NONE };
         let name = Self(decoder.decode_utf8_string(tag, size)?);

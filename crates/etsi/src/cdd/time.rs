@@ -86,13 +86,13 @@ extensible_integer!(PathDeltaTime, 1, 65_535);
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
 pub enum PathDeltaTimeChoice {
-    /// In 0.1 s.
+    /// Time in 0.1 s.
     #[rasn(identifier = "deltaTimeHighPrecision")]
     DeltaTimeHighPrecision(DeltaTimeTenthOfSecond),
-    /// In 10 s.
+    /// Time in 10 s.
     #[rasn(identifier = "deltaTimeBigRange")]
     DeltaTimeBigRange(DeltaTimeTenSeconds),
-    /// In 1 s.
+    /// Time in 1 s.
     #[rasn(extension_addition, identifier = "deltaTimeMidRange")]
     DeltaTimeMidRange(DeltaTimeSecond),
 }

@@ -1,4 +1,4 @@
-//! What a vehicle is, and the state of its controls.
+//! Properties of a vehicle and the state of its controls.
 
 use super::bits::{large_bit_string, small_bit_string, variable_bit_string};
 use rasn::prelude::*;
@@ -18,7 +18,7 @@ impl VehicleLengthValue {
     pub const UNAVAILABLE: Self = Self(1023);
 }
 
-/// Whether a trailer is in the length.
+/// Indication if the vehicle's length includes a trailer.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum VehicleLengthConfidenceIndication {
@@ -39,14 +39,14 @@ pub enum VehicleLengthConfidenceIndication {
     Unavailable,
 }
 
-/// Length of a vehicle, and whether a trailer is in it.
+/// Length of a vehicle, with an indication if it includes a trailer.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct VehicleLength {
     /// Length of a vehicle in 0.1 m.
     #[rasn(identifier = "vehicleLengthValue")]
     pub vehicle_length_value: VehicleLengthValue,
-    /// Whether a trailer is in the length.
+    /// Indication if the vehicle's length includes a trailer.
     #[rasn(identifier = "vehicleLengthConfidenceIndication")]
     pub vehicle_length_confidence_indication: VehicleLengthConfidenceIndication,
 }
@@ -79,7 +79,7 @@ impl VehicleHeight2 {
     pub const UNAVAILABLE: Self = Self(62);
 }
 
-/// What a vehicle is used for.
+/// Role of a vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum VehicleRole {
@@ -247,14 +247,14 @@ impl PosPillar {
     pub const UNAVAILABLE: Self = Self(30);
 }
 
-/// Where the pillars are, from front to back.
+/// Positions of the pillars, from front to back.
 ///
 /// 1 to 3 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=3", extensible))]
 pub struct PositionOfPillars(pub Vec<PosPillar>);
 
-/// Which seats are taken.
+/// Occupied seats.
 ///
 /// 20 bits, the first one first: `row1LeftOccupied`, `row1RightOccupied`, `row1MidOccupied`, `row1NotDetectable`,
 /// `row1NotPresent`, `row2LeftOccupied`, `row2RightOccupied`, `row2MidOccupied`, `row2NotDetectable`, `row2NotPresent`,
@@ -266,7 +266,7 @@ pub struct PositionOfOccupants(pub FixedBitString<20>);
 
 large_bit_string!(PositionOfOccupants, 20);
 
-/// How many people are inside.
+/// Number of occupants.
 ///
 /// 0 to 127.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -280,7 +280,7 @@ impl NumberOfOccupants {
     pub const UNAVAILABLE: Self = Self(127);
 }
 
-/// How accurate the station's values are over time.
+/// Class of the station's accuracy over time.
 ///
 /// 0 to 7.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -296,7 +296,7 @@ impl PerformanceClass {
     pub const PERFORMANCE_CLASS_B: Self = Self(2);
 }
 
-/// Which lights are on.
+/// Lights that are switched on.
 ///
 /// 8 bits, the first one first: `lowBeamHeadlightsOn`, `highBeamHeadlightsOn`, `leftTurnSignalOn`, `rightTurnSignalOn`,
 /// `daytimeRunningLightsOn`, `reverseLightOn`, `fogLightOn`, `parkingLightsOn`.
@@ -306,7 +306,7 @@ pub struct ExteriorLights(pub FixedBitString<8>);
 
 small_bit_string!(ExteriorLights, 8);
 
-/// Which controls of the longitudinal movement are active.
+/// Active controls of the longitudinal movement.
 ///
 /// 7 bits, the first one first: `brakePedalEngaged`, `gasPedalEngaged`, `emergencyBrakeEngaged`,
 /// `collisionWarningEngaged`, `accEngaged`, `cruiseControlEngaged`, `speedLimiterEngaged`.
@@ -326,7 +326,7 @@ pub struct AccelerationControlExtension(pub BitString);
 
 variable_bit_string!(AccelerationControlExtension);
 
-/// Which automated functions are active.
+/// Active automated functions.
 ///
 /// 6 bits, the first one first: `emergencySteeringSystemEngaged`, `autonomousEmergencySteeringEngaged`,
 /// `automaticLaneChangeEngaged`, `laneKeepingAssistEngaged`, `assistedParkingLateralEngaged`, `emergencyAssistEngaged`;
@@ -344,7 +344,7 @@ variable_bit_string!(AutomationControl);
 #[rasn(delegate, value("0..=5"))]
 pub struct SaeAutomationLevel(pub u8);
 
-/// How far a pedal is pressed, in 10 %.
+/// Position of a pedal, in steps of 10 %.
 ///
 /// 0 to 11.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -365,20 +365,20 @@ impl PedalPositionValue {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct PedalStatus {
-    /// How far a pedal is pressed, in 10 %.
+    /// Position of a pedal, in steps of 10 %.
     #[rasn(identifier = "pedalPositionValue")]
     pub pedal_position_value: PedalPositionValue,
 }
 
 impl PedalStatus {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(pedal_position_value: PedalPositionValue) -> Self {
         Self { pedal_position_value }
     }
 }
 
-/// Who and what controls a vehicle's movement.
+/// Controls of a vehicle's movement: pedals and automated functions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -392,10 +392,10 @@ pub struct VehicleMovementControl {
     /// Level of driving automation (SAE J3016).
     #[rasn(identifier = "saeAutomationLevel")]
     pub sae_automation_level: Option<SaeAutomationLevel>,
-    /// Which automated functions are active.
+    /// Active automated functions.
     #[rasn(identifier = "automationControl")]
     pub automation_control: Option<AutomationControl>,
-    /// Which controls of the longitudinal movement are active.
+    /// Active controls of the longitudinal movement.
     #[rasn(identifier = "accelerationControl")]
     pub acceleration_control: Option<AccelerationControl>,
     /// Further controls of the longitudinal movement.
@@ -404,7 +404,7 @@ pub struct VehicleMovementControl {
 }
 
 impl VehicleMovementControl {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(acceleration_pedal_status: PedalStatus, brake_pedal_status: PedalStatus) -> Self {
         Self {
@@ -418,7 +418,7 @@ impl VehicleMovementControl {
     }
 }
 
-/// Which brake controls are active.
+/// Active brake controls.
 ///
 /// 3 bits, the first one first: `abs`, `tcs`, `esc`; longer ones are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
@@ -447,7 +447,7 @@ impl WiperStatus {
     pub const HIGH: Self = Self(4);
 }
 
-/// Whether light bar and siren are on.
+/// State of light bar and siren.
 ///
 /// 2 bits, the first one first: `lightBarActivated`, `sirenActivated`.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
@@ -456,7 +456,7 @@ pub struct LightBarSirenInUse(pub FixedBitString<2>);
 
 small_bit_string!(LightBarSirenInUse, 2);
 
-/// Which right of way an emergency vehicle asks for.
+/// Right of way that an emergency vehicle requests.
 ///
 /// 2 bits, the first one first: `requestForRightOfWay`, `requestForFreeCrossingAtATrafficLight`.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
@@ -465,12 +465,12 @@ pub struct EmergencyPriority(pub FixedBitString<2>);
 
 small_bit_string!(EmergencyPriority, 2);
 
-/// Whether passengers get on or off.
+/// `true` if passengers are getting on or off.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(delegate)]
 pub struct EmbarkationStatus(pub bool);
 
-/// What is special about a transport.
+/// Special properties of a transport.
 ///
 /// 4 bits, the first one first: `heavyLoad`, `excessWidth`, `excessLength`, `excessHeight`.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
@@ -556,13 +556,13 @@ pub struct DangerousGoodsExtended {
     /// UN number, 0 to 9999.
     #[rasn(value("0..=9999"), identifier = "unNumber")]
     pub un_number: u16,
-    /// Whether they are carried hot.
+    /// `true` if the goods are carried at elevated temperature.
     #[rasn(identifier = "elevatedTemperature")]
     pub elevated_temperature: bool,
-    /// Whether tunnels are forbidden for them.
+    /// `true` if the goods must not be carried through tunnels.
     #[rasn(identifier = "tunnelsRestricted")]
     pub tunnels_restricted: bool,
-    /// Whether they are a limited quantity.
+    /// `true` if the goods are a limited quantity.
     #[rasn(identifier = "limitedQuantity")]
     pub limited_quantity: bool,
     /// Emergency action code, characters, 1 to 24.
@@ -577,7 +577,7 @@ pub struct DangerousGoodsExtended {
 }
 
 impl DangerousGoodsExtended {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(
         dangerous_goods_type: DangerousGoodsBasic,
@@ -606,7 +606,7 @@ impl DangerousGoodsExtended {
 #[rasn(delegate, size("1..=16"))]
 pub struct PhoneNumber(pub NumericString);
 
-/// What a vehicle stores its energy in.
+/// Energy storage of a vehicle.
 ///
 /// 7 bits, the first one first: `hydrogenStorage`, `electricEnergyStorage`, `liquidPropaneGas`, `compressedNaturalGas`,
 /// `diesel`, `gasoline`, `ammonia`.
@@ -679,7 +679,7 @@ pub struct VehicleIdentification {
 }
 
 impl VehicleIdentification {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { wmi_number: None, vds: None }
@@ -692,7 +692,7 @@ impl Default for VehicleIdentification {
     }
 }
 
-/// How long a vehicle has been standing.
+/// Time for which a vehicle has been stationary.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum StationarySince {
@@ -710,7 +710,7 @@ pub enum StationarySince {
     EqualOrGreater15Minutes,
 }
 
-/// A trailer and its angle to what pulls it.
+/// A trailer and its angle to the towing vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -721,10 +721,10 @@ pub struct TrailerData {
     /// Distance from the reference point to the hitch in 0.1 m.
     #[rasn(identifier = "hitchPointOffset")]
     pub hitch_point_offset: StandardLength1B,
-    /// From the hitch forwards in 0.1 m.
+    /// Overhang from the hitch forwards in 0.1 m.
     #[rasn(identifier = "frontOverhang")]
     pub front_overhang: Option<StandardLength1B>,
-    /// From the rear axle backwards in 0.1 m.
+    /// Overhang from the rear axle backwards in 0.1 m.
     #[rasn(identifier = "rearOverhang")]
     pub rear_overhang: Option<StandardLength1B>,
     /// Width of the trailer.
@@ -736,7 +736,7 @@ pub struct TrailerData {
 }
 
 impl TrailerData {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(
         ref_point_id: Identifier1B,
@@ -778,7 +778,7 @@ pub enum ObjectFace {
     Back,
 }
 
-/// Whether something is asked for or answered.
+/// Kind of a message exchange: request or response.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum RequestResponseIndication {

@@ -99,7 +99,7 @@ impl VruSubProfileAnimal {
     pub const SERVICE_ANIMAL: Self = Self(3);
 }
 
-/// What kind of road user somebody is.
+/// Profile and sub-profile of a vulnerable road user.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -118,7 +118,7 @@ pub enum VruProfileAndSubprofile {
     Animal(VruSubProfileAnimal),
 }
 
-/// How big somebody is.
+/// Size class of a road user.
 ///
 /// 0 to 15.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,7 +136,7 @@ impl VruSizeClass {
     pub const HIGH: Self = Self(3);
 }
 
-/// Where a road user is.
+/// Environment of a road user.
 ///
 /// 0 to 15.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,7 +158,7 @@ impl VruEnvironment {
     pub const PROTECTED_GEOGRAPHIC_AREA: Self = Self(5);
 }
 
-/// What a road user does to the vehicle's movement.
+/// Control action of a road user that changes the movement.
 ///
 /// 0 to 15.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -182,7 +182,7 @@ impl VruMovementControl {
     pub const NO_REACTION: Self = Self(6);
 }
 
-/// What a person does with a device.
+/// Use of a personal device.
 ///
 /// 0 to 15.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,7 +219,7 @@ pub struct VruSpecificExteriorLights(pub FixedBitString<8>);
 
 small_bit_string!(VruSpecificExteriorLights, 8);
 
-/// Which lights are on.
+/// Lights that are switched on.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -232,14 +232,14 @@ pub struct VruExteriorLights {
 }
 
 impl VruExteriorLights {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(vehicular: ExteriorLights, vru_specific: VruSpecificExteriorLights) -> Self {
         Self { vehicular, vru_specific }
     }
 }
 
-/// Which kinds of road users a cluster has.
+/// Profiles of the road users in a cluster.
 ///
 /// 4 bits, the first one first: `pedestrian`, `bicyclist`, `motorcyclist`, `animal`.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,16 +259,16 @@ pub struct VruClusterInformation {
     /// Area that holds the cluster.
     #[rasn(identifier = "clusterBoundingBoxShape")]
     pub cluster_bounding_box_shape: Option<Box<Shape>>,
-    /// How many road users it has; 0 is unknown.
+    /// Number of road users in the cluster; 0 if it is unknown.
     #[rasn(identifier = "clusterCardinalitySize")]
     pub cluster_cardinality_size: CardinalNumber1B,
-    /// Which kinds of road users it has.
+    /// Profiles of the road users in the cluster.
     #[rasn(identifier = "clusterProfiles")]
     pub cluster_profiles: Option<VruClusterProfiles>,
 }
 
 impl VruClusterInformation {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(cluster_cardinality_size: CardinalNumber1B) -> Self {
         Self { cluster_id: None, cluster_bounding_box_shape: None, cluster_cardinality_size, cluster_profiles: None }
@@ -289,14 +289,14 @@ pub struct ClusterJoinInfo {
 }
 
 impl ClusterJoinInfo {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(cluster_id: Identifier1B, join_time: DeltaTimeQuarterSecond) -> Self {
         Self { cluster_id, join_time }
     }
 }
 
-/// Why a road user leaves a cluster.
+/// Reason for which a road user leaves a cluster.
 ///
 /// 0 to 15.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -332,20 +332,20 @@ pub struct ClusterLeaveInfo {
     /// Number of the cluster.
     #[rasn(identifier = "clusterId")]
     pub cluster_id: Identifier1B,
-    /// Why a road user leaves a cluster.
+    /// Reason for which a road user leaves a cluster.
     #[rasn(identifier = "clusterLeaveReason")]
     pub cluster_leave_reason: ClusterLeaveReason,
 }
 
 impl ClusterLeaveInfo {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(cluster_id: Identifier1B, cluster_leave_reason: ClusterLeaveReason) -> Self {
         Self { cluster_id, cluster_leave_reason }
     }
 }
 
-/// Why a cluster is given up.
+/// Reason for which a cluster is broken up.
 ///
 /// 0 to 15.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -372,7 +372,7 @@ impl ClusterBreakupReason {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct ClusterBreakupInfo {
-    /// Why a cluster is given up.
+    /// Reason for which a cluster is broken up.
     #[rasn(identifier = "clusterBreakupReason")]
     pub cluster_breakup_reason: ClusterBreakupReason,
     /// Time until the end.
@@ -381,19 +381,19 @@ pub struct ClusterBreakupInfo {
 }
 
 impl ClusterBreakupInfo {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(cluster_breakup_reason: ClusterBreakupReason, breakup_time: DeltaTimeQuarterSecond) -> Self {
         Self { cluster_breakup_reason, breakup_time }
     }
 }
 
-/// Whether the distance is safe.
+/// `true` if the distance is safe.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(delegate)]
 pub struct SafeDistanceIndicator(pub bool);
 
-/// Whether the distance to somebody is safe.
+/// Safety of the distance to another road user.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -401,7 +401,7 @@ pub struct SafeDistanceIndication {
     /// The other station.
     #[rasn(identifier = "subjectStation")]
     pub subject_station: Option<StationId>,
-    /// Whether the distance is safe.
+    /// `true` if the distance is safe.
     #[rasn(identifier = "safeDistanceIndicator")]
     pub safe_distance_indicator: SafeDistanceIndicator,
     /// Time until a collision.
@@ -410,7 +410,7 @@ pub struct SafeDistanceIndication {
 }
 
 impl SafeDistanceIndication {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(safe_distance_indicator: SafeDistanceIndicator) -> Self {
         Self { subject_station: None, safe_distance_indicator, time_to_collision: None }
@@ -436,7 +436,7 @@ impl TrajectoryInterceptionProbability {
     pub const UNAVAILABLE: Self = Self(63);
 }
 
-/// How sure that probability is.
+/// Confidence in the probability of interception.
 ///
 /// 0 to 3.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -465,13 +465,13 @@ pub struct TrajectoryInterceptionIndication {
     /// Probability that two ways cross at the same time, in 2 %.
     #[rasn(identifier = "trajectoryInterceptionProbability")]
     pub trajectory_interception_probability: TrajectoryInterceptionProbability,
-    /// How sure that probability is.
+    /// Confidence in the probability of interception.
     #[rasn(identifier = "trajectoryInterceptionConfidence")]
     pub trajectory_interception_confidence: Option<TrajectoryInterceptionConfidence>,
 }
 
 impl TrajectoryInterceptionIndication {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(trajectory_interception_probability: TrajectoryInterceptionProbability) -> Self {
         Self { subject_station: None, trajectory_interception_probability, trajectory_interception_confidence: None }

@@ -43,7 +43,7 @@ pub struct ProtectedCommunicationZone {
     /// Kind of a protected zone.
     #[rasn(identifier = "protectedZoneType")]
     pub protected_zone_type: ProtectedZoneType,
-    /// Until when the zone is protected.
+    /// Time until which the zone is protected.
     #[rasn(identifier = "expiryTime")]
     pub expiry_time: Option<TimestampIts>,
     /// Latitude of the centre.
@@ -61,7 +61,7 @@ pub struct ProtectedCommunicationZone {
 }
 
 impl ProtectedCommunicationZone {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(
         protected_zone_type: ProtectedZoneType,
@@ -79,7 +79,7 @@ impl ProtectedCommunicationZone {
     }
 }
 
-/// Protected zones that a roadside unit tells of; ASN.1 name `ProtectedCommunicationZonesRSU`.
+/// Protected zones that a roadside unit announces; ASN.1 name `ProtectedCommunicationZonesRSU`.
 ///
 /// 1 to 16 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -97,13 +97,13 @@ pub struct CenDsrcTollingZone {
     /// Longitude of the centre.
     #[rasn(identifier = "protectedZoneLongitude")]
     pub protected_zone_longitude: Longitude,
-    /// Its number.
+    /// Number of the protected zone.
     #[rasn(identifier = "cenDsrcTollingZoneId")]
     pub cen_dsrc_tolling_zone_id: Option<ProtectedZoneId>,
 }
 
 impl CenDsrcTollingZone {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(protected_zone_latitude: Latitude, protected_zone_longitude: Longitude) -> Self {
         Self { protected_zone_latitude, protected_zone_longitude, cen_dsrc_tolling_zone_id: None }

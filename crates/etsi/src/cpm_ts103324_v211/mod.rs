@@ -2,8 +2,8 @@
 //!
 //! BTP port 2009, message id 14, protocol version 2.
 //!
-//! On the wire a container is an open type: its identifier, a length and octets. [`Cpm`] has the containers decoded, and
-//! its JSON form shows them so. A container that this edition does not know keeps its octets.
+//! On the wire a container is an open type: its identifier, a length and octets. [`Cpm`] contains the decoded
+//! containers, and so does its JSON form. A container that this edition does not define is kept as octets.
 
 use rasn::{
     AsnType, Decode, Encode,
@@ -23,14 +23,14 @@ use crate::{
     uper,
 };
 
-/// The standard's name and version.
+/// Name and version of the standard.
 pub const EDITION: &str = "TS 103 324 V2.1.1";
 /// `messageId` of a CPM.
 pub const MESSAGE_ID: u8 = 14;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
 
-/// The member of the message that is its body.
+/// Name of the member that is the body of the message.
 pub const BODY: &str = "payload";
 
 const MESSAGE: &str = "CPM (TS 103 324 V2.1.1)";
@@ -45,7 +45,7 @@ const PERCEIVED_OBJECT: u8 = 5;
 /// A collective perception message with its containers decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpm {
-    /// Protocol version, message id, station id.
+    /// Protocol version, message ID and station ID.
     pub header: ItsPduHeader,
     /// Reference time and position, segmentation, message rate.
     pub management_container: ManagementContainer,
@@ -53,16 +53,16 @@ pub struct Cpm {
     pub containers: Vec<CpmContainer>,
 }
 
-/// What a container of a CPM holds.
+/// Content of a container of a CPM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CpmContainer {
     /// Container 1: orientation of the vehicle that sends, and its trailers.
     OriginatingVehicle(OriginatingVehicleContainer),
     /// Container 2: the map that a roadside unit refers to.
     OriginatingRsu(OriginatingRsuContainer),
-    /// Container 3: the sensors and where they look.
+    /// Container 3: the sensors and their fields of view.
     SensorInformation(SensorInformationContainer),
-    /// Container 4: where objects would be perceived at present.
+    /// Container 4: regions in which the station can currently perceive objects.
     PerceptionRegion(PerceptionRegionContainer),
     /// Container 5: the objects.
     PerceivedObject(PerceivedObjectContainer),
@@ -70,13 +70,13 @@ pub enum CpmContainer {
     Unknown {
         /// `CpmContainerId`, 6 to 16.
         id: u8,
-        /// The open type's octets.
+        /// Octets of the open type.
         octets: Vec<u8>,
     },
 }
 
 impl CpmContainer {
-    /// `CpmContainerId`, 1 to 16.
+    /// Returns the `CpmContainerId`, 1 to 16.
     #[must_use]
     pub const fn id(&self) -> u8 {
         match self {
@@ -95,7 +95,8 @@ impl CpmContainer {
 /// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
 ///
 /// # Errors
-/// Octets that are not one CPM, a broken container, or whole octets behind the message or a container.
+/// Returns an error if the octets are not one CPM, if a container is invalid, or if whole octets follow the message
+/// or a container.
 pub fn decode(octets: &[u8]) -> Result<Cpm, UperError> {
     let message: CollectivePerceptionMessage = uper::decode(MESSAGE, octets)?;
     let CpmPayload { management_container, cpm_containers, .. } = message.payload;
@@ -104,8 +105,8 @@ pub fn decode(octets: &[u8]) -> Result<Cpm, UperError> {
     Ok(Cpm { header: message.header, management_container, containers })
 }
 
-/// Returns the element and the bit at which the octets stop being a CPM, or `None` if they are one. It takes about 14 times
-/// as long as [`decode`]. Of a broken container the element is named without the bit.
+/// Returns the element and the bit at which the octets stop being a CPM, or `None` if they are one. For an invalid
+/// container, the error has the element without the bit. It takes about 14 times as long as [`decode`].
 #[must_use]
 pub fn explain(octets: &[u8]) -> Option<UperError> {
     uper::explain::<CollectivePerceptionMessage>(MESSAGE, octets).or_else(|| decode(octets).err())
@@ -114,7 +115,7 @@ pub fn explain(octets: &[u8]) -> Option<UperError> {
 /// Encodes a CPM in UPER.
 ///
 /// # Errors
-/// A value outside its range, or no container.
+/// Returns an error if a value is outside its range, or if there is no container.
 pub fn encode(cpm: &Cpm) -> Result<Vec<u8>, UperError> {
     let wrapped = cpm.containers.iter().map(wrap).collect::<Result<_, _>>()?;
     let payload = CpmPayload::new(cpm.management_container, WrappedCpmContainers(wrapped));
@@ -129,7 +130,7 @@ pub fn write_json(cpm: &Cpm, out: &mut Vec<u8>) {
 /// Reads a CPM from its JSON form.
 ///
 /// # Errors
-/// The first thing in which the text is not a CPM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json(text: &[u8]) -> Result<Cpm, JsonError> {
     from_json_in(JsonForm::default(), text)
 }
@@ -142,7 +143,7 @@ pub fn write_json_in(style: JsonStyle, cpm: &Cpm, out: &mut Vec<u8>) {
 /// Reads a CPM from its JSON form in a style, or from a part of it.
 ///
 /// # Errors
-/// The first thing in which the text is not a CPM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Cpm, JsonError> {
     JsonReader::read(form, text, read_message)
 }
@@ -166,11 +167,11 @@ fn container<T: Decode>(id: u8, octets: &[u8]) -> Result<T, UperError> {
 
 fn wrap(container: &CpmContainer) -> Result<WrappedCpmContainer, UperError> {
     let octets = match container {
-        CpmContainer::OriginatingVehicle(held) => uper::encode(MESSAGE, held)?,
-        CpmContainer::OriginatingRsu(held) => uper::encode(MESSAGE, held)?,
-        CpmContainer::SensorInformation(held) => uper::encode(MESSAGE, held)?,
-        CpmContainer::PerceptionRegion(held) => uper::encode(MESSAGE, held)?,
-        CpmContainer::PerceivedObject(held) => uper::encode(MESSAGE, held)?,
+        CpmContainer::OriginatingVehicle(content) => uper::encode(MESSAGE, content)?,
+        CpmContainer::OriginatingRsu(content) => uper::encode(MESSAGE, content)?,
+        CpmContainer::SensorInformation(content) => uper::encode(MESSAGE, content)?,
+        CpmContainer::PerceptionRegion(content) => uper::encode(MESSAGE, content)?,
+        CpmContainer::PerceivedObject(content) => uper::encode(MESSAGE, content)?,
         CpmContainer::Unknown { octets, .. } => octets.clone(),
     };
     Ok(WrappedCpmContainer {
@@ -205,11 +206,11 @@ fn write_container(container: &CpmContainer, writer: &mut JsonWriter<'_>) -> Res
     writer.integer(container.id().into());
     writer.name("containerData");
     match container {
-        CpmContainer::OriginatingVehicle(held) => held.encode(writer)?,
-        CpmContainer::OriginatingRsu(held) => held.encode(writer)?,
-        CpmContainer::SensorInformation(held) => held.encode(writer)?,
-        CpmContainer::PerceptionRegion(held) => held.encode(writer)?,
-        CpmContainer::PerceivedObject(held) => held.encode(writer)?,
+        CpmContainer::OriginatingVehicle(content) => content.encode(writer)?,
+        CpmContainer::OriginatingRsu(content) => content.encode(writer)?,
+        CpmContainer::SensorInformation(content) => content.encode(writer)?,
+        CpmContainer::PerceptionRegion(content) => content.encode(writer)?,
+        CpmContainer::PerceivedObject(content) => content.encode(writer)?,
         CpmContainer::Unknown { octets, .. } => writer.octets(octets),
     }
     writer.close(b'}');

@@ -1,4 +1,4 @@
-//! Types of the CPM, under their ASN.1 names; those of the data dictionary stand beside them.
+//! Types of the CPM, under their ASN.1 names, with the types of the data dictionary that it uses.
 
 use rasn::prelude::*;
 
@@ -9,7 +9,7 @@ pub use crate::cdd::*;
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct OriginatingVehicleContainer {
-    /// Where the vehicle points to.
+    /// Orientation of the vehicle.
     #[rasn(identifier = "orientationAngle")]
     pub orientation_angle: Wgs84Angle,
     /// Pitch angle.
@@ -18,13 +18,13 @@ pub struct OriginatingVehicleContainer {
     /// Roll angle.
     #[rasn(identifier = "rollAngle")]
     pub roll_angle: Option<CartesianAngle>,
-    /// Its trailers.
+    /// Trailers of the vehicle.
     #[rasn(identifier = "trailerDataSet")]
     pub trailer_data_set: Option<TrailerDataSet>,
 }
 
 impl OriginatingVehicleContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(orientation_angle: Wgs84Angle) -> Self {
         Self { orientation_angle, pitch_angle: None, roll_angle: None, trailer_data_set: None }
@@ -42,7 +42,7 @@ pub struct OriginatingRsuContainer {
 }
 
 impl OriginatingRsuContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self { map_reference: None }
@@ -66,9 +66,9 @@ pub struct TrailerDataSet(pub Vec<TrailerData>);
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct CollectivePerceptionMessage {
-    /// Which message it is and who sends it.
+    /// Protocol version, message type and sender.
     pub header: ItsPduHeader,
-    /// What the CPM says.
+    /// Content of the CPM.
     pub payload: CpmPayload,
 }
 
@@ -77,7 +77,7 @@ pub struct CollectivePerceptionMessage {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct CpmPayload {
-    /// When and where the origin is.
+    /// Reference time and position of the message.
     #[rasn(identifier = "managementContainer")]
     pub management_container: ManagementContainer,
     /// The containers.
@@ -86,25 +86,25 @@ pub struct CpmPayload {
 }
 
 impl CpmPayload {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(management_container: ManagementContainer, cpm_containers: WrappedCpmContainers) -> Self {
         Self { management_container, cpm_containers }
     }
 }
 
-/// When and where the message's origin is.
+/// Reference time and position of a message.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct ManagementContainer {
-    /// When the information was generated, or the origin of the times in the message.
+    /// Generation time of the information, or origin of the times in the message.
     #[rasn(identifier = "referenceTime")]
     pub reference_time: TimestampIts,
-    /// Where the station is.
+    /// Position of the station.
     #[rasn(identifier = "referencePosition")]
     pub reference_position: ReferencePosition,
-    /// Which part of the message it is.
+    /// Number of this segment and count of all segments of the message.
     #[rasn(identifier = "segmentationInfo")]
     pub segmentation_info: Option<MessageSegmentationInfo>,
     /// Range of the rate of messages.
@@ -113,14 +113,14 @@ pub struct ManagementContainer {
 }
 
 impl ManagementContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(reference_time: TimestampIts, reference_position: ReferencePosition) -> Self {
         Self { reference_time, reference_position, segmentation_info: None, message_rate_range: None }
     }
 }
 
-/// Which container it is.
+/// Identifier of the container.
 ///
 /// 1 to 16.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,7 +151,7 @@ pub struct MessageRateRange {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct PerceivedObjectContainer {
-    /// How many objects are perceived, more than the message has perhaps.
+    /// Number of perceived objects; it may be larger than the number of objects in the message.
     #[rasn(identifier = "numberOfPerceivedObjects")]
     pub number_of_perceived_objects: CardinalNumber1B,
     /// The objects.
@@ -160,7 +160,7 @@ pub struct PerceivedObjectContainer {
 }
 
 impl PerceivedObjectContainer {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(number_of_perceived_objects: CardinalNumber1B, perceived_objects: PerceivedObjects) -> Self {
         Self { number_of_perceived_objects, perceived_objects }
@@ -174,7 +174,7 @@ impl PerceivedObjectContainer {
 #[rasn(delegate, size("0..=255", extensible))]
 pub struct PerceivedObjects(pub Vec<PerceivedObject>);
 
-/// Container 4: where objects would be perceived at present.
+/// Container 4: regions in which the station can currently perceive objects.
 ///
 /// 1 to 256 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -189,19 +189,19 @@ pub struct PerceptionRegion {
     /// Time of the measurement relative to the reference time.
     #[rasn(identifier = "measurementDeltaTime")]
     pub measurement_delta_time: DeltaTimeMilliSecondSigned,
-    /// How sure it is that an object there is seen.
+    /// Confidence that an object in the region is detected.
     #[rasn(identifier = "perceptionRegionConfidence")]
     pub perception_region_confidence: ConfidenceLevel,
-    /// Where it is.
+    /// Shape and position of the region.
     #[rasn(identifier = "perceptionRegionShape")]
     pub perception_region_shape: Shape,
-    /// Whether objects hide what is behind them.
+    /// `true` if objects hide the area behind them.
     #[rasn(identifier = "shadowingApplies")]
     pub shadowing_applies: bool,
-    /// The sensors that saw it.
+    /// Identifiers of the sensors that cover the region.
     #[rasn(identifier = "sensorIdList")]
     pub sensor_id_list: Option<SequenceOfIdentifier1B>,
-    /// How many objects are perceived, more than the message has perhaps.
+    /// Number of perceived objects; it may be larger than the number of objects in the message.
     #[rasn(identifier = "numberOfPerceivedObjects")]
     pub number_of_perceived_objects: Option<CardinalNumber1B>,
     /// The objects in it.
@@ -210,7 +210,7 @@ pub struct PerceptionRegion {
 }
 
 impl PerceptionRegion {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(
         measurement_delta_time: DeltaTimeMilliSecondSigned,
@@ -237,14 +237,14 @@ impl PerceptionRegion {
 #[rasn(delegate, size("0..=255", extensible))]
 pub struct PerceivedObjectIds(pub Vec<Identifier2B>);
 
-/// Container 3: sensors and where they look.
+/// Container 3: sensors and their fields of view.
 ///
 /// 1 to 128 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=128", extensible))]
 pub struct SensorInformationContainer(pub Vec<SensorInformation>);
 
-/// A sensor and where it looks.
+/// A sensor and its field of view.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -255,19 +255,19 @@ pub struct SensorInformation {
     /// Kind of a sensor or of the information.
     #[rasn(identifier = "sensorType")]
     pub sensor_type: SensorType,
-    /// Where it is.
+    /// Shape and position of the region.
     #[rasn(identifier = "perceptionRegionShape")]
     pub perception_region_shape: Option<Shape>,
-    /// How sure it is that an object there is seen.
+    /// Confidence that an object in the region is detected.
     #[rasn(identifier = "perceptionRegionConfidence")]
     pub perception_region_confidence: Option<ConfidenceLevel>,
-    /// Whether objects hide what is behind them.
+    /// `true` if objects hide the area behind them.
     #[rasn(identifier = "shadowingApplies")]
     pub shadowing_applies: bool,
 }
 
 impl SensorInformation {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(sensor_id: Identifier1B, sensor_type: SensorType, shadowing_applies: bool) -> Self {
         Self {
@@ -284,7 +284,7 @@ impl SensorInformation {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct WrappedCpmContainer {
-    /// Which container it is.
+    /// Identifier of the container.
     #[rasn(identifier = "containerId")]
     pub container_id: CpmContainerId,
     /// The container's octets.

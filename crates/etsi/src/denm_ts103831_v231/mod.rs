@@ -3,9 +3,9 @@
 //!
 //! BTP port 2002, message id 1, protocol version 2.
 //!
-//! A DENM of release 1 (EN 302 637-3 V1.3.1) has the same octets for the same content, so it is read and written here too;
-//! only names differ. What release 2 added are groups of extension additions, which a release 1 decoder skips. Their
-//! members stand in groups of their own here, and beside the others in the JSON form.
+//! A DENM of release 1 (EN 302 637-3 V1.3.1) has the same octets for the same content, so these functions also read
+//! and write it; only names differ. Release 2 added groups of extension additions, which a release 1 decoder skips.
+//! The members of a group are in a type of their own; in the JSON form they are beside the other members.
 
 pub mod types;
 
@@ -13,14 +13,14 @@ pub use types::Denm;
 
 use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
-/// The standard's name and version.
+/// Name and version of the standard.
 pub const EDITION: &str = "TS 103 831 V2.3.1";
 /// `messageId` of a DENM.
 pub const MESSAGE_ID: u8 = 1;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
 
-/// The member of the message that is its body.
+/// Name of the member that is the body of the message.
 pub const BODY: &str = "denm";
 
 const MESSAGE: &str = "DENM (TS 103 831 V2.3.1)";
@@ -31,7 +31,7 @@ const MESSAGE: &str = "DENM (TS 103 831 V2.3.1)";
 /// forward the received octets, not a re-encoding.
 ///
 /// # Errors
-/// Octets that are not one DENM, or whole octets behind it.
+/// Returns an error if the octets are not one DENM, or if whole octets follow it.
 pub fn decode(octets: &[u8]) -> Result<Denm, UperError> {
     let mut denm: Denm = uper::decode(MESSAGE, octets)?;
     drop_empty_groups(&mut denm.denm);
@@ -62,7 +62,7 @@ fn drop_empty_groups(payload: &mut types::DenmPayload) {
 /// Encodes a DENM in UPER.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode(denm: &Denm) -> Result<Vec<u8>, UperError> {
     uper::encode(MESSAGE, denm)
 }
@@ -75,7 +75,7 @@ pub fn write_json(denm: &Denm, out: &mut Vec<u8>) {
 /// Reads a DENM from its JSON form.
 ///
 /// # Errors
-/// The first thing in which the text is not a DENM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json(text: &[u8]) -> Result<Denm, JsonError> {
     json::read(text)
 }
@@ -88,7 +88,7 @@ pub fn write_json_in(style: JsonStyle, denm: &Denm, out: &mut Vec<u8>) {
 /// Reads a DENM from its JSON form in a style, or from a part of it.
 ///
 /// # Errors
-/// The first thing in which the text is not a DENM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Denm, JsonError> {
     json::read_in(form, text)
 }

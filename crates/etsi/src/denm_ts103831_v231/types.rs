@@ -1,4 +1,4 @@
-//! Types of the DENM, under their ASN.1 names; those of the data dictionary stand beside them.
+//! Types of the DENM, under their ASN.1 names, with the types of the data dictionary that it uses.
 
 use rasn::prelude::*;
 
@@ -8,9 +8,9 @@ pub use crate::cdd::*;
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct Denm {
-    /// Which message it is and who sends it.
+    /// Protocol version, message type and sender.
     pub header: ItsPduHeader,
-    /// What the DENM says.
+    /// Content of the DENM.
     pub denm: DenmPayload,
 }
 
@@ -18,54 +18,54 @@ pub struct Denm {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct DenmPayload {
-    /// Which event it is, when, where and how long.
+    /// Identifier, time, position and validity of the event.
     pub management: ManagementContainer,
-    /// What it is.
+    /// Cause of the event and quality of the information.
     pub situation: Option<Box<SituationContainer>>,
-    /// How it moves, and on which ways it is reached.
+    /// Movement of the event and the paths that lead to it.
     pub location: Option<Box<LocationContainer>>,
-    /// What only some kinds of events have.
+    /// Values that only some kinds of events have.
     pub alacarte: Option<Box<AlacarteContainer>>,
 }
 
-/// Which event it is, when, where and how long.
+/// Identifier, time, position and validity of the event.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct ManagementContainer {
-    /// Which event it is.
+    /// Identifier of the event.
     #[rasn(identifier = "actionId")]
     pub action_id: ActionId,
-    /// When the event, or its end, was detected.
+    /// Time at which the event, or its end, was detected.
     #[rasn(identifier = "detectionTime")]
     pub detection_time: TimestampIts,
-    /// When the information was generated, or the origin of the times in the message.
+    /// Generation time of the information, or origin of the times in the message.
     #[rasn(identifier = "referenceTime")]
     pub reference_time: TimestampIts,
-    /// That the event has ended; absent while it lasts.
+    /// Kind of the termination; absent while the event lasts.
     pub termination: Option<Termination>,
-    /// Where the event is.
+    /// Position of the event.
     #[rasn(identifier = "eventPosition")]
     pub event_position: ReferencePosition,
-    /// Up to which distance somebody should know.
+    /// Distance from the event up to which the information is relevant.
     #[rasn(identifier = "awarenessDistance")]
     pub awareness_distance: Option<StandardLength3b>,
     /// Traffic of which direction is concerned.
     #[rasn(identifier = "trafficDirection")]
     pub traffic_direction: Option<TrafficDirection>,
-    /// How long it is valid from the detection on; 600 s where it is absent on the wire.
+    /// Time for which the event is valid after its detection, in s; 600 s if it is absent on the wire.
     #[rasn(default = "default_validity", identifier = "validityDuration")]
     pub validity_duration: DeltaTimeSecond,
     /// Time between two messages of the originator in ms.
     #[rasn(identifier = "transmissionInterval")]
     pub transmission_interval: Option<DeltaTimeMilliSecondPositive>,
-    /// What kind of station it is.
+    /// Type of the station.
     #[rasn(identifier = "stationType")]
     pub station_type: StationType,
 }
 
 impl ManagementContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(
         action_id: ActionId,
@@ -89,18 +89,18 @@ impl ManagementContainer {
     }
 }
 
-/// What the event is.
+/// Cause of the event and quality of the information.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct SituationContainer {
-    /// How good the information is.
+    /// Quality of the information, 0 (lowest) to 7.
     #[rasn(identifier = "informationQuality")]
     pub information_quality: InformationQuality,
-    /// What happened.
+    /// Cause of the event.
     #[rasn(identifier = "eventType")]
     pub event_type: CauseCodeV2,
-    /// What else happened, linked with it.
+    /// Cause of a linked event.
     #[rasn(identifier = "linkedCause")]
     pub linked_cause: Option<CauseCodeV2>,
     /// The zone of the event.
@@ -115,7 +115,7 @@ pub struct SituationContainer {
 }
 
 impl SituationContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(information_quality: InformationQuality, event_type: CauseCodeV2) -> Self {
         Self {
@@ -136,7 +136,7 @@ pub struct SituationAdditions1 {
     /// Other events that belong to it.
     #[rasn(identifier = "linkedDenms")]
     pub linked_denms: Option<ActionIdList>,
-    /// Where the event ends, as a distance along the road.
+    /// End of the event, as a distance along the road in m.
     #[rasn(identifier = "eventEnd")]
     pub event_end: Option<Position1d>,
 }
@@ -148,12 +148,12 @@ pub struct SituationAdditions2 {
     /// Factor of that distance.
     #[rasn(identifier = "eventEndFactor")]
     pub event_end_factor: Option<MultiplicativeFactor>,
-    /// Whether the sender perceived the event itself.
+    /// `true` if the sender itself perceived the event.
     #[rasn(identifier = "perceivedEvent")]
     pub perceived_event: Option<PerceivedEvent>,
 }
 
-/// How the event moves, and on which ways it is reached.
+/// Movement of the event and the paths that lead to it.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -176,7 +176,7 @@ pub struct LocationContainer {
 }
 
 impl LocationContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(detection_zones_to_event_position: Traces) -> Self {
         Self {
@@ -208,7 +208,7 @@ pub struct LocationAdditions {
     /// Ways that lead to points of the zone.
     #[rasn(identifier = "detectionZonesToSpecifiedEventPoint")]
     pub detection_zones_to_specified_event_point: Option<TracesExtended>,
-    /// Where the event is expected.
+    /// Predicted paths of the event.
     #[rasn(identifier = "predictedPaths")]
     pub predicted_paths: Option<PathPredictedList>,
 }
@@ -229,7 +229,7 @@ pub struct ImpactReductionContainer {
     /// Place of the right longitudinal carrier.
     #[rasn(identifier = "posLonCarrRight")]
     pub pos_lon_carr_right: PosLonCarr,
-    /// Where the pillars are, from front to back.
+    /// Positions of the pillars, from front to back.
     #[rasn(identifier = "positionOfPillars")]
     pub position_of_pillars: PositionOfPillars,
     /// Distance of the centre of mass from the front in 0.1 m.
@@ -244,13 +244,13 @@ pub struct ImpactReductionContainer {
     /// Distance of the front axle from the front in 0.1 m.
     #[rasn(identifier = "posFrontAx")]
     pub pos_front_ax: PosFrontAx,
-    /// Which seats are taken.
+    /// Occupied seats.
     #[rasn(identifier = "positionOfOccupants")]
     pub position_of_occupants: PositionOfOccupants,
     /// Mass of an empty vehicle in 100 kg.
     #[rasn(identifier = "vehicleMass")]
     pub vehicle_mass: VehicleMass,
-    /// Whether something is asked for or answered.
+    /// Kind of a message exchange: request or response.
     #[rasn(identifier = "requestResponseIndication")]
     pub request_response_indication: RequestResponseIndication,
 }
@@ -269,7 +269,7 @@ pub struct PreCrashContainer {
     /// Time until a collision.
     #[rasn(identifier = "timeToCollision")]
     pub time_to_collision: Option<DeltaTimeMilliSecondPositive>,
-    /// Where it hits.
+    /// Face of the vehicle that is hit.
     #[rasn(identifier = "impactSection")]
     pub impact_section: Option<ObjectFace>,
     /// Distance until standing in 0.1 m.
@@ -278,7 +278,7 @@ pub struct PreCrashContainer {
 }
 
 impl PreCrashContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(perceived_pre_crash_object: Box<PerceivedObject>) -> Self {
         Self {
@@ -296,16 +296,16 @@ impl PreCrashContainer {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct RoadConfigurationContainer {
-    /// Where that comes from and how sure it is.
+    /// Source and confidence of the information.
     #[rasn(identifier = "roadConfigurationConfidence")]
     pub road_configuration_confidence: MetaInformation,
-    /// Some road sections.
+    /// A list of road sections.
     #[rasn(identifier = "roadConfigurationSectionList")]
     pub road_configuration_section_list: RoadConfigurationSectionList,
 }
 
 impl RoadConfigurationContainer {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(
         road_configuration_confidence: MetaInformation,
@@ -319,27 +319,27 @@ impl RoadConfigurationContainer {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RoadWorksContainerExtended {
-    /// Whether light bar and siren are on.
+    /// State of light bar and siren.
     #[rasn(identifier = "lightBarSirenInUse")]
     pub light_bar_siren_in_use: Option<LightBarSirenInUse>,
-    /// Which lanes are closed.
+    /// Closed lanes of a road.
     #[rasn(identifier = "closedLanes")]
     pub closed_lanes: Option<ClosedLanes>,
-    /// Who is let in.
+    /// Types of vehicles that may enter.
     pub restriction: Option<RestrictedTypes>,
     /// Speed limit in km/h.
     #[rasn(identifier = "speedLimit")]
     pub speed_limit: Option<SpeedLimit>,
-    /// What happened.
+    /// Cause of the event.
     #[rasn(identifier = "incidentIndication")]
     pub incident_indication: Option<CauseCodeV2>,
-    /// Way around.
+    /// Recommended detour.
     #[rasn(identifier = "recommendedPath")]
     pub recommended_path: Option<ItineraryPath>,
-    /// Where the speed limit begins, relative to the event.
+    /// Start of the speed limit, relative to the event.
     #[rasn(identifier = "startingPointSpeedLimit")]
     pub starting_point_speed_limit: Option<DeltaReferencePosition>,
-    /// How to pass.
+    /// Overtaking rule.
     #[rasn(identifier = "trafficFlowRule")]
     pub traffic_flow_rule: Option<TrafficRule>,
     /// Events that belong to the road works.
@@ -351,27 +351,27 @@ pub struct RoadWorksContainerExtended {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct StationaryVehicleContainer {
-    /// How long a vehicle has been standing.
+    /// Time for which a vehicle has been stationary.
     #[rasn(identifier = "stationarySince")]
     pub stationary_since: Option<StationarySince>,
-    /// Why it stands.
+    /// Cause of the standstill.
     #[rasn(identifier = "stationaryCause")]
     pub stationary_cause: Option<CauseCodeV2>,
-    /// What dangerous goods it carries.
+    /// Dangerous goods that the vehicle carries.
     #[rasn(identifier = "carryingDangerousGoods")]
     pub carrying_dangerous_goods: Option<DangerousGoodsExtended>,
-    /// How many people are inside.
+    /// Number of occupants.
     #[rasn(identifier = "numberOfOccupants")]
     pub number_of_occupants: Option<NumberOfOccupants>,
     /// Parts of a vehicle's identification number.
     #[rasn(identifier = "vehicleIdentification")]
     pub vehicle_identification: Option<VehicleIdentification>,
-    /// What a vehicle stores its energy in.
+    /// Energy storage of a vehicle.
     #[rasn(identifier = "energyStorageType")]
     pub energy_storage_type: Option<EnergyStorageType>,
 }
 
-/// What only some kinds of events have.
+/// Values that only some kinds of events have.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -388,7 +388,7 @@ pub struct AlacarteContainer {
     /// Road works in detail.
     #[rasn(identifier = "roadWorks")]
     pub road_works: Option<Box<RoadWorksContainerExtended>>,
-    /// How the vehicle knows its place.
+    /// Positioning method of the vehicle.
     #[rasn(identifier = "positioningSolution")]
     pub positioning_solution: Option<PositioningSolutionType>,
     /// The standing vehicle in detail.
@@ -400,7 +400,7 @@ pub struct AlacarteContainer {
 }
 
 impl AlacarteContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -433,12 +433,12 @@ pub struct AlacarteAdditions {
     pub pre_crash: Option<PreCrashContainer>,
 }
 
-/// Whether the event was perceived by the sender itself.
+/// `true` if the sender itself perceived the event.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(delegate)]
 pub struct PerceivedEvent(pub bool);
 
-/// How an event is ended.
+/// Kind of the termination of an event.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum Termination {

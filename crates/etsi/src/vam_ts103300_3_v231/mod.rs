@@ -10,14 +10,14 @@ pub use types::{MotorcyclistSpecialContainer, Vam};
 
 use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
-/// The standard's name and version.
+/// Name and version of the standard.
 pub const EDITION: &str = "TS 103 300-3 V2.3.1";
 /// `messageId` of a VAM.
 pub const MESSAGE_ID: u8 = 16;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 3;
 
-/// The member of the message that is its body.
+/// Name of the member that is the body of the message.
 pub const BODY: &str = "vam";
 
 const MESSAGE: &str = "VAM (TS 103 300-3 V2.3.1)";
@@ -27,7 +27,7 @@ const MESSAGE: &str = "VAM (TS 103 300-3 V2.3.1)";
 /// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
 ///
 /// # Errors
-/// Octets that are not one VAM, or whole octets behind it.
+/// Returns an error if the octets are not one VAM, or if whole octets follow it.
 pub fn decode(octets: &[u8]) -> Result<Vam, UperError> {
     uper::decode(MESSAGE, octets)
 }
@@ -42,7 +42,7 @@ pub fn explain(octets: &[u8]) -> Option<UperError> {
 /// Encodes a VAM in UPER.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode(vam: &Vam) -> Result<Vec<u8>, UperError> {
     uper::encode(MESSAGE, vam)
 }
@@ -55,7 +55,7 @@ pub fn write_json(vam: &Vam, out: &mut Vec<u8>) {
 /// Reads a VAM from its JSON form.
 ///
 /// # Errors
-/// The first thing in which the text is not a VAM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json(text: &[u8]) -> Result<Vam, JsonError> {
     json::read(text)
 }
@@ -68,7 +68,7 @@ pub fn write_json_in(style: JsonStyle, vam: &Vam, out: &mut Vec<u8>) {
 /// Reads a VAM from its JSON form in a style, or from a part of it.
 ///
 /// # Errors
-/// The first thing in which the text is not a VAM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Vam, JsonError> {
     json::read_in(form, text)
 }
@@ -86,7 +86,7 @@ pub fn decode_motorcyclist(octets: &[u8]) -> Result<MotorcyclistSpecialContainer
 /// Encodes a motorcyclist special container in UPER.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode_motorcyclist(container: &MotorcyclistSpecialContainer) -> Result<Vec<u8>, UperError> {
     uper::encode(MOTORCYCLIST, container)
 }

@@ -1,4 +1,4 @@
-//! Types of the VAM, under their ASN.1 names; those of the data dictionary stand beside them.
+//! Types of the VAM, under their ASN.1 names, with the types of the data dictionary that it uses.
 
 use rasn::prelude::*;
 
@@ -8,20 +8,20 @@ pub use crate::cdd::*;
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct Vam {
-    /// Which message it is and who sends it.
+    /// Protocol version, message type and sender.
     pub header: ItsPduHeader,
-    /// What the VAM says.
+    /// Content of the VAM.
     pub vam: VruAwareness,
 }
 
-/// When a VAM was generated, and what it says.
+/// Generation time and content of a VAM.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct VruAwareness {
-    /// When it was generated.
+    /// Generation time of the message.
     #[rasn(identifier = "generationDeltaTime")]
     pub generation_delta_time: GenerationDeltaTime,
-    /// Its containers.
+    /// Containers of the message.
     #[rasn(identifier = "vamParameters")]
     pub vam_parameters: VamParameters,
 }
@@ -31,28 +31,28 @@ pub struct VruAwareness {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VamParameters {
-    /// Type and place of the station.
+    /// Type and position of the station.
     #[rasn(identifier = "basicContainer")]
     pub basic_container: BasicContainer,
-    /// How it moves.
+    /// Movement of the road user.
     #[rasn(identifier = "vruHighFrequencyContainer")]
     pub vru_high_frequency_container: VruHighFrequencyContainer,
-    /// What changes seldom.
+    /// Values that change rarely.
     #[rasn(identifier = "vruLowFrequencyContainer")]
     pub vru_low_frequency_container: Option<VruLowFrequencyContainer>,
-    /// The cluster whose leader sends.
+    /// Cluster of which the sender is the leader.
     #[rasn(identifier = "vruClusterInformationContainer")]
     pub vru_cluster_information_container: Option<Box<VruClusterInformationContainer>>,
     /// Joining, leaving and ending a cluster.
     #[rasn(identifier = "vruClusterOperationContainer")]
     pub vru_cluster_operation_container: Option<VruClusterOperationContainer>,
-    /// What it is expected to do.
+    /// Predicted behaviour of the road user.
     #[rasn(identifier = "vruMotionPredictionContainer")]
     pub vru_motion_prediction_container: Option<Box<VruMotionPredictionContainer>>,
 }
 
 impl VamParameters {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(basic_container: BasicContainer, vru_high_frequency_container: VruHighFrequencyContainer) -> Self {
         Self {
@@ -66,7 +66,7 @@ impl VamParameters {
     }
 }
 
-/// How a road user or cluster moves.
+/// Movement of a road user or cluster.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -78,9 +78,9 @@ pub struct VruHighFrequencyContainer {
     /// Acceleration along the axis, forwards positive.
     #[rasn(identifier = "longitudinalAcceleration")]
     pub longitudinal_acceleration: LongitudinalAcceleration,
-    /// Curvature of the way and its accuracy.
+    /// Curvature of the vehicle's path and its accuracy.
     pub curvature: Option<Curvature>,
-    /// Whether the rate of turn went into the curvature.
+    /// Use of the rate of turn in the calculation of the curvature.
     #[rasn(identifier = "curvatureCalculationMode")]
     pub curvature_calculation_mode: Option<CurvatureCalculationMode>,
     /// Rate of turn and its accuracy.
@@ -95,23 +95,23 @@ pub struct VruHighFrequencyContainer {
     /// Across the road.
     #[rasn(identifier = "vruLanePosition")]
     pub vru_lane_position: Option<GeneralizedLanePosition>,
-    /// Where the road user is.
+    /// Environment of the road user.
     pub environment: Option<VruEnvironment>,
-    /// What the road user does to the movement.
+    /// Control action of the road user that changes the movement.
     #[rasn(identifier = "movementControl")]
     pub movement_control: Option<VruMovementControl>,
-    /// Orientation of the body, where it differs from the heading.
+    /// Orientation of the body, if it differs from the heading.
     pub orientation: Option<Wgs84Angle>,
     /// Roll angle.
     #[rasn(identifier = "rollAngle")]
     pub roll_angle: Option<CartesianAngle>,
-    /// What the road user does with a device.
+    /// Use of a personal device by the road user.
     #[rasn(identifier = "deviceUsage")]
     pub device_usage: Option<VruDeviceUsage>,
 }
 
 impl VruHighFrequencyContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(heading: Wgs84Angle, speed: Speed, longitudinal_acceleration: LongitudinalAcceleration) -> Self {
         Self {
@@ -133,31 +133,31 @@ impl VruHighFrequencyContainer {
     }
 }
 
-/// What changes seldom.
+/// Values that change rarely.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VruLowFrequencyContainer {
-    /// What kind of road user it is.
+    /// Profile and sub-profile of the road user.
     #[rasn(identifier = "profileAndSubprofile")]
     pub profile_and_subprofile: VruProfileAndSubprofile,
-    /// How big it is.
+    /// Size class of the road user.
     #[rasn(identifier = "sizeClass")]
     pub size_class: Option<VruSizeClass>,
-    /// Which lights are on.
+    /// Lights that are switched on.
     #[rasn(identifier = "exteriorLights")]
     pub exterior_lights: Option<VruExteriorLights>,
 }
 
 impl VruLowFrequencyContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(profile_and_subprofile: VruProfileAndSubprofile) -> Self {
         Self { profile_and_subprofile, size_class: None, exterior_lights: None }
     }
 }
 
-/// The cluster whose leader sends.
+/// Cluster of which the sender is the leader.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -168,7 +168,7 @@ pub struct VruClusterInformationContainer {
 }
 
 impl VruClusterInformationContainer {
-    /// With these members.
+    /// Creates a value with these members.
     #[must_use]
     pub const fn new(vru_cluster_information: VruClusterInformation) -> Self {
         Self { vru_cluster_information }
@@ -180,13 +180,13 @@ impl VruClusterInformationContainer {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VruClusterOperationContainer {
-    /// A road user is going to join a cluster.
+    /// Planned joining of a cluster.
     #[rasn(identifier = "clusterJoinInfo")]
     pub cluster_join_info: Option<ClusterJoinInfo>,
-    /// A road user leaves a cluster.
+    /// Leaving of a cluster.
     #[rasn(identifier = "clusterLeaveInfo")]
     pub cluster_leave_info: Option<ClusterLeaveInfo>,
-    /// A cluster is going to be given up.
+    /// Planned breakup of a cluster.
     #[rasn(identifier = "clusterBreakupInfo")]
     pub cluster_breakup_info: Option<ClusterBreakupInfo>,
     /// Time until the cluster gets another number.
@@ -195,7 +195,7 @@ pub struct VruClusterOperationContainer {
 }
 
 impl VruClusterOperationContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -213,36 +213,36 @@ impl Default for VruClusterOperationContainer {
     }
 }
 
-/// What the road user is expected to do.
+/// Predicted behaviour of a road user.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct VruMotionPredictionContainer {
-    /// Where the station was.
+    /// Past positions of the station.
     #[rasn(identifier = "pathHistory")]
     pub path_history: Option<PathHistory>,
-    /// Where the road user is expected.
+    /// Predicted path of the road user.
     #[rasn(identifier = "pathPrediction")]
     pub path_prediction: Option<PathPredicted>,
     /// Distances to other stations.
     #[rasn(identifier = "safeDistance")]
     pub safe_distance: Option<SequenceOfSafeDistanceIndication>,
-    /// Ways that may cross its own.
+    /// Trajectories of other road users that may cross the road user's own.
     #[rasn(identifier = "trajectoryInterceptionIndication")]
     pub trajectory_interception_indication: Option<SequenceOfTrajectoryInterceptionIndication>,
-    /// A change of acceleration that is expected.
+    /// An expected change of acceleration.
     #[rasn(identifier = "accelerationChangeIndication")]
     pub acceleration_change_indication: Option<AccelerationChangeIndication>,
-    /// A turn that is expected.
+    /// An expected turn.
     #[rasn(identifier = "headingChangeIndication")]
     pub heading_change_indication: Option<HeadingChangeIndication>,
-    /// A loss of stability that is expected.
+    /// An expected loss of stability.
     #[rasn(identifier = "stabilityChangeIndication")]
     pub stability_change_indication: Option<StabilityChangeIndication>,
 }
 
 impl VruMotionPredictionContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -263,14 +263,14 @@ impl Default for VruMotionPredictionContainer {
     }
 }
 
-/// What a motorcyclist's vehicle says besides its CAM; ASN.1 name `MotorcylistSpecialContainer`.
+/// Values of a motorcycle that its CAM does not contain; ASN.1 name `MotorcylistSpecialContainer`.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct MotorcyclistSpecialContainer {
-    /// Which kind of motorcyclist.
+    /// Kind of the motorcyclist.
     pub motorcyclist: VruSubProfileMotorcyclist,
-    /// How big it is.
+    /// Size class of the road user.
     #[rasn(identifier = "sizeClass")]
     pub size_class: VruSizeClass,
     /// Roll angle.
@@ -281,16 +281,16 @@ pub struct MotorcyclistSpecialContainer {
     /// Distances to other stations.
     #[rasn(identifier = "safeDistance")]
     pub safe_distance: Option<SequenceOfSafeDistanceIndication>,
-    /// Where the road user is expected.
+    /// Predicted path of the road user.
     #[rasn(identifier = "pathPrediction")]
     pub path_prediction: Option<PathPredicted>,
-    /// A loss of stability that is expected.
+    /// An expected loss of stability.
     #[rasn(identifier = "stabilityChangeIndication")]
     pub stability_change_indication: Option<StabilityChangeIndication>,
 }
 
 impl MotorcyclistSpecialContainer {
-    /// With the mandatory members only.
+    /// Creates a value with the mandatory members only.
     #[must_use]
     pub const fn new(motorcyclist: VruSubProfileMotorcyclist, size_class: VruSizeClass) -> Self {
         Self {
