@@ -1,10 +1,11 @@
 //! MAP (topology) extended message, ETSI TS 103 301 V2.2.1 (release 2), on the data dictionary TS 102 894-2 V2.2.1.
 //!
-//! BTP port 2003, message id 5, protocol version 2. It has the lanes of intersections and roads, and which way traffic may take over them.
+//! BTP port 2003, message id 5, protocol version 2. The message contains the lanes of intersections and roads, and
+//! the permitted movements on them.
 
 pub use types::MAPEM as Mapem;
 
-/// The message's types, under their ASN.1 names.
+/// Types of the message, under their ASN.1 names.
 pub mod types {
     pub use c_its_parser::standards::{
         cdd_2_2_1::etsi_its_cdd::ItsPduHeader, dsrc_2_2_1::etsi_its_dsrc::*, mapem_2_2_1::mapem_pdu_descriptions::*,
@@ -13,14 +14,14 @@ pub mod types {
 
 use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
-/// The standard's name and version.
+/// Name and version of the standard.
 pub const EDITION: &str = "TS 103 301 V2.2.1";
 /// `messageId` of a MAPEM.
 pub const MESSAGE_ID: u8 = 5;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
 
-/// The member of the message that is its body.
+/// Name of the member that is the body of the message.
 pub const BODY: &str = "map";
 
 const MESSAGE: &str = "MAPEM (TS 103 301 V2.2.1)";
@@ -30,7 +31,7 @@ const MESSAGE: &str = "MAPEM (TS 103 301 V2.2.1)";
 /// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
 ///
 /// # Errors
-/// Octets that are not one MAPEM, or whole octets behind it.
+/// Returns an error if the octets are not one MAPEM, or if whole octets follow it.
 pub fn decode(octets: &[u8]) -> Result<Mapem, UperError> {
     uper::decode(MESSAGE, octets)
 }
@@ -45,7 +46,7 @@ pub fn explain(octets: &[u8]) -> Option<UperError> {
 /// Encodes a MAPEM in UPER.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode(mapem: &Mapem) -> Result<Vec<u8>, UperError> {
     uper::encode(MESSAGE, mapem)
 }
@@ -58,7 +59,7 @@ pub fn write_json(mapem: &Mapem, out: &mut Vec<u8>) {
 /// Reads a MAPEM from its JSON form.
 ///
 /// # Errors
-/// The first thing in which the text is not a MAPEM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json(text: &[u8]) -> Result<Mapem, JsonError> {
     json::read(text)
 }
@@ -71,7 +72,7 @@ pub fn write_json_in(style: JsonStyle, mapem: &Mapem, out: &mut Vec<u8>) {
 /// Reads a MAPEM from its JSON form in a style, or from a part of it.
 ///
 /// # Errors
-/// The first thing in which the text is not a MAPEM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Mapem, JsonError> {
     json::read_in(form, text)
 }

@@ -1,10 +1,10 @@
 //! Signal request extended message, ETSI TS 103 301 V2.2.1 (release 2), on the data dictionary TS 102 894-2 V2.2.1.
 //!
-//! BTP port 2007, message id 9, protocol version 2. A vehicle asks an intersection for priority with it.
+//! BTP port 2007, message id 9, protocol version 2. With this message a vehicle requests priority at an intersection.
 
 pub use types::SREM as Srem;
 
-/// The message's types, under their ASN.1 names.
+/// Types of the message, under their ASN.1 names.
 pub mod types {
     pub use c_its_parser::standards::{
         cdd_2_2_1::etsi_its_cdd::ItsPduHeader, dsrc_2_2_1::etsi_its_dsrc::*, srem_2_2_1::srem_pdu_descriptions::*,
@@ -13,14 +13,14 @@ pub mod types {
 
 use crate::{JsonError, JsonForm, JsonStyle, UperError, json, uper};
 
-/// The standard's name and version.
+/// Name and version of the standard.
 pub const EDITION: &str = "TS 103 301 V2.2.1";
 /// `messageId` of an SREM.
 pub const MESSAGE_ID: u8 = 9;
 /// `protocolVersion` of this edition.
 pub const PROTOCOL_VERSION: u8 = 2;
 
-/// The member of the message that is its body.
+/// Name of the member that is the body of the message.
 pub const BODY: &str = "srm";
 
 const MESSAGE: &str = "SREM (TS 103 301 V2.2.1)";
@@ -30,7 +30,7 @@ const MESSAGE: &str = "SREM (TS 103 301 V2.2.1)";
 /// Extension additions of later editions are skipped: forward the received octets, not a re-encoding.
 ///
 /// # Errors
-/// Octets that are not one SREM, or whole octets behind it.
+/// Returns an error if the octets are not one SREM, or if whole octets follow it.
 pub fn decode(octets: &[u8]) -> Result<Srem, UperError> {
     uper::decode(MESSAGE, octets)
 }
@@ -45,7 +45,7 @@ pub fn explain(octets: &[u8]) -> Option<UperError> {
 /// Encodes an SREM in UPER.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode(srem: &Srem) -> Result<Vec<u8>, UperError> {
     uper::encode(MESSAGE, srem)
 }
@@ -58,7 +58,7 @@ pub fn write_json(srem: &Srem, out: &mut Vec<u8>) {
 /// Reads an SREM from its JSON form.
 ///
 /// # Errors
-/// The first thing in which the text is not an SREM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json(text: &[u8]) -> Result<Srem, JsonError> {
     json::read(text)
 }
@@ -71,7 +71,7 @@ pub fn write_json_in(style: JsonStyle, srem: &Srem, out: &mut Vec<u8>) {
 /// Reads an SREM from its JSON form in a style, or from a part of it.
 ///
 /// # Errors
-/// The first thing in which the text is not an SREM, and where it is.
+/// Returns the first error in the text, with its path.
 pub fn from_json_in(form: JsonForm, text: &[u8]) -> Result<Srem, JsonError> {
     json::read_in(form, text)
 }
