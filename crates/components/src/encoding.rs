@@ -96,7 +96,7 @@ impl Encoder {
         let kind = MessageKind::from_label(label).ok_or(EncodeError::NoDecoder { label })?;
         let decoded = Message::decode(kind, &message.payload).map_err(|_| malformed(sample))?;
         let reception = message.reception().unwrap_or_else(clock::tai);
-        let new_info = reports_position(kind).then(|| self.new_info.tells(&decoded.summary(reception), reception));
+        let new_info = reports_position(kind).then(|| self.new_info.observe(&decoded.summary(reception), reception));
         let envelope = Envelope {
             reception,
             new_info,

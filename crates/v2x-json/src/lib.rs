@@ -1,4 +1,4 @@
-//! JSON of the messages that travel on the bus: the only place that decides how they look.
+//! JSON of the messages on the bus. This crate is the only one that defines their JSON form.
 //!
 //! # The style
 //!
@@ -6,7 +6,7 @@
 //! lower case without a prefix (`received`, `new`, `cam`).
 //!
 //! [`protobuf`] writes and reads messages of any protobuf type that has a schema. [`dialect`] reads the requests of
-//! applications and writes the messages of stations, in this style or in that of vanetza-nap.
+//! applications and writes the messages of stations, in this style or in the style of vanetza-nap.
 
 pub mod dialect;
 pub mod protobuf;

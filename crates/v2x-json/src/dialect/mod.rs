@@ -1,12 +1,13 @@
-//! How applications write messages that they want sent, and read those that were received: two dialects of JSON.
+//! Two dialects of JSON in which applications write send requests and read received messages.
 //!
-//! | dialect | a message | around it, towards a station |
+//! | dialect | message | envelope of a send request |
 //! |---|---|---|
-//! | [`Dialect::Viaduct`] | ASN.1 names, raw integers ([`viaduct_etsi`]) | nothing, or `type`, `destination`, ..., or what it gives ([`own`]) |
-//! | [`Dialect::VanetzaNap`] | scaled units ([`viaduct_etsi::JsonStyle::Scaled`]) | nothing, or what it gives ([`vanetza_nap`]) |
+//! | [`Dialect::Viaduct`] | ASN.1 names, raw integers ([`viaduct_etsi`]) | see [`own`] |
+//! | [`Dialect::VanetzaNap`] | scaled units ([`viaduct_etsi::JsonStyle::Scaled`]) | see [`vanetza_nap`] |
 //!
-//! In both a text may be the message, the message without its header, or its body alone. Which message it is, the topic says,
-//! or else its header or the name of its body. What is wrong with a text is a [`JsonError`] with the path in that text.
+//! In both dialects a text may be the message, the message without its header, or only its body. The type of the
+//! message is taken from the topic, else from the header, else from the name of the body. An invalid text results in
+//! a [`JsonError`] with the path in that text.
 
 mod new_info;
 pub mod own;
@@ -28,15 +29,15 @@ use viaduct_its::{
 /// A dialect of JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// Our own.
+    /// The dialect of this project.
     #[default]
     Viaduct,
-    /// That of vanetza-nap.
+    /// The dialect of vanetza-nap.
     VanetzaNap,
 }
 
 impl Dialect {
-    /// How it shows values.
+    /// Returns the style of the values.
     #[must_use]
     pub const fn style(self) -> JsonStyle {
         match self {
@@ -45,16 +46,16 @@ impl Dialect {
         }
     }
 
-    /// Reads what an application wants sent. `hint` is the kind of message where the topic or the settings say it.
+    /// Reads a send request. `hint` is the type of the message if the topic or the settings define it.
     ///
     /// # Errors
-    /// What is wrong with the text, and where.
+    /// Returns the first error in the text, with its path.
     pub fn read_request(self, hint: Option<MessageKind>, text: &[u8]) -> Result<SendRequest, JsonError> {
         if text.len() > JSON_OCTETS_MAX {
-            let problem = format!("the text has {} octets, at most {JSON_OCTETS_MAX} are read", text.len());
+            let problem = format!("the text has {} bytes, the limit is {JSON_OCTETS_MAX}", text.len());
             return Err(syntax(problem));
         }
-        // Serde would take the values of an array for the members in their order.
+        // Serde would read the values of an array as the members in their order.
         if text.trim_ascii_start().first() == Some(&b'[') {
             return Err(mismatch("", "an object", "an array"));
         }
@@ -65,20 +66,21 @@ impl Dialect {
     }
 }
 
-/// What the header of a message says where its text does not.
+/// Returns the values of header members that are missing in the text.
 const fn header_defaults(kind: MessageKind) -> HeaderDefaults {
     let (protocol_version, message_id) = (kind.protocol_version(), kind.message_id());
     HeaderDefaults { protocol_version, message_id, station_id: 0, body: kind.body() }
 }
 
-/// Reads a message whose header may be missing, and encodes it; a station ID of 0 is for the station to fill in.
+/// Reads a message, the header of which may be missing, and encodes it. The station replaces a station ID of 0 by its
+/// own.
 fn payload_of(kind: MessageKind, style: JsonStyle, text: &[u8]) -> Result<Vec<u8>, JsonError> {
     let form = JsonForm { style, header: Some(header_defaults(kind)) };
     let message = Message::from_json_in(kind, form, text)?;
     message.encode().map_err(|cause| syntax(cause.to_string()))
 }
 
-/// The kind that the topic says, or else the message's own header, or else the name of its body.
+/// Returns `hint`, else the type in the message's header, else the type whose body has the name of a member.
 fn kind_of(hint: Option<MessageKind>, message: &[u8]) -> Result<MessageKind, JsonError> {
     if let Some(kind) = hint {
         return Ok(kind);
@@ -100,7 +102,7 @@ fn kind_by_body(message: &[u8]) -> Result<MessageKind, JsonError> {
     found.ok_or_else(|| JsonError { path: "header.messageId".to_owned(), problem: JsonProblem::Missing })
 }
 
-/// The members by which the forms of a text are told apart.
+/// Members that distinguish the forms of a text.
 #[derive(Deserialize)]
 struct Outline<'a> {
     #[serde(borrow, default)]
@@ -119,7 +121,7 @@ struct HeaderOutline {
     message_id: Option<u64>,
 }
 
-/// Reads a text with serde; an error says where.
+/// Reads a text with serde. An error contains the path.
 fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|cause| {
@@ -131,7 +133,7 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, JsonError> {
     Ok(value)
 }
 
-/// Cut so that no input can make an answer long.
+/// Shortens a text, to limit the length of errors.
 fn shortened(text: &str) -> String {
     const CHARACTERS_MAX: usize = 240;
     text.chars().take(CHARACTERS_MAX).collect()

@@ -1,4 +1,4 @@
-//! Whether a message tells something new about its station.
+//! Detection of messages with new information about their station.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -6,16 +6,16 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, Tai};
 
 use viaduct_its::{facilities::Summary, limits::NEW_INFO_STATIONS_MAX};
 
-/// The differences that a new CAM is generated for (EN 302 637-2, 6.1.3), which vanetza-nap asks for too.
+/// Differences that trigger a new CAM (EN 302 637-2, 6.1.3). vanetza-nap uses the same values.
 const DISTANCE: Metres = Metres(4.0);
 const SPEED: MetresPerSecond = MetresPerSecond(0.5);
 const HEADING: Degrees = Degrees(4.0);
 const AGE: Duration = Duration::from_secs(1);
 
-/// What was last told about each station.
+/// Last reported state of each station.
 #[derive(Debug, Default)]
 pub struct NewInfo {
-    /// By station ID, at most [`NEW_INFO_STATIONS_MAX`].
+    /// States by station ID, at most [`NEW_INFO_STATIONS_MAX`].
     stations: BTreeMap<StationId, State>,
 }
 
@@ -28,29 +28,30 @@ struct State {
 }
 
 impl NewInfo {
-    /// Whether the message tells something new; it is then what the next one is compared with. A message that does not say
-    /// position, speed and heading always does.
-    pub fn tells(&mut self, message: &Summary, at: Tai) -> bool {
+    /// Returns `true` if the message differs from the last reported state of its station, and stores its state as the
+    /// new reference. Returns `true` for every message without position, speed or heading.
+    pub fn observe(&mut self, message: &Summary, at: Tai) -> bool {
         let (Some(position), Some(speed), Some(heading)) = (message.position, message.speed, message.heading) else {
             return true;
         };
         let state = State { at, position, speed, heading };
         let is_new = self.stations.get(&message.station_id).is_none_or(|last| last.differs_from(&state));
         if is_new {
-            self.keep(message.station_id, state);
+            self.store(message.station_id, state);
         }
         is_new
     }
 
-    /// Where there is no room for a station, it is not kept: its next message is told as new.
-    fn keep(&mut self, station_id: StationId, state: State) {
-        if let Some(known) = self.stations.get_mut(&station_id) {
-            *known = state;
+    /// Stores the state of a station. If the limit is reached, a new station is not stored, so its next message
+    /// counts as new.
+    fn store(&mut self, station_id: StationId, state: State) {
+        if let Some(stored) = self.stations.get_mut(&station_id) {
+            *stored = state;
             return;
         }
         if self.stations.len() >= NEW_INFO_STATIONS_MAX {
-            // What is older than this is new in any case.
-            self.stations.retain(|_, last| last.apart(&state) < AGE);
+            // The next message of these stations counts as new in any case.
+            self.stations.retain(|_, last| last.time_difference(&state) < AGE);
         }
         if self.stations.len() < NEW_INFO_STATIONS_MAX {
             self.stations.insert(station_id, state);
@@ -64,11 +65,11 @@ impl State {
         self.position.distance(next.position) >= DISTANCE
             || (next.speed.value() - self.speed.value()).abs() >= SPEED.value()
             || turn.min(360.0 - turn) >= HEADING.value()
-            || self.apart(next) >= AGE
+            || self.time_difference(next) >= AGE
     }
 
-    /// Time between them, whichever is later: the moments are those of a clock that may step back.
-    fn apart(&self, other: &Self) -> Duration {
+    /// Returns the absolute time difference: the clock may step back, so either can be later.
+    fn time_difference(&self, other: &Self) -> Duration {
         self.at.since(other.at).max(other.at.since(self.at))
     }
 }
@@ -94,54 +95,54 @@ mod tests {
     }
 
     #[test]
-    fn a_station_that_moved_turned_or_waited_tells_something_new() {
+    fn a_change_of_state_or_a_second_is_new() {
         let mut info = NewInfo::default();
-        assert!(info.tells(&summary(1, 359.0), millis(0)), "the first one");
-        assert!(!info.tells(&summary(1, 359.0), millis(100)));
-        assert!(!info.tells(&summary(1, 2.0), millis(200)), "3 degrees, over north");
-        assert!(info.tells(&summary(1, 3.0), millis(300)), "4 degrees");
+        assert!(info.observe(&summary(1, 359.0), millis(0)), "first message");
+        assert!(!info.observe(&summary(1, 359.0), millis(100)));
+        assert!(!info.observe(&summary(1, 2.0), millis(200)), "3 degrees, over north");
+        assert!(info.observe(&summary(1, 3.0), millis(300)), "4 degrees");
         let moved = Summary { position: Some(Position::new(48.000_04, 11.0)), ..summary(1, 3.0) };
-        assert!(info.tells(&moved, millis(400)), "4.4 m");
+        assert!(info.observe(&moved, millis(400)), "4.4 m");
         let faster = Summary { speed: Some(MetresPerSecond(9.5)), ..moved };
-        assert!(info.tells(&faster, millis(500)));
-        assert!(!info.tells(&faster, millis(1499)));
-        assert!(info.tells(&faster, millis(1500)), "a second");
-        assert!(info.tells(&Summary { speed: None, ..faster }, millis(1501)), "it does not say");
+        assert!(info.observe(&faster, millis(500)));
+        assert!(!info.observe(&faster, millis(1499)));
+        assert!(info.observe(&faster, millis(1500)), "a second");
+        assert!(info.observe(&Summary { speed: None, ..faster }, millis(1501)), "no speed");
     }
 
     #[test]
-    fn a_known_station_is_kept_where_there_is_no_room_for_others() {
+    fn a_stored_station_stays_when_the_limit_is_reached() {
         let mut info = NewInfo::default();
         for station in 0..NEW_INFO_STATIONS_MAX as u32 {
-            assert!(info.tells(&summary(station, 0.0), millis(0)));
+            assert!(info.observe(&summary(station, 0.0), millis(0)));
         }
-        assert!(info.tells(&summary(7, 10.0), millis(100)));
-        assert!(!info.tells(&summary(7, 10.0), millis(200)), "it is known where it was last");
-        assert!(info.tells(&summary(1_000_000, 0.0), millis(300)));
-        assert!(info.tells(&summary(1_000_000, 0.0), millis(400)), "it was not kept");
+        assert!(info.observe(&summary(7, 10.0), millis(100)));
+        assert!(!info.observe(&summary(7, 10.0), millis(200)), "its state is stored");
+        assert!(info.observe(&summary(1_000_000, 0.0), millis(300)));
+        assert!(info.observe(&summary(1_000_000, 0.0), millis(400)), "it was not stored");
         assert_eq!(info.stations.len(), NEW_INFO_STATIONS_MAX);
     }
 
     #[test]
-    fn a_clock_that_steps_back_silences_nobody() {
+    fn a_clock_that_steps_back_suppresses_no_message() {
         let mut info = NewInfo::default();
         for station in 0..NEW_INFO_STATIONS_MAX as u32 {
-            assert!(info.tells(&summary(station, 0.0), millis(60_000)));
+            assert!(info.observe(&summary(station, 0.0), millis(60_000)));
         }
-        assert!(info.tells(&summary(7, 0.0), millis(0)));
-        assert!(!info.tells(&summary(7, 0.0), millis(100)));
-        assert!(info.tells(&summary(1_000_000, 0.0), millis(200)));
-        assert_eq!(info.stations.len(), 2, "what the clock said before is old");
+        assert!(info.observe(&summary(7, 0.0), millis(0)));
+        assert!(!info.observe(&summary(7, 0.0), millis(100)));
+        assert!(info.observe(&summary(1_000_000, 0.0), millis(200)));
+        assert_eq!(info.stations.len(), 2, "states from before the step are dropped");
     }
 
     #[test]
-    fn the_memory_has_a_bound_and_forgets_the_old() {
+    fn the_number_of_stations_is_limited_and_old_ones_are_dropped() {
         let mut info = NewInfo::default();
         for station in 0..NEW_INFO_STATIONS_MAX as u32 + 10 {
-            assert!(info.tells(&summary(station, 0.0), millis(0)));
+            assert!(info.observe(&summary(station, 0.0), millis(0)));
         }
         assert_eq!(info.stations.len(), NEW_INFO_STATIONS_MAX);
-        assert!(info.tells(&summary(1_000_000, 0.0), millis(2000)));
+        assert!(info.observe(&summary(1_000_000, 0.0), millis(2000)));
         assert_eq!(info.stations.len(), 1);
     }
 }

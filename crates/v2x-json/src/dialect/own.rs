@@ -1,4 +1,4 @@
-//! Our own dialect towards a station.
+//! Send requests in the dialect of this project.
 //!
 //! ```json
 //! {"type":"cam","message":{"camParameters":{}},
@@ -6,12 +6,12 @@
 //!  "traffic_class":2,"lifetime_s":60,"repetition":{"interval_s":1,"duration_s":60}}
 //! ```
 //!
-//! Only `message` must be there; a text without it is the message itself. `destination` is one of `hops` (1 to 255), `area`
-//! and `any_in` (with one of `circle`, `rectangle`, `ellipse`) and `station` (eight octets as `94:00:02:00:00:00:03:f8`).
-//! What is absent is as the message's facility has it.
+//! Only `message` is mandatory; a text without it is the message itself. `destination` is one of `hops` (1 to 255),
+//! `area` and `any_in` (with one of `circle`, `rectangle`, `ellipse`) and `station` (eight octets as
+//! `94:00:02:00:00:00:03:f8`). The message's facility defines the default of each absent member.
 //!
-//! What a station gives of a message that it received (`V2xMessage`, a line of `viaduct its decode --json-lines`) is told by its
-//! member `direction`: its message is sent as a new one, to everybody in reach.
+//! A text with a member `direction` is a message that a station received (`V2xMessage`, a line of `viaduct its decode
+//! --json-lines`). Its message is sent as a new one, as a single-hop broadcast.
 
 use std::time::Duration;
 
@@ -27,27 +27,30 @@ use viaduct_its::{
     geonet::{Area, GnAddress, Shape, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
 };
 
-/// Largest distance of an area (EN 302 636-4-1, 9.8.5.2: 16 bits).
+/// Largest distance of an area, in metres (EN 302 636-4-1, 9.8.5.2: 16 bits).
 const DISTANCE_M_MAX: f64 = 65_535.0;
-/// Shortest lifetime that the field can say (EN 302 636-4-1, 9.6.4), in seconds.
+/// Shortest lifetime that the field can represent (EN 302 636-4-1, 9.6.4), in seconds.
 const LIFETIME_S_MIN: f64 = 0.05;
-/// Shortest repetition that is taken, in seconds.
+/// Shortest accepted interval and duration of a repetition, in seconds.
 const REPETITION_S_MIN: f64 = 0.001;
-/// Longest repetition that is taken.
+/// Longest accepted interval and duration of a repetition, in seconds.
 const REPETITION_S_MAX: f64 = 86_400.0;
 
-/// Reads what an application wants sent.
+/// Reads a send request.
 ///
 /// # Errors
-/// What is wrong with the text, and where.
+/// Returns the first error in the text, with its path.
 pub fn read_request(hint: Option<MessageKind>, text: &[u8]) -> Result<SendRequest, JsonError> {
     let outline: Outline<'_> = parse(text)?;
     if outline.message.is_none() || outline.header.is_some() {
         let kind = kind_of(hint, text)?;
         return Ok(SendRequest::single_hop(kind, payload_of(kind, JsonStyle::Raw, text)?.into()));
     }
-    let envelope =
-        if outline.direction.is_some() { parse::<Given<'_>>(text)?.into() } else { parse::<Envelope<'_>>(text)? };
+    let envelope = if outline.direction.is_some() {
+        parse::<ReceivedText<'_>>(text)?.into()
+    } else {
+        parse::<Envelope<'_>>(text)?
+    };
     envelope.into_request(hint)
 }
 
@@ -68,17 +71,17 @@ struct Envelope<'a> {
     repetition: Option<RepetitionText>,
 }
 
-/// What is asked of a text that a station gave.
+/// Members that are used of a message that a station received.
 #[derive(Deserialize)]
-struct Given<'a> {
+struct ReceivedText<'a> {
     r#type: String,
     #[serde(borrow)]
     message: &'a RawValue,
 }
 
-impl<'a> From<Given<'a>> for Envelope<'a> {
-    fn from(given: Given<'a>) -> Self {
-        let Given { r#type, message } = given;
+impl<'a> From<ReceivedText<'a>> for Envelope<'a> {
+    fn from(received: ReceivedText<'a>) -> Self {
+        let ReceivedText { r#type, message } = received;
         Self {
             r#type: Some(r#type),
             message,
@@ -140,7 +143,11 @@ impl Envelope<'_> {
         if let (Some(named), Some(hint)) = (named, hint)
             && named != hint
         {
-            return Err(mismatch("type", format!("`{}`, as was said beside it", hint.label()), named.label()));
+            return Err(mismatch(
+                "type",
+                format!("`{}`, the type that the topic or the settings define", hint.label()),
+                named.label(),
+            ));
         }
         let text = self.message.get().as_bytes();
         let inside = |error: JsonError| error.inside("message");
@@ -156,10 +163,10 @@ impl Envelope<'_> {
         request.repetition = self.repetition.map(|repetition| repetition.resolve()).transpose()?;
         request.lifetime = SendRequest::default_lifetime(kind, request.destination, request.repetition);
         if let Some(seconds) = self.lifetime_s {
-            // A station sends nothing that lives longer than itsGnMaxPacketLifetime.
+            // A station rejects a lifetime above itsGnMaxPacketLifetime.
             let longest = ITS_GN_MAX_PACKET_LIFETIME.duration().as_secs_f64();
-            let said = seconds_of("lifetime_s", seconds, (LIFETIME_S_MIN, longest))?;
-            request.lifetime = SendRequest::requested_lifetime(said, request.destination, request.repetition);
+            let lifetime = seconds_of("lifetime_s", seconds, (LIFETIME_S_MIN, longest))?;
+            request.lifetime = SendRequest::requested_lifetime(lifetime, request.destination, request.repetition);
         }
         Ok(request)
     }
@@ -254,7 +261,7 @@ fn seconds_of(path: &str, seconds: f64, (min, max): (f64, f64)) -> Result<Durati
         .map_err(|cause| JsonError { path: path.to_owned(), problem: JsonProblem::Syntax(cause.to_string()) })
 }
 
-/// Eight octets as `94:00:02:00:00:00:03:f8`.
+/// Parses eight octets, written as `94:00:02:00:00:00:03:f8`.
 fn address_of(text: &str) -> Option<GnAddress> {
     let mut octets = [0; 8];
     let mut parts = text.split(':');
@@ -274,7 +281,7 @@ mod tests {
     use viaduct_etsi::cam_ts103900_v231;
     use viaduct_its::facilities::cam::{CamInput, build};
 
-    /// The body of a CAM as JSON.
+    /// Returns the body of a CAM as JSON.
     fn cam_body() -> String {
         let mut out = Vec::new();
         cam_ts103900_v231::write_json(
@@ -285,44 +292,44 @@ mod tests {
         whole["cam"].to_string()
     }
 
-    fn refusal(text: &str) -> String {
+    fn error_of(text: &str) -> String {
         crate::dialect::Dialect::Viaduct.read_request(None, text.as_bytes()).unwrap_err().to_string()
     }
 
     #[test]
-    fn a_body_alone_is_sent_as_its_topic_says() {
+    fn the_hint_defines_the_type_of_a_body() {
         let request = read_request(Some(MessageKind::Cam), cam_body().as_bytes()).unwrap();
         assert_eq!((request.kind, request.destination), (MessageKind::Cam, Destination::SingleHop));
-        assert_eq!(&request.payload[..6], [2, 2, 0, 0, 0, 0], "the station fills its ID in");
+        assert_eq!(&request.payload[..6], [2, 2, 0, 0, 0, 0], "the station sets its own ID");
     }
 
     #[test]
-    fn a_message_is_known_by_the_name_of_its_body() {
+    fn the_name_of_the_body_defines_the_type_of_a_message() {
         let request = read_request(None, format!("{{\"cam\":{}}}", cam_body()).as_bytes()).unwrap();
         assert_eq!(request, read_request(Some(MessageKind::Cam), cam_body().as_bytes()).unwrap());
     }
 
     #[test]
-    fn what_a_station_gave_is_sent_anew() {
+    fn a_received_message_is_sent_as_a_new_one() {
         let text = |kind: &str, body: &str| {
             format!("{{\"direction\":\"received\",\"type\":\"{kind}\",\"station_id\":9,\"message\":{body}}}")
         };
         let request = read_request(None, text("cam", &cam_body()).as_bytes()).unwrap();
         assert_eq!((request.kind, request.destination), (MessageKind::Cam, Destination::SingleHop));
-        assert!(refusal(&text("poim", "{}")).starts_with("type: expected one of cam"));
-        assert!(refusal(&text("cam", "{}")).starts_with("message.generationDeltaTime"));
+        assert!(error_of(&text("poim", "{}")).starts_with("type: expected one of cam"));
+        assert!(error_of(&text("cam", "{}")).starts_with("message.generationDeltaTime"));
     }
 
-    /// The list's size is an extension of another edition, which is decoded and cannot be encoded.
+    /// The size of the list is an extension of another edition, which can be decoded but not encoded.
     #[test]
-    fn a_list_that_cannot_be_encoded_is_named() {
+    fn a_list_that_cannot_be_encoded_is_reported_with_its_path() {
         let body = cam_body().replacen(r#""camParameters":{"#, r#""camParameters":{"extensionContainers":[],"#, 1);
-        let said = refusal(&format!("{{\"cam\":{body}}}"));
-        assert_eq!(said, "cam.camParameters.extensionContainers: expected 1 to 8 elements, got 0");
+        let error = error_of(&format!("{{\"cam\":{body}}}"));
+        assert_eq!(error, "cam.camParameters.extensionContainers: expected 1 to 8 elements, got 0");
     }
 
     #[test]
-    fn an_envelope_says_who_it_is_for() {
+    fn an_envelope_has_destination_lifetime_and_repetition() {
         let body = cam_body();
         for (text, expected) in [
             (r#"{"hops":3}"#, Destination::Hops(3)),
@@ -360,7 +367,7 @@ mod tests {
         }
     }
 
-    /// Without it, a CAM would live for a second, and its repetition with it.
+    /// The default lifetime of a CAM is 1 s, which would end the repetition.
     #[test]
     fn a_packet_outlives_its_repetition() {
         let body = cam_body();
@@ -371,18 +378,18 @@ mod tests {
             read_request(None, text.as_bytes()).unwrap().lifetime.duration().as_secs()
         };
         assert_eq!(lifetime("{\"hops\":3}", 3), 4);
-        assert_eq!(lifetime("{\"hops\":3}", 93), 100, "the next one that the field can say");
+        assert_eq!(lifetime("{\"hops\":3}", 93), 100, "the next value that the field can represent");
         assert_eq!(lifetime("{\"hops\":3}", 80_000), 600);
-        let said = format!(
+        let text = format!(
             "{{\"type\":\"cam\",\"message\":{body},\"destination\":{{\"hops\":3}},\"lifetime_s\":94,\
              \"repetition\":{{\"interval_s\":1,\"duration_s\":94}}}}"
         );
-        assert_eq!(read_request(None, said.as_bytes()).unwrap().lifetime.duration().as_secs(), 100);
-        assert_eq!(lifetime("{\"station\":\"94:00:02:00:00:00:03:f8\"}", 3), 1, "each is a packet of its own");
+        assert_eq!(read_request(None, text.as_bytes()).unwrap().lifetime.duration().as_secs(), 100);
+        assert_eq!(lifetime("{\"station\":\"94:00:02:00:00:00:03:f8\"}", 3), 1, "each repetition is a separate packet");
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_path() {
+    fn an_error_has_the_path() {
         let body = cam_body();
         let with = |more: &str| format!("{{\"type\":\"cam\",\"message\":{body},{more}}}");
         let area = |more: &str| with(&format!("\"destination\":{{\"area\":{{\"longitude_deg\":11,{more}}}}}"));
@@ -412,10 +419,10 @@ mod tests {
             ),
             (area("\"latitude_deg\":9"), "destination.area: expected one of `circle`"),
         ] {
-            let error = refusal(&text);
+            let error = error_of(&text);
             assert!(error.starts_with(expected), "{error}\n{expected}");
         }
         let error = read_request(Some(MessageKind::Cpm), with("\"lifetime_s\":1").as_bytes()).unwrap_err().to_string();
-        assert_eq!(error, "type: expected `cpm`, as was said beside it, got cam");
+        assert_eq!(error, "type: expected `cpm`, the type that the topic or the settings define, got cam");
     }
 }

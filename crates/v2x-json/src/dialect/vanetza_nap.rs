@@ -1,15 +1,16 @@
 //! The dialect of vanetza-nap.
 //!
-//! Towards a station: the body of a message, or a whole one, or what it gives itself. Away from it:
+//! A send request is the body of a message, a whole message, or a received message in this form:
 //!
 //! ```json
 //! {"timestamp":1762875466.004915,"newInfo":true,"stationID":175,"stationAddr":"6e:06:e0:01:00:af","receiverID":229,
 //!  "receiverType":5,"packet_size":102,"fields":{"header":{},"cam":{}}}
 //! ```
 //!
-//! `newInfo` is there for those that tell where their station is (CAM and VAM). What differs from vanetza-nap: a value that
-//! is not available is `null`, where some of its versions give the code unscaled; a step of the steering wheel is 1.5
-//! degrees, where it takes 0.667 steps a degree; `rssi` and `test` are absent, since there is nothing to say.
+//! `newInfo` is present in messages with the position of their station (CAM and VAM). Differences from vanetza-nap:
+//! - A value that is not available is `null`; some versions of vanetza-nap write its code unscaled.
+//! - A step of the steering wheel angle is 1.5 degrees; vanetza-nap uses 0.667 steps per degree.
+//! - `rssi` and `test` are absent, because their values are not available.
 
 use std::io::Write as _;
 
@@ -23,10 +24,10 @@ use viaduct_its::{
     facilities::{Message, MessageKind},
 };
 
-/// Reads what an application wants sent: it is sent once, to everybody in reach.
+/// Reads a send request: the message is sent once, as a single-hop broadcast.
 ///
 /// # Errors
-/// What is wrong with the text, and where.
+/// Returns the first error in the text, with its path.
 pub fn read_request(hint: Option<MessageKind>, text: &[u8]) -> Result<SendRequest, JsonError> {
     let outline: Outline<'_> = parse(text)?;
     match outline.fields {
@@ -40,22 +41,22 @@ fn read_body(hint: Option<MessageKind>, text: &[u8]) -> Result<SendRequest, Json
     Ok(SendRequest::single_hop(kind, payload_of(kind, JsonStyle::Scaled, text)?.into()))
 }
 
-/// What the dialect says about a message besides itself.
+/// Members that the dialect adds to a message.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope {
-    /// When it was received.
+    /// Reception time of the message.
     pub reception: Tai,
-    /// Whether its station has moved since the last one that said so; `None` for a message that does not tell.
+    /// `true` if the message has new information about its station; `None` for a message without a position.
     pub new_info: Option<bool>,
     /// Station ID of the sender.
     pub station_id: u32,
-    /// Where it came from on the link.
+    /// Link address of the sender.
     pub link_address: Option<MacAddress>,
     /// Station ID of the receiver.
     pub receiver_id: u32,
     /// Type of the receiver.
     pub receiver_type: u32,
-    /// Octets of the packet; 0 where it is not known.
+    /// Length of the packet in octets; 0 if it is unknown.
     pub packet_octets: u32,
 }
 
@@ -89,7 +90,7 @@ mod tests {
     use viaduct_its::facilities::cam::{CamInput, build};
 
     #[test]
-    fn an_envelope_has_what_is_known() {
+    fn an_envelope_has_all_members() {
         let message = Message::Cam(Box::new(build(&CamInput::new(StationId(175), Tai::from_nanos(0)))));
         let envelope = Envelope {
             reception: Tai::from_unix_nanos(1_762_875_466_004_915_999),
@@ -113,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_field_is_told_where_the_text_has_it() {
-        let refusal = |text: &str| read_request(Some(MessageKind::Cam), text.as_bytes()).unwrap_err().to_string();
-        assert_eq!(refusal(r#"{"generationDeltaTime":1}"#), "camParameters: this member is missing");
-        assert_eq!(refusal(r#"{"fields":{"generationDeltaTime":1}}"#), "fields.camParameters: this member is missing");
-        let error = refusal(r#"{"header":{"messageID":14},"cam":{}}"#);
+    fn an_error_has_the_path_in_the_text() {
+        let error_of = |text: &str| read_request(Some(MessageKind::Cam), text.as_bytes()).unwrap_err().to_string();
+        assert_eq!(error_of(r#"{"generationDeltaTime":1}"#), "camParameters: this member is missing");
+        assert_eq!(error_of(r#"{"fields":{"generationDeltaTime":1}}"#), "fields.camParameters: this member is missing");
+        let error = error_of(r#"{"header":{"messageID":14},"cam":{}}"#);
         assert_eq!(error, "header.messageId: expected 2, got 14");
     }
 }

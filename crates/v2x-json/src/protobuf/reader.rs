@@ -43,7 +43,7 @@ impl<M: Message> Reader<M> {
         message.transcode_to().map_err(|error| error_at("", &error.to_string()))
     }
 
-    /// Parses the text, with numbers in the place of the labels of enumerations.
+    /// Parses the text and replaces the labels of enumerations by their numbers.
     fn tree(&self, text: &[u8]) -> Result<Value, JsonError> {
         let mut reader = serde_json::Deserializer::from_slice(text);
         let mut track = serde_path_to_error::Track::new();
@@ -109,7 +109,7 @@ impl Shape {
 /// Parses one value of this shape.
 struct TreeSeed<'f> {
     shape: Shape,
-    /// The problem that stopped the parser, where it is more than a text.
+    /// Problem that stopped the parser, if it has a structured form.
     failure: &'f RefCell<Option<JsonProblem>>,
 }
 
@@ -207,7 +207,7 @@ fn unknown_member(text: &str) -> Option<&str> {
     text.strip_prefix("unrecognized field name '")?.rsplit_once('\'').map(|(name, _)| name)
 }
 
-/// Shortens a text, so that no input can make an answer long.
+/// Shortens a text, to limit the length of errors.
 fn shortened(text: &str) -> String {
     text.chars().take(CHARACTERS_MAX).collect()
 }
