@@ -57,7 +57,7 @@ fn a_map_is_written_with_its_objects() {
     let map = LocalDynamicMap { time: None, objects: vec![object] };
     assert_eq!(
         written(&map),
-        r#"{"objects":[{"type":"cam","station_id":0,"own":false,"valid_for_s":0.0,"position":{"latitude_deg":45.5,"longitude_deg":7.25}}]}"#
+        r#"{"objects":[{"type":"cam","station_id":0,"own":false,"valid_for_s":0.0,"position":{"latitude_deg":45.5,"longitude_deg":7.25},"clock_late_s":0}]}"#
     );
     let without = serde_json::to_string(&JsonOf::new(&dynamic(&map)).without_arrays()).unwrap();
     assert_eq!(without, "{}");
