@@ -1,4 +1,4 @@
-//! The header that every ETSI ITS message begins with.
+//! The header at the start of every ETSI ITS message.
 
 /// `ItsPduHeader` (TS 102 894-2): the same six octets in release 1 and release 2.
 ///

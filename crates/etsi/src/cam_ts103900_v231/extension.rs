@@ -1,4 +1,4 @@
-//! Extension containers of a CAM: an identifier, and an open type that it decides.
+//! Extension containers of a CAM: an identifier, and an open type that depends on the identifier.
 
 use rasn::{
     AsnType,

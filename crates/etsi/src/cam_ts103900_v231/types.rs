@@ -464,7 +464,7 @@ impl PathPredictionContainer {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct GeneralizedLanePositionsContainer {
-    /// Places across the road.
+    /// Positions across the road.
     #[rasn(identifier = "generalizedLanePositions")]
     pub generalized_lane_positions: GeneralizedLanePositions,
 }

@@ -1,4 +1,4 @@
-//! BIT STRING types from and to octets and bits, so that users need not name the codec's types.
+//! Conversions of BIT STRING types from and to octets and bits, so that users do not need the codec's types.
 
 /// Conversions of a type with a fixed size of up to eight bits.
 macro_rules! small_bit_string {
@@ -8,7 +8,7 @@ macro_rules! small_bit_string {
             /// beyond the size are ignored.
             #[must_use]
             pub fn from_octet(octet: u8) -> Self {
-                // rasn stores N octets for N bits and counts the first N bits: the first octet has them all.
+                // rasn stores N octets for N bits and uses only the first N bits, which are all in the first octet.
                 let mut octets = [0_u8; $bits];
                 if let Some(first) = octets.first_mut() {
                     *first = octet & (0xFF << (8 - $bits));

@@ -11,7 +11,7 @@ use super::{header::StationType, position::DeltaReferencePosition, time::PathDel
 #[rasn(delegate, value("0..=7"))]
 pub struct InformationQuality(pub u8);
 
-/// A point of an event's zone, relative to the one before.
+/// A point of an event's zone, relative to the previous point.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct EventPoint {
@@ -40,7 +40,7 @@ pub struct EventHistory(pub Vec<EventPoint>);
 #[rasn(delegate, size("1..=23"))]
 pub struct EventZone(pub Vec<EventPoint>);
 
-/// Traffic of which direction an event concerns.
+/// Traffic direction that an event affects.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[rasn(enumerated)]
 pub enum TrafficDirection {
@@ -111,7 +111,7 @@ pub enum TrafficRule {
     PassToLeftOrRight,
 }
 
-/// Types of vehicles that are let in.
+/// Types of vehicles that may enter.
 ///
 /// 1 to 3 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]

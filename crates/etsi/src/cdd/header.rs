@@ -3,14 +3,14 @@
 use rasn::prelude::*;
 
 use super::position::ReferencePositionWithConfidence;
-/// A version or running number.
+/// A version or sequence number.
 ///
 /// 0 to 255.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[rasn(delegate, value("0..=255"))]
 pub struct OrdinalNumber1B(pub u8);
 
-/// A running number that begins with one.
+/// A sequence number from 1.
 ///
 /// 1 to 8.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub struct OrdinalNumber3b(pub u8);
 #[rasn(delegate, value("0..=255"))]
 pub struct CardinalNumber1B(pub u8);
 
-/// A count that begins with one.
+/// A count of at least 1.
 ///
 /// 1 to 8.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,7 +104,7 @@ impl MessageId {
 #[rasn(delegate, value("0..=4294967295"))]
 pub struct StationId(pub u32);
 
-/// The header that every message begins with.
+/// The header at the start of every message.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct ItsPduHeader {
@@ -119,7 +119,7 @@ pub struct ItsPduHeader {
     pub station_id: StationId,
 }
 
-/// Running number of a station's actions; it wraps.
+/// Sequence number of a station's actions; it wraps around.
 ///
 /// 0 to 65 535.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -145,7 +145,7 @@ pub struct ActionId {
 #[rasn(delegate, size("1..=8", extensible))]
 pub struct ActionIdList(pub Vec<ActionId>);
 
-/// Type and place of the station that sends.
+/// Type and position of the sender.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]

@@ -200,7 +200,7 @@ impl AccelerationValue {
     pub const UNAVAILABLE: Self = Self(161);
 }
 
-/// Amount of an acceleration in 0.1 m/s².
+/// Magnitude of an acceleration in 0.1 m/s².
 ///
 /// 0 to 161.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -238,11 +238,11 @@ pub struct AccelerationComponent {
     pub confidence: AccelerationConfidence,
 }
 
-/// Amount of an acceleration and its accuracy.
+/// Magnitude of an acceleration and its accuracy.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct AccelerationMagnitude {
-    /// Amount of an acceleration in 0.1 m/s².
+    /// Magnitude of an acceleration in 0.1 m/s².
     #[rasn(identifier = "accelerationMagnitudeValue")]
     pub acceleration_magnitude_value: AccelerationMagnitudeValue,
     /// Half of the 95 % interval of an acceleration in 0.1 m/s².
@@ -637,7 +637,7 @@ pub struct VelocityCartesian {
     pub z_velocity: Option<VelocityComponent>,
 }
 
-/// A velocity by amount and direction.
+/// A velocity by magnitude and direction.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct VelocityPolarWithZ {
@@ -652,7 +652,7 @@ pub struct VelocityPolarWithZ {
     pub z_velocity: Option<VelocityComponent>,
 }
 
-/// A velocity in one of two ways.
+/// A velocity in polar or cartesian form.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 pub enum Velocity3dWithConfidence {
@@ -679,7 +679,7 @@ pub struct AccelerationCartesian {
     pub z_acceleration: Option<AccelerationComponent>,
 }
 
-/// An acceleration by amount and direction.
+/// An acceleration by magnitude and direction.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct AccelerationPolarWithZ {
@@ -694,7 +694,7 @@ pub struct AccelerationPolarWithZ {
     pub z_acceleration: Option<AccelerationComponent>,
 }
 
-/// An acceleration in one of two ways.
+/// An acceleration in polar or cartesian form.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 pub enum Acceleration3dWithConfidence {
@@ -741,7 +741,7 @@ pub struct AccelerationChangeIndication {
     /// Kind of the change.
     #[rasn(identifier = "accelOrDecel")]
     pub accel_or_decel: AccelerationChange,
-    /// Time from now until then.
+    /// Time until the change, in 0.1 s.
     #[rasn(identifier = "actionDeltaTime")]
     pub action_delta_time: DeltaTimeTenthOfSecond,
 }
@@ -761,7 +761,7 @@ impl AccelerationChangeIndication {
 pub struct HeadingChangeIndication {
     /// Side of the turn.
     pub direction: TurningDirection,
-    /// Time from now until then.
+    /// Time until the change, in 0.1 s.
     #[rasn(identifier = "actionDeltaTime")]
     pub action_delta_time: DeltaTimeTenthOfSecond,
 }
@@ -798,7 +798,7 @@ pub struct StabilityChangeIndication {
     /// Probability of the loss, in 2 %.
     #[rasn(identifier = "lossProbability")]
     pub loss_probability: StabilityLossProbability,
-    /// Time from now until then.
+    /// Time until the change, in 0.1 s.
     #[rasn(identifier = "actionDeltaTime")]
     pub action_delta_time: DeltaTimeTenthOfSecond,
 }

@@ -1,4 +1,4 @@
-//! Ways that were or will be gone.
+//! Path histories and predicted paths.
 
 use rasn::prelude::*;
 
@@ -10,7 +10,7 @@ use super::{
     },
     time::{PathDeltaTime, PathDeltaTimeChoice},
 };
-/// A point of a path, relative to the one before.
+/// A point of a path, relative to the previous point.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct PathPoint {
@@ -47,14 +47,14 @@ pub struct PathExtended {
     pub path: Path,
 }
 
-/// Ways that lead to an event.
+/// Paths that lead to an event.
 ///
 /// 1 to 7 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=7"))]
 pub struct Traces(pub Vec<Path>);
 
-/// Ways that lead to points of an event zone.
+/// Paths that lead to points of an event zone.
 ///
 /// 1 to 7 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]

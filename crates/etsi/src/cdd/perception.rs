@@ -1,4 +1,4 @@
-//! Perceived objects and how they were perceived.
+//! Perceived objects and the sensors that detected them.
 
 use super::bits::variable_bit_string;
 use rasn::prelude::*;

@@ -1,4 +1,4 @@
-//! Places on the Earth and their accuracy.
+//! Geographic positions and their accuracy.
 
 use rasn::prelude::*;
 
@@ -111,7 +111,7 @@ pub struct Altitude {
     pub altitude_confidence: AltitudeConfidence,
 }
 
-/// Length of half an axis of a confidence ellipse in 0.01 m.
+/// Semi-axis of a confidence ellipse in 0.01 m.
 ///
 /// 0 to 4095.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,37 +127,37 @@ impl SemiAxisLength {
     pub const UNAVAILABLE: Self = Self(4095);
 }
 
-/// Area around a place in which it is with 95 % confidence; names of release 1.
+/// 95 % confidence ellipse of a position; names of release 1.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct PosConfidenceEllipse {
-    /// Half of the longer axis.
+    /// Length of the semi-major axis.
     #[rasn(identifier = "semiMajorConfidence")]
     pub semi_major_confidence: SemiAxisLength,
-    /// Half of the shorter axis.
+    /// Length of the semi-minor axis.
     #[rasn(identifier = "semiMinorConfidence")]
     pub semi_minor_confidence: SemiAxisLength,
-    /// Direction of the longer axis.
+    /// Direction of the major axis.
     #[rasn(identifier = "semiMajorOrientation")]
     pub semi_major_orientation: HeadingValue,
 }
 
-/// Area around a place in which it is with 95 % confidence.
+/// 95 % confidence ellipse of a position.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct PositionConfidenceEllipse {
-    /// Half of the longer axis.
+    /// Length of the semi-major axis.
     #[rasn(identifier = "semiMajorAxisLength")]
     pub semi_major_axis_length: SemiAxisLength,
-    /// Half of the shorter axis.
+    /// Length of the semi-minor axis.
     #[rasn(identifier = "semiMinorAxisLength")]
     pub semi_minor_axis_length: SemiAxisLength,
-    /// Direction of the longer axis.
+    /// Direction of the major axis.
     #[rasn(identifier = "semiMajorAxisOrientation")]
     pub semi_major_axis_orientation: Wgs84AngleValue,
 }
 
-/// A place and its accuracy; names of release 1 in the ellipse.
+/// A position and its accuracy; names of release 1 in the ellipse.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct ReferencePosition {
@@ -172,7 +172,7 @@ pub struct ReferencePosition {
     pub altitude: Altitude,
 }
 
-/// A place and its accuracy.
+/// A position and its accuracy.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct ReferencePositionWithConfidence {
@@ -227,7 +227,7 @@ impl DeltaAltitude {
     pub const UNAVAILABLE: Self = Self(12_800);
 }
 
-/// A place relative to another one.
+/// A position relative to another position.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct DeltaPosition {
@@ -239,14 +239,14 @@ pub struct DeltaPosition {
     pub delta_longitude: DeltaLongitude,
 }
 
-/// Places, each relative to the one before.
+/// Positions, each relative to the previous position.
 ///
 /// 1 to 32 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=32", extensible))]
 pub struct DeltaPositions(pub Vec<DeltaPosition>);
 
-/// A place with altitude relative to another one.
+/// A position with altitude, relative to another position.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct DeltaReferencePosition {
@@ -261,14 +261,14 @@ pub struct DeltaReferencePosition {
     pub delta_altitude: DeltaAltitude,
 }
 
-/// Places with altitude, each relative to the one before.
+/// Positions with altitude, each relative to the previous position.
 ///
 /// 1 to 32 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=32", extensible))]
 pub struct DeltaReferencePositions(pub Vec<DeltaReferencePosition>);
 
-/// A place; its altitude may be left out.
+/// A position with an optional altitude.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct GeoPosition {
@@ -281,7 +281,7 @@ pub struct GeoPosition {
     pub altitude: AltitudeValue,
 }
 
-/// A place with altitude and its accuracy.
+/// A position with altitude and the accuracy of the altitude.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct GeoPositionWAltitude {
@@ -293,14 +293,14 @@ pub struct GeoPositionWAltitude {
     pub altitude: Altitude,
 }
 
-/// Places with altitude.
+/// Positions with altitude.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=8", extensible))]
 pub struct GeoPositionsWAltitude(pub Vec<GeoPositionWAltitude>);
 
-/// A place without altitude.
+/// A position without altitude.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct GeoPositionWoAltitude {
@@ -310,14 +310,14 @@ pub struct GeoPositionWoAltitude {
     pub longitude: Longitude,
 }
 
-/// Places without altitude.
+/// Positions without altitude.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=8", extensible))]
 pub struct GeoPositionsWoAltitude(pub Vec<GeoPositionWoAltitude>);
 
-/// A line through points, given in one of four ways.
+/// A line through points, in one of four forms.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -364,7 +364,7 @@ pub enum PositioningSolutionType {
     ManuallyByOperator,
 }
 
-/// A length; the unit is that of the member that has it, mostly 0.1 m.
+/// A length. The unit depends on the member that uses it, mostly 0.1 m.
 ///
 /// 0 to 4095.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

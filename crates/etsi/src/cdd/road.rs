@@ -107,7 +107,7 @@ impl LaneType {
 #[rasn(delegate, value("0..=1023"))]
 pub struct LaneWidth(pub u16);
 
-/// A direction relative to another one.
+/// A direction relative to another direction.
 ///
 /// 0 to 3.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,7 +149,7 @@ impl LanePositionAndType {
     }
 }
 
-/// A place across a lane.
+/// A position across a lane.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -210,7 +210,7 @@ impl TrafficIslandPosition {
     }
 }
 
-/// A place across the road in one of several ways.
+/// A position across the road, in one of several forms.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
@@ -224,10 +224,10 @@ pub enum LanePositionOptions {
     /// The lane by number, type and direction.
     #[rasn(identifier = "detailedlanePosition")]
     DetailedlanePosition(LanePositionAndType),
-    /// The place across the lane.
+    /// Position across the lane.
     #[rasn(identifier = "lanePositionWithLateralDetails")]
     LanePositionWithLateralDetails(LanePositionWithLateralDetails),
-    /// On an island.
+    /// Position on a traffic island.
     #[rasn(identifier = "trafficIslandPosition")]
     TrafficIslandPosition(TrafficIslandPosition),
 }
@@ -272,7 +272,7 @@ pub struct LongitudinalLanePosition {
     pub longitudinal_lane_position_confidence: LongitudinalLanePositionConfidence,
 }
 
-/// A place on the map of a MAPEM.
+/// A position on the map of a MAPEM.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -395,15 +395,15 @@ pub struct MapemLaneList(pub Vec<Identifier1B>);
 #[rasn(delegate, size("1..=8", extensible))]
 pub struct MapemConnectionList(pub Vec<Identifier1B>);
 
-/// A place across the road, by lane and on the map.
+/// A position across the road, by lane and on the map.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct GeneralizedLanePosition {
-    /// The place by lanes.
+    /// Position by lanes.
     #[rasn(identifier = "lanePositionBased")]
     pub lane_position_based: LanePositionOptions,
-    /// The place on a map.
+    /// Position on a map.
     #[rasn(identifier = "mapBased")]
     pub map_based: Option<MapPosition>,
     /// Source and confidence of the information.
@@ -418,7 +418,7 @@ impl GeneralizedLanePosition {
     }
 }
 
-/// Places across the road.
+/// Positions across the road.
 ///
 /// 1 to 4 elements.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
@@ -430,10 +430,10 @@ pub struct GeneralizedLanePositions(pub Vec<GeneralizedLanePosition>);
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct OccupiedLanesWithConfidence {
-    /// The place by lanes, 1 to 4.
+    /// Position by lanes, 1 to 4 elements.
     #[rasn(size("1..=4"), identifier = "lanePositionBased")]
     pub lane_position_based: Vec<LanePositionOptions>,
-    /// The place on a map, 1 to 4.
+    /// Position on a map, 1 to 4 elements.
     #[rasn(size("1..=4"), identifier = "mapBased")]
     pub map_based: Option<Vec<MapPosition>>,
     /// Source and confidence of the information.

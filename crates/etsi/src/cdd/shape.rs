@@ -73,13 +73,13 @@ pub struct CartesianCoordinateWithConfidence {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct CartesianPosition3d {
-    /// Along x.
+    /// Component along x.
     #[rasn(identifier = "xCoordinate")]
     pub x_coordinate: CartesianCoordinate,
-    /// Along y.
+    /// Component along y.
     #[rasn(identifier = "yCoordinate")]
     pub y_coordinate: CartesianCoordinate,
-    /// Along z.
+    /// Component along z.
     #[rasn(identifier = "zCoordinate")]
     pub z_coordinate: Option<CartesianCoordinate>,
 }
@@ -88,13 +88,13 @@ pub struct CartesianPosition3d {
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct CartesianPosition3dWithConfidence {
-    /// Along x.
+    /// Component along x.
     #[rasn(identifier = "xCoordinate")]
     pub x_coordinate: CartesianCoordinateWithConfidence,
-    /// Along y.
+    /// Component along y.
     #[rasn(identifier = "yCoordinate")]
     pub y_coordinate: CartesianCoordinateWithConfidence,
-    /// Along z.
+    /// Component along z.
     #[rasn(identifier = "zCoordinate")]
     pub z_coordinate: Option<CartesianCoordinateWithConfidence>,
 }
@@ -115,7 +115,7 @@ pub struct CircularShape {
     pub shape_reference_point: Option<CartesianPosition3d>,
     /// Radius.
     pub radius: StandardLength12b,
-    /// Height upwards; absent is a plane.
+    /// Height. If it is absent, the shape is a plane.
     pub height: Option<StandardLength12b>,
 }
 
@@ -126,15 +126,15 @@ pub struct EllipticalShape {
     /// Centre or origin, relative to the reference position; absent if it is the reference position.
     #[rasn(identifier = "shapeReferencePoint")]
     pub shape_reference_point: Option<CartesianPosition3d>,
-    /// Half of the longer axis.
+    /// Length of the semi-major axis.
     #[rasn(identifier = "semiMajorAxisLength")]
     pub semi_major_axis_length: StandardLength12b,
-    /// Half of the shorter axis.
+    /// Length of the semi-minor axis.
     #[rasn(identifier = "semiMinorAxisLength")]
     pub semi_minor_axis_length: StandardLength12b,
-    /// Orientation of the longer axis; absent is along x.
+    /// Orientation of the longer axis. If it is absent, the axis is parallel to x.
     pub orientation: Option<CartesianAngleValue>,
-    /// Height upwards; absent is a plane.
+    /// Height. If it is absent, the shape is a plane.
     pub height: Option<StandardLength12b>,
 }
 
@@ -151,9 +151,9 @@ pub struct RectangularShape {
     /// Half of the breadth.
     #[rasn(identifier = "semiBreadth")]
     pub semi_breadth: StandardLength12b,
-    /// Orientation of the longer axis; absent is along x.
+    /// Orientation of the longer axis. If it is absent, the axis is parallel to x.
     pub orientation: Option<CartesianAngleValue>,
-    /// Height upwards; absent is a plane.
+    /// Height. If it is absent, the shape is a plane.
     pub height: Option<StandardLength12b>,
 }
 
@@ -166,7 +166,7 @@ pub struct PolygonalShape {
     pub shape_reference_point: Option<CartesianPosition3d>,
     /// Corners of the polygon.
     pub polygon: Polygon,
-    /// Height upwards; absent is a plane.
+    /// Height. If it is absent, the shape is a plane.
     pub height: Option<StandardLength12b>,
 }
 
@@ -224,16 +224,16 @@ pub struct RadialShapesList(pub Vec<RadialShapeDetails>);
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RadialShapes {
-    /// Number of the point on the vehicle that it refers to.
+    /// Number of the reference point on the vehicle.
     #[rasn(identifier = "refPointId")]
     pub ref_point_id: Identifier1B,
-    /// Along x.
+    /// Component along x.
     #[rasn(identifier = "xCoordinate")]
     pub x_coordinate: CartesianCoordinateSmall,
-    /// Along y.
+    /// Component along y.
     #[rasn(identifier = "yCoordinate")]
     pub y_coordinate: CartesianCoordinateSmall,
-    /// Along z.
+    /// Component along z.
     #[rasn(identifier = "zCoordinate")]
     pub z_coordinate: Option<CartesianCoordinateSmall>,
     /// Sectors of [`RadialShapes`].

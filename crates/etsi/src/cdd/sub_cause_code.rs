@@ -1,4 +1,4 @@
-//! Sub-cause codes, one module a cause ([`super::CauseCodeChoice`]). 0 is "unavailable" for each.
+//! Sub-cause codes, one module for each cause ([`super::CauseCodeChoice`]). In each module, 0 is "unavailable".
 
 /// Sub-cause codes of cause 1, `trafficCondition1`.
 pub mod traffic_condition {

@@ -1,4 +1,4 @@
-//! Moments and durations.
+//! Times and durations.
 
 use super::extensible::extensible_integer;
 use rasn::prelude::*;

@@ -545,12 +545,12 @@ pub enum DangerousGoodsBasic {
     MiscellaneousDangerousSubstances,
 }
 
-/// Dangerous goods in detail.
+/// Details of dangerous goods.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct DangerousGoodsExtended {
-    /// Their class.
+    /// Class of the goods.
     #[rasn(identifier = "dangerousGoodsType")]
     pub dangerous_goods_type: DangerousGoodsBasic,
     /// UN number, 0 to 9999.
@@ -568,7 +568,7 @@ pub struct DangerousGoodsExtended {
     /// Emergency action code, characters, 1 to 24.
     #[rasn(size("1..=24"), identifier = "emergencyActionCode")]
     pub emergency_action_code: Option<Ia5String>,
-    /// Telephone number for help.
+    /// Telephone number for assistance.
     #[rasn(identifier = "phoneNumber")]
     pub phone_number: Option<PhoneNumber>,
     /// Name of the company.
@@ -632,7 +632,7 @@ impl PtActivationType {
     pub const VDV_50149_CODING_TYPE: Self = Self(2);
 }
 
-/// Octets with which public transport controls signals.
+/// Octets that public transport uses to control signals.
 ///
 /// 1 to 20 octets.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
@@ -646,7 +646,7 @@ pub struct PtActivation {
     /// Coding of [`PtActivationData`].
     #[rasn(identifier = "ptActivationType")]
     pub pt_activation_type: PtActivationType,
-    /// Octets with which public transport controls signals.
+    /// Octets that public transport uses to control signals.
     #[rasn(identifier = "ptActivationData")]
     pub pt_activation_data: PtActivationData,
 }
@@ -715,7 +715,7 @@ pub enum StationarySince {
 #[rasn(automatic_tags)]
 #[non_exhaustive]
 pub struct TrailerData {
-    /// Number of the point on the vehicle that it refers to.
+    /// Number of the reference point on the vehicle.
     #[rasn(identifier = "refPointId")]
     pub ref_point_id: Identifier1B,
     /// Distance from the reference point to the hitch in 0.1 m.

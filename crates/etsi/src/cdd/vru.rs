@@ -104,7 +104,7 @@ impl VruSubProfileAnimal {
 #[rasn(choice, automatic_tags)]
 #[non_exhaustive]
 pub enum VruProfileAndSubprofile {
-    /// A pedestrian or something as slow.
+    /// A pedestrian or a road user of similar speed.
     #[rasn(identifier = "pedestrian")]
     Pedestrian(VruSubProfilePedestrian),
     /// A cyclist or light vehicle.
@@ -210,7 +210,7 @@ impl VruDeviceUsage {
     pub const VIEWING: Self = Self(8);
 }
 
-/// Lights that only such road users have.
+/// Lights that only vulnerable road users have.
 ///
 /// 8 bits, the first one first: `unavailable`, `backFlashLight`, `helmetLight`, `armLight`, `legLight`, `wheelLight`.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,7 +275,7 @@ impl VruClusterInformation {
     }
 }
 
-/// A road user is going to join a cluster.
+/// Planned joining of a cluster.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -324,7 +324,7 @@ impl ClusterLeaveReason {
     pub const SAFETY_CONDITION: Self = Self(8);
 }
 
-/// A road user leaves a cluster.
+/// Leaving of a cluster.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -367,7 +367,7 @@ impl ClusterBreakupReason {
     pub const RECEPTION_OF_CPM_CONTAINING_CLUSTER: Self = Self(5);
 }
 
-/// A cluster is going to be given up.
+/// Planned breakup of a cluster.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -404,7 +404,7 @@ pub struct SafeDistanceIndication {
     /// `true` if the distance is safe.
     #[rasn(identifier = "safeDistanceIndicator")]
     pub safe_distance_indicator: SafeDistanceIndicator,
-    /// Time until a collision.
+    /// Time until the collision.
     #[rasn(identifier = "timeToCollision")]
     pub time_to_collision: Option<DeltaTimeTenthOfSecond>,
 }
@@ -417,14 +417,14 @@ impl SafeDistanceIndication {
     }
 }
 
-/// Distances to some stations.
+/// Distances to other stations.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(delegate, size("1..=8", extensible))]
 pub struct SequenceOfSafeDistanceIndication(pub Vec<SafeDistanceIndication>);
 
-/// Probability that two ways cross at the same time, in 2 %.
+/// Probability that two trajectories cross at the same time, in 2 %.
 ///
 /// 0 to 63.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -454,7 +454,7 @@ impl TrajectoryInterceptionConfidence {
     pub const ABOVE90_PERCENT: Self = Self(3);
 }
 
-/// Ways that may cross at the same time.
+/// A possible interception of trajectories.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -462,7 +462,7 @@ pub struct TrajectoryInterceptionIndication {
     /// The other station.
     #[rasn(identifier = "subjectStation")]
     pub subject_station: Option<StationId>,
-    /// Probability that two ways cross at the same time, in 2 %.
+    /// Probability that two trajectories cross at the same time, in 2 %.
     #[rasn(identifier = "trajectoryInterceptionProbability")]
     pub trajectory_interception_probability: TrajectoryInterceptionProbability,
     /// Confidence in the probability of interception.
@@ -478,7 +478,7 @@ impl TrajectoryInterceptionIndication {
     }
 }
 
-/// Ways that may cross those of some stations.
+/// Possible interceptions with the trajectories of other stations.
 ///
 /// 1 to 8 elements; other sizes are extensions.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]

@@ -56,7 +56,7 @@ pub struct Cpm {
 /// Content of a container of a CPM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CpmContainer {
-    /// Container 1: orientation of the vehicle that sends, and its trailers.
+    /// Container 1: orientation and trailers of the sending vehicle.
     OriginatingVehicle(OriginatingVehicleContainer),
     /// Container 2: the map that a roadside unit refers to.
     OriginatingRsu(OriginatingRsuContainer),

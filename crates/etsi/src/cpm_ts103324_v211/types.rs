@@ -4,7 +4,7 @@ use rasn::prelude::*;
 
 pub use crate::cdd::*;
 
-/// Container 1: orientation of the vehicle that sends, and its trailers.
+/// Container 1: orientation and trailers of the sending vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]

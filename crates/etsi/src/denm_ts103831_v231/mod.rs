@@ -27,8 +27,8 @@ const MESSAGE: &str = "DENM (TS 103 831 V2.3.1)";
 
 /// Decodes a DENM from UPER.
 ///
-/// Extension additions of later editions are skipped, and a group of additions that has no member is as one that is absent:
-/// forward the received octets, not a re-encoding.
+/// Extension additions of later editions are skipped, and a group of additions without members is decoded as absent.
+/// Forward the received octets, not a re-encoding.
 ///
 /// # Errors
 /// Returns an error if the octets are not one DENM, or if whole octets follow it.
@@ -45,7 +45,7 @@ pub fn explain(octets: &[u8]) -> Option<UperError> {
     uper::explain::<Denm>(MESSAGE, octets)
 }
 
-/// A group without a member is not written (X.691, 19.9), so it is not kept either.
+/// Removes groups without members: the encoder does not write them (X.691, 19.9).
 fn drop_empty_groups(payload: &mut types::DenmPayload) {
     if let Some(situation) = &mut payload.situation {
         situation.additions1.take_if(|group| *group == types::SituationAdditions1::default());

@@ -50,7 +50,7 @@ pub struct ManagementContainer {
     /// Distance from the event up to which the information is relevant.
     #[rasn(identifier = "awarenessDistance")]
     pub awareness_distance: Option<StandardLength3b>,
-    /// Traffic of which direction is concerned.
+    /// Traffic direction that is affected.
     #[rasn(identifier = "trafficDirection")]
     pub traffic_direction: Option<TrafficDirection>,
     /// Time for which the event is valid after its detection, in s; 600 s if it is absent on the wire.
@@ -164,7 +164,7 @@ pub struct LocationContainer {
     /// Direction in which the event moves.
     #[rasn(identifier = "eventPositionHeading")]
     pub event_position_heading: Option<Wgs84Angle>,
-    /// Ways that lead to the event.
+    /// Paths that lead to the event.
     #[rasn(identifier = "detectionZonesToEventPosition")]
     pub detection_zones_to_event_position: Traces,
     /// Kind of a road.
@@ -205,7 +205,7 @@ pub struct LocationAdditions {
     /// Maps that belong to it.
     #[rasn(identifier = "linkedMapems")]
     pub linked_mapems: Option<MapReferences>,
-    /// Ways that lead to points of the zone.
+    /// Paths that lead to points of the zone.
     #[rasn(identifier = "detectionZonesToSpecifiedEventPoint")]
     pub detection_zones_to_specified_event_point: Option<TracesExtended>,
     /// Predicted paths of the event.
@@ -213,7 +213,7 @@ pub struct LocationAdditions {
     pub predicted_paths: Option<PathPredictedList>,
 }
 
-/// A vehicle's build, for a crash that cannot be avoided.
+/// Dimensions of a vehicle, for a collision that cannot be avoided.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct ImpactReductionContainer {
@@ -223,10 +223,10 @@ pub struct ImpactReductionContainer {
     /// Height of the right longitudinal carrier.
     #[rasn(identifier = "heightLonCarrRight")]
     pub height_lon_carr_right: HeightLonCarr,
-    /// Place of the left longitudinal carrier.
+    /// Position of the left longitudinal carrier.
     #[rasn(identifier = "posLonCarrLeft")]
     pub pos_lon_carr_left: PosLonCarr,
-    /// Place of the right longitudinal carrier.
+    /// Position of the right longitudinal carrier.
     #[rasn(identifier = "posLonCarrRight")]
     pub pos_lon_carr_right: PosLonCarr,
     /// Positions of the pillars, from front to back.
@@ -255,7 +255,7 @@ pub struct ImpactReductionContainer {
     pub request_response_indication: RequestResponseIndication,
 }
 
-/// An object that a crash is expected with.
+/// An object with which a collision is expected.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 #[non_exhaustive]
@@ -266,13 +266,13 @@ pub struct PreCrashContainer {
     /// Station of the object.
     #[rasn(identifier = "objectStationId")]
     pub object_station_id: Option<StationId>,
-    /// Time until a collision.
+    /// Time until the collision.
     #[rasn(identifier = "timeToCollision")]
     pub time_to_collision: Option<DeltaTimeMilliSecondPositive>,
     /// Face of the vehicle that is hit.
     #[rasn(identifier = "impactSection")]
     pub impact_section: Option<ObjectFace>,
-    /// Distance until standing in 0.1 m.
+    /// Braking distance to a standstill in 0.1 m.
     #[rasn(identifier = "estimatedBrakingDistance")]
     pub estimated_braking_distance: Option<StandardLength12b>,
 }
@@ -315,7 +315,7 @@ impl RoadConfigurationContainer {
     }
 }
 
-/// Road works in detail.
+/// Details of road works.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct RoadWorksContainerExtended {
@@ -347,7 +347,7 @@ pub struct RoadWorksContainerExtended {
     pub reference_denms: Option<ActionIdList>,
 }
 
-/// A standing vehicle in detail.
+/// Details of a stationary vehicle.
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq)]
 #[rasn(automatic_tags)]
 pub struct StationaryVehicleContainer {
@@ -379,19 +379,19 @@ pub struct AlacarteContainer {
     /// Number of a lane, counted from the outside.
     #[rasn(identifier = "lanePosition")]
     pub lane_position: Option<LanePosition>,
-    /// The build of the vehicle, for a crash that cannot be avoided.
+    /// Dimensions of the vehicle, for a collision that cannot be avoided.
     #[rasn(identifier = "impactReduction")]
     pub impact_reduction: Option<Box<ImpactReductionContainer>>,
-    /// Temperature outside.
+    /// Outside temperature.
     #[rasn(identifier = "externalTemperature")]
     pub external_temperature: Option<Temperature>,
-    /// Road works in detail.
+    /// Details of road works.
     #[rasn(identifier = "roadWorks")]
     pub road_works: Option<Box<RoadWorksContainerExtended>>,
     /// Positioning method of the vehicle.
     #[rasn(identifier = "positioningSolution")]
     pub positioning_solution: Option<PositioningSolutionType>,
-    /// The standing vehicle in detail.
+    /// Details of the stationary vehicle.
     #[rasn(identifier = "stationaryVehicle")]
     pub stationary_vehicle: Option<Box<StationaryVehicleContainer>>,
     /// Members that version 2.1.1 and later added.
@@ -428,7 +428,7 @@ pub struct AlacarteAdditions {
     /// The road around the event.
     #[rasn(identifier = "roadConfiguration")]
     pub road_configuration: Option<RoadConfigurationContainer>,
-    /// The object that a crash is expected with.
+    /// Object with which a collision is expected.
     #[rasn(identifier = "preCrash")]
     pub pre_crash: Option<PreCrashContainer>,
 }

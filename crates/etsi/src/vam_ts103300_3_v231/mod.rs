@@ -2,7 +2,8 @@
 //!
 //! BTP port 2018, message id 16, protocol version 3.
 //!
-//! The standard's second module, a container for motorcyclists that stands outside the message, is here too.
+//! The module also has the standard's second ASN.1 module, a container for motorcyclists that is not part of the
+//! message.
 
 pub mod types;
 
@@ -78,7 +79,7 @@ const MOTORCYCLIST: &str = "motorcyclist special container (TS 103 300-3 V2.3.1)
 /// Decodes a motorcyclist special container from UPER.
 ///
 /// # Errors
-/// Octets that are not one container, or whole octets behind it.
+/// Returns an error if the octets are not one container, or if whole octets follow it.
 pub fn decode_motorcyclist(octets: &[u8]) -> Result<MotorcyclistSpecialContainer, UperError> {
     uper::decode(MOTORCYCLIST, octets)
 }

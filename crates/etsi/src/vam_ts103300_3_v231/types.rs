@@ -92,7 +92,7 @@ pub struct VruHighFrequencyContainer {
     /// Acceleration upwards.
     #[rasn(identifier = "verticalAcceleration")]
     pub vertical_acceleration: Option<VerticalAcceleration>,
-    /// Across the road.
+    /// Position across the road.
     #[rasn(identifier = "vruLanePosition")]
     pub vru_lane_position: Option<GeneralizedLanePosition>,
     /// Environment of the road user.
