@@ -1,4 +1,4 @@
-//! Compiles `proto/` without an installed protoc, and keeps the descriptors beside the types.
+//! Compiles `proto/` without an installed protoc, and stores the descriptors next to the types.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(std::env::var("OUT_DIR")?);
     std::fs::write(out.join("descriptors.bin"), descriptors.encode_to_vec())?;
     prost_build::Config::new()
-        // Large fields are carried as `Bytes`, so that a pooled buffer and a received packet cross without a copy.
+        // Large fields are `Bytes`, so a pooled buffer or a received packet is passed on without a copy.
         .bytes(["."])
         .enable_type_names()
         .include_file("mod.rs")

@@ -1,4 +1,4 @@
-//! Names and readings of the V2X message that generated code does not have.
+//! Names and accessors of the V2X message that the generated code does not have.
 
 use viaduct_units::Tai;
 
@@ -57,7 +57,7 @@ impl MessageType {
 }
 
 impl Direction {
-    /// The name as JSON has it.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -69,7 +69,7 @@ impl Direction {
 }
 
 impl Subject {
-    /// The name as JSON has it.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -118,7 +118,7 @@ impl Edition {
 }
 
 impl AccessLayer {
-    /// The name as JSON has it.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -132,7 +132,7 @@ impl AccessLayer {
 }
 
 impl SecurityState {
-    /// The name as JSON has it.
+    /// Returns the name in JSON.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
@@ -144,26 +144,26 @@ impl SecurityState {
 }
 
 impl V2xMessage {
-    /// When the packet was received or sent.
+    /// Returns the time at which the packet was received or sent.
     #[must_use]
     pub fn reception(&self) -> Option<Tai> {
         self.reception_time.as_ref().map(tai_of)
     }
 
-    /// When the message was generated.
+    /// Returns the generation time of the message.
     #[must_use]
     pub fn generation(&self) -> Option<Tai> {
         self.generation_time.as_ref().map(tai_of)
     }
 
-    /// The reference position.
+    /// Returns the reference position.
     #[must_use]
     pub fn place(&self) -> Option<viaduct_units::Position> {
         self.position.as_ref().map(|at| viaduct_units::Position::new(at.latitude_deg, at.longitude_deg))
     }
 }
 
-/// The protobuf form (UTC) of a moment.
+/// Converts a time to protobuf's form (UTC).
 #[must_use]
 pub fn timestamp(moment: Tai) -> prost_types::Timestamp {
     let nanos = moment.unix_nanos();
@@ -173,7 +173,7 @@ pub fn timestamp(moment: Tai) -> prost_types::Timestamp {
     }
 }
 
-/// The moment of a protobuf timestamp; one outside the range of [`Tai`] saturates.
+/// Converts a protobuf timestamp. A value outside the range of [`Tai`] saturates.
 #[must_use]
 pub fn tai_of(timestamp: &prost_types::Timestamp) -> Tai {
     let nanos = timestamp.seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(timestamp.nanos));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_of_the_enumerations_has_its_row() {
+    fn every_value_of_an_enumeration_has_a_row() {
         for message_id in 1..=u8::MAX {
             let kind = MessageType::from_message_id(message_id);
             if kind != MessageType::Unknown {

@@ -8,8 +8,8 @@
 //!  "message":{"header":{},"cam":{}}}
 //! ```
 //!
-//! What is not known is absent. `message` is the decoded message with ASN.1 names and raw ETSI integers; it is there
-//! when the caller has decoded it.
+//! Unknown values are absent. `message` is the decoded message with ASN.1 names and raw ETSI integers; it is present
+//! if the caller has decoded the message.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -50,7 +50,7 @@ struct Envelope<'a> {
 }
 
 /// Station type 0 is "unknown" (TS 102 894-2).
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 const fn is_unknown(station_type: &u32) -> bool {
     *station_type == 0
 }
@@ -64,10 +64,10 @@ struct Place {
 }
 
 impl V2xMessage {
-    /// Appends the JSON form to `out`, with the decoded message where the caller has it.
+    /// Appends the JSON form to `out`, with the decoded message if the caller has it.
     ///
     /// # Errors
-    /// None that a message can cause; serialisation is fallible by its type.
+    /// No message causes an error; only the signature of the serializer is fallible.
     pub fn write_json(&self, message: Option<&RawValue>, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         let envelope = Envelope {
             direction: self.direction().label(),
@@ -120,10 +120,10 @@ struct ErrorText<'a> {
 }
 
 impl V2xError {
-    /// Appends the JSON form to `out`: `topic` is where the request came from.
+    /// Appends the JSON form to `out`. `topic` is the topic on which the request was received.
     ///
     /// # Errors
-    /// None that a message can cause; serialisation is fallible by its type.
+    /// No message causes an error; only the signature of the serializer is fallible.
     pub fn write_json(&self, out: &mut Vec<u8>) -> Result<(), serde_json::Error> {
         let kind = self.r#type();
         let topic = self.reply_to.as_ref().map(|reply| &*reply.request_topic);
@@ -145,7 +145,7 @@ impl V2xError {
     }
 }
 
-/// Octets as `48:a9:8a:90:82:7f`; `None` where there are none.
+/// Returns octets in the form `48:a9:8a:90:82:7f`, or `None` if there are none.
 fn address(octets: &[u8]) -> Option<String> {
     if octets.is_empty() {
         return None;
@@ -168,7 +168,7 @@ fn rfc3339(moment: Tai) -> String {
     text
 }
 
-/// Appends the moment in UTC as RFC 3339 has it, with microseconds: `2024-09-11T13:30:34.092870Z`.
+/// Appends the time in UTC in the format of RFC 3339, with microseconds: `2024-09-11T13:30:34.092870Z`.
 pub fn write_timestamp(moment: Tai, out: &mut String) {
     use std::fmt::Write as _;
     let nanos = moment.unix_nanos();
@@ -180,7 +180,7 @@ pub fn write_timestamp(moment: Tai, out: &mut String) {
     let _ = write!(out, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z");
 }
 
-/// Year, month and day of a count of days since 1970-01-01, in the proleptic Gregorian calendar.
+/// Returns year, month and day for a number of days since 1970-01-01, in the proleptic Gregorian calendar.
 ///
 /// Years are counted from 1 March, so that the leap day is the last of its year, in eras of 400 years (146 097 days).
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_absent() {
+    fn unknown_values_are_absent() {
         let message = V2xMessage {
             direction: Direction::Received.into(),
             r#type: MessageType::Cam.into(),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_message_names_its_signer() {
+    fn a_signed_message_has_the_digest_of_its_signer() {
         let message = V2xMessage {
             security: SecurityState::Unverified.into(),
             signer_digest: vec![0x0D, 0x3A, 0x1D, 0x0D, 0xDF, 0x3F, 0x5B, 0x7D].into(),
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_it_concerns() {
+    fn an_error_has_its_subject_and_reason() {
         let error = V2xError {
             subject: Subject::Request.into(),
             reason: "no_position".into(),

@@ -1,6 +1,6 @@
-//! What travels on the bus: protobuf messages, their descriptors, and the names of topics.
+//! Messages on the bus: protobuf types, their descriptors, and the names of topics.
 //!
-//! What a viewer should understand has Foxglove's message name and field numbers ([`foxglove`]); the rest is package
+//! Messages for viewers have Foxglove's message names and field numbers ([`foxglove`]); all others are in the package
 //! [`viaduct`]. The schemas are in `proto/`.
 
 #[expect(missing_docs, clippy::all, reason = "generated: the comments are in proto/")]
@@ -15,16 +15,16 @@ pub mod topic;
 pub use generated::{foxglove, viaduct};
 pub use json::write_timestamp;
 
-/// Every schema of this crate with what it imports: an encoded `google.protobuf.FileDescriptorSet`.
+/// All schemas of this crate and their imports, as an encoded `google.protobuf.FileDescriptorSet`.
 pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
 
 /// A message that can travel on the bus as a value: a protobuf type with a full name and a schema.
 pub trait Message: prost::Message + prost::Name + Default + 'static {
-    /// The schema of the type with what it imports: an encoded `google.protobuf.FileDescriptorSet`.
+    /// Schema of the type and its imports, as an encoded `google.protobuf.FileDescriptorSet`.
     const DESCRIPTOR_SET: &'static [u8];
 }
 
-/// Says for types of this crate that their schema is in [`DESCRIPTOR_SET`].
+/// Implements [`Message`] for types of this crate, whose schemas are in [`DESCRIPTOR_SET`].
 macro_rules! messages {
     ($($name:path),* $(,)?) => {
         $(impl Message for $name {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_that_viewers_know() {
+    fn names_are_those_of_the_foxglove_schemas() {
         assert_eq!(<foxglove::PointCloud as prost::Name>::full_name(), "foxglove.PointCloud");
         assert_eq!(<viaduct::its::V2xMessage as prost::Name>::full_name(), "viaduct.its.V2xMessage");
     }

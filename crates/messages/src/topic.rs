@@ -3,19 +3,19 @@
 //! A name is one to sixteen levels joined by `/`; a level is letters, digits, `_`, `-` and `.`. In a pattern `*` stands
 //! for exactly one level and `**`, as the last one, for all that follow (none included).
 
-/// Received CAMs, CPMs, ...: `its/rx/cam`. The last level is [`crate::viaduct::its::MessageType::topic_level`].
+/// Prefix of received messages: `its/rx/cam`. The last level is [`crate::viaduct::its::MessageType::topic_level`].
 pub const ITS_RX: &str = "its/rx";
-/// What stations of the node sent: `its/tx/cam`.
+/// Prefix of messages that stations of the node sent: `its/tx/cam`.
 pub const ITS_TX: &str = "its/tx";
-/// What stations of the node could not do: `viaduct.its.V2xError`.
+/// Topic of the errors of the node's stations: `viaduct.its.V2xError`.
 pub const ITS_ERRORS: &str = "its/errors";
 
-/// Levels that a name may have.
+/// Largest number of levels of a name.
 const LEVELS_MAX: usize = 16;
-/// Octets that a name may have.
-const OCTETS_MAX: usize = 128;
+/// Largest length of a name in bytes.
+const LENGTH_MAX: usize = 128;
 
-/// Why a text is not the name of a topic, or not a pattern.
+/// The reason for which a text is not a topic name or not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameError {
     name: String,
@@ -33,17 +33,17 @@ impl std::error::Error for NameError {}
 /// Checks the name of a topic.
 ///
 /// # Errors
-/// The first rule that the name breaks.
+/// Returns the first rule that the name violates.
 pub fn check_name(name: &str) -> Result<(), NameError> {
-    check(name, |level| level.bytes().all(is_name_octet))
+    check(name, |level| level.bytes().all(is_name_byte))
 }
 
 /// Checks a pattern.
 ///
 /// # Errors
-/// The first rule that the pattern breaks.
+/// Returns the first rule that the pattern violates.
 pub fn check_pattern(pattern: &str) -> Result<(), NameError> {
-    check(pattern, |level| matches!(level, "*" | "**") || level.bytes().all(is_name_octet))?;
+    check(pattern, |level| matches!(level, "*" | "**") || level.bytes().all(is_name_byte))?;
     let before_last = pattern.rsplit_once('/').map_or("", |(before, _)| before);
     if before_last.split('/').any(|level| level == "**") {
         return Err(NameError { name: pattern.to_owned(), problem: "`**` may only be the last level" });
@@ -51,13 +51,13 @@ pub fn check_pattern(pattern: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-/// Whether a pattern is the name of one topic.
+/// Returns `true` if the pattern is the name of one topic.
 #[must_use]
 pub fn is_name(pattern: &str) -> bool {
     !pattern.contains('*')
 }
 
-/// Whether the topic's name fits the pattern.
+/// Returns `true` if the topic name matches the pattern.
 #[must_use]
 pub fn matches(pattern: &str, name: &str) -> bool {
     let mut levels = name.split('/');
@@ -72,7 +72,7 @@ pub fn matches(pattern: &str, name: &str) -> bool {
     levels.next().is_none()
 }
 
-/// Whether there can be a topic that fits both patterns.
+/// Returns `true` if a topic name can match both patterns.
 #[must_use]
 pub fn overlap(one: &str, other: &str) -> bool {
     let (mut ones, mut others) = (one.split('/'), other.split('/'));
@@ -85,19 +85,19 @@ pub fn overlap(one: &str, other: &str) -> bool {
     }
 }
 
-fn is_name_octet(octet: u8) -> bool {
-    octet.is_ascii_alphanumeric() || matches!(octet, b'_' | b'-' | b'.')
+fn is_name_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
 }
 
 fn check(name: &str, level_ok: impl Fn(&str) -> bool) -> Result<(), NameError> {
-    let problem = if name.len() > OCTETS_MAX {
-        "it has more than 128 octets"
+    let problem = if name.len() > LENGTH_MAX {
+        "it is longer than 128 bytes"
     } else if name.split('/').count() > LEVELS_MAX {
         "it has more than 16 levels"
     } else if name.split('/').any(str::is_empty) {
         "a level is empty"
     } else if !name.split('/').all(level_ok) {
-        "a level may have letters, digits, `_`, `-` and `.`"
+        "a level may contain only letters, digits, `_`, `-` and `.`"
     } else {
         return Ok(());
     };
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_overlap_where_a_topic_can_fit_both() {
+    fn patterns_overlap_if_a_name_can_match_both() {
         for (one, other, expected) in [
             ("its/rx/*", "its/*/cam", true),
             ("its/rx/*", "its/tx/*", false),
