@@ -354,7 +354,9 @@ impl Vehicle {
         let group = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let config = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/its-vehicle.yaml");
         let text = std::fs::read_to_string(config).unwrap();
-        let text = text.replace("127.0.0.1:1886", &format!("127.0.0.1:{port}"));
+        // The variant that the config's comment describes: an external broker, which supports MQTT 5 response topics.
+        let text = text.replace("kind: mqtt_broker", "kind: mqtt_bridge");
+        let text = text.replace("listen: 127.0.0.1:1886", &format!("broker: mqtt://127.0.0.1:{port}"));
         // Port 0 selects a free port, because tests run in parallel.
         let text = text.replace("http: 127.0.0.1:9475", "http: 127.0.0.1:0");
         let car = TestNode::start(&text.replace("239.118.122.97:8947", &format!("239.118.122.97:{group}")));
