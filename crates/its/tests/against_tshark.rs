@@ -1,4 +1,4 @@
-//! tshark as an oracle: it decodes the same packets and CAMs to the same values, and finds nothing wrong with ours.
+//! tshark as an oracle: it decodes the same packets and CAMs to the same values, and reports no error in ours.
 
 #![allow(
     clippy::unwrap_used,
@@ -33,7 +33,7 @@ use viaduct_units::{
 };
 
 #[test]
-fn every_captured_cam_has_the_same_values() {
+fn captured_cams_have_the_same_values() {
     let Some(path) = capture::data("v2x/cam_cpm_r2_unsecured.pcap") else { return };
     let Some(packets) = dissect(&path) else { return };
     let Some(frames) = capture::sample() else { return };
@@ -52,7 +52,7 @@ fn every_captured_cam_has_the_same_values() {
 }
 
 #[test]
-fn our_cam_is_dissected_with_the_values_that_we_set() {
+fn our_cam_is_dissected_with_its_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("cam.pcap");
     let cam = build(&input());
@@ -93,9 +93,10 @@ fn our_cam_is_dissected_with_the_values_that_we_set() {
     assert_eq!(find(layer(packet, "btpb"), "btpb.dstport"), Some("2001"));
 }
 
-/// tshark 4.0 knows release 1: without additions of release 2 it has nothing to complain of, and its names are older.
+/// tshark 4.0 supports release 1: without additions of release 2 it reports no error, and it uses the names of
+/// release 1.
 #[test]
-fn our_denm_is_dissected_with_the_values_that_we_set() {
+fn our_denm_is_dissected_with_its_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("denm.pcap");
     let mut event = rich::denm();
@@ -111,9 +112,9 @@ fn our_denm_is_dissected_with_the_values_that_we_set() {
     assert!(compare_message(&json_of(MessageKind::Denm, &payload), "denm", layer(packet, "its")) >= 45);
 }
 
-/// The random messages of the project's test data, without what release 2 adds: all containers that tshark 4.0 knows.
+/// The random messages of the test data without additions of release 2, with all containers that tshark 4.0 supports.
 #[test]
-fn each_container_is_dissected_with_our_values() {
+fn each_container_is_dissected_with_its_values() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("containers.pcap");
     let messages: Vec<(MessageKind, Vec<u8>)> = containers().into_iter().collect();
@@ -155,7 +156,7 @@ fn containers() -> Vec<(MessageKind, Vec<u8>)> {
     without(&mut body["location"], &additions);
     without(&mut body["location"], &["detectionZonesToSpecifiedEventPoint", "predictedPaths"]);
     without(&mut body["alacarte"], &["roadConfiguration", "preCrash"]);
-    // tshark 4.0 takes the size of a UTF8String for one that PER sees, which it is not (X.691, 30.6).
+    // tshark 4.0 treats the size of a UTF8String as PER-visible, which it is not (X.691, 30.6).
     without(&mut body["alacarte"]["stationaryVehicle"]["carryingDangerousGoods"], &["companyName"]);
     messages.push(from(MessageKind::Denm, &denm));
     messages
@@ -168,7 +169,7 @@ fn json_of(kind: MessageKind, payload: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn our_beacon_is_dissected_without_a_complaint() {
+fn our_beacon_is_dissected_without_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("beacon.pcap");
     let mut station = station();
@@ -181,7 +182,7 @@ fn our_beacon_is_dissected_without_a_complaint() {
     assert_eq!(find(layer(&packets[0], "gnw"), "geonw.ch.htype"), Some("0x10"));
 }
 
-/// One frame of each header type, as the stations of a road send them.
+/// Returns one frame of each header type, as sent by stations along a road.
 fn multi_hop_frames() -> Vec<Bytes> {
     let places: Vec<_> = (0..3).map(|number| world::at(f64::from(number) * 400.0, 0.0)).collect();
     let mut world = world::World::new(500.0, Mib::default(), &places);
@@ -208,7 +209,7 @@ fn multi_hop_frames() -> Vec<Bytes> {
 }
 
 #[test]
-fn each_header_type_has_the_fields_that_we_read() {
+fn each_header_type_is_dissected_with_the_parsed_fields() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("types.pcap");
     let frames = multi_hop_frames();
@@ -233,9 +234,9 @@ fn each_header_type_has_the_fields_that_we_read() {
     println!("{compared} fields of {} frames equal: {types:?}", frames.len());
     assert!(types.len() >= 9, "{types:?}");
     for packet in &packets {
-        assert_source_is_where_it_was_put(layer(packet, "gnw"));
+        assert_source_position(layer(packet, "gnw"));
     }
-    for (header_type, values) in ASKED {
+    for (header_type, values) in EXPECTED {
         let packet = packets.iter().find(|packet| find(layer(packet, "gnw"), "geonw.ch.htype") == Some(header_type));
         for (layer_name, name, expected) in *values {
             let found = find(layer(packet.unwrap(), layer_name), name);
@@ -244,8 +245,8 @@ fn each_header_type_has_the_fields_that_we_read() {
     }
 }
 
-/// The ego position vector of station n, which stands n times 400 m down the road, is in each packet of its own.
-fn assert_source_is_where_it_was_put(gnw: &Map<String, Value>) {
+/// Checks that the source of a packet has the position of its station: station n stands n times 400 m along the road.
+fn assert_source_position(gnw: &Map<String, Value>) {
     let number: u8 = find(gnw, "geonw.src_pos.addr.mid").unwrap().rsplit(':').next().unwrap().parse().unwrap();
     let place = world::at(f64::from(number) * 400.0, 0.0);
     for (name, degrees) in [("geonw.src_pos.lat", place.latitude), ("geonw.src_pos.long", place.longitude)] {
@@ -253,11 +254,11 @@ fn assert_source_is_where_it_was_put(gnw: &Map<String, Value>) {
     }
 }
 
-type Asked = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
+type ExpectedFields = (&'static str, &'static [(&'static str, &'static str, &'static str)]);
 
-/// What [`multi_hop_frames`] asks for, by header type, in the first packet of the type: how its source sends it. Each lives
-/// for a minute (multiplier 6, base 2) and may take the hops of its request, or 10.
-const ASKED: &[Asked] = &[
+/// Expected fields of the first packet of each header type of [`multi_hop_frames`], as sent by its source. Each has a
+/// lifetime of one minute (multiplier 6, base 2) and the hop limit of its request, or 10.
+const EXPECTED: &[ExpectedFields] = &[
     (
         "0x51",
         &[
@@ -312,7 +313,7 @@ const ASKED: &[Asked] = &[
 
 type Field = (&'static str, &'static str, String);
 
-/// What we read in a packet, by tshark's names.
+/// Returns the fields of a parsed packet by tshark's names.
 fn fields(packet: &Packet<'_>) -> Vec<Field> {
     let (basic, common) = (&packet.basic, &packet.common);
     let gnw = |name, value: String| ("gnw", name, value);
@@ -458,7 +459,7 @@ fn framed(kind: MessageKind, payload: Vec<u8>) -> Vec<u8> {
     station.poll_transmit().unwrap()
 }
 
-/// A capture file (link type Ethernet).
+/// Returns a capture file (link type Ethernet).
 fn pcap(frames: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut file = words(&[0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_536, 1]);
@@ -470,7 +471,7 @@ fn pcap(frames: &[impl AsRef<[u8]>]) -> Vec<u8> {
     file
 }
 
-/// What tshark makes of a capture file; `None`, with the reason printed, where there is no tshark.
+/// Returns tshark's dissection of a capture file. If there is no tshark, prints the reason and returns `None`.
 fn dissect(path: &Path) -> Option<Vec<Value>> {
     let output = match Command::new("tshark").args(["-T", "json", "-r"]).arg(path).output() {
         Ok(output) => output,
@@ -492,14 +493,14 @@ fn assert_clean(packet: &Value) {
     assert!(!text.contains("_ws.malformed") && !text.contains("_ws.expert"), "{text}");
 }
 
-/// The first value of that name, at any depth.
+/// Returns the first value of that name at any depth.
 fn find<'a>(tree: &'a Map<String, Value>, name: &str) -> Option<&'a str> {
     tree.get(name)
         .and_then(Value::as_str)
         .or_else(|| tree.values().filter_map(Value::as_object).find_map(|below| find(below, name)))
 }
 
-/// Compares our JSON with tshark's tree; returns how many values were compared.
+/// Compares our JSON with tshark's tree. Returns the number of compared values.
 fn compare_message(ours: &[u8], body: &str, theirs: &Map<String, Value>) -> usize {
     let ours: Value = serde_json::from_slice(ours).unwrap();
     let header = theirs["its.ItsPduHeader_element"].as_object().unwrap();
@@ -542,7 +543,7 @@ fn compare_leaf(name: &str, ours: &Value, theirs: &str) -> usize {
     1
 }
 
-/// Release 1 has the two numbers; in release 2 the name of the cause ends with its number.
+/// Compares a cause code. Release 1 has two numbers; in release 2 the name of the cause ends with its number.
 fn compare_cause(ours: &Map<String, Value>, theirs: &Map<String, Value>) -> usize {
     let (name, sub_cause) = ours.iter().next().unwrap();
     let number = name.trim_start_matches(|letter: char| !letter.is_ascii_digit());
@@ -550,12 +551,12 @@ fn compare_cause(ours: &Map<String, Value>, theirs: &Map<String, Value>) -> usiz
     compare_leaf(name, sub_cause, leaf_of("subCauseCode", theirs)) + 1
 }
 
-/// The octets of a bit string of any length.
+/// Returns the octets of a bit string of any length.
 fn bits(members: &Map<String, Value>) -> Option<Value> {
     members.get("value").filter(|_| members.len() == 2 && members.contains_key("length")).cloned()
 }
 
-/// Release 1's name, which tshark 4.0 knows, of a member of release 2.
+/// Returns the name in release 1, which tshark 4.0 uses, of a member of release 2.
 fn release_1(name: &str, around: &Map<String, Value>) -> String {
     let has = |start: &str| around.keys().any(|key| base_name(key).starts_with(start));
     let kind = ["longitudinal", "lateral", "vertical"].into_iter().find(|kind| has(&format!("{kind}Acceleration")));
@@ -575,7 +576,7 @@ fn release_1(name: &str, around: &Map<String, Value>) -> String {
     }
 }
 
-/// tshark's name of a field, without protocol and suffix.
+/// Returns tshark's name of a field without protocol and suffix.
 fn base_name(key: &str) -> &str {
     let name = key.rsplit_once('.').map_or(key, |(_, name)| name);
     name.strip_suffix("_element").or_else(|| name.strip_suffix("_tree")).unwrap_or(name)
@@ -591,7 +592,7 @@ fn subtree<'a>(name: &str, theirs: &'a Map<String, Value>) -> &'a Map<String, Va
 
 fn single(item: &Value) -> &Map<String, Value> {
     let mut elements = item.as_object().unwrap().values().filter_map(Value::as_object);
-    elements.next().expect("an item holds an element")
+    elements.next().expect("an item has an element")
 }
 
 fn leaf_of<'a>(name: &str, theirs: &'a Map<String, Value>) -> &'a str {
@@ -602,7 +603,7 @@ fn leaf_of<'a>(name: &str, theirs: &'a Map<String, Value>) -> &'a str {
     found.next().unwrap_or_else(|| panic!("{name} is not in {theirs:?}"))
 }
 
-/// tshark shows the number of an enumeration and the octets of a bit string.
+/// Returns `true` if the values are equal. tshark shows the number of an enumeration and the octets of a bit string.
 fn same(name: &str, ours: &Value, theirs: &str) -> bool {
     match (name, ours) {
         (_, Value::Number(number)) => number.to_string() == theirs,
@@ -650,7 +651,7 @@ fn same(name: &str, ours: &Value, theirs: &str) -> bool {
                 ("dangerousGoodsType", "explosives3") => "2",
                 ("stationarySince", "lessThan15Minutes") => "2",
                 ("emergencyActionCode" | "phoneNumber" | "vDS" | "wMInumber", text) => text,
-                other => panic!("{other:?} is not in the table of this test"),
+                other => panic!("{other:?} is not in this test's table"),
             };
             number == theirs
         }

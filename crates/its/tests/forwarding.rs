@@ -1,4 +1,4 @@
-//! Multi-hop packets between a few stations: who delivers, who sends on, and what ends where.
+//! Multi-hop packets between a few stations: delivery, forwarding and drops.
 
 #![allow(clippy::unwrap_used, reason = "tests may panic")]
 
@@ -24,7 +24,7 @@ const GBC: u8 = 0x40;
 const GUC: u8 = 0x20;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Stations each 400 m on a road to the east; a frame is heard 500 m far.
+/// Returns positions every 400 m along a road to the east; the range of a frame is 500 m.
 fn road(count: u8) -> Vec<Position> {
     (0..count).map(|number| at(f64::from(number) * 400.0, 0.0)).collect()
 }
@@ -34,7 +34,7 @@ fn road(count: u8) -> Vec<Position> {
 ///   0     1     ( 2     3     4 )     5
 /// ```
 #[test]
-fn a_gbc_is_brought_to_its_area_and_delivered_once_by_each() {
+fn gbc_reaches_its_area_and_is_delivered_once_per_station() {
     let mut world = World::new(500.0, Mib::default(), &road(6));
     world.meet();
     let area = circle_as_sent(1200.0, 450.0);
@@ -48,17 +48,17 @@ fn a_gbc_is_brought_to_its_area_and_delivered_once_by_each() {
     assert_eq!(received.destination, Destination::Area(area));
     assert_eq!(received.traffic_class, TrafficClass(0x05));
     let left = received.remaining_lifetime;
-    assert!(left <= 60 * SECOND && left > 58 * SECOND, "{left:?} of a minute is left");
-    assert_eq!(world.nodes[1].station.counters().forwarded, 1, "1 lies outside and brings it there");
+    assert!(left <= 60 * SECOND && left > 58 * SECOND, "{left:?} of one minute remain");
+    assert_eq!(world.nodes[1].station.counters().forwarded, 1, "1 is outside the area and forwards the packet");
 }
 
-/// A circle on the road, as a packet has it.
+/// Returns a circle on the road with the resolution of a packet.
 fn circle_as_sent(east_m: f64, radius_m: f64) -> Area {
     let Area { centre, shape } = circle(east_m, 0.0, radius_m);
     Area { centre: as_sent(centre), shape }
 }
 
-/// A position in whole tenths of a microdegree, as a packet has it.
+/// Returns a position rounded to tenths of a microdegree, as in a packet.
 fn as_sent(position: Position) -> Position {
     let tenths = |degrees: Degrees| Degrees((degrees.value() * 1e7).round() / 1e7);
     Position { latitude: tenths(position.latitude), longitude: tenths(position.longitude) }
@@ -69,7 +69,7 @@ fn address_of(world: &World, index: usize) -> viaduct_its::geonet::GnAddress {
 }
 
 #[test]
-fn the_own_packet_that_comes_back_goes_no_further() {
+fn own_packet_is_not_forwarded() {
     for algorithm in [AreaForwardingAlgorithm::Simple, AreaForwardingAlgorithm::ContentionBased] {
         let mib = Mib { area_forwarding_algorithm: algorithm, ..Mib::default() };
         let mut world = World::new(500.0, mib, &road(3));
@@ -77,16 +77,16 @@ fn the_own_packet_that_comes_back_goes_no_further() {
         world.send(0, &request(Destination::Area(circle(400.0, 0.0, 1000.0))));
         world.run(SECOND);
         assert_eq!(world.deliveries(), [0, 1, 1], "{algorithm:?}");
-        assert!(world.count(0, DropReason::OwnPacket) >= 1, "1 sent it on, and 0 heard that");
+        assert!(world.count(0, DropReason::OwnPacket) >= 1, "1 forwarded the packet, and 0 received the copy");
         assert_eq!(world.nodes[0].station.counters().transmitted, 1);
     }
 }
 
 /// ```text
-///   0      1 2 3 4      (all hear each other, all are in the area)
+///   0      1 2 3 4      (all are in range of each other and in the area)
 /// ```
 #[test]
-fn who_hears_another_forward_does_not_forward() {
+fn station_that_receives_a_forwarded_copy_does_not_forward() {
     let places = [at(0.0, 0.0), at(300.0, 0.0), at(320.0, 0.0), at(340.0, 0.0), at(360.0, 0.0)];
     let transmissions = |algorithm| {
         let mib = Mib { area_forwarding_algorithm: algorithm, ..Mib::default() };
@@ -100,12 +100,12 @@ fn who_hears_another_forward_does_not_forward() {
     };
     assert_eq!(transmissions(AreaForwardingAlgorithm::Simple).0.len(), 5);
     let (senders, suppressed) = transmissions(AreaForwardingAlgorithm::ContentionBased);
-    assert_eq!(senders, [0, 4], "the farthest is the fastest");
+    assert_eq!(senders, [0, 4], "the farthest station forwards first");
     assert_eq!(suppressed, 3);
 }
 
 #[test]
-fn a_packet_takes_as_many_hops_as_it_may() {
+fn packet_is_forwarded_up_to_its_hop_limit() {
     let mut world = World::new(500.0, Mib::default(), &road(5));
     world.meet();
     world.send(0, &request(Destination::Hops(3)));
@@ -119,20 +119,20 @@ fn a_packet_takes_as_many_hops_as_it_may() {
 }
 
 #[test]
-fn a_packet_is_delivered_once_however_often_it_comes() {
+fn duplicate_packets_are_delivered_once() {
     let mut world = World::new(2000.0, Mib::default(), &road(4));
     world.meet();
     world.send(0, &request(Destination::Hops(5)));
     world.run(SECOND);
     assert_eq!(world.deliveries(), [0, 1, 1, 1]);
-    assert_eq!(world.count(1, DropReason::Duplicate), 2, "2 and 3 sent it too");
+    assert_eq!(world.count(1, DropReason::Duplicate), 2, "2 and 3 sent copies");
 }
 
 /// ```text
-///   0        (nobody)        then 1 comes into reach
+///   0        (no neighbour)        then 1 comes into range
 /// ```
 #[test]
-fn a_packet_is_carried_until_there_is_somebody() {
+fn packet_is_buffered_until_there_is_a_neighbour() {
     let mut world = World::new(500.0, Mib::default(), &[at(0.0, 0.0), at(5000.0, 0.0)]);
     world.meet();
     world.send(0, &carried(Destination::Area(circle(0.0, 0.0, 1500.0))));
@@ -142,18 +142,18 @@ fn a_packet_is_carried_until_there_is_somebody() {
     world.run(5 * SECOND);
     assert_eq!(world.deliveries(), [0, 1]);
     let left = world.nodes[1].received[0].remaining_lifetime;
-    assert!(left <= 41 * SECOND && left >= 34 * SECOND, "{left:?} of a minute is left");
+    assert!(left <= 41 * SECOND && left >= 34 * SECOND, "{left:?} of one minute remain");
 }
 
 #[test]
-fn a_packet_without_the_bit_is_sent_to_nobody_rather_than_carried() {
+fn packet_without_scf_is_broadcast_at_once() {
     let mut world = World::new(500.0, Mib::default(), &road(1));
     world.send(0, &request(Destination::Area(circle(0.0, 0.0, 500.0))));
     assert_eq!((world.nodes[0].station.held_packets(), world.senders_of(GBC).len()), (0, 1));
 }
 
 #[test]
-fn what_is_carried_too_long_is_given_up() {
+fn buffered_packet_is_dropped_after_its_lifetime() {
     let mut world = World::new(500.0, Mib::default(), &road(1));
     for destination in [Destination::Area(circle(0.0, 0.0, 500.0)), Destination::Hops(3), Destination::SingleHop] {
         let lifetime = Lifetime::from_parts(3, 1);
@@ -167,11 +167,11 @@ fn what_is_carried_too_long_is_given_up() {
 }
 
 /// ```text
-///   1     0                        ( area )       1 is farther from it than 0; then 2 appears
+///   1     0                        ( area )       1 is farther from the area than 0; then 2 appears
 ///              2
 /// ```
 #[test]
-fn at_a_local_maximum_a_packet_is_carried_until_a_neighbour_is_nearer() {
+fn packet_is_buffered_at_a_local_maximum() {
     let places = [at(0.0, 0.0), at(-300.0, 0.0), at(9000.0, 9000.0)];
     let mut world = World::new(500.0, Mib::default(), &places);
     world.meet();
@@ -182,15 +182,15 @@ fn at_a_local_maximum_a_packet_is_carried_until_a_neighbour_is_nearer() {
     world.run(5 * SECOND);
     assert_eq!(world.senders_of(GBC).first(), Some(&0));
     let (_, frame) = world.sent.iter().find(|(_, frame)| frame[19] == GBC).unwrap();
-    assert_eq!(frame[..6], link_address(2).0, "to the neighbour, not to everybody");
+    assert_eq!(frame[..6], link_address(2).0, "unicast to the neighbour");
     assert_eq!(world.nodes[0].station.held_packets(), 0);
 }
 
 /// ```text
-///   0     1     2     ( 3 )        0 hears 1 and 2, of which 2 is nearer
+///   0     1     2     ( 3 )        1 and 2 are neighbours of 0; 2 is nearer to the area
 /// ```
 #[test]
-fn greedy_forwarding_takes_the_neighbour_that_is_nearest() {
+fn greedy_forwarding_selects_the_nearest_neighbour() {
     let mut world = World::new(900.0, Mib::default(), &road(4));
     world.meet();
     world.send(0, &request(Destination::Area(circle(1200.0, 0.0, 100.0))));
@@ -200,10 +200,10 @@ fn greedy_forwarding_takes_the_neighbour_that_is_nearest() {
 }
 
 /// ```text
-///   1     0                        ( area )       1 is farther from it than 0
+///   1     0                        ( area )       1 is farther from the area than 0
 /// ```
 #[test]
-fn at_a_local_maximum_a_packet_without_the_bit_is_for_everybody() {
+fn packet_without_scf_is_broadcast_at_a_local_maximum() {
     let mut world = World::new(500.0, Mib::default(), &[at(0.0, 0.0), at(-300.0, 0.0)]);
     world.meet();
     world.send(0, &request(Destination::Area(circle(3000.0, 0.0, 200.0))));
@@ -215,7 +215,7 @@ fn at_a_local_maximum_a_packet_without_the_bit_is_for_everybody() {
 ///   0     1     ( 2     3 )
 /// ```
 #[test]
-fn a_gac_ends_at_the_first_station_of_its_area() {
+fn gac_ends_at_the_first_station_of_its_area() {
     let mut world = World::new(500.0, Mib::default(), &road(4));
     world.meet();
     world.send(0, &request(Destination::AnyIn(circle(1000.0, 0.0, 300.0))));
@@ -226,7 +226,7 @@ fn a_gac_ends_at_the_first_station_of_its_area() {
 }
 
 #[test]
-fn a_guc_goes_from_neighbour_to_neighbour() {
+fn guc_is_forwarded_from_neighbour_to_neighbour() {
     let mut world = World::new(500.0, Mib::default(), &road(3));
     world.meet();
     let to = address_of(&world, 1);
@@ -239,10 +239,10 @@ fn a_guc_goes_from_neighbour_to_neighbour() {
 }
 
 /// ```text
-///   0 hears 1 and 2, who hear each other; a frame for 1 is none for 2
+///   0, 1 and 2 are in range of each other; 2 drops a frame for 1
 /// ```
 #[test]
-fn a_frame_for_another_link_address_is_dropped() {
+fn frame_for_another_link_address_is_dropped() {
     let mut world = World::new(2000.0, Mib::default(), &road(3));
     world.meet();
     let to = address_of(&world, 1);
@@ -252,10 +252,10 @@ fn a_frame_for_another_link_address_is_dropped() {
 }
 
 /// ```text
-///   0     1     2     3        nobody has told 0 where 3 is
+///   0     1     2     3        0 does not have the position of 3
 /// ```
 #[test]
-fn a_guc_to_an_unknown_station_asks_first() {
+fn guc_to_an_unknown_station_starts_a_location_request() {
     let mut world = World::new(500.0, Mib::default(), &road(4));
     world.meet();
     let to = address_of(&world, 3);
@@ -268,14 +268,14 @@ fn a_guc_to_an_unknown_station_asks_first() {
     assert_eq!((counters(0).location_requests_sent, counters(3).location_replies_sent), (1, 1));
     assert_eq!((counters(0).location_service, counters(3).location_service), (1, 1));
     assert!(world.nodes[0].station.location_of(world.now, to).is_some());
-    assert_eq!(world.senders_of(GUC), [0, 1, 2], "the way of the answer, back");
+    assert_eq!(world.senders_of(GUC), [0, 1, 2], "reverse path of the LS reply");
 }
 
 /// ```text
-///   0     1     2           0 was told where 2 is; then 2 goes south, which only 1 hears
+///   0     1     2           0 has the position of 2; then 2 moves south, out of range of 0
 /// ```
 #[test]
-fn a_forwarder_that_hears_the_destination_renews_its_position() {
+fn forwarder_updates_the_position_of_its_neighbour() {
     let mut world = World::new(500.0, Mib::default(), &road(3));
     world.meet();
     let to = address_of(&world, 2);
@@ -290,11 +290,11 @@ fn a_forwarder_that_hears_the_destination_renews_its_position() {
     let positions: Vec<&[u8]> =
         world.sent.iter().filter(|(_, frame)| frame[19] == GUC).map(|(_, frame)| &frame[66..74]).collect();
     let [first, renewed] = positions[..] else { panic!("{positions:?}") };
-    assert_ne!(first, renewed, "the old position, then the one that 1 has heard");
+    assert_ne!(first, renewed, "first the old position, then the one known to 1");
 }
 
 #[test]
-fn a_station_that_nobody_knows_is_sought_for_a_while() {
+fn location_request_for_an_unknown_station_ends() {
     let mut world = World::new(500.0, Mib::default(), &road(2));
     world.meet();
     world.send(0, &request(Destination::Station(address(99))));
@@ -308,7 +308,7 @@ fn a_station_that_nobody_knows_is_sought_for_a_while() {
 }
 
 #[test]
-fn what_waits_for_a_location_has_a_limit_in_octets() {
+fn location_service_buffer_is_bounded_in_octets() {
     let mut world = World::new(500.0, Mib::default(), &road(1));
     let one = request(Destination::Station(address(99)));
     let fit = 1024 / (one.payload.len() + 4);
@@ -323,18 +323,18 @@ fn what_waits_for_a_location_has_a_limit_in_octets() {
     assert_eq!(
         numbers_of(&world, 1),
         (3..fit + 3).collect::<Vec<_>>(),
-        "the first made room, and the others kept their order"
+        "the first was evicted, and the others keep their order"
     );
     assert_eq!(world.nodes[0].station.held_packets(), 0);
 }
 
-/// A message that can be told from others.
+/// Returns a request whose message contains a number.
 fn numbered(request: &SendRequest, number: usize) -> SendRequest {
     let destination_port_info = u16::try_from(number).unwrap();
     SendRequest { btp: BtpKind::B { destination_port_info }, ..request.clone() }
 }
 
-/// Numbers of the messages that a station has delivered.
+/// Returns the numbers of the messages that a station has delivered.
 fn numbers_of(world: &World, index: usize) -> Vec<usize> {
     let number = |btp| match btp {
         BtpHeader::B { destination_port_info, .. } => usize::from(destination_port_info),
@@ -344,21 +344,21 @@ fn numbers_of(world: &World, index: usize) -> Vec<usize> {
 }
 
 #[test]
-fn what_waits_for_a_location_is_given_up_when_its_lifetime_ends() {
+fn location_service_buffer_drops_expired_packets() {
     let mut world = World::new(500.0, Mib::default(), &[]);
     let quiet = StationSettings { beacons: false, ..settings(0) };
     world.add(Station::new(quiet, 0), at(0.0, 0.0));
     let lifetime = Lifetime::from_parts(10, 0);
     world.send(0, &SendRequest { lifetime, ..request(Destination::Station(address(99))) });
     let station = &world.nodes[0].station;
-    assert_eq!(station.poll_timeout(), Some(world.now.mono.plus(SECOND / 2)), "before it is asked again");
+    assert_eq!(station.poll_timeout(), Some(world.now.mono.plus(SECOND / 2)), "before the request is repeated");
     world.run(SECOND / 2);
     let station = &world.nodes[0].station;
     assert_eq!((station.held_packets(), station.counters().lost(DropReason::LifetimeExpired)), (0, 1));
 }
 
 #[test]
-fn what_is_carried_has_a_limit_in_octets() {
+fn broadcast_buffer_is_bounded_in_octets() {
     let one = carried(Destination::Area(circle(0.0, 0.0, 500.0)));
     let octets = 4 + 8 + 44 + 4 + one.payload.len();
     let mib = Mib { bc_forwarding_packet_buffer_size: octets * 3 + 1, ..Mib::default() };
@@ -370,16 +370,16 @@ fn what_is_carried_has_a_limit_in_octets() {
     assert_eq!(world.nodes[0].station.counters().lost(DropReason::BufferOverflow), 2);
     world.add(Station::new(settings(9), 9), at(300.0, 0.0));
     world.run(5 * SECOND);
-    assert_eq!(numbers_of(&world, 1), [2, 3, 4], "the first made room, and the others kept their order");
+    assert_eq!(numbers_of(&world, 1), [2, 3, 4], "the first was evicted, and the others keep their order");
     let none = Mib { bc_forwarding_packet_buffer_size: octets - 1, ..Mib::default() };
     let mut world = World::new(500.0, none, &road(1));
     let refused = world.nodes[0].station.send(start(), &one);
     assert_eq!(refused, Err(SendError::NotSent(DropReason::BufferOverflow)));
 }
 
-/// Where 9 is, is known from a packet that 8 brought, who is no neighbour.
+/// The position of station 9 is known from a packet forwarded by station 8; station 9 is not a neighbour.
 #[test]
-fn what_is_carried_for_one_station_has_a_limit_in_octets() {
+fn unicast_buffer_is_bounded_in_octets() {
     let one = carried(Destination::Station(address(9)));
     let octets = 4 + 8 + 48 + 4 + one.payload.len();
     let mib = Mib { uc_forwarding_packet_buffer_size: octets * 3 + 1, ..Mib::default() };
@@ -398,14 +398,14 @@ fn what_is_carried_for_one_station_has_a_limit_in_octets() {
     assert_eq!(world.nodes[0].station.counters().lost(DropReason::BufferOverflow), 2);
     world.add(far, at(300.0, 0.0));
     world.run(5 * SECOND);
-    assert_eq!(numbers_of(&world, 1), [2, 3, 4], "the first made room, and the others kept their order");
+    assert_eq!(numbers_of(&world, 1), [2, 3, 4], "the first was evicted, and the others keep their order");
 }
 
 /// ```text
-///   ( 0     1 )     2        2 hears it from within the area, where it has spread already
+///   ( 0     1 )     2        2 receives the packet from within the area, where it is already distributed
 /// ```
 #[test]
-fn outside_the_area_nobody_sends_back_in() {
+fn packet_is_not_forwarded_back_into_its_area() {
     let mut world = World::new(500.0, Mib::default(), &road(3));
     world.meet();
     world.send(0, &request(Destination::Area(circle(200.0, 0.0, 250.0))));
@@ -416,17 +416,17 @@ fn outside_the_area_nobody_sends_back_in() {
 }
 
 /// ```text
-///   0     1     2     ( 3 )        1 is nearer than 0, 2 nearer than 1; nobody sends backwards
+///   0     1     2     ( 3 )        1 is nearer than 0, 2 nearer than 1; no station forwards backwards
 /// ```
 #[test]
-fn outside_the_area_contention_moves_a_packet_forward() {
+fn contention_outside_the_area_forwards_towards_it() {
     let mib = Mib { non_area_forwarding_algorithm: NonAreaForwardingAlgorithm::ContentionBased, ..Mib::default() };
     let mut world = World::new(900.0, mib, &road(4));
     world.meet();
     world.send(1, &request(Destination::Area(circle(1200.0, 0.0, 100.0))));
     world.run(SECOND);
     assert_eq!(world.deliveries(), [0, 0, 0, 1]);
-    assert_eq!(world.count(0, DropReason::NoProgress), 1, "0 lies behind 1");
+    assert_eq!(world.count(0, DropReason::NoProgress), 1, "0 is farther than 1");
     let to_three = address_of(&world, 3);
     world.send(0, &request(Destination::Station(to_three)));
     world.run(SECOND);
@@ -435,7 +435,7 @@ fn outside_the_area_contention_moves_a_packet_forward() {
 }
 
 #[test]
-fn a_source_that_sends_too_much_is_not_forwarded() {
+fn packets_of_a_source_above_the_rate_limit_are_not_forwarded() {
     let mut world = World::new(500.0, Mib { max_packet_data_rate: 2000.0, ..Mib::default() }, &road(3));
     world.meet();
     for _ in 0..200 {
@@ -443,13 +443,13 @@ fn a_source_that_sends_too_much_is_not_forwarded() {
         world.run(Duration::from_millis(20));
     }
     let counters = world.nodes[1].station.counters();
-    assert_eq!(counters.delivered, 200, "who hears it itself has it");
+    assert_eq!(counters.delivered, 200, "the direct neighbour delivers it");
     assert!(counters.not_forwarded(DropReason::SourceTooFast) > 100);
     assert!(world.nodes[2].received.len() < 100);
 }
 
 #[test]
-fn a_large_area_is_neither_sent_nor_forwarded_to() {
+fn too_large_area_is_neither_sent_nor_forwarded() {
     let area = circle(0.0, 0.0, 2000.0);
     let mut world = World::new(500.0, Mib::default(), &[]);
     world.add(Station::with_mib(settings(0), Mib { max_geo_area_size_m2: 1e9, ..Mib::default() }, 0), at(0.0, 0.0));
@@ -465,7 +465,7 @@ fn a_large_area_is_neither_sent_nor_forwarded_to() {
 }
 
 #[test]
-fn a_station_that_does_not_know_where_it_is_delivers_and_does_not_forward() {
+fn station_without_a_position_delivers_but_does_not_forward() {
     let mut world = World::new(500.0, Mib::default(), &road(1));
     world.meet();
     world.send(0, &request(Destination::Area(circle(0.0, 0.0, 300.0))));
@@ -477,7 +477,7 @@ fn a_station_that_does_not_know_where_it_is_delivers_and_does_not_forward() {
 }
 
 #[test]
-fn a_repeated_broadcast_is_delivered_once_and_ends() {
+fn repeated_broadcast_is_delivered_once_and_ends() {
     let mut world = World::new(500.0, Mib::default(), &road(2));
     world.meet();
     let repetition = Some(Repetition { interval: SECOND, duration: 5 * SECOND });
@@ -490,7 +490,7 @@ fn a_repeated_broadcast_is_delivered_once_and_ends() {
 }
 
 #[test]
-fn what_is_carried_is_not_carried_once_more_by_its_repetition() {
+fn repetition_of_a_buffered_packet_is_not_buffered_again() {
     let mut world = World::new(500.0, Mib::default(), &road(1));
     let repetition = Some(Repetition { interval: SECOND, duration: 10 * SECOND });
     for destination in [Destination::Area(circle(0.0, 0.0, 300.0)), Destination::SingleHop] {
@@ -502,7 +502,7 @@ fn what_is_carried_is_not_carried_once_more_by_its_repetition() {
 }
 
 #[test]
-fn a_repeated_single_hop_broadcast_is_new_each_time() {
+fn repeated_single_hop_broadcast_has_a_new_position_each_time() {
     let mut world = World::new(500.0, Mib::default(), &road(2));
     world.meet();
     let repetition = Some(Repetition { interval: SECOND, duration: 2 * SECOND });
@@ -510,12 +510,13 @@ fn a_repeated_single_hop_broadcast_is_new_each_time() {
     world.run(5 * SECOND);
     assert_eq!(world.deliveries(), [0, 3]);
     let times: Vec<_> = world.nodes[1].received.iter().map(|received| received.source.timestamp).collect();
-    assert!(times.is_sorted() && times[0] < times[2], "it says where the station is now");
+    assert!(times.is_sorted() && times[0] < times[2], "it has the current position of the station");
 }
 
-/// The destination is forgotten after 20 s, and what is for an unknown station does not fit the location service's buffer.
+/// The destination's entry expires after 20 s, and a packet to an unknown station does not fit into the location
+/// service's buffer.
 #[test]
-fn a_repetition_that_fails_is_counted() {
+fn failed_repetition_is_counted() {
     let mib = Mib { location_service_packet_buffer_size: 10, ..Mib::default() };
     let mut world = World::new(500.0, mib, &road(2));
     world.meet();
@@ -530,7 +531,7 @@ fn a_repetition_that_fails_is_counted() {
 }
 
 #[test]
-fn a_repetition_that_is_not_allowed_is_refused() {
+fn invalid_repetition_is_rejected() {
     let mut world = World::new(500.0, Mib::default(), &road(1));
     let with = |interval| SendRequest {
         repetition: Some(Repetition { interval, duration: 60 * SECOND }),
@@ -548,7 +549,7 @@ fn a_repetition_that_is_not_allowed_is_refused() {
 }
 
 #[test]
-fn a_lifetime_that_is_none_or_too_long_is_refused() {
+fn zero_or_too_long_lifetime_is_rejected() {
     let mut station = Station::new(settings(0), 0);
     station.set_ego(start(), ego(start(), at(0.0, 0.0)));
     for lifetime in [Lifetime(0), Lifetime::from_parts(7, 3)] {

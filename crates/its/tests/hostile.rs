@@ -1,4 +1,4 @@
-//! Frames that are wrong, that lie, that come in masses: counted, and nothing grows without an end.
+//! Invalid, forged and very many frames: all are counted, and all state is bounded.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
 
@@ -28,7 +28,7 @@ const HOPS_LEFT: usize = 17;
 const SEQUENCE: usize = 26;
 const SOURCE: usize = 30;
 
-/// One frame of each type from station 1, for or about station 2.
+/// Returns one frame of each type from station 1, for or about station 2.
 fn frames() -> Vec<Bytes> {
     let mut world = World::new(500.0, Mib::default(), &[]);
     world.add(Station::new(settings(1), 1), at(0.0, 0.0));
@@ -92,7 +92,7 @@ fn each_cut_of_each_type_is_dropped() {
 }
 
 #[test]
-fn a_packet_at_its_last_hop_is_for_nobody_else() {
+fn packet_at_its_last_hop_is_not_forwarded() {
     let mut frame = frame_of(0x40);
     frame[HOPS_LEFT] = 1;
     let mut outside = Station::new(settings(3), 3);
@@ -101,7 +101,7 @@ fn a_packet_at_its_last_hop_is_for_nobody_else() {
 }
 
 #[test]
-fn a_packet_without_a_lifetime_is_not_forwarded() {
+fn packet_without_a_lifetime_is_not_forwarded() {
     let mut frame = frame_of(0x51);
     frame[LIFETIME] = 0;
     let mut station = receiver();
@@ -111,14 +111,14 @@ fn a_packet_without_a_lifetime_is_not_forwarded() {
 }
 
 #[test]
-fn an_area_that_is_none_is_dropped() {
+fn invalid_area_is_dropped() {
     let mut frame = frame_of(0x40);
     frame[SOURCE + 24] = 0x7F;
     assert_eq!(event_of(&mut receiver(), &frame), Event::Dropped(DropReason::AreaInvalid));
 }
 
 #[test]
-fn a_unicast_to_nowhere_is_dropped() {
+fn unicast_without_a_position_is_dropped() {
     let mut frame = frame_of(0x20);
     frame[..6].fill(0xFF);
     frame[SOURCE + 24 + 7] = 77;
@@ -127,7 +127,7 @@ fn a_unicast_to_nowhere_is_dropped() {
 }
 
 #[test]
-fn what_a_station_carries_is_sent_with_the_lifetime_that_is_left() {
+fn buffered_packet_is_sent_with_its_remaining_lifetime() {
     let mut world = World::new(500.0, Mib::default(), &[at(0.0, 0.0), at(9000.0, 0.0)]);
     world.meet();
     world.send(0, &carried(Destination::Hops(3)));
@@ -136,11 +136,11 @@ fn what_a_station_carries_is_sent_with_the_lifetime_that_is_left() {
     world.run(Duration::from_secs(5));
     let (_, frame) = world.sent.iter().find(|(_, frame)| frame[19] == 0x51).unwrap();
     let multiplier = frame[LIFETIME] >> 2;
-    assert!(frame[LIFETIME] & 3 == 1 && (25..=30).contains(&multiplier), "{multiplier} s of a minute are left");
+    assert!(frame[LIFETIME] & 3 == 1 && (25..=30).contains(&multiplier), "{multiplier} s of one minute remain");
 }
 
 #[test]
-fn somebody_else_with_the_own_address_is_told_from_an_echo() {
+fn duplicate_address_is_distinguished_from_an_echo() {
     let mib = Mib { local_gn_addr_conf_method: LocalGnAddrConfMethod::Auto, ..Mib::default() };
     let mut station = Station::with_mib(settings(2), mib, 2);
     station.set_ego(start(), ego(start(), at(0.0, 0.0)));
@@ -160,25 +160,24 @@ fn somebody_else_with_the_own_address_is_told_from_an_echo() {
     let second = station.address();
     assert_ne!(first, second);
     assert!(!second.mid().is_group());
-    assert_eq!(
-        event_of(&mut station, &own[0]),
-        Event::Dropped(DropReason::OwnPacket),
-        "what it sent before is its own"
+    assert_eq!(event_of(&mut station, &own[0]), Event::Dropped(DropReason::OwnPacket), "earlier packets are its own");
+    assert!(
+        matches!(event_of(&mut station, &other), Event::Received(_)),
+        "the other station keeps the address and is received"
     );
-    assert!(matches!(event_of(&mut station, &other), Event::Received(_)), "who keeps the address is heard");
 
     station.send(start(), &request(Destination::SingleHop)).unwrap();
     let mut again = station.poll_transmit().unwrap();
-    assert_eq!(again[6..12], second.mid().0, "it sends with the new one");
+    assert_eq!(again[6..12], second.mid().0, "the station sends with its new address");
     again[6..12].copy_from_slice(&link_address(7).0);
     assert_eq!(event_of(&mut station, &again), Event::Dropped(DropReason::DuplicateAddress));
-    assert_eq!(station.address(), second, "nobody makes it change all the time");
+    assert_eq!(station.address(), second, "the address does not change repeatedly");
     assert_eq!(station.counters().address_changes, 1);
 }
 
-/// It keeps the address that this station has given up, the one on the link too.
+/// The other station keeps the GeoNetworking and link address that this station has abandoned.
 #[test]
-fn who_keeps_a_former_address_is_heard() {
+fn station_with_a_former_address_is_received() {
     let mib = Mib { local_gn_addr_conf_method: LocalGnAddrConfMethod::Auto, ..Mib::default() };
     let mut station = Station::with_mib(settings(2), mib, 2);
     let send = |station: &mut Station, destination| {
@@ -194,30 +193,33 @@ fn who_keeps_a_former_address_is_heard() {
     for _ in 0..5 {
         send(&mut station, Destination::Hops(3));
     }
-    assert!(matches!(event_of(&mut station, &other), Event::Received(_)), "this station uses that number later");
+    assert!(
+        matches!(event_of(&mut station, &other), Event::Received(_)),
+        "this station uses that sequence number later"
+    );
     assert_eq!(event_of(&mut station, &own), Event::Dropped(DropReason::OwnPacket));
     assert_eq!(event_of(&mut station, &single_hop), Event::Dropped(DropReason::OwnPacket));
     let later = start().plus(Duration::from_secs(2));
     station.handle_frame(later, &single_hop.into());
-    assert!(matches!(station.poll_event(), Some(Event::Received(_))), "an echo does not take so long");
+    assert!(matches!(station.poll_event(), Some(Event::Received(_))), "too late for an echo");
     station.handle_frame(start().plus(Duration::from_secs(599)), &own.clone().into());
     assert_eq!(station.poll_event(), Some(Event::Dropped(DropReason::OwnPacket)));
     station.handle_frame(start().plus(Duration::from_secs(601)), &own.into());
-    assert_ne!(station.poll_event(), Some(Event::Dropped(DropReason::OwnPacket)), "no packet lives so long");
+    assert_ne!(station.poll_event(), Some(Event::Dropped(DropReason::OwnPacket)), "longer than any packet's lifetime");
 }
 
 #[test]
-fn a_number_that_was_not_used_is_not_the_own_packet() {
+fn unused_sequence_number_is_not_an_own_packet() {
     let mut station = receiver();
     let mut frame = frame_of(0x51);
     frame[SOURCE..SOURCE + 8].copy_from_slice(&address(2).0);
     frame[SEQUENCE..SEQUENCE + 2].copy_from_slice(&500_u16.to_be_bytes());
     assert_eq!(event_of(&mut station, &frame), Event::Dropped(DropReason::DuplicateAddress));
-    assert_eq!(station.address(), address(2), "an address that was set by hand stays");
+    assert_eq!(station.address(), address(2), "a configured address does not change");
 }
 
 #[test]
-fn btp_a_says_where_an_answer_goes() {
+fn btp_a_has_the_source_port() {
     let mut world = World::new(500.0, Mib::default(), &[at(0.0, 0.0), at(100.0, 0.0)]);
     let btp = BtpKind::A { source_port: 60_123 };
     world.send(0, &SendRequest { btp, ..request(Destination::SingleHop) });
@@ -231,7 +233,7 @@ fn btp_a_says_where_an_answer_goes() {
 }
 
 #[test]
-fn another_transport_is_forwarded_and_not_delivered() {
+fn unknown_transport_is_forwarded_but_not_delivered() {
     let mut frame = frame_of(0x51);
     frame[18] = 0x30;
     let mut station = receiver();
@@ -240,12 +242,12 @@ fn another_transport_is_forwarded_and_not_delivered() {
 }
 
 #[test]
-fn a_flood_of_sources_fills_the_table_and_no_more() {
+fn flood_of_sources_does_not_exceed_the_table() {
     let mut station = receiver();
     let mut frame = frame_of(0x51);
     let mut now = start();
     for number in 0..u32::try_from(LOCATION_TABLE_ENTRIES_MAX).unwrap() + 500 {
-        // From 256 on, so that none is the station's own.
+        // From 256 on, to avoid the station's own address.
         frame[SOURCE + 4..SOURCE + 8].copy_from_slice(&(number + 256).to_be_bytes());
         now = now.plus(Duration::from_micros(100));
         station.handle_frame(now, &Bytes::copy_from_slice(&frame));
@@ -256,7 +258,7 @@ fn a_flood_of_sources_fills_the_table_and_no_more() {
 }
 
 #[test]
-fn contention_has_a_limit_in_octets() {
+fn contention_buffer_is_bounded_in_octets() {
     let frame = frame_of(0x40);
     let octets = frame.len() - 14;
     let mib = Mib { cbf_packet_buffer_size: octets * 4, ..Mib::default() };
@@ -271,7 +273,7 @@ fn contention_has_a_limit_in_octets() {
 }
 
 #[test]
-fn more_contenders_than_frames_that_wait_are_sent_one_after_the_other() {
+fn contenders_beyond_the_transmit_queue_are_sent_in_turn() {
     let frame = frame_of(0x40);
     let mut station = receiver();
     let count = TRANSMITS_MAX + 10;
@@ -284,14 +286,14 @@ fn more_contenders_than_frames_that_wait_are_sent_one_after_the_other() {
     let later = start().plus(Duration::from_secs(1));
     station.handle_timeout(later);
     assert_eq!(std::iter::from_fn(|| station.poll_transmit()).count(), TRANSMITS_MAX);
-    assert!(station.poll_timeout().unwrap() <= later.mono, "it wants to be called again");
+    assert!(station.poll_timeout().unwrap() <= later.mono, "the next timeout is not later");
     station.handle_timeout(later);
     assert_eq!(std::iter::from_fn(|| station.poll_transmit()).count(), 10);
     assert_eq!(station.counters().lost_total(), 0);
 }
 
 #[test]
-fn frames_that_nobody_takes_are_a_reason_to_drop() {
+fn unpolled_frames_cause_drops() {
     let mib = Mib { area_forwarding_algorithm: AreaForwardingAlgorithm::Simple, ..Mib::default() };
     let mut station = Station::with_mib(settings(2), mib, 2);
     station.set_ego(start(), ego(start(), at(400.0, 0.0)));
@@ -305,7 +307,7 @@ fn frames_that_nobody_takes_are_a_reason_to_drop() {
     assert_eq!(station.counters().not_forwarded(DropReason::TransmitQueueFull), 3);
 }
 
-/// A change of a frame: which one, octets put somewhere, a cut.
+/// A change of a frame: index of the frame, octets to overwrite, length after truncation.
 type Change = (usize, Vec<(usize, u8)>, usize);
 
 fn changes() -> impl Strategy<Value = Vec<Change>> {
@@ -317,7 +319,8 @@ fn changes() -> impl Strategy<Value = Vec<Change>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever comes in and whenever: each frame is counted once, each packet ends once, and the tables keep their limits.
+    /// For any input at any time, each frame is counted once, each packet is disposed of once, and the tables keep
+    /// their limits.
     #[test]
     fn any_sequence_of_frames_is_accounted_for(changes in changes(), gap_ms in 0..400_u64, drain in any::<bool>()) {
         let seeds = frames();
@@ -347,7 +350,7 @@ proptest! {
         prop_assert!(std::iter::from_fn(|| station.poll_transmit()).count() <= TRANSMITS_MAX);
     }
 
-    /// A station that is left alone comes to rest: what it holds is sent or given up.
+    /// Without input, a station sends or drops all buffered packets.
     #[test]
     fn what_is_held_ends(count in 1..40_usize, lifetime_s in 1..60_u8) {
         let quiet = viaduct_its::StationSettings { beacons: false, ..settings(1) };
@@ -375,9 +378,9 @@ proptest! {
     }
 }
 
-/// The captured CAMs are single-hop broadcasts: their senders become neighbours.
+/// The captured CAMs are single-hop broadcasts, so their senders become neighbours.
 #[test]
-fn a_captured_sender_becomes_a_neighbour() {
+fn captured_sender_becomes_a_neighbour() {
     let frame = capture::vector("cam.hex");
     let mut station = receiver();
     let Event::Received(received) = event_of(&mut station, &frame) else { panic!() };

@@ -1,4 +1,5 @@
-//! Multi-hop packets in a town of 200 moving stations with a lossy radio: which forwarding reaches whom, at what price.
+//! Multi-hop packets in a town of 200 moving stations with a lossy radio: delivery ratio and cost of each forwarding
+//! algorithm.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
 #![allow(clippy::print_stdout, reason = "the tables are printed")]
@@ -18,17 +19,17 @@ use viaduct_its::{
 use viaduct_netem::world::Place;
 use viaduct_units::{Metres, Mono};
 
-/// Until everybody has heard of its neighbours, twice at least.
+/// Time in which every station has received at least two beacons or CAMs of each neighbour.
 const WARM_UP: Duration = Duration::from_secs(7);
-/// From one packet to the next.
+/// Interval between packets.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// Packets of each row.
+/// Number of packets of each row.
 const PACKETS: usize = 25;
-/// How long a station must be in the area to count.
+/// Minimum time in the area for a station to count as a receiver.
 const STAY: Duration = Duration::from_secs(1);
-/// Radius of the area in the middle of the town.
+/// Radius of the area in the centre of the town.
 const RADIUS_M: f64 = 500.0;
-/// As long as the location service asks: it asks again three times, a second apart, so that the test is short.
+/// Duration of the location service's search: three repetitions, one second apart, to keep the test short.
 const SEARCH: Duration = Duration::from_secs(4);
 const RETRANSMISSIONS: u8 = 3;
 /// Seed of the radio.
@@ -43,10 +44,10 @@ const OUTSIDE_CBF: NonAreaForwardingAlgorithm = NonAreaForwardingAlgorithm::Cont
 const SIMPLE: AreaForwardingAlgorithm = AreaForwardingAlgorithm::Simple;
 const INSIDE_CBF: AreaForwardingAlgorithm = AreaForwardingAlgorithm::ContentionBased;
 
-/// How far it reaches where nobody says so.
+/// Default range of the standard.
 const STANDARD_RANGE: Metres = ITS_GN_DEFAULT_MAX_COMMUNICATION_RANGE;
 
-/// The standard's constants, but that everybody knows how far the radio reaches.
+/// Returns the standard's constants with the actual range of the radio.
 fn mib(towards: NonAreaForwardingAlgorithm, within: AreaForwardingAlgorithm) -> Mib {
     Mib {
         non_area_forwarding_algorithm: towards,
@@ -70,7 +71,7 @@ const fn within_label(mib: &Mib) -> &'static str {
     }
 }
 
-/// A town in which everybody has heard of everybody near.
+/// Returns a town after the warm-up, in which all stations have received their neighbours' beacons.
 fn warm_town(conditions: Conditions, mib: Mib) -> Town {
     let mut town = Town::new(conditions, mib, SEED);
     town.advance(WARM_UP);
@@ -81,7 +82,7 @@ const fn middle() -> Place {
     Place::new(EXTENT_M.0 / 2.0, EXTENT_M.1 / 2.0)
 }
 
-/// Whether a vehicle is in the area from now on for a while.
+/// Returns `true` if a vehicle is in the area now and for the time `STAY`.
 fn stays_inside(town: &Town, number: usize) -> bool {
     let now = town.world.now();
     [now, now.plus(STAY)].into_iter().all(|when| town.place(number, when).distance(middle()).value() <= RADIUS_M)
@@ -91,24 +92,24 @@ fn is_far_outside(town: &Town, number: usize) -> bool {
     town.place(number, town.world.now()).distance(middle()).value() > RADIUS_M + 300.0
 }
 
-/// A vehicle for which something holds, another one for each turn.
+/// Returns a vehicle that satisfies a condition, a different one for each turn.
 fn pick(town: &Town, turn: usize, holds: fn(&Town, usize) -> bool) -> usize {
     (0..STATIONS).map(|step| (turn * 37 + step) % STATIONS).find(|number| holds(town, *number)).unwrap()
 }
 
-/// A packet that was sent, and who should have it.
+/// A sent packet and its expected receivers.
 struct Sent {
     packet: u32,
     at: Mono,
     expected: Vec<usize>,
 }
 
-/// What became of the packets of a row.
+/// Results of the packets of a row.
 #[derive(Default)]
 struct Outcome {
-    /// For each packet, the part of the expected stations that has it.
+    /// Share of the expected receivers that each packet reached, 0 to 1.
     reached: Vec<f64>,
-    /// Deliveries of a packet to a station that had it.
+    /// Number of duplicate deliveries.
     twice: usize,
     delays: Vec<Duration>,
     hops: Vec<u8>,
@@ -131,7 +132,7 @@ impl Outcome {
         outcome
     }
 
-    /// Of the stations of all packets together, in percent.
+    /// Returns the share of expected receivers reached over all packets, in percent.
     fn delivered_percent(&self, sent: &[Sent]) -> f64 {
         let expected: usize = sent.iter().map(|one| one.expected.len()).sum();
         100.0 * self.delays.len() as f64 / expected as f64
@@ -155,7 +156,7 @@ fn per_packet(count: u64) -> f64 {
     count as f64 / PACKETS as f64
 }
 
-/// Sends packets to the area, one after the other, from stations for which something holds.
+/// Sends packets to the area, one at a time, from stations that satisfy a condition.
 fn broadcast(town: &mut Town, may_send: fn(&Town, usize) -> bool) -> Vec<Sent> {
     let mut sent = Vec::new();
     for turn in 0..PACKETS {
@@ -169,7 +170,7 @@ fn broadcast(town: &mut Town, may_send: fn(&Town, usize) -> bool) -> Vec<Sent> {
     sent
 }
 
-/// The columns of a row that say what became of broadcasts.
+/// Returns the result columns of a broadcast row.
 fn broadcast_columns(town: &Town, sent: &[Sent], outcome: &Outcome) -> String {
     format!(
         "{:>9.2} {:>6.1} {:>5} {:>6.1} {:>6.1} {:>6.1} {:>6.1}",
@@ -183,7 +184,7 @@ fn broadcast_columns(town: &Town, sent: &[Sent], outcome: &Outcome) -> String {
     )
 }
 
-/// No frame and no packet is lost without a count.
+/// Checks that every lost frame and packet is counted.
 fn assert_adds_up(town: &Town) {
     for vehicle in town.vehicles() {
         let (station, counters) = (vehicle.station(), vehicle.station().counters());
@@ -200,7 +201,7 @@ fn assert_adds_up(town: &Town) {
 
 const BROADCAST_HEADER: &str = "delivered  worst twice frames  again    p50    p99";
 
-/// Compares a table with the committed one; UPDATE_GOLDEN=1 writes it anew.
+/// Compares a table with the committed one, or rewrites it if UPDATE_GOLDEN=1.
 fn compare(name: &str, table: &str) {
     println!("{table}");
     let path = format!("{}/tests/golden/{name}", env!("CARGO_MANIFEST_DIR"));
@@ -244,22 +245,22 @@ fn broadcasts_reach_the_area_once() {
         writeln!(table, "{source:<7} {towards_label:<10} {within_label:<10} {range:>5} {columns}").unwrap();
         assert_eq!(outcome.twice, 0, "each station delivers a packet once");
         assert_adds_up(&town);
-        // What greedy forwarding does not reach is the next test's subject.
+        // The next test covers the losses of greedy forwarding.
         let greedy = from_outside && towards == GREEDY;
         assert!(greedy || outcome.delivered_percent(&sent) >= 99.0, "{columns}");
     }
     compare("multi_hop_gbc.txt", &table);
 }
 
-/// What a row of greedy forwarding differs in: metres to which the radio does not fade, whether the stations drive, and the
-/// bounds of ours on the neighbours that are chosen: seconds since they were heard, and metres.
+/// Parameters of a row of greedy forwarding: distance without fading in metres, `true` if the stations drive, and
+/// Viaduct's limits on the chosen neighbour (age of its position in seconds, and distance in metres).
 type GreedyCase = (f64, bool, Option<(u64, f64)>);
 
-/// Greedy forwarding gives a packet to the neighbour that seems nearest to the destination. Near the end of the range
-/// that is often one who has driven away since, or whom the radio reaches seldom; where neither happens, or where such
-/// neighbours are passed over, it delivers.
+/// Greedy forwarding sends a packet to the neighbour whose last position is nearest to the destination. Near the end
+/// of the range that neighbour has often moved away or is rarely reached by the radio. Without these two effects, or
+/// if such neighbours are skipped, the packets are delivered.
 #[test]
-fn greedy_forwarding_fails_by_old_positions_and_fading_links() {
+fn greedy_forwarding_loses_packets_by_old_positions_and_fading() {
     let mut table = format!(
         "GBC from outside with greedy forwarding towards the area and simple forwarding within; else as multi_hop_gbc.txt.\n\
          clear: m to which the radio does not fade; age, near: s and m up to which neighbours are taken\n\
@@ -302,7 +303,7 @@ fn greedy_row((clear_m, driving, bounds): GreedyCase) -> (String, f64) {
     (row, outcome.delivered_percent(&sent))
 }
 
-/// Sends packets from one end of the town to the other, one after the other, to stations that nobody has asked for yet.
+/// Sends packets from one end of the town to the other, one at a time, to stations whose location is not yet known.
 fn unicast(town: &mut Town) -> Vec<Sent> {
     let mut sent = Vec::new();
     for turn in 0..PACKETS {

@@ -1,4 +1,4 @@
-//! The sample capture: everything in it is decoded, and re-encoded to the same octets.
+//! The sample capture: all its messages are decoded, and encoded again to the same octets.
 
 #![allow(
     clippy::unwrap_used,
@@ -39,7 +39,7 @@ fn all_929_frames_are_messages() {
 }
 
 #[test]
-fn every_message_is_encoded_to_the_octets_it_came_from() {
+fn messages_are_encoded_to_the_same_octets() {
     let Some(frames) = capture::sample() else { return };
     let mut json = Vec::new();
     for captured in &frames {
@@ -54,7 +54,7 @@ fn every_message_is_encoded_to_the_octets_it_came_from() {
 }
 
 #[test]
-fn the_summaries_are_plausible() {
+fn summaries_are_plausible() {
     let Some(frames) = capture::sample() else { return };
     let mut packets_without_position = 0;
     for captured in &frames {
@@ -70,7 +70,7 @@ fn the_summaries_are_plausible() {
             assert_eq!(summary.station_type, Some(StationType::PASSENGER_CAR));
             let generation = summary.generation.expect("a CAM has a time");
             let age = captured.reception.since(generation).max(generation.since(captured.reception));
-            assert!(age.as_secs() < 33, "widened to the nearest: {age:?}");
+            assert!(age.as_secs() < 33, "extended to the nearest time: {age:?}");
             assert!(summary.speed.is_some() && summary.heading.is_some());
         }
     }

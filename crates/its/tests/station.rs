@@ -46,7 +46,7 @@ fn cam_request(now: Now) -> SendRequest {
 }
 
 #[test]
-fn a_message_goes_from_one_station_to_the_other() {
+fn message_is_delivered_to_the_other_station() {
     let (mut sender, mut receiver) = (station(1), station(2));
     let sent = start();
     sender.set_ego(sent, ego(sent));
@@ -68,9 +68,10 @@ fn a_message_goes_from_one_station_to_the_other() {
     assert_eq!(sender.poll_event(), Some(Event::Dropped(DropReason::OwnPacket)));
 }
 
-/// EN 302 636-4-1, 8.3 and annex A: with numbers from 0, what it sends first would be taken for what it sent before.
+/// EN 302 636-4-1, 8.3 and annex A: with sequence numbers from 0 again, the first packets would be taken for
+/// duplicates.
 #[test]
-fn a_station_that_is_started_again_is_heard() {
+fn restarted_station_is_not_taken_for_a_duplicate() {
     let mut receiver = station(2);
     for (second, delivered) in [(0, 1), (5, 2)] {
         let now = start().plus(Duration::from_secs(second));
@@ -83,10 +84,10 @@ fn a_station_that_is_started_again_is_heard() {
 }
 
 #[test]
-fn a_station_that_sends_nothing_else_sends_beacons() {
+fn idle_station_sends_beacons() {
     let (mut sender, mut receiver) = (station(1), station(2));
     let mut now = start();
-    assert_eq!(sender.poll_timeout(), None, "it does not know where it is");
+    assert_eq!(sender.poll_timeout(), None, "it has no position");
     sender.set_ego(now, ego(now));
     for number in 0..10 {
         let due = sender.poll_timeout().unwrap();
@@ -94,7 +95,7 @@ fn a_station_that_sends_nothing_else_sends_beacons() {
         let jitter = if number == 0 { wait } else { wait.checked_sub(ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER).unwrap() };
         assert!(jitter <= ITS_GN_BEACON_SERVICE_MAX_JITTER, "{jitter:?}");
         sender.handle_timeout(now);
-        assert_eq!(sender.poll_transmit(), None, "it is not due yet");
+        assert_eq!(sender.poll_transmit(), None, "the beacon is not due yet");
         now = now.plus(wait);
         sender.handle_timeout(now);
         receiver.handle_frame(now, &Bytes::from(sender.poll_transmit().unwrap()));
@@ -104,7 +105,7 @@ fn a_station_that_sends_nothing_else_sends_beacons() {
 }
 
 #[test]
-fn a_message_puts_the_beacon_off() {
+fn message_delays_the_beacon() {
     let mut sender = station(1);
     let mut now = start();
     sender.set_ego(now, ego(now));
@@ -118,7 +119,7 @@ fn a_message_puts_the_beacon_off() {
 }
 
 #[test]
-fn jitter_comes_from_the_seed() {
+fn jitter_depends_on_the_seed() {
     let first_beacon = |number: u8| {
         let mut station = station(number);
         station.set_ego(start(), ego(start()));
@@ -129,7 +130,7 @@ fn jitter_comes_from_the_seed() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused() {
+fn invalid_requests_are_rejected() {
     let mut sender = station(1);
     let now = start();
     let request = cam_request(now);
@@ -152,7 +153,7 @@ fn what_cannot_be_sent_is_refused() {
 }
 
 #[test]
-fn events_that_nobody_takes_are_dropped_and_counted() {
+fn unpolled_events_are_dropped_and_counted() {
     let mut receiver = station(2);
     let frame = capture::vector("cam.hex");
     for _ in 0..EVENTS_MAX + 5 {
@@ -164,7 +165,7 @@ fn events_that_nobody_takes_are_dropped_and_counted() {
 }
 
 proptest! {
-    /// Whatever comes in, each frame is counted once, as a message, a packet for others, a beacon or a drop.
+    /// For any input, each frame is counted once: as a message, a packet for others, a beacon or a drop.
     #[test]
     fn every_frame_is_counted_once(
         changes in proptest::collection::vec((0..4_usize, 0..500_usize, any::<u8>(), 0..500_usize), 0..200),

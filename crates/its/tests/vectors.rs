@@ -1,4 +1,4 @@
-//! The vectors of `testdata/its`: what each frame says, and that no cut or changed frame does harm.
+//! The vectors of `testdata/its`: content of each frame, and handling of truncated and changed frames.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests may panic and read files")]
 
@@ -12,7 +12,7 @@ use viaduct_its::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, StationType, Tai};
 
-/// When the capture was made, to the second.
+/// Returns the time of the capture, to the second.
 fn reception() -> Tai {
     Tai::from_unix_nanos(1_726_061_434_000_000_000)
 }
@@ -25,7 +25,7 @@ fn received(name: &str) -> Box<Received> {
 }
 
 #[test]
-fn the_cam_says_where_the_car_is() {
+fn cam_has_the_position_of_the_car() {
     let received = received("cam.hex");
     assert_eq!(received.kind, MessageKind::Cam);
     assert_eq!(received.btp_port, 2001);
@@ -41,7 +41,7 @@ fn the_cam_says_where_the_car_is() {
 }
 
 #[test]
-fn the_cams_json_is_the_documented_form() {
+fn json_of_the_cam_is_as_documented() {
     let mut json = Vec::new();
     received("cam.hex").message.write_json(&mut json);
     let expected = r#"{"header":{"protocolVersion":2,"messageId":2,"stationId":100},"cam":{"generationDeltaTime":40397,"camParameters":{"basicContainer":{"stationType":5,"referencePosition":{"latitude":450147653,"longitude":75684908,"positionConfidenceEllipse":{"semiMajorAxisLength":4095,"semiMinorAxisLength":4095,"semiMajorAxisOrientation":3601},"altitude":{"altitudeValue":26980,"altitudeConfidence":"unavailable"}}},"highFrequencyContainer":{"basicVehicleContainerHighFrequency":{"heading":{"headingValue":2705,"headingConfidence":127},"speed":{"speedValue":0,"speedConfidence":127},"driveDirection":"unavailable","vehicleLength":{"vehicleLengthValue":1023,"vehicleLengthConfidenceIndication":"unavailable"},"vehicleWidth":62,"longitudinalAcceleration":{"value":-3,"confidence":102},"curvature":{"curvatureValue":1023,"curvatureConfidence":"unavailable"},"curvatureCalculationMode":"unavailable","yawRate":{"yawRateValue":0,"yawRateConfidence":"unavailable"}}}}}}"#;
@@ -49,7 +49,7 @@ fn the_cams_json_is_the_documented_form() {
 }
 
 #[test]
-fn the_cpms_have_their_containers() {
+fn cpms_have_their_containers() {
     for (name, ids, objects) in [("cpm_objects.hex", &[1, 5][..], 3), ("cpm_sensors.hex", &[1, 3, 5], 1)] {
         let Message::Cpm(cpm) = received(name).message else { panic!("{name}") };
         assert_eq!(cpm.containers.iter().map(CpmContainer::id).collect::<Vec<_>>(), ids, "{name}");
@@ -58,12 +58,12 @@ fn the_cpms_have_their_containers() {
 }
 
 #[test]
-fn a_secured_packet_is_recognised() {
+fn secured_packet_is_recognised() {
     assert_eq!(decode_frame(reception(), &capture::vector("secured_cam.hex")), Err(DropReason::SecuredNotVerified));
 }
 
 #[test]
-fn a_payload_is_a_part_of_the_frame() {
+fn payload_is_a_part_of_the_frame() {
     let frame = capture::vector("cam.hex");
     let Ok(Frame::Message(received)) = decode_frame(reception(), &frame) else { panic!() };
     assert!(frame.as_ptr_range().contains(&received.payload.as_ptr()));
@@ -81,7 +81,7 @@ fn each_cut_of_a_frame_is_dropped() {
 }
 
 #[test]
-fn padding_of_the_link_is_no_part_of_the_message() {
+fn link_padding_is_not_part_of_the_message() {
     let mut padded = capture::vector("cam.hex").to_vec();
     padded.extend_from_slice(&[0; 20]);
     let Ok(Frame::Message(received)) = decode_frame(reception(), &Bytes::from(padded)) else { panic!() };
@@ -89,7 +89,7 @@ fn padding_of_the_link_is_no_part_of_the_message() {
 }
 
 #[test]
-fn each_reason_is_met_by_a_change_of_the_cam() {
+fn each_drop_reason_is_caused_by_a_change_of_the_cam() {
     // Offsets: 12 ethertype, 14 basic header, 18 common header, 54 BTP, 58 message.
     for (offset, octets, expected) in [
         (12, &[0x08, 0x00][..], DropReason::NotGeonetworking),
@@ -121,7 +121,7 @@ fn each_reason_is_met_by_a_change_of_the_cam() {
 }
 
 #[test]
-fn a_message_that_cannot_be_decoded_is_explained_by_element_and_bit() {
+fn decode_error_names_element_and_bit() {
     let mut frame = capture::vector("cam.hex").to_vec();
     // The longitude of this CAM is bits 107 to 138 of the message, which begins at octet 58.
     frame[58 + 13] |= 0x1F;

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_kinds_are_read() {
+    fn parses_both_kinds() {
         let octets = [0x07, 0xD1, 0x00, 0x05, 9];
         let a = BtpHeader::A { destination_port: 2001, source_port: 5 };
         let b = BtpHeader::B { destination_port: 2001, destination_port_info: 5 };
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_header_round_trips() {
         for kind in [BtpKind::A { source_port: 60_000 }, BtpKind::B { destination_port_info: 7 }] {
             let (header, mut octets) = (kind.header(2009), Vec::new());
             header.write(&mut octets);

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_takes_its_preamble_and_whole_symbols() {
+    fn frame_takes_its_preamble_and_whole_symbols() {
         // 85 + 38 octets: 984 bits and 22 more are 21 symbols of 48.
         assert_eq!(air_time(85, 48), Duration::from_micros(40 + 21 * 8));
         assert_eq!(air_time(0, 48), Duration::from_micros(40 + 7 * 8));

@@ -78,7 +78,7 @@ mod tests {
 
     /// TS 102 687, 5.4, step 1: half of the old value and half of the mean of two measurements.
     #[test]
-    fn the_busy_ratio_is_smoothed() {
+    fn busy_ratio_is_smoothed() {
         let mut limeric = Limeric::new();
         limeric.measure(0.4);
         limeric.measure(0.8);
@@ -90,7 +90,7 @@ mod tests {
 
     /// TS 102 687, 5.4, steps 2 and 3: the rise and the fall of one step have limits.
     #[test]
-    fn a_step_up_and_a_step_down_are_bounded() {
+    fn steps_up_and_down_are_bounded() {
         let free = Limeric { measured: [0.0; 2], smoothed: 0.0, delta: 0.01 };
         let mut up = free;
         up.step();
@@ -102,14 +102,14 @@ mod tests {
 
     /// TS 102 687, 5.4, steps 4 and 5: `delta` stays within its limits.
     #[test]
-    fn the_part_of_the_channel_stays_within_its_limits() {
+    fn delta_stays_within_its_limits() {
         assert_eq!(after(Limeric::new(), 0.0, 1000).delta(), DELTA_MAX);
         assert_eq!(after(Limeric::new(), 1.0, 1000).delta(), DELTA_MIN);
     }
 
     /// Stations on one channel that follow the rule converge to equal shares near the target, from any start.
     #[test]
-    fn stations_on_one_channel_become_equal() {
+    fn stations_on_one_channel_converge() {
         let mut stations: Vec<Limeric> = (0..80)
             .map(|i| Limeric { delta: if i % 2 == 0 { DELTA_MAX } else { DELTA_MIN }, ..Limeric::new() })
             .collect();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_ratio_does_no_harm() {
+    fn invalid_ratio_is_clamped() {
         let mut limeric = Limeric::new();
         for ratio in [f64::NAN, f64::INFINITY, -3.0, 7.0] {
             limeric.measure(ratio);

@@ -53,7 +53,7 @@ fn pass_through_sends_at_once() {
 
 /// TS 102 687: a frame of a higher priority goes first.
 #[test]
-fn the_highest_priority_goes_first() {
+fn highest_priority_is_sent_first() {
     let mut gate = GateKeeper::new(DccSettings::default());
     for (mark, profile) in [(3, DccProfile::Dp3), (1, DccProfile::Dp1), (2, DccProfile::Dp2), (0, DccProfile::Dp0)] {
         gate.push(at(0), frame(mark, 100), profile, LIFETIME);
@@ -64,7 +64,7 @@ fn the_highest_priority_goes_first() {
 
 /// TS 102 687, annex B: the gate is closed for `T_on / delta` after a frame, 25 ms at least.
 #[test]
-fn the_gate_closes_after_a_frame() {
+fn gate_closes_after_a_frame() {
     let mut gate = adaptive();
     for _ in 0..2 {
         gate.push(at(0), frame(7, 300), DccProfile::Dp2, LIFETIME);
@@ -78,7 +78,7 @@ fn the_gate_closes_after_a_frame() {
 
 /// TS 102 687, annex B: `T_on` is that of the packet on a radio, where the Ethernet header is none.
 #[test]
-fn the_ethernet_header_is_not_on_air() {
+fn ethernet_header_is_not_on_air() {
     let mut gate = adaptive();
     gate.limeric = after_busy();
     (0..2).for_each(|_| gate.push(at(0), frame(7, 100 + HEADER_OCTETS), DccProfile::Dp2, LIFETIME));
@@ -90,7 +90,7 @@ fn the_ethernet_header_is_not_on_air() {
 
 /// TS 102 687, annex B: the gate is closed for one second at most.
 #[test]
-fn the_gate_opens_after_a_second_at_the_latest() {
+fn gate_opens_after_at_most_one_second() {
     let mut gate = adaptive();
     run(&mut gate, 0, 60_000, 1.0);
     assert_eq!(gate.delta(), limeric::DELTA_MIN);
@@ -102,7 +102,7 @@ fn the_gate_opens_after_a_second_at_the_latest() {
 
 /// TS 102 687, 5.4: on a busy channel a station sends less, and more again when it is free.
 #[test]
-fn the_rate_follows_the_channel() {
+fn rate_follows_the_channel() {
     let mut gate = adaptive();
     let mut rate = |from: u64, busy: f64| {
         let mut sent = 0;
@@ -120,7 +120,7 @@ fn the_rate_follows_the_channel() {
 
 /// TS 102 687, annex B: a new `delta` moves the opening of a gate that is closed.
 #[test]
-fn a_step_moves_the_opening() {
+fn evaluation_step_moves_the_opening() {
     let mut gate = adaptive();
     gate.limeric = after_busy();
     gate.push(at(0), frame(7, 1000), DccProfile::Dp2, LIFETIME);
@@ -138,7 +138,7 @@ fn a_step_moves_the_opening() {
 /// TS 102 687, annex B (B.2): the part of the wait that is left is worth `T_on / delta` anew, sooner or later, within 25 ms and
 /// 1 s after the frame.
 #[test]
-fn the_opening_is_rescaled_by_the_new_delta() {
+fn opening_is_rescaled_by_the_new_delta() {
     let mut gate = adaptive();
     let on_air = Duration::from_micros(1000);
     let delta = after_busy().delta();
@@ -169,7 +169,7 @@ fn after_busy() -> Limeric {
 
 /// TS 102 687: a frame whose lifetime ends while it waits is dropped, and counted.
 #[test]
-fn a_frame_that_waited_too_long_is_dropped() {
+fn expired_frame_is_dropped() {
     let mut gate = adaptive();
     gate.push(at(0), frame(1, 100), DccProfile::Dp2, LIFETIME);
     gate.push(at(0), frame(2, 100), DccProfile::Dp2, Duration::from_millis(10));
@@ -181,7 +181,7 @@ fn a_frame_that_waited_too_long_is_dropped() {
 
 /// A full queue drops its oldest frame; the newer one says more. The sum of the counters holds.
 #[test]
-fn a_full_queue_drops_its_oldest() {
+fn full_queue_drops_its_oldest() {
     let mut gate = adaptive();
     let pushed = DCC_QUEUE_FRAMES_MAX + 3;
     (0..pushed).for_each(|i| gate.push(at(0), frame(u8::try_from(i).unwrap(), 10), DccProfile::Dp3, LIFETIME));
@@ -195,7 +195,7 @@ fn a_full_queue_drops_its_oldest() {
 
 /// A queue holds no more octets than its limit either.
 #[test]
-fn a_queue_is_bounded_in_octets() {
+fn queue_is_bounded_in_octets() {
     let mut gate = adaptive();
     for _ in 0..DCC_QUEUE_FRAMES_MAX {
         gate.push(at(0), frame(7, DCC_QUEUE_OCTETS_MAX / 4), DccProfile::Dp3, LIFETIME);
@@ -205,7 +205,7 @@ fn a_queue_is_bounded_in_octets() {
 
 /// TS 102 687: what is sent on for others, beacons and the location service do not go before own messages.
 #[test]
-fn what_serves_others_has_the_lowest_profile() {
+fn forwarded_frame_has_the_lowest_profile() {
     let of = |header_type, hops: (u8, u8), traffic_class| {
         let (remaining_hop_limit, maximum_hop_limit) = hops;
         let next_header = BasicNextHeader::CommonHeader;
@@ -233,7 +233,7 @@ fn what_serves_others_has_the_lowest_profile() {
 
 /// EN 302 636-4-1, 9.7.5: the TC ID names the profile.
 #[test]
-fn a_traffic_class_names_a_profile() {
+fn traffic_class_selects_the_profile() {
     let profiles: Vec<DccProfile> = [0, 1, 2, 3, 63].into_iter().map(DccProfile::of_traffic_class).collect();
     assert_eq!(profiles[..4], DccProfile::ALL);
     assert_eq!(profiles[4], DccProfile::Dp3);

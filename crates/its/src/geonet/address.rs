@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fields_are_where_the_standard_has_them() {
+    fn fields_are_at_the_offsets_of_the_standard() {
         let mid = MacAddress([1, 2, 3, 4, 5, 6]);
         let address = GnAddress::new(StationType::ROADSIDE_UNIT, mid);
         assert_eq!(address.0, [0b1011_1100, 0, 1, 2, 3, 4, 5, 6]);

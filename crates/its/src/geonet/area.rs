@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_has_both_areas_in_it() {
+    fn enclosing_circle_contains_both_areas() {
         let place = Position::new(48.0, 11.0);
         let east = |metres| place.displaced(Metres(metres), Metres(0.0));
         let rectangle =
@@ -294,7 +294,7 @@ mod tests {
 
     /// The position of a standing vehicle varies by a metre, which must not enlarge its area again and again.
     #[test]
-    fn what_is_covered_does_not_grow_by_itself() {
+    fn repeated_enclosing_does_not_grow() {
         let circle = |east: f64| {
             let centre = Position::new(48.0, 11.0).displaced(Metres(east), Metres(0.0));
             Area { centre, shape: Shape::Circle { radius: Metres(1000.0) } }
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_reaches_as_far_as_one_may() {
+    fn extended_area_is_limited_to_the_maximum_radius() {
         let circle = |longitude, radius| Area {
             centre: Position::new(48.0, longitude),
             shape: Shape::Circle { radius: Metres(radius) },
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_reaches_over_the_antimeridian_and_near_a_pole() {
+    fn area_crosses_the_antimeridian_and_works_near_a_pole() {
         let circle = |latitude, longitude, radius| Area {
             centre: Position::new(latitude, longitude),
             shape: Shape::Circle { radius: Metres(radius) },
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends_at_its_radius() {
+    fn circle_ends_at_its_radius() {
         let circle = area(Shape::Circle { radius: Metres(500.0) });
         assert_eq!(circle.function_f(CENTRE), 1.0);
         assert!(
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rectangle_reaches_into_its_corners() {
+    fn rectangle_contains_its_corners() {
         let (a, b) = (Metres(400.0), Metres(100.0));
         let north = area(Shape::Rectangle { a, b, azimuth: Degrees(0.0) });
         assert!(north.contains(at(399.0, 99.0)) && north.contains(at(-399.0, -99.0)));
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ellipse_leaves_the_corners_out() {
+    fn ellipse_does_not_contain_the_corners() {
         let (a, b) = (Metres(400.0), Metres(100.0));
         let ellipse = area(Shape::Ellipse { a, b, azimuth: Degrees(45.0) });
         assert!(ellipse.contains(at(282.0, 282.0)) && !ellipse.contains(at(284.0, 284.0)));
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn an_area_without_extent_holds_its_centre_only() {
+    fn area_without_extent_contains_only_its_centre() {
         for shape in [
             Shape::Circle { radius: Metres(0.0) },
             Shape::Rectangle { a: Metres(0.0), b: Metres(0.0), azimuth: Degrees(30.0) },
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_those_of_the_shapes() {
+    fn sizes_match_the_shapes() {
         let (a, b, azimuth) = (Metres(200.0), Metres(100.0), Degrees(10.0));
         assert_eq!(area(Shape::Rectangle { a, b, azimuth }).size_m2(), 80_000.0);
         assert!((area(Shape::Ellipse { a, b, azimuth }).size_m2() - PI * 20_000.0).abs() < 1e-6);
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn each_form_round_trips() {
+    fn each_shape_round_trips() {
         let (a, b, azimuth) = (Metres(65_535.0), Metres(1.0), Degrees(359.0));
         for shape in [
             Shape::Circle { radius: Metres(300.0) },
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_reads_sizes_and_the_middle() {
+    fn display_shows_sizes_and_centre() {
         let (a, b, azimuth) = (Metres(400.0), Metres(100.5), Degrees(77.0));
         let circle = area(Shape::Circle { radius: a }).to_string();
         assert_eq!(circle, "a circle of radius 400 m around 48.2625, 11.6675");
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_area_is_refused() {
+    fn invalid_area_is_rejected() {
         let mut octets = Vec::new();
         area(Shape::Rectangle { a: Metres(2.0), b: Metres(1.0), azimuth: Degrees(0.0) }).write(&mut octets);
         octets[12..].copy_from_slice(&361_u16.to_be_bytes());

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_where_the_standard_has_them() {
+    fn fields_are_at_the_offsets_of_the_standard() {
         let header = CommonHeader {
             next_header: CommonNextHeader::BtpB,
             header_type: HeaderType::SingleHopBroadcast,
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn every_header_type_of_the_table_is_known() {
+    fn every_header_type_of_the_table_is_parsed() {
         for (octet, expected) in [
             (0x00, HeaderType::Any),
             (0x10, HeaderType::Beacon),

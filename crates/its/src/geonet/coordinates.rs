@@ -33,14 +33,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_on_earth_is_unknown() {
+    fn position_outside_the_valid_range_is_none() {
         assert_eq!(position(900_000_001, 0), None, "unavailable in the facilities' code");
         assert_eq!(position(0, -1_800_000_001), None);
         assert!(position(900_000_000, 1_800_000_000).is_some());
     }
 
     #[test]
-    fn a_position_round_trips() {
+    fn position_round_trips() {
         for expected in [Some(Position::new(45.014_765_3, -7.568_490_8)), None] {
             let mut octets = Vec::new();
             write(expected, &mut octets);

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_average_follows_the_rate() {
+    fn average_follows_the_rate() {
         let mut now = Mono::default();
         let mut rate = DataRate::new(now);
         for _ in 0..100 {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn two_packets_in_a_row_are_no_high_rate() {
+    fn two_packets_in_a_row_are_not_a_high_rate() {
         let mut now = Mono::default();
         let mut rate = DataRate::new(now);
         for _ in 0..100 {

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_duration_becomes_the_nearest_lifetime() {
+    fn duration_is_rounded_to_the_nearest_lifetime() {
         for (millis, expected_ms) in [
             (0, 0),
             (24, 0),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lifetime_that_is_asked_for_is_not_undercut() {
+    fn lifetime_is_at_least_the_requested_one() {
         for (millis, expected_ms) in
             [(0, 0), (1, 50), (50, 50), (3151, 4000), (63_001, 70_000), (630_001, 700_000), (9_000_000, 6_300_000)]
         {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn each_lifetime_keeps_its_duration() {
+    fn lifetimes_keep_their_duration() {
         for octet in 0..=255 {
             let duration = Lifetime(octet).duration();
             assert_eq!(Lifetime::from_duration(duration).duration(), duration, "{octet}");

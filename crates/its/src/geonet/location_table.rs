@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_is_forgotten_after_its_lifetime() {
+    fn entry_expires_after_its_lifetime() {
         let (mut table, now) = (LocationTable::default(), Mono::default());
         let source = vector(1, 0);
         see(&mut table, now, &source, None);
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_vector_changes_nothing() {
+    fn older_vector_is_ignored() {
         let (mut table, now) = (LocationTable::default(), Mono::default());
         see(&mut table, now, &vector(1, 1000), None);
         let older = LongPositionVector { position: None, ..vector(1, 999) };
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_sequence_numbers_are_remembered() {
+    fn keeps_the_latest_sequence_numbers() {
         let (mut table, now) = (LocationTable::default(), Mono::default());
         let source = vector(1, 0);
         for number in 0..=8 {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_was_heard_directly_is_a_neighbour() {
+    fn only_direct_senders_are_neighbours() {
         let (mut table, now) = (LocationTable::default(), Mono::default());
         see(&mut table, now, &vector(1, 0), Some(0));
         assert!(!table.has_neighbour(now));
@@ -247,7 +247,7 @@ mod tests {
 
     /// Beacons count for the data rate of their source, as all packets do.
     #[test]
-    fn what_is_heard_counts_for_the_data_rate() {
+    fn received_packets_count_for_the_data_rate() {
         let (mut table, mut now, mib) = (LocationTable::default(), Mono::default(), Mib::default());
         let source = vector(1, 0);
         for _ in 0..100 {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_an_end() {
+    fn table_is_bounded() {
         let (mut table, mut now) = (LocationTable::default(), Mono::default());
         let count = u32::try_from(LOCATION_TABLE_ENTRIES_MAX).unwrap();
         for number in 0..count + 10 {
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_station_is_found_by_its_link_address() {
+    fn finds_a_station_by_its_link_address() {
         let (mut table, now) = (LocationTable::default(), Mono::default());
         for number in 0..3 {
             see(&mut table, now, &vector(number, 0), None);

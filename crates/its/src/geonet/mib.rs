@@ -195,7 +195,7 @@ mod tests {
 
     /// The algorithms that the annex names as defaults, and the choices behind its numbers.
     #[test]
-    fn lifetimes_are_those_of_the_annex() {
+    fn lifetimes_match_the_annex() {
         assert_eq!(ITS_GN_MAX_PACKET_LIFETIME.duration(), Duration::from_secs(600));
         assert_eq!(ITS_GN_DEFAULT_PACKET_LIFETIME.duration(), Duration::from_secs(60));
         assert_eq!(ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER / 4);
@@ -203,7 +203,7 @@ mod tests {
 
     /// The algorithms that the annex names as defaults, and the choices that its numbers stand for.
     #[test]
-    fn defaults_are_those_of_the_annex() {
+    fn defaults_match_the_annex() {
         let mib = Mib::default();
         assert_eq!(mib.local_gn_addr_conf_method, LocalGnAddrConfMethod::Auto);
         assert_eq!(mib.non_area_forwarding_algorithm, NonAreaForwardingAlgorithm::Greedy);

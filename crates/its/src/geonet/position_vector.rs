@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vector_round_trips() {
+    fn vector_round_trips() {
         let mut octets = Vec::new();
         vector().write(&mut octets);
         assert_eq!(octets.len(), OCTETS);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_reads_as_unknown() {
+    fn unavailable_fields_are_none() {
         let unknown = LongPositionVector { position: None, heading: None, ..vector() };
         let mut octets = Vec::new();
         unknown.write(&mut octets);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_the_fields_are_kept() {
+    fn limits_of_the_fields_round_trip() {
         for (speed, expected) in [(1000.0, 163.83), (-1000.0, -163.84), (0.0, 0.0)] {
             let mut octets = Vec::new();
             LongPositionVector { speed: MetresPerSecond(speed), ..vector() }.write(&mut octets);
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_short_vector_is_the_beginning_of_the_long_one() {
+    fn short_vector_is_a_prefix_of_the_long_one() {
         let (mut long, mut short) = (Vec::new(), Vec::new());
         vector().write(&mut long);
         vector().short().write(&mut short);

@@ -74,14 +74,14 @@ mod tests {
     }
 
     #[test]
-    fn a_later_start_has_other_numbers() {
+    fn later_start_has_other_numbers() {
         let start = |millis: i64| SequenceCounter::starting_at(Tai::from_nanos(millis * 1_000_000)).take().0;
         assert_eq!([start(0), start(65_534), start(65_535), start(65_540), start(-1)], [0, 65_534, 0, 5, 65_534]);
         assert!(!SequenceCounter::starting_at(Tai::from_nanos(7_000_000)).was_used(SequenceNumber(6)));
     }
 
     #[test]
-    fn used_numbers_are_known() {
+    fn recognizes_used_numbers() {
         let mut counter = SequenceCounter::default();
         assert!(!counter.was_used(SequenceNumber(0)));
         counter.take();

@@ -1,6 +1,6 @@
-//! Where the tests find captures and vectors, and how they read them.
+//! Location and reading of captures and vectors.
 
-#![allow(dead_code, clippy::print_stdout, reason = "each test takes what it needs; a skipped one says so")]
+#![allow(dead_code, clippy::print_stdout, reason = "no test uses all items; a skipped one prints the reason")]
 
 use std::path::{Path, PathBuf};
 
@@ -10,37 +10,37 @@ use viaduct_units::Tai;
 
 /// A frame of a capture.
 pub(crate) struct Captured {
-    /// When it was captured.
+    /// Time of the capture.
     pub(crate) reception: Tai,
     /// The Ethernet frame.
     pub(crate) frame: Bytes,
 }
 
-/// The 929 frames of the sample capture; `None`, with the reason printed, where the data is not there.
+/// Returns the 929 frames of the sample capture. If the data is missing, prints the reason and returns `None`.
 pub(crate) fn sample() -> Option<Vec<Captured>> {
     let path = data("v2x/cam_cpm_r2_unsecured.pcap")?;
     Some(read_pcap(&std::fs::read(path).expect("the capture can be read")))
 }
 
-/// A file of the data folder; `None`, with the reason printed, where it is not there. Captures are no part of the project,
-/// so that only a folder that is named must have them.
+/// Returns the path of a file in the data folder. If the file is missing, prints the reason and returns `None`.
+/// Captures are not part of the project, so the file is required only if `VIADUCT_DATA` is set.
 pub(crate) fn data(file: &str) -> Option<PathBuf> {
     let named = std::env::var_os("VIADUCT_DATA").map(PathBuf::from);
     let path = named.clone().unwrap_or_else(|| repository().join("../shared/data")).join(file);
     if path.exists() {
         return Some(path);
     }
-    assert!(named.is_none(), "VIADUCT_DATA names a folder without {file}");
-    say_skipped(&format!("there is no {file} in the data folder (VIADUCT_DATA)"));
+    assert!(named.is_none(), "the folder in VIADUCT_DATA has no {file}");
+    print_skipped(&format!("{file} is not in the data folder (VIADUCT_DATA)"));
     None
 }
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// A vector of `testdata/its`: comment lines, then hexadecimal text.
+/// Returns a vector of `testdata/its`: comment lines, then hexadecimal text.
 pub(crate) fn vector(name: &str) -> Bytes {
     let path = repository().join("testdata/its").join(name);
     let text = std::fs::read_to_string(&path).expect("the vector is in the repository");
@@ -72,14 +72,14 @@ fn read_pcap(octets: &[u8]) -> Vec<Captured> {
     }
 }
 
-/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself. Where peers
-/// are required (in CI), it fails instead.
+/// Prints that a test is skipped and the reason, bypassing the test runner's capture of output. If
+/// `VIADUCT_REQUIRE_PEERS` is set (in CI), fails instead.
 pub(crate) fn skipped(reason: &str) {
-    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
-    say_skipped(reason);
+    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "a required test is skipped: {reason}");
+    print_skipped(reason);
 }
 
-fn say_skipped(reason: &str) {
+fn print_skipped(reason: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

@@ -1,4 +1,4 @@
-//! Where the tests find the Python that runs the oracles beside this file.
+//! Location of the Python that runs the oracle scripts of this folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,9 +7,9 @@ use std::{
 
 use crate::capture;
 
-/// A Python that has this module: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository, made by
-/// `python3 -m venv .cache/venv && .cache/venv/bin/pip install asn1tools==0.169.0 pycrate==0.8.1`. `None`, with the reason
-/// printed, where there is none.
+/// Returns a Python that has this module: `VIADUCT_PYTHON`, or `.cache/venv/bin/python` in the repository, created by
+/// `python3 -m venv .cache/venv && .cache/venv/bin/pip install asn1tools==0.169.0 pycrate==0.8.1`. If there is none,
+/// prints the reason and returns `None`.
 pub(crate) fn python(module: &str) -> Option<PathBuf> {
     let python = std::env::var_os("VIADUCT_PYTHON")
         .map_or_else(|| capture::repository().join(".cache/venv/bin/python"), PathBuf::from);
@@ -21,7 +21,7 @@ pub(crate) fn python(module: &str) -> Option<PathBuf> {
     None
 }
 
-/// A script of this folder.
+/// Returns the path of a script of this folder.
 pub(crate) fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(name)
 }

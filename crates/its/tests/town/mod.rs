@@ -1,4 +1,4 @@
-//! A town of stations in a simulated world: vehicles that drive up and down its streets, each a [`Station`].
+//! A simulated town: vehicles with a [`Station`] each, which drive up and down its streets.
 
 use std::time::Duration;
 
@@ -15,46 +15,46 @@ use viaduct_netem::{
 };
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, TimestampIts};
 
-/// Stations of the town.
+/// Number of stations.
 pub(crate) const STATIONS: usize = 200;
-/// East to west and north to south.
+/// Extent from west to east and from south to north.
 pub(crate) const EXTENT_M: (f64, f64) = (2000.0, 1500.0);
-/// From one street to the next.
+/// Distance between two streets.
 const BLOCK_M: f64 = 250.0;
-/// Where the south-western corner is.
+/// Position of the south-western corner.
 const ORIGIN: Position = Position::new(48.26, 11.66);
-/// How often a vehicle looks where it is.
+/// Interval of the vehicles' position updates.
 const STEP: Duration = Duration::from_millis(100);
-/// How long a packet may travel.
+/// Lifetime of a packet.
 const LIFETIME: Lifetime = Lifetime::from_parts(1, 2);
-/// One vehicle in so many sends CAMs, one a second; beacons are what the others send.
+/// One vehicle in this number sends one CAM per second; the others send beacons.
 const CAMS_OF_ONE_IN: usize = 4;
-/// Station identifiers from here on are numbers of packets that are counted.
+/// Station identifiers from here on are numbers of counted packets.
 const PACKETS_FROM: u32 = 1_000_000;
 
-/// How far a signal goes at most.
+/// Maximum range of a signal.
 pub(crate) const RANGE: Metres = Metres(500.0);
 
-/// What a town is like.
+/// Conditions of a town.
 #[derive(Clone, Copy)]
 pub(crate) struct Conditions {
-    /// Up to here a signal does not fade; all signals have faded at [`RANGE`].
+    /// Distance at which signals begin to fade; all signals have faded at [`RANGE`].
     pub(crate) clear: Metres,
-    /// Whether the vehicles drive.
+    /// `true` if the vehicles drive.
     pub(crate) driving: bool,
 }
 
 impl Conditions {
-    /// As outside: signals fade over half of their range, and vehicles drive.
+    /// Realistic conditions: signals fade over half of their range, and vehicles drive.
     pub(crate) const USUAL: Self = Self { clear: Metres(250.0), driving: true };
 
-    /// One signal in ten is lost, however near.
+    /// Returns the radio: one signal in ten is lost at any distance.
     fn radio(self) -> Radio {
         Radio { clear: self.clear, range: RANGE, loss: Probability::new(0.1).unwrap(), ..Radio::default() }
     }
 }
 
-/// A message that came up to the facilities.
+/// A message that was delivered to the facilities.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivery {
     pub(crate) packet: u32,
@@ -62,27 +62,27 @@ pub(crate) struct Delivery {
     pub(crate) hops: u8,
 }
 
-/// A vehicle's station, as a machine of the world.
+/// A vehicle with its station, as a machine of the world.
 pub(crate) struct Vehicle {
     station: Station,
     street: Street,
-    /// When the next CAM is due, if it sends any.
+    /// Time of the next CAM, or `None` if it sends none.
     cam_due: Option<Mono>,
-    /// What it has received of the packets that are counted.
+    /// Received packets that are counted.
     pub(crate) deliveries: Vec<Delivery>,
-    /// Frames that it has sent, by the header type of EN 302 636-4-1, table 8.
+    /// Number of sent frames by header type (EN 302 636-4-1, table 8).
     pub(crate) sent: [u64; 8],
 }
 
-/// The street that a vehicle drives up and down.
+/// The street of a vehicle.
 #[derive(Clone, Copy)]
 struct Street {
-    /// From west to east, or from south to north.
+    /// `true` for a street from west to east, `false` from south to north.
     eastward: bool,
-    /// Where it crosses the other axis.
+    /// Coordinate on the other axis.
     across_m: f64,
     length_m: f64,
-    /// Way behind the vehicle at time 0.
+    /// Distance driven at time 0.
     start_m: f64,
     speed_mps: f64,
 }
@@ -97,7 +97,7 @@ impl Street {
         Self { eastward, across_m, length_m, start_m: draw(2) * 2.0 * length_m, speed_mps }
     }
 
-    /// The place at a time, and whether the vehicle drives back.
+    /// Returns the place at a time, and `true` if the vehicle drives back.
     fn place(&self, now: Mono) -> (Place, bool) {
         let way_m = (self.start_m + self.speed_mps * now.0.as_secs_f64()) % (2.0 * self.length_m);
         let back = way_m > self.length_m;
@@ -119,7 +119,7 @@ impl Street {
     }
 }
 
-/// A number from 0 to 1 that looks random.
+/// Returns a pseudo-random number from 0 to 1.
 fn fraction(seed: u64) -> f64 {
     let mixed = (seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let mixed = (mixed ^ mixed >> 32).wrapping_mul(0xD6E8_FEB8_6659_FD93);
@@ -135,7 +135,7 @@ fn link_address(number: usize) -> MacAddress {
     MacAddress([2, 0, 0, 0, high, low])
 }
 
-/// A CAM whose station identifier is the number of a packet.
+/// Returns a CAM whose station identifier is the number of a packet.
 fn numbered_cam(number: u32, now: Mono) -> Bytes {
     let built = cam::build(&cam::CamInput::new(StationId(number), at(now).tai));
     Bytes::from(Message::Cam(Box::new(built)).encode().unwrap())
@@ -169,7 +169,7 @@ impl Vehicle {
         self.station.set_ego(at(now), self.street.ego(now));
     }
 
-    /// Notes what the station has received; `frame` is what it was.
+    /// Records the deliveries of the station from `frame`.
     fn take_events(&mut self, now: Mono, frame: &[u8]) {
         while let Some(event) = self.station.poll_event() {
             let Event::Received(received) = event else { continue };
@@ -181,7 +181,7 @@ impl Vehicle {
     }
 }
 
-/// Hops of a packet until here: its maximum less what is left (fields MHL and RHL), and the one that brought it.
+/// Returns the hops of a packet so far: maximum minus remaining hop limit (fields MHL and RHL), plus one.
 fn hops(frame: &[u8]) -> u8 {
     const REMAINING: usize = HEADER_OCTETS + 3;
     const MAXIMUM: usize = HEADER_OCTETS + 4 + 6;
@@ -204,7 +204,8 @@ impl Machine for Vehicle {
 
     fn poll_transmit(&mut self) -> Option<Transmit> {
         let frame = Bytes::from(self.station.poll_transmit()?);
-        // The header type is the upper half of the common header's second octet, behind four of the basic header.
+        // The header type is the upper half of the common header's second octet, after four octets of the basic
+        // header.
         self.sent[usize::from(frame[HEADER_OCTETS + 5] >> 4)] += 1;
         let everybody = frame[..6] == MacAddress::BROADCAST.0;
         let to = usize::from(u16::from_be_bytes([frame[4], frame[5]]));
@@ -223,7 +224,7 @@ pub(crate) struct Town {
 }
 
 impl Town {
-    /// A town in which everybody has the same protocol constants. The seed decides what the radio loses.
+    /// Creates a town whose stations have the same protocol constants. The seed determines the radio's losses.
     pub(crate) fn new(conditions: Conditions, mib: Mib, seed: u64) -> Self {
         let mut world = World::new(conditions.radio(), seed).unwrap();
         for number in 0..STATIONS {
@@ -233,7 +234,7 @@ impl Town {
         Self { world, packets: 0 }
     }
 
-    /// Lets everybody drive, send and hear for a while, in whole steps.
+    /// Advances the simulation by a time, in whole steps.
     pub(crate) fn advance(&mut self, time: Duration) {
         let end = self.world.now().plus(time);
         while self.world.now() < end {
@@ -247,12 +248,12 @@ impl Town {
         }
     }
 
-    /// Where a vehicle is, or will be.
+    /// Returns the place of a vehicle at a time.
     pub(crate) fn place(&self, number: usize, when: Mono) -> Place {
         self.vehicle(number).street.place(when).0
     }
 
-    /// Lets a vehicle send a message now; the number of the packet.
+    /// Sends a message from a vehicle. Returns the packet's number.
     pub(crate) fn send(&mut self, by: usize, destination: Destination) -> Result<u32, SendError> {
         let number = self.packets;
         self.packets += 1;
@@ -276,19 +277,19 @@ impl Town {
         self.world.nodes().map(|(_, _, vehicle)| vehicle)
     }
 
-    /// Frames that the stations have sent, of one header type.
+    /// Returns the number of frames of one header type that all stations have sent.
     pub(crate) fn sent(&self, header_type: usize) -> u64 {
         self.vehicles().map(|vehicle| vehicle.sent[header_type]).sum()
     }
 
-    /// Frames for one station that the radios have sent again.
+    /// Returns the number of link-layer retransmissions of unicast frames.
     pub(crate) fn repeated(&self) -> u64 {
         let frames: u64 = self.vehicles().flat_map(|vehicle| vehicle.sent).sum();
         self.world.counters().transmissions.saturating_sub(frames)
     }
 }
 
-/// A circle around a place.
+/// Returns a circle around a place.
 pub(crate) fn circle(centre: Place, radius_m: f64) -> Area {
     Area { centre: centre.position(ORIGIN), shape: Shape::Circle { radius: Metres(radius_m) } }
 }

@@ -1,6 +1,6 @@
-//! A few stations on a map, in virtual time: whoever is in reach hears each frame a millisecond later.
+//! A few stations on a map, in virtual time. All stations in range receive a frame 1 ms after it is sent.
 
-#![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(dead_code, reason = "no test uses all items")]
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,12 +13,12 @@ use viaduct_its::{
 };
 use viaduct_units::{Metres, MetresPerSecond, Mono, Now, Position, StationId, StationType, TimestampIts};
 
-/// Where the map begins.
+/// Origin of the map.
 const ORIGIN: Position = Position::new(48.262_5, 11.667_5);
-/// Time from one station to the next.
+/// Propagation delay of a frame.
 const FLIGHT: Duration = Duration::from_millis(1);
 
-/// A point of the map, so many metres east and north of its origin.
+/// Returns the position at a distance east and north of the map's origin.
 pub(crate) fn at(east_m: f64, north_m: f64) -> Position {
     const METRES_PER_DEGREE: f64 = 111_195.0;
     let latitude = ORIGIN.latitude.value() + north_m / METRES_PER_DEGREE;
@@ -47,7 +47,7 @@ pub(crate) fn settings(number: u8) -> StationSettings {
     }
 }
 
-/// The address of a station as [`Station::new`] makes it.
+/// Returns the address of a station, as created by [`Station::new`].
 pub(crate) fn address(number: u8) -> GnAddress {
     GnAddress::new(StationType::PASSENGER_CAR, link_address(number))
 }
@@ -56,7 +56,7 @@ pub(crate) fn ego(now: Now, position: Position) -> Ego {
     Ego { time: now.tai, position, position_accurate: true, speed: MetresPerSecond(0.0), heading: None }
 }
 
-/// A message of station `number` for somebody, that lives for a minute.
+/// Returns a request for a message with a lifetime of one minute.
 pub(crate) fn request(destination: Destination) -> SendRequest {
     let input = cam::CamInput { position: Some(ORIGIN), ..cam::CamInput::new(StationId(7), start().tai) };
     let payload = Message::Cam(Box::new(cam::build(&input))).encode().unwrap();
@@ -64,7 +64,7 @@ pub(crate) fn request(destination: Destination) -> SendRequest {
     SendRequest { lifetime, ..SendRequest::to(destination, MessageKind::Cam, Bytes::from(payload)) }
 }
 
-/// The same, to be kept while there is no neighbour for it.
+/// Returns the same request with store-carry-forward: the packet is buffered while there is no neighbour.
 pub(crate) fn carried(destination: Destination) -> SendRequest {
     SendRequest { traffic_class: TrafficClass(0x80), ..request(destination) }
 }
@@ -79,23 +79,23 @@ pub(crate) struct Node {
 pub(crate) struct World {
     pub(crate) now: Now,
     pub(crate) nodes: Vec<Node>,
-    /// How far a frame is heard.
+    /// Range of a frame.
     reach: Metres,
-    /// Frames by when they arrive, with their number and receiver.
+    /// Frames by arrival time, number and receiver.
     in_flight: BTreeMap<(Mono, u64, usize), Bytes>,
-    /// Frames that were sent: from whom.
+    /// Sent frames with the index of the sender.
     pub(crate) sent: Vec<(usize, Bytes)>,
 }
 
 impl World {
-    /// Stations 0, 1, 2... at those places.
-    pub(crate) fn new(reach_m: f64, mib: Mib, places: &[Position]) -> Self {
+    /// Creates stations 0, 1, 2, ... at those positions.
+    pub(crate) fn new(reach_m: f64, mib: Mib, positions: &[Position]) -> Self {
         let now = start();
         let mut world =
             Self { now, nodes: Vec::new(), reach: Metres(reach_m), in_flight: BTreeMap::new(), sent: Vec::new() };
-        for place in places {
+        for position in positions {
             let number = u8::try_from(world.nodes.len()).unwrap();
-            world.add(Station::with_mib(settings(number), mib, number.into()), *place);
+            world.add(Station::with_mib(settings(number), mib, number.into()), *position);
         }
         world
     }
@@ -105,13 +105,13 @@ impl World {
         self.nodes.push(Node { station, position, received: Vec::new(), dropped: Vec::new() });
     }
 
-    /// Takes a station elsewhere.
+    /// Moves a station.
     pub(crate) fn place(&mut self, index: usize, position: Position) {
         self.nodes[index].position = position;
         self.nodes[index].station.set_ego(self.now, ego(self.now, position));
     }
 
-    /// Long enough for everybody to have heard everybody's beacon.
+    /// Advances the time until all stations in range have received each other's beacon.
     pub(crate) fn meet(&mut self) {
         self.run(Duration::from_secs(5));
         self.sent.clear();
@@ -122,7 +122,7 @@ impl World {
         self.drain(from);
     }
 
-    /// Lets a time pass.
+    /// Advances the time.
     pub(crate) fn run(&mut self, time: Duration) {
         let end = self.now.plus(time);
         while let Some(next) = self.next_moment().filter(|next| *next <= end.mono) {
@@ -135,7 +135,7 @@ impl World {
         }
     }
 
-    /// Messages that each station has delivered.
+    /// Returns the number of messages that each station has delivered.
     pub(crate) fn deliveries(&self) -> Vec<usize> {
         self.nodes.iter().map(|node| node.received.len()).collect()
     }
@@ -144,12 +144,12 @@ impl World {
         self.nodes[index].dropped.iter().filter(|found| **found == reason).count()
     }
 
-    /// Frames with that header type and subtype: who sent them.
+    /// Returns the senders of all frames with that header type and subtype.
     pub(crate) fn senders_of(&self, header_type: u8) -> Vec<usize> {
         self.sent.iter().filter(|(_, frame)| frame[19] == header_type).map(|(from, _)| *from).collect()
     }
 
-    /// What every station's counters must always say.
+    /// Checks the invariants of every station's counters.
     pub(crate) fn check(&self) {
         for node in &self.nodes {
             let counters = node.station.counters();

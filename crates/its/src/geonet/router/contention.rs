@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn the_farther_the_sooner() {
+    fn farther_stations_forward_sooner() {
         let router = router(Mib::default());
         for (metres, micros) in [(0.0, 100_000), (500.0, 50_500), (1000.0, 1000), (5000.0, 1000), (-1.0, 100_000)] {
             let time = router.contention_time(Metres(metres));
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_or_a_time_that_makes_no_sense_is_no_panic() {
+    fn invalid_ranges_and_times_do_not_panic() {
         let none = Mib { default_max_communication_range: Metres(0.0), ..Mib::default() };
         assert_eq!(router(none).contention_time(Metres(0.0)), none.cbf_min_time);
         let reversed = Mib { cbf_max_time: Duration::ZERO, ..Mib::default() };
