@@ -1,4 +1,4 @@
-# What people type. Each target does its own set-up: it installs what is missing where it can, and otherwise names it.
+# Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-duration test test-rust test-dashboard lint fuzz bench bench-its bench-bus bench-bus-full rivals dashboard build setup clean screenshot
 
@@ -9,13 +9,13 @@ DASHBOARD_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: demo-duration build  ## Vehicles, an edge node and its API with a live map, on this machine (ARGS="--vehicles 200")
+demo: demo-duration build  ## Run vehicles, an edge node and its API with a live map (ARGS="--vehicles 200")
 	$(VIADUCT) demo $(ARGS)
 
 demo-duration:
 	@[ -x $(VIADUCT) ] && echo "Building what has changed, then the demo starts." || echo "The first build takes 10 to 30 minutes, later ones seconds; then the demo starts."
 
-test: test-rust test-dashboard  ## All tests
+test: test-rust test-dashboard  ## Run all tests
 
 test-rust: setup dashboard/dist/index.html
 	VIADUCT_PYTHON=$(CURDIR)/.cache/venv/bin/python $(CARGO) test --workspace --no-fail-fast
@@ -23,32 +23,32 @@ test-rust: setup dashboard/dist/index.html
 test-dashboard: dashboard/dist/index.html dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent check && npm test --silent
 
-lint:  ## Formatting and clippy without warnings
+lint:  ## Check formatting and run clippy, without warnings
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 
-fuzz:  ## A million inputs for each decoder, fewer for those that take long (RUNS=1000000)
+fuzz:  ## Fuzz each decoder with a million inputs, slow ones with fewer (RUNS=1000000)
 	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
 
-bench: bench-its bench-bus  ## Both benches
+bench: bench-its bench-bus  ## Run both benches
 
-bench-its: build  ## C-ITS: codecs, packets to MQTT and API, station to station (writes bench-its.json)
+bench-its: build  ## Measure C-ITS: codecs, packets to MQTT and API, station to station (writes bench-its.json)
 	$(VIADUCT) bench its --json bench-its.json
 
-bench-bus: build rivals  ## The bus: latency beside rivals and floors of one run (writes bench-bus.json and .html)
+bench-bus: build rivals  ## Measure the bus: latency, with rivals and floors of the same run (writes bench-bus.json and .html)
 	$(VIADUCT) bench bus --json bench-bus.json --html bench-bus.html
 
-bench-bus-full: build rivals  ## The same with the paper's 5000 messages a row; goes on where it was interrupted
+bench-bus-full: build rivals  ## Measure the bus with the paper's 5000 messages per row; resumes an interrupted run
 	$(VIADUCT) bench bus --full --json bench-bus-full.json --html bench-bus-full.html
 
-rivals:  ## The programs that the bus is compared with, as far as they can be built here
+rivals:  ## Build the programs that the bus is compared with, as far as possible
 	-@scripts/setup rivals
 
-build: dashboard/dist/index.html  ## The binary, with the dashboard in it
+build: dashboard/dist/index.html  ## Build the binary, including the dashboard
 	@scripts/setup toolchain
 	$(CARGO) build --release -p viaduct-cli
 
-dashboard: dashboard/dist/index.html  ## The web page (needs Node.js)
+dashboard: dashboard/dist/index.html  ## Build the web page (needs Node.js)
 
 dashboard/dist/index.html: $(DASHBOARD_SOURCES) dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent build
@@ -59,13 +59,13 @@ dashboard/node_modules/.package-lock.json: dashboard/package.json dashboard/pack
 	cd dashboard && npm ci --silent --no-audit --no-fund
 	@touch $@
 
-setup:  ## What the tests need: programs from Debian's packages, Python environments
+setup:  ## Install the requirements of the tests: Debian packages, Python environments
 	@scripts/setup toolchain peers python flexstack
 
-screenshot: build  ## The picture in the README
+screenshot: build  ## Take the screenshot of the README
 	scripts/screenshot $(VIADUCT) docs/dashboard.png
 
-clean:  ## Everything that was built
+clean:  ## Remove all build outputs
 	$(CARGO) clean
 	$(MAKE) -C rivals clean
 	rm -rf .cache dashboard/dist dashboard/node_modules
