@@ -1,7 +1,7 @@
-//! Names of topics, and patterns over them.
+//! Names of topics, and patterns that match them.
 //!
-//! A name is one to sixteen levels joined by `/`; a level is letters, digits, `_`, `-` and `.`. In a pattern `*` stands
-//! for exactly one level and `**`, as the last one, for all that follow (none included).
+//! A name is 1 to 16 levels joined by `/`. A level consists of letters, digits, `_`, `-` and `.`. In a pattern, `*` matches
+//! exactly one level. `**` is allowed only as the last level and matches any number of levels, including none.
 
 /// Prefix of received messages: `its/rx/cam`. The last level is [`crate::viaduct::its::MessageType::topic_level`].
 pub const ITS_RX: &str = "its/rx";
@@ -61,11 +61,11 @@ pub fn is_name(pattern: &str) -> bool {
 #[must_use]
 pub fn matches(pattern: &str, name: &str) -> bool {
     let mut levels = name.split('/');
-    for wanted in pattern.split('/') {
-        match (wanted, levels.next()) {
+    for expected in pattern.split('/') {
+        match (expected, levels.next()) {
             ("**", _) => return true,
             ("*", Some(_)) => {}
-            (wanted, Some(level)) if wanted == level => {}
+            (expected, Some(level)) if expected == level => {}
             _ => return false,
         }
     }
