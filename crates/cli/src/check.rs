@@ -13,7 +13,7 @@ use crate::{REFUSED, files};
 /// Files of nodes that are to run in one process.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Config files (YAML), one a node; `-` reads stdin.
+    /// Config files (YAML), one per node; `-` reads stdin.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     /// Do not check what depends on this machine: network interfaces, files that settings name, and free TCP ports. For

@@ -1,5 +1,5 @@
 //! `viaduct its decode CAPTURE` prints the messages of a capture and the reasons of drops.
-//! `viaduct its send MESSAGE` is in [`send`].
+//! `viaduct its send MESSAGE` is in [`mod@send`].
 
 mod frame;
 mod line;

@@ -1,4 +1,4 @@
-//! `viaduct`: the one binary. It joins the tables of kinds and reads the command line.
+//! `viaduct`: the binary. It joins the tables of kinds and parses the command line.
 
 mod bench;
 mod check;
@@ -17,16 +17,17 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// Counts allocations; `bench bus` reports those of a message's path.
+/// Counts allocations; `bench bus` reports the allocations on a message's path.
 #[global_allocator]
 static ALLOCATOR: viaduct_bench::CountingAllocator = viaduct_bench::CountingAllocator;
 
-/// Exit code of a node or demo that failed while it ran.
+/// Exit code of a node or a command that failed while it ran.
 const FAILED: u8 = 1;
-/// Exit code of a config or a command line that is refused.
+/// Exit code of a config or a command line that is rejected.
 const REFUSED: u8 = 2;
 
-/// Data plane for connected vehicles: a bus of components, ETSI C-ITS, MQTT, and an API, measured hop by hop.
+/// Data plane for connected vehicles: a bus of components, ETSI C-ITS, MQTT and an HTTP API, with latencies measured
+/// hop by hop.
 #[derive(Parser)]
 #[command(name = "viaduct", version = concat!(env!("CARGO_PKG_VERSION"), " (", env!("VIADUCT_COMMIT"), ")"))]
 #[command(max_term_width = 120)]
@@ -45,18 +46,20 @@ enum Command {
     Check(check::Arguments),
     /// List the kinds of components, or the settings of one.
     Kinds(kinds::Arguments),
-    /// Print the JSON schema (draft 2020-12) of a config file with the settings of all kinds. An editor with a YAML language
-    /// server uses it after a first line `# yaml-language-server: $schema=viaduct.schema.json`.
+    /// Print the JSON schema (draft 2020-12) of a config file with the settings of all kinds.
+    ///
+    /// An editor with a YAML language server uses the schema if the first line of the config file is
+    /// `# yaml-language-server: $schema=viaduct.schema.json`.
     Schema(schema::Arguments),
-    /// Read and send ETSI ITS packets.
+    /// Decode and send ETSI ITS packets.
     #[command(subcommand)]
     Its(its::Command),
     /// Inspect the topics of a running node.
     #[command(subcommand)]
     Topic(topic::Command),
-    /// Run simulated vehicles, an edge node and its API with a live map on this machine.
+    /// Run simulated vehicles and an edge node with an API and a live map on this machine.
     Demo(demo::Arguments),
-    /// Measure, and print the figures of papers, Viaduct, other middleware and the machine's lower bound side by side.
+    /// Measure, and compare the results with papers, other middleware and the machine's lower bound.
     Bench(bench::Arguments),
     /// Print a completion script for a shell.
     Completions(completions::Arguments),

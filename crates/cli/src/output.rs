@@ -1,4 +1,4 @@
-//! Text on stdout and stderr, also if the reader has gone.
+//! Text on stdout and stderr, also if the reader has closed the pipe.
 
 use std::fmt::Display;
 use std::io::{Error, ErrorKind, Write as _};
@@ -15,7 +15,7 @@ pub(crate) fn print_line(text: impl Display) -> anyhow::Result<()> {
     writeln!(out, "{text}").and_then(|()| out.flush()).or_else(stdout_failed)
 }
 
-/// Ends the process with exit code 0 if the error says that the reader of stdout has gone, and returns it otherwise.
+/// Ends the process with exit code 0 if the reader of stdout has closed the pipe, and returns it otherwise.
 ///
 /// # Errors
 /// Every other error.

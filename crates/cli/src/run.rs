@@ -11,10 +11,10 @@ use viaduct_node::{Checks, Failure, Graph, Node, STOP_TIME_MAX};
 
 use crate::files;
 
-/// Files of nodes that run in one process, each on a bus of its own.
+/// Files of nodes that run in one process, each with its own bus.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Config files (YAML), one a node; `-` reads stdin.
+    /// Config files (YAML), one per node; `-` reads stdin.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -35,8 +35,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Lends the runtime of all I/O of the process. It does not wait for what outlives its nodes: a name server that does not
-/// answer must not hold the process.
+/// Lends the runtime of all I/O of the process. At the end it does not wait for tasks that outlive their nodes, such as
+/// a query to a name server that does not answer.
 pub(crate) fn with_runtime<T>(body: impl FnOnce(&Runtime) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
     let mut builder = Builder::new_multi_thread();
@@ -47,7 +47,7 @@ pub(crate) fn with_runtime<T>(body: impl FnOnce(&Runtime) -> anyhow::Result<T>) 
     outcome
 }
 
-/// Starts nodes; when one does not start, those before it are stopped again.
+/// Starts nodes. If one does not start, the nodes before it are stopped again.
 pub(crate) fn start(graphs: Vec<Graph>, runtime: &Runtime) -> anyhow::Result<Vec<Node>> {
     let mut nodes = Vec::new();
     for graph in graphs {
@@ -62,7 +62,7 @@ pub(crate) fn start(graphs: Vec<Graph>, runtime: &Runtime) -> anyhow::Result<Vec
     Ok(nodes)
 }
 
-/// Stops nodes in their order, within the time of one.
+/// Stops nodes in their order, all within the time limit of one node.
 pub(crate) fn stop(nodes: Vec<Node>) {
     let deadline = Instant::now() + STOP_TIME_MAX;
     for node in nodes {
@@ -70,7 +70,7 @@ pub(crate) fn stop(nodes: Vec<Node>) {
     }
 }
 
-/// SIGINT and SIGTERM. Listened for before anything starts, so that a stop during the start is a clean one.
+/// Listener for SIGINT and SIGTERM. It exists before any node starts, so that a signal during the start stops cleanly.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -84,7 +84,7 @@ impl Signals {
         Ok(Self { terminate, interrupt })
     }
 
-    /// Waits until somebody asks for the end. Cancelling the wait loses nothing.
+    /// Waits until a signal arrives. Cancelling the wait loses no signal.
     pub(crate) async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

@@ -9,10 +9,10 @@ use viaduct_node::config::NodeFile;
 use crate::kinds;
 use crate::output::print_line;
 
-/// A text in which a variable stands. It is allowed in the place of a number, a switch or a choice.
+/// Pattern of a text with a variable. Such a text is allowed in place of a number, a switch or a choice.
 const VARIABLE: &str = r"\$\{[A-Za-z_][A-Za-z0-9_]*(:-.*)?\}";
 
-/// The schema has no options.
+/// Options of `viaduct schema`; there are none.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {}
 
@@ -46,7 +46,8 @@ fn schema(kinds: &[Kind]) -> Value {
     root
 }
 
-/// Returns the schema of a kind's settings and moves its definitions to those of the file, with the kind in their names.
+/// Returns the schema of a kind's settings and moves its definitions to those of the file, with the kind in their
+/// names.
 fn settings_of(kind: &Kind, definitions: &mut Map<String, Value>) -> Value {
     let mut settings = kind.schema().to_value();
     prefix_references(&mut settings, kind.name);
@@ -78,7 +79,7 @@ fn prefix_references(schema: &mut Value, prefix: &str) {
     }
 }
 
-/// Lets a text with a variable stand wherever a number, a switch, a choice or a text of a certain form is expected.
+/// Allows a text with a variable wherever a number, a switch, a choice or a text with a pattern is expected.
 fn allow_variables(schema: &mut Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(allow_variables),
@@ -100,7 +101,7 @@ fn allow_variables(schema: &mut Value) {
     }
 }
 
-/// Returns `true` for the schema of a value that a variable may give and that is not any text.
+/// Returns `true` if the schema is that of a scalar other than free text, so that a variable may replace it.
 fn is_restricted_scalar(members: &Map<String, Value>) -> bool {
     let types: Vec<&str> = match members.get("type") {
         Some(Value::String(one)) => vec![one],

@@ -1,4 +1,4 @@
-//! The arrows between crates are those of ARCHITECTURE.md.
+//! The dependencies between crates match the table in ARCHITECTURE.md.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -9,10 +9,10 @@ use cargo_metadata::{DependencyKind, MetadataCommand};
 
 const ARCHITECTURE: &str = include_str!("../../../ARCHITECTURE.md");
 
-/// The crates that read no clock, socket, file, environment or random source.
+/// Crates that read no clock, socket, file, environment or random source.
 const PURE: [&str; 7] = ["its", "asn1", "etsi", "etsi-infrastructure", "netem", "units", "v2x-json"];
 
-/// Crate and what it may use, from the table under "Code map".
+/// Returns the crates that each crate may use, from the table under "Code map".
 fn documented() -> BTreeMap<String, BTreeSet<String>> {
     let table = ARCHITECTURE.split("## Code map").nth(1).unwrap().split("\n## ").next().unwrap();
     let rows = table.lines().filter(|line| line.starts_with("| `"));
@@ -24,7 +24,7 @@ fn documented() -> BTreeMap<String, BTreeSet<String>> {
     .collect()
 }
 
-/// Crate and which crates of ours it builds with (what only tests use is free).
+/// Returns the workspace crates that each crate depends on, without dev-dependencies.
 fn actual() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = MetadataCommand::new().no_deps().exec().unwrap();
     let short = |name: &str| name.strip_prefix("viaduct-").map(str::to_owned);
@@ -40,7 +40,11 @@ fn actual() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn crates_use_only_what_the_architecture_allows() {
     let (documented, actual) = (documented(), actual());
-    assert_eq!(documented.keys().collect::<Vec<_>>(), actual.keys().collect::<Vec<_>>(), "a row a crate");
+    assert_eq!(
+        documented.keys().collect::<Vec<_>>(),
+        actual.keys().collect::<Vec<_>>(),
+        "the table needs one row for each crate"
+    );
     for (name, uses) in &actual {
         let forbidden: Vec<_> = uses.difference(&documented[name]).collect();
         assert!(forbidden.is_empty(), "crate `{name}` must not use {forbidden:?}");

@@ -1,4 +1,4 @@
-//! Every command that prints ends silently if the reader of its output has gone (`viaduct kinds | head -1`).
+//! Every command that prints ends silently if the reader closes the pipe (`viaduct kinds | head -1`).
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -14,7 +14,7 @@ const COMPONENTS: &str = "node: bus\ncomponents:\n  \
                           radar: { kind: generator, settings: { topic: radar, octets: 4096, rate_hz: 50 } }\n  \
                           logger: { kind: sink, settings: { topics: [ radar ] } }\n";
 
-/// A small node in this process, for the commands that ask one.
+/// A small node in this process, for the commands that send requests to a node.
 struct Running {
     node: Option<Node>,
     address: SocketAddr,
@@ -37,7 +37,7 @@ impl Drop for Running {
     }
 }
 
-/// Returns the writing end of a pipe that nobody reads.
+/// Returns the writing end of a pipe whose reading end is closed.
 fn closed_pipe() -> PipeWriter {
     let (reader, writer) = pipe().unwrap();
     drop(reader);

@@ -17,7 +17,7 @@ fn stdout(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Runs a small node for a moment. Returns its log.
+/// Runs a small node for a short time. Returns its log.
 fn log_of_a_node(options: &[&str], environment: &[(&str, &str)]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("node.yaml");
@@ -58,7 +58,7 @@ fn the_log_options_are_in_the_help_of_every_command() {
 }
 
 #[test]
-fn a_log_that_is_no_terminal_has_no_escape_sequences() {
+fn a_log_without_a_terminal_has_no_escape_sequences() {
     let log = log_of_a_node(&[], &[]);
     assert!(log.contains(" INFO node started node=\"bus\"") && !log.contains('\u{1b}'), "{log}");
 }

@@ -1,4 +1,4 @@
-//! The config files of the project: they can run beside each other and fit the schema.
+//! The config files of the project: they can run at the same time, and they match the schema.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -20,7 +20,7 @@ fn configs() -> Vec<(PathBuf, String)> {
     files
 }
 
-/// Returns the digits behind each occurrence of a text.
+/// Returns the number after each occurrence of a text.
 fn numbers_after(text: &str, before: &str) -> Vec<u32> {
     let digits = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>();
     text.split(before).skip(1).filter_map(|rest| digits(rest).parse().ok()).collect()
@@ -40,7 +40,7 @@ fn assert_distinct(what: &str, numbers: impl Fn(&str) -> Vec<u32>) {
 
 #[test]
 fn ports_and_station_ids_of_the_configs_do_not_collide() {
-    // A comment that starts a broker takes its port too.
+    // A broker that is started in a comment takes its port too.
     assert_distinct("port", |text| {
         let prefixes = ["\nhttp: 127.0.0.1:", "listen: 127.0.0.1:", "#   mosquitto -p "];
         prefixes.iter().flat_map(|before| numbers_after(text, before)).collect()
@@ -49,7 +49,7 @@ fn ports_and_station_ids_of_the_configs_do_not_collide() {
 }
 
 #[test]
-fn every_config_has_an_endpoint_in_the_range_of_the_project() {
+fn every_config_has_an_endpoint_in_the_projects_port_range() {
     for (path, text) in configs() {
         let ports = numbers_after(&text, "\nhttp: 127.0.0.1:");
         assert!(matches!(ports.as_slice(), [port] if (9470..=9489).contains(port)), "{}: {ports:?}", path.display());
@@ -57,7 +57,7 @@ fn every_config_has_an_endpoint_in_the_range_of_the_project() {
 }
 
 #[test]
-fn every_config_fits_the_schema_and_a_mistake_does_not() {
+fn every_config_matches_the_schema_and_a_mistake_does_not() {
     let python =
         std::env::var_os("VIADUCT_PYTHON").map_or_else(|| root().join(".cache/venv/bin/python"), PathBuf::from);
     let has = |python: &Path| {
@@ -98,8 +98,11 @@ fn every_config_fits_the_schema_and_a_mistake_does_not() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Reports a skipped test on the standard error, which the test runner does not keep to itself. Fails if peers are required.
+/// Reports a skipped test on the standard error, which the test runner does not capture. Fails if peers are required.
 fn skipped(reason: &str) {
-    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
+    assert!(
+        std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(),
+        "skipped although VIADUCT_REQUIRE_PEERS is set: {reason}"
+    );
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

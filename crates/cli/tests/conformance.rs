@@ -1,4 +1,4 @@
-//! The tables in `conformance/`: each is well formed, each test that one names exists, and the gaps only become fewer.
+//! The tables in `conformance/`: each is well formed, each named test exists, and no gap is added unnoticed.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-/// One standard.
+/// The table of one standard.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -43,7 +43,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Every table with the name of its file, sorted by it.
+/// Returns each table with its file name, sorted by that name.
 fn tables() -> Vec<(String, Table)> {
     let files = std::fs::read_dir(root().join("conformance")).unwrap().map(|entry| entry.unwrap().path());
     let mut tables: Vec<_> = files
@@ -58,8 +58,8 @@ fn tables() -> Vec<(String, Table)> {
     tables
 }
 
-/// Files in which a test of that path may stand: `its::geonet::forwarding::tests::name`, or `its::tests::station::name`
-/// for one of the files in the crate's folder of tests.
+/// Returns the files that may contain the test of that path: `its::geonet::forwarding::tests::name`, or
+/// `its::tests::station::name` for one of the files in the crate's folder of tests.
 fn candidates(path: &[&str]) -> Vec<PathBuf> {
     let [name, modules @ ..] = path else { return Vec::new() };
     let folder = if *name == "fuzz" { root().join("fuzz") } else { root().join("crates").join(name) };
@@ -78,13 +78,13 @@ fn candidates(path: &[&str]) -> Vec<PathBuf> {
         module.join("lib.rs"),
         module.join("main.rs"),
     ];
-    // Tests of a module may stand in a file beside it: `mod tests;` in `geonet/router.rs` is `geonet/router/tests.rs`.
+    // The tests of a module may be in a file beside it: `mod tests;` in `geonet/router.rs` is `geonet/router/tests.rs`.
     files.push(module.with_file_name(format!("{}_tests.rs", modules.last().unwrap_or(&"lib"))));
     files
 }
 
-/// Whether the text has the test: a function of that name with `#[test]` or inside `proptest!`. One that is ignored
-/// shows nothing.
+/// Returns `true` if the text has the test: a function of that name with `#[test]` or inside `proptest!`. An ignored
+/// test does not count.
 fn has_test(text: &str, name: &str) -> bool {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let start = format!("fn {name}(");
@@ -120,16 +120,16 @@ fn every_table_is_well_formed() {
         for clause in &table.clause {
             let at = format!("{file} {}", clause.id);
             if !seen.insert(clause.id.as_str()) {
-                faults.push(format!("{at}: the clause stands twice"));
+                faults.push(format!("{at}: the clause occurs twice"));
             }
             if clause.words.trim().is_empty() {
                 faults.push(format!("{at}: no words"));
             }
             if clause.status != Status::Met && clause.note.trim().is_empty() {
-                faults.push(format!("{at}: what is not met needs a note"));
+                faults.push(format!("{at}: a clause that is not met needs a note"));
             }
             if matches!(clause.status, Status::Met | Status::Partly) && clause.tests.is_empty() {
-                faults.push(format!("{at}: what is met needs a test"));
+                faults.push(format!("{at}: a clause that is met needs a test"));
             }
         }
     }
@@ -148,11 +148,11 @@ fn every_named_test_exists() {
     assert!(missing.is_empty(), "no such test:\n{}", missing.join("\n"));
 }
 
-/// `conformance/gaps.txt` lists what is a gap, is met partly or is said not to apply. A new one is a failure: it is
-/// closed, or the list is edited by hand, with a reason in the commit. One that is closed leaves the list, and cannot
-/// come back unseen.
+/// Compares the clauses that are a gap, are met partly or do not apply with `conformance/gaps.txt`. A new one is a
+/// failure: it is closed, or the list is edited by hand, with the reason in the commit. A closed one must be removed from
+/// the list, so that it cannot come back unnoticed.
 #[test]
-fn the_gaps_are_those_of_the_list() {
+fn the_gaps_match_the_list() {
     let found: BTreeSet<String> = tables()
         .iter()
         .flat_map(|(file, table)| table.clause.iter().map(move |clause| (file, clause)))
@@ -169,10 +169,10 @@ fn the_gaps_are_those_of_the_list() {
     let new: Vec<_> = found.difference(&listed).collect();
     let closed: Vec<_> = listed.difference(&found).collect();
     assert!(new.is_empty(), "gaps that are not in conformance/gaps.txt: {new:#?}");
-    assert!(closed.is_empty(), "no gaps any more, take them out of conformance/gaps.txt: {closed:#?}");
+    assert!(closed.is_empty(), "no longer gaps, remove them from conformance/gaps.txt: {closed:#?}");
 }
 
-/// The summary that people read first (`UPDATE_GOLDEN=1` rewrites it).
+/// Compares the summary (`UPDATE_GOLDEN=1` rewrites it).
 #[test]
 fn the_summary_is_up_to_date() {
     let mut text = String::from(

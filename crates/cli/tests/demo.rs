@@ -1,5 +1,5 @@
-//! The demo as its user runs it: every stage adds up, the endpoints answer, `mosquitto_sub` prints JSON, a browser sees
-//! vehicles move.
+//! The demo as a user runs it: at each stage, received = delivered + dropped; the endpoints respond; `mosquitto_sub`
+//! prints JSON; a browser shows vehicles that move.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests may panic and print")]
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A running demo on ports of its own; stopped when dropped.
+/// A running demo on its own ports. Dropping it stops the demo.
 struct Demo {
     child: Option<Child>,
     port: u16,
@@ -37,7 +37,7 @@ impl Demo {
         Self { child: Some(child), port, mqtt_port, node_port }
     }
 
-    /// Body of a GET that is retried until the API listens.
+    /// Returns the body of a GET, which is retried until the API listens.
     fn get(&self, path: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -57,7 +57,7 @@ impl Demo {
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
     }
 
-    /// Waits for the end of the demo: exit code, stdout, stderr.
+    /// Waits until the demo ends, and returns exit code, stdout and stderr.
     fn end(mut self) -> (Option<i32>, String, String) {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
         let text = |octets| String::from_utf8(octets).unwrap();
@@ -83,7 +83,7 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn every_stage_adds_up_and_every_endpoint_answers() {
+fn every_stage_is_balanced_and_every_endpoint_responds() {
     let demo = Demo::start(&["--vehicles", "20", "--seconds", "4"]);
     while demo.json("/v1/latest")["numberReturned"] != 20 {
         std::thread::sleep(Duration::from_millis(20));
@@ -99,7 +99,8 @@ fn every_stage_adds_up_and_every_endpoint_answers() {
     assert_eq!(demo.json("/v1/messages?bbox=1,2")["parameter"], "bbox");
     let (code, table, log) = demo.end();
     assert_eq!(code, Some(0), "{table}\n{log}");
-    assert_eq!(table.matches("adds up").count(), 8, "{table}");
+    assert_eq!(table.matches(" ok ").count(), 8, "{table}");
+    assert!(table.ends_with("\nAt each stage, received = delivered + dropped.\n"), "{table}");
     assert!(!log.contains("ERROR") && !log.contains("WARN"), "{log}");
 }
 
@@ -111,7 +112,7 @@ fn mosquitto_sub_prints_json() {
     let subscriber =
         Command::new("mosquitto_sub").args(["-p", &port, "-v", "-t", "its/#", "-C", "5", "-W", "30"]).output();
     let Ok(printed) = subscriber else {
-        skipped("mosquitto_sub is not there (Debian's mosquitto-clients)");
+        skipped("mosquitto_sub is not installed (Debian's mosquitto-clients)");
         return;
     };
     let printed = String::from_utf8(printed.stdout).unwrap();
@@ -128,7 +129,7 @@ fn mosquitto_sub_prints_json() {
 }
 
 #[test]
-fn topics_are_listed_beside_the_demo() {
+fn topics_of_the_demo_are_listed() {
     let demo = Demo::start(&["--vehicles", "2"]);
     demo.get("/openapi.json");
     let listed = Command::new(env!("CARGO_BIN_EXE_viaduct"))
@@ -136,7 +137,7 @@ fn topics_are_listed_beside_the_demo() {
         .output()
         .unwrap();
     assert!(String::from_utf8_lossy(&listed.stdout).contains("its/rx/cam"), "{listed:?}");
-    // Without options, both sides mean the same port.
+    // Without options, the demo and `viaduct topic` use the same port.
     let config = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["demo", "--print-config"]).output().unwrap();
     assert!(String::from_utf8(config.stdout).unwrap().contains("\nhttp: 127.0.0.1:9470\n"));
     let help = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["topic", "list", "--help"]).output().unwrap();
@@ -153,7 +154,8 @@ fn a_signal_ends_the_demo_cleanly() {
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     let (code, table, log) = demo.end();
     assert_eq!(code, Some(0), "{table}\n{log}");
-    assert_eq!(table.matches("adds up").count(), 8, "{table}");
+    assert_eq!(table.matches(" ok ").count(), 8, "{table}");
+    assert!(table.ends_with("\nAt each stage, received = delivered + dropped.\n"), "{table}");
 }
 
 #[test]
@@ -167,18 +169,21 @@ fn a_browser_sees_vehicles_move_and_latencies_appear() {
     let url = format!("http://127.0.0.1:{}", demo.port);
     let browser = Command::new("node").args(["test/browser.mjs", "--url", &url]).current_dir(&dashboard).output();
     let Ok(browser) = browser else {
-        skipped("node is not there");
+        skipped("Node.js is not installed");
         return;
     };
-    let said = String::from_utf8_lossy(&browser.stdout).into_owned() + &String::from_utf8_lossy(&browser.stderr);
-    println!("{said}");
-    assert!(browser.status.success(), "{said}");
+    let output = String::from_utf8_lossy(&browser.stdout).into_owned() + &String::from_utf8_lossy(&browser.stderr);
+    println!("{output}");
+    assert!(browser.status.success(), "{output}");
 }
 
-/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself. Where peers
-/// are required (in CI), it fails instead.
+/// Reports a skipped test on the standard error, which the test runner does not capture. Fails if peers are required
+/// (in CI).
 fn skipped(reason: &str) {
     use std::io::Write as _;
-    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
+    assert!(
+        std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(),
+        "skipped although VIADUCT_REQUIRE_PEERS is set: {reason}"
+    );
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

@@ -1,4 +1,4 @@
-//! The contract of a component, run for every kind of the binary; and the reference of settings, compared.
+//! Contract tests of every kind of the binary, and the comparison of the committed reference.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -19,7 +19,7 @@ fn viaduct(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_viaduct")).args(arguments).output().unwrap()
 }
 
-/// A node with the kind in its smallest settings, and a station that feeds what reads.
+/// Returns a file with a component of the kind in its smallest settings, and a station that feeds its inputs.
 fn node_with(kind: &Kind) -> String {
     let feeder = "  feeder: { kind: its_station, settings: { station_id: 7, access: { udp_multicast: { group: \"239.118.122.97:18947\" } } } }\n";
     let settings = if kind.example.is_empty() {
@@ -57,7 +57,7 @@ fn every_kind_can_be_started_again_after_it_stopped() {
 }
 
 #[test]
-fn every_kind_refuses_an_unknown_setting_and_names_it() {
+fn every_kind_rejects_an_unknown_setting_by_name() {
     for kind in kinds() {
         let text = format!(
             "node: contract\ncomponents:\n  it: {{ kind: {}, settings: {{ no_such_setting: 1 }} }}\n",
@@ -83,18 +83,18 @@ fn every_kind_documents_every_setting() {
 }
 
 #[test]
-fn the_committed_reference_is_what_the_settings_types_say() {
+fn the_committed_reference_matches_the_settings_types() {
     let printed = String::from_utf8(viaduct(&["kinds", "--markdown"]).stdout).unwrap();
     let path = root().join("docs/reference/kinds.md");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(&path, &printed).unwrap();
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(committed == printed, "docs/reference/kinds.md is old; UPDATE_GOLDEN=1 writes it anew");
+    assert!(committed == printed, "docs/reference/kinds.md is outdated; UPDATE_GOLDEN=1 rewrites it");
 }
 
 #[test]
-fn kinds_are_listed_shown_and_given_as_json() {
+fn kinds_are_printed_as_list_text_and_json() {
     let listed = String::from_utf8(viaduct(&["kinds"]).stdout).unwrap();
     for kind in kinds() {
         assert!(listed.contains(kind.name) && listed.contains(kind.summary), "{}", kind.name);
@@ -108,7 +108,7 @@ fn kinds_are_listed_shown_and_given_as_json() {
 }
 
 #[test]
-fn every_config_of_the_project_is_fine() {
+fn every_config_of_the_project_is_valid() {
     let mut checked = 0;
     for entry in std::fs::read_dir(root().join("configs")).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! `/metrics` of a running node, as promtool judges it.
+//! `/metrics` of a running node, checked by promtool.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use viaduct_node::{Graph, Kind, Node};
 
-/// Nodes with every sort of metric: pools, deadlines, budgets, timers, drops, hops.
+/// A node with every sort of metric: pools, deadlines, budgets, timers, drops, hops.
 const FILE: &str = "
 node: edge
 http: 127.0.0.1:0
@@ -44,7 +44,7 @@ fn metrics() -> String {
 }
 
 #[test]
-fn promtool_has_nothing_to_report() {
+fn promtool_reports_no_problem() {
     let metrics = metrics();
     for name in [
         "viaduct_build_info{version=",
@@ -65,17 +65,20 @@ fn promtool_has_nothing_to_report() {
         .stderr(Stdio::piped())
         .spawn();
     let Ok(mut promtool) = checked else {
-        skipped("promtool is not there (Debian's prometheus)");
+        skipped("promtool is not installed (Debian's prometheus)");
         return;
     };
     promtool.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
     let output = promtool.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.is_empty(), "{said}\n{metrics}");
+    let report = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && report.is_empty(), "{report}\n{metrics}");
 }
 
-/// Reports a skipped test on the standard error, which the test runner does not keep to itself. Fails if peers are required.
+/// Reports a skipped test on the standard error, which the test runner does not capture. Fails if peers are required.
 fn skipped(reason: &str) {
-    assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
+    assert!(
+        std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(),
+        "skipped although VIADUCT_REQUIRE_PEERS is set: {reason}"
+    );
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
 }

@@ -1,4 +1,4 @@
-//! `viaduct topic` against a running node: what is listed, measured and printed, and what is said when it cannot be.
+//! `viaduct topic` against a running node: output of the subcommands, and errors.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -16,11 +16,11 @@ use viaduct_node::{Graph, Kind, Node};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A node in this process, and where it answers.
+/// A node in this process, and its HTTP endpoint.
 struct Running {
     node: Option<Node>,
     address: SocketAddr,
-    /// Its I/O; dropped after it has stopped.
+    /// Runtime of the node's I/O, dropped after the node has stopped.
     _runtime: Runtime,
 }
 
@@ -32,7 +32,7 @@ impl Running {
         Self { address: node.http_address().unwrap(), node: Some(node), _runtime: runtime }
     }
 
-    /// The committed example on a free port.
+    /// Starts the committed example on a free port.
     fn example() -> Self {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs/bus.yaml");
         let text = std::fs::read_to_string(path).unwrap();
@@ -52,18 +52,18 @@ impl Running {
         command(&[arguments, &["--node", &self.url()]].concat())
     }
 
-    /// What a command prints that must end well.
+    /// Runs a command that must succeed, and returns its output.
     fn topic(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments).output().unwrap();
-        let (code, out, said) = parts(&output);
-        assert_eq!(code, 0, "{arguments:?}: {said}");
+        let (code, out, stderr) = parts(&output);
+        assert_eq!(code, 0, "{arguments:?}: {stderr}");
         out
     }
 
     fn wait_for(&self, what: &str, enough: impl Fn(&BusSnapshot) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !enough(&self.node().bus().snapshot()) {
-            assert!(Instant::now() < deadline, "waited in vain for {what}");
+            assert!(Instant::now() < deadline, "timeout while waiting for {what}");
             std::thread::sleep(Duration::from_millis(10));
         }
     }
@@ -77,14 +77,14 @@ impl Running {
         });
     }
 
-    /// A GET that is answered and ends.
+    /// Returns the whole response to a GET.
     fn get(&self, path: &str) -> String {
         let mut text = String::new();
         self.open(path).read_to_string(&mut text).unwrap();
         text
     }
 
-    /// A connection on which a path was asked for.
+    /// Returns a connection on which a GET of a path was sent.
     fn open(&self, path: &str) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").unwrap();
@@ -104,7 +104,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Exit code, stdout, stderr.
+/// Returns exit code, stdout and stderr.
 fn parts(output: &Output) -> (i32, String, String) {
     let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
     (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
@@ -114,11 +114,11 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// Exit code and stderr of a command that must not end well.
+/// Runs a command that must fail, and returns exit code and stderr.
 fn refused(mut command: Command) -> (i32, String) {
-    let (code, out, said) = parts(&command.output().unwrap());
+    let (code, out, stderr) = parts(&command.output().unwrap());
     assert!(code != 0 && out.is_empty(), "{code}: {out}");
-    (code, said)
+    (code, stderr)
 }
 
 #[test]
@@ -146,13 +146,14 @@ fn a_running_node_is_listed_described_and_measured() {
     }
     assert_eq!(json(&running.topic(&["info", "radar/points", "--json"]))["publishers"][0]["publisher"], "radar");
 
-    // A machine that is away for a second has no sample in it, or no interval, and says so.
+    // If the machine is stalled for a second, that second has no sample or no interval.
     let mut measured = 0;
     for _ in 0..10 {
         let text = running.topic(&["hz", "radar/points", "--count", "2"]);
         let is = |line: &str| line.contains(" Hz  interval: min ");
-        let is_away = |line: &str| line.starts_with("no new sample; ") || line.ends_with("interval: none measured");
-        assert!(text.lines().count() == 2 && text.lines().all(|line| is(line) || is_away(line)), "{text}");
+        let is_empty_second =
+            |line: &str| line.starts_with("no new sample; ") || line.ends_with("interval: none measured");
+        assert!(text.lines().count() == 2 && text.lines().all(|line| is(line) || is_empty_second(line)), "{text}");
         measured = text.lines().filter(|line| is(line)).count();
         if measured == 2 {
             break;
@@ -194,7 +195,7 @@ fn samples_are_printed_with_long_fields_cut() {
     }
 }
 
-/// A type that no program of the project has, as its schema says it.
+/// Returns a type that is not compiled into this program.
 fn foreign_type() -> TypeInfo {
     let folder = tempfile::tempdir().unwrap();
     let proto = "syntax = 'proto3'; package acme; message Wheel { uint32 ticks = 1; repeated string tags = 2; }";
@@ -203,7 +204,7 @@ fn foreign_type() -> TypeInfo {
     TypeInfo::foreign("acme.Wheel", schema.encode_to_vec().into())
 }
 
-/// Publishes the same octets until the program ends.
+/// Publishes the same octets until the command ends, and returns its output.
 fn output_while_publishing(publisher: &UntypedPublisher, octets: &[u8], mut command: Command) -> Output {
     let running = std::thread::spawn(move || command.output().unwrap());
     while !running.is_finished() {
@@ -215,15 +216,15 @@ fn output_while_publishing(publisher: &UntypedPublisher, octets: &[u8], mut comm
 }
 
 #[test]
-fn a_type_that_the_program_does_not_know_is_read_by_the_schema_of_the_stream() {
+fn an_unknown_type_is_decoded_by_the_schema_in_the_stream() {
     let running = Running::example();
     let publisher =
         running.node().bus().publisher_untyped("acme/wheel", foreign_type(), Qos::sensor_data(), "odometer").unwrap();
     // ticks = 300, tags = ["left"]
     let octets = [0x08, 0xAC, 0x02, 0x12, 4, b'l', b'e', b'f', b't'];
     let echo = running.command(&["echo", "acme/*", "--count", "1"]);
-    let (code, text, said) = parts(&output_while_publishing(&publisher, &octets, echo));
-    assert_eq!(code, 0, "{said}");
+    let (code, text, stderr) = parts(&output_while_publishing(&publisher, &octets, echo));
+    assert_eq!(code, 0, "{stderr}");
     assert!(text.starts_with("# acme/wheel  acme.Wheel  number "), "{text}");
     assert!(text.ends_with("\nticks: 300\ntags: [left]\n---\n"), "{text}");
     let echo = running.command(&["echo", "acme/wheel", "--count", "1", "--json"]);
@@ -232,11 +233,11 @@ fn a_type_that_the_program_does_not_know_is_read_by_the_schema_of_the_stream() {
 }
 
 #[test]
-fn a_fifth_observer_is_refused_until_one_of_the_four_has_gone() {
+fn a_fifth_observer_is_rejected_until_one_of_the_four_disconnects() {
     let running = Running::example();
     let mut four: Vec<TcpStream> = (0..4)
         .map(|_| {
-            // Nothing is sent on it, so that only its end tells that it has gone.
+            // No sample is sent on this stream, so the node can detect the disconnect only by the closed connection.
             let mut stream = running.open("/topics/echo?pattern=nothing/*");
             let mut status = [0; 15];
             stream.read_exact(&mut status).unwrap();
@@ -245,18 +246,18 @@ fn a_fifth_observer_is_refused_until_one_of_the_four_has_gone() {
         })
         .collect();
     let echo = || running.command(&["echo", "radar/points", "--count", "1"]);
-    let (code, said) = refused(echo());
+    let (code, stderr) = refused(echo());
     assert_eq!(code, 1);
-    assert!(said.contains("503 Service Unavailable: 4 observers are attached already"), "{said}");
+    assert!(stderr.contains("503 Service Unavailable: 4 observers are attached already"), "{stderr}");
     four.pop();
     let deadline = Instant::now() + PATIENCE;
     while !echo().status().unwrap().success() {
-        assert!(Instant::now() < deadline, "the place of an observer that has gone is not free again");
+        assert!(Instant::now() < deadline, "the disconnected observer still counts");
     }
 }
 
 #[test]
-fn a_slow_client_is_told_what_it_missed_and_holds_up_nobody() {
+fn a_slow_client_receives_its_missed_count_and_delays_no_subscriber() {
     let running = Running::start(
         "node: bus\nhttp: 127.0.0.1:0\ncomponents:\n  \
          lidar: { kind: generator, run: { thread: {} }, settings: { topic: points, octets: 1048576, rate_hz: 40 } }\n  \
@@ -265,45 +266,45 @@ fn a_slow_client_is_told_what_it_missed_and_holds_up_nobody() {
     let mut client = running.command(&["echo", "points", "--json"]).spawn().unwrap();
     let mut lines = BufReader::new(client.stdout.take().unwrap()).lines();
     lines.next().unwrap().unwrap();
-    // Nothing is read meanwhile, and this is more than the buffers between here and the node hold.
+    // The client's output is not read meanwhile, and these samples are more than the buffers in between can hold.
     let published = |snapshot: &BusSnapshot| snapshot.topics[0].published;
     let before = published(&running.node().bus().snapshot());
     running.wait_for("120 clouds", |snapshot| published(snapshot) > before + 120);
-    let told = lines.find_map(|line| json(&line.unwrap())["missed"].as_u64().filter(|missed| *missed > 1));
-    assert!(told.is_some());
+    let reported = lines.find_map(|line| json(&line.unwrap())["missed"].as_u64().filter(|missed| *missed > 1));
+    assert!(reported.is_some());
     client.kill().unwrap();
     client.wait().unwrap();
     let snapshot = running.node().bus().snapshot();
     let missed = snapshot.counters.iter().find(|count| count.component == "echo" && count.name == "missed").unwrap();
-    assert!(Some(missed.value) >= told, "{missed:?}");
-    let planner = snapshot.topics[0].subscriptions.iter().find(|end| end.subscriber == "planner").unwrap();
+    assert!(Some(missed.value) >= reported, "{missed:?}");
+    let planner = snapshot.topics[0].subscriptions.iter().find(|entry| entry.subscriber == "planner").unwrap();
     assert!(planner.delivered > 100, "{planner:?}");
 }
 
 #[test]
-fn what_is_not_there_is_said_with_what_may_have_been_meant() {
+fn an_unknown_topic_is_reported_with_suggestions() {
     let running = Running::example();
     for arguments in
         [&["info", "lidar/point"][..], &["hz", "lidar/point"], &["latency", "lidar/point"], &["echo", "lidar/point"]]
     {
-        let said = refused(running.command(arguments));
+        let stderr = refused(running.command(arguments));
         let expected = "viaduct: node `bus` has no topic `lidar/point`; did you mean `lidar/points`?\n";
-        assert_eq!(said, (1, expected.to_owned()), "{arguments:?}");
+        assert_eq!(stderr, (1, expected.to_owned()), "{arguments:?}");
     }
-    let (code, said) = refused(running.command(&["echo", "lidar/#"]));
+    let (code, stderr) = refused(running.command(&["echo", "lidar/#"]));
     assert_eq!(code, 2);
-    assert!(said.contains("`lidar/#` is not a topic name: a level may have letters"), "{said}");
+    assert!(stderr.contains("`lidar/#` is not a topic name: a level may have letters"), "{stderr}");
 
     let bad = running.get("/topics/echo?pattern=lidar/%23");
     assert!(bad.starts_with("HTTP/1.1 400") && bad.contains("`lidar/#` is not a topic name: "), "{bad}");
     let unknown = running.get("/topics/echo?pattern=no/such");
     assert!(unknown.starts_with("HTTP/1.1 404") && unknown.ends_with("the node has no topic `no/such`\n"), "{unknown}");
     assert!(running.get("/topics/echo").starts_with("HTTP/1.1 400"));
-    assert!(!running.topic(&["list"]).contains("no/such"), "asking makes no topic");
+    assert!(!running.topic(&["list"]).contains("no/such"), "a request creates no topic");
 }
 
 #[test]
-fn the_end_of_the_node_is_the_end_of_the_stream() {
+fn the_stream_ends_when_the_node_stops() {
     let mut running = Running::example();
     let mut client = running.command(&["echo", "radar/points"]).spawn().unwrap();
     let mut first = String::new();
@@ -312,33 +313,36 @@ fn the_end_of_the_node_is_the_end_of_the_stream() {
     assert!(first.starts_with("# radar/points"), "{first}");
     let drained = std::thread::spawn(move || std::io::copy(&mut out, &mut std::io::sink()));
     assert!(running.node.take().unwrap().stop());
-    let (code, _, said) = parts(&client.wait_with_output().unwrap());
+    let (code, _, stderr) = parts(&client.wait_with_output().unwrap());
     drained.join().unwrap().unwrap();
-    assert_eq!((code, said), (1, format!("viaduct: {}: the node has ended the stream\n", running.url())));
+    assert_eq!((code, stderr), (1, format!("viaduct: {}: the node has ended the stream\n", running.url())));
 }
 
 #[test]
-fn the_node_can_be_named_by_the_environment() {
+fn the_node_can_be_set_by_the_environment() {
     let running = Running::example();
     let listed = command(&["list"]).env("VIADUCT_NODE", running.url()).output().unwrap();
     assert!(parts(&listed).1.contains("radar/points"));
-    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    let (code, said) = refused(command(&["list", "--node", &nobody]));
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let (code, stderr) = refused(command(&["list", "--node", &closed]));
     assert_eq!(code, 1);
-    assert!(said.starts_with(&format!("viaduct: no node listens at http://{nobody}: Connection refused")), "{said}");
-    assert!(said.contains(&format!("does its file have `http: {nobody}`?")), "{said}");
+    assert!(
+        stderr.starts_with(&format!("viaduct: no node listens at http://{closed}: Connection refused")),
+        "{stderr}"
+    );
+    assert!(stderr.contains(&format!("does its file have `http: {closed}`?")), "{stderr}");
     assert_eq!(refused(command(&["list", "--node", "https://x"])).0, 2);
 }
 
 #[test]
-fn what_is_no_node_is_told_as_what_it_is() {
+fn a_server_that_is_no_node_is_reported() {
     for (answer, expected) in [
         ("HTTP/1.1 404 Not Found\r\ncontent-length: 5\r\n\r\nnope\n", "/topics: 404 Not Found: nope\n"),
         ("HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\n\r\n", "/topics: 502 Bad Gateway\n"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "is not a node of Viaduct, or one of another version"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "is not a node of Viaduct, or one of another version"),
-        ("HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{", "has not ended its answer"),
-        ("SSH-2.0-OpenSSH_9.2\r\n", "does not answer in HTTP"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello", "is not a Viaduct node, or has another version"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}", "is not a Viaduct node, or has another version"),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{", "is incomplete"),
+        ("SSH-2.0-OpenSSH_9.2\r\n", "does not respond with HTTP"),
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
@@ -352,9 +356,9 @@ fn what_is_no_node_is_told_as_what_it_is() {
             }
             stream.write_all(answer.as_bytes()).unwrap();
         });
-        let (code, said) = refused(command(&["list", "--node", &address]));
+        let (code, stderr) = refused(command(&["list", "--node", &address]));
         server.join().unwrap();
-        assert_eq!(code, 1, "{said}");
-        assert!(said.contains(expected) && said.contains(&address), "{expected}: {said}");
+        assert_eq!(code, 1, "{stderr}");
+        assert!(stderr.contains(expected) && stderr.contains(&address), "{expected}: {stderr}");
     }
 }

@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 
-/// Runs `viaduct check` on a text; exit code and stderr, with the file called `node.yaml`.
+/// Runs `viaduct check` on a text. Returns exit code and stderr, with `node.yaml` as the name of the file.
 fn check(text: &str) -> (i32, String) {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("node.yaml"), text).unwrap();
@@ -18,7 +18,7 @@ fn check(text: &str) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A node with a station, and more components below it.
+/// Returns a node with a station, and more components below it.
 fn with_station(more: &str) -> String {
     format!(
         "node: edge\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 1\n      \
@@ -26,7 +26,7 @@ fn with_station(more: &str) -> String {
     )
 }
 
-/// A node with one component of these settings.
+/// Returns a node with one component of these settings.
 fn one(kind: &str, settings: &str) -> String {
     format!("node: edge\ncomponents:\n  it:\n    kind: {kind}\n    settings: {settings}\n")
 }
@@ -135,16 +135,16 @@ fn each_mistake_is_one_line_with_its_place() {
     assert!(cases.len() >= 20);
     let mut wrong = Vec::new();
     for (what, text, expected) in &cases {
-        let (code, said) = check(text);
-        let one_line = said.trim_end().lines().count() == 1 && said.len() < 600;
-        if code != 2 || !one_line || !said.starts_with("node.yaml") || !said.contains(expected) {
-            wrong.push(format!("{what}: exit code {code}, expected `{expected}` in one line, it said:\n{said}"));
+        let (code, stderr) = check(text);
+        let one_line = stderr.trim_end().lines().count() == 1 && stderr.len() < 600;
+        if code != 2 || !one_line || !stderr.starts_with("node.yaml") || !stderr.contains(expected) {
+            wrong.push(format!("{what}: exit code {code}, expected `{expected}` in one line, got:\n{stderr}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Runs a command with a text on its stdin; exit code, stdout and stderr.
+/// Runs a command with a text on its stdin. Returns exit code, stdout and stderr.
 fn with_stdin(arguments: &[&str], environment: &[(&str, &str)], text: &str) -> (i32, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_viaduct"));
     command.args(arguments).envs(environment.iter().copied());
@@ -184,9 +184,9 @@ components:
 
 #[test]
 fn all_mistakes_of_a_file_are_reported_at_once_and_in_its_order() {
-    let (code, said) = check(MANY);
+    let (code, stderr) = check(MANY);
     assert_eq!(code, 2);
-    let keys: Vec<&str> = said.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    let keys: Vec<&str> = stderr.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
     let expected = [
         "node",
         "http",
@@ -207,7 +207,7 @@ fn all_mistakes_of_a_file_are_reported_at_once_and_in_its_order() {
         "components.sink.kind",
         "components.radar.settings",
     ];
-    assert_eq!(keys, expected, "{said}");
+    assert_eq!(keys, expected, "{stderr}");
     for line in [
         "node.yaml:2:7: http: expected an address such as 127.0.0.1:8080, got `127.0.0.1:70000`",
         "node.yaml:12:5: components.station.settings: missing field `access`",
@@ -215,7 +215,7 @@ fn all_mistakes_of_a_file_are_reported_at_once_and_in_its_order() {
         "node.yaml:20:45: components.broker.settings.routes.1: missing field `from`",
         "node.yaml:23:29: components.radar.settings: expected a map, got a list",
     ] {
-        assert!(said.lines().any(|said| said == line), "{line}: {said}");
+        assert!(stderr.lines().any(|stderr| stderr == line), "{line}: {stderr}");
     }
 }
 
@@ -229,7 +229,7 @@ fn a_mistake_that_follows_from_another_is_not_reported() {
     };
     let access = "access: { udp_multicast: {} }";
     for (text, key) in [
-        // What these stations publish is not known, so that the input of the API may be fed.
+        // The topics of these stations are unknown, so the input of the API may be fed.
         (feeds("{ kind: its_staton, settings: { topics: { rx: v2x/rx } } }"), "components.station.kind"),
         (
             feeds(&format!("{{ kind: its_station, settings: {{ station_id: 1, {access}, topics: {{ xr: v2x/rx }} }} }}")),
@@ -255,18 +255,18 @@ fn a_mistake_that_follows_from_another_is_not_reported() {
         ),
         ("node: edge\ncomponents:\n  it: { run: inline }\n".to_owned(), "components.it"),
     ] {
-        let (code, said) = check(&text);
-        let is_one = said.lines().count() == 1 && said.contains(&format!(": {key}: "));
+        let (code, stderr) = check(&text);
+        let is_one = stderr.lines().count() == 1 && stderr.contains(&format!(": {key}: "));
         // The bridge's route is fed by no component, which is a mistake of its own.
-        let is_two = key.ends_with("min_ms") && said.lines().count() == 2 && said.contains("publishes `a`");
-        assert!(code == 2 && (is_one || is_two), "{key}: {said}");
+        let is_two = key.ends_with("min_ms") && stderr.lines().count() == 2 && stderr.contains("publishes `a`");
+        assert!(code == 2 && (is_one || is_two), "{key}: {stderr}");
     }
 }
 
 #[test]
 fn mistakes_can_be_read_as_json_and_from_stdin() {
-    let (code, out, said) = with_stdin(&["check", "--json", "-"], &[], MANY);
-    assert_eq!((code, said.as_str()), (2, ""));
+    let (code, out, stderr) = with_stdin(&["check", "--json", "-"], &[], MANY);
+    assert_eq!((code, stderr.as_str()), (2, ""));
     let mistakes: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
     assert_eq!(mistakes.len(), 17, "{out}");
     let expected = serde_json::json!({
@@ -276,10 +276,10 @@ fn mistakes_can_be_read_as_json_and_from_stdin() {
     assert_eq!(mistakes[1], expected);
     let fine = "node: edge\ncomponents: { it: { kind: fleet } }\n";
     assert_eq!(with_stdin(&["check", "--json", "-"], &[], fine), (0, "[]\n".to_owned(), String::new()));
-    let (code, _, said) = with_stdin(&["run", "-"], &[], "node: [\n");
-    assert_eq!((code, said.starts_with("stdin:")), (2, true), "{said}");
-    let (code, _, said) = with_stdin(&["check", "-", "-"], &[], fine);
-    assert_eq!((code, said.as_str()), (2, "viaduct: `-` is stdin, which has one file only\n"));
+    let (code, _, stderr) = with_stdin(&["run", "-"], &[], "node: [\n");
+    assert_eq!((code, stderr.starts_with("stdin:")), (2, true), "{stderr}");
+    let (code, _, stderr) = with_stdin(&["check", "-", "-"], &[], fine);
+    assert_eq!((code, stderr.as_str()), (2, "viaduct: `-` is stdin, which has one file only\n"));
     let (code, out, _) = with_stdin(&["check", "--json", "no/such.yaml"], &[], "");
     assert!(code == 2 && out.contains("\"key\": \"\"") && out.contains("\"line\": null"), "{out}");
 }
@@ -297,9 +297,9 @@ fn mistakes_of_all_files_are_reported_and_those_between_them() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    let lines: Vec<&str> = said.lines().collect();
-    assert!(lines[0].starts_with("broken:1:7: node: not YAML: "), "{said}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let lines: Vec<&str> = stderr.lines().collect();
+    assert!(lines[0].starts_with("broken:1:7: node: not YAML: "), "{stderr}");
     assert_eq!(
         lines[1..],
         [
@@ -310,7 +310,7 @@ fn mistakes_of_all_files_are_reported_and_those_between_them() {
 }
 
 #[test]
-fn what_depends_on_the_machine_is_left_out_offline() {
+fn checks_of_the_machine_are_skipped_with_offline() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let text = format!(
         "node: edge\ncomponents:\n  \
@@ -320,8 +320,8 @@ fn what_depends_on_the_machine_is_left_out_offline() {
          broker: {{ kind: mqtt_broker, settings: {{ listen: \"{}\", password_file: no.txt }} }}\n",
         taken.local_addr().unwrap()
     );
-    let (code, said) = check(&text);
-    let keys: Vec<&str> = said.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    let (code, stderr) = check(&text);
+    let keys: Vec<&str> = stderr.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
     assert_eq!(code, 2);
     assert_eq!(
         keys,
@@ -332,10 +332,10 @@ fn what_depends_on_the_machine_is_left_out_offline() {
             "components.broker.settings.listen",
             "components.broker.settings.password_file",
         ],
-        "{said}"
+        "{stderr}"
     );
-    let (code, out, said) = with_stdin(&["check", "--offline", "-"], &[], &text);
-    assert_eq!((code, said.as_str()), (0, ""));
+    let (code, out, stderr) = with_stdin(&["check", "--offline", "-"], &[], &text);
+    assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(
         out.ends_with("not checked, because of --offline: interfaces, files and TCP ports of this machine\n"),
         "{out}"
@@ -348,13 +348,13 @@ fn what_depends_on_the_machine_is_left_out_offline() {
 fn values_may_come_from_the_environment() {
     let text = "node: ${NAME}\nhttp: ${HOST:-127.0.0.1}:${PORT:-0}\npool_threads: ${THREADS:-3}\ncomponents:\n  \
                 it: { kind: fleet, settings: { vehicles: \"${VEHICLES}\", rate_hz: \"${RATE:-2.5}\" } }\n";
-    let (code, out, said) = with_stdin(&["check", "-"], &[("NAME", "car-7"), ("VEHICLES", "3")], text);
-    assert_eq!((code, said.as_str()), (0, ""));
+    let (code, out, stderr) = with_stdin(&["check", "-"], &[("NAME", "car-7"), ("VEHICLES", "3")], text);
+    assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(out.starts_with("stdin: node `car-7` is fine\n"), "{out}");
-    let (code, _, said) = with_stdin(&["check", "-"], &[("VEHICLES", "3000"), ("THREADS", "two")], text);
+    let (code, _, stderr) = with_stdin(&["check", "-"], &[("VEHICLES", "3000"), ("THREADS", "two")], text);
     assert_eq!(code, 2);
     assert_eq!(
-        said,
+        stderr,
         "stdin:1:7: node: the environment variable `NAME` is not set; set it, or write ${NAME:-default}\n\
          stdin:3:15: pool_threads: expected an integer from 0 to 18446744073709551615, got `two`\n\
          stdin:5:34: components.it.settings.vehicles: 3000 is not within 1 to 2000\n"
@@ -364,15 +364,15 @@ fn values_may_come_from_the_environment() {
 }
 
 #[test]
-fn a_port_in_use_is_named_with_its_place() {
+fn a_port_in_use_is_reported_with_its_place() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
-    let (code, said) = check(&format!(
+    let (code, stderr) = check(&format!(
         "node: edge\ncomponents:\n  b:\n    kind: mqtt_broker\n    settings:\n      listen: \"{address}\"\n"
     ));
     assert_eq!(code, 2);
     assert_eq!(
-        said,
+        stderr,
         format!(
             "node.yaml:6:7: components.b.settings.listen: cannot listen on {address}: Address already in use (os error 98)\n"
         )
@@ -380,11 +380,11 @@ fn a_port_in_use_is_named_with_its_place() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn a_missing_file_is_reported_by_name() {
     let output = Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["run", "no/such.yaml"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(said, "no/such.yaml: cannot be read: No such file or directory (os error 2)\n");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(stderr, "no/such.yaml: cannot be read: No such file or directory (os error 2)\n");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::Arguments;
 
-/// Name and text of each file: the edge first, because it is to be ready when the vehicles start.
+/// Returns name and text of each file. The edge is first, because it must be ready when the vehicles start.
 pub(super) fn files(arguments: &Arguments) -> Vec<(String, String)> {
     vec![("demo/edge.yaml".to_owned(), edge(arguments)), ("demo/vehicles.yaml".to_owned(), vehicles(arguments))]
 }

@@ -1,4 +1,4 @@
-//! The table that is renewed while the demo runs.
+//! The table that is refreshed while the demo runs.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ const TOPICS_MAX: usize = 7;
 
 /// Shows rates and latencies once a second.
 pub(super) struct Table {
-    /// `true` for one line a second instead of a table that is renewed in its place.
+    /// `true` for one line a second instead of a table that is refreshed in place.
     lines: bool,
     /// Lines of the table on the screen, which the next one overwrites.
     height: usize,
@@ -97,7 +97,7 @@ mod tests {
     use viaduct_messages::foxglove::Log;
     use viaduct_units::Tai;
 
-    /// A node with this many topics and, from each, a hop.
+    /// Returns the snapshot of a node with this many topics and one hop from each.
     fn node(name: &str, topics: usize) -> BusSnapshot {
         let bus = Bus::new(name);
         for index in 0..topics {

@@ -1,10 +1,10 @@
 //! `viaduct demo`: simulated vehicles, an edge node and its API, with real sockets between them.
 //!
-//! Two nodes run in this process, each from a config text of its own ([`config`]): the vehicles send CAMs by UDP
-//! multicast; the edge receives them, keeps them, and gives them out by MQTT and HTTP. At the end every stage has to add
-//! up: what went in is what came out, what was dropped with a reason, and what waits ([`accounts`]).
+//! Two nodes run in this process, each from its own config text ([`config`]). The vehicles send CAMs by UDP multicast.
+//! The edge receives them, stores them, and offers them by MQTT and HTTP. At the end, the counters of each stage must
+//! satisfy received = delivered + dropped ([`balance`]).
 
-mod accounts;
+mod balance;
 mod config;
 mod live;
 
@@ -19,19 +19,19 @@ use viaduct_node::{Checks, Failure, Node};
 use crate::output::print_line;
 use crate::{files, run};
 
-/// How long messages that are on their way may take to arrive after the last one was sent.
+/// Longest time after the last message was sent in which messages in flight may arrive.
 const SETTLE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Size and addresses of the demo.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Simulated vehicles, each with a station of its own.
+    /// Number of simulated vehicles, each with its own station, 1 to 2000.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=2000))]
     vehicles: u32,
-    /// CAMs a second of each vehicle.
+    /// CAMs per second of each vehicle, 0.1 to 50.
     #[arg(long, default_value_t = 10.0)]
     rate: f64,
-    /// Stop after so many seconds; without it the demo runs until Ctrl-C.
+    /// Stop after this number of seconds. Default: run until Ctrl-C.
     #[arg(long)]
     seconds: Option<u64>,
     /// A capture (pcap or pcapng) whose packets the edge receives too.
@@ -43,19 +43,19 @@ pub(crate) struct Arguments {
     /// Port of the MQTT broker on 127.0.0.1.
     #[arg(long, default_value_t = 1883)]
     mqtt_port: u16,
-    /// Port of the UDP multicast group; another one keeps two demos on one machine apart.
+    /// Port of the UDP multicast group. Two demos on one machine need different ports.
     #[arg(long, default_value_t = 8947)]
     group_port: u16,
-    /// Port of the edge node's own endpoint on 127.0.0.1, which `viaduct topic` and Prometheus read.
+    /// Port of the edge node's HTTP endpoint on 127.0.0.1, for `viaduct topic` and Prometheus.
     #[arg(long, default_value_t = 9470)]
     node_port: u16,
-    /// Port of the vehicles' node's own endpoint on 127.0.0.1.
+    /// Port of the HTTP endpoint of the vehicles' node on 127.0.0.1.
     #[arg(long, default_value_t = 9479)]
     vehicles_node_port: u16,
-    /// Do not open a browser, and print lines instead of a table that renews itself.
+    /// Do not open a browser, and print one line per second instead of a table that is refreshed in place.
     #[arg(long)]
     headless: bool,
-    /// Print the config files of the demo's nodes and end.
+    /// Print the config files of the demo's nodes and exit.
     #[arg(long)]
     print_config: bool,
 }
@@ -71,35 +71,36 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     arguments.check()?;
     let mut graphs = files::resolve(&files, Checks::Ports)?;
     let vehicles = graphs.split_off(1);
-    let accounts = run::with_runtime(|runtime| {
+    let balance = run::with_runtime(|runtime| {
         let mut signals = run::Signals::listen(runtime)?;
         let mut nodes = run::start(graphs, runtime)?;
         wait_for_probe(&nodes[0])?;
         nodes.extend(run::start(vehicles, runtime)?);
         greet(arguments)?;
         let failure = watch(&mut nodes, runtime, &mut signals, arguments);
-        let accounts = finish(nodes, arguments);
-        failure.map_or(Ok(accounts), |failure| Err(failure.into()))
+        let balance = finish(nodes, arguments);
+        failure.map_or(Ok(balance), |failure| Err(failure.into()))
     })?;
-    print_line(accounts.table())?;
-    anyhow::ensure!(accounts.settled(), "a stage of the demo does not add up");
+    print_line(balance.table())?;
+    anyhow::ensure!(balance.is_settled(), "at a stage of the demo, received is not delivered + dropped");
+    print_line("At each stage, received = delivered + dropped.")?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Arguments {
-    /// What the files cannot say so well, because the person never saw them.
+    /// Checks the options here, because an error with the line of a generated config file would not help the user.
     fn check(&self) -> Result<(), files::Refused> {
         if !(0.1..=50.0).contains(&self.rate) {
             return Err(files::Refused::argument(format!("--rate {} is not within 0.1 to 50", self.rate)));
         }
-        for (flag, what, port) in [
+        for (flag, server, port) in [
             ("--port", "the API", self.port),
             ("--mqtt-port", "the MQTT broker", self.mqtt_port),
             ("--node-port", "the edge node's endpoint", self.node_port),
-            ("--vehicles-node-port", "the vehicles' node's endpoint", self.vehicles_node_port),
+            ("--vehicles-node-port", "the endpoint of the vehicles' node", self.vehicles_node_port),
         ] {
             if let Err(cause) = TcpListener::bind((Ipv4Addr::LOCALHOST, port)) {
-                let problem = format!("port {port} for {what}: {cause}; choose another one with `{flag} PORT`");
+                let problem = format!("port {port} of {server}: {cause}; choose another port with `{flag} PORT`");
                 return Err(files::Refused::argument(problem));
             }
         }
@@ -107,11 +108,11 @@ impl Arguments {
     }
 }
 
-/// Waits until the subscriber at the end of the chain listens, so that it sees all that is published.
+/// Waits until the MQTT probe is subscribed, so that it receives every message that the uplink publishes.
 fn wait_for_probe(edge: &Node) -> anyhow::Result<()> {
     let deadline = Instant::now() + SETTLE_TIME_MAX;
-    while accounts::count(&edge.bus().snapshot(), "probe", "connected") == 0 {
-        anyhow::ensure!(Instant::now() < deadline, "the MQTT subscriber of the demo does not reach its broker");
+    while balance::count(&edge.bus().snapshot(), "probe", "connected") == 0 {
+        anyhow::ensure!(Instant::now() < deadline, "the MQTT subscriber of the demo cannot connect to its broker");
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(())
@@ -125,13 +126,13 @@ fn greet(arguments: &Arguments) -> anyhow::Result<()> {
     let node = if *node_port == 9470 { String::new() } else { format!(" --node http://127.0.0.1:{node_port}") };
     print_line(format_args!("                        Topics      viaduct topic list{node}"))?;
     if !arguments.headless && std::env::var_os("DISPLAY").is_some() {
-        // A demo without a browser is still a demo.
+        // The demo runs on if no browser can be started.
         let _ = std::process::Command::new("xdg-open").arg(format!("http://127.0.0.1:{port}/")).spawn();
     }
     Ok(())
 }
 
-/// Shows the live table until the time is over, Ctrl-C, or a failure.
+/// Shows the live table until the time is over, a signal arrives, or a component fails.
 fn watch(nodes: &mut [Node], runtime: &Runtime, signals: &mut run::Signals, arguments: &Arguments) -> Option<Failure> {
     let end = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut table = live::Table::new(arguments.headless);
@@ -146,7 +147,7 @@ fn watch(nodes: &mut [Node], runtime: &Runtime, signals: &mut run::Signals, argu
             if let Some(failure) = nodes.iter_mut().find_map(Node::try_failed) {
                 return Some(failure);
             }
-            // A terminal that cannot be written does not end the demo.
+            // The demo runs on if the terminal cannot be written.
             let _ = table.show(&nodes.iter().map(|node| node.bus().snapshot()).collect::<Vec<_>>());
             if end.is_some_and(|end| Instant::now() >= end) {
                 return None;
@@ -155,21 +156,21 @@ fn watch(nodes: &mut [Node], runtime: &Runtime, signals: &mut run::Signals, argu
     })
 }
 
-/// Stops the vehicles, lets what they sent arrive, and reads the accounts before the edge stops.
-fn finish(mut nodes: Vec<Node>, arguments: &Arguments) -> accounts::Accounts {
+/// Stops the vehicles, waits until the messages in flight have arrived, and reads the counters before the edge stops.
+fn finish(mut nodes: Vec<Node>, arguments: &Arguments) -> balance::Balance {
     let edge = nodes.remove(0);
     let buses: Vec<_> = nodes.iter().map(|node| node.bus().clone()).collect();
     run::stop(nodes);
     let read = || {
         let vehicles = buses.iter().map(viaduct_bus::Bus::snapshot).collect::<Vec<_>>();
-        accounts::Accounts::read(&vehicles, &edge.bus().snapshot(), arguments.capture.is_some())
+        balance::Balance::read(&vehicles, &edge.bus().snapshot(), arguments.capture.is_some())
     };
     let deadline = Instant::now() + SETTLE_TIME_MAX;
-    let mut accounts = read();
-    while !accounts.settled() && Instant::now() < deadline {
+    let mut balance = read();
+    while !balance.is_settled() && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(20));
-        accounts = read();
+        balance = read();
     }
     edge.stop();
-    accounts
+    balance
 }

@@ -1,4 +1,4 @@
-//! The HTTP endpoint of a node, from the other side.
+//! Client of a node's HTTP endpoint.
 
 use std::time::Duration;
 
@@ -15,28 +15,28 @@ use tokio::time::timeout;
 
 use super::snapshot::Snapshot;
 
-/// Time for the connection, and again for the head of the answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit of the connection, of the response's head, and of its body if that is not a stream.
+const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest answer that is not a stream: 4096 topics with some subscriptions each have less.
-const ANSWER_OCTETS_MAX: usize = 64 << 20;
+/// Longest response that is not a stream. 4096 topics with a few subscriptions each need less.
+const RESPONSE_BYTES_MAX: usize = 64 << 20;
 
-/// Where a node listens.
+/// Address of a node's HTTP endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct NodeAddress {
     host: String,
     port: u16,
-    /// What stands before `/topics`, without a slash at its end: empty but behind a proxy.
+    /// Path before `/topics`, without a slash at its end. Empty, except behind a proxy.
     base: String,
 }
 
 impl NodeAddress {
-    /// From `http://HOST:PORT`, or `HOST:PORT`.
+    /// Parses `http://HOST:PORT` or `HOST:PORT`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let with_scheme = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
         let uri: Uri = with_scheme.parse().map_err(|error| format!("{error}; expected http://HOST:PORT"))?;
         if uri.scheme_str() != Some("http") {
-            return Err("a node speaks plain HTTP; expected http://HOST:PORT".to_owned());
+            return Err("a node serves plain HTTP; expected http://HOST:PORT".to_owned());
         }
         if uri.query().is_some() {
             return Err("expected http://HOST:PORT without a query".to_owned());
@@ -48,7 +48,7 @@ impl NodeAddress {
 }
 
 impl NodeAddress {
-    /// `HOST:PORT`, an IPv6 address in brackets.
+    /// Returns `HOST:PORT`, with an IPv6 address in brackets.
     fn authority(&self) -> String {
         let Self { host, port, .. } = self;
         if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
@@ -61,71 +61,74 @@ impl std::fmt::Display for NodeAddress {
     }
 }
 
-/// The node's topics, as it says and as this program reads it.
+/// Returns the node's topics, as the JSON of the response and parsed.
 pub(super) async fn topics(node: &NodeAddress) -> anyhow::Result<(Value, Snapshot)> {
     let response = get(node, "/topics").await?;
-    let body = timeout(PATIENCE, Limited::new(response.into_body(), ANSWER_OCTETS_MAX).collect()).await;
-    let body = body.map_err(|_| anyhow!("{node} does not end its answer within {} s", PATIENCE.as_secs()))?;
-    let body = body.map_err(|cause| anyhow!("{node} has not ended its answer: {cause}"))?.to_bytes();
+    let body = timeout(TIMEOUT, Limited::new(response.into_body(), RESPONSE_BYTES_MAX).collect()).await;
+    let body = body.map_err(|_| anyhow!("{node} does not complete its response within {} s", TIMEOUT.as_secs()))?;
+    let body = body.map_err(|cause| anyhow!("the response of {node} is incomplete: {cause}"))?.to_bytes();
     let read = || -> serde_json::Result<_> {
         let value: Value = serde_json::from_slice(&body)?;
         let snapshot = serde_json::from_value(value.clone())?;
         Ok((value, snapshot))
     };
-    read().with_context(|| format!("what answers at {node} is not a node of Viaduct, or one of another version"))
+    read().with_context(|| format!("the server at {node} is not a Viaduct node, or has another version"))
 }
 
-/// Samples of a topic or pattern. The pattern was checked, so that it can stand in a URL as it is.
+/// Returns the stream of samples of a topic or pattern. A valid pattern needs no escaping in a URL.
 pub(super) async fn echo(node: &NodeAddress, pattern: &str) -> anyhow::Result<Incoming> {
     let response = get(node, &format!("/topics/echo?pattern={pattern}")).await?;
     let media_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("nothing");
     if !media_type.contains("viaduct.observe.EchoPart") {
-        bail!("{node} answers with {media_type} and not with samples");
+        bail!("{node} responds with {media_type} instead of samples");
     }
     Ok(response.into_body())
 }
 
-/// The head of a good answer.
+/// Sends a GET request and returns the response if its status is 200.
+///
+/// # Errors
+/// The node cannot be reached, or its status is another one.
 async fn get(node: &NodeAddress, path: &str) -> anyhow::Result<Response<Incoming>> {
     let response = request(node, path).await?;
     if response.status() == StatusCode::OK {
         return Ok(response);
     }
     let status = response.status();
-    let body = timeout(PATIENCE, Limited::new(response.into_body(), 4096).collect()).await;
-    let said = body
+    let body = timeout(TIMEOUT, Limited::new(response.into_body(), 4096).collect()).await;
+    let reason = body
         .ok()
         .and_then(Result::ok)
         .map(|body| String::from_utf8_lossy(&body.to_bytes()).trim().to_owned())
         .unwrap_or_default();
-    match said.as_str() {
+    match reason.as_str() {
         "" => bail!("{node}{path}: {status}"),
-        said => bail!("{node}{path}: {status}: {said}"),
+        reason => bail!("{node}{path}: {status}: {reason}"),
     }
 }
 
 async fn request(node: &NodeAddress, path: &str) -> anyhow::Result<Response<Incoming>> {
     let stream = connect(node).await?;
     let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // It ends with the last of the answer; its errors are those of the answer.
+    // The task ends with the response, and its errors appear in the response too.
     tokio::spawn(connection);
     let head = Request::get(format!("{}{path}", node.base)).header(HOST, node.authority());
-    let request = head.body(Empty::<Bytes>::new()).with_context(|| format!("{node}{path} cannot be asked for"))?;
-    match timeout(PATIENCE, sender.send_request(request)).await {
-        Ok(answer) => answer.with_context(|| format!("what listens at {node} does not answer in HTTP")),
-        Err(_) => bail!("{node} does not answer within {} s", PATIENCE.as_secs()),
+    let request = head.body(Empty::<Bytes>::new()).with_context(|| format!("{node}{path} is not a valid URL"))?;
+    match timeout(TIMEOUT, sender.send_request(request)).await {
+        Ok(response) => response.with_context(|| format!("the server at {node} does not respond with HTTP")),
+        Err(_) => bail!("{node} does not respond within {} s", TIMEOUT.as_secs()),
     }
 }
 
 async fn connect(node: &NodeAddress) -> anyhow::Result<TcpStream> {
-    match timeout(PATIENCE, TcpStream::connect((node.host.as_str(), node.port))).await {
+    match timeout(TIMEOUT, TcpStream::connect((node.host.as_str(), node.port))).await {
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(cause)) => bail!(
-            "no node listens at {node}: {cause}. Is it running, and does its file have `http: {}`? Another one is \
-             named with --node or VIADUCT_NODE",
+            "no node listens at {node}: {cause}. Is it running, and does its file have `http: {}`? To use another \
+             node, set --node or VIADUCT_NODE",
             node.authority()
         ),
-        Err(_) => bail!("{node} cannot be reached within {} s", PATIENCE.as_secs()),
+        Err(_) => bail!("{node} cannot be reached within {} s", TIMEOUT.as_secs()),
     }
 }
 

@@ -25,41 +25,41 @@ use super::text::time;
 use super::{NodeArgument, client};
 use crate::output::{print_line, print_note};
 
-/// Longest part that a node sends: a message of 16 MiB and what stands around it.
+/// Longest part of a stream: a message of 16 MiB and its metadata.
 const PART_OCTETS_MAX: usize = 17 << 20;
 
-/// Octets of the longest length.
+/// Octets of the longest varint.
 const LENGTH_OCTETS_MAX: usize = 10;
 
-/// The type whose JSON has the decoded ETSI message inside.
+/// Type whose JSON contains the decoded ETSI message.
 const V2X_MESSAGE: &str = "viaduct.its.V2xMessage";
 
-/// What to print, and how much of it.
+/// Topics, number of samples, and output format.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Name of a topic, or a pattern: `*` stands for one level, `**` for all that follow.
+    /// Name of a topic, or a pattern: `*` matches one level, `**` all remaining levels.
     #[arg(value_name = "TOPIC|PATTERN", value_parser = pattern)]
     pattern: String,
     #[command(flatten)]
     node: NodeArgument,
-    /// End after this many samples. Default: go on until Ctrl-C.
+    /// Exit after this number of samples. Default: run until Ctrl-C.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print each sample as one line of JSON, with the same names and values as on MQTT.
     #[arg(long)]
     json: bool,
-    /// Elements of a list, characters of a text and octets that are shown of a long field.
+    /// Longest list, text and byte field that is shown whole, in elements, characters and octets. Longer ones are cut.
     #[arg(long, value_name = "N", default_value_t = 128, conflicts_with = "json")]
     truncate_length: usize,
-    /// Show long fields whole.
+    /// Show all fields whole.
     #[arg(long, conflicts_with_all = ["truncate_length", "json"])]
     full: bool,
-    /// Leave out lists and octets; of each the length is shown.
+    /// Show only the length of lists and byte fields.
     #[arg(long)]
     no_arr: bool,
 }
 
-/// Reads a name or pattern from the command line.
+/// Parses a name or pattern of the command line.
 pub(super) fn pattern(text: &str) -> Result<String, String> {
     check_pattern(text).map(|()| text.to_owned()).map_err(|error| error.to_string())
 }
@@ -79,9 +79,9 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let mut printer = Printer::new(arguments);
     let mut left = arguments.count.unwrap_or(u64::MAX);
     while left > 0 {
-        match parts.next().await.with_context(|| format!("{node}: the stream is broken"))? {
+        match parts.next().await.with_context(|| format!("{node}: the stream is malformed"))? {
             None => bail!("{node}: the node has ended the stream"),
-            Some(Part::Type(told)) => printer.learn(&told),
+            Some(Part::Type(new)) => printer.add_type(&new),
             Some(Part::Sample(sample)) => {
                 print_line(printer.print(&sample)?.trim_end())?;
                 left -= 1;
@@ -94,27 +94,31 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 /// The parts of a stream.
 struct Parts {
     body: Incoming,
-    /// What has come and is not a whole part yet.
+    /// Octets received of the next part.
     buffer: BytesMut,
 }
 
 impl Parts {
-    /// The next part; `None` at the end of the stream.
+    /// Returns the next part, or `None` at the end of the stream.
     async fn next(&mut self) -> anyhow::Result<Option<Part>> {
         loop {
             if let Some(part) = take_part(&mut self.buffer)? {
                 return Ok(Some(part));
             }
             match self.body.frame().await {
-                Some(frame) => frame?.into_data().iter().for_each(|data| self.buffer.extend_from_slice(data)),
+                Some(frame) => {
+                    if let Ok(data) = frame?.into_data() {
+                        self.buffer.extend_from_slice(&data);
+                    }
+                }
                 None if self.buffer.is_empty() => return Ok(None),
-                None => bail!("it has ended within a sample"),
+                None => bail!("it ended within a sample"),
             }
         }
     }
 }
 
-/// Takes the first part out of the buffer, where it is whole. Kinds of parts that are not known are left out.
+/// Removes the first part from the buffer and returns it, or `None` if it is incomplete. Skips parts of unknown kind.
 fn take_part(buffer: &mut BytesMut) -> anyhow::Result<Option<Part>> {
     loop {
         let Some(length_octets) = buffer.iter().take(LENGTH_OCTETS_MAX).position(|octet| octet & 0x80 == 0) else {
@@ -137,16 +141,17 @@ fn take_part(buffer: &mut BytesMut) -> anyhow::Result<Option<Part>> {
     }
 }
 
-/// A type of the stream.
-struct Known {
+/// A message type of the stream.
+struct StreamType {
     full_name: String,
-    /// Absent where the node has no schema, or one that does not have the type.
+    /// `None` if the node has no schema, or if the type is not in it.
     descriptor: Option<MessageDescriptor>,
 }
 
-/// Turns samples into text.
+/// Formats samples as text or JSON.
 struct Printer {
-    types: HashMap<u32, Known>,
+    /// Types by their number in the stream.
+    types: HashMap<u32, StreamType>,
     cut: Cut,
     json: bool,
 }
@@ -157,19 +162,19 @@ impl Printer {
         Self { types: HashMap::new(), cut: Cut { length, no_arr: arguments.no_arr }, json: arguments.json }
     }
 
-    fn learn(&mut self, told: &EchoType) {
-        let pool = DescriptorPool::decode(told.descriptor_set.clone()).ok();
-        let descriptor = pool.and_then(|pool| pool.get_message_by_name(&told.full_name));
-        self.types.insert(told.id, Known { full_name: told.full_name.clone(), descriptor });
+    fn add_type(&mut self, new: &EchoType) {
+        let pool = DescriptorPool::decode(new.descriptor_set.clone()).ok();
+        let descriptor = pool.and_then(|pool| pool.get_message_by_name(&new.full_name));
+        self.types.insert(new.id, StreamType { full_name: new.full_name.clone(), descriptor });
     }
 
     fn print(&self, sample: &EchoSample) -> anyhow::Result<String> {
         let known = self.types.get(&sample.type_id);
-        let known = known.ok_or_else(|| anyhow!("a sample of `{}` has come before its type", sample.topic))?;
+        let known = known.ok_or_else(|| anyhow!("a sample of `{}` arrived before its type", sample.topic))?;
         if self.json { self.json(sample, known) } else { Ok(self.text(sample, known)) }
     }
 
-    fn text(&self, sample: &EchoSample, known: &Known) -> String {
+    fn text(&self, sample: &EchoSample, known: &StreamType) -> String {
         let mut text = heading(sample, known);
         match message(sample, known) {
             Ok(message) => write_message(&message, self.cut, 0, &mut text),
@@ -182,18 +187,18 @@ impl Printer {
         text
     }
 
-    fn json(&self, sample: &EchoSample, known: &Known) -> anyhow::Result<String> {
+    fn json(&self, sample: &EchoSample, known: &StreamType) -> anyhow::Result<String> {
         let (message, problem) = match self.message_json(sample, known) {
             Ok(json) => (Some(RawValue::from_string(json)?), None),
             Err(problem) => (None, Some(problem)),
         };
-        let stamp = |(hop, nanos): (&str, i64)| Stamp { hop: hop.to_owned(), at: moment(nanos) };
+        let stamp = |(hop, nanos): (&str, i64)| Stamp { hop: hop.to_owned(), at: time_text(nanos) };
         Ok(serde_json::to_string(&Line {
             topic: &sample.topic,
             r#type: &known.full_name,
             sequence: sample.sequence,
             missed: sample.missed,
-            origin: moment(sample.origin_tai_ns),
+            origin: time_text(sample.origin_tai_ns),
             stamps: sample.stamps.iter().map(|at| stamp((&at.hop, at.at_tai_ns))).collect(),
             length: sample.length,
             message,
@@ -201,7 +206,7 @@ impl Printer {
         })?)
     }
 
-    fn message_json(&self, sample: &EchoSample, known: &Known) -> Result<String, String> {
+    fn message_json(&self, sample: &EchoSample, known: &StreamType) -> Result<String, String> {
         if known.full_name == V2X_MESSAGE && !sample.skipped {
             return v2x_json(&octets(sample)).ok_or_else(|| malformed(known));
         }
@@ -218,15 +223,15 @@ struct Line<'a> {
     topic: &'a str,
     r#type: &'a str,
     sequence: u64,
-    /// Samples of the topic since the line before of it.
+    /// Samples of the topic that were not sent since the previous one.
     missed: u64,
     origin: String,
     stamps: Vec<Stamp>,
-    /// Octets of the encoded message.
+    /// Length of the encoded message in octets.
     length: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<Box<RawValue>>,
-    /// Why there is no message.
+    /// Reason why there is no message.
     #[serde(skip_serializing_if = "Option::is_none")]
     problem: Option<String>,
 }
@@ -237,12 +242,12 @@ struct Stamp {
     at: String,
 }
 
-/// Two lines that are comments of YAML: what it is, and where it has been.
-fn heading(sample: &EchoSample, known: &Known) -> String {
+/// Returns two comment lines: topic, type, number and length; and the time at each hop.
+fn heading(sample: &EchoSample, known: &StreamType) -> String {
     let EchoSample { topic, sequence, missed, length, origin_tai_ns, .. } = sample;
     let missed = if *missed > 0 { format!("  missed {missed} before it") } else { String::new() };
     let mut text = format!("# {topic}  {}  number {sequence}  {length} octets{missed}\n", known.full_name);
-    let _ = write!(text, "# origin {}", moment(*origin_tai_ns));
+    let _ = write!(text, "# origin {}", time_text(*origin_tai_ns));
     for stamp in &sample.stamps {
         let since = Tai::from_nanos(stamp.at_tai_ns).since(Tai::from_nanos(*origin_tai_ns));
         let _ = write!(text, "  {} +{}", stamp.hop.escape_debug(), time(since.as_secs_f64() * 1e6));
@@ -251,17 +256,17 @@ fn heading(sample: &EchoSample, known: &Known) -> String {
     text
 }
 
-/// The message by its schema, or why it cannot be shown.
-fn message(sample: &EchoSample, known: &Known) -> Result<DynamicMessage, String> {
+/// Decodes the message by its schema. Returns the reason if it cannot be shown.
+fn message(sample: &EchoSample, known: &StreamType) -> Result<DynamicMessage, String> {
     if sample.skipped {
-        return Err(format!("the message is too long to be looked at: {} octets", sample.length));
+        return Err(format!("the message is too long: {} octets", sample.length));
     }
     let descriptor =
         known.descriptor.clone().ok_or_else(|| format!("the node has no schema of `{}`", known.full_name))?;
     DynamicMessage::decode(descriptor, octets(sample)).map_err(|_| malformed(known))
 }
 
-fn malformed(known: &Known) -> String {
+fn malformed(known: &StreamType) -> String {
     format!("the octets are not a message of `{}`", known.full_name)
 }
 
@@ -272,7 +277,8 @@ fn octets(sample: &EchoSample) -> Bytes {
     }
 }
 
-/// The one JSON shape of a V2X message, with the decoded ETSI message where it is of a type that can be decoded.
+/// Returns a V2X message in the JSON format of MQTT and the API, with the decoded ETSI message if its type can be
+/// decoded.
 fn v2x_json(octets: &Bytes) -> Option<String> {
     let message = V2xMessage::decode(octets.clone()).ok()?;
     let decoded = MessageKind::from_label(message.r#type().topic_level()).and_then(|kind| {
@@ -285,7 +291,8 @@ fn v2x_json(octets: &Bytes) -> Option<String> {
     String::from_utf8(json).ok()
 }
 
-fn moment(tai_nanos: i64) -> String {
+/// Returns a time in RFC 3339 format.
+fn time_text(tai_nanos: i64) -> String {
     let mut text = String::new();
     write_timestamp(Tai::from_nanos(tai_nanos), &mut text);
     text
@@ -303,7 +310,7 @@ mod tests {
         let cut = Cut { length: Some(128), no_arr: false };
         let mut printer = Printer { types: HashMap::new(), cut, json };
         let descriptor_set = Bytes::from_static(schema);
-        printer.learn(&EchoType { id: 1, full_name: full_name.into(), descriptor_set });
+        printer.add_type(&EchoType { id: 1, full_name: full_name.into(), descriptor_set });
         printer
     }
 
@@ -327,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_says_what_it_is_and_where_it_has_been() {
+    fn the_text_of_a_sample_has_its_topic_type_and_hops() {
         let text = printer(false, "foxglove.Log", DESCRIPTOR_SET).print(&log()).unwrap();
         let heading = "# log  foxglove.Log  number 7  18 octets  missed 2 before it\n\
                        # origin 1970-01-01T00:00:00.000000Z  writer +12.0 us\n";
@@ -336,14 +343,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_json_has_the_message_and_all_about_it() {
+    fn a_line_of_json_has_the_message_and_its_metadata() {
         let text = printer(true, "foxglove.Log", DESCRIPTOR_SET).print(&log()).unwrap();
         let expected = r#"{"topic":"log","type":"foxglove.Log","sequence":7,"missed":2,"origin":"1970-01-01T00:00:00.000000Z","stamps":[{"hop":"writer","at":"1970-01-01T00:00:00.000012Z"}],"length":18,"message":{"level":"unknown","message":"hello there","name":"","file":"","line":3}}"#;
         assert_eq!(text, expected);
     }
 
     #[test]
-    fn a_v2x_message_has_the_shape_that_it_has_on_mqtt() {
+    fn a_v2x_message_has_the_same_json_as_on_mqtt() {
         let (direction, kind) = (Direction::Received.into(), MessageType::Denm.into());
         let message = V2xMessage { direction, r#type: kind, station_id: 5, ..Default::default() };
         let text = printer(true, V2X_MESSAGE, DESCRIPTOR_SET).print(&sample(&message.encode_to_vec())).unwrap();
@@ -351,13 +358,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_shown_is_said_and_the_stream_goes_on() {
+    fn a_message_that_cannot_be_shown_is_replaced_by_the_reason() {
         let skipped = EchoSample { skipped: true, length: 1 << 25, octets: Vec::new(), ..log() };
         let broken = sample(&[0xFF; 5]);
         for (full_name, schema, sample, problem) in [
-            ("foxglove.Log", DESCRIPTOR_SET, &skipped, "the message is too long to be looked at: 33554432 octets"),
+            ("foxglove.Log", DESCRIPTOR_SET, &skipped, "the message is too long: 33554432 octets"),
             ("foxglove.Log", DESCRIPTOR_SET, &broken, "the octets are not a message of `foxglove.Log`"),
-            (V2X_MESSAGE, DESCRIPTOR_SET, &skipped, "the message is too long to be looked at: 33554432 octets"),
+            (V2X_MESSAGE, DESCRIPTOR_SET, &skipped, "the message is too long: 33554432 octets"),
             ("x.Unknown", DESCRIPTOR_SET, &log(), "the node has no schema of `x.Unknown`"),
             ("x.Unknown", b"", &log(), "the node has no schema of `x.Unknown`"),
         ] {
@@ -366,12 +373,12 @@ mod tests {
             let json = printer(true, full_name, schema).print(sample).unwrap();
             assert!(json.ends_with(&format!(",\"problem\":\"{problem}\"}}")), "{json}");
         }
-        let untold = EchoSample { type_id: 9, ..log() };
-        assert!(printer(true, "foxglove.Log", DESCRIPTOR_SET).print(&untold).is_err());
+        let of_unknown_type = EchoSample { type_id: 9, ..log() };
+        assert!(printer(true, "foxglove.Log", DESCRIPTOR_SET).print(&of_unknown_type).is_err());
     }
 
     #[test]
-    fn parts_are_taken_however_they_are_cut() {
+    fn parts_are_read_from_chunks_of_any_size() {
         let parts: Vec<EchoPart> = (1..4).map(|_| EchoPart { part: Some(Part::Sample(log())) }).collect();
         let mut octets: Vec<u8> = parts.iter().flat_map(EchoPart::encode_length_delimited_to_vec).collect();
         octets.splice(0..0, [0]);
@@ -385,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_that_no_node_sends_is_refused() {
+    fn an_impossible_length_is_rejected() {
         for octets in [[0xFF; 10].as_slice(), &[0xFF, 0xFF, 0xFF, 0x7F]] {
             assert!(take_part(&mut BytesMut::from(octets)).is_err(), "{octets:?}");
         }

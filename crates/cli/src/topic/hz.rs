@@ -7,17 +7,17 @@ use super::text::{rate, time};
 use super::{NodeArgument, client};
 use crate::output::print_line;
 
-/// Which topic, for how long, and over which window.
+/// Topic, duration and window.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Name of the topic.
     topic: String,
     #[command(flatten)]
     node: NodeArgument,
-    /// End after this many lines, one a second. Default: go on until Ctrl-C.
+    /// Exit after this number of lines, one per second. Default: run until Ctrl-C.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Measure since the node's start instead of in the last second: for a topic that is published less often than that.
+    /// Measure since the node's start instead of over the last second. For topics with less than one sample per second.
     #[arg(long)]
     total: bool,
 }
@@ -60,7 +60,7 @@ mod tests {
     use crate::topic::snapshot::tests::example;
 
     #[test]
-    fn a_line_has_the_rate_and_how_even_it_is() {
+    fn a_line_has_the_rate_and_the_interval() {
         let snapshot = example();
         let topic = snapshot.find("lidar/points").unwrap();
         assert_eq!(line(topic, false), "    10.0 Hz  interval: min 99.1 ms  max 101 ms  sd 420 us  window 10");

@@ -7,14 +7,14 @@ use super::text::{inline, rate, time};
 use super::{NodeArgument, client};
 use crate::output::print_line;
 
-/// Which topic, and in which form.
+/// Topic and output format.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// Name of the topic.
     topic: String,
     #[command(flatten)]
     node: NodeArgument,
-    /// Print JSON: what the node's `/topics` says of it.
+    /// Print the topic as JSON, as in the node's `/topics`.
     #[arg(long)]
     json: bool,
 }
@@ -30,7 +30,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
     print_line(describe(topic).trim_end())
 }
 
-/// The topic in lines of name and value; what this program does not know of by its own name.
+/// Returns the topic as lines of name and value. Unknown members are shown under their JSON names.
 fn describe(topic: &Topic) -> String {
     let mut text = String::new();
     // Writing into a String cannot fail.
@@ -38,38 +38,46 @@ fn describe(topic: &Topic) -> String {
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{}", format!("  {name:<12} {value}").trim_end());
     };
-    line("type", topic.type_name.as_deref().unwrap_or("nobody has said yet"));
-    line("published", &format!("{}, {} a second", topic.published, rate(topic.rate_hz)));
+    line("type", topic.type_name.as_deref().unwrap_or("unknown until a publisher or subscriber declares it"));
+    line("published", &format!("{}, {} per second", topic.published, rate(topic.rate_hz)));
     line("interval", &interval(&topic.interval_recent));
     line("", &format!("{} since the start", interval(&topic.interval_total)));
     line("dropped", &topic.dropped.to_string());
-    topic.more.iter().for_each(|(name, value)| line(name, &inline(value)));
+    for (name, value) in &topic.more {
+        line(name, &inline(value));
+    }
     line("publishers", if topic.publishers.is_empty() { "none" } else { "" });
-    topic.publishers.iter().for_each(|end| describe_publisher(end, &mut text));
+    for publisher in &topic.publishers {
+        describe_publisher(publisher, &mut text);
+    }
     let none = if topic.subscriptions.is_empty() { "  none" } else { "" };
     let _ = writeln!(text, "  subscribers{none}");
-    topic.subscriptions.iter().for_each(|end| describe_subscription(end, &mut text));
+    for subscription in &topic.subscriptions {
+        describe_subscription(subscription, &mut text);
+    }
     text
 }
 
-fn describe_publisher(end: &Publisher, text: &mut String) {
-    let _ = writeln!(text, "    {}", end.publisher);
-    for (name, value) in &end.more {
+fn describe_publisher(publisher: &Publisher, text: &mut String) {
+    let _ = writeln!(text, "    {}", publisher.publisher);
+    for (name, value) in &publisher.more {
         let _ = writeln!(text, "      {name:<12} {}", inline(value));
     }
 }
 
-fn describe_subscription(end: &Subscription, text: &mut String) {
-    let _ = writeln!(text, "    {} ({})", end.subscriber, end.pattern);
+fn describe_subscription(subscription: &Subscription, text: &mut String) {
+    let _ = writeln!(text, "    {} ({})", subscription.subscriber, subscription.pattern);
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "      {name:<12} {value}");
     };
-    line("delivered", &format!("{}, {} queued", end.delivered, end.queued));
-    let dropped: Vec<String> = end.dropped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    line("delivered", &format!("{}, {} queued", subscription.delivered, subscription.queued));
+    let dropped: Vec<String> = subscription.dropped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
     line("dropped", &if dropped.is_empty() { "0".to_owned() } else { dropped.join(", ") });
-    line("latency", &latency(&end.latency.recent));
-    line("", &format!("{} since the start", latency(&end.latency.total)));
-    end.more.iter().for_each(|(name, value)| line(name, &inline(value)));
+    line("latency", &latency(&subscription.latency.recent));
+    line("", &format!("{} since the start", latency(&subscription.latency.total)));
+    for (name, value) in &subscription.more {
+        line(name, &inline(value));
+    }
 }
 
 fn interval(times: &Distribution) -> String {
@@ -94,12 +102,12 @@ mod tests {
     use crate::topic::snapshot::tests::example;
 
     #[test]
-    fn a_topic_is_described_with_who_lost_what_and_why() {
+    fn a_topic_is_described_with_its_publishers_and_subscribers() {
         let text = describe(example().find("lidar/points").unwrap());
         let expected = "\
 lidar/points
   type         foxglove.PointCloud
-  published    40, 10.0 a second
+  published    40, 10.0 per second
   interval     min 99.1 ms, mean 100 ms, max 101 ms, sd 420 us
                min 98.0 ms, mean 100 ms, max 104 ms, sd 900 us since the start
   dropped      2
@@ -120,7 +128,7 @@ lidar/points
     }
 
     #[test]
-    fn a_topic_that_nobody_uses_is_described_too() {
+    fn a_topic_without_publishers_and_subscribers_is_described_too() {
         let text = describe(example().find("log").unwrap());
         assert!(text.contains("publishers   none") && text.contains("interval     not measured"), "{text}");
     }

@@ -13,26 +13,26 @@ use super::text::{Screen, number, table, time};
 use super::{NodeArgument, client};
 use crate::output::print_line;
 
-/// Which topics, for how long, and in which form.
+/// Topics, duration and output format.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Name of a topic, or a pattern. Default: all.
+    /// Name of a topic, or a pattern.
     #[arg(default_value = "**", value_parser = pattern)]
     topic: String,
     #[command(flatten)]
     node: NodeArgument,
-    /// Print one table and end.
+    /// Print one table and exit.
     #[arg(long)]
     once: bool,
-    /// End after this many tables, one a second. Default: go on until Ctrl-C.
+    /// Exit after this number of tables, one per second. Default: run until Ctrl-C.
     #[arg(long, value_name = "N", conflicts_with = "once", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// Print JSON, one line a table.
+    /// Print each table as one line of JSON.
     #[arg(long)]
     json: bool,
 }
 
-/// One subscription at one topic.
+/// Latencies of one subscription to one topic.
 #[derive(Serialize)]
 struct Row<'a> {
     topic: &'a str,
@@ -65,16 +65,16 @@ fn rows<'a>(snapshot: &'a Snapshot, pattern: &str) -> anyhow::Result<Vec<Row<'a>
         snapshot.find(pattern)?;
     }
     let of_topic = |topic: &'a super::snapshot::Topic| {
-        topic.subscriptions.iter().map(|end| Row {
+        topic.subscriptions.iter().map(|subscription| Row {
             topic: &topic.topic,
-            subscriber: &end.subscriber,
-            pattern: &end.pattern,
-            latency: &end.latency,
+            subscriber: &subscription.subscriber,
+            pattern: &subscription.pattern,
+            latency: &subscription.latency,
         })
     };
     let rows: Vec<Row<'_>> = snapshot.matching(pattern).flat_map(of_topic).collect();
     if rows.is_empty() {
-        bail!("node `{}`: nobody reads `{pattern}`, so that there is no latency", snapshot.node);
+        bail!("node `{}` has no subscriber of `{pattern}`, so there is no latency to show", snapshot.node);
     }
     Ok(rows)
 }
@@ -125,10 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_is_an_error() {
+    fn a_topic_without_subscribers_is_an_error() {
         let snapshot = example();
         let problem = |pattern: &str| rows(&snapshot, pattern).err().map(|error| error.to_string()).unwrap();
-        assert_eq!(problem("log"), "node `bus`: nobody reads `log`, so that there is no latency");
+        assert_eq!(problem("log"), "node `bus` has no subscriber of `log`, so there is no latency to show");
         assert!(problem("lidar/point").contains("did you mean `lidar/points`?"));
     }
 }

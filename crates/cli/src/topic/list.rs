@@ -7,12 +7,12 @@ use super::text::{number, rate, table};
 use super::{NodeArgument, client};
 use crate::output::print_line;
 
-/// Which node, and in which form.
+/// Node and output format.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     node: NodeArgument,
-    /// Print the topics as JSON: what the node's `/topics` says.
+    /// Print the topics as JSON, as in the node's `/topics`.
     #[arg(long)]
     json: bool,
 }
@@ -31,8 +31,9 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
 fn rows(snapshot: &Snapshot) -> Table {
     let mut table = table(["topic", "type", "publishers", "subscribers", "per s", "dropped"]);
     for topic in &snapshot.topics {
-        let writers: Vec<&str> = topic.publishers.iter().map(|end| end.publisher.as_str()).collect();
-        let readers: Vec<&str> = topic.subscriptions.iter().map(|end| end.subscriber.as_str()).collect();
+        let writers: Vec<&str> = topic.publishers.iter().map(|publisher| publisher.publisher.as_str()).collect();
+        let readers: Vec<&str> =
+            topic.subscriptions.iter().map(|subscription| subscription.subscriber.as_str()).collect();
         table.add_row([
             Cell::new(&topic.topic),
             Cell::new(topic.type_name.as_deref().unwrap_or("-")),

@@ -1,31 +1,31 @@
-//! A message that this program knows by its schema only, as text for people.
+//! Formats a message as text by its schema.
 //!
-//! The text is like YAML: one field a line, nested ones further in. What is long is cut, and its whole length is told.
+//! The text resembles YAML: one field per line, with nested fields indented. Long fields are cut and show their full
+//! length.
 
 use std::fmt::Write as _;
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, Value};
 use viaduct_v2x_json::protobuf::enum_label;
 
-/// What is left out of long fields.
+/// Limits of the fields that are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// Elements of a list, characters of a text and octets that are shown; `None` shows all.
+    /// Longest list, text and byte field that is shown whole, in elements, characters and octets; `None` for no limit.
     pub(super) length: Option<usize>,
-    /// Whether lists and octets are left out as a whole.
+    /// `true` if lists and byte fields are replaced by their length.
     pub(super) no_arr: bool,
 }
 
 impl Cut {
-    /// How many of `length` are shown, and how many are not.
-    fn of(self, length: usize) -> (usize, usize) {
-        let shown = if self.no_arr { 0 } else { self.length.unwrap_or(length).min(length) };
-        (shown, length - shown)
+    /// Returns the number of elements that are shown of a field of this length.
+    fn shown(self, length: usize) -> usize {
+        if self.no_arr { 0 } else { self.length.unwrap_or(length).min(length) }
     }
 }
 
-/// Appends the message. Fields that have no presence are shown with their default, because a zero is a value; fields
-/// that have presence and are absent are not shown.
+/// Appends the message. Fields without presence are shown with their default, because a zero is a value. Absent fields
+/// with presence are not shown.
 pub(super) fn write_message(message: &DynamicMessage, cut: Cut, indent: usize, out: &mut String) {
     for field in message.descriptor().fields() {
         if field.supports_presence() && !message.has_field(&field) {
@@ -36,7 +36,7 @@ pub(super) fn write_message(message: &DynamicMessage, cut: Cut, indent: usize, o
     }
 }
 
-/// What follows `name:`, to the end of its last line.
+/// Appends the value of a field after `name:`, with the end of its last line.
 fn write_field(value: &Value, field: &FieldDescriptor, cut: Cut, indent: usize, out: &mut String) {
     match value {
         Value::List(items) => write_list(items, &field.kind(), cut, indent, out),
@@ -57,7 +57,7 @@ fn write_field(value: &Value, field: &FieldDescriptor, cut: Cut, indent: usize, 
     }
 }
 
-/// A value that is neither list nor map, after `name:`.
+/// Appends a value that is neither list nor map after `name:`.
 fn write_value(value: &Value, kind: &Kind, cut: Cut, indent: usize, out: &mut String) {
     match value {
         Value::Message(message) => match well_known(message) {
@@ -77,22 +77,25 @@ fn write_value(value: &Value, kind: &Kind, cut: Cut, indent: usize, out: &mut St
     }
 }
 
-/// Messages stand one below the other, scalars in one line.
+/// Appends a list: messages one below the other, scalars on one line.
 fn write_list(items: &[Value], kind: &Kind, cut: Cut, indent: usize, out: &mut String) {
-    let (shown, hidden) = cut.of(items.len());
+    let shown = cut.shown(items.len());
+    let hidden = items.len() - shown;
     if shown == 0 && hidden > 0 {
         let _ = writeln!(out, " <{hidden} elements>");
         return;
     }
     if !items.iter().any(|item| matches!(item, Value::Message(_))) {
         let mut texts: Vec<String> = items[..shown].iter().map(|item| scalar_text(item, kind, cut)).collect();
-        texts.extend((hidden > 0).then(|| format!("<{hidden} more of {}>", items.len())));
+        if hidden > 0 {
+            texts.push(format!("<{hidden} more of {}>", items.len()));
+        }
         let _ = writeln!(out, " [{}]", texts.join(", "));
         return;
     }
     out.push('\n');
     for item in &items[..shown] {
-        // `-` stands in the place of the last two spaces before the first field.
+        // `- ` replaces the last two spaces before the first field.
         let mut below = String::new();
         match item {
             Value::Message(message) => match well_known(message) {
@@ -109,7 +112,7 @@ fn write_list(items: &[Value], kind: &Kind, cut: Cut, indent: usize, out: &mut S
     }
 }
 
-/// Times and the like in the form that protobuf's JSON mapping gives them.
+/// Returns a well-known type, such as a timestamp, in the form of protobuf's JSON mapping, or `None` for other types.
 fn well_known(message: &DynamicMessage) -> Option<String> {
     let descriptor = message.descriptor();
     descriptor.full_name().starts_with("google.protobuf.").then(|| serde_json::to_string(message).ok())?
@@ -127,7 +130,7 @@ fn scalar_text(value: &Value, kind: &Kind, cut: Cut) -> String {
         Value::String(text) => string_text(text, cut),
         Value::Bytes(octets) => octets_text(octets, cut),
         Value::EnumNumber(number) => enum_text(*number, kind),
-        // Not scalars; those who call have told them apart.
+        // Not scalars: the callers handle these cases.
         Value::Message(_) | Value::List(_) | Value::Map(_) => String::new(),
     }
 }
@@ -148,10 +151,11 @@ fn enum_text(number: i32, kind: &Kind) -> String {
     named.unwrap_or_else(|| number.to_string())
 }
 
-/// A text is no array: only its length may cut it.
+/// Returns a text, cut to the length limit. `no_arr` does not apply to texts.
 fn string_text(text: &str, cut: Cut) -> String {
     let length = text.chars().count();
-    let (shown, hidden) = Cut { no_arr: false, ..cut }.of(length);
+    let shown = Cut { no_arr: false, ..cut }.shown(length);
+    let hidden = length - shown;
     if hidden == 0 {
         return quoted(text);
     }
@@ -159,15 +163,16 @@ fn string_text(text: &str, cut: Cut) -> String {
     format!("{} <{hidden} more of {length} characters>", quoted(&start))
 }
 
-/// With quotes and escapes where a terminal or a reader of YAML would see something else than the text.
+/// Returns the text, with quotes and escapes if a terminal or a YAML parser would otherwise interpret it.
 fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
     if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { format!("{text:?}") }
 }
 
-/// `<6 octets: 00 01 02 03 04 05>`
+/// Returns `<6 octets: 00 01 02 03 04 05>`, cut to the length limit.
 fn octets_text(octets: &[u8], cut: Cut) -> String {
-    let (shown, hidden) = cut.of(octets.len());
+    let shown = cut.shown(octets.len());
+    let hidden = octets.len() - shown;
     let digits: Vec<String> = octets[..shown].iter().map(|octet| format!("{octet:02x}")).collect();
     let colon = if shown > 0 { ": " } else { "" };
     let dots = if shown > 0 && hidden > 0 { " ..." } else { "" };
@@ -211,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_stand_below_one_another_and_defaults_are_shown() {
+    fn each_field_has_a_line_and_defaults_are_shown() {
         let expected = "\
 timestamp: \"2024-09-11T13:30:34.092870Z\"
 frame_id: \"top lidar\"
@@ -237,7 +242,7 @@ data: <4 octets: 00 01 fe ff>
     }
 
     #[test]
-    fn what_is_long_is_cut_and_its_length_told() {
+    fn a_long_field_is_cut_and_shows_its_length() {
         let cut = text(&dynamic(&cloud()), Cut { length: Some(2), no_arr: false });
         assert!(cut.contains("frame_id: to <7 more of 9 characters>\n"), "{cut}");
         assert!(cut.contains("- <1 more of 3>\n"), "{cut}");
@@ -264,7 +269,7 @@ data: <4 octets: 00 01 fe ff>
     }
 
     #[test]
-    fn what_a_terminal_would_obey_is_escaped() {
+    fn control_characters_are_escaped() {
         assert_eq!(quoted("\u{1b}[2J"), "\"\\u{1b}[2J\"");
         assert_eq!(quoted(""), "\"\"");
     }

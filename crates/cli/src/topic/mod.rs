@@ -1,7 +1,7 @@
 //! `viaduct topic list|info|hz|latency|echo`: the topics of a running node, over its HTTP endpoint.
 //!
-//! Everything but `echo` reads the node's counters and histograms, which are kept anyway; `echo` is an observer, which the
-//! data path does not wait for.
+//! `echo` attaches an observer, for which the data path never waits. The other commands read the counters and
+//! histograms that the node keeps in any case.
 
 mod client;
 mod echo;
@@ -17,25 +17,25 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-/// What to look at.
+/// Subcommands of `viaduct topic`.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     /// List topics: type, publishers, subscribers, rate, drops.
     List(list::Arguments),
-    /// Show one topic: who publishes it, who reads it, what they lost and why.
+    /// Show one topic: its publishers and subscribers, their QoS, and the samples that they dropped, by reason.
     Info(info::Arguments),
-    /// Show how often a topic is published, and how evenly: one line a second.
+    /// Show the rate of a topic and the interval between its samples, one line per second.
     Hz(hz::Arguments),
-    /// Show how long samples take from publishing to being taken, for each subscription: a table a second.
+    /// Show the latency from publish to receive for each subscription, one table per second.
     Latency(latency::Arguments),
     /// Print samples as they are published.
     Echo(echo::Arguments),
 }
 
-/// Which node.
+/// Option that selects the node.
 #[derive(clap::Args)]
 struct NodeArgument {
-    /// The node's HTTP endpoint, which its file names under `http`.
+    /// HTTP endpoint of the node (`http` in its config file).
     #[arg(long, value_name = "URL", env = "VIADUCT_NODE", default_value = "http://127.0.0.1:9470")]
     #[arg(value_parser = client::NodeAddress::parse)]
     node: client::NodeAddress,

@@ -1,5 +1,4 @@
-//! What `/topics` of a node says, as far as it is shown. A node may say more; what it says of a topic or a subscription
-//! beyond this is kept as it is.
+//! The response of a node's `/topics`. Unknown members of topics, publishers and subscriptions are kept as JSON.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +8,13 @@ use serde_json::Value;
 use strsim::damerau_levenshtein;
 use viaduct_messages::topic::matches;
 
-/// Edits (Damerau-Levenshtein) within which a name may have been meant.
+/// Most edits (Damerau-Levenshtein) between a name and a suggestion.
 const EDITS_MAX: usize = 3;
 
-/// Names that are told at most.
+/// Most suggestions in an error.
 const NAMES_MAX: usize = 3;
 
-/// One node at one moment.
+/// State of a node at one time.
 #[derive(Debug, Deserialize)]
 pub(super) struct Snapshot {
     pub(super) node: String,
@@ -29,15 +28,15 @@ pub(super) struct Topic {
     #[serde(rename = "type")]
     pub(super) type_name: Option<String>,
     pub(super) publishers: Vec<Publisher>,
-    /// Samples since the start.
+    /// Samples since the start of the node.
     pub(super) published: u64,
-    /// Over the last whole second.
+    /// Rate over the last whole second.
     pub(super) rate_hz: f64,
     pub(super) dropped: u64,
-    /// Between one sample and the next, last whole second; nothing is counted until there are two.
+    /// Intervals between samples in the last whole second. Empty until there are two samples.
     #[serde(default)]
     pub(super) interval_recent: Distribution,
-    /// The same since the start.
+    /// Intervals between samples since the start of the node.
     #[serde(default)]
     pub(super) interval_total: Distribution,
     pub(super) subscriptions: Vec<Subscription>,
@@ -53,30 +52,30 @@ pub(super) struct Publisher {
     pub(super) more: BTreeMap<String, Value>,
 }
 
-/// One subscription at one topic.
+/// One subscription to one topic.
 #[derive(Debug, Deserialize)]
 pub(super) struct Subscription {
     pub(super) subscriber: String,
     pub(super) pattern: String,
     pub(super) delivered: u64,
     pub(super) queued: u64,
-    /// Samples lost, by reason.
+    /// Dropped samples by reason.
     pub(super) dropped: BTreeMap<String, u64>,
-    /// From publishing to taking.
+    /// Latency from publish to receive.
     #[serde(flatten)]
     pub(super) latency: Windows,
     #[serde(flatten)]
     pub(super) more: BTreeMap<String, Value>,
 }
 
-/// A distribution in the last whole second, and since the start.
+/// A distribution over the last whole second, and since the start of the node.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Windows {
     pub(super) recent: Distribution,
     pub(super) total: Distribution,
 }
 
-/// Times in microseconds.
+/// A distribution of times in microseconds.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(super) struct Distribution {
@@ -91,26 +90,29 @@ pub(super) struct Distribution {
 }
 
 impl Snapshot {
-    /// The topic of that name, or what its name may have been meant to be.
+    /// Returns the topic of that name.
+    ///
+    /// # Errors
+    /// The node has no such topic. The error suggests similar names.
     pub(super) fn find(&self, name: &str) -> anyhow::Result<&Topic> {
         if let Some(topic) = self.topics.iter().find(|topic| topic.topic == name) {
             return Ok(topic);
         }
         match (self.close_names(name).as_slice(), self.topics.len()) {
-            (_, 0) => bail!("node `{}` has no topic `{name}`, and no other yet", self.node),
-            ([], _) => bail!("node `{}` has no topic `{name}`; `viaduct topic list` shows what it has", self.node),
+            (_, 0) => bail!("node `{}` has no topic `{name}`, and no other topics yet", self.node),
+            ([], _) => bail!("node `{}` has no topic `{name}`; `viaduct topic list` lists its topics", self.node),
             (names, _) => {
                 bail!("node `{}` has no topic `{name}`; did you mean `{}`?", self.node, names.join("` or `"))
             }
         }
     }
 
-    /// Topics that fit a name or pattern.
+    /// Returns the topics that match a name or pattern.
     pub(super) fn matching(&self, pattern: &str) -> impl Iterator<Item = &Topic> {
         self.topics.iter().filter(move |topic| matches(pattern, &topic.topic))
     }
 
-    /// Names that may have been meant: of those that come close, the closest.
+    /// Returns the names with the fewest edits among the similar ones, at most [`NAMES_MAX`].
     fn close_names(&self, name: &str) -> Vec<&str> {
         let names = self.topics.iter().map(|topic| topic.topic.as_str()).filter(|known| is_close(known, name));
         let close: Vec<(usize, &str)> = names.map(|known| (damerau_levenshtein(known, name), known)).collect();
@@ -119,7 +121,7 @@ impl Snapshot {
     }
 }
 
-/// Few edits apart, or one is a part of the other. A leading slash is ROS's way to write a name.
+/// Returns `true` if the names are few edits apart, or if one contains the other. ROS names start with a slash.
 fn is_close(known: &str, name: &str) -> bool {
     let name = name.trim_matches('/');
     let part = |whole: &str, part: &str| part.len() > 2 && whole.contains(part);
@@ -130,7 +132,7 @@ fn is_close(known: &str, name: &str) -> bool {
 pub(super) mod tests {
     use super::*;
 
-    /// What a node says, and more than this program knows.
+    /// Returns a snapshot whose JSON has members that the types here do not have.
     pub(crate) fn example() -> Snapshot {
         let text = r#"{
             "node": "bus", "hops": [], "counters": [],
@@ -150,20 +152,20 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_name_that_is_nearly_right_is_told() {
+    fn an_error_suggests_similar_names() {
         let snapshot = example();
         let problem = |name: &str| snapshot.find(name).unwrap_err().to_string();
         assert!(snapshot.find("lidar/points").is_ok());
         for name in ["lidar/point", "ldiar/points", "points", "/lidar/points", "lidar/points/raw"] {
             assert_eq!(problem(name), format!("node `bus` has no topic `{name}`; did you mean `lidar/points`?"));
         }
-        assert_eq!(problem("camera"), "node `bus` has no topic `camera`; `viaduct topic list` shows what it has");
+        assert_eq!(problem("camera"), "node `bus` has no topic `camera`; `viaduct topic list` lists its topics");
         let empty = Snapshot { node: "bus".into(), topics: Vec::new() };
-        assert_eq!(empty.find("x").unwrap_err().to_string(), "node `bus` has no topic `x`, and no other yet");
+        assert_eq!(empty.find("x").unwrap_err().to_string(), "node `bus` has no topic `x`, and no other topics yet");
     }
 
     #[test]
-    fn what_this_program_does_not_know_is_kept() {
+    fn unknown_members_are_kept() {
         let snapshot = example();
         let topic = snapshot.find("lidar/points").unwrap();
         assert_eq!(topic.more.keys().collect::<Vec<_>>(), ["pool"]);

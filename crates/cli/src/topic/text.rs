@@ -1,9 +1,9 @@
-//! How numbers, times and tables are printed.
+//! Formats of numbers, times and tables.
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::Value;
 
-/// Microseconds in the unit that fits, with three digits.
+/// Returns a time with three digits, in us, ms or s.
 pub(super) fn time(microseconds: f64) -> String {
     let (value, unit) = match microseconds {
         us if us < 999.5 => (us, "us"),
@@ -13,30 +13,30 @@ pub(super) fn time(microseconds: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// A rate per second with three digits.
+/// Returns a rate with three digits.
 pub(super) fn rate(hz: f64) -> String {
     three_digits(hz)
 }
 
-/// At least three digits. The bounds are those from which on rounding carries into one more digit.
+/// Returns a number with at least three digits. From the bounds on, rounding would add a digit.
 fn three_digits(value: f64) -> String {
     let decimals = if value < 9.995 { 2 } else { usize::from(value < 99.95) };
     format!("{value:.decimals$}")
 }
 
-/// An empty table with these columns.
+/// Returns an empty table with these columns.
 pub(super) fn table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
     table
 }
 
-/// A cell at the right edge of its column.
+/// Returns a right-aligned cell.
 pub(super) fn number(text: impl ToString) -> Cell {
     Cell::new(text).set_alignment(CellAlignment::Right)
 }
 
-/// A value of JSON in one line: `reliability best_effort, history (keep_last 5)`.
+/// Returns a JSON value on one line: `reliability best_effort, history (keep_last 5)`.
 pub(super) fn inline(value: &Value) -> String {
     let nested = |value: &Value| {
         let text = inline(value);
@@ -52,7 +52,7 @@ pub(super) fn inline(value: &Value) -> String {
     }
 }
 
-/// Prints a text again and again; on a terminal each takes the place of the one before.
+/// Prints texts; on a terminal each replaces the previous one.
 pub(super) struct Screen {
     in_place: bool,
     height: usize,
@@ -64,6 +64,7 @@ impl Screen {
         Self { in_place: std::io::stdout().is_terminal(), height: 0 }
     }
 
+    /// Prints the text.
     pub(super) fn show(&mut self, text: &str) -> anyhow::Result<()> {
         let up = if self.in_place && self.height > 0 { format!("\x1b[{}A\x1b[J", self.height) } else { String::new() };
         self.height = text.trim_end().lines().count();
@@ -93,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_node_says_is_one_line() {
+    fn a_json_value_is_one_line() {
         let qos = json!({ "depth": 5, "history": { "keep_last": 5 }, "names": ["a", { "b": true }] });
         assert_eq!(inline(&qos), "depth 5, history (keep_last 5), names a, (b true)");
     }

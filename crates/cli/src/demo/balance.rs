@@ -1,46 +1,46 @@
-//! Whether every stage of the demo adds up.
+//! The balance of the demo: at each stage, received = delivered + dropped.
 
 use std::collections::BTreeMap;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use viaduct_bus::BusSnapshot;
 
-/// One stage: what went in is what came out, what was dropped, and what waits.
+/// The counters of one stage. It is balanced if `received == delivered + dropped + waiting`.
 struct Stage {
     name: &'static str,
     unit: &'static str,
-    went_in: u64,
-    came_out: u64,
-    /// Reason and count; reasons that did not happen are absent.
+    received: u64,
+    delivered: u64,
+    /// Reason and count. Reasons that did not occur are absent.
     dropped: Vec<(String, u64)>,
     waiting: u64,
 }
 
-/// All stages, in the order of flow.
-pub(super) struct Accounts {
+/// The stages in the order in which messages pass them.
+pub(super) struct Balance {
     stages: Vec<Stage>,
 }
 
-impl Accounts {
+impl Balance {
     /// Reads the counters of the vehicles' nodes and of the edge.
     pub(super) fn read(vehicles: &[BusSnapshot], edge: &BusSnapshot, with_capture: bool) -> Self {
         let sent: u64 = vehicles.iter().map(|node| count(node, "fleet", "sent")).sum();
         let generated: u64 = vehicles.iter().map(|node| count(node, "fleet", "generated")).sum();
-        let refused = vehicles.iter().flat_map(|node| reasons(node, "fleet", "dropped")).collect();
+        let dropped = vehicles.iter().flat_map(|node| reasons(node, "fleet", "dropped")).collect();
         let mut stages = vec![
             Stage {
                 name: "vehicles: encode, send",
                 unit: "CAM",
-                went_in: generated,
-                came_out: sent,
-                dropped: refused,
+                received: generated,
+                delivered: sent,
+                dropped,
                 waiting: 0,
             },
             Stage {
                 name: "air: UDP multicast",
                 unit: "packet",
-                went_in: sent,
-                came_out: count(edge, "station", "received"),
+                received: sent,
+                delivered: count(edge, "station", "received"),
                 dropped: reasons(edge, "station", "missed"),
                 waiting: 0,
             },
@@ -54,8 +54,8 @@ impl Accounts {
         stages.push(Stage {
             name: "MQTT: broker to subscriber",
             unit: "message",
-            went_in: count(edge, "uplink", "published"),
-            came_out: count(edge, "probe", "received"),
+            received: count(edge, "uplink", "published"),
+            delivered: count(edge, "probe", "received"),
             dropped: Vec::new(),
             waiting: 0,
         });
@@ -63,41 +63,42 @@ impl Accounts {
         Self { stages }
     }
 
-    /// Whether each stage's input is accounted for.
-    pub(super) fn add_up(&self) -> bool {
-        self.stages.iter().all(Stage::adds_up)
+    /// Returns `true` if each stage is balanced.
+    fn is_balanced(&self) -> bool {
+        self.stages.iter().all(Stage::is_balanced)
     }
 
-    /// Whether nothing waits or is on its way.
-    pub(super) fn settled(&self) -> bool {
-        self.add_up() && self.stages.iter().all(|stage| stage.waiting == 0)
+    /// Returns `true` if each stage is balanced and no message waits or is in flight.
+    pub(super) fn is_settled(&self) -> bool {
+        self.is_balanced() && self.stages.iter().all(|stage| stage.waiting == 0)
     }
 
-    /// The stages as a table for the terminal.
+    /// Returns the stages as a table for the terminal.
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header([
             "stage",
-            "",
-            "in",
-            "out",
+            "unit",
+            "received",
+            "delivered",
             "dropped",
             "waiting",
-            "why dropped",
-            "",
+            "drop reasons",
+            "balance",
         ]);
         for stage in &self.stages {
-            let why: Vec<String> = stage.dropped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+            let reasons: Vec<String> =
+                stage.dropped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
             let number = |value: u64| Cell::new(value).set_alignment(CellAlignment::Right);
             table.add_row([
                 Cell::new(stage.name),
                 Cell::new(stage.unit),
-                number(stage.went_in),
-                number(stage.came_out),
+                number(stage.received),
+                number(stage.delivered),
                 number(stage.dropped()),
                 number(stage.waiting),
-                Cell::new(why.join(", ")),
-                Cell::new(if stage.adds_up() { "adds up" } else { "DOES NOT ADD UP" }),
+                Cell::new(reasons.join(", ")),
+                Cell::new(if stage.is_balanced() { "ok" } else { "MISMATCH" }),
             ]);
         }
         table
@@ -109,38 +110,39 @@ impl Stage {
         self.dropped.iter().map(|(_, count)| count).sum()
     }
 
-    fn adds_up(&self) -> bool {
-        self.went_in == self.came_out + self.dropped() + self.waiting
+    fn is_balanced(&self) -> bool {
+        self.received == self.delivered + self.dropped() + self.waiting
     }
 }
 
-/// A station: frames in; messages and beacons out.
+/// Returns the stage of a station: it receives frames and delivers messages and beacons.
 fn station(name: &'static str, component: &str, edge: &BusSnapshot) -> Stage {
     Stage {
         name,
         unit: "packet",
-        went_in: count(edge, component, "received"),
-        came_out: count(edge, component, "delivered") + count(edge, component, "beacons"),
+        received: count(edge, component, "received"),
+        delivered: count(edge, component, "delivered") + count(edge, component, "beacons"),
         dropped: reasons(edge, component, "dropped"),
         waiting: 0,
     }
 }
 
-/// A queue of the bus: what the stations published, as one subscriber got it.
+/// Returns the stage of a subscriber's queues on the bus. `published` is the number of messages of all stations.
 fn subscription(name: &'static str, subscriber: &str, published: u64, edge: &BusSnapshot) -> Stage {
-    // A subscription to a pattern has an end at each of its topics.
-    let ends = || edge.topics.iter().flat_map(|topic| &topic.subscriptions).filter(|end| end.subscriber == subscriber);
+    // A subscription to a pattern has one entry at each topic that matches.
+    let entries =
+        || edge.topics.iter().flat_map(|topic| &topic.subscriptions).filter(|entry| entry.subscriber == subscriber);
     let mut dropped = BTreeMap::<String, u64>::new();
-    for (reason, count) in ends().flat_map(|end| &end.dropped) {
+    for (reason, count) in entries().flat_map(|entry| &entry.dropped) {
         *dropped.entry((*reason).to_owned()).or_default() += count;
     }
     Stage {
         name,
         unit: "message",
-        went_in: published,
-        came_out: ends().map(|end| end.delivered).sum(),
+        received: published,
+        delivered: entries().map(|entry| entry.delivered).sum(),
         dropped: dropped.into_iter().collect(),
-        waiting: ends().map(|end| end.queued as u64).sum(),
+        waiting: entries().map(|entry| entry.queued as u64).sum(),
     }
 }
 
@@ -148,10 +150,10 @@ fn uplink(edge: &BusSnapshot) -> Stage {
     Stage {
         name: "edge: uplink to the broker",
         unit: "message",
-        went_in: count(edge, "uplink", "taken"),
-        came_out: count(edge, "uplink", "published"),
+        received: count(edge, "uplink", "taken"),
+        delivered: count(edge, "uplink", "published"),
         dropped: reasons(edge, "uplink", "dropped"),
-        // The outbox counts what enters and leaves it, apart from what becomes of it.
+        // The outbox counts messages as they enter and leave it, independent of `published` and `dropped`.
         waiting: count(edge, "uplink", "outbox_added") - count(edge, "uplink", "outbox_removed"),
     }
 }
@@ -160,19 +162,20 @@ fn api(edge: &BusSnapshot) -> Stage {
     Stage {
         name: "edge: cache of the API",
         unit: "message",
-        went_in: count(edge, "api", "received"),
-        came_out: count(edge, "api", "inserted"),
+        received: count(edge, "api", "received"),
+        delivered: count(edge, "api", "inserted"),
         dropped: reasons(edge, "api", "dropped"),
         waiting: 0,
     }
 }
 
-/// A counter of a component, all reasons together.
+/// Returns a counter of a component, summed over its reasons.
 pub(super) fn count(node: &BusSnapshot, component: &str, name: &str) -> u64 {
     let own = |row: &&viaduct_bus::CounterSnapshot| row.component == component && row.name == name;
     node.counters.iter().filter(own).map(|row| row.value).sum()
 }
 
+/// Returns the non-zero values of a counter of a component, by reason.
 fn reasons(node: &BusSnapshot, component: &str, name: &str) -> Vec<(String, u64)> {
     let own = |row: &&viaduct_bus::CounterSnapshot| row.component == component && row.name == name && row.value > 0;
     node.counters.iter().filter(own).map(|row| (row.reason.clone().unwrap_or_default(), row.value)).collect()
