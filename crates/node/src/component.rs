@@ -16,15 +16,57 @@ use viaduct_messages::Message;
 use crate::context::Context;
 
 /// A part of a node that runs on its bus.
+///
+/// # Examples
+/// A component that counts the log messages of a topic:
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use viaduct_bus::Qos;
+/// use viaduct_messages::foxglove::Log;
+/// use viaduct_node::{Component, Context, Edges, StartError};
+///
+/// struct LogCounter {
+///     received: u64,
+/// }
+///
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct LogCounterSettings {
+///     /// Topic of the log messages.
+///     topic: String,
+/// }
+///
+/// impl Component for LogCounter {
+///     type Settings = LogCounterSettings;
+///
+///     fn edges(settings: &LogCounterSettings) -> Edges {
+///         Edges::default().reads::<Log>("topic", &settings.topic, Qos::ros_default())
+///     }
+///
+///     fn start(settings: LogCounterSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+///         let logs = context.subscribe::<Log>(&settings.topic, Qos::ros_default())?;
+///         context.on(logs, |counter, _log, _out| counter.received += 1);
+///         Ok(Self { received: 0 })
+///     }
+///
+///     fn stop(&mut self) {
+///         println!("{} log messages", self.received);
+///     }
+/// }
+/// # let settings = LogCounterSettings { topic: "log".into() };
+/// # assert_eq!(LogCounter::edges(&settings).inputs[0].pattern, "log");
+/// ```
 pub trait Component: Sized + Send + 'static {
     /// Type of the map under `settings:` in the file. Every field has a doc comment, and unknown fields are refused.
     type Settings: DeserializeOwned + JsonSchema + Send + 'static;
 
     /// Checks what the type cannot express: ranges, settings that belong together, names that must be patterns.
     ///
-    /// The node calls it again without the wrong setting to find the next one. The problem of a setting that is compared
-    /// with another one therefore names the other in backticks (`` 50 is below `min_ms` ``): it is not reported if the other
-    /// one is wrong itself.
+    /// The node calls it again without the wrong setting to find the next one. The problem of a setting that is
+    /// compared with another one therefore names the other in backticks (`` 50 is below `min_ms` ``): it is not
+    /// reported if the other one is wrong itself.
     ///
     /// # Errors
     /// The first setting that is wrong.
@@ -32,8 +74,8 @@ pub trait Component: Sized + Send + 'static {
         Ok(())
     }
 
-    /// Checks what depends on the machine on which the node runs: network interfaces, files. `viaduct check --offline` leaves
-    /// this check out. It is called after [`Self::check`] has succeeded.
+    /// Checks what depends on the machine on which the node runs: network interfaces, files. `viaduct check --offline`
+    /// leaves this check out. It is called after [`Self::check`] has succeeded.
     ///
     /// # Errors
     /// The first setting that names something that the machine does not have.
@@ -107,8 +149,8 @@ impl Edges {
         self
     }
 
-    /// Declares the pool usage of the most recently added output. The pool is then sized before the component starts; for
-    /// an output that is a pattern, only if the file has an entry for the topic.
+    /// Declares the pool usage of the most recently added output. The pool is then sized before the component starts;
+    /// for an output that is a pattern, only if the file has an entry for the topic.
     #[must_use]
     pub fn loans(mut self, loans: Loans) -> Self {
         if let Some(output) = self.outputs.last_mut() {

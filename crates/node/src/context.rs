@@ -86,6 +86,35 @@ impl<C: Send + 'static> Context<C> {
     }
 
     /// Calls `callback` with each sample of the subscription.
+    ///
+    /// The callback receives the component, the sample, and a [`CallbackContext`] with the time. It must not block.
+    ///
+    /// # Examples
+    /// A component that publishes its input again, with the origin and the hops of the input:
+    ///
+    /// ```
+    /// use viaduct_bus::Qos;
+    /// use viaduct_messages::foxglove::Log;
+    /// # use viaduct_node::{Component, Context, Edges, StartError};
+    /// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+    /// # struct RelaySettings {}
+    /// # struct Relay;
+    ///
+    /// # impl Component for Relay {
+    /// # type Settings = RelaySettings;
+    /// # fn edges(_: &RelaySettings) -> Edges { Edges::default() }
+    /// fn start(_settings: RelaySettings, context: &mut Context<Relay>) -> Result<Relay, StartError> {
+    ///     let output = context.publisher::<Log>("log/relayed", Qos::ros_default())?;
+    ///     let input = context.subscribe::<Log>("log", Qos::ros_default())?;
+    ///     context.on(input, move |_relay, sample, out| {
+    ///         if let Err(error) = output.publish_from(sample.meta(), (*sample).clone()) {
+    ///             out.fail(error);
+    ///         }
+    ///     });
+    ///     Ok(Relay)
+    /// }
+    /// # }
+    /// ```
     pub fn on<M, F>(&mut self, subscriber: Subscriber<M>, mut callback: F)
     where
         M: Message,
@@ -129,7 +158,8 @@ impl<C: Send + 'static> Context<C> {
             .every(period, move |component, now| CallbackContext::lend(&failures, now, |out| callback(component, out)));
     }
 
-    /// Runs async I/O beside the callbacks. The future ends after [`Stop::asked`] returns; an error from it stops the node.
+    /// Runs async I/O beside the callbacks. The future ends after [`Stop::asked`] returns; an error from it stops the
+    /// node.
     pub fn spawn_io<F, E>(&mut self, future: F)
     where
         F: Future<Output = Result<(), E>> + Send + 'static,
@@ -150,8 +180,8 @@ impl<C: Send + 'static> Context<C> {
         self.tasks.push(IoTask { watcher, watched });
     }
 
-    /// Runs blocking I/O on a thread of its own. The thread checks [`Stop::is_asked`] between two waits of at most 100 ms; an
-    /// error from it stops the node.
+    /// Runs blocking I/O on a thread of its own. The thread checks [`Stop::is_asked`] between two waits of at most 100
+    /// ms; an error from it stops the node.
     ///
     /// # Errors
     /// The system cannot start a thread.

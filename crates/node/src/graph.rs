@@ -1,4 +1,4 @@
-//! Nodes whose files were read and checked, and can be started.
+//! Nodes whose files were read and checked.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -12,12 +12,13 @@ use crate::config::{ConfigError, ConfigErrors, Document, NodeFile, Run, Variable
 use crate::kind::{Checks, Kind, Settings, find_kind};
 use crate::pools;
 
-/// Components of one node that fit together, in the order in which they are stopped: publishers before their subscribers.
+/// Components of one node that fit together, in the order in which they are stopped: publishers before their
+/// subscribers.
 pub struct Graph {
     pub(crate) file: String,
     pub(crate) node: NodeFile,
     pub(crate) components: Vec<Resolved>,
-    /// Pools to be made before the components start, by topic.
+    /// Pools to create before the components start, by topic.
     pub(crate) pools: Vec<(String, PoolSize)>,
 }
 
@@ -25,7 +26,7 @@ pub struct Graph {
 pub(crate) struct Resolved {
     pub(crate) name: String,
     pub(crate) run: Run,
-    /// Longest run of one of its callbacks, if it is bounded.
+    /// Budget of its callbacks: longest permitted duration of one callback, or `None` for no limit.
     pub(crate) budget: Option<Duration>,
     pub(crate) settings: Settings,
 }
@@ -51,7 +52,8 @@ impl Graph {
         Ok(graphs.remove(0))
     }
 
-    /// Reads and checks the files of nodes that are to run in one process. Each file is its name in errors, and its text.
+    /// Reads and checks the files of nodes that are to run in one process. Each file is its name in errors, and its
+    /// text.
     ///
     /// # Errors
     /// All mistakes in the files and between them.
@@ -208,7 +210,10 @@ impl Draft {
             // If one of the two has a mistake, its quality of service may be another one.
             let is_known = publisher.settings.complete && reader.settings.complete;
             if is_known && let Err(mismatch) = output.qos.serves(&input.qos) {
-                return Err(format!("`{name}` does not serve it on `{}` ({mismatch})", output.pattern));
+                return Err(format!(
+                    "`{name}` publishes `{}` with an incompatible quality of service ({mismatch})",
+                    output.pattern
+                ));
             }
         }
         Ok(())
@@ -226,8 +231,12 @@ impl Draft {
             let differs = |(other, earlier): &&(&str, &Edge)| {
                 let has = type_name(earlier).filter(|has| *has != own)?;
                 let overlaps = topic::overlap(&earlier.pattern, &output.pattern);
-                overlaps
-                    .then(|| format!("`{other}` publishes `{}` as `{has}`, and this would be `{own}`", earlier.pattern))
+                overlaps.then(|| {
+                    format!(
+                        "`{other}` publishes `{}` as `{has}`, but this output has the type `{own}`",
+                        earlier.pattern
+                    )
+                })
             };
             if let Some(problem) = all[..index].iter().find_map(|earlier| differs(&earlier)) {
                 problems.push((setting_key(name, &output.setting), problem));
@@ -236,7 +245,7 @@ impl Draft {
         self.report_all(problems);
     }
 
-    /// Returns the sockets and files that the node takes, each with the key of its setting.
+    /// Returns the sockets and files that the node uses, each with the key of its setting.
     fn resources(&self) -> Vec<(String, Resource)> {
         let mut resources = Vec::new();
         if let Some(address) = self.node.http {
@@ -250,7 +259,7 @@ impl Draft {
         resources
     }
 
-    /// Checks that no socket and no file is taken twice.
+    /// Checks that no socket and no file is used twice.
     fn check_resources(&mut self) {
         let resources = self.resources();
         for (index, (key, resource)) in resources.iter().enumerate() {
@@ -376,8 +385,8 @@ fn connects_to(client: &Resolved, server: &Resolved) -> bool {
     client.settings.edges.peers.iter().any(listens)
 }
 
-/// Who feeds comes before who is fed, and who connects before where it connects to. Where that goes in a circle, the
-/// order of the names decides.
+/// Returns the components with publishers before their subscribers, and clients before the servers that they connect
+/// to. The order of names decides within a cycle.
 fn in_order_of_flow(components: Vec<Resolved>) -> Vec<Resolved> {
     let mut left: BTreeMap<String, Resolved> =
         components.into_iter().map(|component| (component.name.clone(), component)).collect();

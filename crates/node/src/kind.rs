@@ -1,4 +1,4 @@
-//! Kinds of components: what a table says of each.
+//! Kinds of components: the rows of the tables of kinds.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,13 +13,46 @@ use crate::running::{ComponentHandle, FailureCause, Failures, RunningComponent};
 use crate::stop::Stop;
 
 /// One row of a table of kinds.
+///
+/// # Examples
+/// A program lists its kinds in a table and passes it to [`Graph::resolve`](crate::Graph::resolve):
+///
+/// ```
+/// use viaduct_node::{Graph, Kind};
+/// # use std::time::Duration;
+/// # use viaduct_node::{Component, Context, Edges, StartError};
+/// # struct Heartbeat;
+/// # #[derive(serde::Deserialize, schemars::JsonSchema)]
+/// # #[serde(deny_unknown_fields)]
+/// # struct HeartbeatSettings {}
+/// # impl Component for Heartbeat {
+/// #     type Settings = HeartbeatSettings;
+/// #     fn edges(_: &HeartbeatSettings) -> Edges {
+/// #         Edges::default()
+/// #     }
+/// #     fn start(_: HeartbeatSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
+/// #         context.every(Duration::from_secs(1), |_, _| {});
+/// #         Ok(Self)
+/// #     }
+/// # }
+///
+/// const KINDS: &[Kind] = &[Kind::of::<Heartbeat>("heartbeat", "Calls a timer every second.", "{}")];
+///
+/// let graph = Graph::resolve("node.yaml", "{ node: demo, components: { h: { kind: heartbeat } } }", KINDS)?;
+/// assert_eq!(graph.node_name(), "demo");
+///
+/// let errors = Graph::resolve("node.yaml", "{ node: demo, components: { h: { kind: heart } } }", KINDS).err();
+/// assert!(errors.is_some_and(|errors| errors.to_string().contains("did you mean `heartbeat`?")));
+/// # Ok::<(), viaduct_node::config::ConfigErrors>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Kind {
     /// The name after `kind:`.
     pub name: &'static str,
     /// One sentence for users.
     pub summary: &'static str,
-    /// The smallest settings that start, as YAML: what the contract test starts it with, and an example in the docs.
+    /// Smallest settings with which the component starts, as YAML. Used by the contract test and as an example in the
+    /// docs.
     pub example: &'static str,
     schema: fn() -> schemars::Schema,
     read: fn(&mut Document, &str, Checks) -> Option<Settings>,
@@ -48,33 +81,33 @@ pub(crate) struct Settings {
 /// Starts a component from settings of its own type.
 type Build = fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn ComponentHandle>, StartError>;
 
-/// What the node gives to a component that starts.
+/// Parameters of a component's start.
 pub(crate) struct Environment {
     pub(crate) name: String,
     pub(crate) bus: Bus,
     pub(crate) executor: Executor,
     pub(crate) timers: Timers,
-    /// Longest run of one of its callbacks, where it is bounded.
+    /// Budget of its callbacks: longest permitted duration of one callback, or `None` for no limit.
     pub(crate) budget: Option<Duration>,
     pub(crate) runtime: tokio::runtime::Handle,
     pub(crate) failures: Failures,
 }
 
 impl Kind {
-    /// The row of component `C`.
+    /// Returns the row of component `C`.
     #[must_use]
     pub const fn of<C: Component>(name: &'static str, summary: &'static str, example: &'static str) -> Self {
         Self { name, summary, example, schema: schema::<C>, read: read::<C> }
     }
 
-    /// JSON schema of the settings, with docs and defaults.
+    /// Returns the JSON schema of the settings, with docs and defaults.
     #[must_use]
     pub fn schema(&self) -> schemars::Schema {
         (self.schema)()
     }
 
-    /// Reads the settings of one component out of a node's file and reports all that is wrong with them. Returns `None` if
-    /// a required setting is missing.
+    /// Reads the settings of one component out of a node's file and reports all that is wrong with them. Returns `None`
+    /// if a required setting is missing.
     pub(crate) fn settings(&self, document: &mut Document, component: &str, checks: Checks) -> Option<Settings> {
         (self.read)(document, component, checks)
     }
@@ -86,10 +119,10 @@ impl Settings {
     }
 }
 
-/// The row of that name; where there is none, the names that come close.
+/// Returns the row of that name.
 ///
 /// # Errors
-/// No such kind.
+/// There is no such kind. The error has similar names.
 pub fn find_kind<'a>(kinds: &'a [Kind], name: &str) -> Result<&'a Kind, Vec<&'static str>> {
     let close = |kind: &&Kind| kind.name.contains(name) || name.contains(kind.name) || distance(kind.name, name) <= 3;
     kinds

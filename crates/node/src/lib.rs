@@ -1,10 +1,14 @@
 //! A node: components on a bus, listed by one config file.
 //!
-//! The way of a file: text -> [`config::NodeFile`] (parsed, with the place of each key) -> [`Graph`] (checked: every input
-//! is fed, types and quality of service agree, no socket is taken twice) -> [`Node`] (running).
+//! A config file passes three steps:
 //!
-//! This crate knows no kind of component and no protocol. Kinds stand in explicit tables of the crates above it and are
-//! handed in ([`Kind`]); nothing registers itself.
+//! 1. [`config::NodeFile`]: the text is parsed, with the place of each key.
+//! 2. [`Graph`]: the nodes are checked. Every input has a publisher, types and quality of service match, and no socket
+//!    is used twice.
+//! 3. [`Node`]: the components run.
+//!
+//! This crate knows no kind of component and no protocol. The crates above it list their kinds in explicit
+//! tables and pass them in ([`Kind`]). No kind registers itself.
 
 pub mod config;
 

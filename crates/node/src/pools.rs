@@ -1,8 +1,9 @@
-//! How many buffers the pool of each topic needs, so that a publisher never finds it empty.
+//! Number of buffers in the pool of each topic, so that a publisher never finds the pool empty.
 //!
-//! A buffer is in use from when it is lent until its last reader lets go of the message. A reader holds as many as its
-//! queue is deep, and those that it works on; a publisher those that it fills, and those that it keeps for late readers;
-//! and observers look on.
+//! A buffer is in use from its loan until the last reader releases the message. At most these buffers are in use:
+//! - of each reader: the depth of its queue, and the samples that it holds;
+//! - of each publisher: the loans that it fills, and the samples that it keeps for late joiners;
+//! - of each observer: two.
 
 use std::collections::BTreeSet;
 
@@ -13,11 +14,11 @@ use crate::component::{Edge, Loans};
 use crate::config::{NodeFile, PoolSettings, Problem};
 use crate::graph::{Draft, Resolved, outputs, published, setting_key};
 
-/// Buffers of one topic that an observer holds at most: one queued and one that it looks at.
+/// Most buffers of one topic that an observer holds: one queued and one that it copies.
 const OBSERVER_BUFFERS_MAX: usize = 2;
 
-/// Returns the pools of a node by topic. Reports each entry of a topic that no component publishes, buffers that are too few
-/// or too short, and pools that are too large.
+/// Returns the pools of a node by topic. Reports each entry of a topic that no component publishes, buffers that are
+/// too few or too short, and pools that are too large.
 pub(crate) fn plan(draft: &mut Draft) -> Vec<(String, PoolSize)> {
     let (mut pools, mut problems) = (Vec::new(), Vec::new());
     for name in topics_with_pools(draft) {
@@ -40,7 +41,7 @@ fn topics_with_pools(draft: &Draft) -> BTreeSet<&str> {
     in_file.chain(loaned.map(|(_, edge)| edge.pattern.as_str()).filter(|pattern| topic::is_name(pattern))).collect()
 }
 
-/// A topic with all that hold its buffers.
+/// A topic with the publishers and readers that hold its buffers.
 struct Topic<'a> {
     name: &'a str,
     settings: Option<&'a PoolSettings>,
@@ -108,7 +109,7 @@ impl<'a> Topic<'a> {
         }
     }
 
-    /// All buffers that can be in use at a time.
+    /// Returns the number of buffers that can be in use at the same time.
     fn sum(&self) -> Sum {
         let mut sum = Sum::default();
         for (name, edge) in &self.readers {
@@ -130,7 +131,8 @@ impl<'a> Topic<'a> {
         sum
     }
 
-    /// Path of what says a pool's size: its own key, or the first publisher's setting.
+    /// Returns the path of the setting that determines the pool's size: the topic's own key, or else the setting of the
+    /// first publisher that loans buffers.
     fn key(&self, below: &str) -> String {
         let loaning = self.publishers.iter().find(|(_, edge)| edge.loans.is_some());
         match loaning.filter(|_| self.settings.is_none()) {
@@ -140,7 +142,7 @@ impl<'a> Topic<'a> {
     }
 }
 
-/// A number of buffers, term by term.
+/// A number of buffers with its terms, for errors.
 #[derive(Default)]
 struct Sum {
     total: usize,

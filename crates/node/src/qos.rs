@@ -1,4 +1,4 @@
-//! Quality of service as a file has it: a preset and what differs from it, in ROS 2's names.
+//! Quality of service in a config file: a preset and values that override it, with the names of ROS 2.
 
 use std::time::Duration;
 
@@ -8,36 +8,37 @@ use viaduct_bus::{BLOCK_DEFAULT, DEPTH_MAX, Durability, History, Liveliness, Qos
 
 use crate::component::SettingError;
 
-/// Longest time that a setting may say, in milliseconds: a day.
+/// Longest time of a setting in milliseconds: a day.
 const TIME_MS_MAX: f64 = 86_400_000.0;
 
-/// Shortest time that somebody watches, in milliseconds.
-const WATCHED_MS_MIN: f64 = 1.0;
+/// Shortest deadline or lease in milliseconds.
+const MONITORED_MS_MIN: f64 = 1.0;
 
-/// Quality of service of one end of a topic: a preset, and what differs from it.
+/// Quality of service of a publisher or a subscriber: a preset, and values that override it.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct QosSettings {
-    /// Where the other values come from.
+    /// Preset for the values that are not set.
     pub preset: QosPreset,
-    /// Whether samples may be missed.
+    /// Reliability: `best_effort` or `reliable`.
     pub reliability: Option<ReliabilitySetting>,
-    /// Whether a full queue loses its oldest sample or is full.
+    /// Behaviour of a full queue: `keep_last` drops its oldest sample, `keep_all` drops the new one.
     pub history: Option<HistorySetting>,
-    /// Samples that are kept, 1 to 65536.
+    /// Depth of the queue in samples, 1 to 65536.
     #[schemars(range(min = 1, max = 65_536))]
     pub depth: Option<usize>,
-    /// Whether late subscribers get earlier samples.
+    /// Durability: with `transient_local`, late joiners receive earlier samples.
     pub durability: Option<DurabilitySetting>,
-    /// Reliable and keep all: how long a publisher waits for room, in milliseconds. Default 100.
+    /// With `reliable` and `keep_all`: longest time that a publisher waits for room in a queue, in milliseconds, above
+    /// 0 to 86400000. Default 100.
     pub block_ms: Option<f64>,
-    /// Longest time between two samples, in milliseconds, 1 to 86400000.
+    /// Deadline: longest time between two samples, in milliseconds, 1 to 86400000.
     pub deadline_ms: Option<f64>,
-    /// Of a publisher: age after which a sample is not delivered, in milliseconds.
+    /// Publishers only: age after which a sample is no longer delivered, in milliseconds, above 0 to 86400000.
     pub lifespan_ms: Option<f64>,
-    /// How a publisher shows that it is alive.
+    /// Liveliness of a publisher: `automatic` or `manual_by_topic`.
     pub liveliness: Option<LivelinessSetting>,
-    /// With `manual_by_topic`: longest time between two signs of life, in milliseconds, 1 to 86400000.
+    /// With `manual_by_topic`: longest time between two assertions of liveliness, in milliseconds, 1 to 86400000.
     pub lease_ms: Option<f64>,
 }
 
@@ -58,43 +59,43 @@ pub enum QosPreset {
     SystemDefault,
 }
 
-/// Whether samples may be missed.
+/// Reliability of delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReliabilitySetting {
-    /// They may.
+    /// Samples may be lost.
     BestEffort,
-    /// They may not, as far as the history reaches.
+    /// No sample is lost within the limits of the history.
     Reliable,
 }
 
-/// What a full queue does.
+/// Behaviour of a full queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HistorySetting {
-    /// It loses its oldest sample.
+    /// The queue drops its oldest sample.
     KeepLast,
-    /// It is full: a reliable publisher waits, then the new sample is lost.
+    /// A reliable publisher waits for room; if there is none in time, the new sample is dropped.
     KeepAll,
 }
 
-/// Whether late subscribers get earlier samples.
+/// Delivery of earlier samples to late joiners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DurabilitySetting {
-    /// They do not.
+    /// Late joiners receive no earlier samples.
     Volatile,
-    /// They get what the publisher's history keeps.
+    /// Late joiners receive the samples kept in the publisher's history.
     TransientLocal,
 }
 
-/// How a publisher shows that it is alive.
+/// Liveliness of a publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LivelinessSetting {
-    /// By being there.
+    /// The publisher is alive while it exists.
     Automatic,
-    /// By publishing, or by saying so, within its lease.
+    /// The publisher is alive while it publishes, or asserts its liveliness, at least once per lease.
     ManualByTopic,
 }
 
@@ -111,23 +112,24 @@ impl QosPreset {
 }
 
 impl QosSettings {
-    /// That preset, unchanged.
+    /// Returns settings with this preset and no other values.
     #[must_use]
     pub fn preset(preset: QosPreset) -> Self {
         Self { preset, ..Self::default() }
     }
 
-    /// The quality of service that the settings at `key` describe.
+    /// Returns the quality of service of these settings. `key` is their path, for errors.
     ///
     /// # Errors
-    /// A value out of range, or one that means nothing beside the others.
+    /// A value is out of range, or does not apply in combination with the other values.
     pub fn resolve(&self, key: &str) -> Result<Qos, SettingError> {
         let at = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
         let time = |name, value: Option<f64>| value.map(|value| milliseconds(&at(name), value)).transpose();
-        let watched = |name, value: Option<f64>| match value {
-            Some(value) if value < WATCHED_MS_MIN => {
-                Err(SettingError::new(at(name), format!("{value} is not within {WATCHED_MS_MIN} to {TIME_MS_MAX} ms")))
-            }
+        let monitored = |name, value: Option<f64>| match value {
+            Some(value) if value < MONITORED_MS_MIN => Err(SettingError::new(
+                at(name),
+                format!("{value} is not within {MONITORED_MS_MIN} to {TIME_MS_MAX} ms"),
+            )),
             _ => time(name, value),
         };
         let preset = self.preset.qos();
@@ -146,17 +148,17 @@ impl QosSettings {
                 Some(DurabilitySetting::TransientLocal) => Durability::TransientLocal,
                 Some(DurabilitySetting::Volatile) | None => Durability::Volatile,
             },
-            deadline: watched("deadline_ms", self.deadline_ms)?,
+            deadline: monitored("deadline_ms", self.deadline_ms)?,
             lifespan: time("lifespan_ms", self.lifespan_ms)?,
             liveliness: match self.liveliness {
                 Some(LivelinessSetting::ManualByTopic) => Liveliness::ManualByTopic,
                 Some(LivelinessSetting::Automatic) | None => Liveliness::Automatic,
             },
-            lease: watched("lease_ms", self.lease_ms)?,
+            lease: monitored("lease_ms", self.lease_ms)?,
         };
         let waits = matches!((qos.reliability, qos.history), (Reliability::Reliable { .. }, History::KeepAll { .. }));
         if block.is_some() && !waits {
-            let problem = "a publisher waits only where `reliability` is reliable and `history` is keep_all";
+            let problem = "a publisher waits only if `reliability` is reliable and `history` is keep_all";
             return Err(SettingError::new(at("block_ms"), problem));
         }
         if (qos.liveliness == Liveliness::ManualByTopic) != qos.lease.is_some() {
@@ -192,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preset_is_a_start_and_each_value_changes_it() {
+    fn values_override_those_of_the_preset() {
         assert_eq!(read("{}"), Ok(Qos::ros_default()));
         assert_eq!(read("preset: sensor_data"), Ok(Qos::sensor_data()));
         assert_eq!(read("{ preset: sensor_data, depth: 1 }"), Ok(Qos::keep_last(1)));
@@ -211,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_means_nothing_is_refused_with_its_key() {
+    fn an_invalid_value_is_rejected_with_its_key() {
         for (yaml, problem) in [
             ("depth: 0", "`qos.depth`: 0 is not within 1 to 65536"),
             ("deadline_ms: -1", "`qos.deadline_ms`: -1 is not within 1 to 86400000 ms"),
@@ -219,7 +221,7 @@ mod tests {
             ("lease_ms: 5", "`qos.lease_ms`: `liveliness: manual_by_topic` and `lease_ms` go together"),
             ("liveliness: manual_by_topic", "`qos.lease_ms`: `liveliness: manual_by_topic` and `lease_ms` go together"),
             ("lifespan_ms: .nan", "`qos.lifespan_ms`: NaN is not above 0"),
-            ("block_ms: 5", "`qos.block_ms`: a publisher waits only where `reliability` is reliable"),
+            ("block_ms: 5", "`qos.block_ms`: a publisher waits only if `reliability` is reliable"),
         ] {
             let error = read(yaml).unwrap_err();
             assert!(error.starts_with(problem), "{yaml}: {error}");

@@ -56,7 +56,8 @@ impl Failures {
 
 /// A running component of any type.
 pub(crate) trait ComponentHandle: Send {
-    /// Asks the component to end, and waits until its queues are empty and its I/O has ended, at most until the deadline.
+    /// Asks the component to end, and waits until its queues are empty and its I/O has ended, at most until the
+    /// deadline.
     fn stop(self: Box<Self>, deadline: Instant) -> StopReport;
 }
 

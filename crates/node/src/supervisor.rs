@@ -157,10 +157,10 @@ impl Node {
         self.failures.try_recv().ok()
     }
 
-    /// Stops the components in the order of flow, so that each receives the last samples of those before it. Each gets an
-    /// equal share of the remaining time; unused time passes to the next. Timers stop when a component's turn begins. The
-    /// whole is bounded by [`STOP_TIME_MAX`], without [`crate::Component::stop`] itself. Returns `true` if every queue was
-    /// drained. Do not call it from async code.
+    /// Stops the components in the order of flow, so that each receives the last samples of those before it. Each gets
+    /// an equal share of the remaining time; unused time passes to the next. Timers stop when a component's turn
+    /// begins. The whole is bounded by [`STOP_TIME_MAX`], without [`crate::Component::stop`] itself. Returns `true` if
+    /// every queue was drained. Do not call it from async code.
     pub fn stop(self) -> bool {
         self.stop_by(Instant::now() + STOP_TIME_MAX)
     }
@@ -215,7 +215,8 @@ fn make_pools(bus: &Bus, pools: &[(String, PoolSize)]) -> Result<(), PoolError> 
     Ok(())
 }
 
-/// Locks memory and keeps freed memory if the file asks for it. If the system refuses, the node logs a warning and runs.
+/// Locks memory and keeps freed memory if the file asks for it. If the system refuses, the node logs a warning and
+/// runs.
 fn prepare_memory(node: &str, settings: &MemorySettings) {
     if settings.keep_freed && !memory::keep_freed_memory() {
         tracing::warn!(node, "the allocator cannot keep freed memory; memory.keep_freed needs glibc");

@@ -1,4 +1,5 @@
-//! What a node's file says about memory reaches the process. Alone in its own process, because it holds for all of it.
+//! The memory settings of a node take effect in the process. The only test of its process, because they apply to all of
+//! it.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
@@ -11,7 +12,7 @@ use viaduct_bus::{Qos, memory};
 use viaduct_messages::foxglove::PointCloud;
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Loans, Node, StartError};
 
-/// Uses much of its stack in a callback, and says how many pages were missing.
+/// Uses much of its stack in a callback, and counts the page faults.
 struct Deep;
 
 #[derive(Deserialize, JsonSchema)]
@@ -38,7 +39,7 @@ impl Component for Deep {
     }
 }
 
-/// Minor faults of this thread, proc_pid_stat(5).
+/// Returns the number of minor page faults of this thread (proc_pid_stat(5)).
 fn page_faults() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
     stat.rsplit_once(')').unwrap().1.split_whitespace().nth(7).unwrap().parse().unwrap()
@@ -60,7 +61,7 @@ fn locked_kib() -> u64 {
     line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-/// Faults of the callback of a node with these settings, and octets of its pool in huge pages.
+/// Runs a node with these settings. Returns the page faults of its callback, and the bytes of its pool in huge pages.
 fn run(memory: &str, executor: &str) -> (u64, usize) {
     const KINDS: [Kind; 1] = [Kind::of::<Deep>("deep", "Uses its stack.", "{}")];
     let text = format!(
@@ -80,16 +81,16 @@ fn run(memory: &str, executor: &str) -> (u64, usize) {
     (faults, region.huge_bytes)
 }
 
-/// One test, because locked memory has no missing pages.
+/// One test for all keys, because locked memory has no page faults.
 #[test]
-fn the_keys_of_memory_reach_the_process() {
+fn the_memory_settings_take_effect() {
     // Reading the counter takes a page or two itself.
     assert!(run("", "{ thread: { prefault_stack_octets: 786432 } }").0 < 32);
-    assert!(run("", "{ thread: {} }").0 > 100, "a fresh stack has no pages");
+    assert!(run("", "{ thread: {} }").0 > 100, "a new stack has no pages");
     let always = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     assert!(run("huge_pages: false", "pool").1 == 0 || always.contains("[always]"));
     assert_eq!(locked_kib(), 0);
     run("lock: true, keep_freed: true", "pool");
     let locked = locked_kib() > 0;
-    assert_eq!(locked, memory::lock_all().is_ok(), "a node that may lock has locked");
+    assert_eq!(locked, memory::lock_all().is_ok(), "memory is locked if the process has the permission");
 }

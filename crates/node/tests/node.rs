@@ -1,4 +1,4 @@
-//! A node with small components of its own: start, stop, failures, and what is refused before the start.
+//! A node with test components: start, stop, failures, and mistakes that are found before the start.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -16,7 +16,7 @@ use viaduct_node::{
     Checks, Component, Context, Edges, FailureCause, Graph, Kind, Node, NodeError, Resource, SettingError, StartError,
 };
 
-/// Publishes `count` logs and then waits; may be told to panic or to fail.
+/// Publishes `count` logs, and then waits, panics or fails as its settings demand.
 struct Source {
     publisher: Publisher<Log>,
     left: u32,
@@ -26,15 +26,15 @@ struct Source {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SourceSettings {
-    /// Where to publish.
+    /// Topic of the logs.
     topic: String,
-    /// How many logs.
+    /// Number of logs.
     #[serde(default)]
     count: u32,
-    /// What to do after the last.
+    /// Behaviour after the last log.
     #[serde(default)]
     then: Then,
-    /// Where to listen.
+    /// Address on which it claims to listen.
     listen: Option<SocketAddr>,
 }
 
@@ -48,9 +48,9 @@ enum Then {
     PanicInIo,
     RefuseToStart,
     PanicAtStart,
-    /// Be busy for longer than a period, and publish one more.
+    /// Work for longer than a timer period, and publish one more log.
     Overload,
-    /// Do not come back from a callback before any stop is over.
+    /// Block in a callback for longer than a stop may take.
     Hang,
 }
 
@@ -103,7 +103,7 @@ impl Source {
     }
 }
 
-/// Counts logs slowly, and says at its stop how many it saw.
+/// Counts logs slowly, and reports the count when it stops.
 struct Sink {
     seen: u32,
     settings: SinkSettings,
@@ -112,12 +112,12 @@ struct Sink {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SinkSettings {
-    /// What to read.
+    /// Topic to read.
     from: String,
-    /// Under which name to report.
+    /// Name in the report.
     #[serde(default)]
     test: String,
-    /// Whether to panic in the last call.
+    /// Panic in `stop`.
     #[serde(default)]
     panic_at_stop: bool,
 }
@@ -155,7 +155,7 @@ impl Component for Sink {
     }
 }
 
-/// Publishes another type.
+/// Publishes a type other than logs.
 struct Gps;
 
 #[derive(Deserialize, JsonSchema)]
@@ -188,7 +188,8 @@ fn start(runtime: &Runtime, text: &str) -> Result<Node, NodeError> {
     Node::start(Graph::resolve("test.yaml", text, &KINDS).unwrap(), runtime.handle())
 }
 
-/// Whether every queue is drained where time is no matter: a busy machine may need longer than a node gets.
+/// Stops the node without a time limit, because a busy machine may need longer than the usual limit. Returns `true` if
+/// every queue was drained.
 fn stops_clean(node: Node) -> bool {
     node.stop_by(std::time::Instant::now() + Duration::from_secs(60))
 }
@@ -208,7 +209,7 @@ fn pair(source: &str, sink: &str) -> String {
 fn a_stop_drains_every_queue_before_the_last_call() {
     let runtime = runtime();
     let node = start(&runtime, &pair("count: 1000", "test: drained")).unwrap();
-    // The source publishes in its first turn; only that turn has begun when the stop comes.
+    // The source publishes in its first callback, which may still run when the node stops.
     while node.bus().snapshot().topics[0].published < 10 {
         std::thread::yield_now();
     }
@@ -239,7 +240,7 @@ fn a_panic_in_io_and_a_failure_are_reported_too() {
 }
 
 #[test]
-fn a_component_that_does_not_start_stops_the_others_and_is_named() {
+fn a_component_that_does_not_start_is_reported_and_the_others_stop() {
     let runtime = runtime();
     let error = start(&runtime, &pair("then: refuse_to_start", "test: stopped-again")).err().unwrap();
     assert_eq!(error.to_string(), "test.yaml: component `z-source` does not start: no camera at /dev/video7");
@@ -247,7 +248,7 @@ fn a_component_that_does_not_start_stops_the_others_and_is_named() {
 }
 
 #[test]
-fn a_timer_that_is_always_due_takes_no_time_from_the_others() {
+fn a_timer_that_is_always_due_does_not_starve_the_others() {
     let runtime = runtime();
     let node = start(&runtime, &pair("count: 3, then: overload", "test: overload")).unwrap();
     let bus = node.bus().clone();
@@ -260,7 +261,7 @@ fn a_timer_that_is_always_due_takes_no_time_from_the_others() {
 }
 
 #[test]
-fn a_component_that_does_not_end_leaves_the_others_their_share() {
+fn a_component_that_does_not_stop_does_not_use_the_time_of_the_others() {
     let runtime = runtime();
     let text = pair("count: 3, then: hang", "test: share");
     let node = start(&runtime, &text).unwrap();
@@ -319,7 +320,7 @@ fn the_http_endpoint_shows_health_metrics_and_topics() {
     node.stop();
 }
 
-/// Status line and body of a GET.
+/// Returns the status line and the body of a GET.
 fn get(address: SocketAddr, path: &str) -> (String, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
@@ -330,7 +331,7 @@ fn get(address: SocketAddr, path: &str) -> (String, String) {
 }
 
 #[test]
-fn a_port_that_is_in_use_is_named_with_its_line() {
+fn a_port_that_is_in_use_is_reported_with_its_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();
     let text = format!(
@@ -346,7 +347,7 @@ fn a_port_that_is_in_use_is_named_with_its_line() {
 }
 
 #[test]
-fn graphs_that_cannot_work_are_refused_with_the_key() {
+fn invalid_graphs_are_rejected_with_the_key() {
     let two_listen = "node: a\ncomponents:\n  s: { kind: source, settings: { topic: log, listen: 127.0.0.1:7001 } }\n  t: { kind: source, settings: { topic: log, listen: 0.0.0.0:7001 } }\n";
     for (text, expected) in [
         (
@@ -363,7 +364,7 @@ fn graphs_that_cannot_work_are_refused_with_the_key() {
         ),
         (
             "node: a\ncomponents:\n  g: { kind: gps }\n  s: { kind: source, settings: { topic: gps/fix } }\n",
-            "test.yaml:4:34: components.s.settings.topic: `g` publishes `gps/fix` as `foxglove.LocationFix`, and this would be `foxglove.Log`",
+            "test.yaml:4:34: components.s.settings.topic: `g` publishes `gps/fix` as `foxglove.LocationFix`, but this output has the type `foxglove.Log`",
         ),
         (
             "node: a\ncomponents:\n  s: { kind: source, settings: { topic: log, count: 2000 } }\n",
@@ -386,7 +387,8 @@ fn graphs_that_cannot_work_are_refused_with_the_key() {
     }
 }
 
-/// A node of the pair whose sink runs as `run` says, with `executors` before the components.
+/// Returns the file of a source and a sink. `run` is the executor of the sink, `executors` the section before the
+/// components.
 fn with_executors(executors: &str, run: &str) -> String {
     format!(
         "node: test\nexecutors: {{ {executors} }}\ncomponents:\n  a-sink: {{ kind: sink, {run}, settings: {{ from: log }} }}\n  \
@@ -395,7 +397,7 @@ fn with_executors(executors: &str, run: &str) -> String {
 }
 
 #[test]
-fn executors_that_cannot_be_meant_are_refused_with_the_key() {
+fn invalid_executors_are_rejected_with_the_key() {
     let two = "control: { thread: { policy: fifo, priority: 60 } }, vision: { pool: 4 }";
     for (executors, run, expected) in [
         (
@@ -411,7 +413,7 @@ fn executors_that_cannot_be_meant_are_refused_with_the_key() {
         (
             two,
             "run: { executor: control }",
-            "test.yaml:2:67: executors.vision: no component uses it; a component does with `run: { executor: vision }`",
+            "test.yaml:2:67: executors.vision: no component uses this executor; to use it, set `run: { executor: vision }`",
         ),
         (
             "control: { thread: { policy: fifo } }",
@@ -441,7 +443,7 @@ fn executors_that_cannot_be_meant_are_refused_with_the_key() {
 }
 
 #[test]
-fn components_share_an_executor_by_its_name_and_are_measured_by_theirs() {
+fn components_share_a_named_executor_and_have_their_own_metrics() {
     let runtime = runtime();
     for executors in ["control: { thread: { policy: rr, priority: 1, cpus: [0] } }", "control: { pool: 2 }"] {
         let text =
@@ -491,7 +493,7 @@ fn two_nodes_in_one_process_do_not_share_names_or_sockets() {
 }
 
 #[test]
-fn a_publisher_that_would_wait_for_its_own_thread_is_refused() {
+fn a_publisher_that_would_wait_for_its_own_thread_is_rejected() {
     let both = |executors: &str, run: &str| {
         format!(
             "node: test\n{executors}\ncomponents:\n  a: {{ kind: source, {run}, settings: {{ topic: log }} }}\n  b: {{ kind: sink, {run}, \

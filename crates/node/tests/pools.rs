@@ -1,4 +1,4 @@
-//! Pools of topics: computed from who holds buffers, checked against the file, and made before the components start.
+//! Pools of topics: sized by the holders of buffers, checked against the file, and created before the components start.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -8,18 +8,18 @@ use viaduct_bus::{PoolSnapshot, Qos};
 use viaduct_messages::foxglove::PointCloud;
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Loans, Node, StartError};
 
-/// Fills clouds of up to `octets`.
+/// Publishes clouds of up to `octets`.
 struct Lidar;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LidarSettings {
-    /// Octets of its longest message; absent: it does not say.
+    /// Bytes of its longest message. `None` if it declares no pool usage.
     octets: Option<usize>,
-    /// Buffers that it fills at once.
+    /// Number of buffers that it fills at the same time.
     #[serde(default = "one")]
     filling: usize,
-    /// Clouds that it keeps for late readers.
+    /// Number of clouds that it keeps for late joiners.
     keep: Option<usize>,
 }
 
@@ -52,11 +52,11 @@ struct Perception;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct PerceptionSettings {
-    /// What to read.
+    /// Topic to read.
     from: String,
     /// Depth of its queue.
     depth: usize,
-    /// Clouds that it holds.
+    /// Number of clouds that it holds.
     holds: Option<usize>,
 }
 
@@ -78,7 +78,7 @@ const KINDS: [Kind; 2] = [
     Kind::of::<Perception>("perception", "Reads clouds.", "{ from: lidar/points, depth: 5 }"),
 ];
 
-/// A node with one of each; `more` are lines of the file.
+/// Returns the file of a node with both components. `more` are further lines.
 fn file(more: &str, lidar: &str, perception: &str) -> String {
     format!(
         "node: test\n{more}components:\n  lidar: {{ kind: lidar, settings: {{ {lidar} }} }}\n  \
@@ -109,7 +109,7 @@ fn topics(pool: &str) -> String {
 }
 
 #[test]
-fn a_pool_is_as_large_as_what_can_be_held() {
+fn a_pool_has_a_buffer_for_each_sample_that_can_be_held() {
     let held = "depth: 5, holds: 3";
     assert_eq!(size(&file("", "octets: 1000", "depth: 5")), (5 + 1 + 1 + 8, 1000));
     assert_eq!(size(&file("", "octets: 1000, filling: 2, keep: 4", held)), (5 + 3 + 2 + 4 + 8, 1000));
@@ -126,13 +126,13 @@ fn a_pattern_holds_buffers_too() {
 }
 
 #[test]
-fn a_topic_of_which_nobody_says_anything_has_a_pool_that_grows() {
+fn a_topic_without_declared_pool_usage_has_a_pool_that_grows() {
     let pool = pool(&file("topics: { lidar/points: {} }\n", "", "depth: 1")).unwrap();
     assert_eq!((pool.region, pool.buffers), (None, 256));
 }
 
 #[test]
-fn pools_that_cannot_work_are_refused_with_the_sum() {
+fn invalid_pools_are_rejected_with_the_sum() {
     let one = file(&topics("buffers: 1"), "octets: 9", "depth: 2");
     for (text, expected) in [
         (
@@ -188,7 +188,7 @@ fn pools_that_cannot_work_are_refused_with_the_sum() {
 }
 
 #[test]
-fn a_topic_that_is_a_pattern_is_refused() {
+fn a_topic_that_is_a_pattern_is_rejected() {
     let problem = refused(&file("topics: { lidar/*: {} }\n", "", "depth: 5"));
     assert!(problem.starts_with("test.yaml:2:11: topics.lidar/*: "), "{problem}");
 }

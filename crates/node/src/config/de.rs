@@ -1,5 +1,5 @@
-//! Reads settings types from a tree. An error has the path and the place of the value, and names what was expected in words
-//! of the file.
+//! Reads settings types from a tree. An error has the path and the place of the value, and names what was expected in
+//! words of the file.
 
 use std::fmt::{self, Display};
 
@@ -18,7 +18,7 @@ const SHOWN_MAX: usize = 40;
 /// Text of serde for an address that cannot be parsed.
 const BAD_ADDRESS: &str = "invalid socket address syntax";
 
-/// Why a value cannot be read.
+/// Reason why a value cannot be read.
 #[derive(Debug)]
 pub(crate) struct ReadError {
     /// Keys from the value that was read down to the refused one, innermost first.
@@ -28,7 +28,7 @@ pub(crate) struct ReadError {
     pub(crate) cause: Cause,
 }
 
-/// What is wrong with a value.
+/// Sort of mistake.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// A required field of this name is absent.
@@ -49,7 +49,7 @@ impl ReadError {
         self.path.into_iter().rev().collect()
     }
 
-    /// The error as seen from the map or list that has the entry.
+    /// Returns the error with the key of the entry added to its path.
     fn below(mut self, entry: &Entry) -> Self {
         self.place.get_or_insert(if self.cause == Cause::Value { entry.item.place } else { entry.place });
         self.path.push(entry.key.clone());
@@ -107,7 +107,7 @@ fn one_of(names: &[&str]) -> String {
     }
 }
 
-/// Returns the error that names what was expected, and what the file has if that is short.
+/// Returns the error that names the expected value, and the value in the file if it is short.
 fn expected(what: &str, item: &Item) -> ReadError {
     let got = match &item.value {
         Value::Map(_) => ", got a map".to_owned(),

@@ -13,10 +13,10 @@ use super::variables::Variables;
 use crate::component::SettingError;
 use crate::kind::distance;
 
-/// Bytes of a config file, at most.
+/// Most bytes of a config file.
 const FILE_BYTES_MAX: usize = 1 << 20;
 
-/// Edits within which an unknown key may be a mistyped required one.
+/// Most edits between an unknown key and the required key that it may mean.
 const EDITS_MAX: usize = 3;
 
 /// A file with the mistakes that were found so far.
@@ -50,7 +50,7 @@ impl Document {
     /// Parses a file.
     ///
     /// # Errors
-    /// The text is not YAML or is no map. The rest of such a file cannot be checked.
+    /// The text is not YAML, or not a map. The rest of such a file cannot be checked.
     pub(crate) fn parse(file: &str, text: &str, variables: &Variables<'_>) -> Result<Self, ConfigError> {
         if text.len() > FILE_BYTES_MAX {
             let problem = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
@@ -66,8 +66,8 @@ impl Document {
         Ok(document)
     }
 
-    /// Reads the value at a path, an empty map if the file does not have it. Reports all its mistakes, including those that
-    /// the checks find one after the other, with keys below the path. Returns `None` if a required key is missing.
+    /// Reads the value at a path, an empty map if the file does not have it. Reports all its mistakes, including those
+    /// that the checks find one after the other, with keys below the path. Returns `None` if a required key is missing.
     pub(crate) fn read<T: DeserializeOwned>(
         &mut self,
         at: &[&str],
@@ -140,8 +140,8 @@ impl Document {
         !is_root && self.reject(path, cause == Cause::Unknown)
     }
 
-    /// Reports an error that a component found in its settings and rejects the entry. Returns `false` if the file does not
-    /// have the key, so that the component would find the same error again.
+    /// Reports an error that a component found in its settings and rejects the entry. Returns `false` if the file does
+    /// not have the key, so that the component would find the same error again.
     fn reject_setting(&mut self, at: &[&str], error: &SettingError) -> bool {
         let key = match (at.is_empty(), error.key.is_empty()) {
             (true, _) => error.key.clone(),
@@ -200,8 +200,8 @@ impl Document {
         })
     }
 
-    /// Returns the required fields that a map does not have, `field` among them, without those that were rejected or that
-    /// an unknown key seems to mean.
+    /// Returns the required fields that a map does not have, `field` among them, without those that were rejected or
+    /// that an unknown key seems to mean.
     fn missing_fields(&self, path: &[String], field: &str, schema: fn() -> schemars::Schema) -> Vec<String> {
         let item = self.tree.find(&path.join(".")).item;
         let present: Vec<&str> = item.into_iter().flat_map(Item::entries).map(|entry| entry.key.as_str()).collect();
@@ -227,7 +227,7 @@ impl Document {
     }
 
     /// Returns `true` if the topics that a component publishes may differ from those that it will publish when its
-    /// settings are mended: an entry is rejected that is not a single value, or that is one of the `settings`.
+    /// settings are corrected: an entry is rejected that is not a single value, or that is one of the `settings`.
     pub(crate) fn is_doubtful(&self, at: &[&str], settings: &[&str]) -> bool {
         self.rejected.iter().filter(|rejected| starts_with(&rejected.path, at)).any(|rejected| {
             let key = rejected.path[at.len()..].join(".");
@@ -266,8 +266,8 @@ fn starts_with(path: &[String], at: &[&str]) -> bool {
     path.len() >= at.len() && path.iter().zip(at).all(|(key, other)| key == other)
 }
 
-/// Returns all required fields of the type of which `field` is one and that has the fields that are present. Returns only
-/// `field` if the schema has several such types.
+/// Returns all required fields of the type of which `field` is one and that has the fields that are present. Returns
+/// only `field` if the schema has several such types.
 fn required_fields(schema: &Json, field: &str, present: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     collect_required(schema, field, present, &mut found);

@@ -1,20 +1,20 @@
-//! Keys about memory: what the process does with it, and the buffers of topics.
+//! Settings of memory: of the process, and of the pools of topics.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// What the process does with its memory, so that no page is missing when it is needed. All of it costs memory.
+/// Memory settings of the process, which avoid page faults at run time. Each of them costs memory.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MemorySettings {
-    /// Whether to lock all memory of the process, so that no page of it is ever taken away. It needs a right
-    /// (`ulimit -l unlimited`, CAP_IPC_LOCK, or LimitMEMLOCK=infinity in the systemd unit); without it the node warns
-    /// and runs unlocked.
+    /// Lock all memory of the process, so that the kernel never removes a page of it. This needs a permission: `ulimit
+    /// -l unlimited`, CAP_IPC_LOCK, or LimitMEMLOCK=infinity in the systemd unit. Without it the node logs a warning
+    /// and runs with unlocked memory.
     pub lock: bool,
-    /// Whether the process keeps freed memory for its next allocation instead of giving it back to the kernel. Only with
-    /// glibc.
+    /// Keep freed memory for later allocations instead of returning it to the kernel. Needs glibc.
     pub keep_freed: bool,
-    /// Whether to ask the kernel for huge pages (2 MiB) for the pools of topics; a pool of 128 KiB or more takes whole ones.
+    /// Request huge pages (2 MiB) from the kernel for the pools of topics. A pool of 128 KiB or more uses whole huge
+    /// pages.
     pub huge_pages: bool,
 }
 
@@ -24,26 +24,27 @@ impl Default for MemorySettings {
     }
 }
 
-/// One topic, where it has settings of its own.
+/// Settings of one topic.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TopicSettings {
-    /// Its buffers. Absent: they are sized by what its publishers and readers say of themselves, and made as they are
-    /// asked for where no publisher says anything.
+    /// Pool of buffers of the topic. Default: the size follows from the settings of its publishers and readers. If no
+    /// publisher declares its pool usage, the pool grows on demand.
     #[serde(default)]
     pub pool: Option<PoolSettings>,
 }
 
-/// The buffers of one topic, all made when the node starts.
+/// Pool of buffers of one topic, created when the node starts.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolSettings {
-    /// How many may be in use at a time. Absent: what publishers, readers with their queues, and observers can hold
-    /// together. Fewer are refused.
+    /// Number of buffers, 1 to 65536. Default: the number that publishers, readers with their queues, and observers can
+    /// hold at the same time. A smaller number is an error.
     #[serde(default)]
     #[schemars(range(min = 1, max = 65536))]
     pub buffers: Option<usize>,
-    /// Octets of the longest message that is filled in place. Absent: what the publishers say that they need.
+    /// Size of a buffer in bytes, 1 to 1073741824: the longest message that is filled in place. Default: the size that
+    /// the publishers declare.
     #[serde(default)]
     #[schemars(range(min = 1, max = 1_073_741_824))]
     pub octets: Option<usize>,

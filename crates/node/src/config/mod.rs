@@ -1,4 +1,4 @@
-//! The file of a node: YAML in, a value with the place of each key out.
+//! The config file of a node: parses YAML into values, with the place of each key.
 
 mod de;
 mod document;
@@ -21,39 +21,40 @@ pub use error::{ConfigError, ConfigErrors};
 pub use memory::{MemorySettings, PoolSettings, TopicSettings};
 pub(crate) use variables::{Variables, of_process};
 
-/// Threads of a pool at most.
+/// Most threads of a pool.
 const POOL_THREADS_MAX: usize = 64;
 
-/// Budget of a callback at most, a minute.
+/// Longest budget of a callback, a minute.
 const BUDGET_MS_MAX: f64 = 60_000.0;
 
-/// Octets of a thread's stack that are touched in advance at most.
-const PREFAULT_STACK_OCTETS_MAX: usize = 64 << 20;
+/// Most bytes of a thread's stack that are touched in advance.
+const PREFAULT_STACK_BYTES_MAX: usize = 64 << 20;
 
-/// One node, as its file has it.
+/// Config file of one node.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NodeFile {
     /// Name of the node: letters, digits, `_`, `-` and `.`.
     pub node: String,
-    /// Address of the node's own HTTP endpoint with `/healthz`, `/metrics` and `/topics`. Absent: there is none. It has
+    /// Address of the node's HTTP endpoint with `/healthz`, `/metrics` and `/topics`. Default: no endpoint. It has
     /// no access control, so keep it on the loopback interface.
     #[serde(default)]
     pub http: Option<SocketAddr>,
-    /// Threads of the pool that components share.
+    /// Number of threads in the pool that components share, 1 to 64.
     #[serde(default = "default_pool_threads")]
     #[schemars(range(min = 1, max = 64))]
     pub pool_threads: usize,
-    /// Executors by name, which components share (`run: { executor: NAME }`). Each is used by at least one of them.
+    /// Executors by name, which components share (`run: { executor: NAME }`). At least one component must use each of
+    /// them.
     #[serde(default)]
     pub executors: BTreeMap<String, ExecutorEntry>,
-    /// What the process does with its memory.
+    /// Memory settings of the process.
     #[serde(default)]
     pub memory: MemorySettings,
-    /// Topics that have settings of their own, by name.
+    /// Settings of topics, by name of the topic.
     #[serde(default)]
     pub topics: BTreeMap<String, TopicSettings>,
-    /// The components by name.
+    /// Components by name.
     #[serde(default)]
     pub components: BTreeMap<String, ComponentEntry>,
 }
@@ -62,53 +63,53 @@ const fn default_pool_threads() -> usize {
     2
 }
 
-/// One component, as a file has it.
+/// One component of a config file.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComponentEntry {
-    /// What it is; `viaduct kinds` lists them.
+    /// Kind of the component. `viaduct kinds` lists the kinds.
     pub kind: String,
-    /// Who runs its callbacks.
+    /// Executor of its callbacks.
     #[serde(default)]
     pub run: Run,
-    /// Longest run of one of its callbacks, in milliseconds, above 0 to 60000. Longer ones are counted, and shown with the
-    /// callback's name in `/metrics`. Absent: there is no bound.
+    /// Budget of its callbacks: longest permitted duration of one callback, in milliseconds, above 0 to 60000. Overruns
+    /// are counted by callback in `/metrics`. Default: no budget.
     #[serde(default)]
     #[schemars(range(min = 0.001, max = 60_000.0))]
     pub budget_ms: Option<f64>,
-    /// Its settings; `viaduct kinds KIND` shows them.
+    /// Settings of its kind. `viaduct kinds KIND` lists them.
     #[serde(default)]
     #[schemars(with = "serde_json::Value")]
     pub settings: Option<IgnoredAny>,
 }
 
-/// Who runs the callbacks of a component.
+/// Executor of a component's callbacks.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Run {
-    /// The pool that components share.
+    /// The thread pool that components share.
     #[default]
     Pool,
-    /// The thread of whoever publishes; only for short callbacks, and never in a cycle.
+    /// The publisher's thread. Only for short callbacks, and never in a cycle.
     Inline,
-    /// A thread of its own.
+    /// The component's own thread.
     Thread(ThreadSettings),
-    /// The executor of that name under `executors:`.
+    /// Name of an executor under `executors`.
     Executor(String),
 }
 
-/// An executor that components share by its name.
+/// An executor that components share.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ExecutorEntry {
-    /// One thread.
+    /// A single thread.
     Thread(ThreadSettings),
-    /// A pool of that many threads with the ordinary policy, 1 to 64.
+    /// A pool of 1 to 64 threads with the policy `other`.
     Pool(#[schemars(range(min = 1, max = 64))] usize),
 }
 
-/// How a thread is scheduled. Where the right to the policy is missing, the thread runs with the ordinary one and the node
-/// logs a warning with the remedy.
+/// Scheduling of a thread. If the process lacks the permission for the policy, the thread runs with the policy `other`
+/// and the node logs a warning with the remedy.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ThreadSettings {
@@ -119,11 +120,11 @@ pub struct ThreadSettings {
     #[serde(default)]
     #[schemars(range(min = 1, max = 99))]
     pub priority: Option<u8>,
-    /// Cores on which it may run, counted from 0. Absent or empty: all.
+    /// CPUs on which the thread may run, counted from 0. Default, or if empty: all.
     #[serde(default)]
     pub cpus: Vec<usize>,
-    /// Octets of its stack that are touched before its first callback, 0 to 67108864. It keeps page faults out of callbacks
-    /// where the node's memory is locked.
+    /// Bytes of the thread's stack that are touched before its first callback, 0 to 67108864. It keeps page faults out
+    /// of callbacks if the node's memory is locked.
     #[serde(default)]
     #[schemars(range(max = 67_108_864))]
     pub prefault_stack_octets: usize,
@@ -133,17 +134,17 @@ pub struct ThreadSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Policy {
-    /// The fair scheduler.
+    /// The kernel's default scheduler (SCHED_OTHER).
     #[default]
     Other,
-    /// Real time, runs until it waits.
+    /// Real time: the thread runs until it waits (SCHED_FIFO).
     Fifo,
-    /// Real time, takes turns with its equals.
+    /// Real time: threads of the same priority take turns (SCHED_RR).
     Rr,
 }
 
 impl NodeFile {
-    /// JSON schema of the file, with docs and defaults. What stands under `settings` of a component is its kind's.
+    /// Returns the JSON schema of the file, with docs and defaults. It does not describe the `settings` of components.
     #[must_use]
     pub fn schema() -> schemars::Schema {
         schemars::schema_for!(Self)
@@ -158,7 +159,8 @@ impl NodeFile {
         Some(node)
     }
 
-    /// The one thread on which a component's callbacks run, by a name of its own; `None` where there are several, or others'.
+    /// Returns the name of the only thread on which a component's callbacks run, or `None` if they run on several
+    /// threads or on those of publishers.
     pub(crate) fn only_thread_of(&self, run: &Run, component: &str) -> Option<String> {
         match run {
             Run::Inline => None,
@@ -171,7 +173,7 @@ impl NodeFile {
         }
     }
 
-    /// Returns everything that the types of the keys cannot express.
+    /// Returns the mistakes that the types of the keys cannot exclude.
     fn problems(&self, document: &Document) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut check = |result: Result<(), Problem>| problems.extend(result.err());
@@ -191,11 +193,11 @@ impl NodeFile {
             check(check_budget(&format!("{key}.budget_ms"), entry.budget_ms));
         }
         // A component that is rejected, or that names an unknown executor, may be the one that uses an executor.
-        let knows = |entry: &ComponentEntry| match &entry.run {
+        let has_known_executor = |entry: &ComponentEntry| match &entry.run {
             Run::Executor(name) => self.executors.contains_key(name),
             _ => true,
         };
-        if self.components.values().all(knows) && !document.has_rejected(&["components"]) {
+        if self.components.values().all(has_known_executor) && !document.has_rejected(&["components"]) {
             problems.extend(self.unused_executors());
         }
         problems
@@ -218,13 +220,14 @@ impl NodeFile {
         Err(Problem::new(key, format!("there is no executor `{wanted}`; the node has {has} under `executors`")))
     }
 
-    /// Returns a problem for each executor that no component uses: it is a mistake in a name, or a thread for nothing.
+    /// Returns a problem for each executor that no component uses, because its name is mistyped or its threads are
+    /// unneeded.
     fn unused_executors(&self) -> impl Iterator<Item = Problem> {
         let is_used = |name: &str| {
             self.components.values().any(|entry| matches!(&entry.run, Run::Executor(executor) if executor == name))
         };
         self.executors.keys().filter(move |name| !is_used(name)).map(|name| {
-            let problem = format!("no component uses it; a component does with `run: {{ executor: {name} }}`");
+            let problem = format!("no component uses this executor; to use it, set `run: {{ executor: {name} }}`");
             Problem::new(format!("executors.{name}"), problem)
         })
     }
@@ -238,7 +241,7 @@ impl ExecutorEntry {
         }
     }
 
-    /// Starts the executor of that name.
+    /// Starts the executor under that name.
     pub(crate) fn start(&self, name: &str) -> Result<Executor, SchedulingError> {
         match self {
             Self::Thread(thread) => Executor::thread(name, &thread.scheduling()),
@@ -250,8 +253,8 @@ impl ExecutorEntry {
 impl ThreadSettings {
     fn check(&self, key: &str) -> Result<(), Problem> {
         self.check_priority().map_err(|problem| Problem::new(format!("{key}.priority"), problem))?;
-        if self.prefault_stack_octets > PREFAULT_STACK_OCTETS_MAX {
-            let problem = format!("{} is more than {PREFAULT_STACK_OCTETS_MAX}", self.prefault_stack_octets);
+        if self.prefault_stack_octets > PREFAULT_STACK_BYTES_MAX {
+            let problem = format!("{} is more than {PREFAULT_STACK_BYTES_MAX}", self.prefault_stack_octets);
             return Err(Problem::new(format!("{key}.prefault_stack_octets"), problem));
         }
         Ok(())
@@ -293,7 +296,7 @@ fn check_budget(key: &str, budget_ms: Option<f64>) -> Result<(), Problem> {
     }
 }
 
-/// Names of nodes and components stand in topics, metrics and URLs.
+/// Checks a name of a node or component, which occurs in topics, metrics and URLs.
 fn check_name(name: &str) -> Result<(), String> {
     if name.len() > 64 {
         return Err(format!("`{name}` has more than 64 octets"));

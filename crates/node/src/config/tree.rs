@@ -7,10 +7,10 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 use super::error::{Place, Problem};
 use super::variables::{Variables, expand};
 
-/// Items of a file after aliases are expanded, at most.
+/// Most items of a file after aliases are expanded.
 const ITEMS_MAX: usize = 100_000;
 
-/// Collections within one another, at most.
+/// Most levels of nested collections.
 const DEPTH_MAX: usize = 64;
 
 /// A parsed file.
@@ -37,9 +37,9 @@ pub(crate) enum Value {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scalar {
     pub(crate) text: String,
-    /// `true` if the scalar has no quotes, so that it may be `null`, a number or a switch for a reader of any type.
+    /// `true` if the scalar has no quotes, so that it may be `null`, a number or a switch.
     pub(crate) plain: bool,
-    /// `true` if the scalar is plain and stands in one line, so that an error can repeat it.
+    /// `true` if the scalar is plain and on one line, so that an error can repeat it.
     pub(crate) one_line: bool,
 }
 
@@ -105,8 +105,8 @@ impl Item {
 }
 
 impl Tree {
-    /// Parses a text and replaces the variables in its values. Rejects and adds to `bad` each key that occurs twice and each
-    /// variable that is not set.
+    /// Parses a text and replaces the variables in its values. Rejects and adds to `bad` each key that occurs twice and
+    /// each variable that is not set.
     ///
     /// # Errors
     /// The text is not YAML, is empty, or has too many items. The rest of such a file cannot be read.
@@ -124,7 +124,7 @@ impl Tree {
     }
 
     /// Looks up a key by its path, joined by dots. In a list, entries that are rejected do not count, because the
-    /// component that names the index has not seen them.
+    /// component that reported the index did not receive them.
     pub(crate) fn find(&self, path: &str) -> Found<'_> {
         let mut found = Found { place: None, item: Some(&self.root), path: Vec::new(), rest: String::new() };
         let (mut item, mut rest) = (&self.root, path);
@@ -176,7 +176,7 @@ fn child<'a>(item: &'a Item, path: &str) -> Option<(&'a Entry, usize)> {
         let key = path.split('.').next()?;
         return item.entries().nth(key.parse().ok()?).map(|entry| (entry, key.len()));
     }
-    // A key may have dots of its own, so the longest key that fits is taken.
+    // A key may contain dots, so the longest key that fits is taken.
     let fits = |entry: &&Entry| {
         path.strip_prefix(entry.key.as_str()).is_some_and(|after| after.is_empty() || after.starts_with('.'))
     };
@@ -252,7 +252,7 @@ impl<'a> Builder<'a, '_> {
             Event::MappingStart(_, anchor, _) => (Value::Map(self.map()?), anchor),
             Event::Alias(anchor) => {
                 let Some(item) = self.anchors.get(&anchor) else {
-                    let problem = "an alias cannot stand within the value that it names";
+                    let problem = "an alias cannot be inside the value that it refers to";
                     return Err(Problem::new(self.path.join("."), problem).at(place));
                 };
                 self.items += item.count();
@@ -272,7 +272,7 @@ impl<'a> Builder<'a, '_> {
         let problem = if self.items > ITEMS_MAX {
             format!("the file has more than {ITEMS_MAX} values, aliases expanded")
         } else if self.path.len() > DEPTH_MAX {
-            format!("more than {DEPTH_MAX} maps and lists within one another")
+            format!("more than {DEPTH_MAX} levels of nested maps and lists")
         } else {
             return Ok(());
         };

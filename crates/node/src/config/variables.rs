@@ -8,11 +8,11 @@ pub(crate) fn of_process() -> Box<Variables<'static>> {
     Box::new(|name| std::env::var(name).ok())
 }
 
-/// Replaces `${NAME}` by the variable, `${NAME:-default}` by the default if the variable is unset or empty, and `$${` by
-/// `${`. Returns `None` if the text has none of these. The text that a variable brings in is not searched again.
+/// Replaces `${NAME}` by the variable, `${NAME:-default}` by the default if the variable is unset or empty, and `$${`
+/// by `${`. Returns `None` if the text has none of these. The text that a variable brings in is not searched again.
 ///
 /// # Errors
-/// A variable without a default that is not set, or a `${` that is not ended or names no variable.
+/// A variable without a default is not set, or a `${` is not closed or names no variable.
 pub(crate) fn expand(text: &str, variables: &Variables<'_>) -> Result<Option<String>, String> {
     if !text.contains("${") {
         return Ok(None);
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_is_replaced_and_a_default_stands_in_for_an_empty_one() {
+    fn a_variable_is_replaced_and_an_empty_one_gets_its_default() {
         for (text, result) in [
             ("mqtt://${HOST}:1883", "mqtt://edge:1883"),
             ("${HOST}-${HOST}", "edge-edge"),

@@ -1,13 +1,12 @@
-//! `GET /topics/echo?pattern=its/rx/*`: samples as they are published, for people who look.
+//! `GET /topics/echo?pattern=its/rx/*`: a stream of samples as they are published, for inspection.
 //!
 //! The body is a sequence of `viaduct.observe.EchoPart`, each after its length as a varint. A part with the type (full
-//! name and descriptor set) comes before the first sample of it, so that a client can read types that it has never heard
-//! of.
+//! name and descriptor set) precedes the first sample of that type, so that a client can decode unknown types.
 //!
-//! Looking costs the data path one reference more a sample: the observer has room for one sample and is never woken; it is
-//! looked at every [`POLL_PERIOD`], and only when the client has taken what came before. The octets are copied out at once
-//! and the sample is let go, so that a slow client holds no buffer of a pool. What it misses is told with the next sample
-//! of the topic, and counted.
+//! A stream costs the data path one more reference for each sample. The observer has room for one sample and is never
+//! woken. It is polled every [`POLL_PERIOD`], and only after the client has taken the previous sample. The octets are
+//! copied at once and the sample is released, so that a slow client holds no buffer of a pool. Missed samples are
+//! counted and reported with the next sample of the topic.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -30,29 +29,29 @@ use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoStamp, EchoTy
 
 use super::Shared;
 
-/// How often an observer is looked at.
+/// Period in which an observer is polled.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// Longest message whose octets are sent, 16 MiB; of a longer one the length is told.
+/// Longest message whose octets are sent, 16 MiB. Of a longer message only the length is sent.
 const OCTETS_MAX: usize = 16 << 20;
 
-/// The media type of the stream, in the form that Prometheus uses for its own.
+/// Media type of the stream, in the form of Prometheus' media type for protobuf.
 const MEDIA_TYPE: &str = "application/vnd.google.protobuf; proto=viaduct.observe.EchoPart; encoding=delimited";
 
-/// What to look at.
+/// Query of the request.
 #[derive(Deserialize)]
 pub(super) struct EchoQuery {
     /// Name of a topic, or a pattern.
     pattern: String,
 }
 
-/// Why somebody may not look.
+/// Reason why a stream is rejected.
 #[derive(Clone, Debug, thiserror::Error)]
-enum Refused {
+enum EchoError {
     /// The text is not a pattern, or there are too many observers.
     #[error(transparent)]
     Bus(#[from] ObserveError),
-    /// The name is that of no topic. A pattern may wait for topics to come; a name would make the topic.
+    /// The node has no topic of that name. Observing the name would create the topic; a pattern creates none.
     #[error("the node has no topic `{0}`")]
     NoTopic(String),
 }
@@ -64,15 +63,15 @@ pub(super) async fn echo(State(shared): State<Shared>, Query(query): Query<EchoQ
     }
 }
 
-fn observe(bus: &Bus, pattern: &str) -> Result<Observer, Refused> {
+fn observe(bus: &Bus, pattern: &str) -> Result<Observer, EchoError> {
     let is_name = topic::check_name(pattern).is_ok();
     if is_name && !bus.snapshot().topics.iter().any(|known| known.topic == pattern) {
-        return Err(Refused::NoTopic(pattern.to_owned()));
+        return Err(EchoError::NoTopic(pattern.to_owned()));
     }
     Ok(bus.observe(pattern)?)
 }
 
-impl Refused {
+impl EchoError {
     const fn status(&self) -> StatusCode {
         match self {
             Self::Bus(ObserveError::Open(_)) => StatusCode::BAD_REQUEST,
@@ -89,7 +88,7 @@ fn body(stream: EchoStream) -> Body {
     }))
 }
 
-/// One client's stream.
+/// Stream of one client.
 struct EchoStream {
     observer: Observer,
     running: watch::Receiver<()>,
@@ -106,8 +105,8 @@ impl EchoStream {
         Self { observer, running: shared.running.clone(), poll, history: History::default(), counts }
     }
 
-    /// The octets of the next sample, with its type before it where that is new; `None` when the node stops. It is asked
-    /// for when the client has taken the last.
+    /// Waits for the next sample and returns its octets, after those of its type if that is new. Returns `None` if the
+    /// node stops. Called after the client has taken the previous octets.
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             tokio::select! {
@@ -128,14 +127,14 @@ impl EchoStream {
         let parts = new_type.map(Part::Type).into_iter().chain([Part::Sample(part)]);
         let mut octets = Vec::new();
         for part in parts {
-            // The only error is a buffer that is too small; this one grows.
+            // The only error is a buffer that is too small, and a `Vec` grows.
             let _ = EchoPart { part: Some(part) }.encode_length_delimited(&mut octets);
         }
         octets
     }
 }
 
-/// The sample as it is sent. Its octets are referred to here and copied once, into the stream.
+/// Returns the sample as it is sent. It refers to the octets; they are copied once, into the stream.
 fn echo_sample(sample: &UntypedSample, type_id: u32, missed: u64) -> EchoSample {
     let (meta, encoded) = (sample.meta(), sample.encoded());
     let skipped = encoded.len() > OCTETS_MAX;
@@ -153,22 +152,22 @@ fn echo_sample(sample: &UntypedSample, type_id: u32, missed: u64) -> EchoSample 
     }
 }
 
-/// What a stream has sent: bounded by the topics that a bus can have.
+/// Types and sequence numbers that a stream has sent. Bounded by the number of topics of a bus.
 #[derive(Default)]
 struct History {
-    /// Name and schema; the number of a type is its place, from 1.
+    /// Name and schema by the number of the type, counted from 1.
     types: Vec<(String, Bytes)>,
     /// Newest sequence by topic.
     sequences: HashMap<String, u64>,
 }
 
 impl History {
-    /// The number of the sample's type, and what to send before it where the type is new.
+    /// Returns the number of the sample's type, and the part that describes the type if it is new.
     fn type_of(&mut self, sample: &UntypedSample) -> (u32, Option<EchoType>) {
         let info = sample.type_info();
         let known = |(name, schema): &(String, Bytes)| name == info.full_name() && schema == info.descriptor_set();
-        if let Some(place) = self.types.iter().position(known) {
-            return (place as u32 + 1, None);
+        if let Some(index) = self.types.iter().position(known) {
+            return (index as u32 + 1, None);
         }
         self.types.push((info.full_name().to_owned(), info.descriptor_set().clone()));
         let id = self.types.len() as u32;
@@ -176,7 +175,8 @@ impl History {
         (id, Some(EchoType { id, full_name, descriptor_set }))
     }
 
-    /// Samples of its topic since the last one in the stream. What was published before the first is not missed.
+    /// Returns the number of samples of the topic that the stream missed since its previous one. Samples before the
+    /// first are not missed.
     fn missed_before(&mut self, sample: &UntypedSample) -> u64 {
         let sequence = sample.meta().sequence;
         let before = self.sequences.insert(sample.topic().to_owned(), sequence);
@@ -184,7 +184,7 @@ impl History {
     }
 }
 
-/// What all streams of a node have sent and missed, as counters of the component `echo`.
+/// Counters of all streams of a node, under the component `echo`.
 struct Counts {
     sent: Counter,
     missed: Counter,
@@ -210,7 +210,7 @@ mod tests {
     use viaduct_bus::{Encoded, Meta, Qos, TypeInfo};
     use viaduct_units::Tai;
 
-    /// Publishes octets of `length` on a topic and gives the sample.
+    /// Publishes a message of `length` octets on a topic, and returns the sample.
     fn sample(bus: &Bus, topic: &str, type_name: &str, length: usize) -> UntypedSample {
         let info = TypeInfo::foreign(type_name, Bytes::from_static(b"schema"));
         let publisher = bus.publisher_untyped(topic, info, Qos::keep_last(1), "p").unwrap();
@@ -221,19 +221,19 @@ mod tests {
     }
 
     #[test]
-    fn a_type_is_told_once() {
+    fn a_type_is_sent_once() {
         let (bus, mut history) = (Bus::new("n"), History::default());
-        let (id, told) = history.type_of(&sample(&bus, "a", "x.A", 1));
-        assert_eq!((id, told.unwrap().full_name.as_str()), (1, "x.A"));
+        let (id, new_type) = history.type_of(&sample(&bus, "a", "x.A", 1));
+        assert_eq!((id, new_type.unwrap().full_name.as_str()), (1, "x.A"));
         assert_eq!(history.type_of(&sample(&bus, "b", "x.A", 1)), (1, None));
         assert_eq!(history.type_of(&sample(&bus, "c", "x.C", 1)).0, 2);
     }
 
     #[test]
-    fn what_is_missed_is_counted_by_topic_from_the_first_sample_on() {
+    fn missed_samples_are_counted_by_topic_from_the_first_sample_on() {
         let (bus, mut history) = (Bus::new("n"), History::default());
         sample(&bus, "a", "x.A", 1);
-        assert_eq!(history.missed_before(&sample(&bus, "a", "x.A", 1)), 0, "the first is number 2");
+        assert_eq!(history.missed_before(&sample(&bus, "a", "x.A", 1)), 0, "samples before the first are not missed");
         sample(&bus, "a", "x.A", 1);
         sample(&bus, "b", "x.A", 1);
         sample(&bus, "a", "x.A", 1);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_is_too_long_is_told_with_its_length() {
+    fn of_a_message_that_is_too_long_only_the_length_is_sent() {
         let bus = Bus::new("n");
         let long = echo_sample(&sample(&bus, "a", "x.A", OCTETS_MAX + 1), 1, 0);
         assert!(long.skipped && long.octets.is_empty());
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_makes_no_topic() {
+    fn an_unknown_name_creates_no_topic() {
         let bus = Bus::new("n");
         let status = |pattern: &str| observe(&bus, pattern).err().map(|error| error.status());
         assert_eq!(status("no/such"), Some(StatusCode::NOT_FOUND));

@@ -1,4 +1,4 @@
-//! The node's own HTTP endpoint: `/healthz`, `/metrics`, `/topics`, `/topics/echo`.
+//! HTTP endpoint of a node: `/healthz`, `/metrics`, `/topics`, `/topics/echo`.
 
 mod echo;
 
@@ -16,18 +16,19 @@ use viaduct_bus::Bus;
 
 use crate::metrics;
 
-/// A listening endpoint; ends when it is dropped, and its streams with it.
+/// A listening endpoint. Dropping it closes it and its streams.
 pub(crate) struct Endpoint {
     address: SocketAddr,
     server: JoinHandle<()>,
+    /// Ends the streams when it is dropped.
     _running: watch::Sender<()>,
 }
 
-/// What requests are answered from.
+/// State shared by the request handlers.
 #[derive(Clone)]
 struct Shared {
     bus: Bus,
-    /// Its sender is gone when the endpoint has ended.
+    /// Reports a change when the endpoint is dropped.
     running: watch::Receiver<()>,
 }
 
@@ -39,7 +40,7 @@ impl Endpoint {
         let shared = Shared { bus, running };
         let server = tokio::spawn(async move {
             if let Err(error) = axum::serve(listener, router(shared)).await {
-                tracing::warn!(%error, "the HTTP endpoint of the node has ended");
+                tracing::warn!(%error, "the HTTP endpoint of the node failed");
             }
         });
         Ok(Self { address, server, _running: sender })

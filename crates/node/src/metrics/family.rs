@@ -1,4 +1,4 @@
-//! Metrics of the same name with their help, type and samples, as the text format of Prometheus has them (version 0.0.4).
+//! Metrics of the same name with their help, type and samples, in the text format of Prometheus (version 0.0.4).
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};

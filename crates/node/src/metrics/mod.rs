@@ -1,6 +1,7 @@
 //! Counters and latencies of a node in the text format of Prometheus.
 //!
-//! The bus keeps its own figures for each node. They are written at each scrape, so that two nodes in one process do not mix.
+//! The bus keeps its own figures for each node. They are written at each scrape, so that two nodes in one process do
+//! not mix.
 
 mod family;
 mod sys;
@@ -14,7 +15,7 @@ use self::family::{Families, Kind};
 /// Version and commit of the program.
 static BUILD: OnceLock<(String, String)> = OnceLock::new();
 
-/// Sets the version and the commit that `viaduct_build_info` shows. The first call counts.
+/// Sets the version and the commit that `viaduct_build_info` shows. Only the first call has an effect.
 pub fn set_build(version: &str, commit: &str) {
     let _ = BUILD.set((version.to_owned(), commit.to_owned()));
 }
@@ -49,7 +50,7 @@ pub(crate) fn render(snapshot: &BusSnapshot) -> String {
     families.to_string()
 }
 
-/// Returns the help of a counter that a component named.
+/// Returns the help of a counter of a component.
 fn component_help(name: &str) -> String {
     match name {
         "dropped" => "Messages or packets that a component dropped, by reason.".to_owned(),
@@ -74,7 +75,7 @@ fn record_topic(families: &mut Families, node: &str, topic: &TopicSnapshot) {
     let labels: Labels = vec![("node", node.to_owned()), ("topic", topic.topic.clone())];
     let mut counter = |name, help, value: u64| families.number(name, Kind::Counter, help, labels.clone(), value as f64);
     counter("viaduct_topic_published_total", "Samples published on a topic.", topic.published);
-    counter("viaduct_topic_dropped_total", "Samples that subscribers of a topic lost.", topic.dropped);
+    counter("viaduct_topic_dropped_total", "Samples that subscribers of a topic dropped.", topic.dropped);
     if let Some(pool) = &topic.pool {
         counter("viaduct_pool_exhausted_total", "Loans that found no free buffer in the pool.", pool.exhausted);
         let mut gauge = |name, help, value: usize| {
@@ -88,7 +89,7 @@ fn record_topic(families: &mut Families, node: &str, topic: &TopicSnapshot) {
     for publisher in &topic.publishers {
         record_publisher(families, &labels, publisher);
     }
-    // All observers have the same name, and the samples that they miss are not lost for the node.
+    // All observers have the same name, and a sample that an observer misses is not lost.
     for subscription in topic.subscriptions.iter().filter(|subscription| !subscription.observer) {
         record_subscription(families, &labels, subscription);
     }
@@ -98,7 +99,7 @@ fn record_publisher(families: &mut Families, topic: &Labels, publisher: &Publish
     let mut labels = topic.clone();
     labels.push(("publisher", publisher.publisher.clone()));
     let alive = f64::from(u8::from(publisher.alive));
-    let help = "1 if the publisher is alive by its liveliness, else 0.";
+    let help = "1 if the publisher is alive (liveliness), else 0.";
     families.number("viaduct_publisher_alive", Kind::Gauge, help, labels.clone(), alive);
     if let Some(missed) = publisher.deadline_missed {
         let (name, help) = ("viaduct_publisher_deadline_missed_total", "Deadlines that a publisher missed.");
@@ -114,21 +115,22 @@ fn record_subscription(families: &mut Families, topic: &Labels, subscription: &S
     let mut labels = topic.clone();
     labels.push(("subscriber", subscription.subscriber.clone()));
     labels.push(("pattern", subscription.pattern.clone()));
-    let (name, help) = ("viaduct_subscription_delivered_total", "Samples that a subscriber took.");
+    let (name, help) = ("viaduct_subscription_delivered_total", "Samples that a subscriber received.");
     families.number(name, Kind::Counter, help, labels.clone(), subscription.delivered as f64);
     let (name, help) = ("viaduct_subscription_queued", "Samples that wait in the queue of a subscriber.");
     families.number(name, Kind::Gauge, help, labels.clone(), subscription.queued as f64);
     for (reason, count) in &subscription.dropped {
         let mut labels = labels.clone();
         labels.push(("reason", (*reason).to_owned()));
-        let (name, help) = ("viaduct_subscription_dropped_total", "Samples that a subscriber lost, by reason.");
+        let (name, help) = ("viaduct_subscription_dropped_total", "Samples that a subscriber dropped, by reason.");
         families.number(name, Kind::Counter, help, labels, *count as f64);
     }
     if let Some(missed) = subscription.deadline_missed {
-        let (name, help) = ("viaduct_subscription_deadline_missed_total", "Deadlines that a subscriber saw missed.");
+        let (name, help) =
+            ("viaduct_subscription_deadline_missed_total", "Deadlines of a subscriber that were missed.");
         families.number(name, Kind::Counter, help, labels.clone(), missed as f64);
     }
-    let help = "Time from publishing a sample to the subscriber taking it.";
+    let help = "Time from publishing a sample to its reception by the subscriber.";
     latency(families, "viaduct_subscription_latency", help, &labels, &subscription.total);
 }
 
@@ -140,21 +142,21 @@ fn record_callback(families: &mut Families, node: &str, callback: &CallbackSnaps
     ];
     latency(families, "viaduct_callback_run", "Duration of a callback.", &labels, &callback.total);
     if let Some(budget_us) = callback.budget_us {
-        let (name, help) = ("viaduct_callback_budget_seconds", "Longest duration that a callback may have.");
+        let (name, help) = ("viaduct_callback_budget_seconds", "Budget of a callback: its longest permitted duration.");
         families.number(name, Kind::Gauge, help, labels.clone(), budget_us / 1e6);
         let (name, help) = ("viaduct_callback_overruns_total", "Callbacks that took longer than their budget.");
         families.number(name, Kind::Counter, help, labels.clone(), callback.overruns as f64);
     }
     if let Some(timer) = &callback.timer {
-        let help = "Time from the moment at which a timer was due to its callback.";
+        let help = "Delay of a timer's callback after its due time.";
         latency(families, "viaduct_timer_lateness", help, &labels, &timer.lateness_total);
         let (name, help) = ("viaduct_timer_skipped_total", "Periods of a timer that passed without a callback.");
         families.number(name, Kind::Counter, help, labels, timer.skipped as f64);
     }
 }
 
-/// Records a distribution of durations as the histogram `NAME_seconds`, and its quantiles since the start of the node as
-/// the gauges `NAME_quantile_seconds` with the label `q`.
+/// Records a distribution of durations as the histogram `NAME_seconds`, and its quantiles since the start of the node
+/// as the gauges `NAME_quantile_seconds` with the label `q`.
 fn latency(families: &mut Families, name: &str, help: &str, labels: &Labels, durations: &Percentiles) {
     if durations.count == 0 {
         return;

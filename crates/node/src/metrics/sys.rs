@@ -5,7 +5,7 @@ use super::family::{Families, Kind};
 /// Clock ticks per second in `/proc` (USER_HZ). It is 100 on every architecture of Linux that Rust supports.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Adds the figures that the system offers. A figure that cannot be read is left out.
+/// Adds the figures of the process. A figure that cannot be read is omitted.
 pub(super) fn record(families: &mut Families) {
     let mut add = |name, kind, help, value: Option<f64>| {
         if let Some(value) = value {
