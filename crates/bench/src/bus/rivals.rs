@@ -351,7 +351,7 @@ fn start_written(command: &mut Command) -> std::io::Result<Child> {
     for _ in 0..20 {
         match command.spawn() {
             Err(cause) if cause.kind() == std::io::ErrorKind::ExecutableFileBusy => {
-                std::thread::sleep(BUSY_RETRY_DELAY)
+                std::thread::sleep(BUSY_RETRY_DELAY);
             }
             started => return started,
         }
