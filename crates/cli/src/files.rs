@@ -8,13 +8,13 @@ use viaduct_node::{Checks, Graph};
 
 use crate::kinds;
 
-/// Path that stands for stdin.
+/// Path of stdin.
 const STDIN: &str = "-";
 
 /// Name of stdin in errors.
 const STDIN_NAME: &str = "stdin";
 
-/// A config or a command line that is refused: exit code 2.
+/// A rejected config or command line: exit code 2.
 #[derive(Debug)]
 pub(crate) enum Refused {
     /// The mistakes of config files.

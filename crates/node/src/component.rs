@@ -59,7 +59,7 @@ use crate::context::Context;
 /// # assert_eq!(LogCounter::edges(&settings).inputs[0].pattern, "log");
 /// ```
 pub trait Component: Sized + Send + 'static {
-    /// Type of the map under `settings:` in the file. Every field has a doc comment, and unknown fields are refused.
+    /// Type of the map under `settings:` in the file. Every field has a doc comment, and unknown fields are rejected.
     type Settings: DeserializeOwned + JsonSchema + Send + 'static;
 
     /// Checks what the type cannot express: ranges, settings that belong together, names that must be patterns.
@@ -294,7 +294,7 @@ pub enum StartError {
     /// A setting turns out to be wrong only now.
     #[error(transparent)]
     Setting(#[from] SettingError),
-    /// The system refuses an operation.
+    /// An operation of the system failed.
     #[error("{what}: {cause}")]
     Io {
         /// Operation that failed: `cannot listen on 127.0.0.1:1883`.
@@ -308,7 +308,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// Returns the error of an operation that the system refused.
+    /// Returns the error of a failed operation of the system.
     #[must_use]
     pub fn io(what: impl Into<String>, cause: std::io::Error) -> Self {
         Self::Io { what: what.into(), cause }

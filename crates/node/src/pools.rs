@@ -62,14 +62,14 @@ impl<'a> Topic<'a> {
 
     /// Returns the size of the topic's pool, or `None` if it has no pool.
     fn plan(&self, draft: &Draft) -> Result<Option<PoolSize>, Problem> {
-        let refuse = |problem| Problem::new(format!("topics.{}", self.name), problem);
-        topic::check_name(self.name).map_err(|error| refuse(error.to_string()))?;
+        let problem = |text| Problem::new(format!("topics.{}", self.name), text);
+        topic::check_name(self.name).map_err(|error| problem(error.to_string()))?;
         if self.publishers.is_empty() {
             if draft.is_doubtful {
                 return Ok(None);
             }
             let has = published(&draft.components);
-            return Err(refuse(format!("no component of the node publishes `{}`; it publishes {has}", self.name)));
+            return Err(problem(format!("no component of the node publishes `{}`; it publishes {has}", self.name)));
         }
         if self.settings.is_none() && self.publishers.iter().all(|(_, edge)| edge.loans.is_none()) {
             return Ok(None);
@@ -97,14 +97,14 @@ impl<'a> Topic<'a> {
 
     /// Returns the bytes of a buffer: those of the file, or those that the publishers need.
     fn octets(&self) -> Result<usize, Problem> {
-        let refuse = |problem| Err(Problem::new(self.key("octets"), problem));
+        let problem = |text| Err(Problem::new(self.key("octets"), text));
         let loans = self.publishers.iter().filter_map(|(name, edge)| Some((*name, edge.loans?.octets)));
         let (publisher, needed) = loans.max_by_key(|(_, octets)| *octets).unwrap_or_default();
         let octets = self.settings.and_then(|pool| pool.octets).unwrap_or(needed);
         match octets {
-            0 if needed == 0 => refuse("no publisher declares the length of its messages; set 1 or more".into()),
-            _ if octets < needed => refuse(format!("{octets} bytes are too few: `{publisher}` fills {needed}")),
-            _ if octets > LOAN_BYTES_MAX => refuse(format!("{octets} bytes are more than {LOAN_BYTES_MAX}")),
+            0 if needed == 0 => problem("no publisher declares the length of its messages; set 1 or more".into()),
+            _ if octets < needed => problem(format!("{octets} bytes are too few: `{publisher}` fills {needed}")),
+            _ if octets > LOAN_BYTES_MAX => problem(format!("{octets} bytes are more than {LOAN_BYTES_MAX}")),
             _ => Ok(octets),
         }
     }

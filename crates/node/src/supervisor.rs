@@ -215,7 +215,7 @@ fn make_pools(bus: &Bus, pools: &[(String, PoolSize)]) -> Result<(), PoolError> 
     Ok(())
 }
 
-/// Locks memory and keeps freed memory if the file asks for it. If the system refuses, the node logs a warning and
+/// Locks memory and keeps freed memory if the file asks for it. If that fails, the node logs a warning and
 /// runs.
 fn prepare_memory(node: &str, settings: &MemorySettings) {
     if settings.keep_freed && !memory::keep_freed_memory() {
@@ -263,7 +263,7 @@ impl Executors {
     fn warn_of_refusal(&self, executor: &Executor) {
         if let Some(refused) = executor.refused() {
             let node = &self.node;
-            tracing::warn!(node, %refused, "thread runs with the ordinary policy; its latency is not bounded");
+            tracing::warn!(node, %refused, "thread runs with policy `other`; its latency is not bounded");
         }
     }
 }

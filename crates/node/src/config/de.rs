@@ -12,7 +12,7 @@ use serde::de::{
 use super::error::Place;
 use super::tree::{Entry, Item, Scalar, Value};
 
-/// Characters of a refused value that an error repeats.
+/// Characters of a rejected value that an error repeats.
 const SHOWN_MAX: usize = 40;
 
 /// Text of serde for an address that cannot be parsed.
@@ -21,7 +21,7 @@ const BAD_ADDRESS: &str = "invalid socket address syntax";
 /// Reason why a value cannot be read.
 #[derive(Debug)]
 pub(crate) struct ReadError {
-    /// Keys from the value that was read down to the refused one, innermost first.
+    /// Keys from the value that was read down to the rejected one, innermost first.
     path: Vec<String>,
     pub(crate) place: Option<Place>,
     pub(crate) problem: String,
@@ -44,7 +44,7 @@ impl ReadError {
         Self { path: Vec::new(), place: None, problem: problem.into(), cause }
     }
 
-    /// Returns the keys down to the refused value.
+    /// Returns the keys down to the rejected value.
     pub(crate) fn into_path(self) -> Vec<String> {
         self.path.into_iter().rev().collect()
     }

@@ -283,8 +283,8 @@ impl ThreadSettings {
 
 fn check_pool(key: &str, threads: usize) -> Result<(), Problem> {
     let within = (1..=POOL_THREADS_MAX).contains(&threads);
-    let refuse = || Problem::new(key, format!("{threads} is not within 1 to {POOL_THREADS_MAX}"));
-    within.then_some(()).ok_or_else(refuse)
+    let out_of_range = || Problem::new(key, format!("{threads} is not within 1 to {POOL_THREADS_MAX}"));
+    within.then_some(()).ok_or_else(out_of_range)
 }
 
 fn check_budget(key: &str, budget_ms: Option<f64>) -> Result<(), Problem> {

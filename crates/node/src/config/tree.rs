@@ -76,7 +76,7 @@ pub(crate) struct BadEntry {
 }
 
 impl Scalar {
-    /// Returns `true` if the scalar stands for an absent value.
+    /// Returns `true` if the scalar represents an absent value.
     pub(crate) fn is_null(&self) -> bool {
         self.plain && matches!(self.text.as_str(), "" | "~" | "null" | "Null" | "NULL")
     }
