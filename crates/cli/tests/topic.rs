@@ -293,7 +293,7 @@ fn an_unknown_topic_is_reported_with_suggestions() {
     }
     let (code, stderr) = refused(running.command(&["echo", "lidar/#"]));
     assert_eq!(code, 2);
-    assert!(stderr.contains("`lidar/#` is not a topic name: a level may have letters"), "{stderr}");
+    assert!(stderr.contains("`lidar/#` is not a topic name: a level may contain only letters"), "{stderr}");
 
     let bad = running.get("/topics/echo?pattern=lidar/%23");
     assert!(bad.starts_with("HTTP/1.1 400") && bad.contains("`lidar/#` is not a topic name: "), "{bad}");

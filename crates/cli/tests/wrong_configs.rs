@@ -118,7 +118,7 @@ fn each_mistake_is_one_line_with_its_place() {
             "components.it.settings.services.ldm.queries.0.types: unknown type `cams`; expected one of "),
         ("unfed input", "node: edge\ncomponents:\n  it:\n    kind: api\n    settings: { topics: [ its/rx/* ] }\n".into(),
             "node.yaml:5:27: components.it.settings.topics.0: no component of the node publishes `its/rx/*`; it publishes nothing"),
-        ("bad pattern", with_station("  web: { kind: api, settings: { topics: [ \"its/#\" ] } }\n"), "node.yaml:8:33: components.web.settings.topics: `its/#` is not a topic name: a level may have"),
+        ("bad pattern", with_station("  web: { kind: api, settings: { topics: [ \"its/#\" ] } }\n"), "node.yaml:8:33: components.web.settings.topics: `its/#` is not a topic name: a level may contain only letters"),
         ("bad broker", with_station("  up: { kind: mqtt_bridge, settings: { broker: \"localhost\", routes: [ { from: its/rx/* } ] } }\n"),
             "components.up.settings.broker"),
         ("bad template", with_station("  up: { kind: mqtt_bridge, settings: { broker: \"mqtt://localhost\", routes: [ { from: its/rx/*, to: \"{vin}\" } ] } }\n"),
