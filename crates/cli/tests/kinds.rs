@@ -109,6 +109,8 @@ fn kinds_are_printed_as_list_text_and_json() {
 
 #[test]
 fn every_config_of_the_project_is_valid() {
+    // The configs name captures relative to the root of the repository.
+    std::env::set_current_dir(root()).unwrap();
     let mut checked = 0;
     for entry in std::fs::read_dir(root().join("configs")).unwrap() {
         let path = entry.unwrap().path();
