@@ -123,6 +123,7 @@ impl Component for SpeedMonitor {
 }
 
 impl SpeedMonitor {
+    #[expect(clippy::needless_pass_by_value, reason = "a callback owns its sample")]
     fn check_speed(&mut self, state: Sample<VehicleState>, callback: &mut CallbackContext) {
         self.received.increment();
         let Some(speed_mps) = state.speed_mps.filter(|speed_mps| *speed_mps > self.limit_mps) else {

@@ -76,6 +76,7 @@ impl Component for PointCounter {
 }
 
 impl PointCounter {
+    #[expect(clippy::needless_pass_by_value, reason = "a callback owns its sample")]
     fn count(&mut self, cloud: Sample<PointCloud>, callback: &mut CallbackContext) {
         self.clouds += 1;
         self.points += cloud.data.len() as u64 / u64::from(cloud.point_stride.max(1));
