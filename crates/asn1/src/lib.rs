@@ -17,12 +17,16 @@
 //!
 //! # Limits
 //!
-//! A list with fewer or more elements than the root of its extensible size (`SIZE(1..8,...)`) is decoded and written as
-//! JSON, but neither read from JSON nor encoded: rasn would encode it wrongly. While rasn decodes such a list, it allocates
+//! A list may have fewer or more elements than the root of its extensible size (`SIZE(1..8,...)`): it is decoded, encoded, and
+//! read and written as JSON. rasn would encode it wrongly; [`uper::encode`] uses a slower encoder for such a message. Such a list
+//! is encoded with at most [`limits::LIST_ELEMENTS_MAX`] elements and read from JSON with [`limits::JSON_ELEMENTS_MAX`].
+//!
+//! While rasn decodes such a list, it allocates
 //! memory for the number of elements in the length field, at most one for each remaining bit: with the largest elements, those
 //! of an IVIM, a few megabytes for one packet.
 
 mod error;
+mod extended_sizes;
 pub mod json;
 pub mod limits;
 pub mod open_type;

@@ -12,6 +12,8 @@ pub const JSON_VALUES_MAX: usize = 32 * 1024;
 pub const JSON_MEMBERS_MAX: usize = 64;
 /// Maximum number of elements of an array. The largest SEQUENCE OF of the messages has 256.
 pub const JSON_ELEMENTS_MAX: usize = 1024;
+/// Maximum number of elements of a list beyond the root of its size that is encoded, and of the lists beside it.
+pub const LIST_ELEMENTS_MAX: usize = 65_535;
 /// Maximum number of bits of a BIT STRING that is read from an object. The longest of the messages has 20.
 pub const JSON_NAMED_BITS_MAX: usize = 64;
 /// Maximum number of characters of a rejected value in an error.

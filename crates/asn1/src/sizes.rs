@@ -1,10 +1,5 @@
-//! A check before the UPER encoder.
-//!
-//! rasn 0.28.15 encodes a SEQUENCE OF with a number of elements outside an extensible size wrongly: it sets the extension
-//! bit and then writes the length by the constraint all the same (and overflows where there are fewer elements than the
-//! constraint's lower end). The octets mean another message. About fifty lists of the editions that are here have an
-//! extensible size. A message with a list beyond the root of its size is decoded and rejected here; the JSON reader
-//! rejects it too and names the list.
+//! A check before the UPER encoder: rasn 0.28.15 encodes a list with a number of elements outside an extensible size wrongly,
+//! see [`crate::extended_sizes`]. About fifty lists of the editions that are here have an extensible size.
 //!
 //! The check is a rasn encoder that writes nothing.
 
@@ -17,18 +12,30 @@ use rasn::{
 
 type Checked = Result<(), EncodeError>;
 
-/// Checks every SEQUENCE OF inside the value.
-pub(crate) fn check<T: Encode>(value: &T) -> Result<(), EncodeError> {
-    value.encode(&mut SizeCheck)
+/// Returns `true` if a SEQUENCE OF inside the value is beyond the root of its extensible size.
+///
+/// # Errors
+/// A SEQUENCE OF outside a size that is not extensible.
+pub(crate) fn check<T: Encode>(value: &T) -> Result<bool, EncodeError> {
+    let mut check = SizeCheck { is_beyond_root: false };
+    value.encode(&mut check)?;
+    Ok(check.is_beyond_root)
 }
 
-struct SizeCheck;
+struct SizeCheck {
+    /// A list that is beyond the root of its extensible size was found.
+    is_beyond_root: bool,
+}
 
 impl SizeCheck {
     fn elements<T: Encode>(&mut self, elements: &[T], constraints: &Constraints) -> Checked {
-        let within = constraints.size().is_none_or(|size| size.constraint.contains(&elements.len()));
-        if !within {
-            return Err(EncodeError::custom(format_args!("a list of {} elements", elements.len()), Codec::Uper));
+        if let Some(size) = constraints.size()
+            && !size.constraint.contains(&elements.len())
+        {
+            if size.extensible.is_none() {
+                return Err(EncodeError::custom(format_args!("a list of {} elements", elements.len()), Codec::Uper));
+            }
+            self.is_beyond_root = true;
         }
         elements.iter().try_for_each(|element| element.encode(self))
     }

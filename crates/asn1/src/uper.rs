@@ -2,14 +2,14 @@
 
 use rasn::{
     Decode, Encode,
-    error::{DecodeError, DecodeErrorKind},
+    error::{DecodeError, DecodeErrorKind, EncodeError},
     types::BitStr,
     uper::de::{Decoder, DecoderOptions},
 };
 
 use crate::{
     error::{UperError, detail},
-    sizes,
+    extended_sizes, sizes,
 };
 
 /// Decodes one value that fills `octets` (except for the padding of the last octet).
@@ -27,9 +27,25 @@ pub fn decode<T: Decode>(message: &'static str, octets: &[u8]) -> Result<T, Uper
 /// # Errors
 /// A value outside its range.
 pub fn encode<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, UperError> {
-    sizes::check(value)
-        .and_then(|()| rasn::uper::encode(value))
-        .map_err(|cause| UperError::Unencodable { message, detail: detail(&cause.kind) })
+    let is_beyond_root = sizes::check(value).map_err(|cause| unencodable(message, &cause))?;
+    if is_beyond_root {
+        return encode_with_extended_sizes(message, value);
+    }
+    rasn::uper::encode(value).map_err(|cause| unencodable(message, &cause))
+}
+
+/// Encodes one value with the slower encoder that [`encode`] uses for a value with a list beyond the root of its size.
+///
+/// The octets are those of [`encode`]. Tests compare both.
+///
+/// # Errors
+/// A value outside its range.
+pub fn encode_with_extended_sizes<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, UperError> {
+    extended_sizes::encode(value).map_err(|cause| unencodable(message, &cause))
+}
+
+fn unencodable(message: &'static str, cause: &EncodeError) -> UperError {
+    UperError::Unencodable { message, detail: detail(&cause.kind) }
 }
 
 /// Returns the error of [`decode`] with the position of the fault, or `None` if `octets` are one value.

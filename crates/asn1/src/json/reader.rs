@@ -6,7 +6,7 @@ use rasn::{
     error::DecodeError,
     types::{
         self, Constraints, Constructed, DecodeChoice, Enumerated, IntegerType, RealType, Tag, TagTree,
-        constraints::{Bounded, Extensible, Size},
+        constraints::Bounded,
     },
 };
 
@@ -171,12 +171,9 @@ impl<'a> JsonReader<'a> {
     }
 
     /// Reads an array whose size has a constraint: `body` reads one element.
-    ///
-    /// A size beyond the root of an extensible size is rejected too: the encoder would reject the list (see
-    /// [`crate::sizes`]) without its path.
     pub fn list<T>(&mut self, constraints: &Constraints, body: impl FnMut(&mut Self) -> Read<T>) -> Read<Vec<T>> {
         let values = self.array(body)?;
-        self.check_bound(constraints.size(), values.len(), "elements")?;
+        self.check_size(constraints, values.len(), "elements")?;
         Ok(values)
     }
 
@@ -249,12 +246,8 @@ impl<'a> JsonReader<'a> {
 
     /// Rejects a size outside the constraint, unless the constraint is extensible.
     fn check_size(&mut self, constraints: &Constraints, size: usize, what: &str) -> Read<()> {
-        self.check_bound(constraints.size().filter(|bound| bound.extensible.is_none()), size, what)
-    }
-
-    /// Rejects a size outside the root of the constraint.
-    fn check_bound(&mut self, bound: Option<&Extensible<Size>>, size: usize, what: &str) -> Read<()> {
-        let Some(bound) = bound.filter(|bound| !bound.constraint.contains(&size)) else {
+        let bound = constraints.size().filter(|bound| bound.extensible.is_none() && !bound.constraint.contains(&size));
+        let Some(bound) = bound else {
             return Ok(());
         };
         let expected = format!("{} {what}", range(&bound.constraint));

@@ -67,6 +67,7 @@ class Drawer:
     def message(self, kind):
         self.left = VALUES_MAX
         self.in_destination = False
+        self.beyond = False
         self.presence = self.random.choice([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])
         return self.draw(kind)
 
@@ -119,6 +120,10 @@ class Drawer:
 
     def size(self, kind):
         low, high = bounds(kind._const_sz)
+        if kind._const_sz.ext is not None and self.chance(0.03):
+            self.beyond = True
+            # The last size has a length of two octets.
+            return self.random.choice([size for size in (low - 1, high + 1, high + 127) if size >= 0])
         if self.left <= 0 or self.chance(0.3):
             return low
         if self.chance(0.1) and high * 8 <= self.left:
@@ -201,7 +206,7 @@ def main():
         value["header"].update({"protocolVersion": 2, "messageID": number})
         shown["header"] = {"protocolVersion": 2, "messageId": number, "stationId": value["header"]["stationID"]}
         kind.set_val(value)
-        print("root", kind.to_uper().hex(), json.dumps(shown), sep="\t")
+        print("beyond" if drawer.beyond else "root", kind.to_uper().hex(), json.dumps(shown), sep="\t")
 
 
 main()

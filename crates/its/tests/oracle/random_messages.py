@@ -159,9 +159,10 @@ class Drawer:
 
     def size(self, kind):
         low, high = kind.minimum or 0, kind.maximum
-        if kind.has_extension_marker and self.chance(0.002):
+        if kind.has_extension_marker and self.chance(0.03):
             self.beyond = True
-            return self.random.choice([size for size in (low - 1, high + 1) if size >= 0])
+            # The last size has a length of two octets.
+            return self.random.choice([size for size in (low - 1, high + 1, high + 127) if size >= 0])
         if self.left <= 0 or self.chance(0.3):
             return low
         if self.chance(0.1) and high * 8 <= self.left:
