@@ -127,9 +127,23 @@ fn scratch(root: &Path) -> tempfile::TempDir {
     std::os::unix::fs::symlink(root.join(".cache/venv"), folder.path().join(".venv")).unwrap();
     let shims = folder.path().join(".shims");
     std::fs::create_dir(&shims).unwrap();
-    shim(&shims.join("cargo"), &format!("cd {} && exec {} \"$@\"", quoted(&root.to_string_lossy()), env!("CARGO")));
+    shim(&shims.join("cargo"), &cargo_shim(root));
     shim(&shims.join("sudo"), "exec \"$@\"");
     folder
+}
+
+/// Returns a script that runs an example from the repository's root. It takes the program that `cargo test` has built, because
+/// `cargo run` resolves other features and would compile all dependencies again.
+fn cargo_shim(root: &Path) -> String {
+    let built = Path::new(env!("CARGO_BIN_EXE_viaduct")).parent().unwrap();
+    format!(
+        "cd {}\nif [ \"$1 $2 $3\" = 'run -q --bin' ] && [ -x {}/\"$4\" ]; then\n  program=$4\n  shift 4\n  exec {}/\"$program\" \
+         \"$@\"\nfi\nexec {} \"$@\"",
+        quoted(&root.to_string_lossy()),
+        built.display(),
+        built.display(),
+        env!("CARGO")
+    )
 }
 
 fn shim(path: &Path, body: &str) {
