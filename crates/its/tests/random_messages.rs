@@ -26,8 +26,10 @@ use std::{
 };
 
 use serde_json::Value;
+use viaduct_asn1::limits::JSON_OCTETS_MAX;
 use viaduct_asn1::{UperError, uper};
 use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_its::limits::PAYLOAD_OCTETS_MAX;
 
 /// Number of messages of each kind; a tenth of it for each kind of infrastructure. `VIADUCT_RANDOM_MESSAGES` overrides it.
 const MESSAGES: usize = 10_000;
@@ -152,6 +154,8 @@ fn check(kind: MessageKind, drawn: &Drawn) -> Result<(), String> {
     match Message::from_json(kind, drawn.json.as_bytes()) {
         Ok(made) if made == read => {}
         Ok(made) => return Err(format!("from JSON comes another value: {made:?} instead of {read:?}")),
+        // A text longer than the reader's limit is refused; no message of a packet has one.
+        Err(_) if drawn.json.len() > JSON_OCTETS_MAX && drawn.octets.len() > PAYLOAD_OCTETS_MAX => {}
         Err(refusal) => return Err(format!("JSON not read: {refusal}")),
     }
     let octets = read.encode().map_err(|refusal| format!("not encoded again: {refusal}"))?;
