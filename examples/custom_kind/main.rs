@@ -80,7 +80,7 @@ impl PointCounter {
     fn count(&mut self, cloud: Sample<PointCloud>, callback: &mut CallbackContext) {
         self.clouds += 1;
         self.points += cloud.data.len() as u64 / u64::from(cloud.point_stride.max(1));
-        if self.clouds % self.report_every != 0 {
+        if !self.clouds.is_multiple_of(self.report_every) {
             return;
         }
         let message = format!("{} points in {} clouds", self.points, self.clouds);
