@@ -194,7 +194,7 @@ impl OtherSubClass {
     pub const BULK_MATERIAL: Self = Self(3);
 }
 
-/// A vehicle's kind: values of [`TrafficParticipantType`] up to agricultural.
+/// A vehicle's kind: values of `TrafficParticipantType` up to agricultural.
 ///
 /// 0 to 14.
 #[derive(AsnType, Encode, Decode, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
