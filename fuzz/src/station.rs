@@ -24,8 +24,8 @@ const UNIT: Duration = Duration::from_millis(20);
 /// Time after which all packets, location requests and location table entries have expired.
 const ALL_EXPIRED: Duration = Duration::from_secs(7000);
 
-/// Processes a sequence of frames. Checks that each results in one event, that the counters add up after each, that
-/// forwarded frames can be parsed, and that no packet remains after all have expired. The first octet selects the
+/// Processes a sequence of frames. Checks that each results in one event, that the counters are consistent after each,
+/// that forwarded frames can be parsed, and that no packet remains after all have expired. The first octet selects the
 /// forwarding algorithm.
 pub fn station(octets: &[u8]) {
     let Some((algorithms, records)) = octets.split_first() else { return };
@@ -75,7 +75,7 @@ pub(crate) fn take_frames(station: &mut Station, now: Now) {
     assert!(frames <= TRANSMITS_MAX);
 }
 
-/// Checks that the counters add up and that the station's state is bounded.
+/// Checks that the counters are consistent and that the station's state is bounded.
 pub(crate) fn check(station: &Station) {
     let counters: &Counters = station.counters();
     let events = counters.delivered + counters.relayed + counters.beacons + counters.location_service;

@@ -158,7 +158,7 @@ pub fn btp(octets: &[u8]) {
     }
 }
 
-/// Checks a frame received by a station: it results in one event, and the counters add up.
+/// Checks a frame received by a station: it results in one event, and the counters are consistent.
 pub fn frame(octets: &[u8]) {
     let settings = StationSettings {
         link_address: MacAddress([2, 0, 0, 0, 0, 9]),

@@ -12,7 +12,7 @@
 //! [`Station`] is the state machine of a station: frames, commands and time go in; frames, events and a deadline come
 //! out. [`decode_frame`] decodes one frame without a station.
 //!
-//! What is not here: sockets, clocks, random sources, threads. Signatures are not verified yet: signed packets are dropped, or
+//! Not here: sockets, clocks, random sources, threads. Signatures are not verified yet: signed packets are dropped, or
 //! accepted and marked if the [`Acceptance`] says so.
 
 pub mod access;

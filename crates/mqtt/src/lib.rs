@@ -5,7 +5,7 @@
 //! and the client are compiled again in each crate that uses them, and again after each change of such a crate; behind a box
 //! they are compiled here, once (`docs/decisions/0009-build-time.md`). The box costs one allocation per call.
 //!
-//! What is not here: settings, routes, the bus. They are in `viaduct-components`.
+//! Not here: settings, routes, the bus. They are in `viaduct-components`.
 
 pub mod broker;
 pub mod client;

@@ -33,7 +33,7 @@ struct Point<'a> {
     x: &'a [u8],
 }
 
-/// What is noted of a certificate while it is read.
+/// Fields of a certificate that the reader keeps.
 #[derive(Debug, Default)]
 struct Notes<'a> {
     points: [Option<Point<'a>>; POINTS_MAX],
