@@ -4,6 +4,8 @@ use viaduct_units::Rng;
 
 /// A probability: 0 is never, 1 is always.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(try_from = "f64", into = "f64"))]
 pub struct Probability(f64);
 
 /// The number is below 0, above 1 or NaN.
@@ -20,7 +22,7 @@ impl Probability {
     /// Returns the probability of a number within 0 to 1.
     ///
     /// # Errors
-    /// Any other number, NaN included.
+    /// Returns an error for any other number, NaN included.
     pub fn new(value: f64) -> Result<Self, NotAProbability> {
         if (0.0..=1.0).contains(&value) { Ok(Self(value)) } else { Err(NotAProbability(value)) }
     }
@@ -40,6 +42,35 @@ impl Probability {
     #[must_use]
     pub const fn value(self) -> f64 {
         self.0
+    }
+}
+
+impl TryFrom<f64> for Probability {
+    type Error = NotAProbability;
+
+    fn try_from(value: f64) -> Result<Self, NotAProbability> {
+        Self::new(value)
+    }
+}
+
+impl From<Probability> for f64 {
+    fn from(probability: Probability) -> Self {
+        probability.value()
+    }
+}
+
+#[cfg(feature = "serde")]
+impl schemars::JsonSchema for Probability {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Probability".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "number", "minimum": 0.0, "maximum": 1.0 })
     }
 }
 

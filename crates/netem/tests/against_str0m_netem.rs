@@ -43,7 +43,7 @@ fn theirs(loss: GilbertElliot) -> (f64, f64) {
 }
 
 #[test]
-fn both_lose_as_much_in_bursts_as_long() {
+fn both_emulators_have_the_same_loss_and_burst_length() {
     for (good, bad, in_good, in_bad) in
         [(190.0_f32, 10.0_f32, 0.0_f32, 1.0_f32), (40.0, 2.0, 0.0, 1.0), (50.0, 25.0, 0.02, 0.7)]
     {

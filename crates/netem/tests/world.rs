@@ -19,7 +19,7 @@ struct Talker {
     interval: Option<Duration>,
     due: Option<Mono>,
     outgoing: VecDeque<Transmit>,
-    heard: Vec<(Mono, Bytes)>,
+    received: Vec<(Mono, Bytes)>,
 }
 
 impl Talker {
@@ -27,20 +27,20 @@ impl Talker {
         Self { interval: Some(interval), due: Some(Mono(first)), ..Self::default() }
     }
 
-    fn say(&mut self, octets: usize, to: Option<NodeId>) {
+    fn send(&mut self, octets: usize, to: Option<NodeId>) {
         self.outgoing.push_back(Transmit { frame: Bytes::from(vec![0; octets]), to });
     }
 }
 
 impl Machine for Talker {
     fn handle_frame(&mut self, now: Mono, frame: &Bytes) {
-        self.heard.push((now, frame.clone()));
+        self.received.push((now, frame.clone()));
     }
 
     fn handle_timeout(&mut self, now: Mono) {
         if let Some(interval) = self.interval.filter(|_| self.due.is_some_and(|due| due <= now)) {
             self.due = Some(now.plus(interval));
-            self.say(200, None);
+            self.send(200, None);
         }
     }
 
@@ -61,27 +61,27 @@ fn world(radio: Radio, places: &[(f64, f64)]) -> World<Talker> {
     world
 }
 
-/// Lets one station send a frame. Returns the number of frames that each station received within the next second.
-fn say(world: &mut World<Talker>, by: usize, to: Option<usize>) -> Vec<usize> {
-    world.with_machine(NodeId(by), |talker, _| talker.say(200, to.map(NodeId))).unwrap();
+/// Sends a frame from one station. Returns the number of frames that each station received within the next second.
+fn send(world: &mut World<Talker>, by: usize, to: Option<usize>) -> Vec<usize> {
+    world.with_machine(NodeId(by), |talker, _| talker.send(200, to.map(NodeId))).unwrap();
     world.run_until(world.now().plus(1000 * MS));
-    world.nodes().map(|(_, _, talker)| talker.heard.len()).collect()
+    world.nodes().map(|(_, _, talker)| talker.received.len()).collect()
 }
 
 /// Checks that all signals are accounted for when none is on air.
 fn assert_adds_up(world: &World<Talker>) {
     let counters = world.counters();
     assert_eq!(counters.signals, counters.receptions + counters.not_addressed + counters.lost_signals());
-    let heard: usize = world.nodes().map(|(_, _, talker)| talker.heard.len()).sum();
-    assert_eq!(counters.receptions, heard as u64);
+    let received: usize = world.nodes().map(|(_, _, talker)| talker.received.len()).sum();
+    assert_eq!(counters.receptions, received as u64);
 }
 
 #[test]
 fn stations_in_range_receive_after_wait_air_time_and_propagation() {
     let mut world =
         world(Radio { clear: Metres(500.0), ..Radio::default() }, &[(0.0, 0.0), (299.792_458, 0.0), (501.0, 0.0)]);
-    assert_eq!(say(&mut world, 0, None), [0, 1, 0]);
-    let at = world.nodes().nth(1).unwrap().2.heard[0].0;
+    assert_eq!(send(&mut world, 0, None), [0, 1, 0]);
+    let at = world.nodes().nth(1).unwrap().2.received[0].0;
     // SIFS and 6 to 21 slots, 361 us of airtime for 1926 bits and the preamble, 1 us of light.
     let waited = at.since(Mono(Duration::from_nanos(362_000)));
     assert!((Duration::from_micros(110)..=Duration::from_micros(305)).contains(&waited), "{waited:?}");
@@ -91,20 +91,20 @@ fn stations_in_range_receive_after_wait_air_time_and_propagation() {
 #[test]
 fn a_station_out_of_range_is_not_received() {
     let mut world = world(Radio { clear: Metres(500.0), ..Radio::default() }, &[(0.0, 0.0), (400.0, 0.0)]);
-    assert_eq!(say(&mut world, 0, None), [0, 1]);
+    assert_eq!(send(&mut world, 0, None), [0, 1]);
     world.move_to(NodeId(1), Place::new(40_000.0, 0.0));
-    assert_eq!(say(&mut world, 0, None), [0, 1]);
+    assert_eq!(send(&mut world, 0, None), [0, 1]);
     world.move_to(NodeId(0), Place::new(40_000.0, 300.0));
-    assert_eq!(say(&mut world, 0, None), [0, 2]);
+    assert_eq!(send(&mut world, 0, None), [0, 2]);
 }
 
 #[test]
 fn a_frame_to_one_station_is_repeated_until_it_arrives() {
     let radio = Radio { loss: Probability::new(0.5).unwrap(), ..Radio::default() };
     let mut world = world(radio, &[(0.0, 0.0), (100.0, 0.0), (0.0, 100.0)]);
-    let heard = (0..200).fold(Vec::new(), |_, _| say(&mut world, 0, Some(1)));
+    let received = (0..200).fold(Vec::new(), |_, _| send(&mut world, 0, Some(1)));
     let given_up = world.counters().lost(LossReason::NotAcknowledged);
-    assert_eq!(heard, [0, 200 - usize::try_from(given_up).unwrap(), 0]);
+    assert_eq!(received, [0, 200 - usize::try_from(given_up).unwrap(), 0]);
     // One in 128 is lost seven times; two attempts are the mean.
     assert!(given_up <= 6, "{given_up}");
     assert!((320..480).contains(&world.counters().transmissions), "{}", world.counters().transmissions);
@@ -136,22 +136,22 @@ fn a_channel_without_collisions_loses_only_faded_signals() {
     let radio = Radio { capture: None, ..Radio::default() };
     let mut world = world(radio, &[(-240.0, 0.0), (0.0, 0.0), (240.0, 0.0)]);
     for by in [0, 2] {
-        world.with_machine(NodeId(by), |talker, _| talker.say(1400, None)).unwrap();
+        world.with_machine(NodeId(by), |talker, _| talker.send(1400, None)).unwrap();
     }
     world.run_until(Mono(100 * MS));
-    assert_eq!(world.nodes().nth(1).unwrap().2.heard.len(), 2);
+    assert_eq!(world.nodes().nth(1).unwrap().2.received.len(), 2);
 }
 
 #[test]
 fn the_radios_queue_is_bounded() {
     let mut world = world(Radio::default(), &[(0.0, 0.0)]);
-    world.with_machine(NodeId(0), |talker, _| (0..100).for_each(|_| talker.say(200, None))).unwrap();
+    world.with_machine(NodeId(0), |talker, _| (0..100).for_each(|_| talker.send(200, None))).unwrap();
     world.run_until(Mono(1000 * MS));
     assert_eq!((world.counters().transmissions, world.counters().lost(LossReason::RadioQueueFull)), (64, 36));
     assert_eq!(world.channel_busy(NodeId(0)), world.counters().airtime);
 }
 
-/// 300 stations on two square kilometres that send three frames per second.
+/// Returns a world of 300 stations on two square kilometres that send three frames per second.
 fn crowd(seed: u64) -> World<Talker> {
     let mut world = World::new(Radio { loss: Probability::new(0.05).unwrap(), ..Radio::default() }, seed).unwrap();
     for number in 0..300_u32 {
@@ -167,8 +167,9 @@ fn a_crowd_is_the_same_with_the_same_seed_and_adds_up() {
     let (world, again, other) = (crowd(1), crowd(1), crowd(2));
     assert_eq!(world.counters(), again.counters());
     assert_ne!(world.counters(), other.counters());
-    let heard = |world: &World<Talker>| world.nodes().map(|(_, _, talker)| talker.heard.clone()).collect::<Vec<_>>();
-    assert_eq!(heard(&world), heard(&again));
+    let received =
+        |world: &World<Talker>| world.nodes().map(|(_, _, talker)| talker.received.clone()).collect::<Vec<_>>();
+    assert_eq!(received(&world), received(&again));
     assert!(world.counters().transmissions > 2500, "{:?}", world.counters());
     assert!(world.counters().receptions > 50_000, "{:?}", world.counters());
 }

@@ -5,31 +5,34 @@
 pub enum LinkDropReason {
     /// The packet is longer than [`crate::limits::PACKET_OCTETS_MAX`].
     TooLong,
-    /// The queue of the bottleneck was full (tail drop).
-    QueueFull,
-    /// The loss model dropped it.
-    Lost,
     /// The link already held [`crate::limits::LINK_OCTETS_MAX`] octets.
     LinkFull,
+    /// The queue of the bottleneck was full (tail drop).
+    QueueFull,
+    /// The packet was sent during an outage.
+    Outage,
+    /// The loss model dropped the packet.
+    Lost,
 }
 
 impl LinkDropReason {
     /// All reasons, in the order of processing.
-    pub const ALL: [Self; 4] = [Self::TooLong, Self::QueueFull, Self::Lost, Self::LinkFull];
+    pub const ALL: [Self; 5] = [Self::TooLong, Self::LinkFull, Self::QueueFull, Self::Outage, Self::Lost];
 
     /// Returns the reason as metrics and JSON spell it.
     #[must_use]
     pub const fn label(self) -> &'static str {
         match self {
             Self::TooLong => "too_long",
-            Self::QueueFull => "queue_full",
-            Self::Lost => "lost",
             Self::LinkFull => "link_full",
+            Self::QueueFull => "queue_full",
+            Self::Outage => "outage",
+            Self::Lost => "lost",
         }
     }
 }
 
-/// Counters of a link. Always: `received + duplicated == delivered + travelling + dropped_total()`.
+/// Counters of a link. Always: `received + duplicated == delivered + dropped_total()` + [`super::Link::packets`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkCounters {
     /// Packets passed to the link.

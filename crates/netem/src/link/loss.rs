@@ -1,86 +1,123 @@
 //! Loss of packets.
 
-use std::time::Duration;
-
-use viaduct_units::{Mono, Rng};
+use viaduct_units::Rng;
 
 use super::LinkSettingsError;
 use crate::Probability;
 
-/// Longest mean of outages, and of the times between them: one day.
-const OUTAGE_MAX: Duration = Duration::from_secs(24 * 3600);
-
 /// A model of loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case", deny_unknown_fields))]
 pub enum Loss {
     /// No packet is lost.
     #[default]
     None,
     /// Each packet is lost with this probability, independently.
     Independent(Probability),
-    /// Bursts counted in packets, independent of time. [`Loss::bursts`] derives one from a rate and a length.
+    /// Bursts counted in packets, independent of time: the Gilbert model, in which each packet of a burst is lost.
+    Bursts(Bursts),
+    /// Two states with a loss of their own each. Its bursts are counted in packets too.
     GilbertElliott(GilbertElliott),
-    /// Bursts in time: each packet sent during an outage is lost.
-    ///
-    /// Outages and the times between them are exponentially distributed. A link starts between two outages. Both means
-    /// are above 0 and at most one day.
-    Outages {
-        /// Mean length of an outage.
-        outage: Duration,
-        /// Mean time from the end of an outage to the next.
-        between: Duration,
-    },
+}
+
+/// Loss in bursts. A link starts between two bursts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct Bursts {
+    /// Share of all packets that is lost.
+    pub loss: Probability,
+    /// Mean number of consecutive lost packets, at least 1 and at least `loss / (1 - loss)`.
+    #[cfg_attr(feature = "serde", schemars(range(min = 1.0)))]
+    pub packets: f64,
 }
 
 /// The Gilbert-Elliott model: two states, each with its own loss probability. A link starts in the good state.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct GilbertElliott {
     /// Probability of a change from good to bad, per packet.
     pub good_to_bad: Probability,
     /// Probability of a change from bad to good, per packet. Its inverse is the mean length of a burst.
     pub bad_to_good: Probability,
-    /// Probability that a packet is lost in the good state.
+    /// Probability that a packet is lost in the good state. Default: 0.
+    #[cfg_attr(feature = "serde", serde(default))]
     pub loss_in_good: Probability,
-    /// Probability that a packet is lost in the bad state.
+    /// Probability that a packet is lost in the bad state. Default: 1.
+    #[cfg_attr(feature = "serde", serde(default = "always"))]
     pub loss_in_bad: Probability,
 }
 
+#[cfg(feature = "serde")]
+const fn always() -> Probability {
+    Probability::ONE
+}
+
 impl Loss {
+    /// Returns a model with loss in bursts, in which each packet is lost.
+    ///
+    /// `loss` is the share of all packets that is lost; `burst` is the mean number of consecutive lost packets.
+    ///
+    /// # Errors
+    /// The bursts are shorter than one packet, or too short for that loss.
+    pub fn bursts(loss: Probability, burst: f64) -> Result<Self, LinkSettingsError> {
+        let bursts = Bursts { loss, packets: burst };
+        bursts.model().map(|_| Self::Bursts(bursts))
+    }
+
     pub(super) fn check(&self) -> Result<(), LinkSettingsError> {
         match self {
             Self::None | Self::Independent(_) => Ok(()),
+            Self::Bursts(bursts) => bursts.model().map(|_| ()),
             Self::GilbertElliott(model) if model.good_to_bad.value() > 0.0 && model.bad_to_good.value() == 0.0 => {
                 Err(LinkSettingsError::BadForEver)
             }
             Self::GilbertElliott(_) => Ok(()),
-            Self::Outages { outage, between } if outage.is_zero() || between.is_zero() => {
-                Err(LinkSettingsError::OutageWithoutTime)
-            }
-            Self::Outages { outage, between } if *outage > OUTAGE_MAX || *between > OUTAGE_MAX => {
-                Err(LinkSettingsError::OutageTooLong)
-            }
-            Self::Outages { .. } => Ok(()),
         }
+    }
+}
+
+impl Bursts {
+    /// Returns the two states that yield these bursts.
+    ///
+    /// # Errors
+    /// The bursts are shorter than one packet, or too short for that loss.
+    pub fn model(&self) -> Result<GilbertElliott, LinkSettingsError> {
+        let (loss, burst) = (self.loss.value(), self.packets);
+        if !(burst.is_finite() && burst >= 1.0) {
+            return Err(LinkSettingsError::BurstLength(burst));
+        }
+        // In balance, loss = good_to_bad / (good_to_bad + bad_to_good).
+        let bad_to_good = 1.0 / burst;
+        let good_to_bad = Probability::new(bad_to_good * loss / (1.0 - loss))
+            .map_err(|_| LinkSettingsError::BurstsTooDense { burst, loss })?;
+        Ok(GilbertElliott {
+            good_to_bad,
+            bad_to_good: Probability::clamped(bad_to_good),
+            loss_in_good: Probability::ZERO,
+            loss_in_bad: Probability::ONE,
+        })
     }
 }
 
 /// State of the models with memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LossState {
-    /// `true` in the bad state or during an outage.
+    /// `true` in the bad state.
     bad: bool,
-    /// End of the current outage or of the time between two, or `None` before the first packet.
-    until: Option<Mono>,
 }
 
 impl LossState {
-    /// Returns `true` if a packet sent at the given time is lost.
-    pub(super) fn loses(&mut self, loss: &Loss, sent: Mono, random: &mut Rng) -> bool {
+    /// Returns `true` if the next packet is lost.
+    pub(super) fn loses(&mut self, loss: &Loss, random: &mut Rng) -> bool {
         match loss {
             Loss::None => false,
             Loss::Independent(probability) => probability.draw(random),
+            // `Loss::check` refuses bursts without a model.
+            Loss::Bursts(bursts) => bursts.model().is_ok_and(|model| self.loses_in_state(&model, random)),
             Loss::GilbertElliott(model) => self.loses_in_state(model, random),
-            Loss::Outages { outage, between } => self.is_out(sent, *outage, *between, random),
         }
     }
 
@@ -90,26 +127,7 @@ impl LossState {
         let loss = if self.bad { model.loss_in_bad } else { model.loss_in_good };
         loss.draw(random)
     }
-
-    fn is_out(&mut self, sent: Mono, outage: Duration, between: Duration, random: &mut Rng) -> bool {
-        let mut until = self.until.unwrap_or_else(|| Mono::default().plus(random.exponential(between)));
-        while until <= sent {
-            // Skips a long pause without packets, so that the work per packet is limited.
-            if sent.since(until) > (outage + between) * CYCLES_MAX {
-                until = sent;
-            }
-            self.bad = !self.bad;
-            let mean = if self.bad { outage } else { between };
-            // At least a nanosecond, so that the loop ends.
-            until = until.plus(random.exponential(mean).max(Duration::from_nanos(1)));
-        }
-        self.until = Some(until);
-        self.bad
-    }
 }
-
-/// Approximate number of outages drawn for one packet; after a longer pause the model starts again.
-const CYCLES_MAX: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -119,10 +137,11 @@ mod tests {
         Probability::new(value).unwrap()
     }
 
-    /// Returns for each of `n` packets, sent one per millisecond, whether it is lost.
+    /// Returns for each of `n` packets `true` if it is lost.
     fn losses(loss: Loss, n: u64, seed: u64) -> Vec<bool> {
         let (mut state, mut random) = (LossState::default(), Rng::new(seed));
-        (0..n).map(|number| state.loses(&loss, Mono(Duration::from_millis(number)), &mut random)).collect()
+        assert_eq!(loss.check(), Ok(()));
+        (0..n).map(|_| state.loses(&loss, &mut random)).collect()
     }
 
     fn rate(losses: &[bool]) -> f64 {
@@ -170,34 +189,6 @@ mod tests {
     }
 
     #[test]
-    fn outages_last_as_long_as_asked_for() {
-        let outages = Loss::Outages { outage: Duration::from_millis(30), between: Duration::from_millis(570) };
-        let lost = losses(outages, 1_000_000, 6);
-        assert!((rate(&lost) - 0.05).abs() < 0.005, "{}", rate(&lost));
-        // In packets one millisecond apart; outages without a packet are not counted, which makes the mean longer.
-        assert!((burst_mean(&lost) - 30.5).abs() < 3.0, "{}", burst_mean(&lost));
-    }
-
-    #[test]
-    fn a_long_pause_takes_no_long_work() {
-        let outages = Loss::Outages { outage: Duration::from_nanos(1), between: Duration::from_nanos(1) };
-        let (mut state, mut random) = (LossState::default(), Rng::new(1));
-        state.loses(&outages, Mono(Duration::from_secs(1 << 40)), &mut random);
-        assert!(state.until.unwrap() > Mono(Duration::from_secs(1 << 40)));
-    }
-
-    #[test]
-    fn the_longest_outages_are_no_panic() {
-        let longest = Loss::Outages { outage: OUTAGE_MAX, between: OUTAGE_MAX };
-        assert_eq!(longest.check(), Ok(()));
-        let (mut state, mut random) = (LossState::default(), Rng::new(1));
-        for sent in [Duration::ZERO, Duration::from_secs(1 << 40), Duration::MAX - Duration::from_nanos(1)] {
-            state.loses(&longest, Mono(sent), &mut random);
-            assert!(state.until.unwrap() > Mono(sent));
-        }
-    }
-
-    #[test]
     fn invalid_settings_are_rejected() {
         assert_eq!(Loss::bursts(probability(0.1), 0.5), Err(LinkSettingsError::BurstLength(0.5)));
         assert_eq!(
@@ -205,10 +196,7 @@ mod tests {
             Err(LinkSettingsError::BurstsTooDense { burst: 2.0, loss: 0.9 })
         );
         assert!(Loss::bursts(Probability::ONE, 2.0).is_err());
-        assert!(Loss::Outages { outage: Duration::ZERO, between: Duration::ZERO }.check().is_err());
-        for (outage, between) in [(Duration::MAX, OUTAGE_MAX), (OUTAGE_MAX, OUTAGE_MAX + Duration::from_nanos(1))] {
-            assert_eq!(Loss::Outages { outage, between }.check(), Err(LinkSettingsError::OutageTooLong));
-        }
+        assert!(Loss::Bursts(Bursts { loss: Probability::ONE, packets: f64::NAN }).check().is_err());
         let stuck = GilbertElliott {
             good_to_bad: Probability::ONE,
             bad_to_good: Probability::ZERO,

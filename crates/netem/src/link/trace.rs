@@ -16,9 +16,9 @@ pub const OPPORTUNITY_OCTETS: usize = 1500;
 /// Delivery opportunities recorded on a real link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeliveryTrace {
-    /// Time of each opportunity in milliseconds, ascending. The list is not empty, and its last value is above zero.
+    /// Time of each opportunity in milliseconds, ascending. The list is not empty.
     opportunities_ms: Vec<u32>,
-    /// The last time, after which the trace repeats.
+    /// Time after which the trace repeats, above zero and at least the last time.
     period_ms: u32,
 }
 
@@ -58,7 +58,7 @@ impl DeliveryTrace {
     /// Parses a trace. Blank lines are skipped.
     ///
     /// # Errors
-    /// The first invalid line, or a trace that never delivers.
+    /// Returns the first invalid line, or an error for a trace that never delivers.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut opportunities_ms: Vec<u32> = Vec::new();
         for (index, line) in text.lines().map(str::trim).enumerate().filter(|(_, line)| !line.is_empty()) {
@@ -70,6 +70,27 @@ impl DeliveryTrace {
         }
         let period_ms = opportunities_ms.last().copied().filter(|last| *last > 0).ok_or(TraceError::Empty)?;
         Ok(Self { opportunities_ms, period_ms })
+    }
+
+    /// Returns a trace with the given opportunities, which ascend and are at most `period_ms`. If there is none, the end of
+    /// the period is one.
+    pub(super) fn from_opportunities(mut opportunities_ms: Vec<u32>, period_ms: u32) -> Self {
+        if opportunities_ms.is_empty() {
+            opportunities_ms.push(period_ms);
+        }
+        Self { opportunities_ms, period_ms: period_ms.max(1) }
+    }
+
+    /// Returns the time of each opportunity in milliseconds, ascending.
+    #[must_use]
+    pub fn opportunities_ms(&self) -> &[u32] {
+        &self.opportunities_ms
+    }
+
+    /// Returns the time after which the trace repeats.
+    #[must_use]
+    pub fn period(&self) -> Duration {
+        Duration::from_millis(self.period_ms.into())
     }
 
     /// Returns the mean rate in bits per second.
@@ -109,6 +130,8 @@ fn parse_line(line: usize, text: &str, before: u32) -> Result<u32, TraceError> {
 /// Position in a trace.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cursor {
+    /// Time 0 of the trace.
+    start: Mono,
     /// Number of the current opportunity, counted across repetitions.
     number: u64,
     /// Octets of the current opportunity already used.
@@ -116,10 +139,15 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
+    /// Returns the start of a trace that begins at the given time.
+    pub(super) fn starting_at(now: Mono) -> Self {
+        Self { start: now, ..Self::default() }
+    }
+
     /// Returns the delivery time of a packet that enters now. A packet may span opportunities. Unused capacity expires
     /// with its opportunity.
     pub(super) fn take(&mut self, trace: &DeliveryTrace, now: Mono, octets: usize) -> Mono {
-        let first = trace.first_from(now);
+        let first = trace.first_from(Mono(now.since(self.start)));
         if first > self.number {
             (self.number, self.used) = (first, 0);
         }
@@ -131,7 +159,7 @@ impl Cursor {
         let further = octets.saturating_sub(1) / OPPORTUNITY_OCTETS;
         self.number = self.number.saturating_add(further as u64);
         self.used = octets - further * OPPORTUNITY_OCTETS;
-        trace.time(self.number)
+        self.start.plus(trace.time(self.number).0)
     }
 }
 
@@ -148,7 +176,7 @@ mod tests {
         let trace = DeliveryTrace::parse("5\n5\n20\n").unwrap();
         let mut cursor = Cursor::default();
         let taken: Vec<Mono> = (0..4).map(|_| cursor.take(&trace, ms(0), 1500)).collect();
-        // The third line ends the period: the next one's first is at 20 + 5.
+        // The third line ends the period: the first opportunity of the next period is at 20 + 5.
         assert_eq!(taken, [ms(5), ms(5), ms(20), ms(25)]);
         assert_eq!(trace.mean_bits_per_second(), 1_800_000.0);
     }
@@ -170,6 +198,14 @@ mod tests {
         // The instant of an opportunity still belongs to it; and 300 periods later it is the same.
         assert_eq!(cursor.take(&trace, ms(902), 1500), ms(902));
         assert_eq!(cursor.take(&trace, ms(902), 1500), ms(903));
+    }
+
+    #[test]
+    fn a_trace_begins_at_its_start() {
+        let trace = DeliveryTrace::parse("5\n20\n").unwrap();
+        let mut cursor = Cursor::starting_at(ms(1000));
+        let taken: Vec<Mono> = (0..3).map(|_| cursor.take(&trace, ms(1001), 1500)).collect();
+        assert_eq!(taken, [ms(1005), ms(1020), ms(1025)]);
     }
 
     #[test]

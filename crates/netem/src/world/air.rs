@@ -79,8 +79,8 @@ impl Air {
     /// Returns the time until which the channel is detected as busy, or `None` if it seems free.
     pub(super) fn busy_until(&self, now: Mono) -> Option<Mono> {
         let sensed = self.signals.iter().filter(|(_, signal)| signal.begins.plus(SENSING) <= now && now < signal.ends);
-        let heard = sensed.map(|(_, signal)| signal.ends).max();
-        heard.max(Some(self.sends_until).filter(|until| *until > now))
+        let sensed_until = sensed.map(|(_, signal)| signal.ends).max();
+        sensed_until.max(Some(self.sends_until).filter(|until| *until > now))
     }
 
     /// Starts an own transmission, during which nothing is received.
@@ -148,16 +148,17 @@ mod tests {
     }
 
     #[test]
-    fn signals_that_overlap_spoil_each_other() {
+    fn overlapping_signals_are_lost() {
         let lost = Fate::Lost(LossReason::Collided);
         assert_eq!(fates(&[signal(0, 100, 50.0), signal(99, 200, 60.0)], CAPTURE), [lost, lost]);
         assert_eq!(fates(&[signal(0, 100, 50.0), signal(99, 200, 60.0)], None), [Fate::Received; 2]);
-        // The first is forgotten only after it has ended, so it is asked for before that.
+        // `arrive` removes signals that ended before. The first signal ends when the second begins, so its fate is
+        // kept.
         assert_eq!(fates(&[signal(0, 100, 50.0), signal(100, 200, 60.0)], CAPTURE), [Fate::Received; 2]);
     }
 
     #[test]
-    fn the_much_nearer_one_is_captured() {
+    fn the_much_nearer_signal_is_captured() {
         let lost = Fate::Lost(LossReason::Collided);
         assert_eq!(fates(&[signal(0, 100, 50.0), signal(50, 200, 100.0)], CAPTURE), [Fate::Received, lost]);
         assert_eq!(fates(&[signal(0, 100, 100.0), signal(50, 200, 50.0)], CAPTURE), [lost, Fate::Received]);

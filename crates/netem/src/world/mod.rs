@@ -73,7 +73,7 @@ impl<M: Machine> World<M> {
     /// Returns an empty world at time zero. The seed determines losses and backoff times.
     ///
     /// # Errors
-    /// The invalid setting of the radio.
+    /// Returns the invalid setting of the radio.
     pub fn new(radio: Radio, seed: u64) -> Result<Self, RadioError> {
         radio.check()?;
         Ok(Self {
@@ -90,7 +90,7 @@ impl<M: Machine> World<M> {
     /// Adds a station. Returns its number, counted from 0.
     ///
     /// # Errors
-    /// The world is full.
+    /// Returns an error if the world is full.
     pub fn add(&mut self, place: Place, machine: M) -> Result<NodeId, WorldFull> {
         if self.nodes.len() >= NODES_MAX {
             return Err(WorldFull);

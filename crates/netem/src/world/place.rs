@@ -1,9 +1,6 @@
 //! Places on the plane.
 
-use viaduct_units::{Degrees, Metres, Position};
-
-/// Metres per degree of latitude, on the sphere of `Position::distance`.
-const METRES_PER_DEGREE: f64 = 6_371_008.8 * std::f64::consts::PI / 180.0;
+use viaduct_units::{Metres, Position};
 
 /// A place on the plane of a world, in metres from its origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -31,11 +28,7 @@ impl Place {
     /// from the poles.
     #[must_use]
     pub fn position(self, origin: Position) -> Position {
-        let east_degrees = self.east.value() / (METRES_PER_DEGREE * origin.latitude.radians().cos());
-        Position {
-            latitude: origin.latitude + Degrees(self.north.value() / METRES_PER_DEGREE),
-            longitude: origin.longitude + Degrees(east_degrees),
-        }
+        origin.displaced(self.east, self.north)
     }
 }
 
