@@ -1,0 +1,188 @@
+use super::*;
+use crate::{commands::Command, wire::NumberedCommand};
+
+const MS: Duration = Duration::from_millis(1);
+
+fn at(ms: u64) -> Mono {
+    Mono(Duration::from_millis(ms))
+}
+
+fn operator(number: u64) -> OperatorId {
+    OperatorId::new(number).unwrap()
+}
+
+/// Returns a supervision with a link on which everything is in order until 1.5 s.
+fn driving(settings: DrivingSettings) -> Driving {
+    let mut driving = Driving::new(settings, 7).unwrap();
+    let link = LinkView {
+        up: true,
+        received: Some(at(1000)),
+        confirmed: Some(at(1000)),
+        synchronised: true,
+        picture_latency: Some(50 * MS),
+    };
+    driving.set_link(at(1000), link);
+    driving
+}
+
+fn claim(driving: &mut Driving, number: u32, kind: ClaimKind, who: u64) -> ClaimOutcome {
+    driving.handle_claim(at(1000), &Claim { number, kind, operator: operator(who) });
+    let (answered, outcome) = driving.answered().unwrap();
+    assert_eq!(answered, number);
+    outcome
+}
+
+fn synchronised() -> PeerClock {
+    let mut clock = PeerClock::default();
+    clock.measure(at(0), 0, Duration::ZERO);
+    clock
+}
+
+fn command(driving: &mut Driving, now_ms: u32, sequence: u32, command: Command) {
+    let commands = vec![NumberedCommand { sequence, sampled_us: now_ms * 1000, command }];
+    let datagram = Commands { vehicle_epoch: 7, grant: driving.grant_number(), commands };
+    driving.handle_commands(at(now_ms.into()), &datagram, &synchronised());
+}
+
+const DRIVE: Command =
+    Command { steering: 0.5, accelerator: 1.0, brake: 0.0, gear: Gear::Drive, dead_man: true, emergency_stop: false };
+
+#[test]
+fn a_request_waits_for_the_approval_of_the_vehicle() {
+    let mut driving = driving(DrivingSettings { approval: true, ..DrivingSettings::default() });
+    assert_eq!(claim(&mut driving, 1, ClaimKind::Request, 1), ClaimOutcome::WaitingVehicle);
+    assert_eq!(claim(&mut driving, 2, ClaimKind::Request, 2), ClaimOutcome::Busy);
+    assert_eq!((driving.state(), driving.holder()), (DrivingState::Requested, None));
+    driving.refuse(at(1000));
+    assert_eq!((driving.state(), driving.reason()), (DrivingState::Idle, Some(Reason::Refused)));
+    assert!(!driving.approve(at(1000)));
+    assert_eq!(claim(&mut driving, 3, ClaimKind::TakeOver, 2), ClaimOutcome::WaitingVehicle);
+    assert!(driving.approve(at(1000)));
+    assert_eq!((driving.state(), driving.holder()), (DrivingState::Ready, Some(operator(2))));
+}
+
+#[test]
+fn control_of_a_moving_vehicle_or_without_a_link_is_refused() {
+    let mut driving = driving(DrivingSettings::default());
+    driving.set_speed(at(1000), MetresPerSecond(-1.0));
+    assert_eq!(claim(&mut driving, 1, ClaimKind::Request, 1), ClaimOutcome::Moving);
+    driving.set_speed(at(1000), MetresPerSecond(f64::NAN));
+    assert_eq!(claim(&mut driving, 2, ClaimKind::TakeOver, 1), ClaimOutcome::Moving);
+    driving.set_speed(at(1000), MetresPerSecond(0.0));
+    driving.set_link(at(1000), LinkView::default());
+    assert_eq!(claim(&mut driving, 3, ClaimKind::Request, 1), ClaimOutcome::Link);
+    assert_eq!(claim(&mut driving, 4, ClaimKind::Release, 1), ClaimOutcome::NotHolder);
+    assert_eq!(claim(&mut driving, 5, ClaimKind::Accept, 1), ClaimOutcome::NotHolder);
+}
+
+#[test]
+fn a_claim_has_its_effect_once() {
+    let mut driving = driving(DrivingSettings::default());
+    assert_eq!(claim(&mut driving, 1, ClaimKind::Request, 1), ClaimOutcome::Granted);
+    assert_eq!(claim(&mut driving, 2, ClaimKind::Release, 1), ClaimOutcome::Done);
+    driving.handle_claim(at(1100), &Claim { number: 1, kind: ClaimKind::Request, operator: operator(1) });
+    driving.handle_claim(at(1100), &Claim { number: 2, kind: ClaimKind::Request, operator: operator(1) });
+    assert_eq!((driving.holder(), driving.answered()), (None, Some((2, ClaimOutcome::Done))));
+}
+
+#[test]
+fn the_driver_commands_within_the_limits() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    let actuation = driving.actuation(at(1010));
+    assert_eq!((actuation.state, actuation.gear), (DrivingState::Driving, Gear::Drive));
+    assert_eq!((actuation.steering, actuation.acceleration.value()), (Degrees(15.75), 2.5));
+    // 13.9 m/s is the highest speed; the gear stays while the vehicle moves.
+    driving.set_speed(at(1020), MetresPerSecond(14.9));
+    command(&mut driving, 1030, 2, Command { gear: Gear::Reverse, ..DRIVE });
+    let actuation = driving.actuation(at(1030));
+    assert_eq!((actuation.gear, actuation.acceleration.value()), (Gear::Drive, -2.0));
+    // Without commands there is no acceleration.
+    let actuation = driving.actuation(at(1131));
+    assert_eq!((actuation.state, actuation.steering), (DrivingState::Hold, Degrees(15.75)));
+    assert!(actuation.acceleration.value() <= 0.0);
+}
+
+#[test]
+fn an_emergency_stop_counts_however_old_it_is() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    let commands =
+        vec![NumberedCommand { sequence: 2, sampled_us: 0, command: Command { emergency_stop: true, ..DRIVE } }];
+    let datagram = Commands { vehicle_epoch: 7, grant: driving.grant_number(), commands };
+    driving.handle_commands(at(1020), &datagram, &synchronised());
+    assert_eq!((driving.state(), driving.reason()), (DrivingState::Stopped, Some(Reason::EmergencyStop)));
+    // The grant has ended.
+    command(&mut driving, 1030, 3, DRIVE);
+    assert_eq!(driving.state(), DrivingState::Stopped);
+    assert_eq!(driving.counters().dropped(CommandDropReason::Grant), 1);
+}
+
+#[test]
+fn implausible_commands_are_the_reason_of_the_stop() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    for number in 1..40 {
+        let now_ms = 1010 + 10 * number;
+        driving.set_link(at(now_ms.into()), LinkView { received: Some(at(now_ms.into())), ..driving.link });
+        command(&mut driving, now_ms, 1 + number, Command { steering: 2.0, ..DRIVE });
+    }
+    assert_eq!((driving.state(), driving.reason()), (DrivingState::Stopped, Some(Reason::Plausibility)));
+}
+
+#[test]
+fn an_unused_grant_ends() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    let due = driving.poll_timeout().unwrap();
+    driving.handle_timeout(due);
+    assert_eq!((driving.state(), driving.reason()), (DrivingState::Idle, Some(Reason::DriverLost)));
+}
+
+#[test]
+fn invalid_settings_are_refused() {
+    let wrong = [
+        DrivingSettings { hold_after: 200 * MS, ..DrivingSettings::default() },
+        DrivingSettings { hold_after: Duration::ZERO, ..DrivingSettings::default() },
+        DrivingSettings { blind_after: Duration::from_secs(11), ..DrivingSettings::default() },
+        DrivingSettings { speed_max: MetresPerSecond(f64::NAN), ..DrivingSettings::default() },
+        DrivingSettings { stop_deceleration: MetresPerSecondSquared(0.0), ..DrivingSettings::default() },
+    ];
+    for settings in wrong {
+        assert!(Driving::new(settings, 1).is_err(), "{settings:?}");
+    }
+}
+
+#[test]
+fn a_driver_who_takes_over_a_moving_vehicle_has_time_for_the_dead_man_control() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    driving.set_speed(at(1010), MetresPerSecond(5.0));
+    claim(&mut driving, 2, ClaimKind::TakeOver, 2);
+    assert_eq!((driving.state(), driving.reason()), (DrivingState::Hold, Some(Reason::TakenOver)));
+    let released = Command { dead_man: false, ..DRIVE };
+    for number in 0..40 {
+        command(&mut driving, 1020 + 10 * number, number, released);
+    }
+    assert_eq!((driving.state(), driving.holder()), (DrivingState::Ramp, Some(operator(2))));
+    assert!(driving.actuation(at(1410)).acceleration.value() < -1.0);
+    command(&mut driving, 1420, 40, DRIVE);
+    assert_eq!(driving.state(), DrivingState::Driving);
+}
+
+#[test]
+fn a_driver_who_takes_over_and_sends_nothing_is_lost() {
+    let mut driving = driving(DrivingSettings { blind_after: Duration::from_secs(5), ..DrivingSettings::default() });
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    driving.set_speed(at(1010), MetresPerSecond(5.0));
+    claim(&mut driving, 2, ClaimKind::TakeOver, 2);
+    while let Some(due) = driving.poll_timeout() {
+        driving.handle_timeout(due);
+    }
+    assert_eq!((driving.state(), driving.holder(), driving.since()), (DrivingState::Stopped, None, at(2010)));
+}
