@@ -56,7 +56,7 @@ impl EthernetSettings {
 /// ethertypes. On the loopback interface they are received, and the station drops its own.
 ///
 /// # Errors
-/// The interface does not exist or is down, or the process does not have CAP_NET_RAW.
+/// Returns an error if the interface does not exist or is down, or the process does not have CAP_NET_RAW.
 pub fn open(settings: &EthernetSettings) -> Result<FrameSocket, StartError> {
     let found = find(&settings.interface)?;
     let name = &settings.interface;

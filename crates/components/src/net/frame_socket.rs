@@ -90,7 +90,7 @@ impl FrameSocket {
     /// Waits for the next frame. Cancelling the wait loses nothing.
     ///
     /// # Errors
-    /// The socket fails. An interface that is down is waited for.
+    /// Returns an error if the socket fails. The call waits while the interface is down.
     pub async fn receive(&mut self) -> io::Result<SocketFrame> {
         loop {
             if let Some(frame) = self.received.pop_front() {
@@ -104,7 +104,7 @@ impl FrameSocket {
     /// Returns the next frame, or `None` if none is waiting.
     ///
     /// # Errors
-    /// As [`Self::receive`].
+    /// Returns the errors of [`Self::receive`].
     pub fn try_receive(&mut self) -> io::Result<Option<SocketFrame>> {
         if self.received.is_empty() {
             self.receive_batch()?;
@@ -141,7 +141,7 @@ impl FrameSocket {
     /// [`Self::receive`].
     ///
     /// # Errors
-    /// The interface was removed, or another one has its name.
+    /// Returns an error if the interface was removed, or another one has its name.
     pub fn check(&self) -> io::Result<()> {
         let Some(interface) = &self.interface else { return Ok(()) };
         if self.socket.get_ref().take_error()?.is_some_and(|error| error.kind() == io::ErrorKind::NetworkDown) {
@@ -156,7 +156,7 @@ impl FrameSocket {
     /// Returns the number of frames that the kernel has dropped on this socket because its queue was full. The count wraps.
     ///
     /// # Errors
-    /// The system call fails.
+    /// Returns an error if the system call fails.
     pub fn kernel_drops(&self) -> io::Result<u32> {
         sys::socket_drops(self.socket.get_ref())
     }
@@ -164,7 +164,7 @@ impl FrameSocket {
     /// Sends a frame.
     ///
     /// # Errors
-    /// The system rejects the frame.
+    /// Returns an error if the system rejects the frame.
     pub async fn send(&self, frame: &[u8]) -> io::Result<()> {
         self.socket.async_io(Interest::WRITABLE, |socket| self.send_now(socket, frame)).await
     }

@@ -1,17 +1,20 @@
-//! Sockets shared by several kinds: batched receive, kernel timestamps and kernel drop counters.
+//! Sockets shared by several kinds: batched receive, kernel timestamps and kernel drop counters. [`secure`] encrypts datagrams.
 
 pub(crate) mod ethernet;
 mod frame_socket;
+pub mod secure;
 mod sys;
+pub(crate) mod timer;
 pub(crate) mod udp;
 
 use viaduct_node::SettingError;
 
 pub use ethernet::{EthernetSettings, open as open_ethernet};
 pub use frame_socket::{FrameSocket, SocketFrame};
+pub(crate) use sys::socket_drops;
 pub use udp::{UdpMulticastSettings, open as open_udp_multicast};
 
-const fn default_receive_buffer() -> usize {
+pub(crate) const fn default_receive_buffer() -> usize {
     4 << 20
 }
 

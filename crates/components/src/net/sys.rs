@@ -7,9 +7,10 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd as _};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::ptr;
 
+use nix::sys::timerfd::TimerFd;
 use socket2::Socket;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -24,11 +25,11 @@ const WORDS: usize = 9;
 const DROPS: usize = 8;
 
 /// Returns the number of packets that the kernel has dropped on a socket since it was opened.
-pub(super) fn socket_drops(socket: &impl AsFd) -> io::Result<u32> {
+pub(crate) fn socket_drops(socket: &impl AsFd) -> io::Result<u32> {
     let mut words = [0_u32; WORDS];
     let mut length = libc::socklen_t::try_from(size_of_val(&words)).unwrap_or(0);
-    // SAFETY: the descriptor is open while `socket` is borrowed; `words` is valid for writes of `length` bytes, `length` is valid
-    // for writes, and the kernel writes at most `length` bytes.
+    // SAFETY: the descriptor is open while `socket` is borrowed. `words` is valid for writes of `length` bytes, and
+    // `length` is valid for writes. The kernel writes at most `length` bytes.
     let returned = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -45,6 +46,22 @@ pub(super) fn socket_drops(socket: &impl AsFd) -> io::Result<u32> {
 pub(super) fn watch(socket: Socket) -> io::Result<AsyncFd<Socket>> {
     // SAFETY: a `Socket` owns its descriptor, which stays open and unchanged until the socket is dropped.
     let watched = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE | Interest::WRITABLE) };
+    watched.map_err(io::Error::from)
+}
+
+/// A timer that can be registered with the runtime.
+pub(super) struct Timer(pub(super) TimerFd);
+
+impl AsRawFd for Timer {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+/// Registers a timer with the runtime. Must be called inside the runtime.
+pub(super) fn watch_timer(timer: TimerFd) -> io::Result<AsyncFd<Timer>> {
+    // SAFETY: a `Timer` owns its descriptor, which stays open and unchanged until the timer is dropped.
+    let watched = unsafe { AsyncFd::register_with_interest(Timer(timer), Interest::READABLE) };
     watched.map_err(io::Error::from)
 }
 
@@ -138,8 +155,8 @@ pub(super) fn receive_batch(
         (message.msg_control, message.msg_controllen) = (control.0.as_mut_ptr().cast(), size_of::<Control>() as _);
         slots += 1;
     }
-    // SAFETY: each of the first `slots` headers points to a part and a control buffer of its own, which are alive and not accessed
-    // until the call returns; each part has the length of its own slot.
+    // SAFETY: each of the first `slots` headers points to one part and one control buffer, which no other header uses. They are
+    // alive and not accessed until the call returns; each part has the length of its slot.
     let received = unsafe {
         libc::recvmmsg(
             socket.as_fd().as_raw_fd(),

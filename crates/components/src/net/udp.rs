@@ -57,7 +57,7 @@ impl UdpMulticastSettings {
 /// Opens a socket that exchanges frames with other stations by UDP multicast. Must be called inside the runtime.
 ///
 /// # Errors
-/// The interface does not exist, or a system call fails.
+/// Returns an error if the interface does not exist, or a system call fails.
 pub fn open(settings: &UdpMulticastSettings) -> Result<FrameSocket, StartError> {
     let interface = interface_address(&settings.interface)?;
     let failed = |what: &str| {
