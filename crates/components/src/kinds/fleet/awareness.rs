@@ -111,7 +111,8 @@ fn state(now: Now, vehicle: &Vehicle) -> VehicleState {
 }
 
 fn cam(now: Now, station_id: StationId, vehicle: &Vehicle) -> CamInput {
-    let (state, size) = (state(now, vehicle), vehicle.state());
+    let state = state(now, vehicle);
+    let size = vehicle.state();
     CamInput {
         station_type: StationType::PASSENGER_CAR,
         position: state.position,
@@ -139,8 +140,8 @@ mod tests {
 
     use viaduct_units::{Rng, Tai};
 
-    use super::super::road::RoadNetwork;
     use super::*;
+    use crate::motion::road::RoadNetwork;
 
     /// Returns the times of the CAMs of one vehicle that drives alone for two minutes.
     fn drive(generation: CamGeneration, rate_hz: f64) -> Vec<Mono> {

@@ -1,10 +1,9 @@
-//! Kind `fleet`: simulated vehicles that drive on a road network and send CAMs, each through a station of its own.
+//! Kind `fleet`: simulated vehicles that drive on a road network and send CAMs, each through a separate station.
 //!
 //! The fleet gives a node input without a radio. Its frames are those of real vehicles: UPER in BTP and GeoNetworking headers in
 //! Ethernet frames, sent by UDP multicast.
 
 mod awareness;
-mod road;
 mod vehicle;
 
 use std::io::ErrorKind;
@@ -25,11 +24,11 @@ use viaduct_its::{Ego, SendRequest, Station, StationSettings};
 use viaduct_node::{CallbackContext, Component, Context, Edges, SettingError, StartError};
 use viaduct_units::{Metres, Mono, Now, Rng, StationId, StationType};
 
+use crate::motion::road::RoadNetwork;
 use crate::net::UdpMulticastSettings;
 use crate::net::udp::{interface_address, sending_socket};
 use awareness::Awareness;
 pub use awareness::CamGeneration;
-use road::RoadNetwork;
 use vehicle::Vehicle;
 
 /// Simulated vehicles that send CAMs.
@@ -149,7 +148,8 @@ impl Component for Fleet {
         let interface = interface_address(&settings.udp_multicast.interface)?;
         let socket = sending_socket(interface).map_err(|cause| StartError::io("cannot open a UDP socket", cause))?;
         let period = settings.cam.period(settings.rate_hz.unwrap_or(RATE_HZ));
-        let (start, mut rng) = (clock::now(), Rng::new(settings.seed));
+        let start = clock::now();
+        let mut rng = Rng::new(settings.seed);
         let vehicles: Vec<OnBoardUnit> = (0..settings.vehicles)
             .map(|index| {
                 // The vehicles send at different times of the period, so that the load of the channel is even.

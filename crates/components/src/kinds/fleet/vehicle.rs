@@ -6,29 +6,28 @@ use std::time::Duration;
 
 use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Rng};
 
-use super::road::{Lane, RoadNetwork};
+use crate::motion::bicycle::{Bicycle, BicycleSettings, Control, Gear, Movement};
+use crate::motion::road::{Lane, RoadNetwork, beside, signed};
 
-/// Comfortable acceleration and braking of a passenger car, in m/s2.
+/// Maximum acceleration and comfortable braking of a passenger car, in m/s2.
 const ACCELERATION_MAX: f64 = 1.8;
 const BRAKING_COMFORT: f64 = 2.5;
 /// Maximum braking, in m/s2.
 const BRAKING_MAX: f64 = 6.0;
 /// Maximum lateral acceleration in a turn, in m/s2.
 const SIDEWAYS_MAX: f64 = 2.5;
-/// Maximum yaw rate, in degrees per second.
-const YAW_RATE_MAX: f64 = 40.0;
-/// Distance kept at a standstill, in metres, and time headway, in seconds (intelligent driver model).
+/// Minimum gap at a standstill, in metres, and time headway, in seconds (intelligent driver model).
 const GAP_MIN: f64 = 2.5;
 const HEADWAY: f64 = 1.3;
-/// Distance of the lane's middle from the road's, in metres.
-const LANE_OFFSET: f64 = 1.8;
-/// Distance to the point that the driver steers at, in metres.
-const LOOK_AHEAD: f64 = 7.0;
+/// Distance from the front to the point that the driver steers at, in metres.
+const LOOK_AHEAD: f64 = 5.0;
+/// Angle between two roads from which a turn is a hairpin, in degrees.
+const HAIRPIN: f64 = 120.0;
 /// Distance between two points of the path history, in metres.
 const PATH_SPACING: f64 = 12.0;
 /// Maximum number of points of the path history.
 const PATH_KEPT: usize = 40;
-/// Maximum time of one simulation step.
+/// Maximum time between two decisions of the driver.
 const STEP_MAX: Duration = Duration::from_millis(100);
 
 /// A vehicle on a road network.
@@ -40,6 +39,7 @@ pub(super) struct Vehicle {
     along: f64,
     /// Desired speed as a fraction of the speed limit.
     temper: f64,
+    model: Bicycle,
     state: State,
     /// Past positions, newest first, each with the travel time since the previous point.
     path: VecDeque<(Position, Duration)>,
@@ -59,6 +59,21 @@ pub(super) struct State {
     pub(super) width: Metres,
 }
 
+/// Returns the abilities of a passenger car of that length.
+fn abilities(length: Metres) -> BicycleSettings {
+    BicycleSettings {
+        wheelbase: length * 0.6,
+        front_overhang: length * 0.2,
+        steering_max_rad: 0.6,
+        steering_rate_max_radps: 1.2,
+        acceleration_max: MetresPerSecondSquared(ACCELERATION_MAX),
+        braking_max: MetresPerSecondSquared(BRAKING_MAX),
+        jerk_max_mps3: 30.0,
+        speed_max: MetresPerSecond(100.0),
+        reverse_speed_max: MetresPerSecond(5.0),
+    }
+}
+
 impl Vehicle {
     /// Creates a moving vehicle at a random position of the network.
     pub(super) fn new(roads: Arc<RoadNetwork>, rng: &mut Rng) -> Self {
@@ -67,19 +82,33 @@ impl Vehicle {
         let along = own.between(0.0, roads.length(lane).value());
         let next_lane = turn(&roads, lane, &mut own);
         let heading = roads.point(lane, Metres(along - 1.0)).bearing(roads.point(lane, Metres(along + 1.0)));
+        let position = beside(roads.point(lane, Metres(along)), heading);
+        let speed = roads.speed_limit(lane) * own.between(0.3, 0.8);
+        let length = Metres((own.between(3.6, 5.2) * 10.0).round() / 10.0);
+        let model = Bicycle::new(abilities(length), position, heading).with_speed(Gear::Drive, speed);
         let state = State {
-            position: beside(roads.point(lane, Metres(along)), heading),
+            position,
             altitude: Metres(269.0),
-            speed: roads.speed_limit(lane) * own.between(0.3, 0.8),
+            speed,
             heading,
             acceleration: MetresPerSecondSquared(0.0),
             yaw_rate: DegreesPerSecond(0.0),
-            length: Metres((own.between(3.6, 5.2) * 10.0).round() / 10.0),
+            length,
             width: Metres((own.between(1.7, 2.0) * 10.0).round() / 10.0),
         };
         let temper = own.between(0.85, 1.03);
-        let path = VecDeque::new();
-        Self { roads, rng: own, lane, next_lane, along, temper, state, path, since_path_point: (0.0, Duration::ZERO) }
+        Self {
+            roads,
+            rng: own,
+            lane,
+            next_lane,
+            along,
+            temper,
+            model,
+            state,
+            path: VecDeque::new(),
+            since_path_point: (0.0, Duration::ZERO),
+        }
     }
 
     pub(super) const fn state(&self) -> &State {
@@ -103,53 +132,94 @@ impl Vehicle {
         self.path.iter().copied().take(points_max)
     }
 
-    /// Moves the vehicle for some time. `gap` is the distance to the vehicle ahead, if there is one.
+    /// Simulates the movement of the vehicle for `time`. `gap` is the distance to the vehicle ahead, if there is one.
     pub(super) fn step(&mut self, time: Duration, gap: Option<Metres>) {
         let mut left = time;
         while !left.is_zero() {
             let step = left.min(STEP_MAX);
             left -= step;
-            self.accelerate(step.as_secs_f64(), gap);
-            self.advance(step);
-            self.steer(step.as_secs_f64());
+            let movement = Movement::Acceleration(self.wanted_acceleration(gap));
+            let control = Control { steering_rad: self.wanted_steering(), movement, gear: Gear::Drive };
+            let before = self.model.rear();
+            self.model.step(step, &control);
+            self.observe();
+            let distance = before.distance(self.model.rear()).value();
+            self.advance(distance);
+            self.extend_path(distance, step);
         }
     }
 
-    fn accelerate(&mut self, seconds: f64, gap: Option<Metres>) {
+    fn wanted_acceleration(&self, gap: Option<Metres>) -> f64 {
         let speed = self.state.speed.value();
         let wanted = self.wanted_speed();
         let free = 1.0 - (speed / wanted).powi(4);
         let crowd = gap.map_or(0.0, |gap| ((GAP_MIN + speed * HEADWAY) / gap.value()).powi(2));
         let limit = if wanted < speed { BRAKING_COMFORT } else { ACCELERATION_MAX };
-        let acceleration = (limit * (free - crowd)).clamp(-BRAKING_MAX, ACCELERATION_MAX);
-        let next = (speed + acceleration * seconds).max(0.0);
-        self.state.acceleration = MetresPerSecondSquared((next - speed) / seconds);
-        self.state.speed = MetresPerSecond(next);
+        limit * (free - crowd)
     }
 
     /// Returns the desired speed: the limit of this road, or less to slow down for the turn at its end.
     fn wanted_speed(&self) -> f64 {
         let limit = self.roads.speed_limit(self.lane).value() * self.temper;
-        let turn = turn_angle(&self.roads, self.lane, self.next_lane).radians();
-        // A 1 rad turn has a radius of about 9 m; a gentle bend has a larger radius.
-        let radius = 9.0 / turn.max(0.05);
+        let turn = self.roads.turn_angle(self.lane, self.next_lane).radians();
+        // A 1 rad turn has a radius of about 6 m; a gentle bend has a larger radius.
+        let radius = 6.0 / turn.max(0.05);
         let through = (SIDEWAYS_MAX * radius).sqrt().min(self.roads.speed_limit(self.next_lane).value());
         let before = (through * through + 2.0 * BRAKING_COMFORT * 0.7 * self.left_on_lane()).sqrt();
-        limit.min(before).max(1.0)
+        let turning = (SIDEWAYS_MAX / self.model.curvature().abs().max(1e-6)).sqrt();
+        limit.min(before).min(turning).max(1.0)
     }
 
     fn left_on_lane(&self) -> f64 {
         (self.roads.length(self.lane).value() - self.along).max(0.0)
     }
 
-    fn advance(&mut self, time: Duration) {
-        let distance = self.state.speed.value() * time.as_secs_f64();
-        self.along += distance;
+    /// Returns the steering angle in radians that leads the rear axle through a point of the lane ahead (pure pursuit).
+    fn wanted_steering(&self) -> f64 {
+        let target = self.lane_ahead(LOOK_AHEAD);
+        // Positive to the left. A target behind needs the smallest circle.
+        let off = -signed(self.model.rear().bearing(target) - self.model.heading()).radians();
+        let sine = if off.cos() > 0.0 { off.sin() } else { off.signum() };
+        let distance = self.model.rear().distance(target).value().clamp(1.0, 2.0 * LOOK_AHEAD);
+        (2.0 * self.model.wheelbase().value() * sine / distance).atan()
+    }
+
+    /// Returns the middle of the lane at a distance ahead of the front, in metres.
+    fn lane_ahead(&self, distance: f64) -> Position {
+        let left = self.left_on_lane();
+        let (lane, along) =
+            if left > distance { (self.lane, self.along + distance) } else { (self.next_lane, distance - left) };
+        beside(self.roads.point(lane, Metres(along)), self.roads.bearing(lane, Metres(along)))
+    }
+
+    fn observe(&mut self) {
+        self.state.position = self.model.front();
+        self.state.speed = self.model.speed();
+        self.state.heading = self.model.heading();
+        self.state.acceleration = self.model.acceleration();
+        self.state.yaw_rate = self.model.yaw_rate();
+    }
+
+    /// Follows the lane for a travelled distance, and enters the next lane at its end.
+    fn advance(&mut self, distance: f64) {
+        let projected = self.projected(self.lane, self.along);
+        // Where the lane has a corner, the vehicle's path is shorter or longer than the lane.
+        self.along = projected.clamp(self.along + 0.5 * distance, self.along + 1.5 * distance);
         while self.along >= self.roads.length(self.lane).value() {
             self.along -= self.roads.length(self.lane).value();
             self.lane = self.next_lane;
             self.next_lane = turn(&self.roads, self.lane, &mut self.rng);
         }
+    }
+
+    /// Returns the distance along the lane that is nearest to the front, close to an estimate.
+    fn projected(&self, lane: Lane, along: f64) -> f64 {
+        let (east, north) = self.roads.point(lane, Metres(along)).offset_to(self.state.position);
+        let direction = self.roads.bearing(lane, Metres(along)).radians();
+        along + east.value() * direction.sin() + north.value() * direction.cos()
+    }
+
+    fn extend_path(&mut self, distance: f64, time: Duration) {
         self.since_path_point.0 += distance;
         self.since_path_point.1 += time;
         if self.since_path_point.0 >= PATH_SPACING {
@@ -158,52 +228,19 @@ impl Vehicle {
             self.since_path_point = (0.0, Duration::ZERO);
         }
     }
-
-    /// Turns the heading towards the point ahead, as far as a car can.
-    fn steer(&mut self, seconds: f64) {
-        let here = self.roads.point(self.lane, Metres(self.along));
-        let left = self.left_on_lane();
-        let ahead = if left > LOOK_AHEAD {
-            self.roads.point(self.lane, Metres(self.along + LOOK_AHEAD))
-        } else {
-            self.roads.point(self.next_lane, Metres(LOOK_AHEAD - left))
-        };
-        let off = signed(here.bearing(ahead) - self.state.heading);
-        let turned = off.value().clamp(-YAW_RATE_MAX * seconds, YAW_RATE_MAX * seconds);
-        self.state.heading = (self.state.heading + Degrees(turned)).normalised();
-        // A heading counts clockwise, a yaw rate counter-clockwise.
-        self.state.yaw_rate = DegreesPerSecond(-turned / seconds);
-        self.state.position = beside(here, self.state.heading);
-    }
 }
 
-/// Selects one of the next lanes. Straight on is twice as likely as each turn.
+/// Selects one of the next lanes. Straight on is twice as likely as each turn; a hairpin is taken only if nothing else
+/// remains.
 fn turn(roads: &RoadNetwork, lane: Lane, rng: &mut Rng) -> Lane {
     let mut ways = roads.onward(lane);
-    let straight = ways.iter().copied().find(|way| turn_angle(roads, lane, *way).value() < 25.0);
+    let angle = |way: &Lane| roads.turn_angle(lane, *way).value();
+    let straight = ways.iter().copied().find(|way| angle(way) < 25.0);
+    if ways.iter().any(|way| angle(way) < HAIRPIN) {
+        ways.retain(|way| angle(way) < HAIRPIN);
+    }
     ways.extend(straight);
     ways[rng.below(ways.len())]
-}
-
-fn turn_angle(roads: &RoadNetwork, from: Lane, to: Lane) -> Degrees {
-    Degrees(signed(roads.bearing_at_start(to) - roads.bearing_at_end(from)).value().abs())
-}
-
-/// Normalises an angle to -180 (exclusive) to 180 degrees.
-fn signed(angle: Degrees) -> Degrees {
-    let turned = angle.normalised().value();
-    Degrees(if turned > 180.0 { turned - 360.0 } else { turned })
-}
-
-/// Returns the middle of the right lane, next to a point in the middle of the road.
-fn beside(middle: Position, heading: Degrees) -> Position {
-    const METRES_PER_DEGREE: f64 = 111_195.0;
-    let right = (heading + Degrees(90.0)).radians();
-    let (north, east) = (LANE_OFFSET * right.cos(), LANE_OFFSET * right.sin());
-    Position {
-        latitude: middle.latitude + Degrees(north / METRES_PER_DEGREE),
-        longitude: middle.longitude + Degrees(east / (METRES_PER_DEGREE * middle.latitude.radians().cos())),
-    }
 }
 
 #[cfg(test)]
@@ -211,6 +248,10 @@ mod tests {
     use super::*;
 
     const TICK: Duration = Duration::from_millis(100);
+    /// Maximum yaw rate, in degrees per second.
+    const YAW_RATE_MAX: f64 = 60.0;
+    /// Maximum distance of the front from the middle of its lane, in metres: at a junction it cuts or leaves the corner.
+    const OFF_LANE_MAX: f64 = 8.0;
 
     fn fleet(count: usize) -> Vec<Vehicle> {
         let roads = Arc::new(RoadNetwork::load(None).unwrap());
@@ -219,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn an_hour_on_the_road_stays_within_what_a_car_can_do() {
+    fn an_hour_of_driving_stays_within_the_limits_of_a_car() {
         let mut vehicle = fleet(1).remove(0);
         let mut driven = 0.0;
         for _ in 0..36_000 {
@@ -230,9 +271,11 @@ mod tests {
             driven += moved;
             assert!((0.0..=17.5).contains(&after.speed.value()), "{after:?}");
             assert!((-BRAKING_MAX - 1e-9..=ACCELERATION_MAX + 1e-9).contains(&after.acceleration.value()), "{after:?}");
-            assert!(after.yaw_rate.value().abs() <= YAW_RATE_MAX + 1e-9, "{after:?}");
-            // It moves by its speed, and sideways at most by the offset of the lane in a turn.
+            assert!(after.yaw_rate.value().abs() <= YAW_RATE_MAX, "{after:?}");
+            // It moves by its speed; the front swings sideways in a turn.
             assert!(moved <= after.speed.value() * 0.1 + 0.4, "{before:?} {after:?}");
+            let lane = vehicle.lane_ahead(0.0).distance(after.position).value();
+            assert!(lane < OFF_LANE_MAX, "{lane} m beside the lane: {after:?}");
         }
         assert!(driven > 20_000.0, "only {driven} m in an hour");
     }

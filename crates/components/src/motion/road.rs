@@ -1,4 +1,4 @@
-//! The road network of the fleet.
+//! A network of roads, from a GeoJSON file or the built-in town.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,15 +7,18 @@ use serde::Deserialize;
 use viaduct_node::SettingError;
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Position};
 
+/// Distance of the middle of a lane from the middle of its road.
+pub(crate) const LANE_OFFSET: Metres = Metres(1.8);
+
 /// The built-in town.
-const TOWN: &str = include_str!("../../../../../configs/roads/town.geojson");
+const TOWN: &str = include_str!("../../../../configs/roads/town.geojson");
 
 /// Maximum number of roads of a network.
 const ROADS_MAX: usize = 100_000;
 
 /// Roads that meet at junctions.
 #[derive(Debug)]
-pub(super) struct RoadNetwork {
+pub(crate) struct RoadNetwork {
     roads: Vec<Road>,
     /// For each junction, the roads that end there: index, and `true` if the first point of the road is there.
     junctions: Vec<Vec<(usize, bool)>>,
@@ -34,7 +37,7 @@ struct Road {
 
 /// A road and the direction in which it is driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lane {
+pub(crate) struct Lane {
     road: usize,
     forward: bool,
 }
@@ -64,7 +67,7 @@ struct Geometry {
 
 impl RoadNetwork {
     /// Loads a network from a GeoJSON file, or the built-in town if there is no file.
-    pub(super) fn load(file: Option<&Path>) -> Result<Self, SettingError> {
+    pub(crate) fn load(file: Option<&Path>) -> Result<Self, SettingError> {
         let text = match file {
             None => TOWN.to_owned(),
             Some(path) => std::fs::read_to_string(path)
@@ -122,26 +125,37 @@ impl RoadNetwork {
         })
     }
 
+    /// Returns the lane that continues most nearly straight from the end of this one.
+    pub(crate) fn straight_on(&self, lane: Lane) -> Lane {
+        let turns = self.onward(lane).into_iter().map(|next| (self.turn_angle(lane, next).value(), next));
+        turns.min_by(|a, b| a.0.total_cmp(&b.0)).map_or(lane, |(_, next)| next)
+    }
+
+    /// Returns the angle between the end of a lane and the start of the next one, 0 to 180 degrees.
+    pub(crate) fn turn_angle(&self, from: Lane, to: Lane) -> Degrees {
+        Degrees(signed(self.bearing_at_start(to) - self.bearing_at_end(from)).value().abs())
+    }
+
     /// Returns the number of lanes: two for each road.
-    pub(super) fn lane_count(&self) -> usize {
+    pub(crate) fn lane_count(&self) -> usize {
         2 * self.roads.len()
     }
 
     /// Returns one of the [`Self::lane_count`] lanes.
-    pub(super) fn lane(&self, index: usize) -> Lane {
+    pub(crate) fn lane(&self, index: usize) -> Lane {
         Lane { road: index / 2 % self.roads.len(), forward: index.is_multiple_of(2) }
     }
 
-    pub(super) fn length(&self, lane: Lane) -> Metres {
+    pub(crate) fn length(&self, lane: Lane) -> Metres {
         Metres(self.roads[lane.road].distances.last().copied().unwrap_or(0.0))
     }
 
-    pub(super) fn speed_limit(&self, lane: Lane) -> MetresPerSecond {
+    pub(crate) fn speed_limit(&self, lane: Lane) -> MetresPerSecond {
         self.roads[lane.road].speed_limit
     }
 
     /// Returns the lanes that continue from the end of this one. Turning back is possible only in a dead end.
-    pub(super) fn onward(&self, lane: Lane) -> Vec<Lane> {
+    pub(crate) fn onward(&self, lane: Lane) -> Vec<Lane> {
         let road = &self.roads[lane.road];
         let junction = road.ends[usize::from(lane.forward)];
         let all = self.junctions[junction].iter().map(|&(road, starts)| Lane { road, forward: starts });
@@ -151,7 +165,7 @@ impl RoadNetwork {
     }
 
     /// Returns the point in the middle of the road at a distance from the start of the lane.
-    pub(super) fn point(&self, lane: Lane, along: Metres) -> Position {
+    pub(crate) fn point(&self, lane: Lane, along: Metres) -> Position {
         let road = &self.roads[lane.road];
         let length = self.length(lane).value();
         let from_first = if lane.forward { along.value() } else { length - along.value() }.clamp(0.0, length);
@@ -161,16 +175,39 @@ impl RoadNetwork {
         road.points[after - 1].towards(road.points[after], part)
     }
 
+    /// Returns the points of each road, in the middle of the road.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &[Position]> {
+        self.roads.iter().map(|road| road.points.as_slice())
+    }
+
+    /// Returns the direction of travel at a distance from the start of the lane.
+    pub(crate) fn bearing(&self, lane: Lane, along: Metres) -> Degrees {
+        let start = along.value().clamp(0.0, (self.length(lane).value() - 1.0).max(0.0));
+        self.point(lane, Metres(start)).bearing(self.point(lane, Metres(start + 1.0)))
+    }
+
     /// Returns the direction of travel at the start of the lane.
-    pub(super) fn bearing_at_start(&self, lane: Lane) -> Degrees {
+    pub(crate) fn bearing_at_start(&self, lane: Lane) -> Degrees {
         self.point(lane, Metres(0.0)).bearing(self.point(lane, Metres(5.0)))
     }
 
     /// Returns the direction of travel at the end of the lane.
-    pub(super) fn bearing_at_end(&self, lane: Lane) -> Degrees {
+    pub(crate) fn bearing_at_end(&self, lane: Lane) -> Degrees {
         let length = self.length(lane);
         self.point(lane, length - Metres(5.0)).bearing(self.point(lane, length))
     }
+}
+
+/// Normalises an angle to -180 (exclusive) to 180 degrees.
+pub(crate) fn signed(angle: Degrees) -> Degrees {
+    let turned = angle.normalised().value();
+    Degrees(if turned > 180.0 { turned - 360.0 } else { turned })
+}
+
+/// Returns the middle of the right lane, next to a point in the middle of the road.
+pub(crate) fn beside(middle: Position, heading: Degrees) -> Position {
+    let right = (heading + Degrees(90.0)).radians();
+    middle.displaced(LANE_OFFSET * right.sin(), LANE_OFFSET * right.cos())
 }
 
 #[cfg(test)]
