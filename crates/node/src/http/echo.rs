@@ -32,7 +32,7 @@ use super::Shared;
 /// Period in which an observer is polled.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// Longest message whose octets are sent, 16 MiB. Of a longer message only the length is sent.
+/// Longest message whose octets are sent, 16 MiB. For a longer message, only the length is sent.
 const OCTETS_MAX: usize = 16 << 20;
 
 /// Media type of the stream, in the form of Prometheus' media type for protobuf.
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_message_that_is_too_long_only_the_length_is_sent() {
+    fn a_too_long_message_is_sent_as_its_length_only() {
         let bus = Bus::new("n");
         let long = echo_sample(&sample(&bus, "a", "x.A", OCTETS_MAX + 1), 1, 0);
         assert!(long.skipped && long.octets.is_empty());

@@ -1,6 +1,7 @@
-//! HTTP endpoint of a node: `/healthz`, `/metrics`, `/topics`, `/topics/echo`.
+//! HTTP endpoint of a node: `/` lists the others, `/healthz`, `/metrics`, `/topics`, `/topics/echo`.
 
 mod echo;
+mod limited;
 
 use std::net::SocketAddr;
 
@@ -15,6 +16,16 @@ use tokio::task::JoinHandle;
 use viaduct_bus::Bus;
 
 use crate::metrics;
+
+pub use limited::{LimitedConnection, LimitedListener};
+
+/// The response to `/`.
+const PATHS: &str = "\
+/healthz      ok while the node runs
+/metrics      metrics for Prometheus
+/topics       topics, subscriptions, latencies and counters as JSON
+/topics/echo  samples of the topics that match ?pattern=NAME|PATTERN, as a stream for `viaduct topic echo`
+";
 
 /// A listening endpoint. Dropping it closes it and its streams.
 pub(crate) struct Endpoint {
@@ -59,6 +70,7 @@ impl Drop for Endpoint {
 
 fn router(shared: Shared) -> Router {
     Router::new()
+        .route("/", get(|| async { PATHS }))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/metrics", get(prometheus))
         .route("/topics", get(topics))
