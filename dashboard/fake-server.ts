@@ -25,7 +25,7 @@ const STEP_MS = 50;
 const COLUMNS = 10;
 const ROWS = 8;
 const BLOCK_M = 165;
-/** 2004-01-01T00:00:00Z less the leap seconds since then: where TimestampIts counts from. */
+/** Origin of TimestampIts: 2004-01-01T00:00:00Z less the leap seconds since then. */
 const ITS_EPOCH_MS = 1_072_915_200_000 - 5_000;
 
 /** Metres east and north of CENTRE. */
@@ -202,7 +202,7 @@ export class FakeNode {
     const { number, started_ms, updates, messages, ended_ms } = this.#event;
     const [lon, lat] = lonLat(eventPlace(updates));
     const properties: EventProperties = {
-      state: ended_ms === undefined ? "active" : "cancelled", originating_station_id: 1001, sequence_number: number, station_id: 1001,
+      state: ended_ms === undefined ? "active" : "cancelled", originating_station_id: 1001, sequence_number: number, station_id: 1001, security: updates === 0 ? "unverified" : "unsecured",
       cause: 94, sub_cause: 2, cause_text: "stationary vehicle", information_quality: 3, awareness_distance_m: updates % 2 === 0 ? 200 : 100, traffic_direction: "all",
       detection_time: time(started_ms), reference_time: time(started_ms + updates), valid_until: time(started_ms + 600_000),
       ...(ended_ms === undefined ? {} : { ended_time: time(ended_ms) }),
@@ -296,6 +296,7 @@ export class FakeNode {
     return [
       ...counters,
       { component: "its_station", name: "dropped", reason: "duplicate", value: Math.floor(total / 55), rate_hz: rate / 55 },
+      { component: "its_station", name: "dropped", reason: "own_packet", value: Math.floor(total / 80), rate_hz: rate / 80 },
       { component: "its_station", name: "denms_ignored", reason: "denm_repeated", value: this.#event.messages, rate_hz: 1 },
       { component: "its_station", name: "dropped", reason: "certificate_unknown", value: 3, rate_hz: 0 },
       { component: "its_station", name: "dropped", reason: "malformed_header", value: 1, rate_hz: 0 },
@@ -557,7 +558,7 @@ const SIGNAL_CYCLE: readonly SignalState[] = ["stop_and_remain", "pre_movement",
 
 /** Returns an intersection of four arms with signals, and a speed limit with its zone. */
 function intersection(centre: Point, now_ms: number): InfrastructureFeature[] {
-  const common = { station_id: 1008, last_received: time(now_ms) };
+  const common = { station_id: 1008, security: "unsecured", last_received: time(now_ms) };
   const mapem = { ...common, type: "mapem", region: 49, intersection: 12 };
   const name = "intersection-49-12";
   const features: InfrastructureFeature[] = [
@@ -597,7 +598,7 @@ function hex(value: number): string {
   return (value & 0xff).toString(16).padStart(2, "0");
 }
 
-/** mulberry32: small, seeded, good enough to place cars. */
+/** Returns a random generator (mulberry32): small, seeded, good enough to place cars. */
 function generator(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -96,8 +96,8 @@ export interface paths {
          *     | `restarted` | `{"run":"..."}`: the node has restarted since the client's last event; the stream continues from the start of the cache |
          *
          *     The `id` of an event is opaque: it contains the run of the node and the sequence number. A client that reconnects with
-         *     `Last-Event-ID` first receives the messages that it missed, if the cache still holds them and the client's queue has room for
-         *     them. Evicted messages count as lost even if the client's filter would not admit them.
+         *     `Last-Event-ID` first receives the messages that it missed. The cache must still hold them, and the client's queue must have
+         *     room for them. Evicted messages count as lost even if the client's filter would not admit them.
          */
         get: operations["live"];
         put?: never;
@@ -298,8 +298,8 @@ export interface components {
             approaches?: components["schemas"]["Geometry"];
             /**
              * Format: double
-             * @description Radius around the event within which stations should be aware of it, in metres: the upper end of the class that the
-             *     message names (`awarenessDistance`), 20000 for "over 10 km".
+             * @description Radius around the event within which stations should be aware of it, in metres. It is the upper end of the class that the
+             *     message names (`awarenessDistance`); 20000 for "over 10 km".
              */
             awareness_distance_m?: number;
             /**
@@ -334,7 +334,7 @@ export interface components {
             heading_deg?: number;
             /**
              * Format: int32
-             * @description `InformationQuality`, 0 (unavailable) to 7 (highest).
+             * @description `InformationQuality`, 1 (lowest) to 7 (highest).
              */
             information_quality?: number;
             /**
@@ -358,6 +358,11 @@ export interface components {
              */
             reference_time: string;
             /**
+             * @description Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified. An event whose end was
+             *     received has the weaker value of its content and its end.
+             */
+            security: string;
+            /**
              * Format: int32
              * @description Number of the event at that station (`ActionId`).
              */
@@ -375,7 +380,7 @@ export interface components {
             station_id: number;
             /**
              * Format: int32
-             * @description Sub-cause code; 0 is unavailable.
+             * @description Sub-cause code, 1 to 255.
              */
             sub_cause?: number;
             /** @description Traffic that is concerned: `all`, `upstream`, `downstream` or `opposite`, seen from the event in its direction of travel. */
@@ -504,6 +509,11 @@ export interface components {
             road_segment?: number;
             /** @description Purposes of the zone: `relevance`, `detection`, `awareness`. */
             roles?: string[];
+            /**
+             * @description Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified. A feature with a
+             *     `signal_state` is `unverified` if the packet of the MAPEM or that of the SPATEM was.
+             */
+            security: string;
             /**
              * Format: int32
              * @description Number of the signal group.
@@ -646,7 +656,7 @@ export interface components {
             /** @description The decoded ETSI message with ASN.1 names and raw integers. */
             message?: unknown;
             /** @description Node and component that received or sent the message. */
-            receiver: string;
+            receiver?: string;
             /** Format: date-time */
             reception_time?: string;
             /** @description Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified. */
@@ -726,7 +736,7 @@ export interface components {
             /** @description Catalogue of the code: `vienna_convention`, `iso_14823`, `itis` or `other`. */
             catalogue: string;
             /**
-             * @description Code of the sign: of ISO 14823 its category and three digits, of the Vienna Convention its class and number.
+             * @description Code of the sign. ISO 14823: category and three digits. Vienna Convention: class and number.
              * @example regulatory 557
              */
             code: string;

@@ -70,6 +70,11 @@ export function cells(row: HTMLElement, texts: readonly string[]): void {
   });
 }
 
+/** Returns the badge of what an unverified message describes. */
+export function unverifiedBadge(testId: string): HTMLElement {
+  return el("span", { class: "badge", "data-level": "warn", "data-testid": testId, title: "The packet is signed, but its signature was not verified" }, "unverified");
+}
+
 /** Returns the cross of a close button. */
 export function closeIcon(): SVGElement {
   const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");

@@ -1,6 +1,6 @@
 // Texts of numbers: three figures with a suitable unit.
 
-/** 0.84 µs, 12.3 µs, 1.25 ms, 2.10 s */
+/** Returns a latency with its unit: 0.84 µs, 12.3 µs, 1.25 ms, 2.10 s */
 export function latency(us: number | undefined): string {
   if (us === undefined || !Number.isFinite(us)) return "–";
   if (us < 1_000) return `${figures(us)} µs`;
@@ -8,14 +8,14 @@ export function latency(us: number | undefined): string {
   return `${figures(us / 1_000_000)} s`;
 }
 
-/** Three significant figures without an exponent. */
+/** Returns the value with three significant figures, without an exponent. */
 export function figures(value: number): string {
   const size = Math.abs(value);
   if (size >= 99.95) return value.toFixed(0);
   return value.toFixed(size >= 9.995 ? 1 : 2);
 }
 
-/** 1234567 -> "1 234 567" with narrow spaces. */
+/** Returns the number with narrow spaces between groups of three digits: 1234567 -> "1 234 567" */
 export function count(value: number): string {
   return Math.round(value)
     .toString()
@@ -38,7 +38,7 @@ export function bytes(value: number): string {
   return `${unit === 0 ? size.toFixed(0) : figures(size)} ${units[unit] ?? ""}`;
 }
 
-/** 8.2 s, 4 min 10 s, 3 h 02 min, 2 d 4 h */
+/** Returns a duration in its largest units: 8.2 s, 4 min 10 s, 3 h 02 min, 2 d 4 h */
 export function duration(s: number): string {
   const pad = (n: number): string => String(Math.floor(n)).padStart(2, "0");
   if (s < 60) return `${s < 10 ? Math.max(0, s).toFixed(1) : Math.floor(s)} s`;

@@ -161,7 +161,7 @@ function frame(now_ms: number): void {
   requestAnimationFrame(frame);
 }
 
-/** Updates what depends on time only. Also runs in a hidden tab, in which there are no frames. */
+/** Updates the parts of the page that depend on time only. Also runs in a hidden tab, in which there are no frames. */
 function tick(): void {
   const now_ms = performance.now();
   stations.expire(now_ms);

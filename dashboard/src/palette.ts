@@ -1,5 +1,5 @@
 // Colours that carry a meaning. test/palette.test.ts simulates deuteranopia, protanopia and tritanopia and checks the distances:
-// hops, kinds of stations and speeds differ clearly in every case; speeds also rise in lightness.
+// hops, kinds of stations and speeds differ clearly in every case. Speeds also rise in lightness.
 
 import type { EventState, SignalState } from "./api";
 
@@ -69,6 +69,9 @@ export function line(index: number): string {
 
 /** Colours of events. The symbol also differs: an ended event is crossed out. */
 export const EVENT_COLOURS: Readonly<Record<EventState, string>> = { active: "#ff7a45", cancelled: "#a9b6c6", negated: "#a9b6c6", expired: "#a9b6c6" };
+
+/** Outline of stations whose newest message was signed and not verified; the outline is also dashed. */
+export const UNVERIFIED = "#e69f00";
 
 const STOP = "#ff5d52";
 const CAUTION = "#ffc53d";

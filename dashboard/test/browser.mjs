@@ -5,12 +5,11 @@
 //
 // Without --url it serves dist/ with the fake server. Without Chromium it is skipped.
 
-import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync, mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { chromium } from "playwright-core";
 import { runnerImport } from "vite";
+import { APPEAR_MS, assert, checkAccessibility, launch, open as openPage, PHONE, step, text } from "./harness.mjs";
 
 const { values: options } = parseArgs({
   options: {
@@ -29,26 +28,12 @@ const { values: options } = parseArgs({
   },
 });
 
-const BROWSER_ARGS = [
-  "--headless", "--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update",
-  "--disable-sync", "--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader", "--ignore-gpu-blocklist",
-];
-const APPEAR_MS = 20_000;
-const PHONE = { width: 390, height: 844 };
-/** axe-core reports a contrast as incomplete if the background is a picture; test/palette.test.ts checks these colours. */
-const AXE_INCOMPLETE_ALLOWED = new Set(["color-contrast"]);
+const MAP_ARGS = ["--enable-unsafe-swiftshader", "--use-gl=angle", "--use-angle=swiftshader", "--ignore-gpu-blocklist"];
 
-const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-if (!existsSync(executablePath)) {
-  console.log(`skipped: no browser at ${executablePath}; set CHROMIUM`);
-  process.exit(process.env.VIADUCT_REQUIRE_PEERS ? 1 : 0);
-}
-
+const browser = await launch(MAP_ARGS);
 const root = fileURLToPath(new URL("..", import.meta.url));
-const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 if (options.shots) mkdirSync(options.shots, { recursive: true });
 const fake = options.url ? undefined : await startFake();
-const browser = await chromium.launch({ executablePath, args: BROWSER_ARGS });
 let failed = false;
 try {
   await checkPage(options.url ?? fake.url);
@@ -103,11 +88,16 @@ async function checkPage(url) {
     await page.keyboard.press("Escape");
     await page.waitForSelector("[data-testid=station-panel]", { state: "hidden" });
   });
+  await step("far from the roads there is a graticule", async () => {
+    for (let i = 0; i < 12; i += 1) await page.click("#zoom-out");
+    await page.waitForFunction(() => window.viaduct.hasGraticule(), null, { timeout: APPEAR_MS });
+  });
+  await shot(page, "far");
   await step("no errors in the console", async () => assert(complaints.length === 0, complaints.join("\n")));
   await page.close();
 }
 
-/** An event with its life cycle, which does not move its sender; lanes and signals; no graticule if there are roads. */
+/** An event with its life cycle, which does not move its sender; lanes and signals; no graticule while roads are in view. */
 async function checkObjects(page) {
   await step("an event is drawn at its own position", async () => {
     await page.waitForFunction(() => window.viaduct.events().some(({ state }) => state === "active"), null, { timeout: APPEAR_MS });
@@ -128,12 +118,19 @@ async function checkObjects(page) {
     await text(page, "event-state", (shown) => shown === "active");
     await text(page, "event-sheet", (shown) => /cause code\s*94, sub-cause 2/.test(shown) && /awareness distance\s*200 m/.test(shown));
   });
+  await step("an event that was not verified has a badge", async () => {
+    await page.waitForSelector("[data-testid=event-unverified]", { timeout: APPEAR_MS });
+    await text(page, "event-sheet", (shown) => /security\s*unverified/.test(shown));
+    const [panel, close] = await Promise.all([page.locator("[data-testid=event-panel]").boundingBox(), page.locator("[data-testid=event-close]").boundingBox()]);
+    assert(close.x + close.width <= panel.x + panel.width, "the close button is outside the panel");
+  });
   await shot(page, "event-1-trigger");
   await step("an update moves the event", async () => {
     const [before] = await page.evaluate(() => window.viaduct.events());
     fake.node.updateEvent();
     await page.waitForFunction((lon) => window.viaduct.events()[0]?.lon !== lon, before.lon, { timeout: APPEAR_MS });
-    await text(page, "event-sheet", (shown) => /1 update/.test(shown));
+    await text(page, "event-sheet", (shown) => /1 update/.test(shown) && /security\s*unsecured/.test(shown));
+    await page.waitForSelector("[data-testid=event-unverified]", { state: "hidden" });
   });
   await shot(page, "event-2-update");
   await step("a cancelled event fades and disappears", async () => {
@@ -177,24 +174,8 @@ async function checkPhone(url) {
   await page.close();
 }
 
-async function open(url, viewport) {
-  const page = await browser.newPage({ viewport });
-  const complaints = [];
-  page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("request", (request) => {
-    const external = !/^(blob|data):/.test(request.url()) && new URL(request.url()).origin !== new URL(url).origin;
-    if (external) complaints.push(`request to another server: ${request.url()}`);
-  });
-  await page.goto(url);
-  return { page, complaints };
-}
-
-async function checkAccessibility(page) {
-  await page.evaluate(axeSource);
-  const { violations, incomplete } = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations", "incomplete"] }));
-  const found = [...violations, ...incomplete.filter(({ id }) => !AXE_INCOMPLETE_ALLOWED.has(id))];
-  assert(found.length === 0, found.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`).join("\n"));
+function open(url, viewport) {
+  return openPage(browser, url, viewport);
 }
 
 async function onScreen(page, selector) {
@@ -265,28 +246,6 @@ async function shot(page, name) {
   if (!options.shots) return;
   await page.waitForTimeout(600);
   await page.screenshot({ path: `${options.shots}/${name}.png` });
-}
-
-async function text(page, testId, matches) {
-  const locator = page.getByTestId(testId);
-  const until = Date.now() + APPEAR_MS;
-  while (Date.now() < until) {
-    if (matches(await locator.innerText())) return;
-    await page.waitForTimeout(100);
-  }
-  assert(false, `${testId} shows "${await locator.innerText()}"`);
-}
-
-async function step(name, run) {
-  const started = Date.now();
-  await run().catch((error) => {
-    throw new Error(`${name}: ${error.message}`);
-  });
-  console.log(`ok  ${name}  (${Date.now() - started} ms)`);
-}
-
-function assert(holds, message) {
-  if (!holds) throw new Error(message);
 }
 
 async function startFake() {

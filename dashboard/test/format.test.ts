@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { before, bytes, clock, coordinate, count, duration, latency, rate, stationType } from "../src/format";
 import { graticule } from "../src/map/graticule";
-import { scaleBar, viewOf } from "../src/map/view";
+import { signText } from "../src/map/infrastructure";
+import { Roads } from "../src/map/roads";
+import { isUnverified, scaleBar, viewOf } from "../src/map/view";
 import { KIND_BANDS, kindBand, SPEED_BANDS, speedBand } from "../src/palette";
 
 test("latency has a suitable unit and three figures", () => {
@@ -38,6 +40,27 @@ test("station types", () => {
   expect([undefined, 0, 5, 15, 99].map((type) => stationType(type))).toEqual(["unknown", "unknown", "passenger car", "roadside unit", "type 99"]);
   expect([5, 15, 7, 2, 1, 11, 0, 99].map((type) => kindBand(type).label)).toEqual(["car", "roadside", "truck", "two-wheeler", "pedestrian", "bus, tram", "other", "other"]);
   expect(KIND_BANDS).toContain(kindBand(99));
+});
+
+test("roads outside the view, and roads too small to be seen, are not in view", () => {
+  const road = (...coordinates: number[][]) => ({ type: "Feature" as const, properties: null, geometry: { type: "LineString" as const, coordinates } });
+  // Two streets of a town; the second is a long diagonal.
+  const roads = new Roads({ type: "FeatureCollection", features: [road([6.08, 50.77], [6.081, 50.77]), road([6.08, 50.77], [6.12, 50.79])] });
+  const at = (lng: number, lat: number, zoom: number) => roads.inView(viewOf({ lng, lat }, zoom, 800, 600));
+  expect(at(6.08, 50.77, 16)).toBe(true);
+  expect(at(6.1, 50.78, 17), "only the diagonal").toBe(true);
+  expect(at(6.11, 50.772, 17), "in the box of the diagonal").toBe(false);
+  expect(at(6.3, 50.77, 16), "outside the town").toBe(false);
+  expect(at(6.1, 50.78, 4), "the town is a dot").toBe(false);
+  expect(new Roads().inView(viewOf({ lng: 6.1, lat: 50.78 }, 16, 800, 600))).toBe(false);
+});
+
+test("a sign of an unverified message is marked", () => {
+  const sign = { kind: "sign", type: "ivim", station_id: 1, last_received: "" } as const;
+  expect(signText({ ...sign, texts: ["School"], security: "unsecured" })).toBe("School");
+  expect(signText({ ...sign, texts: ["School"], security: "unverified" })).toBe("School · unverified");
+  expect(signText({ ...sign, texts: [], security: "unverified" })).toBe("unverified");
+  expect(["unsecured", "unknown", "unverified"].map((security) => isUnverified({ security }))).toEqual([false, false, true]);
 });
 
 test("speeds fall into bands", () => {

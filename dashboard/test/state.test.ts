@@ -107,18 +107,18 @@ describe("motion", () => {
 describe("Stations", () => {
   test("keeps one entry a station, with its newest position", () => {
     const stations = new Stations();
-    stations.apply(heard(1, 6, 50), 0);
-    stations.apply(heard(1, 6.0001, 50), 100);
-    stations.apply(heard(2, 6, 50), 100);
+    stations.apply(received(1, 6, 50), 0);
+    stations.apply(received(1, 6.0001, 50), 100);
+    stations.apply(received(2, 6, 50), 100);
     expect(stations.size).toBe(2);
     expect(stations.get(1)).toMatchObject({ lon: 6.0001, heard_ms: 100, messages: 2 });
   });
 
   test("a message without a position keeps a known station alive, and makes no new one", () => {
     const stations = new Stations();
-    stations.apply(heard(1, 6, 50), 0);
-    stations.apply({ ...heard(1, 0, 0), geometry: null }, 5_000);
-    stations.apply({ ...heard(2, 0, 0), geometry: null }, 5_000);
+    stations.apply(received(1, 6, 50), 0);
+    stations.apply({ ...received(1, 0, 0), geometry: null }, 5_000);
+    stations.apply({ ...received(2, 0, 0), geometry: null }, 5_000);
     expect(stations.size).toBe(1);
     expect(stations.get(1)).toMatchObject({ lon: 6, heard_ms: 5_000 });
   });
@@ -126,7 +126,7 @@ describe("Stations", () => {
   test("only awareness messages move a station", () => {
     const stations = new Stations();
     const ofType = (type: string, lon: number): MessageFeature => {
-      const feature = heard(1, lon, 50);
+      const feature = received(1, lon, 50);
       return { ...feature, properties: { ...feature.properties, type } };
     };
     stations.apply(ofType("denm", 6.5), 0);
@@ -142,20 +142,20 @@ describe("Stations", () => {
   test("a CPM places a station that sends no awareness messages", () => {
     const stations = new Stations();
     const cpm = (lon: number): MessageFeature => {
-      const feature = heard(1, lon, 50);
+      const feature = received(1, lon, 50);
       return { ...feature, properties: { ...feature.properties, type: "cpm" } };
     };
     stations.apply(cpm(6), 0);
     stations.apply(cpm(6.1), 100);
     expect(stations.get(1)).toMatchObject({ lon: 6.1, aware: false });
-    stations.apply(heard(1, 6.2, 50), 200);
+    stations.apply(received(1, 6.2, 50), 200);
     stations.apply(cpm(6.1), 300);
     expect(stations.get(1)).toMatchObject({ lon: 6.2, aware: true });
   });
 
   test("an unknown station type does not replace a known one", () => {
     const stations = new Stations();
-    const cam = heard(1, 6, 50);
+    const cam = received(1, 6, 50);
     const { station_type: _, ...silent } = cam.properties;
     stations.apply(cam, 0);
     stations.apply({ ...cam, properties: silent }, 100);
@@ -167,9 +167,9 @@ describe("Stations", () => {
 
   test("removes silent stations, whatever the order of arrival", () => {
     const stations = new Stations();
-    stations.apply(heard(1, 6, 50), 0);
-    stations.apply(heard(2, 6, 50), 10);
-    stations.apply(heard(1, 6, 50), GONE_AFTER_MS);
+    stations.apply(received(1, 6, 50), 0);
+    stations.apply(received(2, 6, 50), 10);
+    stations.apply(received(1, 6, 50), GONE_AFTER_MS);
     expect(stations.expire(GONE_AFTER_MS + 11)).toBe(true);
     expect([...stations.all()].map(({ id }) => id)).toEqual([1]);
     expect(stations.expire(GONE_AFTER_MS + 12)).toBe(false);
@@ -177,7 +177,7 @@ describe("Stations", () => {
 
   test("does not grow without bound", () => {
     const stations = new Stations();
-    for (let id = 0; id < STATIONS_MAX + 3; id += 1) stations.apply(heard(id, 6, 50), id);
+    for (let id = 0; id < STATIONS_MAX + 3; id += 1) stations.apply(received(id, 6, 50), id);
     expect(stations.size).toBe(STATIONS_MAX);
     expect(stations.displaced).toBe(3);
     expect(stations.get(0)).toBeUndefined();
@@ -215,8 +215,8 @@ describe("Drops", () => {
     const drops = new Drops();
     drops.update(kpis(0, 10));
     const [worst, ...rest] = drops.update(kpis(2, 30));
-    expect(worst).toEqual({ where: "its/rx/cam → cache", reason: "queue_full", total: 30, rate_hz: 10, repetition: false });
-    expect(rest).toEqual([{ where: "station", reason: "malformed", total: 4, rate_hz: 0, repetition: false }]);
+    expect(worst).toEqual({ where: "its/rx/cam → cache", reason: "queue_full", total: 30, rate_hz: 10, kind: "drop" });
+    expect(rest).toEqual([{ where: "station", reason: "malformed", total: 4, rate_hz: 0, kind: "drop" }]);
   });
 
   test("restarts with the node", () => {
@@ -235,22 +235,44 @@ describe("Drops", () => {
       ],
     });
     drops.update(report(0, 1));
-    expect(drops.update(report(2, 5)).map(({ reason, rate_hz, repetition }) => [reason, rate_hz, repetition])).toEqual([
-      ["malformed", 0, false],
-      ["denm_repeated", 2, true],
+    expect(drops.update(report(2, 5)).map(({ reason, rate_hz, kind }) => [reason, rate_hz, kind])).toEqual([
+      ["malformed", 0, "drop"],
+      ["denm_repeated", 2, "repetition"],
     ]);
+  });
+
+  test("packets that are ignored in normal operation are no drops", () => {
+    const counters = [
+      ["dropped", "own_packet", "echo"],
+      ["dropped", "duplicate", "repetition"],
+      ["dropped", "other_link_destination", "not_for_us"],
+      ["dropped", "left_area", "not_for_us"],
+      ["packets_not_forwarded", "own_position_unknown", "not_for_us"],
+      ["packets_not_forwarded", "left_area", "not_for_us"],
+      ["packets_not_forwarded", "hops_exhausted", "not_for_us"],
+      ["packets_not_forwarded", "buffer_overflow", "drop"],
+      ["packets_lost", "own_position_unknown", "drop"],
+      ["dropped", "uper_invalid", "drop"],
+    ] as const;
+    const report: Kpis = { ...kpis(0, 0), counters: counters.map(([name, reason]) => ({ component: "station", name, reason, value: 1, rate_hz: 0 })) };
+    const rows = new Drops().update(report);
+    for (const [name, reason, kind] of counters) {
+      const where = name === "dropped" ? "station" : `station ${name}`;
+      expect(rows, `${name} ${reason}`).toContainEqual({ where, reason, total: 1, rate_hz: 0, kind });
+    }
+    expect(rows.map(({ kind }) => kind === "drop")).toEqual([true, true, true, false, false, false, false, false, false, false]);
   });
 
   test("lists the drops of a topic that its subscriptions do not explain", () => {
     const report = kpis(0, 5);
     for (const topic of report.topics) topic.dropped = 8;
-    expect(new Drops().update(report)).toContainEqual({ where: "its/rx/cam", reason: "no reason given", total: 3, rate_hz: 0, repetition: false });
+    expect(new Drops().update(report)).toContainEqual({ where: "its/rx/cam", reason: "no reason given", total: 3, rate_hz: 0, kind: "drop" });
   });
 });
 
 test("latestAges uses the node's clock and leaves out old messages", () => {
   const at = (s: number): string => new Date(1_700_000_000_000 + s * 1_000).toISOString();
-  const features = [heard(1, 6, 50, at(9)), heard(2, 6, 50, at(5)), heard(3, 6, 50, at(-60)), heard(4, 6, 50)];
+  const features = [received(1, 6, 50, at(9)), received(2, 6, 50, at(5)), received(3, 6, 50, at(-60)), received(4, 6, 50)];
   const ages = latestAges({ type: "FeatureCollection", features, links: [], numberReturned: 4, timeStamp: at(10) });
   expect(ages.map(({ feature, age_ms }) => [feature.properties.station_id, age_ms])).toEqual([[2, 5_000], [1, 1_000], [4, 0]]);
 });
@@ -265,7 +287,7 @@ describe("Events", () => {
       id: `1001-${index}`,
       geometry: { type: "Point", coordinates: [6, 50] },
       properties: {
-        state: "active", originating_station_id: 1001, sequence_number: index, station_id: 1001, cause: 94, sub_cause: 0, cause_text: "stationary vehicle",
+        state: "active", originating_station_id: 1001, sequence_number: index, station_id: 1001, security: "unsecured", cause: 94, sub_cause: 0, cause_text: "stationary vehicle",
         detection_time: at(0), reference_time: at(0), valid_until: at(60), first_received: at(0), last_received: at(0), messages: 1, updates: 0, ...change,
       },
     })),
@@ -318,7 +340,7 @@ test("perceivedObjects finds the list and leaves out what has another shape", ()
   expect(perceivedObjects(undefined)).toEqual([]);
 });
 
-function heard(station_id: number, lon: number, lat: number, reception_time?: string): MessageFeature {
+function received(station_id: number, lon: number, lat: number, reception_time?: string): MessageFeature {
   return {
     type: "Feature",
     id: 1,

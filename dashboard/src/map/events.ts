@@ -5,7 +5,7 @@ import { duration } from "../format";
 import { EVENT_COLOURS, withAlpha } from "../palette";
 import type { MapEvent } from "../state/events";
 import { linesOf } from "./infrastructure";
-import type { View } from "./view";
+import { isUnverified, UNVERIFIED_DASH, type View } from "./view";
 
 interface Drawn {
   id: string;
@@ -106,9 +106,9 @@ export class EventsLayer {
   }
 }
 
-/** Returns the cause and the remaining validity, or how the event ended. */
+/** Returns the cause and the remaining validity, or the way in which the event ended. An unverified event is marked. */
 export function labelOf({ properties, state, remaining_s }: MapEvent): string {
-  const cause = causeText(properties);
+  const cause = isUnverified(properties) ? `${causeText(properties)} · unverified` : causeText(properties);
   return state === "active" ? `${cause} · ${duration(remaining_s)}` : `${cause} · ${state}`;
 }
 
@@ -118,20 +118,24 @@ export function causeText({ cause, cause_text }: MapEvent["properties"]): string
   return cause === undefined ? "event" : `cause ${cause}`;
 }
 
-function drawSymbol(c: CanvasRenderingContext2D, { state }: MapEvent): void {
+/** Draws the triangle: filled if the event is active, with a dashed outline if it is unverified. */
+function drawSymbol(c: CanvasRenderingContext2D, { properties, state }: MapEvent): void {
   const colour = EVENT_COLOURS[state];
+  const filled = state === "active" && !isUnverified(properties);
   c.lineJoin = "round";
   c.lineWidth = 4;
   c.strokeStyle = GROUND;
   c.stroke(TRIANGLE);
-  c.fillStyle = state === "active" ? colour : GROUND;
+  c.fillStyle = filled ? colour : GROUND;
   c.fill(TRIANGLE);
   c.lineWidth = 2;
   c.strokeStyle = colour;
+  if (isUnverified(properties)) c.setLineDash(UNVERIFIED_DASH);
   c.stroke(TRIANGLE);
+  c.setLineDash([]);
   c.lineCap = "round";
   c.lineWidth = 2.4;
-  c.strokeStyle = state === "active" ? GROUND : colour;
+  c.strokeStyle = filled ? GROUND : colour;
   c.stroke(MARK);
   if (state !== "active") {
     c.lineWidth = 2;

@@ -1,4 +1,4 @@
-// Lines of latitude and longitude, for a map without roads.
+// Lines of latitude and longitude, for a view without roads.
 
 import { GRATICULE_MIN_PX } from "../limits";
 import { toLonLat, toMercator } from "../state/motion";

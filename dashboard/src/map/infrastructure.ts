@@ -4,7 +4,7 @@ import type { Geometry, InfrastructureCollection, InfrastructureFeature } from "
 import { INFRASTRUCTURE_MAX } from "../limits";
 import { SIGNAL_COLOURS, SIGNAL_UNKNOWN, withAlpha } from "../palette";
 import { type Mercator, toMercator } from "../state/motion";
-import type { View } from "./view";
+import { isUnverified, UNVERIFIED_DASH, type View } from "./view";
 
 interface Shape {
   kind: InfrastructureFeature["properties"]["kind"];
@@ -14,6 +14,8 @@ interface Shape {
 
 /** Zoom from which lanes are drawn; below it an intersection is a point. */
 const LANES_ZOOM = 14;
+/** Dashes of a lane, which is wider than an outline. */
+const UNVERIFIED_LANE_DASH = [10, 14];
 const LANE = "#44566e";
 const LANE_OTHER = "#3a4250";
 const ZONE = "#b79cff";
@@ -69,14 +71,18 @@ export class InfrastructureLayer {
     const colour = properties.signal_state === undefined ? SIGNAL_UNKNOWN : SIGNAL_COLOURS[properties.signal_state];
     if (kind === "lane") {
       const vehicles = properties.lane_type === "vehicle" || properties.lane_type === "tracked_vehicle";
-      c.setLineDash(properties.lane_type === "crosswalk" ? [3, 3] : []);
+      c.setLineDash(properties.lane_type === "crosswalk" ? [3, 3] : isUnverified(properties) ? UNVERIFIED_LANE_DASH : []);
       stroke(c, view, lines, vehicles ? LANE : LANE_OTHER, Math.min(12, Math.max(1.5, (properties.width_m ?? 3) * 0.5 * view.pixelsPerMetre)));
       c.setLineDash([]);
     } else if (kind === "connection") {
       stroke(c, view, lines, withAlpha(colour, properties.signal_state === undefined ? 0.25 : 0.6), 1.5);
     } else {
       stroke(c, view, lines, "#0b0f15", 7);
+      c.lineCap = isUnverified(properties) ? "butt" : "round";
+      c.setLineDash(isUnverified(properties) ? UNVERIFIED_DASH : []);
       stroke(c, view, lines, colour, 4);
+      c.setLineDash([]);
+      c.lineCap = "round";
     }
   }
 }
@@ -88,8 +94,8 @@ function drawZone(c: CanvasRenderingContext2D, view: View, properties: Shape["pr
     c.fillStyle = withAlpha(ZONE, 0.12);
     c.fill();
   }
-  // A relevance zone is solid; a detection or awareness zone is dashed.
-  c.setLineDash(properties.roles?.includes("relevance") ? [] : [6, 5]);
+  // A relevance zone is solid; a detection or awareness zone is dashed. An unverified zone has short dashes.
+  c.setLineDash(isUnverified(properties) ? UNVERIFIED_DASH : properties.roles?.includes("relevance") ? [] : [6, 5]);
   c.strokeStyle = withAlpha(ZONE, 0.85);
   c.lineWidth = area ? 1.5 : 4;
   c.stroke();
@@ -110,7 +116,11 @@ function drawSign(c: CanvasRenderingContext2D, view: View, properties: Shape["pr
   c.fill();
   c.strokeStyle = value === undefined ? "#3d6fd8" : "#d7263d";
   c.lineWidth = 3;
+  c.setLineDash(isUnverified(properties) ? UNVERIFIED_DASH : []);
+  c.lineCap = "butt";
   c.stroke();
+  c.lineCap = "round";
+  c.setLineDash([]);
   c.font = SIGN_FONT;
   c.fillStyle = "#10151d";
   c.textAlign = "center";
@@ -129,11 +139,12 @@ function drawSign(c: CanvasRenderingContext2D, view: View, properties: Shape["pr
   c.fillText(text, x + 20, y + 0.5);
 }
 
-/** Returns the texts of a sign, else its codes. */
+/** Returns the texts of a sign, else its codes. An unverified sign is marked. */
 export function signText(properties: Shape["properties"]): string {
   const texts = properties.texts ?? [];
   const codes = (properties.signs ?? []).map(({ code, value }) => value ?? code.replaceAll("_", " "));
-  return (texts.length > 0 ? texts : codes).join(", ").slice(0, 60);
+  const text = (texts.length > 0 ? texts : codes).join(", ").slice(0, 60);
+  return isUnverified(properties) ? [text, "unverified"].filter((part) => part !== "").join(" · ") : text;
 }
 
 function drawPoint(c: CanvasRenderingContext2D, view: View, lines: Mercator[][], detailed: boolean): void {

@@ -14,6 +14,7 @@ import { MapCanvas } from "./canvas";
 import { EventsLayer } from "./events";
 import { drawGraticule } from "./graticule";
 import { InfrastructureLayer } from "./infrastructure";
+import { Roads } from "./roads";
 import { type Colouring, Traffic } from "./traffic";
 import { scaleBar, type View, viewOf } from "./view";
 
@@ -38,7 +39,7 @@ export class StationMap {
   readonly #section: HTMLElement;
   readonly #onSelect: (selection: Selection | undefined) => void;
   #size = { width: 1, height: 1 };
-  #hasRoads = false;
+  #roads = new Roads();
   #pointerInside = false;
   /** `true` once the first objects or the reader have determined the view. */
   #fitted = false;
@@ -68,14 +69,15 @@ export class StationMap {
     return this.#map !== undefined;
   }
 
-  /** `true` if there are no roads, so that a graticule is drawn. */
+  /** Returns `true` if no road is in view, so that a graticule is drawn. */
   get hasGraticule(): boolean {
-    return !this.#hasRoads;
+    const view = this.#view();
+    return view === undefined || !this.#roads.inView(view);
   }
 
   roads(roads: RoadMap): void {
     if (!this.#map) return;
-    this.#hasRoads = roads.features.length > 0;
+    this.#roads = new Roads(roads);
     showRoads(this.#map, roads);
     const bounds = boundsOf(pointsOf(roads));
     if (bounds && !this.#fitted && this.#stations.size === 0) this.#map.fitBounds(bounds, { padding: 30, duration: 0 });
@@ -138,7 +140,7 @@ export class StationMap {
     const ratio = this.#canvas.begin(view, empty);
     if (ratio === undefined) return;
     const c = this.#canvas.context;
-    if (!this.#hasRoads) drawGraticule(c, view);
+    if (!this.#roads.inView(view)) drawGraticule(c, view);
     this.infrastructure.draw(c, view);
     this.events.drawAreas(c, view, events);
     this.traffic.draw(c, ratio, this.#stations, view, now_ms);

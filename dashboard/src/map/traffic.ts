@@ -2,10 +2,10 @@
 // arrows are cheaper to draw than to compare.
 
 import { TRAIL_POINTS } from "../limits";
-import { kindBand, ROADSIDE_UNIT, speedBand, withAlpha } from "../palette";
+import { kindBand, ROADSIDE_UNIT, speedBand, UNVERIFIED, withAlpha } from "../palette";
 import { drawnAt } from "../state/motion";
 import { freshness, type Station, type Stations } from "../state/stations";
-import type { View } from "./view";
+import { isUnverified, UNVERIFIED_DASH, type View } from "./view";
 
 export type Colouring = "speed" | "kind";
 
@@ -67,14 +67,9 @@ export class Traffic {
       c.fillStyle = colour;
       c.strokeStyle = GROUND;
       c.lineWidth = 1.6;
-      if (station.motion.heading_deg === undefined || isFixed(station)) {
-        c.stroke(DIAMOND);
-        c.fill(DIAMOND);
-      } else {
-        c.rotate(((heading ?? 0) * Math.PI) / 180);
-        c.stroke(ARROW);
-        c.fill(ARROW);
-      }
+      const isDiamond = station.motion.heading_deg === undefined || isFixed(station);
+      if (!isDiamond) c.rotate(((heading ?? 0) * Math.PI) / 180);
+      drawSymbol(c, isDiamond ? DIAMOND : ARROW, isUnverified(station.properties));
     }
     c.setTransform(ratio, 0, 0, ratio, 0, 0);
     c.globalAlpha = 1;
@@ -181,6 +176,17 @@ export class Traffic {
     c.fillStyle = colour;
     c.fillText(label, x + 24, y + 0.5);
   }
+}
+
+/** Draws a symbol; that of a station whose newest message is unverified has a dashed outline. */
+function drawSymbol(c: CanvasRenderingContext2D, symbol: Path2D, unverified: boolean): void {
+  c.stroke(symbol);
+  c.fill(symbol);
+  if (!unverified) return;
+  c.setLineDash(UNVERIFIED_DASH);
+  c.strokeStyle = UNVERIFIED;
+  c.stroke(symbol);
+  c.setLineDash([]);
 }
 
 function isFixed(station: Station): boolean {

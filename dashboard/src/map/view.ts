@@ -3,6 +3,8 @@
 import { mercatorPerMetre, toMercator } from "../state/motion";
 
 const TILE_PX = 512;
+/** Dashes of the outline of what an unverified message describes. */
+export const UNVERIFIED_DASH: number[] = [3, 2.5];
 
 export interface View {
   width: number;
@@ -19,6 +21,11 @@ export function viewOf(centre: { lng: number; lat: number }, zoom: number, width
   const scale = TILE_PX * 2 ** zoom;
   const { x, y } = toMercator(centre.lng, centre.lat);
   return { width, height, zoom, scale, shiftX: width / 2 - x * scale, shiftY: height / 2 - y * scale, pixelsPerMetre: mercatorPerMetre(y) * scale };
+}
+
+/** Returns `true` if the message was signed and nothing was verified. */
+export function isUnverified({ security }: { security: string }): boolean {
+  return security === "unverified";
 }
 
 /** Returns the largest of 1, 2 or 5 times a power of ten metres that is at most `max_px` wide. */

@@ -1,8 +1,9 @@
 // The selected event: cause, state, validity, area and senders.
 
-import { closeIcon, el, Rows, setHidden, setText } from "../dom";
+import { closeIcon, el, Rows, setHidden, setText, unverifiedBadge } from "../dom";
 import { clock, coordinate, count, duration } from "../format";
 import { causeText } from "../map/events";
+import { isUnverified } from "../map/view";
 import type { MapEvent } from "../state/events";
 
 export interface EventPanelEvents {
@@ -14,6 +15,7 @@ export class EventPanel {
   readonly #root: HTMLElement;
   readonly #title = el("h2", { "data-testid": "event-title" });
   readonly #state = el("span", { class: "badge", "data-testid": "event-state" });
+  readonly #unverified = unverifiedBadge("event-unverified");
   readonly #sheet = el("dl", { class: "sheet", "data-testid": "event-sheet" });
   readonly #station = el("button", { type: "button", class: "plain" });
   readonly #facts = new Rows(this.#sheet, () => el("div", { style: "display:contents" }, el("dt"), el("dd")), fillFact);
@@ -24,7 +26,7 @@ export class EventPanel {
     const close = el("button", { type: "button", class: "plain", "aria-label": "Close (Escape)", title: "Close (Esc)", "data-testid": "event-close" }, closeIcon());
     close.addEventListener("click", () => events.onClose());
     this.#station.addEventListener("click", () => this.#stationId !== undefined && events.onStation(this.#stationId));
-    root.append(el("header", {}, this.#title, this.#state, el("span", { class: "spacer" }), this.#station, close), this.#sheet);
+    root.append(el("header", {}, el("div", { class: "heading" }, this.#title, this.#state, this.#unverified), this.#station, close), this.#sheet);
   }
 
   show(event: MapEvent): void {
@@ -33,6 +35,7 @@ export class EventPanel {
     setText(this.#title, causeText(properties));
     setText(this.#state, state);
     this.#state.dataset["level"] = state === "active" ? "bad" : "";
+    setHidden(this.#unverified, !isUnverified(properties));
     this.#stationId = properties.station_id;
     setText(this.#station, `Station ${properties.station_id}`);
     this.#facts.update(factsOf(event));
@@ -48,8 +51,9 @@ function factsOf({ lat, lon, properties, state, remaining_s }: MapEvent): (reado
   const optional = (name: string, value: number | string | undefined, unit = ""): (readonly [string, string])[] => (value === undefined ? [] : [[name, `${value}${unit}`]]);
   return [
     ["event", `${p.originating_station_id}-${p.sequence_number}`],
-    ...optional("cause code", p.cause === undefined ? undefined : `${p.cause}, sub-cause ${p.sub_cause ?? 0}`),
+    ...optional("cause code", p.cause === undefined || p.sub_cause === undefined ? p.cause : `${p.cause}, sub-cause ${p.sub_cause}`),
     ["position", coordinate(lat, lon)],
+    ["security", p.security],
     ["detected", `${clock(p.detection_time)} UTC`],
     ["valid until", `${clock(p.valid_until)} UTC${state === "active" ? `, ${duration(remaining_s)} left` : ""}`],
     ...optional(state === "negated" ? "negated" : "cancelled", p.ended_time === undefined ? undefined : `${clock(p.ended_time)} UTC`),

@@ -1,10 +1,11 @@
 // The selected station: its properties, and its newest message of each type as a tree.
 
 import type { MessageProperties, StationFeature } from "../api";
-import { closeIcon, el, Rows, setHidden, setText } from "../dom";
+import { closeIcon, el, Rows, setHidden, setText, unverifiedBadge } from "../dom";
 import { before, clock, coordinate, count, stationType } from "../format";
 import { STATION_PERIOD_MS } from "../limits";
 import type { PerceivedObject } from "../map/traffic";
+import { isUnverified } from "../map/view";
 import type { ApiError } from "../net/client";
 import { poll, type Poll } from "../net/poll";
 import { perceivedObjects } from "../state/perceived";
@@ -12,19 +13,16 @@ import { Tree } from "./tree";
 
 export interface StationEvents {
   onClose(): void;
-  /** Objects that the station perceives, at each answer; none if the node no longer knows the station. */
+  /** Objects that the station perceives, at each answer; none if the node's cache no longer holds the station. */
   onObjects(objects: readonly PerceivedObject[]): void;
 }
-
-/** States of a signed packet whose signature was not verified. */
-const UNVERIFIED: ReadonlySet<string> = new Set(["unverified", "secured_not_verified"]);
 
 export class StationPanel {
   readonly #root: HTMLElement;
   readonly #events: StationEvents;
   readonly #title = el("h2", { "data-testid": "station-title" });
   readonly #kind = el("span", { class: "kind" });
-  readonly #unverified = el("span", { class: "badge", "data-level": "warn", "data-testid": "unverified", title: "The packet is signed, but its signature was not verified" }, "unverified");
+  readonly #unverified = unverifiedBadge("unverified");
   readonly #copy = el("button", { type: "button", class: "plain", "data-testid": "copy" }, "Copy JSON");
   readonly #sheet = el("dl", { class: "sheet", "data-testid": "station-sheet" });
   readonly #tabs = el("div", { class: "tabs", role: "tablist", "aria-label": "Newest message of each type" });
@@ -95,7 +93,7 @@ export class StationPanel {
     if (!station) return;
     const latest = this.#type === undefined ? undefined : station.properties.latest[this.#type];
     setText(this.#kind, stationType(station.properties.station_type));
-    setHidden(this.#unverified, latest === undefined || !UNVERIFIED.has(latest.security));
+    setHidden(this.#unverified, latest === undefined || !isUnverified(latest));
     this.#facts.update(factsOf(station, latest));
     this.#showTabs(station);
     if (latest) this.#tree.show(latest.message ?? {});
@@ -157,10 +155,15 @@ function factsOf({ geometry, properties: station }: StationFeature, latest: Mess
     ["signer", latest?.signer_digest],
     ["geonet", latest?.geonet_address],
     ["link", latest?.link_address],
-    ["received by", latest === undefined ? undefined : `${latest.receiver} over ${latest.access}${latest.direction === "sent" ? " (sent by this node)" : ""}`],
+    ["received by", latest === undefined ? undefined : receivedBy(latest)],
     ["first seen", `${clock(station.first_seen)} UTC`],
   ];
   return facts.filter((fact): fact is readonly [string, string] => fact[1] !== undefined);
+}
+
+function receivedBy({ receiver, access, direction }: MessageProperties): string {
+  const over = receiver === undefined ? access : `${receiver} over ${access}`;
+  return direction === "sent" ? `${over} (sent by this node)` : over;
 }
 
 /** Returns the time from generation to reception. It compares the clocks of two machines, so it is only an indication. */

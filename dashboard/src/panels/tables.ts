@@ -3,7 +3,7 @@
 import type { Kpis, TopicKpi } from "../api";
 import { cells, el, Rows, setText, tableRow } from "../dom";
 import { bytes, clock, count, duration, rate } from "../format";
-import { type Drop, Drops } from "../state/drops";
+import { type Drop, type DropKind, Drops } from "../state/drops";
 import { Panel } from "./panel";
 
 export class TopicsPanel {
@@ -36,11 +36,11 @@ export class DropsPanel {
     this.#rows = new Rows(this.#panel.find("tbody"), () => textSecond(tableRow(4)), fillDrop);
   }
 
-  /** Shows the drops and the repetitions. Returns their rates per second. */
+  /** Shows the drops and the ignored packets. Returns the rates per second of drops, and of repetitions with echoes. */
   update(kpis: Kpis): { drops_hz: number; repetitions_hz: number } {
     const rows = this.#drops.update(kpis);
-    const drops = rows.filter(({ repetition }) => !repetition);
-    const repetitions = rows.filter(({ repetition }) => repetition);
+    const drops = rows.filter(({ kind }) => kind === "drop");
+    const repetitions = rows.filter(({ kind }) => kind === "repetition" || kind === "echo");
     if (rows.length === 0) this.#panel.empty("No drops.");
     else {
       this.#rows.update(rows);
@@ -99,10 +99,13 @@ function fillTopic(row: HTMLElement, topic: TopicKpi): void {
   row.classList.toggle("idle", topic.rate_hz === 0);
 }
 
-function fillDrop(row: HTMLElement, { where, reason, rate_hz, total, repetition }: Drop): void {
+/** Notes behind the reasons. */
+const DROP_NOTES: Readonly<Record<DropKind, string>> = { drop: "", repetition: " (repeat)", echo: " (echo)", not_for_us: " (no loss)" };
+
+function fillDrop(row: HTMLElement, { where, reason, rate_hz, total, kind }: Drop): void {
   const text = reason.replaceAll("_", " ");
-  cells(row, [where, repetition ? `${text} (repeat)` : text, rate(rate_hz), count(total)]);
-  (row.children[2] as HTMLElement).dataset["level"] = rate_hz > 0 && !repetition ? "bad" : "";
+  cells(row, [where, `${text}${DROP_NOTES[kind]}`, rate(rate_hz), count(total)]);
+  (row.children[2] as HTMLElement).dataset["level"] = rate_hz > 0 && kind === "drop" ? "bad" : "";
   row.classList.toggle("idle", rate_hz === 0);
 }
 
