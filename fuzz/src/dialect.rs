@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use viaduct_etsi::{JsonForm, JsonStyle};
+use viaduct_etsi::{JsonForm, JsonStyle, SCALED};
 use viaduct_its::{
     SendRequest,
     facilities::{Message, MessageKind},
@@ -17,8 +17,8 @@ pub fn viaduct(octets: &[u8]) {
     accepted(Dialect::Viaduct, octets);
 }
 
-/// Checks the dialect of vanetza-nap: an accepted text results in a message that decodes, can be written in the
-/// dialect and read again, and that a station sends or rejects. The first octet selects the kind of the topic, if
+/// Checks the dialect of vanetza-nap. An accepted text results in a message that decodes and can be written in the
+/// dialect and read again. A station sends or rejects the message. The first octet selects the kind of the topic, if
 /// any; the text follows.
 pub fn vanetza_nap(octets: &[u8]) {
     accepted(Dialect::VanetzaNap, octets);
@@ -71,9 +71,9 @@ pub(crate) fn viaduct_texts() -> Vec<Vec<u8>> {
 
 /// Returns the seeds: a complete message of each kind, and the captured CAM in the dialect.
 pub(crate) fn vanetza_nap_texts() -> Vec<Vec<u8>> {
-    let given = texts(JsonStyle::Scaled).into_iter().take(1);
+    let given = texts(SCALED).into_iter().take(1);
     let given = given.map(|cam| format!("{{\"timestamp\":1.5,\"newInfo\":true,\"stationID\":5,\"fields\":{cam}}}"));
-    without_kind(given.chain(texts(JsonStyle::Scaled)))
+    without_kind(given.chain(texts(SCALED)))
 }
 
 /// Prefixes each text with the octet that selects no kind.

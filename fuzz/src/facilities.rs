@@ -223,22 +223,22 @@ impl Numbers<'_> {
     }
 }
 
-/// Returns the seeds: frames of every packet type and message (single, after a few steps of a drive, and many
-/// together), a drive with objects and events, and both combined. Most seeds are short, because the others take a
+/// Returns the seeds: frames of every packet type and message, a drive with objects and events, and both combined. The
+/// frames are single, after a few steps of a drive, or many together. Most seeds are short, because the others take a
 /// hundred times as long.
 pub(crate) fn sequences() -> Vec<Vec<u8>> {
     let frames = [station::frames(), seeds::frames(), messages()].concat();
-    let heard = frames.chunks(RECEIVED).map(|frames| {
-        let mut heard = Vec::new();
-        frames.iter().for_each(|frame| write_record(20, &[&[0], frame.as_slice()].concat(), &mut heard));
-        heard
+    let received = frames.chunks(RECEIVED).map(|frames| {
+        let mut records = Vec::new();
+        frames.iter().for_each(|frame| write_record(20, &[&[0], frame.as_slice()].concat(), &mut records));
+        records
     });
-    let heard: Vec<Vec<u8>> = heard.collect();
+    let received: Vec<Vec<u8>> = received.collect();
     let mut driven = Vec::new();
     for number in 0..14_u8 {
         let place = [78, 32 + number, 78, 32];
         let event = [94, 0, 0, 60, 80, 0, 0, 50, 0, 30];
-        let told: [&[u8]; 7] = [
+        let inputs: [&[u8]; 7] = [
             &[&[1][..], &place, &[82, number], &[90, 0]].concat(),
             &[&[2, if number < 7 { OBJECTS_MAX } else { 4 }][..], &place, &place, &place].concat(),
             &[&[3][..], &event, &place].concat(),
@@ -247,15 +247,15 @@ pub(crate) fn sequences() -> Vec<Vec<u8>> {
             &[&[5][..], &event, &place].concat(),
             &[6, 0, number],
         ];
-        write_record(10, told.get(usize::from(number) % 7).copied().unwrap_or_default(), &mut driven);
+        write_record(10, inputs.get(usize::from(number) % 7).copied().unwrap_or_default(), &mut driven);
     }
-    let both: Vec<Vec<u8>> = heard.iter().map(|heard| [&driven[..], heard].concat()).collect();
+    let both: Vec<Vec<u8>> = received.iter().map(|records| [&driven[..], records].concat()).collect();
     let warned = messages().into_iter().map(|frame| {
         let mut sequence = driven.get(..80).map(<[u8]>::to_vec).unwrap_or_default();
         (0..3).for_each(|_| write_record(50, &[&[0], frame.as_slice()].concat(), &mut sequence));
         sequence
     });
-    let long = std::iter::once(driven.clone()).chain(both).chain(heard);
+    let long = std::iter::once(driven.clone()).chain(both).chain(received);
     let alone = frames.iter().map(|frame| {
         let mut sequence = Vec::new();
         write_record(20, &[&[0], frame.as_slice()].concat(), &mut sequence);

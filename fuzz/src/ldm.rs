@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use bytes::Bytes;
 use viaduct_its::{
+    Security,
     facilities::{
         MessageKind,
         ldm::{ClockOffset, LdmEvent, LdmKey, LdmObject, LdmSubject, LocalDynamicMap, Query},
@@ -125,6 +126,7 @@ fn object(now: Now, key: LdmKey, validity: u8, b: u8) -> LdmObject {
     LdmObject {
         key,
         own: b & 1 == 0,
+        security: Security::Unsecured,
         time: now.tai,
         clock: ClockOffset::default(),
         expires: now.mono.plus(Duration::from_millis(20 * u64::from(validity))),

@@ -2,6 +2,7 @@
 //! The binary of this crate runs the functions with mutated vectors on stable Rust; `libfuzzer/` runs them with
 //! coverage feedback.
 
+pub mod cameras;
 pub mod dcc;
 pub mod dialect;
 pub mod facilities;
@@ -9,9 +10,11 @@ pub mod ldm;
 pub mod link;
 pub mod messages;
 mod mutator;
+pub mod secure;
 mod seeds;
 pub mod station;
 pub mod targets;
+pub mod teleop;
 pub mod texts;
 
 pub use mutator::Mutator;

@@ -1,7 +1,7 @@
 //! Runs the fuzz targets with mutated vectors: `cargo run --release -p viaduct-fuzz -- --runs 1000000`.
 //!
-//! It fails on a panic, on an allocation above the target's limit (1 MiB for most targets), and if a decoder holds
-//! more than 16 MiB for an input of a few kilobytes.
+//! It fails on a panic and on an allocation above the target's limit (1 MiB for most targets). It also fails if a
+//! decoder holds more than 16 MiB for an input of a few kilobytes.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool reports there")]
 
@@ -69,6 +69,7 @@ fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, Strin
 
 /// Runs one target and prints its result. Returns `true` if no invariant was violated.
 fn run(target: &Target, options: &Options) -> bool {
+    (target.prepare)();
     let mut mutator = Mutator::new((target.seeds)(), options.seed);
     let (mut largest, mut most_held) = (0, 0);
     let start = Instant::now();

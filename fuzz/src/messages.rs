@@ -8,8 +8,8 @@ use viaduct_its::limits::PAYLOAD_OCTETS_MAX;
 /// `$settled` returns the message after encoding, see [`unchanged`] and [`encoded_once`].
 macro_rules! targets {
     ($module:ident, $uper:ident, $json:ident, $settled:ident) => {
-        /// Checks a message in UPER, at most as long as a packet: a decoded message can be encoded and written as
-        /// JSON, and reading either form results in the same message.
+        /// Checks a message in UPER, at most as long as a packet. A decoded message can be encoded and written as JSON,
+        /// and reading either form results in the same message.
         pub fn $uper(octets: &[u8]) {
             use viaduct_etsi::$module::{decode, encode, from_json, write_json};
             let Ok(message) = decode(octets.get(..PAYLOAD_OCTETS_MAX).unwrap_or(octets)) else { return };
@@ -81,11 +81,11 @@ fn encoded_once<T: PartialEq>(
 
 /// Removes objects without members.
 fn without_empty(value: Value) -> Value {
-    let said = |value: &Value| value.as_object().is_none_or(|members| !members.is_empty());
+    let has_content = |value: &Value| value.as_object().is_none_or(|members| !members.is_empty());
     match value {
         Value::Object(members) => {
             let members = members.into_iter().map(|(name, value)| (name, without_empty(value)));
-            Value::Object(members.filter(|(_, value)| said(value)).collect())
+            Value::Object(members.filter(|(_, value)| has_content(value)).collect())
         }
         Value::Array(elements) => Value::Array(elements.into_iter().map(without_empty).collect()),
         value => value,
@@ -102,7 +102,7 @@ fn is_beyond_64_bits(error: &JsonError) -> bool {
     }
 }
 
-/// A message whose lists are beyond the root of their size may exceed a limit of the JSON reader.
+/// Returns `true` for the error of a limit of the JSON reader, which lists beyond the root of their size may exceed.
 fn is_too_large(error: &JsonError) -> bool {
     matches!(&error.problem, JsonProblem::Syntax(cause) if cause.contains("more than") || cause.contains("at most"))
 }

@@ -24,9 +24,9 @@ const UNIT: Duration = Duration::from_millis(20);
 /// Time after which all packets, location requests and location table entries have expired.
 const ALL_EXPIRED: Duration = Duration::from_secs(7000);
 
-/// Processes a sequence of frames. Checks that each results in one event, that the counters are consistent after each,
-/// that forwarded frames can be parsed, and that no packet remains after all have expired. The first octet selects the
-/// forwarding algorithm.
+/// Processes a sequence of frames. Checks that each frame results in one event, that the counters are consistent after
+/// each frame, and that forwarded frames can be parsed. No packet may remain after all have expired. The first octet
+/// selects the forwarding algorithm.
 pub fn station(octets: &[u8]) {
     let Some((algorithms, records)) = octets.split_first() else { return };
     let mut now = start();
@@ -144,8 +144,8 @@ pub(crate) fn make_station(number: u8, algorithms: u8) -> Station {
     Station::with_mib(settings, mib, number.into())
 }
 
-/// Returns frames of another station of each packet type, in BTP-A and BTP-B, with and without store-carry-forward:
-/// to an area, to a station beyond the one under test, and to the one under test.
+/// Returns frames of another station of each packet type, in BTP-A and BTP-B, with and without store-carry-forward.
+/// Their destinations are an area, a station beyond the one under test, and the one under test.
 pub(crate) fn frames() -> Vec<Vec<u8>> {
     let now = start();
     let (mut sender, mut beyond, mut here) = (make_station(2, 0), make_station(3, 0), make_station(1, 0));
@@ -154,7 +154,8 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
     here.set_ego(now, ego(now, 0.0));
     let later = now.plus(Duration::from_secs(1));
     let mut frames = Vec::new();
-    // Beacons. The sender receives that of the station under test, and requests the location of the one beyond.
+    // Beacons. The sender receives the beacon of the station under test, and requests the location of the
+    // station beyond it.
     for station in [&mut sender, &mut beyond, &mut here] {
         station.handle_timeout(later);
         frames.extend(std::iter::from_fn(|| station.poll_transmit()));
@@ -167,13 +168,13 @@ pub(crate) fn frames() -> Vec<Vec<u8>> {
         sender.send(later, &request).expect("the request is valid");
         frames.extend(std::iter::from_fn(|| sender.poll_transmit()));
     }
-    let question = Bytes::from(frames.last().expect("it asks").clone());
-    beyond.handle_frame(later, &question);
+    let location_request = Bytes::from(frames.last().expect("the location request was sent").clone());
+    beyond.handle_frame(later, &location_request);
     frames.extend(std::iter::from_fn(|| beyond.poll_transmit()));
     frames
 }
 
-/// Returns the requests to the other station. The last one is for a station unknown to it.
+/// Returns the requests to the other station. The last request is for a station that the sender does not know.
 fn requests(here: geonet::GnAddress, beyond: geonet::GnAddress) -> Vec<(Destination, BtpKind, TrafficClass)> {
     let (a, b) = (BtpKind::A { source_port: 9 }, BtpKind::B { destination_port_info: 0 });
     let carried = TrafficClass(0x82);

@@ -38,7 +38,7 @@ pub(crate) fn take_largest() -> usize {
     LARGEST.swap(0, Ordering::Relaxed)
 }
 
-// SAFETY: every call is handed to the system's allocator as it came.
+// SAFETY: every call is forwarded unchanged to the system's allocator.
 unsafe impl GlobalAlloc for TrackingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());

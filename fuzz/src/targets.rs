@@ -13,9 +13,10 @@ use viaduct_its::{
     security::SignedData,
 };
 use viaduct_node::Graph;
+use viaduct_teleop::frames::build_code_tables;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
-use crate::{dcc, dialect, facilities, ldm, link, messages, seeds, station, texts};
+use crate::{cameras, dcc, dialect, facilities, ldm, link, messages, secure, seeds, station, teleop, texts};
 
 /// A decoder under test.
 #[derive(Clone, Copy)]
@@ -24,6 +25,8 @@ pub struct Target {
     pub name: &'static str,
     /// Function that takes arbitrary octets and panics if an invariant is violated.
     pub run: fn(&[u8]),
+    /// Function that builds what the process builds once, before the first input is measured.
+    pub prepare: fn(),
     /// Valid inputs to mutate.
     pub seeds: fn() -> Vec<Vec<u8>>,
     /// Divisor of the number of runs, above 1 for a slow target.
@@ -34,12 +37,17 @@ pub struct Target {
 
 impl Target {
     const fn new(name: &'static str, run: fn(&[u8]), seeds: fn() -> Vec<Vec<u8>>) -> Self {
-        Self { name, run, seeds, divisor: 1, allocation_max: 1 << 20 }
+        Self { name, run, prepare: || (), seeds, divisor: 1, allocation_max: 1 << 20 }
     }
 
     /// Returns a target with slow inputs (sequences or files).
     const fn slow(self, divisor: u64) -> Self {
         Self { divisor, ..self }
+    }
+
+    /// Returns a target that uses the erasure code.
+    const fn uses_code(self) -> Self {
+        Self { prepare: build_code_tables, ..self }
     }
 
     const fn allocates(self, allocation_max: usize) -> Self {
@@ -84,7 +92,18 @@ pub const TARGETS: &[Target] = &[
     Target::new("ldm", ldm::ldm, ldm::sequences).slow(4),
     Target::new("dcc", dcc::dcc, dcc::sequences),
     Target::new("link", link::link, link::links).slow(4),
+    Target::new("link_settings", link::link_settings, link::settings_texts).slow(10),
     Target::new("trace", link::trace, link::traces),
+    Target::new("teleop_wire", teleop::wire, teleop::datagrams),
+    Target::new("teleop_receiver", teleop::receiver, teleop::to_desk).slow(4).uses_code(),
+    Target::new("teleop_sender", teleop::sender, teleop::to_vehicle).slow(10).uses_code(),
+    Target::new("teleop_vehicle", teleop::vehicle, teleop::to_vehicle).slow(40).uses_code(),
+    Target::new("teleop_desk", teleop::desk, teleop::to_desk).slow(20).uses_code(),
+    Target::new("secure_initiator", secure::initiator, secure::to_initiator).slow(40),
+    Target::new("secure_responder", secure::responder, secure::to_responder).slow(40),
+    Target::new("jpeg_file", cameras::jpeg_file, cameras::files).slow(10).allocates(16 << 20),
+    Target::new("camera_mark", cameras::mark, cameras::marks),
+    Target::new("drive_command", cameras::drive_command, cameras::commands).slow(10),
     Target::new("capture", capture, seeds::captures).slow(10),
     Target::new("hops", hops, seeds::hops),
     Target::new("config", config, seeds::configs).slow(10),
@@ -109,12 +128,14 @@ pub fn hops(octets: &[u8]) {
     }
 }
 
-/// Checks a config file: it results in a graph or an error of one line.
+/// Checks a config file: it results in a graph, or in mistakes that name the file and have a limited length.
 pub fn config(octets: &[u8]) {
     let Ok(text) = std::str::from_utf8(octets) else { return };
-    if let Err(error) = Graph::resolve("node.yaml", text, KINDS) {
-        let said = error.to_string();
-        assert!(said.starts_with("node.yaml") && said.len() < 8192, "{said}");
+    if let Err(errors) = Graph::resolve("node.yaml", text, KINDS) {
+        for error in &errors {
+            let message = error.to_string();
+            assert!(message.starts_with("node.yaml") && message.len() < 8192, "{message}");
+        }
     }
 }
 

@@ -20,17 +20,18 @@ const ANSWER_OCTETS_MAX: usize = 2048;
 
 static INPUTS: LazyLock<JsonInputs> = LazyLock::new(|| JsonInputs::new().expect("the types have schemas"));
 
-/// The movement of the station: see [`event_request`].
+/// Checks a message with the movement of the station; see [`event_request`].
 pub fn vehicle_state(octets: &[u8]) {
     apply(InboundType::VehicleState, octets);
 }
 
-/// The objects that the station perceives: see [`event_request`].
+/// Checks a list of the objects that the station perceives; see [`event_request`].
 pub fn perceived_objects(octets: &[u8]) {
     apply(InboundType::PerceivedObjects, octets);
 }
 
-/// A new, changed or terminated event. An accepted input results in messages that decode; an invalid one is answered by a short text.
+/// Checks a request for a new, changed or terminated event. An accepted input results in messages that decode; an
+/// invalid one is answered by a short text.
 pub fn event_request(octets: &[u8]) {
     apply(InboundType::EventRequest, octets);
 }
@@ -103,7 +104,7 @@ const WORKS: &str = r#"{"name":"works","report":{"cause":3,"position":{"latitude
 "carryingDangerousGoods":{"dangerousGoodsType":"explosives3","unNumber":3854,"elevatedTemperature":false,"tunnelsRestricted":true,
 "limitedQuantity":false},"energyStorageType":"FE"}}}}"#;
 
-/// An event that changes, a second event, a termination, and an event with containers of its own.
+/// Returns the seeds: an event, a second event, a termination, and an event with containers of its own.
 pub(crate) fn event_requests() -> Vec<Vec<u8>> {
     vec![JAM.into(), JAM.replace("jam", "fog").into(), br#"{"name":"jam","end":{}}"#.to_vec(), WORKS.into()]
 }

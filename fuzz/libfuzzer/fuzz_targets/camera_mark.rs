@@ -1,0 +1,5 @@
+//! Target `camera_mark` of `viaduct_fuzz` with coverage feedback.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|octets: &[u8]| viaduct_fuzz::cameras::mark(octets));
