@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use prost::Message as _;
 
-const FILES: [&str; 13] = [
+const FILES: [&str; 16] = [
     "foxglove/compressed_image.proto",
     "foxglove/geometry.proto",
     "foxglove/location_fix.proto",
@@ -17,6 +17,9 @@ const FILES: [&str; 13] = [
     "viaduct/its/v2x_send_request.proto",
     "viaduct/observe/echo.proto",
     "viaduct/perception/perceived_objects.proto",
+    "viaduct/teleop/driving.proto",
+    "viaduct/vehicle/camera_budget.proto",
+    "viaduct/vehicle/drive_command.proto",
     "viaduct/vehicle/vehicle_state.proto",
 ];
 

@@ -1,7 +1,7 @@
 //! A UPER encoder for messages with a list beyond the root of its extensible size.
 //!
-//! rasn 0.28.15 encodes such a list wrongly: it sets the extension bit and then writes the length by the constraint all the
-//! same (and overflows if there are fewer elements than the constraint's lower end). By X.691, 20.4 the list is the
+//! rasn 0.28.15 encodes such a list wrongly: it sets the extension bit, but then writes the length by the constraint.
+//! If there are fewer elements than the constraint's lower end, its arithmetic overflows. By X.691, 20.4 the list is the
 //! extension bit 1, the number of elements as an unconstrained length, and the elements.
 //!
 //! rasn's encoder cannot be changed for lists alone, so this encoder contains it: rasn encodes every value whose parts are
@@ -79,7 +79,7 @@ impl ExtendedSizeEncoder {
         Ok(Bits(encoder.bits))
     }
 
-    /// Appends what `write` encodes with rasn.
+    /// Appends the bits that `write` produces with rasn's encoder.
     fn write(&mut self, write: impl FnOnce(&mut RasnEncoder) -> Written) -> Written {
         let mut encoder = RasnEncoder::new(EncoderOptions::unaligned());
         write(&mut encoder)?;

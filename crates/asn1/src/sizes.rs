@@ -1,5 +1,5 @@
-//! A check before the UPER encoder: rasn 0.28.15 encodes a list with a number of elements outside an extensible size wrongly,
-//! see [`crate::extended_sizes`]. About fifty lists of the editions that are here have an extensible size.
+//! A check before the UPER encoder for lists beyond the root of their extensible size. rasn 0.28.15 encodes such lists
+//! wrongly, see [`crate::extended_sizes`]. About fifty lists of the supported editions have an extensible size.
 //!
 //! The check is a rasn encoder that writes nothing.
 
@@ -15,7 +15,7 @@ type Checked = Result<(), EncodeError>;
 /// Returns `true` if a SEQUENCE OF inside the value is beyond the root of its extensible size.
 ///
 /// # Errors
-/// A SEQUENCE OF outside a size that is not extensible.
+/// Returns an error if the size of a SEQUENCE OF is not extensible and excludes its number of elements.
 pub(crate) fn check<T: Encode>(value: &T) -> Result<bool, EncodeError> {
     let mut check = SizeCheck { is_beyond_root: false };
     value.encode(&mut check)?;
@@ -23,7 +23,7 @@ pub(crate) fn check<T: Encode>(value: &T) -> Result<bool, EncodeError> {
 }
 
 struct SizeCheck {
-    /// A list that is beyond the root of its extensible size was found.
+    /// `true` if a list beyond the root of its extensible size was found.
     is_beyond_root: bool,
 }
 

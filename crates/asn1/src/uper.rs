@@ -15,7 +15,7 @@ use crate::{
 /// Decodes one value that fills `octets` (except for the padding of the last octet).
 ///
 /// # Errors
-/// The first element that breaks a rule, or octets that follow the value.
+/// Returns an error if an element breaks a rule, or if octets follow the value.
 pub fn decode<T: Decode>(message: &'static str, octets: &[u8]) -> Result<T, UperError> {
     let (value, rest) =
         rasn::uper::decode_with_remainder(octets).map_err(|cause| invalid(message, &Fault::of(&cause), None))?;
@@ -25,7 +25,7 @@ pub fn decode<T: Decode>(message: &'static str, octets: &[u8]) -> Result<T, Uper
 /// Encodes one value.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, UperError> {
     let is_beyond_root = sizes::check(value).map_err(|cause| unencodable(message, &cause))?;
     if is_beyond_root {
@@ -39,7 +39,7 @@ pub fn encode<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, Up
 /// The octets are those of [`encode`]. Tests compare both.
 ///
 /// # Errors
-/// A value outside its range.
+/// Returns an error if a value is outside its range.
 pub fn encode_with_extended_sizes<T: Encode>(message: &'static str, value: &T) -> Result<Vec<u8>, UperError> {
     extended_sizes::encode(value).map_err(|cause| unencodable(message, &cause))
 }
@@ -50,9 +50,9 @@ fn unencodable(message: &'static str, cause: &EncodeError) -> UperError {
 
 /// Returns the error of [`decode`] with the position of the fault, or `None` if `octets` are one value.
 ///
-/// The decoder does not report positions. This function finds the shortest beginning of `octets` that has the same fault, in
-/// as many attempts as the number of bits has binary digits (14 for the longest packet): it is for reports, not for each
-/// dropped packet.
+/// The decoder does not report positions. This function searches for the shortest prefix of `octets` that has the same
+/// fault. The search takes as many attempts as the number of bits has binary digits (14 for the longest packet). Use it
+/// for reports, not for each dropped packet.
 #[must_use]
 pub fn explain<T: Decode>(message: &'static str, octets: &[u8]) -> Option<UperError> {
     let bits = BitStr::from_slice(octets);
@@ -89,7 +89,7 @@ fn invalid(message: &'static str, fault: &Fault, bit: Option<usize>) -> UperErro
 struct Fault {
     path: String,
     problem: String,
-    /// The octets end within the element.
+    /// `true` if the octets end within the element.
     is_cut: bool,
 }
 

@@ -13,7 +13,7 @@ use std::{
 };
 
 use serde_json::Value;
-use viaduct_etsi::{HeaderDefaults, JsonError, JsonForm, JsonStyle, UperError};
+use viaduct_etsi::{HeaderDefaults, JsonError, JsonForm, JsonStyle, SCALED, UperError};
 use viaduct_etsi::{
     cam_ts103900_v231 as cam, cpm_ts103324_v211 as cpm, denm_ts103831_v231 as denm, ivim_ts103301_v221 as ivim,
     spatem_ts103301_v221 as spatem, vam_ts103300_3_v231 as vam,
@@ -68,9 +68,9 @@ fn example(name: &str) -> Option<Value> {
 
 /// Returns the message after the conversions from JSON to UPER and back.
 fn round_trip(codec: &Codec, header: Option<HeaderDefaults>, text: &Value) -> Result<Value, JsonError> {
-    let form = JsonForm { style: JsonStyle::Scaled, header };
+    let form = JsonForm { style: SCALED, header };
     let octets = (codec.to_uper)(form, text.to_string().as_bytes())?;
-    Ok(serde_json::from_slice(&(codec.to_json)(JsonStyle::Scaled, &octets).unwrap()).unwrap())
+    Ok(serde_json::from_slice(&(codec.to_json)(SCALED, &octets).unwrap()).unwrap())
 }
 
 /// Codes that mean "not available" for the types that have a unit.

@@ -9,11 +9,9 @@ mod generated {
 }
 
 pub mod its;
-mod json;
 pub mod topic;
 
 pub use generated::{foxglove, viaduct};
-pub use json::write_timestamp;
 
 /// All schemas of this crate and their imports, as an encoded `google.protobuf.FileDescriptorSet`.
 pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
@@ -45,6 +43,12 @@ messages!(
     viaduct::its::EventRequest,
     viaduct::its::LocalDynamicMap,
     viaduct::perception::PerceivedObjects,
+    viaduct::teleop::DrivingEvent,
+    viaduct::teleop::DrivingState,
+    viaduct::teleop::RequestAnswer,
+    viaduct::teleop::Telemetry,
+    viaduct::vehicle::CameraBudget,
+    viaduct::vehicle::DriveCommand,
     viaduct::vehicle::VehicleState,
 );
 

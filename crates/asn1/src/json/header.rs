@@ -27,7 +27,7 @@ pub(super) fn other_spelling(name: &str) -> Option<&'static str> {
 /// A completed message.
 pub(super) struct Completed<'a> {
     pub(super) root: Node<'a>,
-    /// The text was the body alone.
+    /// `true` if the text was the body alone.
     pub(super) bare: bool,
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     const DEFAULTS: HeaderDefaults = HeaderDefaults { protocol_version: 2, message_id: 1, station_id: 0, body: "denm" };
 
-    /// Returns whether the text was a body alone, and the station of the header.
+    /// Returns `true` if the text was the body alone, and the station ID in the header.
     fn completed(text: &str) -> Result<(bool, i64), String> {
         let done = complete(parse(text.as_bytes()).unwrap(), &DEFAULTS).map_err(|error| error.to_string())?;
         let Node::Object(mut whole) = done.root else { panic!() };

@@ -2,7 +2,7 @@
 
 mod header;
 mod reader;
-mod scaled;
+pub mod scaled;
 mod style;
 mod tree;
 mod writer;

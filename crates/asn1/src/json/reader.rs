@@ -28,10 +28,10 @@ pub struct JsonReader<'a> {
     /// Values that remain to be read, the next one last. rasn calls the decoder for each member in the order of declaration.
     /// Therefore a SEQUENCE puts all its members here at its beginning, absent ones included.
     pending: Vec<Pending<'a>>,
-    /// Remaining members of the open objects that may have groups of extension additions: the members of a group belong to
-    /// the enclosing object, and their names are known only when the group is read.
+    /// Remaining members of the open objects that may have groups of extension additions. The members of a group belong
+    /// to the enclosing object, and their names are known only when the group is read.
     open: Vec<Members<'a>>,
-    /// The next SEQUENCE is such a group, whose members are pending already.
+    /// `true` if the next SEQUENCE is such a group, whose members are pending already.
     group: bool,
     /// The objects and arrays around the current value.
     path: Vec<Step>,
@@ -61,7 +61,7 @@ enum Step {
 }
 
 impl<'a> JsonReader<'a> {
-    /// Reads a whole text with `body`.
+    /// Reads a complete text with `body`.
     pub fn read<T>(form: JsonForm, text: &'a [u8], body: impl FnOnce(&mut Self) -> Read<T>) -> Result<T, JsonError> {
         let root = parse(text)?;
         let Completed { root, bare } = match &form.header {
@@ -108,7 +108,7 @@ impl<'a> JsonReader<'a> {
         Ok(value)
     }
 
-    /// Like [`Self::object`], for a type that may have groups of extension additions.
+    /// Reads an object whose type may have groups of extension additions, otherwise like [`Self::object`].
     fn extended_object<T>(
         &mut self,
         kinds: FieldKinds,
@@ -291,7 +291,7 @@ impl<'a> JsonReader<'a> {
     fn kinds_of<T>(&self, place: Option<FieldKind>) -> FieldKinds {
         match self.form.style {
             JsonStyle::Raw => FieldKinds::default(),
-            JsonStyle::Scaled => FieldKinds::of::<T>(place),
+            JsonStyle::Scaled(table) => FieldKinds::of::<T>(table, place),
         }
     }
 
@@ -311,7 +311,7 @@ impl<'a> JsonReader<'a> {
             };
         };
         match node {
-            Node::Null => quantity.unavailable(),
+            Node::Null => quantity.unavailable,
             #[expect(clippy::cast_precision_loss, reason = "a quantity in its unit has fewer digits than a double")]
             Node::Integer(value) => quantity.read(*value as f64),
             Node::Number(value) => quantity.read(*value),
@@ -391,7 +391,7 @@ fn quantity_range(quantity: &Quantity, bound: &Bounded<i128>) -> String {
     let (Some(start), Some(end)) = (show(start), show(end)) else {
         return "a number".to_owned();
     };
-    let or_null = if quantity.unavailable().is_some() { ", or null" } else { "" };
+    let or_null = if quantity.unavailable.is_some() { ", or null" } else { "" };
     format!("a number from {start} to {end}{or_null}")
 }
 
@@ -508,7 +508,7 @@ impl Decoder for JsonReader<'_> {
         let value = match (&node, self.form.style) {
             (Node::Integer(value), JsonStyle::Raw) => Some(*value),
             (_, JsonStyle::Raw) => None,
-            (node, JsonStyle::Scaled) => self.unscaled(node),
+            (node, JsonStyle::Scaled(_)) => self.unscaled(node),
         };
         if let Some(value) = value
             && bound.is_none_or(|bound| bound.extensible.is_some() || bound.constraint.in_bound(&value))
@@ -516,7 +516,7 @@ impl Decoder for JsonReader<'_> {
         {
             return Ok(integer);
         }
-        let unit = if self.form.style == JsonStyle::Scaled { not_scaled(&node) } else { "" };
+        let unit = if self.form.style.is_scaled() { not_scaled(&node) } else { "" };
         let expected = match (bound, self.field_kind) {
             (Some(bound), Some(FieldKind::Quantity(quantity))) => quantity_range(quantity, &bound.constraint),
             (Some(bound), _) => format!("an integer from {}{unit}", range(&bound.constraint)),
@@ -532,7 +532,7 @@ impl Decoder for JsonReader<'_> {
         {
             return Ok(value);
         }
-        if let (JsonStyle::Scaled, Node::Integer(number)) = (self.form.style, &node)
+        if let (JsonStyle::Scaled(_), Node::Integer(number)) = (self.form.style, &node)
             && let Some(value) = isize::try_from(*number).ok().and_then(T::from_discriminant)
         {
             return Ok(value);
@@ -556,7 +556,7 @@ impl Decoder for JsonReader<'_> {
     }
 
     fn decode_bit_string(&mut self, _: Tag, constraints: Constraints) -> Read<types::BitString> {
-        if self.form.style == JsonStyle::Scaled
+        if self.form.style.is_scaled()
             && matches!(self.pending.last(), Some(Pending { node: Some(Node::Object(_)), .. }))
         {
             let members = self.take_object()?;

@@ -1,18 +1,28 @@
 //! Styles of JSON, and the parts that a text may omit.
 
+use super::scaled::TypeFields;
+
 /// A style of JSON values.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum JsonStyle {
     /// Raw integers, enumerations by name, bit strings in hexadecimal (X.697).
     #[default]
     Raw,
     /// The style of vanetza-nap: quantities in units with `null` if the value is not available, enumerations by number, bit
-    /// strings as objects of named booleans. See [`crate`].
-    Scaled,
+    /// strings as objects of named booleans. The table of field kinds is sorted by type name. See [`crate`].
+    Scaled(&'static [TypeFields]),
+}
+
+impl JsonStyle {
+    /// Returns `true` for the style of vanetza-nap.
+    #[must_use]
+    pub const fn is_scaled(self) -> bool {
+        matches!(self, Self::Scaled(_))
+    }
 }
 
 /// The form in which a text is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct JsonForm {
     /// The style of the values.
     pub style: JsonStyle,

@@ -81,7 +81,7 @@ impl Node<'_> {
     }
 }
 
-/// Parses a whole text.
+/// Parses a complete text.
 pub(super) fn parse(text: &[u8]) -> Result<Node<'_>, JsonError> {
     if text.len() > JSON_OCTETS_MAX {
         return Err(syntax(format!("the text has {} octets, at most {JSON_OCTETS_MAX} are read", text.len())));

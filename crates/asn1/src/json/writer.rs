@@ -37,7 +37,7 @@ pub struct JsonWriter<'o> {
     /// absent ones included, but without its name. Therefore a SEQUENCE puts all its names here at its beginning.
     names: Vec<Label>,
     style: JsonStyle,
-    /// The next SEQUENCE is a group of extension additions, whose members belong to the enclosing object.
+    /// `true` if the next SEQUENCE is a group of extension additions, whose members belong to the enclosing object.
     group: bool,
 }
 
@@ -178,7 +178,7 @@ impl<'o> JsonWriter<'o> {
     fn kinds_of<T>(&self, place: Option<FieldKind>) -> FieldKinds {
         match self.style {
             JsonStyle::Raw => FieldKinds::default(),
-            JsonStyle::Scaled => FieldKinds::of::<T>(place),
+            JsonStyle::Scaled(table) => FieldKinds::of::<T>(table, place),
         }
     }
 
@@ -343,7 +343,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
     }
 
     fn encode_enumerated<T: Enumerated>(&mut self, _: Tag, value: &T, _: Identifier) -> Written {
-        if self.style == JsonStyle::Scaled {
+        if self.style.is_scaled() {
             self.integer(i64::try_from(value.discriminant()).unwrap_or(i64::MAX));
             return Ok(());
         }
@@ -370,7 +370,7 @@ impl<'o> Encoder<'_> for JsonWriter<'o> {
     #[inline]
     fn encode_bit_string(&mut self, _: Tag, constraints: Constraints, value: &types::BitStr, _: Identifier) -> Written {
         let fixed = super::has_fixed_size(&constraints);
-        if self.style == JsonStyle::Scaled {
+        if self.style.is_scaled() {
             self.named_bits(value, fixed);
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! Integers with an extensible range.
 //!
 //! rasn's derive also takes the range of the Rust type as a constraint, and the intersection of the two loses the
-//! extension marker. These types implement by hand what the derive would generate.
+//! extension marker. These types implement by hand the code that the derive would generate.
 
 /// ASN.1's `INTEGER (low..high, ...)` for a newtype of `i64`.
 macro_rules! extensible_integer {

@@ -461,10 +461,10 @@ pub struct BasicLaneInformation {
     /// Width of a lane in 0.01 m.
     #[rasn(identifier = "laneWidth")]
     pub lane_width: Option<LaneWidth>,
-    /// Lane that it leads to.
+    /// Lane to which this lane leads.
     #[rasn(identifier = "connectingLane")]
     pub connecting_lane: Option<LanePosition>,
-    /// Section that it leads to.
+    /// Road section to which this lane leads.
     #[rasn(identifier = "connectingRoadSection")]
     pub connecting_road_section: Option<RoadSectionId>,
 }
@@ -506,10 +506,10 @@ pub struct RoadSectionDefinition {
     /// End of the section.
     #[rasn(identifier = "endingPointSection")]
     pub ending_point_section: Option<GeoPosition>,
-    /// Paths that lead to it.
+    /// Paths that lead to the section.
     #[rasn(identifier = "connectedPaths")]
     pub connected_paths: PathReferences,
-    /// Paths that are in it.
+    /// Paths in the section.
     #[rasn(identifier = "includedPaths")]
     pub included_paths: PathReferences,
     /// `true` if the section contains the event zone.

@@ -1,7 +1,7 @@
 //! Texts of limited length.
 //!
 //! The size of a UTF8String is not part of its encoding (X.691, 30.3), but rasn 0.28.15 decodes UPER as if it was.
-//! These types implement by hand what the derive would generate, without the size, and check the size themselves.
+//! These types implement by hand the code that the derive would generate, without the size, and check the size themselves.
 
 use rasn::{
     AsnType, Codec, Decode, Decoder, Encode, Encoder, constraints,

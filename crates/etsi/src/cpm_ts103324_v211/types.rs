@@ -204,7 +204,7 @@ pub struct PerceptionRegion {
     /// Number of perceived objects; it may be larger than the number of objects in the message.
     #[rasn(identifier = "numberOfPerceivedObjects")]
     pub number_of_perceived_objects: Option<CardinalNumber1B>,
-    /// The objects in it.
+    /// The objects in the region.
     #[rasn(identifier = "perceivedObjectIds")]
     pub perceived_object_ids: Option<PerceivedObjectIds>,
 }

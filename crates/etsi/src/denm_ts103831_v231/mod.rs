@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_group_without_a_member_is_as_one_that_is_absent() {
+    fn a_group_without_members_equals_an_absent_group() {
         let text = std::include_bytes!("../../../../testdata/its/denm_full.json");
         let full = from_json(text).unwrap();
         let mut empty = full.clone();

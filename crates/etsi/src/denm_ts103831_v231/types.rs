@@ -133,7 +133,7 @@ impl SituationContainer {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(automatic_tags)]
 pub struct SituationAdditions1 {
-    /// Other events that belong to it.
+    /// Other events that are linked to the event.
     #[rasn(identifier = "linkedDenms")]
     pub linked_denms: Option<ActionIdList>,
     /// End of the event, as a distance along the road in m.
@@ -145,7 +145,7 @@ pub struct SituationAdditions1 {
 #[derive(AsnType, Encode, Decode, Clone, Debug, PartialEq, Eq, Default)]
 #[rasn(automatic_tags)]
 pub struct SituationAdditions2 {
-    /// Factor of that distance.
+    /// Factor by which the end of the event is multiplied.
     #[rasn(identifier = "eventEndFactor")]
     pub event_end_factor: Option<MultiplicativeFactor>,
     /// `true` if the sender itself perceived the event.
@@ -196,13 +196,13 @@ pub struct LocationAdditions {
     /// Lanes of the event.
     #[rasn(identifier = "lanePositions")]
     pub lane_positions: Option<GeneralizedLanePositions>,
-    /// Lanes that the event takes.
+    /// Lanes that the event occupies.
     #[rasn(identifier = "occupiedLanes")]
     pub occupied_lanes: Option<OccupiedLanesWithConfidence>,
-    /// IVIMs that belong to it.
+    /// IVIMs that are linked to the event.
     #[rasn(identifier = "linkedIvims")]
     pub linked_ivims: Option<IvimReferences>,
-    /// Maps that belong to it.
+    /// Maps that are linked to the event.
     #[rasn(identifier = "linkedMapems")]
     pub linked_mapems: Option<MapReferences>,
     /// Paths that lead to points of the zone.

@@ -3,7 +3,7 @@
 //! | dialect | message | envelope of a send request |
 //! |---|---|---|
 //! | [`Dialect::Viaduct`] | ASN.1 names, raw integers ([`viaduct_etsi`]) | see [`own`] |
-//! | [`Dialect::VanetzaNap`] | scaled units ([`viaduct_etsi::JsonStyle::Scaled`]) | see [`vanetza_nap`] |
+//! | [`Dialect::VanetzaNap`] | scaled units ([`viaduct_etsi::SCALED`]) | see [`vanetza_nap`] |
 //!
 //! In both dialects a text may be the message, the message without its header, or only its body. The type of the
 //! message is taken from the topic, else from the header, else from the name of the body. An invalid text results in
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::value::RawValue;
-use viaduct_etsi::{HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, limits::JSON_OCTETS_MAX};
+use viaduct_etsi::{HeaderDefaults, JsonError, JsonForm, JsonProblem, JsonStyle, SCALED, limits::JSON_OCTETS_MAX};
 
 pub use new_info::NewInfo;
 
@@ -25,6 +25,8 @@ use viaduct_its::{
     SendRequest,
     facilities::{Message, MessageKind},
 };
+
+use crate::shortened;
 
 /// A dialect of JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +44,7 @@ impl Dialect {
     pub const fn style(self) -> JsonStyle {
         match self {
             Self::Viaduct => JsonStyle::Raw,
-            Self::VanetzaNap => JsonStyle::Scaled,
+            Self::VanetzaNap => SCALED,
         }
     }
 
@@ -133,16 +135,10 @@ fn parse<'a, T: Deserialize<'a>>(text: &'a [u8]) -> Result<T, JsonError> {
     Ok(value)
 }
 
-/// Shortens a text, to limit the length of errors.
-fn shortened(text: &str) -> String {
-    const CHARACTERS_MAX: usize = 240;
-    text.chars().take(CHARACTERS_MAX).collect()
-}
-
 fn syntax(problem: String) -> JsonError {
     JsonError { path: String::new(), problem: JsonProblem::Syntax(problem) }
 }
 
-fn mismatch(path: &str, expected: impl Into<String>, got: impl Into<String>) -> JsonError {
+pub(crate) fn mismatch(path: &str, expected: impl Into<String>, got: impl Into<String>) -> JsonError {
     JsonError { path: path.to_owned(), problem: JsonProblem::Mismatch { expected: expected.into(), got: got.into() } }
 }

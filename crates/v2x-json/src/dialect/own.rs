@@ -8,7 +8,7 @@
 //!
 //! Only `message` is mandatory; a text without it is the message itself. `destination` is one of `hops` (1 to 255),
 //! `area` and `any_in` (with one of `circle`, `rectangle`, `ellipse`) and `station` (eight octets as
-//! `94:00:02:00:00:00:03:f8`). The message's facility defines the default of each absent member.
+//! `94:00:02:00:00:00:03:f8`, or with hyphens). The message's facility defines the default of each absent member.
 //!
 //! A text with a member `direction` is a message that a station received (`V2xMessage`, a line of `viaduct its decode
 //! --json-lines`). Its message is sent as a new one, as a single-hop broadcast.
@@ -18,17 +18,17 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use viaduct_etsi::{JsonError, JsonProblem, JsonStyle};
-use viaduct_units::{Degrees, Metres, Position};
 
 use super::{Outline, kind_of, mismatch, parse, payload_of};
 use viaduct_its::{
     Destination, Repetition, SendRequest,
+    access::AddressError,
     facilities::MessageKind,
-    geonet::{Area, GnAddress, Shape, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
+    geonet::{TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
 };
 
-/// Largest distance of an area, in metres (EN 302 636-4-1, 9.8.5.2: 16 bits).
-const DISTANCE_M_MAX: f64 = 65_535.0;
+use crate::{area::AreaText, shortened};
+
 /// Shortest lifetime that the field can represent (EN 302 636-4-1, 9.6.4), in seconds.
 const LIFETIME_S_MIN: f64 = 0.05;
 /// Shortest accepted interval and duration of a repetition, in seconds.
@@ -104,34 +104,6 @@ enum DestinationText {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct AreaText {
-    latitude_deg: f64,
-    longitude_deg: f64,
-    #[serde(default)]
-    circle: Option<CircleText>,
-    #[serde(default)]
-    rectangle: Option<OblongText>,
-    #[serde(default)]
-    ellipse: Option<OblongText>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CircleText {
-    radius_m: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct OblongText {
-    a_m: f64,
-    b_m: f64,
-    #[serde(default)]
-    azimuth_deg: f64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
 struct RepetitionText {
     interval_s: f64,
     duration_s: f64,
@@ -175,7 +147,7 @@ impl Envelope<'_> {
 fn kind_named(label: &str) -> Result<MessageKind, JsonError> {
     MessageKind::from_label(label).ok_or_else(|| {
         let known: Vec<&str> = MessageKind::ALL.iter().map(|kind| kind.label()).collect();
-        mismatch("type", format!("one of {}", known.join(", ")), super::shortened(label))
+        mismatch("type", format!("one of {}", known.join(", ")), shortened(label))
     })
 }
 
@@ -187,48 +159,12 @@ impl DestinationText {
             Self::Area(area) => Ok(Destination::Area(area.resolve("destination.area")?)),
             Self::AnyIn(area) => Ok(Destination::AnyIn(area.resolve("destination.any_in")?)),
             Self::Station(text) => {
-                let address = address_of(&text).ok_or_else(|| {
-                    mismatch(
-                        "destination.station",
-                        "eight octets as `94:00:02:00:00:00:03:f8`",
-                        super::shortened(&text),
-                    )
-                })?;
+                let address = text
+                    .parse()
+                    .map_err(|error: AddressError| mismatch("destination.station", error.expected, shortened(&text)))?;
                 Ok(Destination::Station(address))
             }
         }
-    }
-}
-
-impl AreaText {
-    fn resolve(self, path: &str) -> Result<Area, JsonError> {
-        let centre = Position::new(
-            within(path, "latitude_deg", self.latitude_deg, -90.0, 90.0)?,
-            within(path, "longitude_deg", self.longitude_deg, -180.0, 180.0)?,
-        );
-        let shape = match (self.circle, self.rectangle, self.ellipse) {
-            (Some(circle), None, None) => {
-                let radius = distance(&format!("{path}.circle"), "radius_m", circle.radius_m)?;
-                Shape::Circle { radius }
-            }
-            (None, Some(oblong), None) => {
-                let (a, b, azimuth) = oblong.resolve(&format!("{path}.rectangle"))?;
-                Shape::Rectangle { a, b, azimuth }
-            }
-            (None, None, Some(oblong)) => {
-                let (a, b, azimuth) = oblong.resolve(&format!("{path}.ellipse"))?;
-                Shape::Ellipse { a, b, azimuth }
-            }
-            _ => return Err(mismatch(path, "one of `circle`, `rectangle`, `ellipse`", "none or several")),
-        };
-        Ok(Area { centre, shape })
-    }
-}
-
-impl OblongText {
-    fn resolve(&self, path: &str) -> Result<(Metres, Metres, Degrees), JsonError> {
-        let azimuth = within(path, "azimuth_deg", self.azimuth_deg, 0.0, 360.0)?;
-        Ok((distance(path, "a_m", self.a_m)?, distance(path, "b_m", self.b_m)?, Degrees(azimuth)))
     }
 }
 
@@ -241,17 +177,6 @@ impl RepetitionText {
     }
 }
 
-fn distance(path: &str, member: &str, metres: f64) -> Result<Metres, JsonError> {
-    within(path, member, metres, 0.0, DISTANCE_M_MAX).map(Metres)
-}
-
-fn within(path: &str, member: &str, value: f64, min: f64, max: f64) -> Result<f64, JsonError> {
-    if (min..=max).contains(&value) {
-        return Ok(value);
-    }
-    Err(mismatch(&format!("{path}.{member}"), format!("a number from {min} to {max}"), value.to_string()))
-}
-
 fn seconds_of(path: &str, seconds: f64, (min, max): (f64, f64)) -> Result<Duration, JsonError> {
     if !(min..=max).contains(&seconds) {
         let expected = format!("seconds from {min} to {max}");
@@ -261,25 +186,14 @@ fn seconds_of(path: &str, seconds: f64, (min, max): (f64, f64)) -> Result<Durati
         .map_err(|cause| JsonError { path: path.to_owned(), problem: JsonProblem::Syntax(cause.to_string()) })
 }
 
-/// Parses eight octets, written as `94:00:02:00:00:00:03:f8`.
-fn address_of(text: &str) -> Option<GnAddress> {
-    let mut octets = [0; 8];
-    let mut parts = text.split(':');
-    for octet in &mut octets {
-        let part =
-            parts.next().filter(|part| part.len() == 2 && part.bytes().all(|digit| digit.is_ascii_hexdigit()))?;
-        *octet = u8::from_str_radix(part, 16).ok()?;
-    }
-    parts.next().is_none().then_some(GnAddress(octets))
-}
-
 #[cfg(test)]
 mod tests {
-    use viaduct_units::StationId;
+    use viaduct_units::{Degrees, Metres, Position, StationId};
 
     use super::*;
     use viaduct_etsi::cam_ts103900_v231;
     use viaduct_its::facilities::cam::{CamInput, build};
+    use viaduct_its::geonet::{Area, GnAddress, Shape};
 
     /// Returns the body of a CAM as JSON.
     fn cam_body() -> String {
@@ -334,6 +248,10 @@ mod tests {
             (r#"{"hops":3}"#, Destination::Hops(3)),
             (
                 r#"{"station":"94:00:02:00:00:00:03:F8"}"#,
+                Destination::Station(GnAddress([0x94, 0, 2, 0, 0, 0, 3, 0xF8])),
+            ),
+            (
+                r#"{"station":"94-00-02-00-00-00-03-f8"}"#,
                 Destination::Station(GnAddress([0x94, 0, 2, 0, 0, 0, 3, 0xF8])),
             ),
             (

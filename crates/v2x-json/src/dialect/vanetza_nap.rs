@@ -4,17 +4,19 @@
 //!
 //! ```json
 //! {"timestamp":1762875466.004915,"newInfo":true,"stationID":175,"stationAddr":"6e:06:e0:01:00:af","receiverID":229,
-//!  "receiverType":5,"packet_size":102,"fields":{"header":{},"cam":{}}}
+//!  "receiverType":5,"packet_size":102,"security":"unsecured","fields":{"header":{},"cam":{}}}
 //! ```
 //!
 //! `newInfo` is present in messages with the position of their station (CAM and VAM). Differences from vanetza-nap:
 //! - A value that is not available is `null`; some versions of vanetza-nap write its code unscaled.
 //! - A step of the steering wheel angle is 1.5 degrees; vanetza-nap uses 0.667 steps per degree.
+//! - `security` is an additional member with the values of a message in Viaduct's dialect: `unsecured`, or `unverified` if
+//!   the packet was signed and nothing was verified.
 //! - `rssi` and `test` are absent, because their values are not available.
 
 use std::io::Write as _;
 
-use viaduct_etsi::{JsonError, JsonStyle};
+use viaduct_etsi::{JsonError, SCALED};
 use viaduct_units::Tai;
 
 use super::{Outline, kind_of, parse, payload_of};
@@ -38,7 +40,7 @@ pub fn read_request(hint: Option<MessageKind>, text: &[u8]) -> Result<SendReques
 
 fn read_body(hint: Option<MessageKind>, text: &[u8]) -> Result<SendRequest, JsonError> {
     let kind = kind_of(hint, text)?;
-    Ok(SendRequest::single_hop(kind, payload_of(kind, JsonStyle::Scaled, text)?.into()))
+    Ok(SendRequest::single_hop(kind, payload_of(kind, SCALED, text)?.into()))
 }
 
 /// Members that the dialect adds to a message.
@@ -58,6 +60,8 @@ pub struct Envelope {
     pub receiver_type: u32,
     /// Length of the packet in octets; 0 if it is unknown.
     pub packet_octets: u32,
+    /// Security of the packet, as `V2xMessage` names it.
+    pub security: &'static str,
 }
 
 impl Envelope {
@@ -74,10 +78,10 @@ impl Envelope {
         if let Some(address) = self.link_address {
             let _ = write!(out, ",\"stationAddr\":\"{address}\"");
         }
-        let Self { receiver_id, receiver_type, packet_octets, .. } = self;
+        let Self { receiver_id, receiver_type, packet_octets, security, .. } = self;
         let _ = write!(out, ",\"receiverID\":{receiver_id},\"receiverType\":{receiver_type}");
-        let _ = write!(out, ",\"packet_size\":{packet_octets},\"fields\":");
-        message.write_json_in(JsonStyle::Scaled, out);
+        let _ = write!(out, ",\"packet_size\":{packet_octets},\"security\":\"{security}\",\"fields\":");
+        message.write_json_in(SCALED, out);
         out.push(b'}');
     }
 }
@@ -100,13 +104,14 @@ mod tests {
             receiver_id: 229,
             receiver_type: 5,
             packet_octets: 102,
+            security: "unverified",
         };
         let mut out = Vec::new();
         envelope.write(&message, &mut out);
         let text = String::from_utf8(out).unwrap();
         let expected = "{\"timestamp\":1762875466.004915,\"newInfo\":true,\"stationID\":175,\
                         \"stationAddr\":\"6e:06:e0:01:00:af\",\"receiverID\":229,\"receiverType\":5,\"packet_size\":102,\
-                        \"fields\":{\"header\":{\"protocolVersion\":2,";
+                        \"security\":\"unverified\",\"fields\":{\"header\":{\"protocolVersion\":2,";
         assert!(text.starts_with(expected), "{text}");
         let request = read_request(None, text.as_bytes()).unwrap();
         assert_eq!(request.kind, MessageKind::Cam);

@@ -12,9 +12,7 @@ use super::{
     labels::{labels_of, number_of},
     writer::{entry_kind, is_well_known},
 };
-
-/// Longest error text and longest member name in it, in characters.
-pub(super) const CHARACTERS_MAX: usize = 240;
+use crate::shortened;
 
 /// A reader of JSON texts of one type.
 pub struct Reader<M> {
@@ -33,7 +31,7 @@ impl<M: Message> Reader<M> {
     /// Reads a message.
     ///
     /// # Errors
-    /// Syntax errors, members that the type does not have or that occur twice, and values of the wrong type.
+    /// Returns an error for invalid syntax, unknown or repeated members, and values of the wrong type.
     pub fn read(&self, text: &[u8]) -> Result<M, JsonError> {
         let tree = self.tree(text)?;
         let mut track = serde_path_to_error::Track::new();
@@ -85,7 +83,7 @@ impl Shape {
         }
     }
 
-    /// A list has the shape of its elements.
+    /// Returns the shape of a field's value; a list has the shape of its elements.
     fn of_field(field: &FieldDescriptor) -> Self {
         if field.is_map() {
             return Self::Map(Box::new(Self::of_kind(&entry_kind(&field.kind()))));
@@ -205,9 +203,4 @@ fn error_at(path: &str, text: &str) -> JsonError {
 /// Returns the member that the type does not have; the parser's path ends above it.
 fn unknown_member(text: &str) -> Option<&str> {
     text.strip_prefix("unrecognized field name '")?.rsplit_once('\'').map(|(name, _)| name)
-}
-
-/// Shortens a text, to limit the length of errors.
-fn shortened(text: &str) -> String {
-    text.chars().take(CHARACTERS_MAX).collect()
 }

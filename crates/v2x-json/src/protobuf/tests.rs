@@ -4,8 +4,8 @@ use viaduct_messages::{
     its::timestamp,
     viaduct::{
         its::{
-            EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, event_notice::Change,
-            event_request::Action,
+            EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, SecurityState,
+            event_notice::Change, event_request::Action,
         },
         perception::{ObjectClass, PerceivedObjects},
         vehicle::VehicleState,
@@ -39,6 +39,7 @@ fn notice() -> EventNotice {
         originating_station_id: 7,
         position: Some(position()),
         detection_time: Some(timestamp(Tai::from_unix_nanos(1_726_061_434_092_870_000))),
+        security: SecurityState::Unverified.into(),
         ..Default::default()
     }
 }
@@ -47,17 +48,22 @@ fn notice() -> EventNotice {
 fn an_event_has_the_names_and_labels_of_a_v2x_message() {
     assert_eq!(
         written(&notice()),
-        r#"{"change":"new","originating_station_id":7,"sequence_number":0,"position":{"latitude_deg":45.5,"longitude_deg":7.25},"detection_time":"2024-09-11T13:30:34.092870Z"}"#
+        r#"{"change":"new","originating_station_id":7,"sequence_number":0,"position":{"latitude_deg":45.5,"longitude_deg":7.25},"detection_time":"2024-09-11T13:30:34.092870Z","security":"unverified"}"#
     );
 }
 
 #[test]
 fn a_map_is_written_with_its_objects() {
-    let object = MapObject { r#type: MessageType::Cam.into(), position: Some(position()), ..Default::default() };
+    let object = MapObject {
+        r#type: MessageType::Cam.into(),
+        position: Some(position()),
+        security: SecurityState::Unsecured.into(),
+        ..Default::default()
+    };
     let map = LocalDynamicMap { time: None, objects: vec![object] };
     assert_eq!(
         written(&map),
-        r#"{"objects":[{"type":"cam","station_id":0,"own":false,"valid_for_s":0.0,"position":{"latitude_deg":45.5,"longitude_deg":7.25},"clock_late_s":0}]}"#
+        r#"{"objects":[{"type":"cam","station_id":0,"own":false,"valid_for_s":0.0,"position":{"latitude_deg":45.5,"longitude_deg":7.25},"clock_late_s":0,"security":"unsecured"}]}"#
     );
     let without = serde_json::to_string(&JsonOf::new(&dynamic(&map)).without_arrays()).unwrap();
     assert_eq!(without, "{}");
@@ -138,5 +144,5 @@ fn an_error_names_the_member_and_the_problem() {
 fn no_text_makes_an_error_long() {
     let member = "x".repeat(60_000);
     let error = parse::<VehicleState>(&format!("{{\"{member}\":1}}")).unwrap_err();
-    assert!(error.len() < 2 * super::reader::CHARACTERS_MAX, "{}", error.len());
+    assert!(error.len() < 2 * crate::ERROR_CHARACTERS_MAX, "{}", error.len());
 }

@@ -4,57 +4,7 @@
 //! Types that are not listed stay integers, as in vanetza-nap: `Wgs84AngleValue` in tenths of a degree, `CurvatureValue`,
 //! the confidences that are enumerations.
 
-/// An INTEGER of which `steps` steps are `units` units, except for its codes.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::json) struct Quantity {
-    steps: f64,
-    units: f64,
-    /// The value that means "not available".
-    unavailable: Option<i64>,
-    /// Codes such as "out of range": written as the quantity that they would be, and also read as the code itself.
-    codes: &'static [i64],
-}
-
-impl Quantity {
-    const fn new(steps: f64, unavailable: Option<i64>, codes: &'static [i64]) -> Self {
-        Self { steps, units: 1.0, unavailable, codes }
-    }
-
-    /// Returns the quantity, or `None` if it is not available.
-    pub(in crate::json) fn show(&self, raw: i64) -> Option<f64> {
-        #[expect(clippy::cast_precision_loss, reason = "the largest is a TimestampIts, of 42 bits")]
-        let steps = raw as f64;
-        (self.unavailable != Some(raw)).then_some(steps * self.units / self.steps)
-    }
-
-    /// Returns the integer nearest to the quantity. A code of the type is also accepted as itself. Returns `None` if there is no
-    /// such integer.
-    pub(in crate::json) fn read(&self, shown: f64) -> Option<i64> {
-        let itself = self.codes.iter().copied().chain(self.unavailable).find(|code| {
-            #[expect(clippy::cast_precision_loss, reason = "the largest code is 1 800 000 001")]
-            let code = *code as f64;
-            code == shown
-        });
-        itself.or_else(|| nearest(shown * self.steps / self.units))
-    }
-
-    /// Returns the quantity at an end of the type's range. If the end is a code, returns the value next to it.
-    pub(in crate::json) fn show_end(&self, raw: i64) -> Option<f64> {
-        self.show(if self.unavailable == Some(raw) { raw - 1 } else { raw })
-    }
-
-    /// Returns the code for "not available", or `None` if the type has none.
-    pub(in crate::json) const fn unavailable(&self) -> Option<i64> {
-        self.unavailable
-    }
-}
-
-/// Returns the nearest integer, or `None` beyond the integers that a double represents exactly.
-pub(in crate::json) fn nearest(value: f64) -> Option<i64> {
-    const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-    #[expect(clippy::cast_possible_truncation, reason = "it is within the integers that a double has")]
-    (value.abs() <= EXACT_MAX).then(|| value.round() as i64)
-}
+use viaduct_asn1::json::scaled::Quantity;
 
 pub(super) const ACCELERATION_CONFIDENCE: Quantity = Quantity::new(10.0, Some(102), &[101]);
 /// Also `LongitudinalAccelerationValue`, `LateralAccelerationValue` and `VerticalAccelerationValue`.

@@ -1,15 +1,8 @@
 //! Types whose fields have the names of an older edition in vanetza-nap. The octets are the same; only the names differ.
 
-use super::{FieldKind, quantities as q};
+use viaduct_asn1::json::scaled::{FieldKind, LegacyNames};
 
-/// A type with older names of its fields.
-#[derive(Debug, PartialEq)]
-pub(in crate::json) struct LegacyNames {
-    /// Names that differ: the current one and the older one.
-    pub(super) names: &'static [(&'static str, &'static str)],
-    /// Kinds of the fields, by their current names.
-    pub(super) members: &'static [(&'static str, FieldKind)],
-}
+use super::quantities as q;
 
 /// `ItsPduHeader` of release 1, which its messages of infrastructure and its VAM still have.
 pub(super) const HEADER: LegacyNames =

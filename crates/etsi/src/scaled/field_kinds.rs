@@ -2,16 +2,11 @@
 //!
 //! A name has the same kind in every edition of this project.
 
-use super::{
-    FieldKind, bits as b,
-    legacy_names::{self, LegacyNames},
-    quantities as q,
-};
+use viaduct_asn1::json::scaled::{FieldKind, LegacyNames, Quantity, TypeFields};
 
-/// Members of one type.
-type Members = &'static [(&'static str, FieldKind)];
+use super::{bits as b, legacy_names, quantities as q};
 
-const fn quantity(quantity: &'static q::Quantity) -> FieldKind {
+const fn quantity(quantity: &'static Quantity) -> FieldKind {
     FieldKind::Quantity(quantity)
 }
 
@@ -24,7 +19,7 @@ const fn legacy(names: &'static LegacyNames) -> FieldKind {
 }
 
 /// Types with their members.
-pub(super) const FIELD_KINDS: &[(&str, Members)] = &[
+pub(super) const FIELD_KINDS: &[TypeFields] = &[
     ("AbsolutePosition", &[("latitude", quantity(&q::LATITUDE)), ("longitude", quantity(&q::LONGITUDE))]),
     ("AbsolutePositionWAltitude", &[("latitude", quantity(&q::LATITUDE)), ("longitude", quantity(&q::LONGITUDE))]),
     (
@@ -304,3 +299,13 @@ pub(super) const FIELD_KINDS: &[(&str, Members)] = &[
     ("VruHighFrequencyContainer", &[("heading", legacy(&legacy_names::HEADING))]),
     ("YawRate", &[("yawRateValue", quantity(&q::YAW_RATE_VALUE))]),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_for_the_binary_search() {
+        assert!(FIELD_KINDS.is_sorted_by(|(one, _), (other, _)| one < other));
+    }
+}
