@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use viaduct_bus::clock;
 use viaduct_messages::viaduct::its::V2xMessage;
-use viaduct_messages::write_timestamp;
 use viaduct_units::{Now, Tai};
 
 pub use component::{ApiServer, KINDS};
@@ -52,7 +51,7 @@ impl Backend {
     /// Creates an empty backend.
     ///
     /// # Errors
-    /// A setting has an invalid value.
+    /// Returns an error if a setting has an invalid value.
     pub fn new(settings: &ApiSettings) -> Result<Arc<Self>, SettingsError> {
         settings.check()?;
         Ok(Arc::new(Self {
@@ -70,11 +69,11 @@ impl Backend {
     /// for a client.
     ///
     /// # Errors
-    /// The cache rejects the message, and counts it.
+    /// Returns an error if the cache rejects the message; the cache counts it.
     pub fn insert(&self, message: &V2xMessage) -> Result<(), Rejected> {
         let _intake = sync::lock(&self.intake);
         let entry = self.cache.insert(message)?;
-        if MapObjects::describes_one(message) {
+        if MapObjects::describes_object(message) {
             sync::write(&self.objects).update(message);
         }
         self.live.publish(&entry);
@@ -116,11 +115,4 @@ impl Backend {
     pub(crate) fn rates_hz(&self) -> [f64; cache::TYPES] {
         sync::lock(&self.rates).hz()
     }
-}
-
-/// Returns the time in UTC by RFC 3339, with microseconds.
-pub(crate) fn timestamp(moment: Tai) -> String {
-    let mut text = String::with_capacity(27);
-    write_timestamp(moment, &mut text);
-    text
 }

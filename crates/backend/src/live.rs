@@ -19,7 +19,7 @@ pub(crate) struct Live {
 #[derive(Debug, Default)]
 struct Clients {
     list: Vec<Arc<Client>>,
-    /// Set when the server stops: further subscriptions are rejected.
+    /// `true` after the server has stopped: further subscriptions are rejected.
     closed: bool,
 }
 
@@ -72,7 +72,7 @@ impl Live {
     /// Adds a client, which receives the messages published from now on.
     ///
     /// # Errors
-    /// [`Full`] if there are too many clients, or if the server stops.
+    /// Returns [`Full`] if there are too many clients, or if the server stops.
     pub(crate) fn subscribe(self: &Arc<Self>, filter: Filter) -> Result<Subscription, Full> {
         let mut clients = write(&self.clients);
         if clients.closed || clients.list.len() >= self.clients_max {

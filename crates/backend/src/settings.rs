@@ -112,8 +112,9 @@ impl Default for LiveSettings {
 }
 
 impl ApiSettings {
-    /// Returns how many of the topics, counted from the first, must have a publisher: all that the user names, but only the
-    /// first of the default, because a station that only listens does not publish the second.
+    /// Returns the number of topics, counted from the first, that must have a publisher. Each topic that the user names
+    /// must have one. Of the default topics only the first must, because a station that only receives does not publish
+    /// the second.
     pub(crate) fn topics_needed(&self) -> usize {
         if self.topics == topics_default() { 1 } else { self.topics.len() }
     }
@@ -121,7 +122,7 @@ impl ApiSettings {
     /// Checks ranges and topic patterns. The API checks the map, the origins and the public URL when it is created.
     ///
     /// # Errors
-    /// The first setting with an invalid value.
+    /// Returns the first setting with an invalid value.
     pub fn check(&self) -> Result<(), SettingsError> {
         for pattern in &self.topics {
             topic::check_pattern(pattern).map_err(|error| SettingsError::new("topics", &error))?;

@@ -458,7 +458,7 @@ async fn links_are_absolute() {
     assert_eq!(error.key, "public_url");
 }
 
-/// A DENM in UPER: a stationary vehicle at 45 N, 7.5 E, valid for 600 s.
+/// Returns a DENM in UPER: a stationary vehicle at 45 N, 7.5 E, valid for 600 s.
 fn denm(reception: Tai) -> V2xMessage {
     let action_id = ActionId { originating_station: StationId(1001), sequence_number: 7 };
     let input = DenmInput {

@@ -41,7 +41,7 @@ pub(crate) const WARM_UP: usize = 20;
 pub(crate) trait Pace: Send + 'static {
     /// Waits until `tick` and does the work before a hand-off. Returns the time of the wake-up.
     fn wait(&mut self, tick: Duration) -> Result<Duration, BenchError>;
-    /// Releases what is left after the last hand-off.
+    /// Releases the remaining resources after the last hand-off.
     fn end(self) -> Result<(), BenchError>;
 }
 
@@ -85,7 +85,8 @@ pub(crate) fn futex(
     let waking = move || {
         let (word, stamp) = &*shared;
         sys::exact_timers();
-        let (mut lateness, mut failed) = (room(all), None);
+        let mut lateness = room(all);
+        let mut failed = None;
         let start = sys::monotonic() + period;
         for number in 0..all {
             let tick = start + period * number;
@@ -116,7 +117,8 @@ fn room(length: u32) -> Vec<u64> {
     room
 }
 
-/// Measures copies between the same two buffers, in microseconds: within the caches, as far as they hold both.
+/// Measures copies between the same two buffers, in microseconds. The buffers stay in the caches if the caches can hold
+/// both.
 pub(crate) fn memcpy_hot(size: usize, samples: usize) -> Vec<f64> {
     let (from, mut to) = (vec![1_u8; size], vec![2_u8; size]);
     let copy = |_| timed(|| black_box(&mut to[..]).copy_from_slice(black_box(&from)));
@@ -157,7 +159,8 @@ pub(crate) fn tcp(lengths: &[usize], time: Duration) -> Result<Received, BenchEr
     })?;
     let longest = lengths.iter().copied().max().unwrap_or(0);
     let message = vec![7_u8; longest];
-    let (mut messages, start) = (0_u64, Instant::now());
+    let mut messages = 0_u64;
+    let start = Instant::now();
     for length in lengths.iter().cycle() {
         if start.elapsed() >= time {
             break;
@@ -199,7 +202,8 @@ pub(crate) fn tcp_one_way(octets: usize, samples: usize, period: Duration) -> Re
     one_way(octets, samples, period, move |text| sender.write_all(text), move |text| receiver.read_exact(text))
 }
 
-/// Two packet sockets (packet(7)) for GeoNetworking frames: one sends on an interface, one receives on another.
+/// Opens two packet sockets (packet(7)) for GeoNetworking frames: one to send on the interface `from`, one to receive
+/// on `to`.
 pub(crate) fn packet_sockets(from: &str, to: &str) -> Result<(Socket, Socket), BenchError> {
     let refused = BenchError::system("cannot open a packet socket");
     let sender = packet_socket(from, None).map_err(&refused)?;
@@ -247,7 +251,7 @@ pub(crate) fn packet_one_way(
     )
 }
 
-/// Sends messages that carry their timestamp, one per period. A lost message gives no sample.
+/// Sends messages that carry their timestamp, one per period. A lost message adds no sample.
 fn one_way(
     octets: usize,
     samples: usize,
@@ -257,7 +261,8 @@ fn one_way(
 ) -> Result<Vec<f64>, BenchError> {
     let octets = octets.max(STAMP_OCTETS);
     let receiving = spawn("floor-receiver", move || {
-        let (mut buffer, mut latencies) = (vec![0_u8; octets], Vec::with_capacity(samples));
+        let mut buffer = vec![0_u8; octets];
+        let mut latencies = Vec::with_capacity(samples);
         while latencies.len() < samples && receive(black_box(&mut buffer)).is_ok() {
             let now = sys::monotonic();
             let stamp = buffer.first_chunk().copied().map_or(0, u64::from_le_bytes);
@@ -272,7 +277,7 @@ fn one_way(
         for number in 0..u32::try_from(samples).unwrap_or(u32::MAX) {
             sys::sleep_until(start + period * number);
             message[..STAMP_OCTETS].copy_from_slice(&nanos(sys::monotonic()).to_le_bytes());
-            // A message that is not sent gives no sample.
+            // A message that is not sent adds no sample.
             let _ = send(&message);
         }
     })?;

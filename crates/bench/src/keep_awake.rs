@@ -7,7 +7,7 @@ use crate::error::BenchError;
 use crate::sys::{self, Placement};
 use crate::threads::Threads;
 
-/// Keeps the cores awake until this is dropped, by one thread per core that runs only if no other thread wants the
+/// A guard that keeps the cores awake until it is dropped: one thread per core runs whenever no other thread needs the
 /// core. A core that halts between two messages is given to other guests by the hypervisor, or sleeps deeply; its
 /// wake-up would dominate the result. `cyclictest` uses `/dev/cpu_dma_latency` for the same purpose, which a virtual
 /// machine does not have.
@@ -20,7 +20,8 @@ impl KeepAwake {
         let mut threads = Threads::default();
         let (ready, is_ready) = mpsc::channel();
         for core in cores {
-            let (placement, ready) = (Placement { cores: vec![*core], fifo: None }, ready.clone());
+            let placement = Placement { cores: vec![*core], fifo: None };
+            let ready = ready.clone();
             threads.add("bench-awake", move |stop| {
                 // With another policy it would compete with the measured threads.
                 let placed = placement.apply().and_then(|()| sys::run_when_idle());

@@ -29,7 +29,8 @@ pub use report::{Cost, Report, Row, Section};
 pub use statistics::Summary;
 pub use sys::CountingAllocator;
 
-/// Lock of tests that measure with real-time threads, load or time-outs: two such tests would disturb each other.
+/// Returns the lock of tests that measure with real-time threads, load or time-outs: two such tests would disturb each
+/// other.
 #[cfg(test)]
 fn measurement_lock() -> std::sync::MutexGuard<'static, ()> {
     static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());

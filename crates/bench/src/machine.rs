@@ -59,7 +59,7 @@ fn waited() -> Option<Duration> {
     parse_pressure(&fs::read_to_string("/proc/pressure/cpu").ok()?)
 }
 
-/// `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`, then a line for `full`.
+/// Parses the line `some avg10=0.00 avg60=0.00 avg300=0.00 total=MICROSECONDS`; a line for `full` follows it.
 fn parse_pressure(text: &str) -> Option<Duration> {
     let some = text.lines().find(|line| line.starts_with("some "))?;
     let total = some.split_whitespace().find_map(|field| field.strip_prefix("total="))?;
@@ -84,7 +84,8 @@ impl CpuTime {
         fs::read_to_string("/proc/stat").map(|text| Self::parse(&text)).unwrap_or_default()
     }
 
-    /// `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guest time is part of user and nice.
+    /// Parses `cpu user nice system idle iowait irq softirq steal guest guest_nice`; guest time is part of user and
+    /// nice.
     fn parse(text: &str) -> Self {
         let line = text.lines().next().unwrap_or_default();
         let ticks: Vec<u64> = line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();

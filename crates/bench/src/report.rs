@@ -234,7 +234,7 @@ impl Report {
     /// Writes the tables to standard output.
     ///
     /// # Errors
-    /// Standard output cannot be written.
+    /// Returns an error if standard output cannot be written.
     pub fn print_table(&self) -> io::Result<()> {
         io::stdout().lock().write_all(self.table().as_bytes())
     }
@@ -244,7 +244,7 @@ impl Report {
     /// gets the JSON only.
     ///
     /// # Errors
-    /// One of the two files cannot be written.
+    /// Returns an error if one of the two files cannot be written.
     pub fn write_json(&self, path: &Path) -> io::Result<()> {
         if path.exists() && !path.is_file() {
             return self.put_json(File::create(path)?);
@@ -257,7 +257,7 @@ impl Report {
     /// the new one is complete.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write_html(&self, path: &Path) -> io::Result<()> {
         replace(path, |mut file| file.write_all(html::page(self).as_bytes()))
     }
@@ -265,7 +265,7 @@ impl Report {
     /// Checks that [`Self::write_json`] can write to `path`, without changing an existing file.
     ///
     /// # Errors
-    /// The path cannot be written.
+    /// Returns an error if the path cannot be written.
     pub fn check_writable(path: &Path) -> io::Result<()> {
         if path.exists() {
             File::options().append(true).open(path)?;

@@ -43,7 +43,7 @@ impl Threads {
         self.threads.iter().filter(|thread| !thread.is_finished()).count()
     }
 
-    /// The upgrade succeeds until the last thread has ended.
+    /// Returns a weak reference whose upgrade succeeds until the last thread has ended.
     pub(crate) fn sign(&self) -> std::sync::Weak<AtomicBool> {
         Arc::downgrade(&self.stop)
     }

@@ -16,7 +16,7 @@ use crate::pool::{PoolError, PoolSize, PoolSnapshot};
 use crate::publisher::{Publisher, UntypedPublisher};
 use crate::qos::Qos;
 use crate::registry::Registry;
-use crate::stats::{BusSnapshot, Counter, Hop, Stats};
+use crate::stats::{BusSnapshot, Counter, Gauge, Hop, Stats};
 use crate::subscriber::{Observer, ObserverPermit, Subscriber, UntypedSubscriber};
 use crate::subscription::{Role, Subscription};
 use crate::topic::{JoinError, Topic};
@@ -87,8 +87,8 @@ impl Bus {
     /// Opens a topic for publishing messages of type `M`, for the component `owner`.
     ///
     /// # Errors
-    /// The text is not a topic name, the topic has another type, or a subscriber requests more quality of service than
-    /// `offered`.
+    /// Returns an error if the text is not a topic name, the topic has another type, or a subscriber requests more
+    /// quality of service than `offered`.
     pub fn publisher<M: Message>(&self, topic: &str, offered: Qos, owner: &str) -> Result<Publisher<M>, OpenError> {
         self.publisher_untyped(topic, TypeInfo::of::<M>(), offered, owner).map(Publisher::new)
     }
@@ -96,7 +96,7 @@ impl Bus {
     /// Opens a topic for publishing encoded messages of a type that this binary need not know.
     ///
     /// # Errors
-    /// As for [`Self::publisher`].
+    /// Returns the errors of [`Self::publisher`].
     pub fn publisher_untyped(
         &self,
         topic: &str,
@@ -137,8 +137,8 @@ impl Bus {
     /// of another type are then counted as [`DropReason::Undecodable`](crate::DropReason).
     ///
     /// # Errors
-    /// The text is not a topic name or pattern, the topic has another type, or a publisher offers less quality of
-    /// service than `requested`.
+    /// Returns an error if the text is not a topic name or pattern, the topic has another type, or a publisher offers
+    /// less quality of service than `requested`.
     pub fn subscribe<M: Message>(&self, topic: &str, requested: Qos, owner: &str) -> Result<Subscriber<M>, OpenError> {
         let type_info = Arc::new(TypeInfo::of::<M>());
         self.open_reader(topic, Some(&type_info), requested, owner, Role::Reader).map(Subscriber::new)
@@ -147,7 +147,8 @@ impl Bus {
     /// Opens a topic, or all present and future topics of a pattern, for reading without knowing their types.
     ///
     /// # Errors
-    /// The text is not a topic name or pattern, or a publisher offers less quality of service than `requested`.
+    /// Returns an error if the text is not a topic name or pattern, or a publisher offers less quality of service than
+    /// `requested`.
     pub fn subscribe_untyped(
         &self,
         pattern: &str,
@@ -160,8 +161,8 @@ impl Bus {
     /// Attaches an observer to the topics of a pattern. It costs publishers one slot in a queue of one sample.
     ///
     /// # Errors
-    /// The text is not a topic name or pattern, or [`OBSERVERS_MAX`](crate::OBSERVERS_MAX) observers are attached
-    /// already.
+    /// Returns an error if the text is not a topic name or pattern, or [`OBSERVERS_MAX`](crate::OBSERVERS_MAX)
+    /// observers are attached already.
     pub fn observe(&self, pattern: &str) -> Result<Observer, ObserveError> {
         let place = ObserverPermit::take(&self.inner.observers).ok_or(ObserveError::TooMany)?;
         Ok(Observer::new(self.open_reader(pattern, None, Qos::keep_last(1), "observer", Role::Observer)?, place))
@@ -222,8 +223,8 @@ impl Bus {
     /// Allocates the buffers of a topic before the first loan. Without this call the topic's pool grows on demand.
     ///
     /// # Errors
-    /// The text is not a topic name, the size is outside the limits, the pool is sized or in use already, or memory is
-    /// exhausted.
+    /// Returns an error if the text is not a topic name, the size is outside the limits, the pool is sized or in use
+    /// already, or memory is exhausted.
     pub fn size_pool(&self, topic: &str, size: PoolSize) -> Result<PoolSnapshot, PoolError> {
         names::check_name(topic).map_err(OpenError::Name)?;
         self.topics().topic(topic, None, "")?.pool.size(topic, size)
@@ -233,6 +234,12 @@ impl Bus {
     #[must_use]
     pub fn counter(&self, component: &str, name: &str, reason: Option<&str>) -> Counter {
         self.stats().counter(component, name, reason)
+    }
+
+    /// Returns a gauge of a component; the same names return the same gauge. Its value is unknown until it is set.
+    #[must_use]
+    pub fn gauge(&self, component: &str, name: &str, part: Option<&str>) -> Gauge {
+        self.stats().gauge(component, name, part)
     }
 
     /// Returns a hop, which measures messages without publishing them.
@@ -267,6 +274,7 @@ impl Bus {
             topics: self.topics().all_topics().iter().map(|topic| topic.snapshot(now)).collect(),
             hops: self.stats().hop_snapshots(),
             counters: self.stats().counter_snapshots(),
+            gauges: self.stats().gauge_snapshots(),
             callbacks: self.stats().callbacks.snapshots(),
         }
     }

@@ -102,7 +102,7 @@ impl EventSlot {
         self.wake();
     }
 
-    /// Queues an event without waking the reader; an inline reader runs where it is woken.
+    /// Queues an event without waking the reader: an inline reader runs on the thread that wakes it.
     pub(crate) fn put(&self, event: impl FnOnce() -> QosEvent) {
         if let Some(queue) = self.queue.get()
             && queue.events.push_overwriting(event()).is_some()

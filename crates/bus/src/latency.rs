@@ -55,7 +55,7 @@ impl Default for Extremes {
 
 impl Extremes {
     fn record(&self, nanos: u64) {
-        // Most durations are no extreme, and a load is cheaper than a write.
+        // Most durations are not extremes, and a load is cheaper than a write.
         if nanos < self.nanos_min.load(Ordering::Relaxed) {
             self.nanos_min.fetch_min(nanos, Ordering::Relaxed);
         }

@@ -3,7 +3,7 @@
 //!
 //! A publisher enqueues each sample directly in the bounded queue of every subscriber and wakes that subscriber's
 //! executor. There is no dispatcher thread. A [`Sample`] holds a shared value or its encoded bytes. One is converted to
-//! the other at most once, on the reader's thread, so a component can relay a type of which it knows only the name.
+//! the other at most once, on the reader's thread, so a component can relay types that are not compiled into it.
 //!
 //! ```
 //! use viaduct_bus::{Bus, Qos};
@@ -73,7 +73,8 @@ pub use qos::{BLOCK_DEFAULT, DEPTH_MAX, Durability, History, Liveliness, Qos, Qo
 pub use sample::{Sample, UntypedSample};
 pub use scheduling::{Priority, Scheduling, SchedulingError, SchedulingPolicy};
 pub use stats::{
-    BusSnapshot, Counter, CounterSnapshot, Hop, HopSnapshot, PublisherSnapshot, SubscriptionSnapshot, TopicSnapshot,
+    BusSnapshot, Counter, CounterSnapshot, Gauge, GaugeSnapshot, Hop, HopSnapshot, PublisherSnapshot,
+    SubscriptionSnapshot, TopicSnapshot,
 };
 pub use subscriber::{Observer, Recv, Subscriber, UntypedSubscriber};
 pub use subscription::DropReason;

@@ -1,7 +1,7 @@
 //! The thread that detects missed deadlines and expired leases.
 //!
-//! It starts with the first publisher or subscriber that has a deadline or a lease, with the ordinary scheduling
-//! policy, and sleeps until the next time at which one can be missed, at least a millisecond.
+//! It starts with the first publisher or subscriber that has a deadline or a lease, and has the ordinary scheduling
+//! policy. Between two checks it sleeps until the next possible miss, at least a millisecond.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) struct QosMonitor {
 #[derive(Default)]
 struct State {
     started: bool,
-    /// Something may be due earlier than the thread expects.
+    /// `true` if something may be due earlier than the thread expects.
     woken: bool,
     ended: bool,
 }

@@ -54,7 +54,7 @@ impl<M: Message> Publisher<M> {
     /// loans.
     ///
     /// # Errors
-    /// All buffers of the pool are in use, or `length` exceeds the size of a buffer.
+    /// Returns an error if all buffers of the pool are in use, or `length` exceeds the size of a buffer.
     pub fn loan(&self, length: usize) -> Result<Loan, LoanError> {
         self.inner.topic.pool.loan(&self.inner.topic.name, length)
     }
@@ -62,7 +62,7 @@ impl<M: Message> Publisher<M> {
     /// Publishes a message whose origin is here and now. Waits while a reliable subscriber's queue is full.
     ///
     /// # Errors
-    /// A reliable subscriber did not get the sample.
+    /// Returns an error if a reliable subscriber did not get the sample.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
         self.inner.publish(Cause::Here, Wait::Block, |header| self.body(header, message))
     }
@@ -71,7 +71,7 @@ impl<M: Message> Publisher<M> {
     /// a reliable subscriber's queue is full.
     ///
     /// # Errors
-    /// A reliable subscriber did not get the sample.
+    /// Returns an error if a reliable subscriber did not get the sample.
     pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
         self.inner.publish(Cause::Message(cause), Wait::Block, |header| self.body(header, message))
     }
@@ -80,7 +80,7 @@ impl<M: Message> Publisher<M> {
     /// a wait.
     ///
     /// # Errors
-    /// A reliable subscriber's queue is full now.
+    /// Returns an error if a reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
         self.inner.publish(Cause::Message(cause), Wait::Never, |header| self.body(header, message))
     }
@@ -127,7 +127,7 @@ impl UntypedPublisher {
     /// full.
     ///
     /// # Errors
-    /// A reliable subscriber did not get the sample.
+    /// Returns an error if a reliable subscriber did not get the sample.
     pub fn publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
         self.publish(Cause::Message(cause), Wait::Block, |header| BodyPool::encoded(header, message))
     }
@@ -135,7 +135,7 @@ impl UntypedPublisher {
     /// Publishes as [`Self::publish_from`], but never waits.
     ///
     /// # Errors
-    /// A reliable subscriber's queue is full now.
+    /// Returns an error if a reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
         self.publish(Cause::Message(cause), Wait::Never, |header| BodyPool::encoded(header, message))
     }
@@ -171,8 +171,8 @@ impl UntypedPublisher {
         }
     }
 
-    /// Makes a sample and delivers it to every subscriber. Returns it with the reliable subscribers whose queue was
-    /// full.
+    /// Makes a sample and delivers it to every subscriber. Returns the sample with the reliable subscribers whose queue
+    /// was full.
     #[inline]
     fn deliver_new(
         &self,

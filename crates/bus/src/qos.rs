@@ -65,9 +65,9 @@ pub enum Durability {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Liveliness {
-    /// By existing: it is dropped with its component, also after a panic of a callback.
+    /// The publisher is alive while it exists. It is dropped with its component, also after a panic of a callback.
     Automatic,
-    /// By publishing or by [`crate::Publisher::assert_liveliness`], at least once a lease.
+    /// The publisher publishes or calls [`crate::Publisher::assert_liveliness`] at least once per lease.
     ManualByTopic,
 }
 
@@ -96,7 +96,7 @@ pub struct Qos {
     /// still counts as in time. A miss is an event and is counted on either side.
     #[serde(rename = "deadline_s", skip_serializing_if = "Option::is_none", serialize_with = "maybe_seconds")]
     pub deadline: Option<Duration>,
-    /// Of a publisher: the age up to which a sample is delivered. Older samples are dropped and counted.
+    /// For a publisher: the age up to which a sample is delivered. Older samples are dropped and counted.
     #[serde(rename = "lifespan_s", skip_serializing_if = "Option::is_none", serialize_with = "maybe_seconds")]
     pub lifespan: Option<Duration>,
     /// Means by which the publisher asserts that it is alive.
@@ -212,7 +212,7 @@ impl Qos {
         }
     }
 
-    /// Checks that a publisher that offers `self` serves a subscriber that requests `requested`: the offer must be at
+    /// Checks that a publisher that offers `self` serves a subscriber that requests `requested`. The offer must be at
     /// least as strong as the request (DDS 1.4, table 2.10; the ROS 2 documentation has the same table). History and
     /// lifespan are not compared.
     ///
@@ -269,7 +269,7 @@ impl fmt::Display for Period {
     }
 }
 
-/// A policy of which a publisher offers less than a subscriber requests.
+/// A policy for which a publisher offers less than a subscriber requests.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{policy}: offered is {offered}, requested is {requested}")]
 pub struct QosMismatch {

@@ -298,7 +298,7 @@ impl<M> Deref for Sample<M> {
     }
 }
 
-/// A message of which the reader knows only the name of the type.
+/// A message of a type that is not compiled into the reader.
 #[derive(Clone, Debug)]
 pub struct UntypedSample {
     body: BodyRef,
@@ -336,7 +336,7 @@ impl UntypedSample {
     /// Returns the message as `M`.
     ///
     /// # Errors
-    /// The bytes are not a message of that type, or the topic has another type.
+    /// Returns an error if the bytes are not a message of that type, or the topic has another type.
     pub fn typed<M: Message>(&self) -> Result<Sample<M>, Undecodable> {
         Sample::read(self.body.clone())
     }

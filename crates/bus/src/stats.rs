@@ -1,6 +1,7 @@
-//! Counters by component and reason, latency histograms by hop, and snapshots of both.
+//! Counters and gauges by component, latency histograms by hop, and snapshots of all.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::Duration;
 
@@ -41,13 +42,41 @@ impl Counter {
     }
 }
 
-/// Component, name of the counter, and the reason if it is one of several.
+/// The present value of a quantity of one component, for example a queue's length; clones share the value.
+#[derive(Clone, Debug)]
+pub struct Gauge(Arc<AtomicU64>);
+
+impl Gauge {
+    /// Creates a gauge whose value is unknown.
+    fn unknown() -> Self {
+        Self(Arc::new(AtomicU64::new(f64::NAN.to_bits())))
+    }
+
+    /// Sets the value. A number that is not finite makes it unknown.
+    pub fn set(&self, value: f64) {
+        self.0.store(value.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Makes the value unknown.
+    pub fn clear(&self) {
+        self.set(f64::NAN);
+    }
+
+    /// Returns the value, or `None` if it is unknown.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        Some(f64::from_bits(self.0.load(Ordering::Relaxed))).filter(|value| value.is_finite())
+    }
+}
+
+/// Component, name of the counter or gauge, and the reason or part if it is one of several.
 type CounterKey = (String, String, Option<String>);
 
-/// All counters and hops of one bus.
+/// All counters, gauges and hops of one bus.
 #[derive(Debug, Default)]
 pub(crate) struct Stats {
     counters: RwLock<BTreeMap<CounterKey, Counter>>,
+    gauges: RwLock<BTreeMap<CounterKey, Gauge>>,
     /// Read by every publisher without a lock. The first message of a new hop replaces the whole table.
     hops: ArcSwap<Hops>,
     new_hop: Mutex<()>,
@@ -61,6 +90,11 @@ impl Stats {
         let key = (component.to_owned(), name.to_owned(), reason.map(str::to_owned));
         let mut counters = write(&self.counters);
         counters.entry(key).or_insert_with(|| Counter(Arc::default())).clone()
+    }
+
+    pub(crate) fn gauge(&self, component: &str, name: &str, part: Option<&str>) -> Gauge {
+        let key = (component.to_owned(), name.to_owned(), part.map(str::to_owned));
+        write(&self.gauges).entry(key).or_insert_with(Gauge::unknown).clone()
     }
 
     pub(crate) fn record_hop(&self, from: HopName, to: HopName, latency: Duration) {
@@ -102,6 +136,19 @@ impl Stats {
             rate_hz: counter.0.rate_hz(),
         };
         counters.iter().map(snapshot).collect()
+    }
+
+    /// Returns the gauges whose value is known.
+    pub(crate) fn gauge_snapshots(&self) -> Vec<GaugeSnapshot> {
+        let snapshot = |((component, name, part), gauge): (&CounterKey, &Gauge)| {
+            Some(GaugeSnapshot {
+                component: component.clone(),
+                name: name.clone(),
+                part: part.clone(),
+                value: gauge.value()?,
+            })
+        };
+        read(&self.gauges).iter().filter_map(snapshot).collect()
     }
 
     pub(crate) fn hop_snapshots(&self) -> Vec<HopSnapshot> {
@@ -158,6 +205,20 @@ pub struct CounterSnapshot {
     pub value: u64,
     /// Growth per second in the last window.
     pub rate_hz: f64,
+}
+
+/// A gauge at one time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GaugeSnapshot {
+    /// The component that measures.
+    pub component: String,
+    /// Name of the gauge, with the unit: `round_trip_ms`.
+    pub name: String,
+    /// Part of the component that the value belongs to, for example a camera.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
+    /// The value.
+    pub value: f64,
 }
 
 /// Latencies between two components.
@@ -255,6 +316,8 @@ pub struct BusSnapshot {
     pub hops: Vec<HopSnapshot>,
     /// Counters by component, name and reason.
     pub counters: Vec<CounterSnapshot>,
+    /// Gauges with a known value, by component, name and part.
+    pub gauges: Vec<GaugeSnapshot>,
     /// Callbacks in the order in which their groups were built.
     pub callbacks: Vec<CallbackSnapshot>,
 }
@@ -274,6 +337,20 @@ mod tests {
         assert_eq!(rows.len(), 2);
         assert!((rows[0].2 - 500.0).abs() < 4.0 && rows[0].0 == "origin");
         assert!((rows[1].2 - 300.0).abs() < 4.0 && rows[1].0 == "station");
+    }
+
+    #[test]
+    fn a_snapshot_has_the_gauges_that_are_known() {
+        let stats = Stats::default();
+        let (delay, rate) = (stats.gauge("desk", "round_trip_ms", None), stats.gauge("desk", "rate_hz", Some("front")));
+        assert_eq!((delay.value(), stats.gauge_snapshots()), (None, vec![]));
+        delay.set(1.0);
+        stats.gauge("desk", "round_trip_ms", None).set(2.5);
+        rate.set(f64::INFINITY);
+        let shown: Vec<_> = stats.gauge_snapshots().into_iter().map(|gauge| (gauge.name, gauge.value)).collect();
+        assert_eq!(shown, [("round_trip_ms".to_owned(), 2.5)]);
+        delay.clear();
+        assert_eq!(stats.gauge_snapshots(), []);
     }
 
     #[test]

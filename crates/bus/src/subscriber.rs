@@ -211,9 +211,9 @@ impl Wake for Unpark {
     }
 }
 
-/// Observes topics without taking part in the node's work: it is never woken, gets each sample after all subscribers,
-/// and holds at most one sample in its queue, besides those that its owner has taken. Samples that it does not see are
-/// [missed](Self::missed), not dropped.
+/// A reader that observes topics without taking part in the node's work. It is never woken and gets each sample after
+/// all subscribers. Its queue holds at most one sample, besides those that its owner has taken. Samples that it does
+/// not receive are [missed](Self::missed), not dropped.
 pub struct Observer {
     /// Declared first: its sample is released before another observer can take the permit.
     inner: UntypedSubscriber,

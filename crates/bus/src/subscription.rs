@@ -265,8 +265,8 @@ impl Subscription {
         Ok(())
     }
 
-    /// Enqueues a sample without waking the reader; an inline reader runs where it is woken. Returns the overwritten
-    /// sample, already counted, so that the caller can drop it after the readers were woken.
+    /// Enqueues a sample without waking the reader: an inline reader runs on the thread that wakes it. Returns the
+    /// overwritten sample, already counted, so that the caller can drop it after the readers were woken.
     #[inline]
     pub(crate) fn enqueue(&self, sample: Queued) -> Result<Option<Queued>, Queued> {
         if self.is_closed() {
@@ -295,7 +295,8 @@ impl Subscription {
         self.missed.value()
     }
 
-    /// Enqueues a sample and waits for a free slot until `until`. Returns the sample as an error if there was none.
+    /// Enqueues a sample and waits for a free slot until `until`. Returns the sample as an error if no slot became
+    /// free.
     pub(crate) fn enqueue_blocking(&self, mut sample: Queued, until: Mono) -> Result<(), Queued> {
         self.blocked.waiting.fetch_add(1, Ordering::SeqCst);
         let outcome = loop {

@@ -67,7 +67,7 @@ impl Readers {
 #[derive(Default)]
 struct Writers {
     publishers: Vec<Arc<Writer>>,
-    /// The bus has removed this topic: nothing can join it any more.
+    /// `true` if the bus has removed this topic: no endpoint can join it any more.
     closed: bool,
 }
 
@@ -171,9 +171,9 @@ impl Topic {
         }
     }
 
-    /// Keeps a sample and loads the subscribers in one step under the lock: a subscriber that joins before is in the
-    /// list, one that joins after finds the sample kept. The lock is released before samples are enqueued, because an
-    /// inline reader runs there and may leave the topic.
+    /// Keeps a sample and loads the subscribers in one step under the lock. A subscriber that joins before is in the
+    /// list; a later one finds the kept sample. The lock is released before samples are enqueued, because an inline
+    /// reader runs there and may leave the topic.
     fn retain_and_load_readers(&self, body: &BodyRef, from: &Writer) -> Arc<Readers> {
         let writers = self.lock();
         let displaced = from.retain(body);
@@ -258,12 +258,13 @@ impl Topic {
         self.set_readers(others.cloned().collect());
     }
 
-    /// Closes the topic if it is unused and its pool was not sized in advance. Returns `true` if it is closed.
+    /// Closes the topic if it is unused and its pool was not sized in advance. Returns `true` if the topic is closed.
     pub(crate) fn close_if_unused_and_unsized(&self) -> bool {
         !self.pool.is_sized() && self.close_if_unused()
     }
 
-    /// Closes the topic if it has no publisher and no subscription to exactly its name. Returns `true` if it is closed.
+    /// Closes the topic if it has no publisher and no subscription to exactly its name. Returns `true` if the topic is
+    /// closed.
     pub(crate) fn close_if_unused(&self) -> bool {
         let mut writers = self.lock();
         let by_name = self.readers().entries.iter().any(|entry| entry.subscription.pattern == self.name);

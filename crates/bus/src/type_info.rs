@@ -68,7 +68,7 @@ impl TypeInfo {
         }
     }
 
-    /// Creates a type of which this binary knows only name and schema.
+    /// Creates a type that is not compiled into this binary, from its name and schema.
     ///
     /// `descriptor_set` is an encoded `google.protobuf.FileDescriptorSet`; it may be empty if the schema is unknown.
     #[must_use]

@@ -313,7 +313,7 @@ fn a_panic_is_reported_once_and_ends_the_group_alone() {
         panic!("cannot stand {}", sample.message);
     });
     let bad = bad.build("bad", (), &executor, &timers, move |panic| panics.send(panic).unwrap()).unwrap();
-    let (sender, good_heard) = mpsc::channel();
+    let (sender, good_received) = mpsc::channel();
     let mut good = GroupBuilder::<()>::new(&bus);
     good.on(bus.subscribe::<Log>("log", Qos::keep_last(8), "good").unwrap(), move |(), sample, _| {
         sender.send(sample.message.clone()).unwrap();
@@ -323,8 +323,8 @@ fn a_panic_is_reported_once_and_ends_the_group_alone() {
     let panic = receiver.recv_timeout(PATIENCE).unwrap();
     assert_eq!((&*panic.group, &*panic.message), ("bad", "cannot stand one"));
     writer.publish(log("two")).unwrap();
-    assert_eq!(good_heard.recv_timeout(PATIENCE).as_deref(), Ok("one"));
-    assert_eq!(good_heard.recv_timeout(PATIENCE).as_deref(), Ok("two"));
+    assert_eq!(good_received.recv_timeout(PATIENCE).as_deref(), Ok("one"));
+    assert_eq!(good_received.recv_timeout(PATIENCE).as_deref(), Ok("two"));
     assert!(receiver.try_recv().is_err(), "the panic was reported twice");
     assert_eq!(bad.end(patience()), None);
 }

@@ -1,4 +1,4 @@
-//! Memory of the process. In a process of its own, because the settings apply to all of it.
+//! Memory of the process. The only test of its process, because the settings apply to all of it.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 

@@ -1,4 +1,4 @@
-//! Memory locking. In a process of its own, because it affects every other thread.
+//! Memory locking. The only test of its process, because it affects every other thread.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 

@@ -59,10 +59,10 @@ fn a_buffer_returns_when_its_last_reader_drops_it() {
     let kept = first.try_recv().unwrap();
     assert_eq!(second.try_recv().unwrap().data.len(), 64);
     assert!(points.loan(64).is_err());
-    assert_eq!((pool().lent, pool().exhausted), (1, 1));
+    assert_eq!((pool().loaned, pool().exhausted), (1, 1));
     drop(kept);
     assert_eq!(points.loan(64).unwrap().len(), 64);
-    assert_eq!(pool().lent, 0);
+    assert_eq!(pool().loaned, 0);
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let (mistakes, code) = match &checked {
             Ok(_) => (Vec::new(), ExitCode::SUCCESS),
             Err(files::Refused::Config(errors)) => (errors.iter().map(to_json).collect(), ExitCode::from(REFUSED)),
-            Err(files::Refused::Argument(problem)) => (vec![json!({ "problem": problem })], ExitCode::from(REFUSED)),
+            Err(files::Refused::Argument(problem)) => (vec![of_argument(problem)], ExitCode::from(REFUSED)),
         };
         print_line(serde_json::to_string_pretty(&Value::Array(mistakes))?)?;
         return Ok(code);
@@ -62,6 +62,11 @@ fn to_json(error: &ConfigError) -> Value {
         "file": error.file(), "line": error.line(), "column": error.column(),
         "key": error.key(), "problem": error.problem(),
     })
+}
+
+/// Returns the mistake of the command line in the form of a mistake of a file.
+fn of_argument(problem: &str) -> Value {
+    json!({ "file": null, "line": null, "column": null, "key": "", "problem": problem })
 }
 
 fn topics(verb: &str, names: &[&str]) -> String {

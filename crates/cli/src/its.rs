@@ -7,11 +7,11 @@ mod send;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use viaduct_components::capture::{Capture, CapturedFrame, SkipReason};
 use viaduct_its::{Acceptance, DropReason, Frame, SecurityPolicy, decode_frame_with, explain_drop};
 
@@ -19,12 +19,18 @@ pub(crate) use send::run as send;
 
 use crate::output::{print_note, stdout_failed};
 
+/// Path of stdin.
+const STDIN: &str = "-";
+
+/// Longest text of a frame in hexadecimal, in bytes.
+const HEX_BYTES_MAX: u64 = 1 << 20;
+
 /// Commands for ETSI ITS packets.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// Decode the packets of a capture (pcap or pcapng), or one frame in hexadecimal.
+    /// Decode the packets of a capture (pcap or pcapng), or one frame in hexadecimal, from a file, the command line or stdin.
     Decode(Arguments),
-    /// Send one message from JSON, to try something.
+    /// Send one message from JSON.
     Send(Box<send::Arguments>),
 }
 
@@ -32,8 +38,9 @@ pub(crate) enum Command {
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     /// The capture: pcap or pcapng, also compressed with gzip, with Ethernet, IEEE 802.11, radiotap or Linux cooked frames.
-    /// Or one Ethernet frame as hexadecimal digits, 14 octets or more; the exit code is 1 if it is dropped.
-    #[arg(value_name = "CAPTURE|HEX")]
+    /// Or one Ethernet frame as hexadecimal digits, 14 octets or more; the exit code is 1 if it is dropped. `-` reads either of
+    /// them from stdin.
+    #[arg(value_name = "CAPTURE|HEX|-")]
     capture: PathBuf,
     /// Print each message as one line of JSON on stdout.
     #[arg(long)]
@@ -86,19 +93,42 @@ struct Drops {
 }
 
 pub(crate) fn decode(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if arguments.capture == Path::new(STDIN) {
+        return decode_stdin(arguments);
+    }
     let no_file = arguments.capture.to_str().filter(|_| !arguments.capture.exists());
     if let Some(octets) = no_file.and_then(frame::frame_from_hex) {
-        let reading = frame::reading(&octets, arguments.acceptance())?;
-        std::io::stdout().write_all(&reading.line).or_else(stdout_failed)?;
-        return Ok(if reading.is_dropped { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        return decode_frame(&octets, arguments);
     }
     let capture = match Capture::open(&arguments.capture) {
         Err(error) if no_file.is_some_and(frame::is_hexadecimal) => {
-            bail!("{error}; nor is it a frame, which has {} octets or more, two digits each", frame::OCTETS_MIN)
+            bail!("{error}; {}", frame::too_short())
         }
         capture => capture?,
     };
     decode_capture(capture, arguments)
+}
+
+/// Decodes a capture or a frame in hexadecimal from stdin.
+fn decode_stdin(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let mut stdin = BufReader::new(std::io::stdin());
+    // A capture starts with octets that are not text. It is decoded while it arrives.
+    let start = stdin.fill_buf().context("stdin cannot be read")?;
+    if !str::from_utf8(start).is_ok_and(frame::is_hexadecimal) {
+        return decode_capture(Capture::from_reader(Path::new("stdin"), stdin)?, arguments);
+    }
+    let mut text = String::new();
+    stdin.take(HEX_BYTES_MAX).read_to_string(&mut text).context("stdin cannot be read")?;
+    match frame::frame_from_hex(&text) {
+        Some(octets) => decode_frame(&octets, arguments),
+        None => bail!("stdin: {}", frame::too_short()),
+    }
+}
+
+fn decode_frame(octets: &[u8], arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let decoded = frame::decode(octets, arguments.acceptance())?;
+    std::io::stdout().write_all(&decoded.line).or_else(stdout_failed)?;
+    Ok(if decoded.is_dropped { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 fn decode_capture(capture: Capture, arguments: &Arguments) -> anyhow::Result<ExitCode> {

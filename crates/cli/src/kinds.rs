@@ -162,7 +162,8 @@ fn collect_below(root: &Value, schema: &Value, key: &str, rows: &mut Vec<Row>) {
         collect(root, &schema["items"], &format!("{key}[]."), rows);
     }
     if schema["additionalProperties"].is_object() {
-        let (key, each) = (format!("{key}.NAME"), resolve(root, &schema["additionalProperties"]));
+        let key = format!("{key}.NAME");
+        let each = resolve(root, &schema["additionalProperties"]);
         collect_below(root, each, &key, rows);
     }
     for alternatives in ["oneOf", "anyOf"] {

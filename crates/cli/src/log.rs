@@ -59,8 +59,8 @@ fn with_quiet_library(directives: &str) -> String {
     if directives.contains("mqtt5") { directives.to_owned() } else { format!("{directives},{QUIET_LIBRARY}") }
 }
 
-/// Checks the value of `--log`. A word that is neither a level nor has a `=` is rejected, because it would otherwise be
-/// taken as the name of a module, and a mistyped level would silence the log.
+/// Checks the value of `--log`. A word that is neither a level nor has a `=` is rejected. It would otherwise be taken
+/// as the name of a module, and a mistyped level would silence the log.
 fn check_filter(text: &str) -> Result<String, String> {
     for directive in text.split(',') {
         let is_level = !directive.is_empty() && directive.parse::<LevelFilter>().is_ok();

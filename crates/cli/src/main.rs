@@ -6,11 +6,13 @@ mod completions;
 mod demo;
 mod files;
 mod its;
+mod keys;
 mod kinds;
 mod log;
 mod output;
 mod run;
 mod schema;
+mod table;
 mod topic;
 
 use std::process::ExitCode;
@@ -54,6 +56,9 @@ enum Command {
     /// Decode and send ETSI ITS packets.
     #[command(subcommand)]
     Its(its::Command),
+    /// Create keys of vehicles and driver's desks, and print their public keys.
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// Inspect the topics of a running node.
     #[command(subcommand)]
     Topic(topic::Command),
@@ -76,6 +81,7 @@ fn main() -> ExitCode {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Its(its::Command::Decode(arguments)) => its::decode(&arguments),
         Command::Its(its::Command::Send(arguments)) => its::send(&arguments),
+        Command::Keys(command) => keys::run(&command),
         Command::Topic(command) => topic::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),

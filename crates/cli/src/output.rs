@@ -9,7 +9,7 @@ use anyhow::Context as _;
 /// (`viaduct kinds | head -1`).
 ///
 /// # Errors
-/// Stdout cannot be written for another reason, for example because the disk is full.
+/// Returns an error if standard output cannot be written for another reason, for example because the disk is full.
 pub(crate) fn print_line(text: impl Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{text}").and_then(|()| out.flush()).or_else(stdout_failed)
@@ -18,7 +18,7 @@ pub(crate) fn print_line(text: impl Display) -> anyhow::Result<()> {
 /// Ends the process with exit code 0 if the reader of stdout has closed the pipe, and returns it otherwise.
 ///
 /// # Errors
-/// Every other error.
+/// Returns any other error.
 pub(crate) fn stdout_failed(error: Error) -> anyhow::Result<()> {
     if error.kind() == ErrorKind::BrokenPipe {
         std::process::exit(0);

@@ -1,4 +1,4 @@
-//! The tables in `conformance/`: each is well formed, each named test exists, and no gap is added unnoticed.
+//! Checks the tables in `conformance/`: each is well formed, each named test exists, and the gaps match the list.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -148,9 +148,9 @@ fn every_named_test_exists() {
     assert!(missing.is_empty(), "no such test:\n{}", missing.join("\n"));
 }
 
-/// Compares the clauses that are a gap, are met partly or do not apply with `conformance/gaps.txt`. A new one is a
-/// failure: it is closed, or the list is edited by hand, with the reason in the commit. A closed one must be removed from
-/// the list, so that it cannot come back unnoticed.
+/// Compares the clauses that are a gap, are met partly or do not apply with `conformance/gaps.txt`. A new entry is a
+/// failure: close the gap, or edit the list by hand and give the reason in the commit. A closed entry must be removed
+/// from the list, so that it cannot return unnoticed.
 #[test]
 fn the_gaps_match_the_list() {
     let found: BTreeSet<String> = tables()
@@ -176,8 +176,9 @@ fn the_gaps_match_the_list() {
 #[test]
 fn the_summary_is_up_to_date() {
     let mut text = String::from(
-        "# Conformance\n\nOne table a standard: each clause that concerns a station, in our words, with its status and the tests that show it.\nA test \
-         reads the tables: each test that they name exists, and the list of gaps (`gaps.txt`) cannot grow unseen.\n\n\
+        "# Conformance\n\nOne table per standard. A table contains each clause that concerns a station, with a summary, \
+         its status and\nthe tests that verify it. A test checks that all named tests exist and that the tables match the \
+         list of gaps\n(`gaps.txt`).\n\n\
          | standard | version | title | met | partly | gap | not applicable |\n|---|---|---|---|---|---|---|\n",
     );
     for (file, table) in tables() {

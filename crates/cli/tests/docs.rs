@@ -1,9 +1,11 @@
 //! Runs every command of README and guides as written, next to a running demo.
 //!
-//! A block that starts with three backticks and `sh` is run line by line, in the order of the page. Commands that do not end, such as
-//! `viaduct topic hz`, are interrupted after some seconds and must have printed something. Programs in the background
-//! end with the page; in the README, whose quick starts are independent, with the section. A block `sh root` changes network interfaces or capabilities; it is run here too,
-//! because everything happens in a network namespace of its own.
+//! A block that starts with three backticks and `sh` is run line by line, in the order of the page. Commands that do not
+//! end, such as `viaduct topic hz`, are interrupted after some seconds and must have printed something, as
+//! must every command that ends with `jq`. Programs in the
+//! background end with the page; in the README, whose quick starts are independent, with the section. A block `sh root`
+//! changes network interfaces or capabilities; it is run here too, because everything happens in a separate network
+//! namespace.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "in a test a panic is the failure")]
 
@@ -48,6 +50,7 @@ foreground() {
     124) [ -s "$LOG" ] || fail "$PAGE: no output within $limit s: $1" ;;
     *) fail "$PAGE: exit code $status: $1" ;;
   esac
+  case "$1" in *'| jq'*) [ -s "$LOG" ] || fail "$PAGE: no output: $1" ;; esac
   echo "ran: $1"
 }
 background() {
@@ -152,7 +155,7 @@ fn shim(path: &Path, body: &str) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Returns why the commands cannot be run here, or `None` if they can.
+/// Returns the reason why the commands cannot be run here, or `None` if they can.
 fn obstacle() -> Option<String> {
     for program in ["unshare", "ip", "mosquitto_sub", "curl", "jq", "python3", "ogrinfo"] {
         let found = Command::new("bash").args(["-c", &format!("command -v {program}")]).output().unwrap();

@@ -1,9 +1,10 @@
-//! `viaduct its decode`: what is printed of a capture.
+//! `viaduct its decode`: the output for captures and for frames in hexadecimal.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "tests may panic and print")]
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
@@ -11,12 +12,48 @@ fn decode(capture: &Path, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_viaduct")).args(["its", "decode"]).arg(capture).args(arguments).output().unwrap()
 }
 
+/// Runs `its decode -` with this text or capture on stdin.
+fn decode_stdin(input: &[u8], arguments: &[&str]) -> Output {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_viaduct"))
+        .args(["its", "decode", "-"])
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    process.stdin.take().unwrap().write_all(input).unwrap();
+    process.wait_with_output().unwrap()
+}
+
+#[test]
+fn stdin_is_a_capture_or_a_frame_in_hexadecimal() {
+    let capture = std::fs::read(root().join("testdata/captures/village.pcap")).unwrap();
+    let from_file = decode(&root().join("testdata/captures/village.pcap"), &["--json-lines"]);
+    let from_stdin = decode_stdin(&capture, &["--json-lines"]);
+    assert_eq!((from_stdin.stdout, from_stdin.stderr), (from_file.stdout, from_file.stderr));
+
+    let text = std::fs::read_to_string(root().join("testdata/its/cam.hex")).unwrap();
+    let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect::<Vec<_>>().join("\n");
+    let output = decode_stdin(format!("\n{digits}\n").as_bytes(), &[]);
+    let message: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &message["type"]), (Some(0), &"cam".into()));
+
+    for (input, problem) in
+        [("dead\n", "stdin: a frame in hexadecimal has at least 14 octets"), ("", "stdin is not a pcap or pcapng file")]
+    {
+        let output = decode_stdin(input.as_bytes(), &[]);
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && printed.contains(problem), "{printed}");
+    }
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The sample capture, where the data folder is there. It is no part of the project, so that only a folder that is named
-/// must have it.
+/// Returns the path of the sample capture, or `None` if it is missing. The project does not contain it. It must exist if
+/// `VIADUCT_DATA` is set.
 fn sample() -> Option<PathBuf> {
     let named = std::env::var_os("VIADUCT_DATA").map(PathBuf::from);
     let path = named.clone().unwrap_or_else(|| root().join("../shared/data")).join("v2x/cam_cpm_r2_unsecured.pcap");
@@ -28,7 +65,7 @@ fn sample() -> Option<PathBuf> {
     Some(path)
 }
 
-/// A classic pcap of the committed vectors and one frame that is no packet.
+/// Writes a classic pcap file with the committed vectors and one frame without a packet.
 fn capture_of_vectors() -> tempfile::NamedTempFile {
     let mut octets = Vec::new();
     for word in [0xA1B2_C3D4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
@@ -97,6 +134,7 @@ fn messages_go_to_stdout_and_drops_with_their_reason_to_stderr() {
     assert!(summary.contains("    the first is frame 5. The frame is not GeoNetworking"), "{summary}");
     let first: Value = serde_json::from_slice(output.stdout.split(|octet| *octet == b'\n').next().unwrap()).unwrap();
     assert_eq!((&first["security"], &first["access"]), (&"unsecured".into(), &"replay".into()));
+    assert_eq!(first.get("receiver"), None, "no station received it");
     let with_drops = String::from_utf8(decode(capture.path(), &["--drops"]).stderr).unwrap();
     let expected = "frame 4: dropped: secured_not_verified\nframe 5: dropped: not_geonetworking\n";
     assert!(with_drops.starts_with(expected), "{with_drops}");
@@ -105,32 +143,32 @@ fn messages_go_to_stdout_and_drops_with_their_reason_to_stderr() {
 }
 
 #[test]
-fn a_frame_is_given_in_hexadecimal_too() {
+fn a_frame_in_hexadecimal_is_decoded() {
     let zeros = "00 ".repeat(60);
     let output = decode(Path::new(zeros.trim()), &[]);
-    let said = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(1), "a dropped frame is no success");
-    assert!(said.starts_with("dropped: not_geonetworking. The frame is not"), "{said}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(1), "a dropped frame is a failure");
+    assert!(printed.starts_with("dropped: not_geonetworking. The frame is not"), "{printed}");
 }
 
-/// Even digits alone do not make a frame of a mistyped name.
+/// A mistyped name of hexadecimal digits is shorter than a frame.
 #[test]
-fn a_name_of_hexadecimal_digits_is_a_file_that_is_not_there() {
+fn a_short_name_of_hexadecimal_digits_is_a_missing_file() {
     let output = decode(Path::new("dead"), &[]);
-    let said = String::from_utf8(output.stderr).unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert!(output.stdout.is_empty() && said.contains("dead: No such file"), "{said}");
-    assert!(said.contains("nor is it a frame, which has 14 octets or more"), "{said}");
+    assert!(output.stdout.is_empty() && error.contains("dead: No such file"), "{error}");
+    assert!(error.contains("a frame in hexadecimal has at least 14 octets"), "{error}");
 }
 
 #[test]
-fn what_is_no_capture_is_said_in_one_line() {
+fn a_file_that_is_not_a_capture_is_reported_in_one_line() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), "no capture").unwrap();
+    std::fs::write(file.path(), "not a capture").unwrap();
     let output = decode(file.path(), &[]);
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.ends_with("is not a pcap or pcapng file\n") && said.lines().count() == 1, "{said}");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.ends_with("is not a pcap or pcapng file\n") && error.lines().count() == 1, "{error}");
     let output = decode(&std::env::temp_dir(), &[]);
     assert!(String::from_utf8_lossy(&output.stderr).ends_with(": is a directory\n"), "{output:?}");
 }
@@ -159,7 +197,7 @@ fn each_line_has_frame_time_and_geonetworking_headers() {
     assert_eq!(geonet["source"]["latitude_deg"].as_f64().unwrap().round(), 45.0);
 }
 
-/// A packet that `its send --dry-run` prints in hexadecimal, decoded again.
+/// `its decode` reads the frame that `its send --dry-run` prints in hexadecimal.
 #[test]
 fn the_area_of_a_packet_is_that_of_its_destination() {
     let message = root().join("testdata/its/denm_full.json");
@@ -184,7 +222,7 @@ fn the_area_of_a_packet_is_that_of_its_destination() {
 }
 
 #[test]
-fn a_signed_packet_is_decoded_if_asked_for_and_marked() {
+fn a_signed_packet_is_decoded_and_marked_with_unverified() {
     let capture = capture_of_vectors();
     let output = decode(capture.path(), &["--json-lines", "--unverified"]);
     let summary = String::from_utf8(output.stderr).unwrap();
@@ -194,14 +232,14 @@ fn a_signed_packet_is_decoded_if_asked_for_and_marked() {
         lines.iter().map(|line| (&line["security"], line.get("signer_digest").is_some())).collect();
     let (plain, signed) = (Value::from("unsecured"), Value::from("unverified"));
     assert_eq!(marked, [(&plain, false), (&plain, false), (&plain, false), (&signed, true)]);
-    // The station makes its address from the digest of its certificate.
+    // The address of the station contains the digest of its certificate.
     let digest = lines[3]["signer_digest"].as_str().unwrap();
     let address = lines[3]["geonet_address"].as_str().unwrap().replace([':', '-'], "");
     assert_eq!((digest.len(), digest.get(8..)), (16, address.get(8..)));
 }
 
 #[test]
-fn version_0_is_decoded_if_asked_for() {
+fn version_0_is_decoded_with_any_version() {
     let text = std::fs::read_to_string(root().join("testdata/its/cam.hex")).unwrap();
     let digits: String = text.lines().filter(|line| !line.starts_with('#')).collect();
     // The first octet of the basic header: version and next header.
@@ -218,7 +256,7 @@ fn parse(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Says that a test is skipped and why, past the test runner that keeps the output of passing tests to itself.
+/// Reports a skipped test on the standard error, which the test runner does not capture.
 fn skipped(reason: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");

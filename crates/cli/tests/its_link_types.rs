@@ -37,12 +37,12 @@ fn packet() -> Vec<u8> {
 fn samples() -> Vec<Sample> {
     let packet = packet();
     let ethernet = |tags: &[u8]| [&BROADCAST[..], &SOURCE, tags, &GEONETWORKING, &packet].concat();
-    // Outside the context of a BSS, as ITS-G5 sends: QoS data, receiver, sender, wildcard BSSID, sequence, QoS control.
+    // QoS data outside the context of a BSS, as in ITS-G5: receiver, sender, wildcard BSSID, sequence, QoS control.
     let wireless =
         [&[0x88, 0, 0, 0][..], &BROADCAST, &SOURCE, &BROADCAST, &[0x10, 0], &[0x20, 0], &SNAP, &GEONETWORKING, &packet]
             .concat();
     let plain_data = [&[0x08, 0, 0, 0][..], &wireless[4..24], &wireless[26..]].concat();
-    // Time (8 octets) and flags: a frame check sequence, which is wrong here and not marked so.
+    // Time (8 octets) and flags. The frame check sequence is wrong here, and the flags do not mark it as wrong.
     let radiotap = [&[0, 0, 17, 0, 3, 0, 0, 0][..], &[0; 8], &[0x10], &wireless, &[0x12, 0x34, 0x56, 0x78]].concat();
     let cooked = [&[0, 1, 0, 1, 0, 6][..], &SOURCE, &[0, 0], &GEONETWORKING, &packet].concat();
     let cooked_2 = [&GEONETWORKING[..], &[0, 0, 0, 0, 0, 2, 0, 1, 1, 6], &SOURCE, &[0, 0], &packet].concat();
@@ -206,8 +206,8 @@ fn tshark_reads_the_same_in_each_capture() {
     }
 }
 
-/// Reports that a test is skipped, past the test runner, which hides the output of tests that pass. If peers are required
-/// (in CI), it fails instead.
+/// Prints that a test is skipped, bypassing the test runner, which hides the output of passing tests. If peers are
+/// required (in CI), it fails instead.
 fn skipped(reason: &str) {
     assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");

@@ -163,7 +163,7 @@ fn a_running_node_is_listed_described_and_measured() {
     assert!(running.topic(&["hz", "radar/points", "--count", "1", "--total"]).contains(" Hz  interval: min "));
 
     let latencies = running.topic(&["latency", "--once"]);
-    assert!(latencies.contains("since start") && latencies.contains("planner") && latencies.contains("logger"));
+    assert!(latencies.contains("total") && latencies.contains("planner") && latencies.contains("logger"));
     assert!(!running.topic(&["latency", "lidar/*", "--count", "1"]).contains("logger"));
     let rows = json(&running.topic(&["latency", "radar/points", "--once", "--json"]));
     let of = |subscriber: &str| rows.as_array().unwrap().iter().find(|row| row["subscriber"] == subscriber).unwrap();

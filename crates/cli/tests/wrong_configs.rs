@@ -95,7 +95,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("no settings at all", "node: edge\ncomponents:\n  it: { kind: generator }\n".into(), "node.yaml:3:3: components.it.settings: missing field `topic`"),
         ("missing file", one("its_station", "{ station_id: 4, access: { replay: { file: no.pcap } } }"),
             "components.it.settings.access.replay.file: cannot read no.pcap: No such file"),
-        ("a replay that is no capture", one("its_station", &format!("{{ station_id: 4, access: {{ replay: {{ file: {:?} }} }} }}", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))),
+        ("a replay file that is not a capture", one("its_station", &format!("{{ station_id: 4, access: {{ replay: {{ file: {:?} }} }} }}", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"))),
             "components.it.settings.access.replay.file: "),
         ("not multicast", one("fleet", "{ udp_multicast: { group: \"10.0.0.1:8947\" } }"),
             "components.it.settings.udp_multicast.group: 10.0.0.1 is not a multicast address"),
@@ -241,7 +241,7 @@ fn a_mistake_that_follows_from_another_is_not_reported() {
         ),
         (feeds(&format!("{{ kind: its_station, settings: {{ {access} }} }}")), "components.station.settings"),
         (feeds("{ kind: its_station, settings: [] }"), "components.station.settings"),
-        // The mistyped key is the missing one.
+        // The mistyped key explains the missing key, so only the mistyped key is reported.
         (one("its_station", &format!("{{ stationid: 1, {access} }}")), "components.it.settings.stationid"),
         // Without the wrong value, a default would be checked in its place.
         (
@@ -257,7 +257,7 @@ fn a_mistake_that_follows_from_another_is_not_reported() {
     ] {
         let (code, stderr) = check(&text);
         let is_one = stderr.lines().count() == 1 && stderr.contains(&format!(": {key}: "));
-        // The bridge's route is fed by no component, which is a mistake of its own.
+        // No component feeds the bridge's route, which is a separate mistake.
         let is_two = key.ends_with("min_ms") && stderr.lines().count() == 2 && stderr.contains("publishes `a`");
         assert!(code == 2 && (is_one || is_two), "{key}: {stderr}");
     }
@@ -374,7 +374,8 @@ fn a_port_in_use_is_reported_with_its_place() {
     assert_eq!(
         stderr,
         format!(
-            "node.yaml:6:7: components.b.settings.listen: cannot listen on {address}: Address already in use (os error 98)\n"
+            "node.yaml:6:7: components.b.settings.listen: cannot listen on {address}: Address already in use (os error 98); \
+             another process listens there: choose another port. `viaduct check --offline` skips this check\n"
         )
     );
 }

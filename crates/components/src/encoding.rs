@@ -10,7 +10,6 @@ use bytes::Bytes;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::value::RawValue;
 use viaduct_bus::UntypedSample;
 use viaduct_bus::clock;
 use viaduct_its::access::MacAddress;
@@ -19,6 +18,7 @@ use viaduct_messages::viaduct::its::{V2xError, V2xMessage};
 use viaduct_v2x_json::dialect::vanetza_nap::Envelope;
 use viaduct_v2x_json::dialect::{Dialect, NewInfo};
 use viaduct_v2x_json::protobuf::JsonOf;
+use viaduct_v2x_json::{message_json, write_error};
 
 /// The encoding of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -105,6 +105,7 @@ impl Encoder {
             receiver_id: message.receiver_station_id,
             receiver_type: message.receiver_station_type,
             packet_octets: message.frame_octets,
+            security: message.security().label(),
         };
         let mut out = Vec::with_capacity(4096);
         envelope.write(&decoded, &mut out);
@@ -142,26 +143,14 @@ const fn reports_position(kind: MessageKind) -> bool {
 fn error_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
     let mut out = Vec::with_capacity(256);
     let error = sample.typed::<V2xError>().map_err(|_| malformed(sample))?;
-    error.write_json(&mut out).map_err(|_| malformed(sample))?;
+    write_error(&error, &mut out);
     Ok(out)
 }
 
 /// Returns the JSON of a V2X message, with the decoded ETSI message if there is a decoder for its type.
 fn v2x_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
     let message = sample.typed::<V2xMessage>().map_err(|_| malformed(sample))?;
-    let decoded = match MessageKind::from_label(message.r#type().topic_level()) {
-        Some(kind) => Some(etsi_json(kind, &message.payload).ok_or_else(|| malformed(sample))?),
-        None => None,
-    };
-    let mut out = Vec::with_capacity(512 + decoded.as_ref().map_or(0, |json| json.get().len()));
-    message.write_json(decoded.as_deref(), &mut out).map_err(|_| malformed(sample))?;
-    Ok(out)
-}
-
-fn etsi_json(kind: MessageKind, payload: &[u8]) -> Option<Box<RawValue>> {
-    let mut json = Vec::new();
-    Message::decode(kind, payload).ok()?.write_json(&mut json);
-    RawValue::from_string(String::from_utf8(json).ok()?).ok()
+    message_json(&message).map_err(|_| malformed(sample))
 }
 
 fn malformed(sample: &UntypedSample) -> EncodeError {
@@ -176,7 +165,7 @@ mod tests {
     use viaduct_messages::viaduct::its::MessageType;
     use viaduct_units::Tai;
 
-    /// Returns one sample with these bytes, of a type that the bus knows by its schema only.
+    /// Returns one sample with these bytes, of a type for which the bus has only a schema.
     fn foreign(full_name: &str, schema: Bytes, octets: &'static [u8]) -> UntypedSample {
         let bus = Bus::new("test");
         let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
@@ -196,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_known_by_schema_only_becomes_json() {
+    fn a_type_with_only_a_schema_becomes_json() {
         // Field 3 of foxglove.Log is `message`.
         let sample = foreign("foxglove.Log", schema(), b"\x1a\x02hi");
         assert_eq!(json(&sample).unwrap(), r#"{"level":"unknown","message":"hi","name":"","file":"","line":0}"#);

@@ -9,15 +9,18 @@
 //! | [`net`] | sockets: batched receive, kernel timestamps, kernel drop counters |
 //! | [`capture`] | reader and writer of capture files |
 //! | [`mqtt`] | routes between topics of the bus and MQTT topics |
+//! | [`teleop`] | pictures, datagrams and event log of a remote drive |
 //! | [`v2x`] | V2X messages and send requests as they travel on the bus |
 
 pub mod capture;
 mod counter_mirror;
 mod encoding;
 pub mod kinds;
+mod motion;
 pub mod mqtt;
 pub mod net;
 mod rate_limiter;
+pub mod teleop;
 pub mod v2x;
 
 pub use kinds::KINDS;

@@ -1,4 +1,4 @@
-//! A limit on how often an event is reported.
+//! A limit on the rate of reports of an event.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ impl RateLimiter {
         Self { per_second, since: None, emitted: 0, suppressed: 0 }
     }
 
-    /// Admits one event. Returns how many events it represents (itself plus those suppressed since the last), or `None`
-    /// if the limit is reached.
+    /// Admits one event. Returns the number of events that it represents (itself plus those suppressed since the last),
+    /// or `None` if the limit is reached.
     pub(crate) fn admit(&mut self, now: Mono) -> Option<u64> {
         if self.since.is_none_or(|since| now.since(since) >= Duration::from_secs(1)) {
             self.since = Some(now);

@@ -75,7 +75,7 @@ impl Peer {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            let line = self.lines.recv_timeout(left).unwrap_or_else(|_| panic!("the peer did not say {what}"));
+            let line = self.lines.recv_timeout(left).unwrap_or_else(|_| panic!("the peer did not report {what}"));
             if wanted(&line) {
                 return line;
             }
@@ -255,8 +255,8 @@ fn collect_numbers(value: &Value, out: &mut Vec<(String, i64)>) {
     out.sort();
 }
 
-/// Returns `true` for a choice, which the package writes as a list of name and value, and for a bit string, which it writes as a list
-/// of hexadecimal digits and length.
+/// Returns `true` for a choice. The package writes a choice as a list of name and value, and a bit string as a list of
+/// hexadecimal digits and length.
 fn is_choice(pair: &[Value]) -> bool {
     let name = pair.first().and_then(Value::as_str).unwrap_or_default();
     pair.len() == 2 && pair[1].is_i64() && name.chars().any(|letter| !letter.is_ascii_hexdigit())

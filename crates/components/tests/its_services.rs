@@ -23,7 +23,7 @@ use viaduct_messages::viaduct::its::v2x_error::Subject;
 use viaduct_messages::viaduct::its::v2x_send_request::Destination;
 use viaduct_messages::viaduct::its::{
     EndOfEvent, Event, EventNotice, EventRequest, LocalDynamicMap, MapObject, MessageType, Position, Repetition,
-    V2xError, V2xMessage, V2xSendRequest,
+    SecurityState, V2xError, V2xMessage, V2xSendRequest,
 };
 use viaduct_messages::viaduct::perception::{ObjectClass, PerceivedObject, PerceivedObjects};
 use viaduct_messages::viaduct::vehicle::VehicleState;
@@ -200,7 +200,7 @@ fn a_car_without_a_position_sends_nothing() {
     car.stop();
 }
 
-/// Each query has a topic of its own with the objects that match all its conditions.
+/// Each query has a separate topic with the objects that match all its conditions.
 #[test]
 fn queries_publish_parts_of_the_map() {
     let (runtime, group) = (runtime(), group());
@@ -385,7 +385,7 @@ fn an_event_causes_one_notice_for_each_begin_change_and_end() {
     listener.stop();
 }
 
-/// Also if messages wait at the DCC gate, which is closed for 25 ms after each frame.
+/// Inputs before the stop are sent even if messages wait at the DCC gate, which is closed for 25 ms after each frame.
 #[test]
 fn inputs_before_the_stop_are_still_sent() {
     for dcc in ["", "\n      dcc: { adaptive: {} }"] {
@@ -396,7 +396,7 @@ fn inputs_before_the_stop_are_still_sent() {
         let events = publisher::<EventRequest>(&warner, "events");
         events.publish(report("jam", 1)).unwrap();
         until(&notices, nothing, any);
-        // Then only one frame waits at the gate, so that it is sent even if the station wakes late.
+        // Only one frame now waits at the gate, so it is sent even if the station wakes late.
         events.publish(end("jam")).unwrap();
         warner.stop();
         assert_eq!(until(&notices, nothing, any).change(), Change::Cancelled);
@@ -422,7 +422,7 @@ fn a_station_stops_although_applications_keep_publishing() {
     let events = publisher::<EventRequest>(&warner, "events");
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Also if this test fails: otherwise the publishers would never end.
+        // The flag is also set if this test fails, because the publishers would otherwise never end.
         let ends = Ends(&stopped);
         let go_on = |ask: &dyn Fn()| {
             while !stopped.load(Ordering::Relaxed) {
@@ -601,7 +601,7 @@ fn a_roadside_unit_sends_a_cam_every_second() {
 
 /// The services follow their rules, and the gate passes their messages one after the other.
 #[test]
-fn a_station_with_congestion_control_sends_what_the_channel_allows() {
+fn a_station_with_congestion_control_keeps_to_the_limits_of_the_channel() {
     let (runtime, group) = (runtime(), group());
     let listener = start(&runtime, group, (15, 15), "");
     let services = "services: { ca: {}, den: {}, vehicle: vehicle/state, events: events }\n      dcc: { adaptive: {} }";
@@ -622,9 +622,14 @@ fn a_station_with_congestion_control_sends_what_the_channel_allows() {
     listener.stop();
 }
 
-/// Writes a capture from a day ago: a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms later, and an invalid
-/// frame after another 80 ms. So the maps, one every 100 ms, are published at different times of a pass.
+/// Writes a capture from a day ago. It has a frame of 02:00:00:00:00:09, a warning of another station, a CAM 50 ms
+/// later, and an invalid frame after another 80 ms. So the maps, one every 100 ms, are published at different times of
+/// a pass.
 fn old_capture() -> tempfile::NamedTempFile {
+    written(old_frames())
+}
+
+fn old_frames() -> Vec<(Tai, Vec<u8>)> {
     let start = Tai::from_nanos(clock::tai().nanos() - 86_400_000_000_000);
     let at = |ms| Now { mono: Mono(Duration::from_secs(1)), tai: start.plus(Duration::from_millis(ms)) };
     let position = viaduct_units::Position::new(NORTH, EAST);
@@ -657,7 +662,11 @@ fn old_capture() -> tempfile::NamedTempFile {
     none.truncate(30);
     frames.push((at(130).tai, none));
     frames.insert(0, of_another);
+    frames
+}
 
+/// Writes a capture with these frames.
+fn written(frames: Vec<(Tai, Vec<u8>)>) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     // pcap with nanoseconds, link type Ethernet.
     let mut octets: Vec<u8> =
@@ -704,9 +713,49 @@ fn outputs_of_a_replayed_capture_have_current_times() {
     let map = until(&maps, nothing, |map| map.objects.len() == 2);
     map.objects.iter().for_each(|object| is_now(tai_of(&object.time.unwrap())));
     is_now(tai_of(&until(&errors, nothing, any).time.unwrap()));
-    // Each pass starts with the objects of the previous one forgotten, and loses nothing else.
+    // The start of each pass removes the objects of the previous pass; no other object is lost.
     assert_eq!(count(&node, "ldm_dropped", None), count(&node, "ldm_dropped", Some("capture_repeated")));
     node.stop();
+}
+
+/// Returns an unsecured packet in a frame as a packet signed by the certificate with the digest 1 to 8.
+fn signed(frame: &[u8]) -> Vec<u8> {
+    /// An Ethernet header and a basic header.
+    const OUTER_OCTETS: usize = 18;
+    let (outer, content) = frame.split_at(OUTER_OCTETS);
+    let length = u16::try_from(content.len()).unwrap().to_be_bytes();
+    let mut out = outer.to_vec();
+    // The basic header announces a secured packet.
+    out[14] = 0x12;
+    out.extend([&[3, 0x81, 0, 0x40, 3, 0x80, 0x82][..], &length, content].concat());
+    // Header: generation time, PSID 36. Signer: digest. Signature: x-only r, s.
+    out.extend([&[0x40, 1, 36][..], &[9; 8], &[0x80, 1, 2, 3, 4, 5, 6, 7, 8], &[0x80, 0x80], &[7; 64]].concat());
+    out
+}
+
+/// Applications can tell the outputs of packets that nothing verified from those of others.
+#[test]
+fn outputs_of_unverified_packets_are_marked() {
+    let runtime = runtime();
+    for (sign, expected) in [(true, SecurityState::Unverified), (false, SecurityState::Unsecured)] {
+        let frames = old_frames().into_iter().map(|(time, frame)| (time, if sign { signed(&frame) } else { frame }));
+        let capture = written(frames.collect());
+        let text = format!(
+            "node: node15\ncomponents:\n  station:\n    kind: its_station\n    settings:\n      station_id: 15\n      \
+             security: {{ policy: unverified }}\n      access: {{ replay: {{ file: {}, repeat: true }} }}\n      \
+             {LISTENER}\n",
+            capture.path().display()
+        );
+        let graph = Graph::resolve("node.yaml", &text, viaduct_components::KINDS).unwrap();
+        let node = Node::start(graph, runtime.handle()).unwrap();
+        let notices = subscribe::<EventNotice>(&node, "its/events");
+        let maps = subscribe::<LocalDynamicMap>(&node, "its/ldm");
+        assert_eq!(until(&notices, nothing, any).security(), expected);
+        let map = until(&maps, nothing, |map| map.objects.len() == 2);
+        let marks: Vec<SecurityState> = map.objects.iter().map(MapObject::security).collect();
+        assert_eq!(marks, [expected; 2]);
+        node.stop();
+    }
 }
 
 /// Returns a request that the router repeats.

@@ -1,5 +1,5 @@
-//! A station in a node with real sockets: each received frame is a message or a counted drop, and one station receives what another
-//! one sends.
+//! A station in a node with real sockets: each received frame is a message or a counted drop, and a station receives the
+//! messages of another one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
@@ -10,10 +10,13 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use viaduct_bus::{Publisher, Qos, Recv, Subscriber, clock};
 use viaduct_etsi::cam_ts103900_v231;
+use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::cam::{CamInput, build};
-use viaduct_messages::viaduct::its::{Direction, MessageType, V2xMessage, V2xSendRequest};
+use viaduct_its::facilities::{Message, MessageKind};
+use viaduct_its::{Destination, Ego, SendRequest, Station, StationSettings};
+use viaduct_messages::viaduct::its::{Direction, MessageType, V2xError, V2xMessage, V2xSendRequest};
 use viaduct_node::{CallbackContext, Component, Context, Edges, Graph, Kind, Node, StartError};
-use viaduct_units::{Position, StationId};
+use viaduct_units::{MetresPerSecond, Position, StationId, StationType};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const RELIABLE: Qos = Qos::reliable(4096, Duration::ZERO);
@@ -141,6 +144,52 @@ fn each_received_frame_is_a_message_or_a_counted_drop() {
         .collect();
     assert!(reasons.len() >= 6, "{reasons:?}");
     assert!(reasons.iter().any(|reason| reason == "secured_not_verified"), "{reasons:?}");
+    node.stop();
+}
+
+fn dropped(node: &Node, reason: &str) -> u64 {
+    let snapshot = node.bus().snapshot();
+    let rows = snapshot.counters.iter().filter(|row| row.name == "dropped" && row.reason.as_deref() == Some(reason));
+    rows.map(|row| row.value).sum()
+}
+
+/// Returns a frame with a packet of another station that is forwarded over up to three hops.
+fn multi_hop_packet() -> Vec<u8> {
+    let settings = StationSettings {
+        link_address: MacAddress([2, 0, 0, 0, 0, 5]),
+        station_type: StationType::PASSENGER_CAR,
+        mobile: true,
+        beacons: false,
+    };
+    let (mut station, now) = (Station::new(settings, 1), clock::now());
+    let position = Position::new(45.5, 7.25);
+    station.set_ego(
+        now,
+        Ego { time: now.tai, position, position_accurate: true, speed: MetresPerSecond(0.0), heading: None },
+    );
+    let cam = Message::Cam(Box::new(build(&CamInput::new(StationId(5), now.tai))));
+    let request = SendRequest::single_hop(MessageKind::Cam, cam.encode().unwrap().into());
+    station.send(now, &SendRequest { destination: Destination::Hops(3), ..request }).unwrap();
+    station.poll_transmit().unwrap()
+}
+
+/// On UDP multicast a station receives its own packets, and each packet that forwarders repeat.
+#[test]
+fn echoes_and_repetitions_on_udp_multicast_are_counted_and_not_reported() {
+    let (runtime, group) = (runtime(), group());
+    let more = "      position: { latitude_deg: 45.5, longitude_deg: 7.25 }\n      beacons: true\n";
+    let node = start(&runtime, "edge", group, more);
+    let errors = node.bus().subscribe::<V2xError>("its/errors", Qos::keep_last(64), "test").unwrap();
+    let (socket, packet) = (socket(), multi_hop_packet());
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while dropped(&node, "own_packet") == 0 || dropped(&node, "duplicate") == 0 {
+        assert!(std::time::Instant::now() < deadline, "no echo and no repetition");
+        socket.send_to(&packet, group).unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    socket.send_to(&packet[..20], group).unwrap();
+    let Recv::Sample(error) = errors.recv_timeout(PATIENCE) else { panic!("no report") };
+    assert_eq!(error.reason, "truncated", "the first report");
     node.stop();
 }
 

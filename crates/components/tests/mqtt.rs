@@ -294,7 +294,7 @@ fn a_stop_sends_the_queued_messages() {
 }
 
 #[test]
-fn a_probe_counts_and_measures_what_a_route_of_the_broker_publishes() {
+fn a_probe_counts_and_measures_the_messages_of_a_route_of_the_broker() {
     let port = free_port();
     let node = TestNode::start(&format!(
         "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings:\n      \
@@ -344,9 +344,9 @@ fn the_embedded_broker_stops_in_time_with_connected_clients() {
 
 /// Mosquitto is not running at the start, is killed in the middle, and restarts on its port.
 ///
-/// Losses of the broker itself are excluded: it writes the copy for a QoS 0 subscriber to the socket before it acknowledges, and
-/// data in the kernel arrives even if the broker is killed. A gate between bridge and broker opens only when the subscriber is
-/// connected. So every acknowledged message is received.
+/// Losses of the broker itself are excluded. It writes the copy for a QoS 0 subscriber to the socket before it
+/// acknowledges, and data in the kernel arrives even if the broker is killed. A gate between bridge and broker opens
+/// only when the subscriber is connected. So every acknowledged message is received.
 #[test]
 fn mosquitto_receives_every_message_although_it_is_killed() {
     if !has("mosquitto") {
@@ -362,7 +362,7 @@ fn mosquitto_receives_every_message_although_it_is_killed() {
     gate.open();
     subscriber.eventually("the first messages arrive", |seen| seen.len() >= 500);
 
-    // It is killed while messages flow.
+    // Mosquitto is killed while messages flow.
     std::thread::scope(|scope| {
         scope.spawn(|| {
             subscriber.eventually("messages flow", |seen| seen.len() >= 2_000);

@@ -19,7 +19,7 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::{PropertyId, PropertyValue};
 use viaduct_units::Tai;
 
-/// Two nodes on a multicast group of their own: `car` sends requests of applications, `edge` receives.
+/// Two nodes on a separate multicast group: `car` sends requests of applications, `edge` receives.
 struct Road {
     _broker: Option<Mosquitto>,
     /// Port of the broker for applications at `car`.
@@ -247,6 +247,7 @@ fn the_dialect_of_vanetza_nap_works_end_to_end() {
             (&json!(911), &json!(902), &json!(15))
         );
         assert_eq!(text["stationAddr"], json!("02:00:00:00:03:8f"));
+        assert_eq!(text["security"], json!("unsecured"));
         assert!(text["packet_size"].as_u64().unwrap() > 50 && text["timestamp"].as_f64().unwrap() > 1.7e9, "{text}");
         let fields = &text["fields"];
         assert_eq!(fields["header"], json!({ "protocolVersion": 2, "messageId": 1, "stationId": 911 }));
@@ -335,7 +336,7 @@ fn a_too_long_text_is_rejected() {
     }
 }
 
-/// `configs/its-vehicle.yaml` with a broker and a group of its own, and a roadside station that receives its messages.
+/// `configs/its-vehicle.yaml` with a separate broker and multicast group, and a roadside station that receives its messages.
 struct Vehicle {
     _broker: Mosquitto,
     port: u16,

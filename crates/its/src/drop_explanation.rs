@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_reason_is_explained_by_sentences_of_its_own() {
+    fn every_reason_has_a_distinct_explanation() {
         let mut texts: Vec<&str> = DropReason::ALL.iter().map(|reason| reason.explain()).collect();
         assert!(texts.iter().all(|text| text.ends_with('.') && (30..=160).contains(&text.len())));
         texts.sort_unstable();

@@ -38,9 +38,9 @@ drop_reasons! {
     GeonetVersion => "geonet_version",
     /// The packet is signed and was not verified: the policy does not accept it, or does not forward it.
     SecuredNotVerified => "secured_not_verified",
-    /// The octets behind the basic header are no `Ieee1609Dot2Data`.
+    /// The octets behind the basic header are not an `Ieee1609Dot2Data`.
     SecurityInvalid => "security_invalid",
-    /// The packet is encrypted, has no payload of its own or no certificate of its signer, or is of another version.
+    /// The packet is encrypted, has no payload or no certificate of its signer, or has another version.
     SecurityUnsupported => "security_unsupported",
     /// The basic header announces neither a common header nor a secured packet.
     GeonetNextHeader => "geonet_next_header",

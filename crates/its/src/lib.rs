@@ -12,8 +12,8 @@
 //! [`Station`] is the state machine of a station: frames, commands and time go in; frames, events and a deadline come
 //! out. [`decode_frame`] decodes one frame without a station.
 //!
-//! Not here: sockets, clocks, random sources, threads. Signatures are not verified yet: signed packets are dropped, or
-//! accepted and marked if the [`Acceptance`] says so.
+//! Not included: sockets, clocks, random sources, threads. Signatures are not verified yet: signed packets are dropped,
+//! or accepted and marked if the [`Acceptance`] permits it.
 
 pub mod access;
 pub mod btp;

@@ -86,16 +86,16 @@ pub struct LocationServiceReceived {
     pub reception: Tai,
     /// Link address of the frame's sender.
     pub link_source: MacAddress,
-    /// Position vector of the packet's source: the station that asks, or the station that was sought.
+    /// Position vector of the packet's source: the requesting station of a request, the sought station of a reply.
     pub source: LongPositionVector,
-    /// Address of the sought station in a request, of the asking station in a reply.
+    /// Address of the sought station in a request, of the requesting station in a reply.
     pub about: GnAddress,
     /// `true` for a reply, `false` for a request.
     pub reply: bool,
 }
 
 impl fmt::Display for BeaconReceived {
-    /// Formats for people.
+    /// Formats the frame as a phrase for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -108,13 +108,13 @@ impl fmt::Display for BeaconReceived {
 }
 
 impl fmt::Display for LocationServiceReceived {
-    /// Formats for people.
+    /// Formats the frame as a phrase for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (source, about) = (self.source.address, self.about);
         if self.reply {
-            write!(f, "station {source} answers station {about} that it is {}", PositionText(&self.source))?;
+            write!(f, "a location reply of station {source}, {}, to station {about}", PositionText(&self.source))?;
         } else {
-            write!(f, "station {source}, {}, asks where station {about} is", PositionText(&self.source))?;
+            write!(f, "a location request of station {source}, {}, for station {about}", PositionText(&self.source))?;
         }
         write!(f, ", from {}", self.link_source)
     }
@@ -135,7 +135,7 @@ impl fmt::Display for PositionText<'_> {
 /// Decodes one Ethernet frame with an unsecured packet of version 1, see [`decode_frame_with`].
 ///
 /// # Errors
-/// The reason why every station would drop the frame.
+/// Returns the reason why every station would drop the frame.
 pub fn decode_frame(reception: Tai, frame: &Bytes) -> Result<Frame, DropReason> {
     decode_frame_with(reception, frame, Acceptance::default())
 }
@@ -143,7 +143,7 @@ pub fn decode_frame(reception: Tai, frame: &Bytes) -> Result<Frame, DropReason> 
 /// Decodes one Ethernet frame without a station. The payload of a message shares the buffer of the frame.
 ///
 /// # Errors
-/// The reason why every station with this acceptance would drop the frame.
+/// Returns the reason why every station with this acceptance would drop the frame.
 pub fn decode_frame_with(reception: Tai, frame: &Bytes, acceptance: Acceptance) -> Result<Frame, DropReason> {
     let packet = LinkPacket::parse(reception, frame, acceptance)?;
     match &packet.packet.body {
@@ -154,8 +154,8 @@ pub fn decode_frame_with(reception: Tai, frame: &Bytes, acceptance: Acceptance) 
     }
 }
 
-/// Returns the explanation of a dropped frame in one or two sentences. Of [`DropReason::UperInvalid`] it names the message, the
-/// wrong element and its bit; the search takes about 14 times as long as decoding the message.
+/// Returns the explanation of a dropped frame in one or two sentences. For [`DropReason::UperInvalid`] the explanation
+/// names the message, the wrong element and its bit. The search takes about 14 times as long as decoding the message.
 #[must_use]
 pub fn explain_drop(reason: DropReason, frame: &Bytes) -> String {
     let problem = match reason {
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_reads_who_is_where() {
+    fn packets_are_formatted_for_people() {
         let address = |number| GnAddress::new(StationType::PASSENGER_CAR, MacAddress([2, 0, 0, 0, 0, number]));
         let (reception, link_source) = (Tai::from_nanos(0), MacAddress([2, 0, 0, 0, 0, 9]));
         let source = LongPositionVector {
@@ -276,10 +276,11 @@ mod tests {
         let beacon = BeaconReceived { reception, link_source, source };
         assert_eq!(beacon.to_string(), format!("a beacon of station {one}, at 48.5, -1.25, from {link_source}"));
         let service = |reply| LocationServiceReceived { reception, link_source, source, about: two, reply }.to_string();
-        let asks = format!("station {one}, at 48.5, -1.25, asks where station {two} is, from {link_source}");
-        assert_eq!(service(false), asks);
-        let answers = format!("station {one} answers station {two} that it is at 48.5, -1.25, from {link_source}");
-        assert_eq!(service(true), answers);
+        let request =
+            format!("a location request of station {one}, at 48.5, -1.25, for station {two}, from {link_source}");
+        assert_eq!(service(false), request);
+        let reply = format!("a location reply of station {one}, at 48.5, -1.25, to station {two}, from {link_source}");
+        assert_eq!(service(true), reply);
         let lost = BeaconReceived { source: LongPositionVector { position: None, ..source }, ..beacon };
         assert!(lost.to_string().contains("at no valid position"));
     }

@@ -60,13 +60,14 @@ impl Destination {
 }
 
 impl std::fmt::Display for Destination {
-    /// Formats for people.
+    /// Formats the destination as a phrase for people.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::SingleHop => f.write_str("everybody in reach"),
-            Self::Hops(hops) => write!(f, "everybody within {hops} hops"),
-            Self::Area(area) => write!(f, "every station in {area}"),
-            Self::AnyIn(area) => write!(f, "any station in {area}"),
+            Self::SingleHop => f.write_str("all stations within one hop"),
+            Self::Hops(1) => f.write_str("all stations within 1 hop"),
+            Self::Hops(hops) => write!(f, "all stations within {hops} hops"),
+            Self::Area(area) => write!(f, "all stations in {area}"),
+            Self::AnyIn(area) => write!(f, "any one station in {area}"),
             Self::Station(address) => write!(f, "station {address}"),
         }
     }
@@ -153,7 +154,7 @@ mod tests {
     use crate::{access::MacAddress, geonet::Shape};
 
     #[test]
-    fn a_message_without_a_station_gets_the_stations_own() {
+    fn missing_station_id_is_filled_in() {
         let of = |payload: &'static [u8]| {
             SendRequest::single_hop(MessageKind::Cam, Bytes::from_static(payload))
                 .from_station(StationId(0x0102_0304))
@@ -165,14 +166,15 @@ mod tests {
     }
 
     #[test]
-    fn a_person_reads_who_a_message_is_for() {
+    fn destination_is_formatted_for_people() {
         let area = Area { centre: Position::new(48.5, -1.25), shape: Shape::Circle { radius: Metres(300.0) } };
         let address = GnAddress::new(StationType::PASSENGER_CAR, MacAddress([2, 0, 0, 0, 0, 1]));
         for (destination, text) in [
-            (Destination::SingleHop, "everybody in reach".to_owned()),
-            (Destination::Hops(3), "everybody within 3 hops".to_owned()),
-            (Destination::Area(area), "every station in a circle of radius 300 m around 48.5, -1.25".to_owned()),
-            (Destination::AnyIn(area), "any station in a circle of radius 300 m around 48.5, -1.25".to_owned()),
+            (Destination::SingleHop, "all stations within one hop".to_owned()),
+            (Destination::Hops(1), "all stations within 1 hop".to_owned()),
+            (Destination::Hops(3), "all stations within 3 hops".to_owned()),
+            (Destination::Area(area), "all stations in a circle of radius 300 m around 48.5, -1.25".to_owned()),
+            (Destination::AnyIn(area), "any one station in a circle of radius 300 m around 48.5, -1.25".to_owned()),
             (Destination::Station(address), format!("station {address}")),
         ] {
             assert_eq!(destination.to_string(), text);

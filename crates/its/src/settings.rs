@@ -26,7 +26,7 @@ pub struct Acceptance {
     pub version_0: bool,
 }
 
-/// Where the station is.
+/// Position and movement of the station.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ego {
     /// Time at which the values below were true.

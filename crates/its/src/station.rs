@@ -141,8 +141,8 @@ impl Station {
         self.router.table().evicted()
     }
 
-    /// Returns the last position vector of a station, and `true` if the station is a neighbour (received directly), or
-    /// `None` if the location table has no entry for it.
+    /// Returns the last position vector of a station, and `true` if the station is a neighbour (received directly).
+    /// Returns `None` if the location table has no entry for it.
     #[must_use]
     pub fn location_of(&self, now: Now, address: GnAddress) -> Option<(LongPositionVector, bool)> {
         self.router.table().get(now.mono, address).map(|entry| (entry.position_vector, entry.neighbour))
@@ -156,7 +156,7 @@ impl Station {
     /// Sends a message.
     ///
     /// # Errors
-    /// The reason why the message was not sent. The state of the station is then unchanged.
+    /// Returns the reason why the message was not sent. The state of the station is then unchanged.
     pub fn send(&mut self, now: Now, request: &SendRequest) -> Result<(), SendError> {
         self.router.send(now.mono, gn_request(request)?, request.destination, request.repetition)?;
         self.router.counters.sent += 1;

@@ -199,7 +199,8 @@ fn json_of(message: &Message) -> Value {
     bit_strings_as_text(serde_json::from_slice(&json).unwrap())
 }
 
-/// The oracle does not distinguish BIT STRINGs of variable size.
+/// Replaces each BIT STRING of variable size, an object of `length` and `value`, by its value. The oracle does not
+/// distinguish these BIT STRINGs.
 fn bit_strings_as_text(value: Value) -> Value {
     match value {
         Value::Object(members)

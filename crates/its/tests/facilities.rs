@@ -30,7 +30,7 @@ enum Input {
     Wait { millis: u64 },
 }
 
-/// Any number, including NaN and infinities.
+/// Generates any number, including NaN and infinities.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![4 => -400.0..400.0, 1 => any::<f64>(), 1 => Just(f64::NAN)]
 }
@@ -151,7 +151,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_input_is_survived(inputs in proptest::collection::vec(input(), 1..60)) {
+    fn no_input_causes_a_panic(inputs in proptest::collection::vec(input(), 1..60)) {
         let mut world = World::new();
         inputs.iter().for_each(|input| world.apply(input));
         let counters = world.facilities.counters();

@@ -352,7 +352,7 @@ proptest! {
 
     /// Without input, a station sends or drops all buffered packets.
     #[test]
-    fn what_is_held_ends(count in 1..40_usize, lifetime_s in 1..60_u8) {
+    fn buffered_packets_are_sent_or_dropped(count in 1..40_usize, lifetime_s in 1..60_u8) {
         let quiet = viaduct_its::StationSettings { beacons: false, ..settings(1) };
         let mut station = Station::new(quiet, 1);
         let mut now = start();

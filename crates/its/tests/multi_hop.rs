@@ -253,7 +253,8 @@ fn broadcasts_reach_the_area_once() {
 }
 
 /// Parameters of a row of greedy forwarding: distance without fading in metres, `true` if the stations drive, and
-/// Viaduct's limits on the chosen neighbour (age of its position in seconds, and distance in metres).
+/// Viaduct's limits on the chosen neighbour. The limits are the age of its position in seconds and its distance in
+/// metres.
 type GreedyCase = (f64, bool, Option<(u64, f64)>);
 
 /// Greedy forwarding sends a packet to the neighbour whose last position is nearest to the destination. Near the end

@@ -1,14 +1,14 @@
-//! Random valid messages: another codec generates values from ETSI's modules and encodes them. This one must decode the
-//! same values from UPER and from JSON, and encode the same UPER.
+//! Random valid messages: another codec, the oracle, generates values from ETSI's modules and encodes them. The codec
+//! of this project must decode the same values from UPER and from JSON, and encode the same UPER.
 //!
-//! A message with a list beyond the root of its size is encoded by a slower encoder (see `viaduct_asn1::uper`). This encoder
-//! must encode the other messages to the same octets too.
+//! A message with a list beyond the root of its size is encoded by a slower encoder (see `viaduct_asn1::uper`). The
+//! slower encoder must encode all other messages to the same octets, too.
 //!
-//! The generator walks over the modules of the oracle, so the messages have everything that the standard allows,
-//! whether or not the types of this project have it: every alternative and extension addition, ends of ranges, values
-//! outside the roots of extensible types. The oracle is asn1tools with ETSI's own modules (`oracle/random_messages.py`)
-//! if they are in the data folder, and pycrate with its own modules (`oracle/random_infrastructure.py`) for the
-//! messages of infrastructure. Both need a Python (see `oracle::python`).
+//! The generator walks over the modules of the oracle, so the messages do not depend on the types of this project. They
+//! have every alternative and extension addition, ends of ranges, and values outside the roots of extensible types. The
+//! oracle is asn1tools with ETSI's own modules (`oracle/random_messages.py`) if they are in the data folder, and
+//! pycrate with its own modules (`oracle/random_infrastructure.py`) for the messages of infrastructure. Both need a
+//! Python (see `oracle::python`).
 
 #![allow(
     clippy::unwrap_used,
@@ -65,7 +65,7 @@ fn random_messages_of_infrastructure_agree() {
 
 /// A message that the oracle generated.
 struct Drawn {
-    /// A list has more or fewer elements than the root of its extensible size.
+    /// `true` if a list has more or fewer elements than the root of its extensible size.
     beyond: bool,
     octets: Vec<u8>,
     json: String,
@@ -154,7 +154,7 @@ fn check(kind: MessageKind, drawn: &Drawn) -> Result<(), String> {
     match Message::from_json(kind, drawn.json.as_bytes()) {
         Ok(made) if made == read => {}
         Ok(made) => return Err(format!("from JSON comes another value: {made:?} instead of {read:?}")),
-        // A text longer than the reader's limit is refused; no message of a packet has one.
+        // A text longer than the reader's limit is rejected; no message that fits a packet has such a text.
         Err(_) if drawn.json.len() > JSON_OCTETS_MAX && drawn.octets.len() > PAYLOAD_OCTETS_MAX => {}
         Err(refusal) => return Err(format!("JSON not read: {refusal}")),
     }

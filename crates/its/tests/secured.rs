@@ -50,7 +50,7 @@ fn a_signed_cam_is_read_unverified() {
     let received = read(&frame, UNVERIFIED).unwrap();
     assert_eq!(received.kind, MessageKind::Cam);
     let Security::Unverified { signer } = received.security else { panic!("{:?}", received.security) };
-    // A station makes its address and its station ID from the digest of its certificate.
+    // A station derives its address and its station ID from the digest of its certificate.
     let address = received.source.address.mid();
     assert_eq!(address.0[2..], signer.0[4..], "{address} {signer}");
     assert_eq!(received.summary.station_id.value().to_be_bytes(), signer.0[4..]);
@@ -116,7 +116,7 @@ fn tshark_reads_the_same_payload_and_digest() {
 }
 
 #[test]
-fn what_is_inside_a_signed_packet_is_read_as_elsewhere() {
+fn a_signed_payload_is_read_like_an_unsecured_packet() {
     let plain = capture::vector("cam.hex");
     let frame = signed(&plain);
     let (inside, outside) = (read(&frame, UNVERIFIED).unwrap(), read(&plain, UNVERIFIED).unwrap());

@@ -71,7 +71,7 @@ fn message_is_delivered_to_the_other_station() {
 /// EN 302 636-4-1, 8.3 and annex A: with sequence numbers from 0 again, the first packets would be taken for
 /// duplicates.
 #[test]
-fn restarted_station_is_not_taken_for_a_duplicate() {
+fn packets_of_a_restarted_station_are_not_duplicates() {
     let mut receiver = station(2);
     for (second, delivered) in [(0, 1), (5, 2)] {
         let now = start().plus(Duration::from_secs(second));

@@ -1,6 +1,5 @@
 //! The broker.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub use mqtt5::broker::auth::PasswordAuthProvider;
@@ -28,16 +27,10 @@ impl Broker {
     /// Opens the broker's socket. Blocks the calling thread, which must not be one of the runtime's workers.
     ///
     /// # Errors
-    /// The socket or the password file cannot be opened.
+    /// Returns an error if the socket or the password file cannot be opened.
     pub fn open(config: BrokerConfig, runtime: &Handle) -> Result<Self, MqttError> {
         let opening: BoxFuture<'_, Result<MqttBroker, MqttError>> = Box::pin(MqttBroker::with_config(config));
         Ok(Self(runtime.block_on(opening)?))
-    }
-
-    /// Returns the address on which the broker listens.
-    #[must_use]
-    pub fn local_address(&self) -> Option<SocketAddr> {
-        self.0.local_addr()
     }
 
     /// Returns the broker's statistics, which are updated while it runs.

@@ -17,7 +17,7 @@ impl Client {
     /// Calls `callback` with each change of the connection.
     ///
     /// # Errors
-    /// As `mqtt5::MqttClient::on_connection_event`.
+    /// Returns the errors of `mqtt5::MqttClient::on_connection_event`.
     pub fn on_connection_event(
         &self,
         callback: impl Fn(ConnectionEvent) + Send + Sync + 'static,
@@ -36,7 +36,7 @@ impl Client {
     /// Connects to a broker, for example `mqtt://127.0.0.1:1883`.
     ///
     /// # Errors
-    /// The broker cannot be reached or rejects the client.
+    /// Returns an error if the broker cannot be reached or rejects the client.
     pub fn connect<'a>(&'a self, address: &'a str) -> BoxFuture<'a, Result<(), MqttError>> {
         Box::pin(self.0.connect(address))
     }
@@ -44,7 +44,7 @@ impl Client {
     /// Subscribes to a filter and calls `callback` with each message.
     ///
     /// # Errors
-    /// The connection fails or the broker rejects the subscription.
+    /// Returns an error if the connection fails or the broker rejects the subscription.
     pub fn subscribe(
         &self,
         filter: &str,
@@ -69,7 +69,7 @@ impl Client {
     /// Publishes a message with QoS 0. Returns when it is written to the connection's queue.
     ///
     /// # Errors
-    /// The client is not connected.
+    /// Returns an error if the client is not connected.
     pub fn publish_qos0<'a>(&'a self, topic: &'a str, payload: Vec<u8>) -> BoxFuture<'a, Result<(), MqttError>> {
         Box::pin(async move {
             self.0.publish_qos0(topic, payload).await?;
@@ -80,7 +80,7 @@ impl Client {
     /// Disconnects from the broker.
     ///
     /// # Errors
-    /// The client is not connected.
+    /// Returns an error if the client is not connected.
     pub fn disconnect(&self) -> BoxFuture<'_, Result<(), MqttError>> {
         Box::pin(self.0.disconnect())
     }

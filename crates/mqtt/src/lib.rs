@@ -1,9 +1,10 @@
 //! The MQTT engine: broker, client and packets of the crate `mqtt5`.
 //!
-//! Every `async fn` of `mqtt5` that Viaduct awaits is behind a function here that returns a [`BoxFuture`]. The compiler generates
-//! the code of an `async fn` in the crate that polls it, together with everything that it calls. Awaited directly, the broker
-//! and the client are compiled again in each crate that uses them, and again after each change of such a crate; behind a box
-//! they are compiled here, once (`docs/decisions/0009-build-time.md`). The box costs one allocation per call.
+//! Every `async fn` of `mqtt5` that Viaduct awaits is behind a function here that returns a [`BoxFuture`]. The compiler
+//! generates the code of an `async fn` in the crate that polls it, together with everything that it calls. If awaited
+//! directly, the broker and the client are compiled again in each crate that uses them, and again after each change of
+//! such a crate. Behind a box they are compiled here, once (`docs/decisions/0009-build-time.md`). The box costs one
+//! allocation per call.
 //!
 //! Not here: settings, routes, the bus. They are in `viaduct-components`.
 
@@ -26,7 +27,7 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Reads the next packet from a connection. `buffer` keeps the bytes that follow it.
 ///
 /// # Errors
-/// The connection ends or fails, or the bytes are not a packet of at most `packet_bytes_max` bytes.
+/// Returns an error if the connection ends or fails, or the bytes are not a packet of at most `packet_bytes_max` bytes.
 pub fn read_packet<'a>(
     reader: &'a mut OwnedReadHalf,
     protocol_version: u8,

@@ -62,37 +62,38 @@ pub trait Component: Sized + Send + 'static {
     /// Type of the map under `settings:` in the file. Every field has a doc comment, and unknown fields are rejected.
     type Settings: DeserializeOwned + JsonSchema + Send + 'static;
 
-    /// Checks what the type cannot express: ranges, settings that belong together, names that must be patterns.
+    /// Checks the rules that the type cannot express: ranges, settings that belong together, names that must be patterns.
     ///
-    /// The node calls it again without the wrong setting to find the next one. The problem of a setting that is
-    /// compared with another one therefore names the other in backticks (`` 50 is below `min_ms` ``): it is not
-    /// reported if the other one is wrong itself.
+    /// The node calls it again without the wrong setting to find the next one. If a setting is compared with another
+    /// one, the problem therefore names the other setting in backticks (`` 50 is below `min_ms` ``). Such a problem is
+    /// not reported if the other setting is wrong itself.
     ///
     /// # Errors
-    /// The first setting that is wrong.
+    /// Returns the first setting that is wrong.
     fn check(_settings: &Self::Settings) -> Result<(), SettingError> {
         Ok(())
     }
 
-    /// Checks what depends on the machine on which the node runs: network interfaces, files. `viaduct check --offline`
-    /// leaves this check out. It is called after [`Self::check`] has succeeded.
+    /// Checks the settings that depend on the machine on which the node runs: network interfaces, files. `viaduct check
+    /// --offline` omits this check. It is called after [`Self::check`] has succeeded.
     ///
     /// # Errors
-    /// The first setting that names something that the machine does not have.
+    /// Returns the first setting that names an interface or a file that the machine does not have.
     fn check_machine(_settings: &Self::Settings) -> Result<(), SettingError> {
         Ok(())
     }
 
-    /// Returns the topics that a component with these settings reads and publishes, and what it takes from the system.
+    /// Returns the topics that a component with these settings reads and publishes, and the resources that it uses.
     fn edges(settings: &Self::Settings) -> Edges;
 
     /// Opens topics and sockets and registers the callbacks. Returns the component when it is ready.
     ///
     /// # Errors
-    /// The component cannot run. The node then stops and reports the name of the component and this cause.
+    /// Returns an error if the component cannot run. The node then stops and reports the name of the component and the
+    /// error.
     fn start(settings: Self::Settings, context: &mut Context<Self>) -> Result<Self, StartError>;
 
-    /// Called last, when the queues are empty and I/O has ended.
+    /// Ends the component. The node calls it last, when the queues are empty and I/O has ended.
     fn stop(&mut self) {}
 }
 
@@ -102,7 +103,7 @@ pub trait Component: Sized + Send + 'static {
 pub struct SettingError {
     /// Path of the setting: `routes.0.from`.
     pub key: String,
-    /// Problem, and what is expected.
+    /// The problem and the expected value.
     pub problem: String,
 }
 
@@ -114,7 +115,7 @@ impl SettingError {
     }
 }
 
-/// Topics that a component reads and publishes, and what it takes from the system.
+/// Topics that a component reads and publishes, and the resources that it uses.
 #[derive(Clone, Debug, Default)]
 pub struct Edges {
     /// Topics or patterns that it reads.
@@ -159,8 +160,8 @@ impl Edges {
         self
     }
 
-    /// Declares how many samples the reader of the most recently added input holds at once, in addition to those in its
-    /// queue. The default is 1, the sample of a running callback.
+    /// Declares the number of samples that the reader of the most recently added input holds at a time, in addition to
+    /// those in its queue. The default is 1, the sample of a running callback.
     #[must_use]
     pub fn holds(mut self, samples: usize) -> Self {
         if let Some(input) = self.inputs.last_mut() {
@@ -197,7 +198,7 @@ pub struct Edge {
     pub qos: Qos,
     /// For an output: the use of the topic's pool by its publisher, if it uses one.
     pub loans: Option<Loans>,
-    /// For an input: samples that its reader holds at once, in addition to those in its queue.
+    /// For an input: number of samples that its reader holds at a time, in addition to those in its queue.
     pub held: usize,
 }
 
@@ -212,17 +213,17 @@ impl Edge {
 /// Use of a topic's pool by a publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loans {
-    /// Buffers that it fills at once.
+    /// Number of buffers that it fills at a time.
     pub filling: usize,
     /// Bytes of the longest message.
-    pub octets: usize,
+    pub bytes: usize,
 }
 
 impl Loans {
     /// Returns the use of one buffer at a time, of at most this many bytes.
     #[must_use]
-    pub const fn one(octets: usize) -> Self {
-        Self { filling: 1, octets }
+    pub const fn one(bytes: usize) -> Self {
+        Self { filling: 1, bytes }
     }
 }
 
@@ -285,7 +286,7 @@ pub enum StartError {
     /// A first message cannot be published.
     #[error(transparent)]
     Publish(#[from] PublishError),
-    /// A thread cannot be started as asked.
+    /// A thread cannot be started with the requested scheduling.
     #[error(transparent)]
     Thread(#[from] SchedulingError),
     /// The executor has no slot for its callbacks.

@@ -1,12 +1,12 @@
-//! The node as a component sees it: while it starts, and in each callback.
+//! The interface of a node to its components: while they start, and in each callback.
 
 use std::future::Future;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
 use viaduct_bus::{
-    Bus, Counter, Events, GroupBuilder, Hop, OpenError, Publisher, Qos, QosEvent, Sample, SchedulingError, Subscriber,
-    TypeInfo, UntypedPublisher, UntypedSample, UntypedSubscriber,
+    Bus, Counter, Events, Gauge, GroupBuilder, Hop, OpenError, Publisher, Qos, QosEvent, Sample, SchedulingError,
+    Subscriber, TypeInfo, UntypedPublisher, UntypedSample, UntypedSubscriber,
 };
 use viaduct_messages::Message;
 use viaduct_units::Now;
@@ -56,7 +56,7 @@ impl<C: Send + 'static> Context<C> {
     /// Opens a topic for publishing.
     ///
     /// # Errors
-    /// As [`Bus::publisher`].
+    /// Returns the errors of [`Bus::publisher`].
     pub fn publisher<M: Message>(&self, topic: &str, qos: Qos) -> Result<Publisher<M>, OpenError> {
         self.bus.publisher(topic, qos, &self.name)
     }
@@ -64,7 +64,7 @@ impl<C: Send + 'static> Context<C> {
     /// Opens a topic for publishing encoded messages of a type that this binary need not know.
     ///
     /// # Errors
-    /// As [`Bus::publisher_untyped`].
+    /// Returns the errors of [`Bus::publisher_untyped`].
     pub fn publisher_untyped(&self, topic: &str, info: TypeInfo, qos: Qos) -> Result<UntypedPublisher, OpenError> {
         self.bus.publisher_untyped(topic, info, qos, &self.name)
     }
@@ -72,7 +72,7 @@ impl<C: Send + 'static> Context<C> {
     /// Opens a topic or a pattern for reading.
     ///
     /// # Errors
-    /// As [`Bus::subscribe`].
+    /// Returns the errors of [`Bus::subscribe`].
     pub fn subscribe<M: Message>(&self, pattern: &str, qos: Qos) -> Result<Subscriber<M>, OpenError> {
         self.bus.subscribe(pattern, qos, &self.name)
     }
@@ -80,7 +80,7 @@ impl<C: Send + 'static> Context<C> {
     /// Opens a topic or a pattern for reading without knowing the type.
     ///
     /// # Errors
-    /// As [`Bus::subscribe_untyped`].
+    /// Returns the errors of [`Bus::subscribe_untyped`].
     pub fn subscribe_untyped(&self, pattern: &str, qos: Qos) -> Result<UntypedSubscriber, OpenError> {
         self.bus.subscribe_untyped(pattern, qos, &self.name)
     }
@@ -126,7 +126,7 @@ impl<C: Send + 'static> Context<C> {
         });
     }
 
-    /// Calls `callback` with each sample of topics whose types it need not know.
+    /// Calls `callback` with each sample of topics of any type.
     pub fn on_untyped<F>(&mut self, subscriber: UntypedSubscriber, mut callback: F)
     where
         F: FnMut(&mut C, UntypedSample, &mut CallbackContext) + Send + 'static,
@@ -165,7 +165,8 @@ impl<C: Send + 'static> Context<C> {
         F: Future<Output = Result<(), E>> + Send + 'static,
         E: std::fmt::Display + 'static,
     {
-        let (failures, running) = (self.failures.clone(), self.runtime.spawn(future_as_text(future)));
+        let failures = self.failures.clone();
+        let running = self.runtime.spawn(future_as_text(future));
         let watched = running.abort_handle();
         let watcher = self.runtime.spawn(async move {
             match running.await {
@@ -180,11 +181,11 @@ impl<C: Send + 'static> Context<C> {
         self.tasks.push(IoTask { watcher, watched });
     }
 
-    /// Runs blocking I/O on a thread of its own. The thread checks [`Stop::is_asked`] between two waits of at most 100
+    /// Runs blocking I/O on a separate thread. The thread checks [`Stop::is_asked`] between two waits of at most 100
     /// ms; an error from it stops the node.
     ///
     /// # Errors
-    /// The system cannot start a thread.
+    /// Returns an error if the system cannot start a thread.
     pub fn spawn_thread<F, E>(&mut self, body: F) -> Result<(), SchedulingError>
     where
         F: FnOnce() -> Result<(), E> + Send + 'static,
@@ -201,7 +202,7 @@ impl<C: Send + 'static> Context<C> {
         Ok(())
     }
 
-    /// Returns the signal that asks the component to end.
+    /// Returns the signal that requests the end of the component.
     #[must_use]
     pub fn stop(&self) -> Stop {
         self.stop.clone()
@@ -217,6 +218,18 @@ impl<C: Send + 'static> Context<C> {
     #[must_use]
     pub fn counter_for(&self, name: &str, reason: &str) -> Counter {
         self.bus.counter(&self.name, name, Some(reason))
+    }
+
+    /// Returns a gauge of this component. Its name ends with its unit: `round_trip_ms`.
+    #[must_use]
+    pub fn gauge(&self, name: &str) -> Gauge {
+        self.bus.gauge(&self.name, name, None)
+    }
+
+    /// Returns a gauge of one part of this component, for example a camera.
+    #[must_use]
+    pub fn gauge_for(&self, name: &str, part: &str) -> Gauge {
+        self.bus.gauge(&self.name, name, Some(part))
     }
 
     /// Returns the hop at which this component measures messages that it does not publish again.
@@ -242,7 +255,7 @@ impl CallbackContext {
         }
     }
 
-    /// Ends the node after this callback, because the component cannot go on.
+    /// Ends the node after this callback, because the component cannot continue.
     pub fn fail(&mut self, cause: impl std::fmt::Display) {
         self.failure = Some(cause.to_string());
     }

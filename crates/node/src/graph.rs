@@ -1,6 +1,7 @@
-//! Nodes whose files were read and checked.
+//! Nodes after their files were read and checked.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ pub(crate) struct Resolved {
     pub(crate) settings: Settings,
 }
 
-/// A file that is being checked: its mistakes, and what could be read beside them.
+/// A file that is being checked: its mistakes, and the parts that could be read.
 pub(crate) struct Draft {
     pub(crate) document: Document,
     pub(crate) node: NodeFile,
@@ -45,7 +46,7 @@ impl Graph {
     /// Reads and checks the file of one node. `file` is its name in errors. Values may refer to environment variables.
     ///
     /// # Errors
-    /// All mistakes, each with file, line and key.
+    /// Returns all mistakes, each with file, line and key.
     pub fn resolve(file: &str, text: &str, kinds: &[Kind]) -> Result<Self, ConfigErrors> {
         let mut graphs = Self::resolve_all(&[(file.to_owned(), text.to_owned())], kinds, Checks::Machine)?;
         // One file makes one graph.
@@ -56,7 +57,7 @@ impl Graph {
     /// text.
     ///
     /// # Errors
-    /// All mistakes in the files and between them.
+    /// Returns all mistakes in the files and between them.
     pub fn resolve_all(files: &[(String, String)], kinds: &[Kind], checks: Checks) -> Result<Vec<Self>, ConfigErrors> {
         let (mut drafts, mut unread) = (Vec::<Draft>::new(), Vec::new());
         let variables = of_process();
@@ -102,7 +103,7 @@ impl Draft {
     /// Reads a file and makes all checks that need no other file.
     ///
     /// # Errors
-    /// The file is not YAML, or its keys cannot be read at all.
+    /// Returns an error if the file is not YAML, or its keys cannot be read at all.
     fn read(
         file: &str,
         text: &str,
@@ -275,7 +276,12 @@ impl Draft {
             if let Resource::TcpListen { address, .. } = resource
                 && let Err(cause) = TcpListener::bind(address)
             {
-                self.document.report(&key, format!("cannot listen on {address}: {cause}"));
+                let remedy = if cause.kind() == ErrorKind::AddrInUse {
+                    "; another process listens there: choose another port. `viaduct check --offline` skips this check"
+                } else {
+                    ""
+                };
+                self.document.report(&key, format!("cannot listen on {address}: {cause}{remedy}"));
             }
         }
     }
@@ -364,7 +370,7 @@ pub(crate) fn outputs(components: &[Resolved]) -> impl Iterator<Item = (&str, &E
         .flat_map(|component| component.settings.edges.outputs.iter().map(|output| (component.name.as_str(), output)))
 }
 
-/// Returns the components that publish what an input reads, each with the output.
+/// Returns the components with an output that an input reads, each with that output.
 fn feeders<'a>(components: &'a [Resolved], input: &Edge) -> Vec<(&'a Resolved, &'a Edge)> {
     let all = components.iter().flat_map(|one| one.settings.edges.outputs.iter().map(move |output| (one, output)));
     all.filter(|(_, output)| topic::overlap(&output.pattern, &input.pattern)).collect()

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use strsim::damerau_levenshtein;
 use viaduct_bus::{Bus, Executor, GroupBuilder, Timers};
 
 use crate::component::{Component, Edges, StartError};
@@ -61,7 +62,7 @@ pub struct Kind {
 /// Depth of the checks of a config file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checks {
-    /// Only the file: for a file that will run on another machine.
+    /// Only the file, which may be for another machine.
     File,
     /// The file, and the interfaces and files of this machine that it names.
     Machine,
@@ -69,7 +70,7 @@ pub enum Checks {
     Ports,
 }
 
-/// Settings of a component whose type the node need not know.
+/// Settings of a component, with the type erased.
 pub(crate) struct Settings {
     pub(crate) edges: Edges,
     /// `true` if no setting is wrong.
@@ -78,7 +79,7 @@ pub(crate) struct Settings {
     build: Build,
 }
 
-/// Starts a component from settings of its own type.
+/// Starts a component from settings with the type erased.
 type Build = fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn ComponentHandle>, StartError>;
 
 /// Parameters of a component's start.
@@ -119,12 +120,17 @@ impl Settings {
     }
 }
 
+/// Maximum number of edits (Damerau-Levenshtein) between an unknown name and the name that it may mean.
+pub(crate) const EDITS_MAX: usize = 3;
+
 /// Returns the row of that name.
 ///
 /// # Errors
-/// There is no such kind. The error has similar names.
+/// Returns an error if there is no such kind. The error suggests similar names.
 pub fn find_kind<'a>(kinds: &'a [Kind], name: &str) -> Result<&'a Kind, Vec<&'static str>> {
-    let close = |kind: &&Kind| kind.name.contains(name) || name.contains(kind.name) || distance(kind.name, name) <= 3;
+    let close = |kind: &&Kind| {
+        kind.name.contains(name) || name.contains(kind.name) || damerau_levenshtein(kind.name, name) <= EDITS_MAX
+    };
     kinds
         .iter()
         .find(|kind| kind.name == name)
@@ -186,28 +192,36 @@ fn build<C: Component>(
     Ok(Box::new(RunningComponent { group, stop, tasks, threads, runtime: own.runtime }))
 }
 
-/// Returns the number of edits that turn one word into the other (Levenshtein).
-pub(crate) fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (index, a) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
-        for (column, b) in other.chars().enumerate() {
-            let changed = diagonal + usize::from(a != b);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::distance;
+    use serde::Deserialize;
+
+    use super::*;
+
+    struct Nothing;
+
+    #[derive(Deserialize, schemars::JsonSchema)]
+    struct NoSettings {}
+
+    impl Component for Nothing {
+        type Settings = NoSettings;
+
+        fn edges(_: &NoSettings) -> Edges {
+            Edges::default()
+        }
+
+        fn start(_: NoSettings, _: &mut Context<Self>) -> Result<Self, StartError> {
+            Ok(Self)
+        }
+    }
 
     #[test]
-    fn distance_counts_edits() {
-        for (one, other, edits) in [("station", "station", 0), ("its_station", "its_staton", 1), ("", "abc", 3)] {
-            assert_eq!(distance(one, other), edits);
-        }
+    fn an_unknown_kind_suggests_similar_names() {
+        let kinds = ["its_station", "fleet", "mqtt_bridge"].map(|name| Kind::of::<Nothing>(name, "", "{}"));
+        let suggested = |name: &str| find_kind(&kinds, name).err().unwrap();
+        assert!(find_kind(&kinds, "fleet").is_ok());
+        assert_eq!(suggested("its_staiton"), ["its_station"]);
+        assert_eq!(suggested("station"), ["its_station"]);
+        assert!(suggested("camera_driver").is_empty());
     }
 }

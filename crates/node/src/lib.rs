@@ -7,7 +7,7 @@
 //!    is used twice.
 //! 3. [`Node`]: the components run.
 //!
-//! This crate knows no kind of component and no protocol. The crates above it list their kinds in explicit
+//! This crate contains no kind of component and no protocol. The crates above it list their kinds in explicit
 //! tables and pass them in ([`Kind`]). No kind registers itself.
 
 pub mod config;
@@ -27,6 +27,7 @@ mod supervisor;
 pub use component::{Component, Edge, Edges, Loans, Resource, SettingError, StartError};
 pub use context::{CallbackContext, Context};
 pub use graph::Graph;
+pub use http::{LimitedConnection, LimitedListener};
 pub use kind::{Checks, Kind, find_kind};
 pub use metrics::set_build;
 pub use qos::{DurabilitySetting, HistorySetting, LivelinessSetting, QosPreset, QosSettings, ReliabilitySetting};

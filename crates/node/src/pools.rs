@@ -14,7 +14,7 @@ use crate::component::{Edge, Loans};
 use crate::config::{NodeFile, PoolSettings, Problem};
 use crate::graph::{Draft, Resolved, outputs, published, setting_key};
 
-/// Most buffers of one topic that an observer holds: one queued and one that it copies.
+/// Maximum number of buffers of one topic that an observer holds: one queued and one that it copies.
 const OBSERVER_BUFFERS_MAX: usize = 2;
 
 /// Returns the pools of a node by topic. Reports each entry of a topic that no component publishes, buffers that are
@@ -78,16 +78,16 @@ impl<'a> Topic<'a> {
     }
 
     fn pool(&self, huge_pages: bool) -> Result<PoolSize, Problem> {
-        let (octets, sum) = (self.octets()?, self.sum());
+        let (bytes, sum) = (self.bytes()?, self.sum());
         let buffers = self.settings.and_then(|pool| pool.buffers).unwrap_or(sum.total);
         if buffers < sum.total {
             let are = if buffers == 1 { "buffer is" } else { "buffers are" };
             return Err(Problem::new(self.key("buffers"), format!("{buffers} {are} too few: {sum}")));
         }
-        let size = PoolSize { buffers, bytes: octets, huge_pages };
+        let size = PoolSize { buffers, bytes, huge_pages };
         if size.region_bytes().is_none() {
             let problem = format!(
-                "{buffers} buffers of {octets} bytes are more than a pool can have, which is {POOL_BUFFERS_MAX} buffers \
+                "{buffers} buffers of {bytes} bytes are more than a pool can have, which is {POOL_BUFFERS_MAX} buffers \
                  and {POOL_BYTES_MAX} bytes; needed are {sum}"
             );
             return Err(Problem::new(self.key(""), problem));
@@ -96,16 +96,16 @@ impl<'a> Topic<'a> {
     }
 
     /// Returns the bytes of a buffer: those of the file, or those that the publishers need.
-    fn octets(&self) -> Result<usize, Problem> {
-        let problem = |text| Err(Problem::new(self.key("octets"), text));
-        let loans = self.publishers.iter().filter_map(|(name, edge)| Some((*name, edge.loans?.octets)));
-        let (publisher, needed) = loans.max_by_key(|(_, octets)| *octets).unwrap_or_default();
-        let octets = self.settings.and_then(|pool| pool.octets).unwrap_or(needed);
-        match octets {
+    fn bytes(&self) -> Result<usize, Problem> {
+        let problem = |text| Err(Problem::new(self.key("bytes"), text));
+        let loans = self.publishers.iter().filter_map(|(name, edge)| Some((*name, edge.loans?.bytes)));
+        let (publisher, needed) = loans.max_by_key(|(_, bytes)| *bytes).unwrap_or_default();
+        let bytes = self.settings.and_then(|pool| pool.bytes).unwrap_or(needed);
+        match bytes {
             0 if needed == 0 => problem("no publisher declares the length of its messages; set 1 or more".into()),
-            _ if octets < needed => problem(format!("{octets} bytes are too few: `{publisher}` fills {needed}")),
-            _ if octets > LOAN_BYTES_MAX => problem(format!("{octets} bytes are more than {LOAN_BYTES_MAX}")),
-            _ => Ok(octets),
+            _ if bytes < needed => problem(format!("{bytes} bytes are too few: `{publisher}` fills {needed}")),
+            _ if bytes > LOAN_BYTES_MAX => problem(format!("{bytes} bytes are more than {LOAN_BYTES_MAX}")),
+            _ => Ok(bytes),
         }
     }
 

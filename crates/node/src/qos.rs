@@ -121,7 +121,7 @@ impl QosSettings {
     /// Returns the quality of service of these settings. `key` is their path, for errors.
     ///
     /// # Errors
-    /// A value is out of range, or does not apply in combination with the other values.
+    /// Returns an error if a value is out of range, or does not apply in combination with the other values.
     pub fn resolve(&self, key: &str) -> Result<Qos, SettingError> {
         let at = |name: &str| if key.is_empty() { name.to_owned() } else { format!("{key}.{name}") };
         let time = |name, value: Option<f64>| value.map(|value| milliseconds(&at(name), value)).transpose();

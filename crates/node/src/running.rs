@@ -12,10 +12,10 @@ use crate::component::Component;
 use crate::context::panic_text;
 use crate::stop::StopSender;
 
-/// Failures that can wait in the channel. One is enough to stop the node.
+/// Maximum number of failures that wait in the channel. One failure is enough to stop the node.
 pub(crate) const FAILURES_MAX: usize = 64;
 
-/// A component that cannot go on.
+/// The failure of a component that cannot continue.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("component `{component}` {cause}")]
 pub struct Failure {
@@ -56,7 +56,7 @@ impl Failures {
 
 /// A running component of any type.
 pub(crate) trait ComponentHandle: Send {
-    /// Asks the component to end, and waits until its queues are empty and its I/O has ended, at most until the
+    /// Requests the end of the component, and waits until its queues are empty and its I/O has ended, at most until the
     /// deadline.
     fn stop(self: Box<Self>, deadline: Instant) -> StopReport;
 }

@@ -1,9 +1,9 @@
-//! The signal that asks the I/O of a component to end.
+//! The signal that requests the end of a component's I/O.
 
 use tokio::sync::watch;
 
-/// The signal that asks a component to end. Clones are the same signal. When it is given, all publishers that feed the
-/// component have ended, so that its queues get no more samples.
+/// The signal that requests the end of a component. Clones are the same signal. When it is sent, all publishers that
+/// feed the component have ended, so that its queues get no more samples.
 #[derive(Clone, Debug)]
 pub struct Stop {
     asked: watch::Receiver<bool>,
@@ -21,15 +21,15 @@ impl Stop {
         (StopSender { asked: sender }, Self { asked })
     }
 
-    /// Returns `true` if the component is asked to end. Threads check it between two bounded waits.
+    /// Returns `true` if the end of the component is requested. Threads check it between two bounded waits.
     #[must_use]
     pub fn is_asked(&self) -> bool {
         *self.asked.borrow()
     }
 
-    /// Waits until the component is asked to end.
+    /// Waits until the end of the component is requested.
     pub async fn asked(&mut self) {
-        // An error means that the sender is gone, which ends the component too.
+        // An error means that the sender was dropped, which ends the component too.
         let _ = self.asked.wait_for(|asked| *asked).await;
     }
 }

@@ -68,7 +68,7 @@ pub enum NodeError {
 pub struct Node {
     name: String,
     bus: Bus,
-    /// In the order of flow: stopped from the first to the last.
+    /// Components in the order of the flow. They are stopped from the first to the last.
     components: Vec<(String, Box<dyn ComponentHandle>)>,
     failures: mpsc::Receiver<Failure>,
     http: Option<http::Endpoint>,
@@ -79,7 +79,7 @@ impl Node {
     /// Starts the components of a graph, those that are fed before those that feed them.
     ///
     /// # Errors
-    /// The first component that does not start, with its cause.
+    /// Returns the first component that does not start, with its cause.
     pub fn start(graph: Graph, runtime: &Handle) -> Result<Self, NodeError> {
         let Graph { file, node, components, pools } = graph;
         let threads = |cause| NodeError::Threads { file: file.clone(), cause };
@@ -143,7 +143,7 @@ impl Node {
         self.http.as_ref().map(http::Endpoint::address)
     }
 
-    /// Waits for a component that cannot go on. Cancelling the wait loses nothing.
+    /// Waits for the failure of a component. Cancelling the wait loses no failure.
     pub async fn failed(&mut self) -> Failure {
         match self.failures.recv().await {
             Some(failure) => failure,
@@ -208,14 +208,14 @@ impl Node {
 fn make_pools(bus: &Bus, pools: &[(String, PoolSize)]) -> Result<(), PoolError> {
     for (topic, size) in pools {
         let made = bus.size_pool(topic, *size)?;
-        let (buffers, octets) = (made.buffers, made.bytes);
-        let huge_octets = made.region.map_or(0, |RegionSnapshot { huge_bytes, .. }| huge_bytes);
-        tracing::info!(node = bus.node(), topic, buffers, octets, huge_octets, "pool made");
+        let (buffers, bytes) = (made.buffers, made.bytes);
+        let huge_page_bytes = made.region.map_or(0, |RegionSnapshot { huge_page_bytes, .. }| huge_page_bytes);
+        tracing::info!(node = bus.node(), topic, buffers, bytes, huge_page_bytes, "buffers of the topic are allocated");
     }
     Ok(())
 }
 
-/// Locks memory and keeps freed memory if the file asks for it. If that fails, the node logs a warning and
+/// Locks memory and keeps freed memory if the file requests it. If that fails, the node logs a warning and
 /// runs.
 fn prepare_memory(node: &str, settings: &MemorySettings) {
     if settings.keep_freed && !memory::keep_freed_memory() {
@@ -249,7 +249,7 @@ impl Executors {
     fn of(&self, component: &str, run: &Run) -> Result<Executor, SchedulingError> {
         match run {
             Run::Inline => Ok(Executor::inline()),
-            // The file was checked: the name is there.
+            // The check of the file has ensured that the name exists.
             Run::Executor(name) => Ok(self.named.get(name).unwrap_or(&self.pool).clone()),
             Run::Pool => Ok(self.pool.clone()),
             Run::Thread(thread) => {

@@ -78,14 +78,15 @@ fn run(memory: &str, executor: &str) -> (u64, usize) {
     };
     let region = node.bus().snapshot().topics[0].pool.as_ref().unwrap().region.unwrap();
     node.stop();
-    (faults, region.huge_bytes)
+    (faults, region.huge_page_bytes)
 }
 
 /// One test for all keys, because locked memory has no page faults.
 #[test]
 fn the_memory_settings_take_effect() {
     // Reading the counter takes a page or two itself.
-    assert!(run("", "{ thread: { prefault_stack_octets: 786432 } }").0 < 32);
+    assert!(run("", "{ thread: { prefault_stack_bytes: 786432 } }").0 < 32);
+    assert!(run("", "{ thread: { prefault_stack_octets: 786432 } }").0 < 32, "the old name of the setting");
     assert!(run("", "{ thread: {} }").0 > 100, "a new stack has no pages");
     let always = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     assert!(run("huge_pages: false", "pool").1 == 0 || always.contains("[always]"));

@@ -117,7 +117,7 @@ struct SinkSettings {
     /// Name in the report.
     #[serde(default)]
     test: String,
-    /// Panic in `stop`.
+    /// `true` if `stop` panics.
     #[serde(default)]
     panic_at_stop: bool,
 }
@@ -303,6 +303,11 @@ fn the_http_endpoint_shows_health_metrics_and_topics() {
     let node = start(&runtime, &format!("http: 127.0.0.1:0\n{}", pair("count: 7", "test: http"))).unwrap();
     let address = node.http_address().unwrap();
     assert_eq!(get(address, "/healthz").1, "ok\n");
+    let paths = get(address, "/").1;
+    for path in paths.lines().filter_map(|line| line.split(' ').next()).filter(|path| *path != "/topics/echo") {
+        assert!(get(address, path).0.starts_with("HTTP/1.1 200"), "{path}");
+    }
+    assert_eq!(paths.lines().count(), 4, "{paths}");
     while !get(address, "/metrics").1.contains("viaduct_component_seen_total{node=\"test\",component=\"a-sink\"} 7") {
         std::thread::yield_now();
     }
@@ -426,9 +431,9 @@ fn invalid_executors_are_rejected_with_the_key() {
             "test.yaml:2:24: executors.vision.pool: 65 is not within 1 to 64",
         ),
         (
-            "control: { thread: { prefault_stack_octets: 67108865 } }",
+            "control: { thread: { prefault_stack_bytes: 67108865 } }",
             "run: { executor: control }",
-            "test.yaml:2:35: executors.control.thread.prefault_stack_octets: 67108865 is more than 67108864",
+            "test.yaml:2:35: executors.control.thread.prefault_stack_bytes: 67108865 is more than 67108864",
         ),
         ("", "budget_ms: 0", "test.yaml:4:25: components.a-sink.budget_ms: 0 is not above 0 and up to 60000"),
         ("", "budget_ms: .nan", "test.yaml:4:25: components.a-sink.budget_ms: NaN is not above 0 and up to 60000"),

@@ -34,7 +34,7 @@ impl Component for Lidar {
         let qos = settings.keep.map_or(Qos::sensor_data(), |depth| Qos::keep_last(depth).transient_local());
         let edges = Edges::default().publishes::<PointCloud>("octets", "lidar/points", qos);
         match settings.octets {
-            Some(octets) => edges.loans(Loans { filling: settings.filling, octets }),
+            Some(octets) => edges.loans(Loans { filling: settings.filling, bytes: octets }),
             None => edges,
         }
     }
@@ -113,9 +113,10 @@ fn a_pool_has_a_buffer_for_each_sample_that_can_be_held() {
     let held = "depth: 5, holds: 3";
     assert_eq!(size(&file("", "octets: 1000", "depth: 5")), (5 + 1 + 1 + 8, 1000));
     assert_eq!(size(&file("", "octets: 1000, filling: 2, keep: 4", held)), (5 + 3 + 2 + 4 + 8, 1000));
-    assert_eq!(size(&file(&topics("octets: 2000"), "octets: 1000", "depth: 1")), (11, 2000));
+    assert_eq!(size(&file(&topics("bytes: 2000"), "octets: 1000", "depth: 1")), (11, 2000));
     assert_eq!(size(&file(&topics("buffers: 30"), "octets: 1000", "depth: 1")), (30, 1000));
-    assert_eq!(size(&file(&topics("octets: 2000"), "", "depth: 1")), (11, 2000));
+    assert_eq!(size(&file(&topics("bytes: 2000"), "", "depth: 1")), (11, 2000));
+    assert_eq!(size(&file(&topics("octets: 2000"), "", "depth: 1")), (11, 2000), "the old name of the setting");
 }
 
 #[test]
@@ -136,7 +137,7 @@ fn invalid_pools_are_rejected_with_the_sum() {
     let one = file(&topics("buffers: 1"), "octets: 9", "depth: 2");
     for (text, expected) in [
         (
-            file(&topics("buffers: 6, octets: 4194304"), "octets: 1000", "depth: 5"),
+            file(&topics("buffers: 6, bytes: 4194304"), "octets: 1000", "depth: 5"),
             "test.yaml:4:13: topics.lidar/points.pool.buffers: 6 buffers are too few: 5 queued and 1 held by \
              `perception`, 1 filling in `lidar`, 8 for observers: 15",
         ),
@@ -151,16 +152,16 @@ fn invalid_pools_are_rejected_with_the_sum() {
              `perception`, 1 filling and 3 kept in `lidar`, 8 for observers: 17",
         ),
         (
-            file(&topics("buffers: 20, octets: 999"), "octets: 1000", "depth: 5"),
-            "test.yaml:4:26: topics.lidar/points.pool.octets: 999 bytes are too few: `lidar` fills 1000",
+            file(&topics("buffers: 20, bytes: 999"), "octets: 1000", "depth: 5"),
+            "test.yaml:4:26: topics.lidar/points.pool.bytes: 999 bytes are too few: `lidar` fills 1000",
         ),
         (
-            file(&topics("octets: 2000000000"), "octets: 1000", "depth: 5"),
-            "test.yaml:4:13: topics.lidar/points.pool.octets: 2000000000 bytes are more than 1073741824",
+            file(&topics("bytes: 2000000000"), "octets: 1000", "depth: 5"),
+            "test.yaml:4:13: topics.lidar/points.pool.bytes: 2000000000 bytes are more than 1073741824",
         ),
         (
             file(&topics("buffers: 20"), "", "depth: 5"),
-            "test.yaml:4:5: topics.lidar/points.pool.octets: no publisher declares the length of its messages; set 1 or more",
+            "test.yaml:4:5: topics.lidar/points.pool.bytes: no publisher declares the length of its messages; set 1 or more",
         ),
         (
             file("topics: { radar/points: {} }\n", "", "depth: 5"),
@@ -175,7 +176,7 @@ fn invalid_pools_are_rejected_with_the_sum() {
         ),
         (
             file(&topics("size: 3"), "", "depth: 5"),
-            "test.yaml:4:13: topics.lidar/points.pool.size: unknown field `size`, expected one of buffers, octets",
+            "test.yaml:4:13: topics.lidar/points.pool.size: unknown field `size`, expected one of buffers, bytes, octets",
         ),
         (
             file("memory: { locked: true }\n", "", "depth: 5"),

@@ -116,7 +116,7 @@ impl BoundingBox {
     /// Returns a box from its edges in the order of GeoJSON and OGC API Features: west, south, east, north, in degrees.
     ///
     /// # Errors
-    /// An edge is not a coordinate (for example NaN), or south lies above north.
+    /// Returns an error if an edge is not a coordinate (for example NaN), or south lies above north.
     pub fn new(west: f64, south: f64, east: f64, north: f64) -> Result<Self, BoundingBoxError> {
         if let Some(bad) = [west, east].into_iter().find(|edge| !(-180.0..=180.0).contains(edge)) {
             return Err(BoundingBoxError::Longitude(bad));
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_displaced_point_is_where_it_was_put() {
+    fn a_displaced_point_has_the_requested_offset() {
         let start = Position::new(45.0, 179.999);
         let moved = start.displaced(Metres(300.0), Metres(-40.0));
         assert!((start.distance(moved).value() - 302.655).abs() < 0.05);

@@ -38,7 +38,7 @@ impl Budget {
     /// Returns the answer as a body.
     ///
     /// # Errors
-    /// Status 503 if the budget is used up.
+    /// Returns status 503 if the budget is used up.
     pub(super) fn hold(&self, answer: Vec<u8>) -> Result<Bytes, Problem> {
         let units = u32::try_from(answer.capacity().div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
         let share = self.0.clone().try_acquire_many_owned(units);

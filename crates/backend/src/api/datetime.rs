@@ -15,7 +15,7 @@ pub(super) type Interval = (Option<Tai>, Option<Tai>);
 /// Parses a time or an interval.
 ///
 /// # Errors
-/// A text that explains the problem.
+/// Returns a text that explains the problem.
 pub(super) fn interval(text: &str) -> Result<Interval, String> {
     let (from, to) = match text.split_once('/') {
         Some((from, to)) => (bound(from)?, bound(to)?),
@@ -184,8 +184,7 @@ mod tests {
         #[test]
         fn a_written_time_is_parsed(micros in -9_000_000_000_000_000_i64..9_000_000_000_000_000) {
             let moment = Tai::from_unix_nanos(micros * 1000);
-            let mut text = String::new();
-            viaduct_messages::write_timestamp(moment, &mut text);
+            let text = viaduct_v2x_json::timestamp_text(moment);
             prop_assert_eq!(rfc3339(&text), Some(moment), "{}", text);
         }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use serde::Serialize;
 use utoipa::ToSchema;
 use viaduct_bus::clock;
+use viaduct_v2x_json::timestamp_text;
 
 use super::params::write_cursor;
 use crate::cache::{Cursor, Entry, Page, StationSummary, TypeSet};
 use crate::decoded::Decoded;
-use crate::timestamp;
 
 pub(super) const MEDIA_TYPE: &str = "application/geo+json";
 
@@ -119,8 +119,8 @@ impl StationProperties {
         Self {
             station_id: station.station_id,
             station_type: station.station_type,
-            first_seen: timestamp(station.first_seen),
-            last_seen: timestamp(station.last_seen),
+            first_seen: timestamp_text(station.first_seen),
+            last_seen: timestamp_text(station.last_seen),
             speed_mps: located.and_then(Entry::speed_mps),
             heading_deg: located.and_then(Entry::heading_deg),
             messages: station.kinds.iter().map(|kind| (kind.kind.topic_level(), kind.count)).collect(),
@@ -144,7 +144,7 @@ fn write_feature(entry: &Entry, message: &[u8], index: usize, out: &mut Vec<u8>)
 fn end(number_returned: usize, links: Vec<Link>, cursor: Option<String>, mut out: Vec<u8>) -> Vec<u8> {
     out.extend_from_slice(b"],");
     let tail = out.len();
-    append(&Tail { number_returned, time_stamp: timestamp(clock::tai()), links, cursor }, &mut out);
+    append(&Tail { number_returned, time_stamp: timestamp_text(clock::tai()), links, cursor }, &mut out);
     // The members of the tail continue the collection, so the opening brace is removed.
     out.remove(tail);
     out

@@ -7,12 +7,12 @@ use utoipa::ToSchema;
 use viaduct_bus::{Bus, Percentiles, clock};
 use viaduct_messages::viaduct::its::MessageType;
 use viaduct_units::Tai;
+use viaduct_v2x_json::timestamp_text;
 
 use super::Api;
 use crate::cache::{CacheStats, type_index};
 use crate::map_objects::MapObjectCounts;
 use crate::sync::read;
-use crate::timestamp;
 
 /// A source of the figures of a node.
 pub trait KpiSource: Send + Sync + 'static {
@@ -215,7 +215,7 @@ impl Kpis {
         let types = types(&stats, &api.backend.rates_hz());
         let objects = read(api.backend.objects()).counts();
         let cache = CacheKpis::of(&stats, objects, api);
-        Self { node, time: timestamp(time), uptime_s, cache, types, topics, hops, counters }
+        Self { node, time: timestamp_text(time), uptime_s, cache, types, topics, hops, counters }
     }
 }
 
@@ -226,8 +226,8 @@ impl CacheKpis {
             octets: stats.bytes,
             octets_max: stats.bytes_max,
             stations: stats.stations,
-            oldest: stats.oldest.map(timestamp),
-            newest: stats.newest.map(timestamp),
+            oldest: stats.oldest.map(timestamp_text),
+            newest: stats.newest.map(timestamp_text),
             inserted: stats.inserted,
             evicted: stats.evicted,
             stations_evicted: stats.stations_evicted,
@@ -334,13 +334,13 @@ mod tests {
     fn a_second_without_messages_has_no_latency() {
         let silent = RecentLatency::from(&Percentiles::default());
         assert_eq!(serde_json::to_string(&silent).unwrap(), r#"{"count":0}"#);
-        let heard = RecentLatency::from(&Percentiles {
+        let received = RecentLatency::from(&Percentiles {
             count: 2,
             p50_us: 1.5,
             p99_us: 2.0,
             max_us: 2.5,
             ..Percentiles::default()
         });
-        assert_eq!(serde_json::to_string(&heard).unwrap(), r#"{"count":2,"p50_us":1.5,"p99_us":2.0,"max_us":2.5}"#);
+        assert_eq!(serde_json::to_string(&received).unwrap(), r#"{"count":2,"p50_us":1.5,"p99_us":2.0,"max_us":2.5}"#);
     }
 }

@@ -23,14 +23,15 @@ impl Links {
     /// Reads the setting.
     ///
     /// # Errors
-    /// `public_url` is not an `http` or `https` URL with a host, or has a query.
+    /// Returns an error if `public_url` is not an `http` or `https` URL with a host, or has a query.
     pub(super) fn new(public_url: Option<&str>, listen: String) -> Result<Self, SettingsError> {
         let public_url = public_url.map(read_public_url).transpose()?;
         Ok(Self { public_url, listen })
     }
 
-    /// Returns the URL under which the client reaches `path_and_query`: below the public URL if one is set; otherwise on the
-    /// host that the request names, which the headers of a reverse proxy override. Invalid headers are ignored.
+    /// Returns the URL under which the client reaches `path_and_query`, below the public URL if one is set. Otherwise
+    /// the host is taken from a reverse proxy's header, else from the request, else from the listening address. Invalid
+    /// headers are ignored.
     pub(super) fn absolute(&self, headers: &HeaderMap, uri: &Uri, path_and_query: &str) -> String {
         if let Some(public_url) = &self.public_url {
             return format!("{public_url}{path_and_query}");

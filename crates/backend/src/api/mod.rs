@@ -90,7 +90,7 @@ impl Api {
     /// Creates the API over a backend with the same settings.
     ///
     /// # Errors
-    /// A setting is invalid, or the map cannot be read.
+    /// Returns an error if a setting is invalid, or the map cannot be read.
     pub fn new(
         settings: &ApiSettings,
         backend: Arc<Backend>,
@@ -138,7 +138,7 @@ impl Api {
 /// Returns the OpenAPI document, which is committed as `openapi.json`.
 ///
 /// # Errors
-/// Does not occur; serialisation is fallible by its type.
+/// Never returns an error; only the signature of the serialiser is fallible.
 pub fn openapi() -> Result<String, serde_json::Error> {
     let mut text = documented().into_openapi().to_pretty_json()?;
     text.push('\n');
@@ -315,8 +315,8 @@ async fn station(
 /// | `restarted` | `{"run":"..."}`: the node has restarted since the client's last event; the stream continues from the start of the cache |
 ///
 /// The `id` of an event is opaque: it contains the run of the node and the sequence number. A client that reconnects with
-/// `Last-Event-ID` first receives the messages that it missed, if the cache still holds them and the client's queue has room for
-/// them. Evicted messages count as lost even if the client's filter would not admit them.
+/// `Last-Event-ID` first receives the messages that it missed. The cache must still hold them, and the client's queue must have
+/// room for them. Evicted messages count as lost even if the client's filter would not admit them.
 #[utoipa::path(
     get, path = "/v1/live", tag = "messages",
     params(LiveParams, ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event that the client received")),

@@ -3,10 +3,10 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use viaduct_units::Tai;
+use viaduct_v2x_json::timestamp_text;
 
 use super::geojson::{Link, MEDIA_TYPE};
 use crate::map_objects::{EventProperties, Geometry, InfrastructureProperties, MapObjects};
-use crate::timestamp;
 
 /// A GeoJSON FeatureCollection (RFC 7946) of events.
 #[derive(Serialize, ToSchema)]
@@ -89,7 +89,7 @@ pub(super) fn events(objects: &MapObjects, now: Tai, uri: String) -> EventCollec
         r#type: "FeatureCollection",
         number_returned: features.len(),
         features,
-        time_stamp: timestamp(now),
+        time_stamp: timestamp_text(now),
         links: vec![self_link(uri)],
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn infrastructure(objects: &MapObjects, now: Tai, uri: String) -> Inf
         r#type: "FeatureCollection",
         number_returned: features.len(),
         features,
-        time_stamp: timestamp(now),
+        time_stamp: timestamp_text(now),
         links: vec![self_link(uri)],
     }
 }

@@ -86,7 +86,7 @@ impl Pairs {
     /// Splits the query of `uri`.
     ///
     /// # Errors
-    /// A name is not in `known`, or occurs twice.
+    /// Returns an error if a name is not in `known`, or occurs twice.
     pub(super) fn parse(uri: &Uri, known: &[&str]) -> Result<Self, Problem> {
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|error| Problem::new(axum::http::StatusCode::BAD_REQUEST, shown(&error.body_text())))?;

@@ -70,7 +70,8 @@ pub(super) struct MessageProperties {
     #[schema(nullable = false, example = "14-00-02-00-00-00-03-fc")]
     geonet_address: Option<String>,
     /// Node and component that received or sent the message.
-    receiver: String,
+    #[schema(nullable = false)]
+    receiver: Option<String>,
     /// The layer below GeoNetworking.
     access: String,
     /// Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified.

@@ -33,8 +33,8 @@ struct State {
     upto: u64,
 }
 
-/// Returns the events for one client. `resumed` must be read after subscribing; if the client's last event is of another run,
-/// from the start of the cache.
+/// Returns the events for one client. The caller must read `resumed` after it has subscribed. If the client's last
+/// event is of another run, `resumed` begins at the start of the cache.
 pub(super) fn events(
     run: Run,
     restarted: bool,

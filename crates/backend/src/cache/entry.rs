@@ -5,6 +5,7 @@ use std::io::Write as _;
 use axum::body::Bytes;
 use viaduct_messages::viaduct::its::{Edition, MessageType, V2xMessage};
 use viaduct_units::{Position, Tai};
+use viaduct_v2x_json::write_message;
 
 use super::{Cursor, Rejected};
 
@@ -26,8 +27,8 @@ const ALLOCATION_BYTES: usize = 48;
 /// | decoding the message and writing its JSON (3.5 kB) | 7.9 |
 /// | request for 100 decoded messages (400 kB): decoded for this request / kept from an earlier one | 894 / 47 |
 ///
-/// So the text saves time from the first request on. A decoded message in each entry would triple the cost of an insertion,
-/// and the same memory would hold a quarter of the messages (1.05 kB each at present).
+/// So the text saves time from the first request on. A decoded message in each entry would triple the cost of an
+/// insertion. The same memory would hold a quarter of the messages, which have 1.05 kB each at present.
 ///
 /// ```text
 /// bytes: | geometry {..} | properties {..       | payload |
@@ -53,7 +54,7 @@ impl Entry {
     /// Creates an entry from a message. The sequence number is 0 until [`Self::numbered`] sets it.
     ///
     /// # Errors
-    /// [`Rejected::NoReceptionTime`] and [`Rejected::TooLarge`].
+    /// Returns [`Rejected::NoReceptionTime`] or [`Rejected::TooLarge`].
     pub(super) fn prepare(message: &V2xMessage) -> Result<Self, Rejected> {
         let reception = message.reception().ok_or(Rejected::NoReceptionTime)?;
         let addresses = message.link_address.len() + message.geonet_address.len();
@@ -220,7 +221,7 @@ fn write_texts(
 ) -> Result<(u32, u32), serde_json::Error> {
     write_geometry(position, altitude_m, out)?;
     let properties_at = out.len();
-    bare.write_json(None, out)?;
+    write_message(bare, None, out);
     out.pop();
     write_address("link_address", &message.link_address, out);
     write_address("geonet_address", &message.geonet_address, out);
@@ -292,7 +293,7 @@ mod tests {
             feature(&entry, b"{\"cam\":{}}"),
             "{\"type\":\"Feature\",\"id\":7,\"geometry\":{\"type\":\"Point\",\"coordinates\":[7.25,45.5,269.5]},\
              \"properties\":{\"direction\":\"received\",\"type\":\"cam\",\"edition\":\"unknown\",\"station_id\":100,\
-             \"station_type\":5,\"receiver\":\"\",\"access\":\"unknown\",\"security\":\"unknown\",\
+             \"station_type\":5,\"access\":\"unknown\",\"security\":\"unknown\",\
              \"reception_time\":\"2024-09-11T13:30:34.092870Z\",\"link_address\":\"02-00-00-00-03-fc\",\
              \"message\":{\"cam\":{}}}}"
         );

@@ -1,9 +1,9 @@
 //! A grid of latitude and longitude, for the position index.
 //!
-//! A cell is 1/256 degree in both directions: 434 m from south to north, and 434 m times the cosine of the latitude from west
-//! to east (307 m at 45 degrees). A box is a range of rows and a range of columns, and 1/256 is exact in binary, so the cell
-//! of a point always agrees with the cells of the box around it. Hexagonal H3 cells would cover a box only roughly and need a
-//! dependency, and the API queries boxes only.
+//! A cell is 1/256 degree in both directions. From south to north this is 434 m. From west to east it is 434 m times
+//! the cosine of the latitude (307 m at 45 degrees). A box is a range of rows and a range of columns. 1/256 is exact in
+//! binary, so the cell of a point always agrees with the cells of the box around it. Hexagonal H3 cells would cover a
+//! box only roughly and need a dependency, and the API queries boxes only.
 
 use viaduct_units::{BoundingBox, Position};
 

@@ -121,7 +121,7 @@ impl MemoryCache {
     /// Inserts a message. Messages received out of order are sorted in.
     ///
     /// # Errors
-    /// The message is rejected; the reason is counted.
+    /// Returns an error if the message is rejected; the reason is counted.
     pub fn insert(&self, message: &V2xMessage) -> Result<Arc<Entry>, Rejected> {
         let mut dropped = Vec::new();
         let stored = Entry::prepare(message).and_then(|prepared| self.store(prepared, &mut dropped));

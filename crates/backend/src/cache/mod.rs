@@ -21,9 +21,9 @@
 //! # Ok::<(), viaduct_backend::cache::Rejected>(())
 //! ```
 //!
-//! Results are sorted by (reception time, sequence number). The sequence number is assigned at insertion, so the pair is
-//! unique and never changes: a [`Cursor`] made from it continues a listing at the same place, even if messages arrived in
-//! between.
+//! Results are sorted by (reception time, sequence number). The sequence number is assigned at insertion, so the pair
+//! is unique and never changes. A [`Cursor`] made from the pair continues a listing at the same place, even if messages
+//! arrived in between.
 
 mod bucket;
 mod entry;

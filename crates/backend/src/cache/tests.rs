@@ -45,7 +45,7 @@ fn rejects_a_message_without_time() {
 }
 
 #[test]
-fn sorts_what_arrives_out_of_order() {
+fn sorts_messages_that_arrive_out_of_order() {
     let cache = cache();
     for time_ms in [20_000, 1000, 20_000, 7000, 6000] {
         cache.insert(&message(1, MessageType::Cam, time_ms, None)).unwrap();
@@ -72,7 +72,7 @@ fn pages_hold_each_message_once_while_others_arrive() {
         seen.extend(page.entries.iter().map(|entry| entry.seq()));
         let Some(last) = page.entries.last().filter(|_| page.more && seen.len() < 2000) else { break };
         query.after = Some(last.cursor());
-        // One far behind the listing, one ahead of it.
+        // One message is far behind the listing, and one is ahead of it.
         cache.insert(&message(50, MessageType::Cam, 0, None)).unwrap();
         cache.insert(&message(51, MessageType::Cam, 100_000 - last.seq().cast_signed(), None)).unwrap();
     }
@@ -85,7 +85,7 @@ fn pages_hold_each_message_once_while_others_arrive() {
 fn a_box_across_the_antimeridian_finds_both_sides() {
     let cache = cache();
     for (station, longitude) in [(1, 179.9999), (2, -179.9999), (3, 0.0), (4, 179.9), (5, 180.0), (6, -180.0)] {
-        // Enough of each that an index is worth using.
+        // Enough messages of each station that the search uses an index.
         for time_ms in 0..20 {
             cache.insert(&message(station, MessageType::Cam, time_ms, Some((-17.0, longitude)))).unwrap();
         }

@@ -2,15 +2,19 @@
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use viaduct_etsi::cdd::cause_code;
 use viaduct_etsi::denm_ts103831_v231::Denm;
 use viaduct_its::facilities::den_service::DenmHead;
 use viaduct_its::facilities::denm::{ActionId, Termination, TrafficDirection};
-use viaduct_messages::viaduct::its::V2xMessage;
+use viaduct_messages::viaduct::its::{SecurityState, V2xMessage};
 use viaduct_units::{Position, Tai};
+use viaduct_v2x_json::timestamp_text;
 
 use super::geometry::{self, Geometry};
-use super::{Received, Reception, SILENCE_MAX, shifted};
-use crate::timestamp;
+use super::{Received, Reception, SILENCE_MAX, shifted, weaker};
+
+/// `InformationQuality` and `SubCauseCodeType`: unavailable.
+const UNAVAILABLE: u8 = 0;
 
 /// An event as the messages received so far describe it.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +25,8 @@ pub(crate) struct Event {
     details: Details,
     /// Station that sent the newest message: the originator, a forwarder or the negating station.
     station_id: u32,
+    /// Security of the packets that contained the shown content.
+    security: SecurityState,
     speed_mps: Option<f64>,
     heading_deg: Option<f64>,
     altitude_m: Option<f64>,
@@ -65,11 +71,14 @@ pub(crate) struct EventProperties {
     sequence_number: u16,
     /// Station that sent the newest message about the event.
     station_id: u32,
+    /// Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified. An event whose end was
+    /// received has the weaker value of its content and its end.
+    security: &'static str,
     /// Cause code (`CauseCodeV2`, TS 102 894-2): 94 is a stationary vehicle. Absent if only the end of the event was received.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     cause: Option<u8>,
-    /// Sub-cause code; 0 is unavailable.
+    /// Sub-cause code, 1 to 255.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     sub_cause: Option<u8>,
@@ -77,12 +86,12 @@ pub(crate) struct EventProperties {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, example = "stationary vehicle")]
     cause_text: Option<&'static str>,
-    /// `InformationQuality`, 0 (unavailable) to 7 (highest).
+    /// `InformationQuality`, 1 (lowest) to 7 (highest).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     information_quality: Option<u8>,
-    /// Radius around the event within which stations should be aware of it, in metres: the upper end of the class that the
-    /// message names (`awarenessDistance`), 20000 for "over 10 km".
+    /// Radius around the event within which stations should be aware of it, in metres. It is the upper end of the class that the
+    /// message names (`awarenessDistance`); 20000 for "over 10 km".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     awareness_distance_m: Option<f64>,
@@ -137,6 +146,7 @@ pub(super) fn read(denm: &Denm, message: &V2xMessage, reception: Reception) -> (
     let event = Event {
         details: details(denm, head.position),
         station_id: message.station_id,
+        security: reception.security,
         speed_mps: message.speed_mps.filter(|speed| speed.is_finite()),
         heading_deg: message.heading_deg.filter(|heading| heading.is_finite()),
         altitude_m: message.position.and_then(|at| at.altitude_m).filter(|metres| metres.is_finite()),
@@ -157,7 +167,9 @@ fn details(denm: &Denm, position: Option<Position>) -> Details {
     let zone = zone.map_or(&[][..], |zone| &zone.0);
     let traces = location.map_or(&[][..], |location| &location.detection_zones_to_event_position.0);
     let mut details = Details {
-        information_quality: situation.map(|situation| situation.information_quality.0),
+        information_quality: situation
+            .map(|situation| situation.information_quality.0)
+            .filter(|&quality| quality != UNAVAILABLE),
         traffic_direction: denm.denm.management.traffic_direction,
         ..Details::default()
     };
@@ -190,6 +202,7 @@ impl Event {
         *self = Self { first_received: known.first_received, messages: known.messages, updates, ..newer };
         if self.head.termination.is_some() {
             self.ended = known.ended.or(self.ended);
+            self.security = weaker(known.security, self.security);
             self.details = known.details;
             self.head.cause = known.head.cause;
             self.head.position = self.head.position.or(known.head.position);
@@ -229,20 +242,21 @@ impl Event {
             originating_station_id: head.action_id.originating_station.into(),
             sequence_number: head.action_id.sequence_number,
             station_id: self.station_id,
+            security: self.security.label(),
             cause: head.cause.map(|cause| cause.code),
-            sub_cause: head.cause.map(|cause| cause.sub_code),
+            sub_cause: head.cause.map(|cause| cause.sub_code).filter(|&code| code != UNAVAILABLE),
             cause_text: head.cause.and_then(|cause| cause_text(cause.code)),
             information_quality: details.information_quality,
             awareness_distance_m: head.awareness_distance.map(viaduct_units::Metres::value),
             traffic_direction: details.traffic_direction.map(direction_label),
             speed_mps: self.speed_mps,
             heading_deg: self.heading_deg,
-            detection_time: timestamp(shifted(head.detection, self.last.shift_ns)),
-            reference_time: timestamp(shifted(head.reference, self.last.shift_ns)),
-            valid_until: timestamp(self.valid_until()),
-            ended_time: self.ended.map(timestamp),
-            first_received: timestamp(self.first_received),
-            last_received: timestamp(self.last.time),
+            detection_time: timestamp_text(shifted(head.detection, self.last.shift_ns)),
+            reference_time: timestamp_text(shifted(head.reference, self.last.shift_ns)),
+            valid_until: timestamp_text(self.valid_until()),
+            ended_time: self.ended.map(timestamp_text),
+            first_received: timestamp_text(self.first_received),
+            last_received: timestamp_text(self.last.time),
             messages: self.messages,
             updates: self.updates,
             zone: Geometry::line(&details.zone),
@@ -273,37 +287,37 @@ const fn direction_label(direction: TrafficDirection) -> &'static str {
 /// Returns the name of a cause code (`CauseCodeChoice`, TS 102 894-2), or `None` if the code is reserved.
 const fn cause_text(code: u8) -> Option<&'static str> {
     Some(match code {
-        1 => "traffic condition",
-        2 => "accident",
-        3 => "roadworks",
-        4 => "detected roadworks",
-        5 => "impassability",
-        6 => "adhesion",
-        7 => "aquaplaning",
-        9 => "surface condition",
-        10 => "obstacle on the road",
-        11 => "animal on the road",
-        12 => "human presence on the road",
-        14 => "wrong-way driving",
-        15 => "rescue, recovery or maintenance work",
-        17 => "wind",
-        18 => "low visibility",
-        19 => "precipitation",
-        20 => "violence",
-        26 => "slow vehicle",
-        27 => "dangerous end of queue",
-        28 => "public transport vehicle approaching",
-        42 => "do not panic",
-        91 => "vehicle breakdown",
-        92 => "post-crash",
-        93 => "human problem",
-        94 => "stationary vehicle",
-        95 => "emergency vehicle approaching",
-        96 => "dangerous curve",
-        97 => "collision risk",
-        98 => "signal violation",
-        99 => "dangerous situation",
-        100 => "railway level crossing",
+        cause_code::TRAFFIC_CONDITION => "traffic condition",
+        cause_code::ACCIDENT => "accident",
+        cause_code::ROADWORKS => "roadworks",
+        cause_code::DETECTED_ROADWORKS => "detected roadworks",
+        cause_code::IMPASSABILITY => "impassability",
+        cause_code::ADHESION => "adhesion",
+        cause_code::AQUAPLANING => "aquaplaning",
+        cause_code::HAZARDOUS_LOCATION_SURFACE_CONDITION => "surface condition",
+        cause_code::HAZARDOUS_LOCATION_OBSTACLE_ON_THE_ROAD => "obstacle on the road",
+        cause_code::HAZARDOUS_LOCATION_ANIMAL_ON_THE_ROAD => "animal on the road",
+        cause_code::HUMAN_PRESENCE_ON_THE_ROAD => "human presence on the road",
+        cause_code::WRONG_WAY_DRIVING => "wrong-way driving",
+        cause_code::RESCUE_RECOVERY_AND_MAINTENANCE_WORK_IN_PROGRESS => "rescue, recovery or maintenance work",
+        cause_code::ADVERSE_WEATHER_CONDITION_WIND => "wind",
+        cause_code::ADVERSE_WEATHER_CONDITION_VISIBILITY => "low visibility",
+        cause_code::ADVERSE_WEATHER_CONDITION_PRECIPITATION => "precipitation",
+        cause_code::VIOLENCE => "violence",
+        cause_code::SLOW_VEHICLE => "slow vehicle",
+        cause_code::DANGEROUS_END_OF_QUEUE => "dangerous end of queue",
+        cause_code::PUBLIC_TRANSPORT_VEHICLE_APPROACHING => "public transport vehicle approaching",
+        cause_code::DONT_PANIC => "do not panic",
+        cause_code::VEHICLE_BREAKDOWN => "vehicle breakdown",
+        cause_code::POST_CRASH => "post-crash",
+        cause_code::HUMAN_PROBLEM => "human problem",
+        cause_code::STATIONARY_VEHICLE => "stationary vehicle",
+        cause_code::EMERGENCY_VEHICLE_APPROACHING => "emergency vehicle approaching",
+        cause_code::HAZARDOUS_LOCATION_DANGEROUS_CURVE => "dangerous curve",
+        cause_code::COLLISION_RISK => "collision risk",
+        cause_code::SIGNAL_VIOLATION => "signal violation",
+        cause_code::DANGEROUS_SITUATION => "dangerous situation",
+        cause_code::RAILWAY_LEVEL_CROSSING => "railway level crossing",
         _ => return None,
     })
 }

@@ -15,19 +15,20 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use viaduct_etsi::mapem_ts103301_v221::{Mapem, types as dsrc};
 use viaduct_etsi::spatem_ts103301_v221::{Spatem, types as spat};
+use viaduct_messages::viaduct::its::SecurityState;
 use viaduct_units::{Metres, Position, Tai};
+use viaduct_v2x_json::timestamp_text;
 
 use super::geometry::{self, Geometry};
 use super::road_information::RoadSign;
-use super::{Infrastructure, Received, Reception};
-use crate::timestamp;
+use super::{Infrastructure, Received, Reception, weaker};
 
 /// Centimetres in a metre.
 const CM_PER_M: f64 = 100.0;
 /// Length of a stop line if the message has no lane width, in metres.
 const STOP_LINE_M: f64 = 3.0;
 
-/// Identity of a set of lanes. Region 0 stands for none.
+/// Identity of a set of lanes. Region 0 means that there is no region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct LaneSetId {
     is_segment: bool,
@@ -39,6 +40,7 @@ pub(crate) struct LaneSetId {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LaneSet {
     station_id: u32,
+    security: SecurityState,
     received: Tai,
     reference: Position,
     name: Option<String>,
@@ -55,7 +57,7 @@ struct Lane {
     connections: Vec<Connection>,
 }
 
-/// A way from one lane to another within the intersection.
+/// A connection from one lane to another within the intersection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Connection {
     to: u8,
@@ -74,6 +76,7 @@ struct Offset {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Signals {
     received: Tai,
+    security: SecurityState,
     by_group: HashMap<u8, SignalState>,
 }
 
@@ -147,6 +150,9 @@ pub(crate) struct InfrastructureProperties {
     pub(super) r#type: &'static str,
     /// Station that sent the newest message.
     pub(super) station_id: u32,
+    /// Security of the packet: `unsecured`, or `unverified` if it was signed and nothing was verified. A feature with a
+    /// `signal_state` is `unverified` if the packet of the MAPEM or that of the SPATEM was.
+    pub(super) security: &'static str,
     /// Reception of the newest message.
     #[schema(format = DateTime)]
     pub(super) last_received: String,
@@ -224,12 +230,19 @@ pub(crate) struct InfrastructureProperties {
 
 impl InfrastructureProperties {
     /// Returns the properties that every feature has.
-    pub(super) fn new(kind: InfrastructureKind, r#type: &'static str, station_id: u32, received: Tai) -> Self {
+    pub(super) fn new(
+        kind: InfrastructureKind,
+        r#type: &'static str,
+        station_id: u32,
+        security: SecurityState,
+        received: Tai,
+    ) -> Self {
         Self {
             kind,
             r#type,
             station_id,
-            last_received: timestamp(received),
+            security: security.label(),
+            last_received: timestamp_text(received),
             region: None,
             intersection: None,
             road_segment: None,
@@ -255,12 +268,14 @@ impl InfrastructureProperties {
 /// Reads the lanes of each intersection and road segment; one whose reference point is invalid is left out.
 pub(super) fn lane_sets(mapem: &Mapem, station_id: u32, reception: Reception) -> Vec<(LaneSetId, LaneSet)> {
     let mut sets = Vec::new();
+    let security = reception.security;
     let intersections = mapem.map.intersections.as_ref().map_or(&[][..], |list| &list.0);
     for it in intersections {
         let Some(reference) = geometry::absolute(it.ref_point.lat.0, it.ref_point.long.0) else { continue };
         let lanes = lanes(&it.lane_set.0, it.lane_width.as_ref(), reference);
         let name = it.name.as_ref().map(text);
-        sets.push((intersection_id(&it.id), LaneSet { station_id, received: reception.time, reference, name, lanes }));
+        let set = LaneSet { station_id, security, received: reception.time, reference, name, lanes };
+        sets.push((intersection_id(&it.id), set));
     }
     let segments = mapem.map.road_segments.as_ref().map_or(&[][..], |list| &list.0);
     for it in segments {
@@ -269,7 +284,7 @@ pub(super) fn lane_sets(mapem: &Mapem, station_id: u32, reception: Reception) ->
         let region = it.id.region.as_ref().map_or(0, |region| region.0);
         let id = LaneSetId { is_segment: true, region, number: it.id.id.0 };
         let name = it.name.as_ref().map(text);
-        sets.push((id, LaneSet { station_id, received: reception.time, reference, name, lanes }));
+        sets.push((id, LaneSet { station_id, security, received: reception.time, reference, name, lanes }));
     }
     sets
 }
@@ -286,7 +301,7 @@ pub(super) fn signals(spatem: &Spatem, reception: Reception) -> Vec<(LaneSetId, 
         }
         let region = it.id.region.as_ref().map_or(0, |region| region.0);
         let id = LaneSetId { is_segment: false, region, number: it.id.id.0 };
-        signals.push((id, Signals { received: reception.time, by_group }));
+        signals.push((id, Signals { received: reception.time, security: reception.security, by_group }));
     }
     signals
 }
@@ -361,9 +376,7 @@ impl LaneSet {
             let Some(geometry) = Geometry::line(&ends) else { continue };
             let properties = InfrastructureProperties {
                 lane: Some(lane.id),
-                signal_group: *group,
-                signal_state: state_of(*group, signals),
-                ..self.properties(id, InfrastructureKind::StopLine)
+                ..self.signal_properties(id, InfrastructureKind::StopLine, *group, signals)
             };
             out.push(Infrastructure { id: format!("{name}-stop-{}-{index}", lane.id), geometry, properties });
         }
@@ -384,9 +397,7 @@ impl LaneSet {
             let properties = InfrastructureProperties {
                 lane: Some(lane.id),
                 to_lane: Some(connection.to),
-                signal_group: connection.signal_group,
-                signal_state: state_of(connection.signal_group, signals),
-                ..self.properties(id, InfrastructureKind::Connection)
+                ..self.signal_properties(id, InfrastructureKind::Connection, connection.signal_group, signals)
             };
             let id = format!("{name}-connection-{}-{}", lane.id, connection.to);
             out.push(Infrastructure { id, geometry, properties });
@@ -398,8 +409,22 @@ impl LaneSet {
             region: Some(id.region).filter(|&region| region != 0),
             intersection: Some(id.number).filter(|_| !id.is_segment),
             road_segment: Some(id.number).filter(|_| id.is_segment),
-            ..InfrastructureProperties::new(kind, "mapem", self.station_id, self.received)
+            ..InfrastructureProperties::new(kind, "mapem", self.station_id, self.security, self.received)
         }
+    }
+
+    /// Returns the properties of a feature that a signal group controls.
+    fn signal_properties(
+        &self,
+        id: LaneSetId,
+        kind: InfrastructureKind,
+        signal_group: Option<u8>,
+        signals: Option<&Signals>,
+    ) -> InfrastructureProperties {
+        let properties = InfrastructureProperties { signal_group, ..self.properties(id, kind) };
+        let Some((state, security)) = signal_of(signal_group, signals) else { return properties };
+        let security = weaker(self.security, security).label();
+        InfrastructureProperties { signal_state: Some(state), security, ..properties }
     }
 
     fn place(&self, offset: Offset) -> Position {
@@ -427,8 +452,11 @@ impl Received for Signals {
     }
 }
 
-fn state_of(group: Option<u8>, signals: Option<&Signals>) -> Option<SignalState> {
-    signals?.by_group.get(&group?).copied()
+/// Returns the state of a signal group and the security of its SPATEM.
+fn signal_of(group: Option<u8>, signals: Option<&Signals>) -> Option<(SignalState, SecurityState)> {
+    let signals = signals?;
+    let state = *signals.by_group.get(&group?)?;
+    Some((state, signals.security))
 }
 
 fn intersection_id(id: &dsrc::IntersectionReferenceID) -> LaneSetId {

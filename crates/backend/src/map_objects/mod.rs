@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use viaduct_its::facilities::Message;
 use viaduct_its::facilities::denm::ActionId;
-use viaduct_messages::viaduct::its::{MessageType, V2xMessage};
+use viaduct_messages::viaduct::its::{MessageType, SecurityState, V2xMessage};
 use viaduct_units::Tai;
 
 use crate::decoded;
@@ -37,13 +37,14 @@ pub(crate) use intersection::InfrastructureProperties;
 use intersection::{LaneSet, LaneSetId, Signals};
 use road_information::{InformationId, RoadInformation};
 
-/// Objects of one table.
+/// Maximum number of objects of one table.
 const OBJECTS_MAX: usize = 512;
 
-/// Size of a message that is read, in bytes. A packet holds at most 1.5 KiB; the limit bounds what its geometry takes.
+/// Maximum size of a message that is read, in bytes. A packet holds at most 1.5 KiB; the limit bounds the memory of the
+/// message's geometry.
 const PAYLOAD_BYTES_MAX: usize = 8 * 1024;
 
-/// Time for which an object is kept without a message about it.
+/// Longest time for which an object is kept without a message about it.
 const SILENCE_MAX: Duration = Duration::from_secs(60);
 
 /// Time for which a signal state is valid: SPATEMs are sent at least once a second.
@@ -72,7 +73,7 @@ pub(crate) struct MapObjectCounts {
     pub(crate) skipped: u64,
 }
 
-/// One object of the infrastructure: what the API shows as a GeoJSON feature.
+/// An object of the infrastructure, which the API shows as a GeoJSON feature.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Infrastructure {
     pub(crate) id: String,
@@ -80,16 +81,18 @@ pub(crate) struct Infrastructure {
     pub(crate) properties: InfrastructureProperties,
 }
 
-/// The reception of a message, and the shift of its times: a replay moves the times of a capture to the present.
+/// The reception of a message, the shift of its times, and the security of its packet. A replay shifts the times of a capture to
+/// the present.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Reception {
     time: Tai,
     shift_ns: i64,
+    security: SecurityState,
 }
 
 impl MapObjects {
-    /// Returns `true` if messages of this type describe something other than their sender.
-    pub(crate) fn describes_one(message: &V2xMessage) -> bool {
+    /// Returns `true` if messages of this type describe an object other than their sender.
+    pub(crate) fn describes_object(message: &V2xMessage) -> bool {
         matches!(message.r#type(), MessageType::Denm | MessageType::Ivim | MessageType::Mapem | MessageType::Spatem)
     }
 
@@ -109,10 +112,10 @@ impl MapObjects {
             (Some(shifted), Some(sent)) => shifted.nanos().saturating_sub(sent.nanos()),
             _ => 0,
         };
-        self.note(message, &decoded, Reception { time, shift_ns });
+        self.note(message, &decoded, Reception { time, shift_ns, security: message.security() });
     }
 
-    /// Removes what is no longer valid at `now`.
+    /// Removes the objects that are no longer valid at `now`.
     pub(crate) fn expire(&mut self, now: Tai) {
         self.events.retain(|event| now < event.kept_until());
         self.lane_sets.retain(|lanes| now < lanes.received().plus(SILENCE_MAX));
@@ -219,6 +222,14 @@ impl<K: Copy + Eq + Hash, V: Received> Table<K, V> {
 
     fn retain(&mut self, keep: impl Fn(&V) -> bool) {
         self.by_id.retain(|_, object| keep(object));
+    }
+}
+
+/// Returns the security of an object that two messages describe: it is unverified if one of them is.
+const fn weaker(one: SecurityState, other: SecurityState) -> SecurityState {
+    match (one, other) {
+        (SecurityState::Unverified, _) | (_, SecurityState::Unverified) => SecurityState::Unverified,
+        _ => one,
     }
 }
 

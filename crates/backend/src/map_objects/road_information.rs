@@ -3,17 +3,18 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 use viaduct_etsi::ivim_ts103301_v221::{Ivim, types as ivi};
+use viaduct_messages::viaduct::its::SecurityState;
 use viaduct_units::{Position, Tai, TimestampIts};
+use viaduct_v2x_json::timestamp_text;
 
 use super::geometry::{self, Geometry};
 use super::intersection::{InfrastructureKind, InfrastructureProperties};
 use super::{Infrastructure, Received, Reception, SILENCE_MAX, shifted};
-use crate::timestamp;
 
 /// `IviStatus`: cancellation and negation.
 const WITHDRAWN: [u8; 2] = [2, 3];
 
-/// Identity of road information; number 0 stands for those beyond 16 bits.
+/// Identity of road information; a number beyond 16 bits is stored as 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct InformationId {
     station_id: u32,
@@ -24,6 +25,7 @@ pub(super) struct InformationId {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RoadInformation {
     received: Tai,
+    security: SecurityState,
     valid_from: Option<Tai>,
     valid_until: Option<Tai>,
     reference: Option<Position>,
@@ -52,7 +54,7 @@ struct Part {
 pub(crate) struct RoadSign {
     /// Catalogue of the code: `vienna_convention`, `iso_14823`, `itis` or `other`.
     catalogue: &'static str,
-    /// Code of the sign: of ISO 14823 its category and three digits, of the Vienna Convention its class and number.
+    /// Code of the sign. ISO 14823: category and three digits. Vienna Convention: class and number.
     #[schema(example = "regulatory 557")]
     code: String,
     /// The number on the sign with its unit, if it has one.
@@ -78,6 +80,7 @@ pub(super) fn read(ivim: &Ivim, reception: Reception) -> RoadInformation {
     let moment = |time: u64| shifted(TimestampIts(time).tai(), reception.shift_ns);
     let mut information = RoadInformation {
         received: reception.time,
+        security: reception.security,
         valid_from: management.valid_from.as_ref().map(|time| moment(time.0)),
         valid_until: management.valid_to.as_ref().map(|time| moment(time.0)),
         reference: None,
@@ -148,9 +151,9 @@ impl RoadInformation {
     fn properties(&self, id: InformationId, kind: InfrastructureKind) -> InfrastructureProperties {
         InfrastructureProperties {
             information: Some(id.number).filter(|&number| number != 0),
-            valid_from: self.valid_from.map(timestamp),
-            valid_until: self.valid_until.map(timestamp),
-            ..InfrastructureProperties::new(kind, "ivim", id.station_id, self.received)
+            valid_from: self.valid_from.map(timestamp_text),
+            valid_until: self.valid_until.map(timestamp_text),
+            ..InfrastructureProperties::new(kind, "ivim", id.station_id, self.security, self.received)
         }
     }
 

@@ -6,7 +6,7 @@ use viaduct_its::facilities::denm::{
 };
 use viaduct_its::facilities::{Message, MessageKind, PathPoint};
 use viaduct_messages::its::timestamp;
-use viaduct_messages::viaduct::its::{Edition, MessageType, V2xMessage};
+use viaduct_messages::viaduct::its::{Edition, MessageType, SecurityState, V2xMessage};
 use viaduct_units::{Metres, Position, StationId, Tai};
 
 use super::*;
@@ -35,6 +35,7 @@ fn received(message: &Message, reception: Tai, shift_s: i64) -> V2xMessage {
         reception_time: Some(timestamp(reception)),
         generation_time: summary.generation.map(|time| timestamp(shifted(time, shift_s * 1_000_000_000))),
         payload: payload.into(),
+        security: SecurityState::Unsecured.into(),
         ..V2xMessage::default()
     }
 }
@@ -82,6 +83,7 @@ fn an_event_is_triggered_repeated_updated_and_cancelled() {
         triggered,
         json!({
             "state": "active", "originating_station_id": 1001, "sequence_number": 7, "station_id": 1001,
+            "security": "unsecured",
             "cause": 94, "sub_cause": 2, "cause_text": "stationary vehicle", "information_quality": 3,
             "awareness_distance_m": 200.0, "traffic_direction": "all",
             "detection_time": "2026-11-22T07:00:00.000000Z", "reference_time": "2026-11-22T07:00:00.000000Z",
@@ -113,6 +115,22 @@ fn an_event_is_triggered_repeated_updated_and_cancelled() {
 }
 
 #[test]
+fn unavailable_codes_are_absent() {
+    let situation = |quality, sub_code| Situation::new(quality, Cause { code: 94, sub_code });
+    for (situation, quality, sub_cause) in [
+        (situation(0, 0), None, None),
+        (situation(1, 0), Some(json!(1)), None),
+        (situation(0, 255), None, Some(json!(255))),
+    ] {
+        let mut objects = MapObjects::default();
+        objects.update(&received(&denm(&DenmInput { situation: Some(situation), ..event(0) }), at(0), 0));
+        let found = only_event(&objects, at(0));
+        assert_eq!((found.get("information_quality"), found.get("sub_cause")), (quality.as_ref(), sub_cause.as_ref()));
+        assert_eq!(found["cause"], 94);
+    }
+}
+
+#[test]
 fn an_event_expires_and_disappears() {
     let mut objects = MapObjects::default();
     objects.update(&received(&denm(&event(0)), at(1), 0));
@@ -138,6 +156,48 @@ fn another_station_negates_an_event() {
     objects.update(&received(&denm(&negation), at(5), 0));
     let negated = only_event(&objects, at(5));
     assert_eq!((&negated["state"], &negated["station_id"]), (&json!("negated"), &json!(2002)));
+}
+
+#[test]
+fn an_unverified_event_is_marked_until_a_newer_version_replaces_it() {
+    let mut objects = MapObjects::default();
+    let security = |message: &DenmInput, state: SecurityState, time| V2xMessage {
+        security: state.into(),
+        ..received(&denm(message), time, 0)
+    };
+    objects.update(&security(&event(0), SecurityState::Unverified, at(0)));
+    assert_eq!(only_event(&objects, at(0))["security"], "unverified");
+    let end = DenmInput { termination: Some(Termination::IsCancellation), situation: None, location: None, ..event(2) };
+    objects.update(&security(&end, SecurityState::Unsecured, at(2)));
+    let cancelled = only_event(&objects, at(2));
+    assert_eq!((&cancelled["cause"], &cancelled["security"]), (&json!(94), &json!("unverified")));
+
+    let mut objects = MapObjects::default();
+    objects.update(&security(&event(0), SecurityState::Unverified, at(0)));
+    objects.update(&security(&event(1), SecurityState::Unsecured, at(1)));
+    assert_eq!(only_event(&objects, at(1))["security"], "unsecured", "the newest version has all content");
+}
+
+#[test]
+fn unverified_infrastructure_is_marked() {
+    let unverified = |message: V2xMessage| V2xMessage { security: SecurityState::Unverified.into(), ..message };
+    let marked = |objects: &MapObjects, now: Tai| -> Vec<String> {
+        let features = features(objects, now).into_iter();
+        features.filter(|(.., properties)| properties["security"] == "unverified").map(|(id, ..)| id).collect()
+    };
+    let mut objects = MapObjects::default();
+    let mapem = received(&Message::from_json(MessageKind::Mapem, MAPEM.as_bytes()).unwrap(), at(0), 0);
+    objects.update(&mapem);
+    assert_eq!(marked(&objects, at(0)), [""; 0]);
+    objects.update(&unverified(received(&spatem("stop-And-Remain"), at(1), 0)));
+    let signals = ["intersection-5-3-stop-1-0", "intersection-5-3-connection-1-2"];
+    assert_eq!(marked(&objects, at(1)), signals, "the features with a state of the unverified SPATEM");
+    objects.update(&unverified(mapem));
+    assert_eq!(marked(&objects, at(1)).len(), 8);
+
+    let mut objects = MapObjects::default();
+    objects.update(&unverified(received(&ivim(0), at(0), 0)));
+    assert_eq!(marked(&objects, at(0)).len(), 3);
 }
 
 #[test]

@@ -131,7 +131,7 @@ pub(super) enum Reliability {
 }
 
 impl Case {
-    /// Loan, an executor thread on the publisher's core, real time, one subscriber.
+    /// Returns the base case: a loan, an executor thread on the publisher's core, real time, one subscriber.
     pub(super) const fn base(size: usize, rate_hz: u32) -> Self {
         Self {
             measure: Measure::OneWay,
@@ -180,7 +180,7 @@ impl Case {
         self.placement(cores, 0, SUBSCRIBER_PRIORITY)
     }
 
-    /// Chooses the last cores: the first has the most work for the system.
+    /// Chooses the last cores: the first core has the most work for the system.
     fn placement(&self, cores: &[usize], nth_last: usize, priority: u8) -> Placement {
         let core = cores.iter().rev().nth(nth_last.min(cores.len().saturating_sub(1)));
         let cores = if self.cores == Cores::Free { None } else { core };
@@ -227,8 +227,8 @@ fn variations(base: &Case, slow_rate_hz: u32) -> Vec<Case> {
     cases
 }
 
-/// Returns the cases of the empty hand-off, with a producer (for loans) and alone (for copies): every placement and
-/// policy of the bus and its competitors, and the base placement at each size.
+/// Returns the cases of the empty hand-off, each with a producer (for loans) and alone (for copies). The cases have
+/// every placement and policy of the bus and its competitors, and the base placement at each size.
 pub(super) fn of_the_futex(sizes: &[usize], base_size: usize, rate_hz: u32) -> Vec<Case> {
     let places = [
         (Cores::Same, Policy::Fifo),

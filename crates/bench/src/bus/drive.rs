@@ -34,7 +34,7 @@ const SLOW: Duration = Duration::from_millis(20);
 /// QoS of a reliable topic, with the time that its publisher waits for space.
 const RELIABLE: Qos = Qos::reliable(1024, Duration::from_secs(1));
 
-/// Sends the warm-up and `samples` messages. Returns what the subscribers recorded.
+/// Sends the warm-up and `samples` messages. Returns the records of the subscribers.
 pub(super) fn measure(case: &Case, samples: usize, cores: &[usize]) -> Result<Outcome, BenchError> {
     let _hogs = Hogs::start(case.load)?;
     let bus = Bus::new("bench");
@@ -77,7 +77,7 @@ struct Scene {
     _timers: Timers,
 }
 
-/// Returns each message on another topic, without a copy.
+/// A subscriber that sends each message back on another topic, without a copy.
 struct Responder {
     back: Publisher<PointCloud>,
     threads: ThreadCosts,
@@ -87,7 +87,7 @@ impl Responder {
     fn answer(&mut self, sample: &Sample<PointCloud>) {
         let number = Header::read(&sample.data).map_or(0, |header| header.number);
         let answer = PointCloud { data: sample.data.clone(), timestamp: sample.timestamp, ..PointCloud::default() };
-        // The same as for the message itself.
+        // An error is ignored: the missing answer is counted as a loss.
         let _ = self.back.publish_from(sample.meta(), answer);
         if number > 0 {
             self.threads.note(number);
@@ -122,7 +122,8 @@ impl Scene {
     }
 }
 
-/// If other threads wait for the core behind a subscriber, it must not spend time on statistics.
+/// Returns the messages at which a subscriber's cost is recorded. If other threads wait for its core, it must not spend
+/// time on statistics.
 fn note(case: &Case, samples: usize) -> Note {
     let alone = case.measure == Measure::OneWay && case.subscribers == 1;
     if alone { Note::Each } else { Note::FirstAnd(samples as u64) }

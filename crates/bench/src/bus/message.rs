@@ -127,7 +127,8 @@ impl ThreadCosts {
             Note::FirstAnd(last) if number != 1 && number != last => return,
             Note::FirstAnd(_) | Note::Each => {}
         }
-        let (thread, now) = (std::thread::current().id(), ThreadUsage::now());
+        let thread = std::thread::current().id();
+        let now = ThreadUsage::now();
         match self.threads.iter_mut().find(|(known, ..)| *known == thread) {
             Some((_, _, last)) => *last = now,
             None => self.threads.push((thread, now, now)),

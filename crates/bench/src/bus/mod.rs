@@ -51,7 +51,7 @@ use crate::floor::{self, SleepOnly};
 use crate::keep_awake::KeepAwake;
 use crate::machine::{COMMIT, MachineMonitor};
 use crate::paper::{self, FASTCYCLE_SIZES};
-use crate::progress::say;
+use crate::progress::print_progress;
 use crate::report::{References, Report, Row, size_text};
 use crate::sys::{self, Placement};
 
@@ -67,9 +67,9 @@ pub struct Options {
     pub slow_samples: usize,
     /// Number of rounds.
     pub rounds: usize,
-    /// Messages a second.
+    /// Messages per second.
     pub rate_hz: u32,
-    /// Messages a second of the slow row.
+    /// Messages per second of the slow row.
     pub slow_rate_hz: u32,
     /// Message sizes in bytes, at least 16.
     pub sizes: Vec<usize>,
@@ -92,7 +92,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// The paper's sizes and rate with 600 messages a row, within four minutes, without rivals.
+    /// Returns the paper's sizes and rate with 600 messages per row, within four minutes, without rivals.
     fn default() -> Self {
         Self {
             samples: 600,
@@ -114,7 +114,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The paper's 5000 messages a row, 300 of the slow one.
+    /// Returns options with the paper's 5000 messages per row, and 300 in the slow row.
     #[must_use]
     pub fn full() -> Self {
         Self { samples: 5000, slow_samples: 300, rounds: 10, limit: None, ..Self::default() }
@@ -134,7 +134,7 @@ impl Options {
 /// Runs the bench.
 ///
 /// # Errors
-/// The system refuses threads, or the state file belongs to another run or cannot be written.
+/// Returns an error if the system refuses threads, or the state file belongs to another run or cannot be written.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let watch = MachineMonitor::start();
     let mut campaign = Campaign::new(options)?;
@@ -170,7 +170,7 @@ impl<'a> Campaign<'a> {
         notes.extend(rivals.iter().map(|rival| format!("{}: {}; {}", rival.name(), rival.version(), rival.how())));
         let jobs = plan::jobs(options, &capabilities, &rivals);
         if measured.len() > 0 {
-            say(&format!("bus: continues with {} measured rounds from the state file", measured.len()));
+            print_progress(&format!("bus: continues with {} measured rounds from the state file", measured.len()));
         }
         Ok(Self { options, capabilities, rivals, jobs, measured, notes, started: Instant::now() })
     }
@@ -181,7 +181,9 @@ impl<'a> Campaign<'a> {
 
     /// Measures the missing rounds, at most `rounds` of each case.
     fn measure(&mut self, at_most: usize) -> Result<(), BenchError> {
-        let (rounds, mut left, mut reported) = (self.rounds(), at_most, None);
+        let rounds = self.rounds();
+        let mut left = at_most;
+        let mut reported = None;
         for round in 0..rounds {
             let share = self.share_of(round);
             for job in plan::order(&self.jobs, self.options.seed, round) {
@@ -208,7 +210,8 @@ impl<'a> Campaign<'a> {
 
     /// Returns `true` if anything was measured.
     fn measure_one(&mut self, job: usize, round: usize, share: f64) -> Result<bool, BenchError> {
-        let (job, rounds) = (&self.jobs[job], self.rounds());
+        let job = &self.jobs[job];
+        let rounds = self.rounds();
         let key = job.key();
         let refused = self.measured.of(&key).any(|outcome| outcome.refused.is_some());
         if refused || self.measured.has(&key, round) {
@@ -242,7 +245,7 @@ impl<'a> Campaign<'a> {
             (0..self.rounds()).map(|round| job.planned(job.samples_of(round, self.rounds()))).sum()
         };
         let planned = self.jobs.iter().map(planned).sum::<Duration>();
-        say(&format!(
+        print_progress(&format!(
             "bus: round {} of {}, {} of {} cases, {} s of about {} s",
             round + 1,
             self.rounds(),

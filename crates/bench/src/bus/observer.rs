@@ -24,7 +24,8 @@ impl Observer {
     pub(super) fn attach(bus: &Bus, topic: &str) -> Result<Self, BenchError> {
         let refused = BenchError::part("cannot observe the topic");
         let observed = bus.observe(topic).map_err(refused)?;
-        let (mut threads, bus) = (Threads::default(), bus.clone());
+        let mut threads = Threads::default();
+        let bus = bus.clone();
         threads.add("bench-observer", move |stop| read(&observed, stop))?;
         threads.add("bench-snapshots", move |stop| look(&bus, stop))?;
         Ok(Self { _threads: threads })

@@ -158,8 +158,8 @@ impl Capabilities {
 }
 
 /// Returns the order of a round: different in each round, reproducible by the seed. A machine changes within seconds,
-/// so compared jobs are neighbours: all jobs of one case form a group, and within it Viaduct's row and its floors
-/// follow each other directly.
+/// so compared jobs are neighbours. All jobs of one case form a group, in which Viaduct's row and its floors follow
+/// each other directly.
 pub(super) fn order(jobs: &[Job], seed: u64, round: usize) -> Vec<usize> {
     let mut random = Rng::new(seed.wrapping_add(round as u64));
     let job = |number: &usize| &jobs[*number];

@@ -38,8 +38,8 @@ impl<B: DerefMut<Target = [u8]> + Send + 'static> Producer<B> {
         Ok(Self { empty, full, thread: floor::spawn_placed("bench-producer", placement, work)? })
     }
 
-    /// Gives a buffer to the producer.
-    pub(super) fn give(&self, buffer: B) -> Result<(), BenchError> {
+    /// Passes a buffer to the producer.
+    pub(super) fn refill(&self, buffer: B) -> Result<(), BenchError> {
         self.empty.send(buffer).map_err(Self::ended)
     }
 
@@ -78,7 +78,7 @@ impl ProducerPace {
 
 impl Pace for ProducerPace {
     fn wait(&mut self, tick: Duration) -> Result<Duration, BenchError> {
-        self.producer.give(std::mem::take(&mut self.buffer))?;
+        self.producer.refill(std::mem::take(&mut self.buffer))?;
         sys::sleep_until(tick);
         let woke = sys::monotonic();
         self.buffer = self.producer.take()?;

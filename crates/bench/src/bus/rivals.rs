@@ -189,7 +189,7 @@ impl Rival {
         Ok(Self { hello, entry, program: program.to_owned(), process: Some(process), restarts: RESTARTS })
     }
 
-    /// Name of its rows.
+    /// Returns the name of the competitor's rows.
     pub(super) fn name(&self) -> &str {
         &self.hello.rival
     }
@@ -198,7 +198,7 @@ impl Rival {
         &self.hello.version
     }
 
-    /// Mode in words.
+    /// Returns the competitor's mode in words.
     pub(super) fn how(&self) -> &str {
         &self.hello.mode
     }
@@ -248,7 +248,7 @@ impl Rival {
 /// A process with its lines. It leads a process group, which is killed with it.
 struct Process {
     child: Child,
-    /// `None` when it is asked to end.
+    /// `None` once the process was requested to end.
     input: Option<ChildStdin>,
     lines: Receiver<String>,
     /// Its last line on standard error.
@@ -269,7 +269,8 @@ impl Process {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
         let mut child = start_written(&mut command).map_err(|cause| format!("it does not start: {cause}"))?;
-        let (input, lines) = (child.stdin.take(), each_line(child.stdout.take()));
+        let input = child.stdin.take();
+        let lines = each_line(child.stdout.take());
         let last_error = last_line(child.stderr.take());
         Ok(Self { child, input, lines, last_error })
     }
@@ -365,7 +366,7 @@ mod tests {
 
     use super::*;
 
-    /// A competitor as a shell script.
+    /// Writes a competitor as a shell script and returns its path.
     fn fake(folder: &Path, body: &str) -> PathBuf {
         let program = folder.join("rival");
         std::fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();

@@ -78,7 +78,7 @@ impl Writer {
     /// Sleeps until the tick and sends a message.
     fn publish_one(&self, tick: Tick) -> Result<Sent, BenchError> {
         if let Some(producer) = &self.producer {
-            producer.give(self.loan()?)?;
+            producer.refill(self.loan()?)?;
         }
         sys::sleep_until(tick.moment);
         let woke = sys::monotonic();

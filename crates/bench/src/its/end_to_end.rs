@@ -29,7 +29,7 @@ use super::Options;
 use crate::error::BenchError;
 use crate::floor::{self, micros};
 use crate::paper;
-use crate::progress::say;
+use crate::progress::print_progress;
 use crate::report::{References, Row};
 use crate::statistics::Summary;
 
@@ -56,7 +56,7 @@ pub(super) fn rows(lengths: (usize, usize), options: &Options) -> Result<Vec<Row
     let mut rows = Vec::new();
     for output in Output::ALL {
         floors.measure(options)?;
-        say(&format!("its: packets to {}", output.label()));
+        print_progress(&format!("its: packets to {}", output.label()));
         rows.push((output, measure(output, options, &runtime)?));
     }
     let with_floor = |(output, rows): (Output, Vec<Row>)| {
@@ -370,7 +370,8 @@ impl Received {
         }
         let mut before = HopStamp { hop: HopName::new(ORIGIN), at: meta.origin };
         for stamp in meta.stamps().iter().copied().chain([end]) {
-            let (hop, latency) = ((before.hop, stamp.hop), micros(stamp.at.since(before.at)));
+            let hop = (before.hop, stamp.hop);
+            let latency = micros(stamp.at.since(before.at));
             match self.hops.iter_mut().find(|(known, _)| *known == hop) {
                 Some((_, latencies)) => latencies.push(latency),
                 None => self.hops.push((hop, vec![latency])),

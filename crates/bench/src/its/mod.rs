@@ -24,7 +24,7 @@ use crate::error::BenchError;
 use crate::keep_awake::KeepAwake;
 use crate::machine::MachineMonitor;
 use crate::paper;
-use crate::progress::say;
+use crate::progress::print_progress;
 use crate::report::{Report, Row};
 use crate::sys;
 
@@ -99,7 +99,7 @@ impl Options {
 enum Cores {
     /// Kept awake.
     Awake,
-    /// Left to the machine.
+    /// Allowed to sleep.
     #[default]
     MaySleep,
 }
@@ -137,7 +137,7 @@ impl Cores {
 /// Runs the bench.
 ///
 /// # Errors
-/// The system refuses threads or sockets, or a node does not start.
+/// Returns an error if the system refuses threads or sockets, or a node does not start.
 pub fn run(options: &Options) -> Result<Report, BenchError> {
     let watch = MachineMonitor::start();
     let mut notes = vec![
@@ -171,12 +171,12 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
             None
         }
     };
-    say("its: codecs");
+    print_progress("its: codecs");
     let corpora: Vec<_> = std::iter::once(&vectors).chain(&capture).collect();
     let mut rows = codecs::rows(&corpora, options)?;
-    say("its: throughput");
+    print_progress("its: throughput");
     rows.extend(throughput::rows(capture.as_ref().unwrap_or(&vectors), options)?);
-    say("its: nodes");
+    print_progress("its: nodes");
     rows.extend(end_to_end::rows(lengths(&vectors), options)?);
     let cam = vectors.cam()?;
     let mut has_stages = false;
@@ -192,12 +192,12 @@ pub fn run(options: &Options) -> Result<Report, BenchError> {
         for rate_hz in options.paced_hz {
             let floors = stages::Floors::measure(lengths(&vectors), Pace { rate_hz, cores }, options)?;
             if !std::mem::replace(&mut has_stages, true) {
-                say("its: stages from station to station");
+                print_progress("its: stages from station to station");
                 let (staged, left_out) = stages::rows(&numbered::NumberedCam::of(&cam.json)?, &floors, options)?;
                 rows.extend(staged);
                 notes.extend(left_out);
             }
-            say(&format!("its: station to station, {rate_hz} packets per second, cores {}", cores.label()));
+            print_progress(&format!("its: station to station, {rate_hz} packets per second, cores {}", cores.label()));
             rows.extend(station_to_station::rows(&cam.message, &floors, options)?);
             rows.extend(floors.rows());
         }

@@ -120,7 +120,8 @@ impl TwoNodes {
         options: &Options,
         runtime: &Runtime,
     ) -> Result<(Vec<f64>, u64), BenchError> {
-        let (mut latencies, mut lost) = (Vec::with_capacity(options.paced_packets), 0);
+        let mut latencies = Vec::with_capacity(options.paced_packets);
+        let mut lost = 0;
         paced::each(WARM_UP + options.paced_packets, rate_hz, |index, number| {
             match self.send(cam.text(number), number, runtime)? {
                 _ if index < WARM_UP => {}

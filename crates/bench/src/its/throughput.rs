@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use serde_json::value::RawValue;
 use tokio::runtime::Runtime;
 use viaduct_bus::{Meta, Publisher, Qos, clock};
 use viaduct_components::v2x::received_message;
@@ -30,6 +29,7 @@ use viaduct_messages::viaduct::its::{AccessLayer, V2xMessage};
 use viaduct_mqtt::client::Client;
 use viaduct_node::Node;
 use viaduct_units::StationType;
+use viaduct_v2x_json::write_message;
 
 use super::Options;
 use super::corpus::{Corpus, Packet};
@@ -79,7 +79,7 @@ pub(super) fn rows(corpus: &Corpus, options: &Options) -> Result<Vec<Row>, Bench
     Ok(cases.iter().map(|case| case.row(corpus, &cases)).collect())
 }
 
-/// Returns all cases. Those with two cores are left out on a machine with one.
+/// Returns all cases. Cases with two cores are left out on a machine with one core.
 fn cases() -> Vec<Case> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     let case = |(subject, cores)| Case { subject, cores, got: Vec::new() };
@@ -192,18 +192,15 @@ impl Decoder {
     /// Returns a packet's V2X message as JSON, including the decoded message.
     fn json(&mut self, packet: &Packet) -> Option<Vec<u8>> {
         let (packet, message) = self.bus_message(packet)?;
-        json_text(&packet, &message)
+        Some(json_text(&packet, &message))
     }
 }
 
 /// Returns a V2X message as JSON, including the decoded message of its packet.
-pub(super) fn json_text(packet: &ReceivedPacket, message: &V2xMessage) -> Option<Vec<u8>> {
-    let mut decoded = Vec::new();
-    packet.message.write_json(&mut decoded);
-    let decoded = RawValue::from_string(String::from_utf8(decoded).ok()?).ok()?;
-    let mut out = Vec::with_capacity(512 + decoded.get().len());
-    message.write_json(Some(&decoded), &mut out).ok()?;
-    Some(out)
+pub(super) fn json_text(packet: &ReceivedPacket, message: &V2xMessage) -> Vec<u8> {
+    let mut out = Vec::with_capacity(4096);
+    write_message(message, Some(&packet.message), &mut out);
+    out
 }
 
 /// Returns the length of each packet's message as JSON, in octets.
@@ -240,7 +237,9 @@ fn decode_to_mqtt(output: Output, corpus: &Corpus, cores: usize, time: Duration)
         pipeline.send(packet)?;
     }
     pipeline.wait_for_the_last();
-    let (sent, arrived, start) = (pipeline.sent, pipeline.arrived(), Instant::now());
+    let sent = pipeline.sent;
+    let arrived = pipeline.arrived();
+    let start = Instant::now();
     for packet in packets {
         if start.elapsed() >= time {
             break;
@@ -324,7 +323,8 @@ impl Pipeline {
     /// Waits until fewer than `limit` messages are in flight or the missing ones are lost. Returns the time of the
     /// last arrival, with the resolution of the poll interval.
     fn wait_below(&mut self, limit: u64) -> Instant {
-        let (mut seen, mut last) = (self.arrived(), Instant::now());
+        let mut seen = self.arrived();
+        let mut last = Instant::now();
         while self.in_flight() >= limit {
             std::thread::sleep(POLL_INTERVAL);
             let arrived = self.arrived();

@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts the allocations of each thread. A binary that reports them installs it:
+/// The system's allocator, which counts the allocations of each thread. A binary that reports allocations installs it:
 ///
 /// ```
 /// #[global_allocator]
@@ -24,28 +24,28 @@ fn count(bytes: usize) {
     BYTES.with(|sum| sum.set(sum.get() + bytes as u64));
 }
 
-// SAFETY: every call is handed to the system's allocator as it came; counting touches no memory that is allocated here.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting does not access the allocated memory.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         count(bytes);
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.realloc(memory, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract, which is the same.
+        // SAFETY: the caller fulfils the same contract.
         unsafe { System.dealloc(memory, layout) }
     }
 }

@@ -64,20 +64,21 @@ pub(crate) fn sleep_until(moment: Duration) {
 
 /// Sets the timer slack of this thread to its minimum: its sleeps end on time, not up to 50 us later.
 pub(crate) fn exact_timers() {
-    // SAFETY: the call takes integers only. Where it fails the slack stays, and the lateness that is measured shows it.
+    // SAFETY: the call takes integers only. If it fails, the slack stays as it was, and the measured lateness includes
+    // it.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
 }
 
-/// Restricts this thread, and threads that it starts, to the last `count` of its cores: the first has the most work
-/// for the system.
+/// Restricts this thread, and threads that it starts, to the last `cores` of its cores: the first core has the most
+/// work for the system.
 ///
 /// # Errors
-/// The thread may use fewer cores, or the kernel refuses.
+/// Returns an error if the thread may use fewer cores, or if the kernel rejects the call.
 pub(crate) fn pin(cores: usize) -> io::Result<()> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let (mut allowed, mut chosen): (libc::cpu_set_t, libc::cpu_set_t) = unsafe { std::mem::zeroed() };
     let bytes = size_of::<libc::cpu_set_t>();
-    // SAFETY: `allowed` is a valid exclusive reference of that many bytes; 0 is the calling thread.
+    // SAFETY: `allowed` is a valid exclusive reference, whose size is passed; 0 is the calling thread.
     if unsafe { libc::sched_getaffinity(0, bytes, &raw mut allowed) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -85,7 +86,7 @@ pub(crate) fn pin(cores: usize) -> io::Result<()> {
     for core in (0..8 * bytes).rev() {
         // SAFETY: the number is below the set's number of bits.
         if left > 0 && unsafe { libc::CPU_ISSET(core, &allowed) } {
-            // SAFETY: as above.
+            // SAFETY: the number is below the set's number of bits.
             unsafe { libc::CPU_SET(core, &mut chosen) };
             left -= 1;
         }
@@ -93,7 +94,7 @@ pub(crate) fn pin(cores: usize) -> io::Result<()> {
     if left > 0 {
         return Err(io::Error::other(format!("{left} of {cores} cores are missing")));
     }
-    // SAFETY: `chosen` lives across the call, which only reads that many bytes of it.
+    // SAFETY: `chosen` lives across the call, which reads at most its size.
     if unsafe { libc::sched_setaffinity(0, bytes, &raw const chosen) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -105,17 +106,17 @@ pub(crate) fn cores() -> Vec<usize> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     let bytes = size_of::<libc::cpu_set_t>();
-    // SAFETY: `allowed` is a valid exclusive reference of that many bytes; 0 is the calling thread. Where the call fails
-    // the set stays empty.
+    // SAFETY: `allowed` is a valid exclusive reference, whose size is passed; 0 is the calling thread. If the call
+    // fails, the set stays empty.
     unsafe { libc::sched_getaffinity(0, bytes, &raw mut allowed) };
     // SAFETY: each number is below the set's number of bits.
     (0..8 * bytes).filter(|core| unsafe { libc::CPU_ISSET(*core, &allowed) }).collect()
 }
 
-/// Sets the policy SCHED_IDLE (sched(7)): this thread runs only if no other thread wants the core.
+/// Sets the policy SCHED_IDLE (sched(7)): this thread runs only if no other thread needs the core.
 ///
 /// # Errors
-/// The kernel refuses.
+/// Returns an error if the kernel rejects the call.
 pub(crate) fn run_when_idle() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 0 };
     // SAFETY: 0 is the calling thread, and `parameters` lives across the call, which only reads it.
@@ -135,7 +136,7 @@ impl Placement {
     /// Applies the scheduling to this thread and to threads that it starts.
     ///
     /// # Errors
-    /// The kernel refuses the cores or the priority.
+    /// Returns an error if the kernel refuses the cores or the priority.
     pub(crate) fn apply(&self) -> io::Result<()> {
         if !self.cores.is_empty() {
             pin_to(&self.cores)?;
@@ -156,14 +157,14 @@ fn pin_to(cores: &[usize]) -> io::Result<()> {
         // SAFETY: the number is below the set's number of bits.
         unsafe { libc::CPU_SET(core, &mut chosen) };
     }
-    // SAFETY: `chosen` lives across the call, which only reads that many bytes of it; 0 is the calling thread.
+    // SAFETY: `chosen` lives across the call, which reads at most its size; 0 is the calling thread.
     checked(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const chosen) })
 }
 
 /// Locks all present and future memory of this process in RAM.
 ///
 /// # Errors
-/// The process has no permission.
+/// Returns an error if the process has no permission.
 pub(crate) fn lock_memory() -> io::Result<()> {
     // SAFETY: the call takes integers only.
     checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) })
@@ -172,7 +173,7 @@ pub(crate) fn lock_memory() -> io::Result<()> {
 /// Kills all processes of a process group that this process has started.
 pub(crate) fn kill_group(leader: u32) {
     if let Ok(leader @ 2..) = libc::pid_t::try_from(leader) {
-        // SAFETY: the call takes integers only. A group that has ended is none, which is as well.
+        // SAFETY: the call takes integers only. For a group that has ended, it returns an error, which is ignored.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }
 }

@@ -25,7 +25,7 @@ struct Offset {
 }
 
 thread_local! {
-    /// One for each thread, so that the two numbers always belong together.
+    /// Offset of the two clocks. Each thread has a separate one, so that its two numbers always belong together.
     static OFFSET: Cell<Offset> = const { Cell::new(Offset { nanos: 0, known_until: Mono(Duration::ZERO) }) };
 }
 

@@ -85,7 +85,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
         self.sources.push(Box::new(SampleSource { reader: subscriber, callback }));
     }
 
-    /// Calls `callback` with each sample of topics whose types it need not know.
+    /// Calls `callback` with each sample of topics of any type.
     pub fn on_untyped<F>(&mut self, subscriber: UntypedSubscriber, callback: F)
     where
         F: FnMut(&mut S, UntypedSample, Now) + Send + 'static,
@@ -115,7 +115,7 @@ impl<S: Send + 'static> GroupBuilder<S> {
     /// called if a callback panics; the group does not run again after that.
     ///
     /// # Errors
-    /// The executor has its maximum of 256 groups.
+    /// Returns an error if the executor has its maximum of 256 groups.
     pub fn build(
         self,
         name: &str,
@@ -246,9 +246,9 @@ fn take_state<S>(mut body: MutexGuard<'_, GroupBody<S>>) -> Option<S> {
 struct Group<S> {
     name: String,
     phase: Phase,
-    /// Set if a callback panicked or the group was ended.
+    /// `true` if a callback panicked or the group was ended.
     dead: AtomicBool,
-    /// Set if timers no longer fire.
+    /// `true` if timers no longer fire.
     draining: AtomicBool,
     body: Mutex<GroupBody<S>>,
     subscriptions: Vec<Arc<Subscription>>,

@@ -4,9 +4,9 @@
 //! running. A sample that arrives while it runs makes it run again, so no wake-up is lost, and two callbacks of one
 //! group never run at the same time.
 //!
-//! A sample reaches its callback in three steps: the group's [`phase`](phase::Phase) becomes queued, its bit is set in
-//! the executor's [`ready`](ready::Ready) set, and a [parked thread](parking) is woken if one is needed. All of it is
-//! lock-free, and none of it waits for a thread of lower priority.
+//! A sample reaches its callback in three steps. The group's [`phase`](phase::Phase) becomes queued. Its bit is set in
+//! the executor's [`ready`](ready::Ready) set. A [parked thread](parking) is woken if one is needed. All steps are
+//! lock-free and never wait for a thread of lower priority.
 
 mod group;
 mod parking;
@@ -53,7 +53,7 @@ impl Executor {
     /// Starts a pool of `threads` threads (1 to 64) that groups share.
     ///
     /// # Errors
-    /// The system cannot start a thread.
+    /// Returns an error if the system cannot start a thread.
     pub fn pool(name: &str, threads: usize) -> Result<Self, SchedulingError> {
         Ok(Self { kind: ExecutorKind::Threads(Arc::new(WorkerPool::start(name, threads, &Scheduling::default())?)) })
     }
@@ -62,15 +62,15 @@ impl Executor {
     /// ordinary one, and [`Self::refused`] returns the reason.
     ///
     /// # Errors
-    /// The system cannot start a thread, or does not have the cores.
+    /// Returns an error if the system cannot start a thread, or does not have the cores.
     pub fn thread(name: &str, scheduling: &Scheduling) -> Result<Self, SchedulingError> {
         Ok(Self { kind: ExecutorKind::Threads(Arc::new(WorkerPool::start(name, 1, scheduling)?)) })
     }
 
     /// Returns an executor that runs callbacks on the publishing thread, before `publish` returns. Use it for short
     /// callbacks only, and never in a cycle of topics. If another thread is running a callback of the group, that
-    /// thread also runs this one, and `publish` returns at once. Timers run on the timers' thread, events where they
-    /// occur.
+    /// thread also runs this one, and `publish` returns at once. Timers run on the timers' thread, events on the
+    /// thread on which they occur.
     #[must_use]
     pub const fn inline() -> Self {
         Self { kind: ExecutorKind::Inline }

@@ -27,14 +27,14 @@ impl Parker {
     /// Checks for work with `find`; if there is none, sleeps until [`Self::unpark`] or until `deadline`. May wake
     /// spuriously.
     pub(crate) fn park<T>(&self, deadline: Option<Mono>, find: impl FnOnce() -> Option<T>) -> Option<T> {
-        // Both sides swap, so that a wake-up for an earlier sleep is not taken for one for this.
+        // Both sides swap, so that a wake-up for an earlier sleep does not count for this sleep.
         self.futex.swap(PARKED, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         let found = find();
         if found.is_none() {
             self.futex.wait(PARKED, deadline);
         }
-        // A thread that woke this one has written it already.
+        // A thread that woke this one has already written `AWAKE`.
         if self.futex.load(Ordering::Relaxed) != AWAKE {
             self.futex.swap(AWAKE, Ordering::Relaxed);
         }
@@ -68,7 +68,7 @@ impl ParkingLot {
     pub(crate) fn park<T>(&self, thread: usize, find: impl FnOnce() -> Option<T>) -> Option<T> {
         let bit = 1 << thread;
         self.futexes[thread].store(PARKED, Ordering::Relaxed);
-        // A thread that claims this one writes its futex after this.
+        // A thread that claims this one reads the bit first, so it writes the futex after the store above.
         self.parked.fetch_or(bit, Ordering::Release);
         fence(Ordering::SeqCst);
         let found = find();
@@ -77,7 +77,7 @@ impl ParkingLot {
         }
         let claimed = self.parked.fetch_and(!bit, Ordering::Relaxed) & bit == 0;
         if claimed && found.is_some() {
-            // This thread may have been claimed for other work than it found, and that work would wait until this ends.
+            // This thread may have been claimed for other work than it found. Another thread must run that work now.
             self.unpark_one();
         }
         found

@@ -27,7 +27,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// By deadline; the number distinguishes groups with the same one. A group has one entry at a time.
+    /// Groups in the order of their deadlines. The number distinguishes groups with the same deadline. A group has one
+    /// entry at a time.
     due: BTreeMap<(Mono, u64), Weak<dyn Notify>>,
     next_number: u64,
     ended: bool,
@@ -45,7 +46,7 @@ impl Timers {
     /// Starts the thread.
     ///
     /// # Errors
-    /// The system cannot start a thread.
+    /// Returns an error if the system cannot start a thread.
     pub fn start() -> Result<Self, SchedulingError> {
         let shared = Arc::new(Shared { state: Mutex::default(), parker: Parker::new() });
         let own = Arc::clone(&shared);

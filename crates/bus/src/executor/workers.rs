@@ -112,7 +112,7 @@ impl Drop for WorkerPool {
 
 /// A group's slot at an executor; the slot is free again when this is dropped.
 pub(crate) struct GroupHandle {
-    /// Also reachable through `workers`; kept here to save an indirection.
+    /// State of the workers. It is also reachable through `workers`; this copy of the pointer saves an indirection.
     shared: Arc<Shared>,
     number: usize,
     workers: Arc<WorkerPool>,

@@ -14,7 +14,7 @@ pub(super) fn futex_wait(word: &AtomicU32, expected: u32, deadline: Option<Mono>
     let operation = libc::FUTEX_WAIT_BITSET | libc::FUTEX_PRIVATE_FLAG;
     let unused = std::ptr::null::<u32>();
     let any = libc::FUTEX_BITSET_MATCH_ANY;
-    // SAFETY: `word` and the time behind `until` live across the call, which reads them and no more. Every error (the
+    // SAFETY: `word` and the time behind `until` live across the call, which only reads them. Every error (the
     // value had changed, a signal, the time is over) is a reason to return, which the caller expects at any time.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, expected, until, unused, any) };
 }
@@ -31,7 +31,7 @@ pub(super) fn futex_wake_all(word: &AtomicU32) {
 
 fn futex_wake(word: &AtomicU32, threads: i32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: the kernel takes the address of `word` as a name and does not touch what is there.
+    // SAFETY: the kernel uses the address of `word` only as a key and does not access its value.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation, threads) };
 }
 

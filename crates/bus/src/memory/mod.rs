@@ -16,7 +16,7 @@ pub struct LockError {
 /// mapped, including the stacks of new threads.
 ///
 /// # Errors
-/// The system refuses; nothing is locked then.
+/// Returns an error if the system rejects the call; no memory is locked then.
 pub fn lock_all() -> Result<(), LockError> {
     sys::lock_all().map_err(|cause| LockError { cause })
 }

@@ -18,7 +18,7 @@ pub(super) fn keep_freed_memory() -> bool {
     let thresholds = [1 << 30, 32 << 20];
     // SAFETY: no memory is passed; the calls may run while other threads allocate.
     let mapped = thresholds.into_iter().any(|bytes| unsafe { libc::mallopt(libc::M_MMAP_THRESHOLD, bytes) } == 1);
-    // SAFETY: as above. -1 ends trimming, mallopt(3).
+    // SAFETY: no memory is passed; the call may run while other threads allocate. -1 disables trimming, mallopt(3).
     let kept = unsafe { libc::mallopt(libc::M_TRIM_THRESHOLD, -1) } == 1;
     mapped && kept
 }

@@ -1,26 +1,27 @@
 //! The numbers of the free buffers: a lock-free stack (R. K. Treiber, "Systems Programming: Coping with Parallelism",
 //! IBM RJ 5118, 1986).
 //!
-//! A thread that is interrupted between two steps blocks no other thread, so a publisher of a high real-time priority
+//! A thread that is interrupted between two steps blocks no other thread. So a publisher of a high real-time priority
 //! never waits for a reader of a low one. `tests/free_list_model.rs` includes this file and runs it with every order of
 //! steps.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// In place of a number: the end of the stack.
+/// Value that marks the end of the stack.
 const NONE: u32 = u32::MAX;
 
-/// Last in, first out: the bytes of the buffer that was returned last are still in the cache.
+/// A stack of free numbers. Last in, first out: the bytes of the buffer that was returned last are still in the cache.
 #[derive(Debug)]
 pub(crate) struct FreeList {
     /// ```text
     ///  63            32 31             0
     /// |   changes      |   top          |
     /// ```
-    /// The count of changes solves the ABA problem: a thread that loaded `top` and was then delayed does not mistake
-    /// the stack for the same one after others have popped `top`, popped the number below, and pushed `top` again.
+    /// The count of changes solves the ABA problem. While a thread is delayed after it has loaded `top`, other threads
+    /// may pop `top`, pop the number below, and push `top` again. The count then differs, so the exchange of the
+    /// delayed thread fails.
     head: AtomicU64,
-    /// By number: the number below. Valid only while the number is in the list.
+    /// For each number, the number below it. Valid only while the number is in the list.
     below: Box<[AtomicU32]>,
 }
 

@@ -8,8 +8,8 @@ use crate::queue::PriorityMutex;
 /// Maximum number of buffers of one topic in use at a time, by publishers, queues and readers together.
 pub(super) const LOANS_MAX: usize = 256;
 
-/// Buffers of many sizes. A loan takes the smallest that fits, so that small loans do not use up large buffers; of
-/// equal ones the last returned, whose memory is still in the cache.
+/// Buffers of many sizes. A loan takes the smallest buffer that fits, so that small loans do not use up large buffers.
+/// Among equal buffers it takes the last returned one, whose memory is still in the cache.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
     free: PriorityMutex<Vec<Box<[u8]>>>,
@@ -23,11 +23,11 @@ impl Growing {
         Some(Grown { memory, pool: Arc::clone(self) })
     }
 
-    /// Counts a loan and takes a fitting free buffer, if there is one. One step under the lock, so that the limit
-    /// holds.
+    /// Counts a loan and takes a fitting free buffer, if there is one. Both are one step under the lock, so that the
+    /// limit holds.
     fn reserve(&self, length: usize) -> Option<Option<Box<[u8]>>> {
         let mut free = self.free.lock();
-        if self.usage.lent() >= LOANS_MAX {
+        if self.usage.loaned() >= LOANS_MAX {
             self.usage.count_exhausted();
             return None;
         }

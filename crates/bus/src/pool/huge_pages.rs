@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-/// Returns how many bytes of a range of this process's memory are in huge pages now; 0 if the system does not report
-/// it. The range must not share a mapping with other memory.
+/// Returns the number of bytes of a range of this process's memory that are in huge pages now, or 0 if the system does
+/// not report it. The range must not share a mapping with other memory.
 pub(super) fn bytes_in(range: Range<usize>) -> usize {
     std::fs::read_to_string("/proc/self/smaps").map_or(0, |smaps| bytes_of(&smaps, range))
 }

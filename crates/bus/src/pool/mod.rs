@@ -49,7 +49,7 @@ pub enum LoanError {
 
 /// Names the config key to increase, unless the buffers have the maximum length.
 fn remedy(topic: &str, max: usize) -> String {
-    if max < LOAN_BYTES_MAX { format!("; increase `topics.{topic}.pool.octets`") } else { String::new() }
+    if max < LOAN_BYTES_MAX { format!("; increase `topics.{topic}.pool.bytes`") } else { String::new() }
 }
 
 /// A reason for which a pool is not sized.
@@ -69,7 +69,7 @@ pub enum PoolError {
         /// The requested size.
         size: PoolSize,
     },
-    /// The topic's pool is sized already, or has lent buffers before.
+    /// The topic's pool is sized already, or has loaned buffers before.
     #[error("topic `{topic}`: a pool is sized once, before the first loan")]
     TooLate {
         /// The topic.
@@ -93,15 +93,14 @@ pub struct PoolSnapshot {
     /// Maximum number of buffers in use at a time.
     pub buffers: usize,
     /// Maximum length of a loan, in bytes.
-    #[serde(rename = "octets")]
     pub bytes: usize,
     /// Memory of a sized pool; absent if the pool grows on demand.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<RegionSnapshot>,
     /// Buffers in use.
-    pub lent: usize,
+    pub loaned: usize,
     /// Largest number of buffers that were in use at a time.
-    pub most_lent: usize,
+    pub most_loaned: usize,
     /// Loans that were refused because all buffers were in use.
     pub exhausted: u64,
 }
@@ -110,11 +109,9 @@ pub struct PoolSnapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RegionSnapshot {
     /// Size of all pages, in bytes.
-    #[serde(rename = "octets")]
     pub bytes: usize,
     /// Bytes in huge pages when the pool was created, as reported by the kernel.
-    #[serde(rename = "huge_octets")]
-    pub huge_bytes: usize,
+    pub huge_page_bytes: usize,
 }
 
 /// The buffers of one topic. A buffer returns when its last reader drops it.
@@ -177,7 +174,7 @@ impl Kind {
         let refused = |cause| PoolError::Memory { topic: topic.to_owned(), size, cause };
         let slots = Slots::new(size).map_err(refused)?;
         let addresses = slots.addresses();
-        let region = RegionSnapshot { bytes: addresses.len(), huge_bytes: huge_pages::bytes_in(addresses) };
+        let region = RegionSnapshot { bytes: addresses.len(), huge_page_bytes: huge_pages::bytes_in(addresses) };
         Ok(Self::Sized(Arc::new(slots), region))
     }
 
@@ -212,8 +209,8 @@ impl Kind {
             buffers: self.buffers(),
             bytes: self.bytes(),
             region,
-            lent: usage.lent(),
-            most_lent: usage.most_lent(),
+            loaned: usage.loaned(),
+            most_loaned: usage.most_loaned(),
             exhausted: usage.exhausted(),
         }
     }

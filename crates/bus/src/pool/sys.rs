@@ -15,17 +15,17 @@ use super::usage::Usage;
 /// Bytes of a huge page (x86-64, and AArch64 with pages of 4 KiB). Elsewhere this is only an alignment.
 const HUGE_PAGE_BYTES: usize = 2 << 20;
 
-/// Minimum size from which a region takes whole huge pages, although the rest of the last one is wasted: looking up
-/// many small pages on the message path costs more.
+/// Minimum size of a region that takes whole huge pages. The rest of the last page is wasted, but looking up many small
+/// pages on the message path would cost more.
 const HUGE_PAGE_FROM_BYTES: usize = 128 << 10;
 
-/// Private memory of which every page is mapped.
+/// Private memory with all pages mapped.
 ///
 /// ```text
 /// |  guard  |  memory, aligned  |  guard  |
 /// ```
-/// The guards are inaccessible: an overrun stops at them, and the kernel never merges the memory with a neighbour, so
-/// its statistics of the mapping are those of this memory.
+/// The guards are inaccessible, so an overrun stops at them. The kernel also never merges the memory with a neighbour,
+/// so its statistics of the mapping are those of this memory.
 #[derive(Debug)]
 struct Region {
     /// Start of the mapping with its guards.
@@ -52,7 +52,7 @@ impl Region {
         let start = (address + page).next_multiple_of(alignment) - address;
         let region = Self { mapping, mapping_bytes, memory: start..start + bytes };
         if huge_pages {
-            region.ask_for_huge_pages();
+            region.request_huge_pages();
         }
         region.open()?;
         region.touch(page);
@@ -64,9 +64,10 @@ impl Region {
         unsafe { self.mapping.as_ptr().byte_add(self.memory.start + offset) }
     }
 
-    /// Asks for huge pages. A kernel without them refuses, and the memory then has small ones, as the snapshot shows.
-    fn ask_for_huge_pages(&self) {
-        // SAFETY: the range is inside the own mapping, and the advice changes how pages are made, not what is in them.
+    /// Requests huge pages. A kernel without them rejects the request; the memory then has small pages, as the snapshot
+    /// shows.
+    fn request_huge_pages(&self) {
+        // SAFETY: the range is inside the own mapping, and the advice changes the size of pages, not their content.
         unsafe { libc::madvise(self.at(0), self.memory.len(), libc::MADV_HUGEPAGE) };
     }
 

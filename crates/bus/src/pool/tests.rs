@@ -51,7 +51,7 @@ fn a_pool_is_bounded_and_counts() {
         loans.truncate(1);
         loans.push(loan(&pool, 8));
         let snapshot = pool.snapshot().unwrap();
-        assert_eq!((snapshot.lent, snapshot.most_lent, snapshot.exhausted), (2, buffers, 1));
+        assert_eq!((snapshot.loaned, snapshot.most_loaned, snapshot.exhausted), (2, buffers, 1));
     }
 }
 
@@ -61,7 +61,7 @@ fn a_loan_longer_than_a_buffer_is_refused_with_the_config_key() {
     assert_eq!(loan(&pool, 1000).len(), 1000);
     assert_eq!(
         pool.loan("t", 1001).unwrap_err().to_string(),
-        "a loan of 1001 bytes exceeds the 1000 bytes of a buffer of topic `t`; increase `topics.t.pool.octets`"
+        "a loan of 1001 bytes exceeds the 1000 bytes of a buffer of topic `t`; increase `topics.t.pool.bytes`"
     );
 }
 
@@ -106,10 +106,10 @@ fn a_region_of_at_least_128_kib_takes_whole_huge_pages() {
     let pool = sized(3, 1 << 20);
     let region = pool.snapshot().unwrap().region.unwrap();
     assert_eq!((region.bytes, loan(&pool, 8).as_ptr().addr() % (2 << 20)), (4 << 20, 0));
-    assert!(region.huge_bytes <= region.bytes);
+    assert!(region.huge_page_bytes <= region.bytes);
     assert_eq!(sized(2, 64 << 10).snapshot().unwrap().region.unwrap().bytes, 2 << 20);
     let small = sized(3, 1000).snapshot().unwrap().region.unwrap();
-    assert_eq!((small.bytes, small.huge_bytes), (4096, 0));
+    assert_eq!((small.bytes, small.huge_page_bytes), (4096, 0));
 }
 
 /// The number of huge pages depends on the fragmentation of free memory; the advice and the kernel's report do not.
@@ -124,8 +124,8 @@ fn huge_pages_are_requested_if_configured() {
         let flags = own.lines().find(|line| line.starts_with("VmFlags:")).unwrap();
         assert_eq!(flags.contains(" hg"), huge_pages, "{flags}");
         let account = own.lines().find_map(|line| line.strip_prefix("AnonHugePages:")).unwrap();
-        let huge_bytes = account.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024;
-        assert_eq!(made.region.unwrap().huge_bytes, huge_bytes);
+        let huge_page_bytes = account.trim().trim_end_matches(" kB").parse::<usize>().unwrap() * 1024;
+        assert_eq!(made.region.unwrap().huge_page_bytes, huge_page_bytes);
     }
 }
 
@@ -142,7 +142,7 @@ fn a_buffer_has_one_owner_with_concurrent_loans() {
         }
     };
     std::thread::scope(|scope| (1..=4).for_each(|mark| drop(scope.spawn(move || hand(mark)))));
-    assert_eq!(pool.snapshot().unwrap().lent, 0);
+    assert_eq!(pool.snapshot().unwrap().loaned, 0);
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -186,7 +186,7 @@ proptest! {
                 }
             }
             let snapshot = pool.snapshot().unwrap();
-            prop_assert_eq!((snapshot.lent, snapshot.exhausted), (out.len(), exhausted));
+            prop_assert_eq!((snapshot.loaned, snapshot.exhausted), (out.len(), exhausted));
         }
     }
 }

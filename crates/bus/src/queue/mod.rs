@@ -34,7 +34,7 @@ impl<T> Queue<T> {
         Self { ring: PriorityMutex::new(Ring::new(capacity.max(1))), length: AtomicUsize::new(0) }
     }
 
-    /// Adds an item at the end. Returns it as an error if the queue is full.
+    /// Adds an item at the end. Returns the item as an error if the queue is full.
     #[inline]
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
         let mut ring = self.ring.lock();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering, fence};
 /// The lock is free.
 const FREE: u32 = 0;
 
-/// Attempts to take the lock before waiting in the kernel: an owner on another core soon releases it.
+/// Maximum number of attempts to take the lock before waiting in the kernel: an owner on another core soon releases it.
 const SPINS_MAX: usize = 32;
 
 /// A mutex. While a thread waits, the kernel raises the owner to the priority of that thread.
@@ -111,7 +111,7 @@ impl<T> Drop for PriorityGuard<'_, T> {
     }
 }
 
-/// Waits for the lock in the kernel. Returns `true` if this thread has it.
+/// Waits for the lock in the kernel. Returns `true` if this thread holds the lock.
 #[cold]
 fn lock_in_kernel(owner: &AtomicU32) -> bool {
     let no_timeout = std::ptr::null::<libc::timespec>();
@@ -124,7 +124,7 @@ fn lock_in_kernel(owner: &AtomicU32) -> bool {
 #[cold]
 fn unlock_in_kernel(owner: &AtomicU32) {
     let operation = libc::FUTEX_UNLOCK_PI | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: as above; this thread owns the lock.
+    // SAFETY: the word lives across the call, and this thread owns the lock.
     unsafe { libc::syscall(libc::SYS_futex, owner.as_ptr(), operation) };
 }
 

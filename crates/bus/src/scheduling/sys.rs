@@ -32,7 +32,7 @@ pub(super) fn set_cpus(cpus: &[usize]) -> io::Result<()> {
         // SAFETY: `cpu` is below the size of the set, which is a valid exclusive reference.
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }
-    // SAFETY: pid 0 is the calling thread, and `set` lives across the call, which reads its size and no more.
+    // SAFETY: pid 0 is the calling thread, and `set` lives across the call, which only reads it.
     checked(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) })
 }
 

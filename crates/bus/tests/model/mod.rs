@@ -11,7 +11,7 @@ use viaduct_bus::QosEvent;
 /// Result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Not applicable: there is no such object, or the test has its maximum already.
+    /// The step does not apply: there is no such object, or the test has reached its maximum.
     Idle,
     Done,
     /// `true` if a topic was removed.

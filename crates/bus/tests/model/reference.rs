@@ -56,7 +56,7 @@ struct Subscriber {
     kind: Option<Kind>,
     is_observer: bool,
     queue: VecDeque<Sample>,
-    /// By the `id` of the topic.
+    /// Counters of each topic, by its `id`.
     counts: BTreeMap<usize, Counts>,
     missed: u64,
     inbox: Inbox,
@@ -217,8 +217,8 @@ impl Reference {
         Ok(subscriber)
     }
 
-    /// Enqueues the samples that the present publishers keep and that have not expired, in the order of publishing; the
-    /// newest ones if the subscriber does not have room for all.
+    /// Enqueues the kept samples of the present publishers that have not expired, in the order of publishing. If the
+    /// subscriber does not have room for all, it receives the newest.
     fn enqueue_history(&mut self, name: &'static str, subscriber: &mut Subscriber) {
         let publishers = self.publishers.iter().filter(|publisher| publisher.topic == name);
         let mut kept: Vec<Sample> = publishers.flat_map(|publisher| publisher.history.clone()).collect();
@@ -488,7 +488,7 @@ impl Publisher {
 struct Delivery {
     /// Topics of the samples that were dropped.
     losses: Vec<usize>,
-    /// The queue had no room for the sample.
+    /// `true` if the queue had no room for the sample.
     missed: bool,
 }
 

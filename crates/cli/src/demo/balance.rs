@@ -1,9 +1,12 @@
 //! The balance of the demo: at each stage, received = delivered + dropped.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
+use comfy_table::Cell;
 use viaduct_bus::BusSnapshot;
+
+use crate::table::{number, table};
 
 /// The counters of one stage. It is balanced if `received == delivered + dropped + waiting`.
 struct Stage {
@@ -52,7 +55,7 @@ impl Balance {
         let delivered = count(edge, "station", "delivered") + count(edge, "recorded", "delivered");
         stages.extend([subscription("bus: to the uplink", "uplink", delivered, edge), uplink(edge)]);
         stages.push(Stage {
-            name: "MQTT: broker to subscriber",
+            name: "MQTT: to subscriber",
             unit: "message",
             received: count(edge, "uplink", "published"),
             delivered: count(edge, "probe", "received"),
@@ -73,23 +76,10 @@ impl Balance {
         self.is_balanced() && self.stages.iter().all(|stage| stage.waiting == 0)
     }
 
-    /// Returns the stages as a table for the terminal.
-    pub(super) fn table(&self) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header([
-            "stage",
-            "unit",
-            "received",
-            "delivered",
-            "dropped",
-            "waiting",
-            "drop reasons",
-            "balance",
-        ]);
+    /// Returns the stages as a table for the terminal, with the reasons of drops below it.
+    pub(super) fn table(&self) -> String {
+        let mut table = table(["stage", "unit", "received", "delivered", "dropped", "waiting", "balance"]);
         for stage in &self.stages {
-            let reasons: Vec<String> =
-                stage.dropped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
-            let number = |value: u64| Cell::new(value).set_alignment(CellAlignment::Right);
             table.add_row([
                 Cell::new(stage.name),
                 Cell::new(stage.unit),
@@ -97,11 +87,17 @@ impl Balance {
                 number(stage.delivered),
                 number(stage.dropped()),
                 number(stage.waiting),
-                Cell::new(reasons.join(", ")),
                 Cell::new(if stage.is_balanced() { "ok" } else { "MISMATCH" }),
             ]);
         }
-        table
+        let mut text = table.trim_fmt();
+        for stage in self.stages.iter().filter(|stage| !stage.dropped.is_empty()) {
+            let reasons: Vec<String> =
+                stage.dropped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+            // Writing into a String cannot fail.
+            let _ = write!(text, "\n{}: dropped: {}", stage.name, reasons.join(", "));
+        }
+        text
     }
 }
 
@@ -148,7 +144,7 @@ fn subscription(name: &'static str, subscriber: &str, published: u64, edge: &Bus
 
 fn uplink(edge: &BusSnapshot) -> Stage {
     Stage {
-        name: "edge: uplink to the broker",
+        name: "edge: uplink to broker",
         unit: "message",
         received: count(edge, "uplink", "taken"),
         delivered: count(edge, "uplink", "published"),
@@ -179,4 +175,25 @@ pub(super) fn count(node: &BusSnapshot, component: &str, name: &str) -> u64 {
 fn reasons(node: &BusSnapshot, component: &str, name: &str) -> Vec<(String, u64)> {
     let own = |row: &&viaduct_bus::CounterSnapshot| row.component == component && row.name == name && row.value > 0;
     node.counters.iter().filter(own).map(|row| (row.reason.clone().unwrap_or_default(), row.value)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_fits_80_columns_and_names_the_reasons_below() {
+        let stage = |name| Stage {
+            name,
+            unit: "message",
+            received: 10_000_000,
+            delivered: 9_999_990,
+            dropped: vec![("overwritten".to_owned(), 7), ("outbox_full".to_owned(), 3)],
+            waiting: 0,
+        };
+        let names = ["vehicles: encode, send", "edge: recorded station", "edge: cache of the API"];
+        let text = Balance { stages: names.map(stage).into() }.table();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.ends_with("\nedge: cache of the API: dropped: overwritten 7, outbox_full 3"), "{text}");
+    }
 }

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use viaduct_bus::BusSnapshot;
 
 use crate::output::print_line;
+use crate::table::cut;
 
 /// Lines of the table, at most. With the lines that the demo prints before it, the table fits a terminal of 24 lines.
 const LINES_MAX: usize = 18;
@@ -74,10 +75,6 @@ fn table(nodes: &[BusSnapshot]) -> String {
         let _ = writeln!(text, "{from:<20} {to:<20} {:>7} {p50:>9} {p99:>9} {max:>9}", recent.count);
     }
     text
-}
-
-fn cut(text: &str, characters: usize) -> String {
-    text.chars().take(characters).collect()
 }
 
 /// Returns microseconds in a unit that fits.

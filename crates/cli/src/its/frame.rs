@@ -1,4 +1,4 @@
-//! A frame as hexadecimal text, and as a receiver decodes it.
+//! Frames as hexadecimal text and as the text that a receiver decodes.
 
 use std::io::Write as _;
 
@@ -10,10 +10,15 @@ use super::line::json_line;
 use crate::output::stdout_failed;
 
 /// Length of an Ethernet header in octets, the shortest frame.
-pub(super) const OCTETS_MIN: usize = 14;
+const OCTETS_MIN: usize = 14;
 
-/// Returns the octets of a frame in hexadecimal digits, or `None` for any other text, such as the mistyped name of a file
-/// (`dead`). Spaces and colons are allowed between octets.
+/// Returns the error for hexadecimal digits that are not a frame.
+pub(super) fn too_short() -> String {
+    format!("a frame in hexadecimal has at least {OCTETS_MIN} octets of two digits")
+}
+
+/// Parses a frame in hexadecimal digits. Returns `None` for any other text, such as a mistyped file name (`dead`). Spaces
+/// and colons are allowed between octets.
 pub(super) fn frame_from_hex(text: &str) -> Option<Vec<u8>> {
     from_hex(text).filter(|octets| octets.len() >= OCTETS_MIN)
 }
@@ -27,8 +32,8 @@ fn digits(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|letter| !letter.is_whitespace() && *letter != ':')
 }
 
-/// Returns the octets that a text has in hexadecimal digits, with or without spaces and colons between octets.
-pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
+/// Parses octets in hexadecimal digits. Spaces and colons are allowed between octets. Returns `None` for any other text.
+fn from_hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<char> = digits(text).collect();
     if digits.is_empty() || !digits.len().is_multiple_of(2) {
         return None;
@@ -40,24 +45,24 @@ pub(super) fn from_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(octet).collect()
 }
 
-/// Prints a frame in hexadecimal, and in the next line its message or the reason of the drop.
+/// Prints a frame in hexadecimal and, on the next line, its message or the reason for the drop.
 pub(super) fn print(frame: &[u8]) -> anyhow::Result<()> {
     let digits: String = frame.iter().map(|octet| format!("{octet:02x}")).collect();
     let mut lines = format!("{digits}\n").into_bytes();
-    lines.append(&mut reading(frame, Acceptance::default())?.line);
+    lines.append(&mut decode(frame, Acceptance::default())?.line);
     std::io::stdout().lock().write_all(&lines).or_else(stdout_failed)
 }
 
 /// A decoded frame as text.
-pub(super) struct Reading {
+pub(super) struct Decoded {
     /// One line.
     pub(super) line: Vec<u8>,
     /// `true` if a receiver drops the frame.
     pub(super) is_dropped: bool,
 }
 
-/// Decodes a frame that is received now.
-pub(super) fn reading(frame: &[u8], acceptance: Acceptance) -> anyhow::Result<Reading> {
+/// Decodes a frame as if it were received now.
+pub(super) fn decode(frame: &[u8], acceptance: Acceptance) -> anyhow::Result<Decoded> {
     let frame = Bytes::copy_from_slice(frame);
     let read = decode_frame_with(clock::tai(), &frame, acceptance);
     let is_dropped = read.is_err();
@@ -67,7 +72,7 @@ pub(super) fn reading(frame: &[u8], acceptance: Acceptance) -> anyhow::Result<Re
         Ok(Frame::LocationService(packet)) => format!("{packet}\n").into_bytes(),
         Err(reason) => format!("dropped: {reason}. {}\n", explain_drop(reason, &frame)).into_bytes(),
     };
-    Ok(Reading { line, is_dropped })
+    Ok(Decoded { line, is_dropped })
 }
 
 #[cfg(test)]

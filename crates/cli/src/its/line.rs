@@ -9,17 +9,16 @@
 //!  "direction":"received","type":"denm"}
 //! ```
 //!
-//! The members from `direction` on are those of `V2xMessage`. An area has the form in which an application names one.
+//! The members from `direction` on are those of `V2xMessage`. An area has the same form as in a send request.
 
 use anyhow::Context as _;
 use serde::Serialize;
-use serde_json::value::RawValue;
 use viaduct_components::v2x::received_message;
-use viaduct_its::geonet::{Area, GnAddress, LongPositionVector, Shape};
+use viaduct_its::geonet::LongPositionVector;
 use viaduct_its::{Destination, Received};
 use viaduct_messages::viaduct::its::AccessLayer;
-use viaduct_messages::write_timestamp;
-use viaduct_units::{Degrees, Tai};
+use viaduct_units::Degrees;
+use viaduct_v2x_json::{AreaText, timestamp_text, write_message};
 
 /// Members in front of those of the message.
 #[derive(Serialize)]
@@ -67,31 +66,11 @@ struct Source {
     heading_deg: Option<f64>,
 }
 
-/// Centre and shape of an area.
-#[derive(Serialize)]
-struct AreaText {
-    latitude_deg: f64,
-    longitude_deg: f64,
-    #[serde(flatten)]
-    shape: ShapeText,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "snake_case")]
-enum ShapeText {
-    Circle { radius_m: f64 },
-    Rectangle { a_m: f64, b_m: f64, azimuth_deg: f64 },
-    Ellipse { a_m: f64, b_m: f64, azimuth_deg: f64 },
-}
-
 /// Returns a message as one line of JSON, with the number and time of its frame if it is from a capture.
 pub(super) fn json_line(packet: &Received, frame: Option<u64>) -> anyhow::Result<Vec<u8>> {
-    let mut decoded = Vec::new();
-    packet.message.write_json(&mut decoded);
-    let decoded: &RawValue = serde_json::from_slice(&decoded).context("a decoded message is not JSON")?;
     let mut message = Vec::new();
-    received_message(packet, "", AccessLayer::Replay, 0).write_json(Some(decoded), &mut message)?;
-    let time = frame.map(|_| timestamp(packet.reception));
+    write_message(&received_message(packet, "", AccessLayer::Replay, 0), Some(&packet.message), &mut message);
+    let time = frame.map(|_| timestamp_text(packet.reception));
     let mut line = serde_json::to_vec(&Head { frame, time, geonet: Geonet::of(packet) })?;
     // One object: the members of the head, then those of the message.
     line.pop();
@@ -108,7 +87,7 @@ impl Geonet {
             Destination::Hops(_) => ("tsb", None, None),
             Destination::Area(area) => ("gbc", Some(area), None),
             Destination::AnyIn(area) => ("gac", Some(area), None),
-            Destination::Station(address) => ("guc", None, Some(text_of(address))),
+            Destination::Station(address) => ("guc", None, Some(address.to_string())),
         };
         Self {
             version: packet.version,
@@ -119,7 +98,7 @@ impl Geonet {
             traffic_class: packet.traffic_class.0,
             lifetime_s: packet.remaining_lifetime.as_secs_f64(),
             source: Source::of(&packet.source),
-            area: area.map(AreaText::of),
+            area: area.map(AreaText::from),
             destination,
         }
     }
@@ -128,39 +107,11 @@ impl Geonet {
 impl Source {
     fn of(vector: &LongPositionVector) -> Self {
         Self {
-            time: timestamp(vector.timestamp),
+            time: timestamp_text(vector.timestamp),
             latitude_deg: vector.position.map(|position| position.latitude.value()),
             longitude_deg: vector.position.map(|position| position.longitude.value()),
             speed_mps: vector.speed.value(),
             heading_deg: vector.heading.map(Degrees::value),
         }
     }
-}
-
-impl AreaText {
-    fn of(area: Area) -> Self {
-        let shape = match area.shape {
-            Shape::Circle { radius } => ShapeText::Circle { radius_m: radius.value() },
-            Shape::Rectangle { a, b, azimuth } => {
-                ShapeText::Rectangle { a_m: a.value(), b_m: b.value(), azimuth_deg: azimuth.value() }
-            }
-            Shape::Ellipse { a, b, azimuth } => {
-                ShapeText::Ellipse { a_m: a.value(), b_m: b.value(), azimuth_deg: azimuth.value() }
-            }
-        };
-        let (latitude_deg, longitude_deg) = (area.centre.latitude.value(), area.centre.longitude.value());
-        Self { latitude_deg, longitude_deg, shape }
-    }
-}
-
-/// Returns an address in the form that `its send --station` reads: `94:00:02:00:00:00:03:f8`.
-fn text_of(address: GnAddress) -> String {
-    let pairs: Vec<String> = address.0.iter().map(|octet| format!("{octet:02x}")).collect();
-    pairs.join(":")
-}
-
-fn timestamp(time: Tai) -> String {
-    let mut text = String::new();
-    write_timestamp(time, &mut text);
-    text
 }

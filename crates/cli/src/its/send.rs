@@ -1,4 +1,4 @@
-//! `viaduct its send MESSAGE`: sends one message from JSON, for trying things.
+//! `viaduct its send MESSAGE`: sends one message from JSON.
 
 mod destination;
 mod message;
@@ -21,80 +21,86 @@ use viaduct_v2x_json::dialect::Dialect;
 
 use super::frame;
 use crate::files::Refused;
-use message::{OutgoingMessage, Reading};
+use crate::output::print_note;
+use message::{OutgoingMessage, ReadOptions};
 use transmit::{Network, Repeat};
 
-/// Which message, to whom, by what.
+/// Arguments of `its send`: the message, its destination and the link.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// The message: a file of JSON, or `-` for stdin. It is a message, its body alone, what an application would publish (with
-    /// `destination`, `repetition`, ...), or a line of `its decode --json-lines`.
+    /// File with the message in JSON; `-` reads stdin. Accepts a whole message, its body alone, the text that an application
+    /// publishes (with `destination`, `repetition`, ...), or a line of `its decode --json-lines`.
     message: PathBuf,
-    /// How the JSON shows values: `viaduct` (ASN.1 names, raw integers) or `vanetza-nap` (scaled units).
+    /// Dialect of the JSON: `viaduct` (ASN.1 names, raw integers) or `vanetza-nap` (scaled units).
     #[arg(long, value_name = "DIALECT", default_value = "viaduct", value_parser = parse_dialect)]
     dialect: Dialect,
-    /// Which message it is; otherwise its header or the name of its body says so.
+    /// Type of the message. Default: the type in the JSON (`type`, the header or the name of the body).
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_kind)]
     kind: Option<MessageKind>,
-    /// Station ID of a message that does not say its own.
+    /// Station ID of the message if the JSON has no header, or station ID 0.
     #[arg(long, value_name = "ID", default_value_t = 1)]
     station_id: u32,
     #[command(flatten)]
     link: LinkArguments,
     #[command(flatten)]
     destination: DestinationArguments,
-    /// Where the sending station is, in degrees; otherwise where the message says.
+    /// Position of the sending station in degrees. Default: the position in the message.
     #[arg(long, value_name = "LAT,LON", value_parser = destination::parse_position, allow_hyphen_values = true)]
     position: Option<Position>,
-    /// Type of the sending station (0 to 31); otherwise what the message says, or 5 (a passenger car).
+    /// Station type of the sending station, 0 to 31. Default: the type in the message, or 5 (passenger car) if it has none.
     #[arg(long, value_name = "TYPE", value_parser = clap::value_parser!(u8).range(0..=31))]
     station_type: Option<u8>,
-    /// Send it again and again, so often a second: `10hz`.
+    /// Send the message repeatedly at this rate, for example `10hz`; 0.001hz to 10000hz.
     #[arg(long, value_name = "RATE", value_parser = transmit::parse_rate)]
     repeat: Option<Duration>,
-    /// How often, with --repeat; otherwise until you stop it.
+    /// Number of messages to send with --repeat. Default: no limit.
     #[arg(long, requires = "repeat", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// How many seconds a packet may wait in the station, for example until somebody says where its destination is.
+    /// Set the time of a CAM, VAM, CPM or DENM to the time at which it is sent. Otherwise the message keeps its time.
+    #[arg(long)]
+    refresh_time: bool,
+    /// Longest time that the message may wait in the station, in seconds, 0 to 600. A message waits, for example, while the
+    /// location service searches its destination. If the time is over, the command fails.
     #[arg(long, value_name = "SECONDS", default_value_t = 5.0, value_parser = parse_wait)]
     wait: f64,
 }
 
-/// By what it is sent.
+/// Link on which the frames are sent.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct LinkArguments {
     /// Send Ethernet frames on this network interface (needs CAP_NET_RAW).
     #[arg(long, value_name = "NAME")]
     interface: Option<String>,
-    /// Send UDP multicast by this network interface, given by name or IPv4 address.
+    /// Send UDP multicast on this network interface, given by name or IPv4 address.
     #[arg(long, value_name = "INTERFACE")]
     udp: Option<String>,
-    /// Send nothing: print the frame in hexadecimal, and what a receiver reads.
+    /// Send nothing; print each frame in hexadecimal and the message that a receiver decodes.
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Who it is for.
+/// Destination of the message.
 #[derive(clap::Args)]
 struct DestinationArguments {
     /// Multicast group and port for --udp.
     #[arg(long, value_name = "ADDRESS:PORT", requires = "udp")]
     group: Option<SocketAddrV4>,
-    /// Every station (gbc) or any one station (gac) in an area: `gbc:49.0,8.4,r=500`, `gac:49.0,8.4,rectangle=200x50,azimuth=45`,
-    /// `gbc:49.0,8.4,ellipse=200x50`; metres and degrees. Without it, whom the JSON says, or everybody in reach (single hop).
+    /// Send to all stations (gbc) or any one station (gac) in an area: `gbc:49.0,8.4,r=500`,
+    /// `gac:49.0,8.4,rectangle=200x50,azimuth=45`, `gbc:49.0,8.4,ellipse=200x50`; metres and degrees. Without --to, --hops and
+    /// --station, the destination is that of the JSON, or all stations within one hop if it has none.
     #[arg(long, value_name = "AREA", value_parser = destination::parse_area, conflicts_with_all = ["hops", "station"])]
     to: Option<Destination>,
-    /// Everybody within so many hops, 1 to 255.
+    /// Send to all stations within this number of hops, 1 to 255.
     #[arg(long, value_parser = clap::value_parser!(u8).range(1..), conflicts_with = "station")]
     hops: Option<u8>,
-    /// One station, by its GeoNetworking address: `94:00:02:00:00:00:03:f8`.
+    /// Send to the station with this GeoNetworking address: `94:00:02:00:00:00:03:f8`.
     #[arg(long, value_name = "ADDRESS", value_parser = destination::parse_address)]
     station: Option<Destination>,
 }
 
 impl DestinationArguments {
-    /// `None`: who the message says it is for, or everybody in reach.
+    /// Returns the destination of the command line, or `None` if the message determines it.
     fn destination(&self) -> Option<Destination> {
         self.to.or(self.station).or(self.hops.map(Destination::Hops))
     }
@@ -102,13 +108,18 @@ impl DestinationArguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let Arguments { dialect, kind, station_id, .. } = *arguments;
-    let message =
-        OutgoingMessage::read(&arguments.message, Reading { dialect, kind, station_id: StationId(station_id) })?;
+    let options = ReadOptions { dialect, kind, station_id: StationId(station_id) };
+    let message = OutgoingMessage::read(&arguments.message, options)?;
+    if !arguments.refresh_time
+        && let Some(note) = message.old_time_note(clock::tai())
+    {
+        print_note(note);
+    }
     if arguments.link.dry_run {
         return dry_run(arguments, &message);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.context("cannot start the I/O of this command")?.block_on(send(arguments, &message))?;
+    runtime.context("cannot start the I/O runtime")?.block_on(send(arguments, &message))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -116,7 +127,8 @@ async fn send(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Resul
     let mut network = open(&arguments.link, &arguments.destination)?;
     let mut station = station(arguments, message, network.hardware_address())?;
     let wait = Duration::from_secs_f64(arguments.wait);
-    transmit::run(&mut station, &mut network, &request(arguments, message), repeat(arguments, message), wait).await
+    let next = || request(arguments, message);
+    transmit::run(&mut station, &mut network, next, repeat(arguments, message), wait).await
 }
 
 fn open(link: &LinkArguments, destination: &DestinationArguments) -> anyhow::Result<Network> {
@@ -132,7 +144,7 @@ fn open(link: &LinkArguments, destination: &DestinationArguments) -> anyhow::Res
     Network::udp(&settings)
 }
 
-/// A station that is where the arguments or the message say.
+/// Creates a station at the position of the arguments, or else of the message.
 fn station(
     arguments: &Arguments,
     message: &OutgoingMessage,
@@ -141,7 +153,7 @@ fn station(
     let now = clock::now();
     let summary = message.message.summary(now.tai);
     let position = arguments.position.or(summary.position).ok_or_else(|| {
-        Refused::argument("the message does not say where the station is; --position LAT,LON does".to_owned())
+        Refused::argument("the message contains no position of the station; give it with --position LAT,LON".to_owned())
     })?;
     let station_type =
         arguments.station_type.map(StationType).or(summary.station_type).unwrap_or(StationType::PASSENGER_CAR);
@@ -157,14 +169,20 @@ fn station(
     Ok(station)
 }
 
-/// What one packet is made of: the command itself repeats it.
-fn request(arguments: &Arguments, message: &OutgoingMessage) -> SendRequest {
-    let request = message.request.clone();
-    let destination = arguments.destination.destination().unwrap_or(request.destination);
-    SendRequest { destination, repetition: None, ..request }
+/// Returns the request for one packet. It has no repetition, because the command itself repeats the message.
+fn request(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<SendRequest> {
+    let mut request = message.request.clone();
+    request.repetition = None;
+    if let Some(destination) = arguments.destination.destination() {
+        request.destination = destination;
+    }
+    if arguments.refresh_time {
+        request.payload = message.payload_at(clock::tai())?.into();
+    }
+    Ok(request)
 }
 
-/// As the arguments say, or else the message.
+/// Returns the repetition of the arguments, or else of the message.
 fn repeat(arguments: &Arguments, message: &OutgoingMessage) -> Repeat {
     match message.request.repetition {
         Some(repetition) if arguments.repeat.is_none() => Repeat::within(repetition),
@@ -172,29 +190,27 @@ fn repeat(arguments: &Arguments, message: &OutgoingMessage) -> Repeat {
     }
 }
 
-/// Prints the frames that the station would send at once.
+/// Prints the frames that the station would send immediately.
 fn dry_run(arguments: &Arguments, message: &OutgoingMessage) -> anyhow::Result<ExitCode> {
-    let (mut station, request) = (station(arguments, message, None)?, request(arguments, message));
+    let mut station = station(arguments, message, None)?;
+    let request = request(arguments, message)?;
     station.send(clock::now(), &request).context("cannot send the message")?;
-    let mut gone = false;
+    let mut is_sent = false;
     while let Some(octets) = station.poll_transmit() {
-        gone |= transmit::carries(&octets, &request);
+        is_sent |= transmit::contains_message(&octets, &request);
         frame::print(&octets)?;
     }
-    if !gone {
-        say_waits(&request);
+    if !is_sent {
+        let reason = transmit::wait_reason(&request);
+        print_note(format_args!("The station would store the message and not send it yet: {reason}."));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn say_waits(request: &SendRequest) {
-    crate::output::print_note(format_args!("The station would keep the message: {}.", transmit::why_kept(request)));
 }
 
 fn parse_kind(text: &str) -> Result<MessageKind, String> {
     MessageKind::from_label(text).ok_or_else(|| {
         let labels = MessageKind::ALL.map(MessageKind::label).join(", ");
-        format!("it is one of {labels}")
+        format!("expected one of {labels}")
     })
 }
 
@@ -202,11 +218,11 @@ fn parse_dialect(text: &str) -> Result<Dialect, String> {
     match text {
         "viaduct" => Ok(Dialect::Viaduct),
         "vanetza-nap" => Ok(Dialect::VanetzaNap),
-        _ => Err("it is viaduct or vanetza-nap".to_owned()),
+        _ => Err("expected viaduct or vanetza-nap".to_owned()),
     }
 }
 
 fn parse_wait(text: &str) -> Result<f64, String> {
     let seconds = text.parse().ok().filter(|seconds| (0.0..=600.0).contains(seconds));
-    seconds.ok_or_else(|| "it is a number of seconds, 0 to 600".to_owned())
+    seconds.ok_or_else(|| "expected a number of seconds from 0 to 600".to_owned())
 }

@@ -88,7 +88,7 @@ pub(super) async fn echo(node: &NodeAddress, pattern: &str) -> anyhow::Result<In
 /// Sends a GET request and returns the response if its status is 200.
 ///
 /// # Errors
-/// The node cannot be reached, or its status is another one.
+/// Returns an error if the node cannot be reached, or if it answers with another status.
 async fn get(node: &NodeAddress, path: &str) -> anyhow::Result<Response<Incoming>> {
     let response = request(node, path).await?;
     if response.status() == StatusCode::OK {

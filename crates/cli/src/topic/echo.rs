@@ -11,14 +11,13 @@ use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde::Serialize;
 use serde_json::value::RawValue;
-use viaduct_its::facilities::{Message as ItsMessage, MessageKind};
 use viaduct_messages::topic::{check_pattern, is_name};
 use viaduct_messages::viaduct::its::V2xMessage;
 use viaduct_messages::viaduct::observe::echo_part::Part;
 use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoType};
-use viaduct_messages::write_timestamp;
 use viaduct_units::Tai;
 use viaduct_v2x_json::protobuf::JsonOf;
+use viaduct_v2x_json::{message_json, timestamp_text, write_message as write_v2x_message};
 
 use super::message::{Cut, write_message};
 use super::text::time;
@@ -277,25 +276,20 @@ fn octets(sample: &EchoSample) -> Bytes {
     }
 }
 
-/// Returns a V2X message in the JSON format of MQTT and the API, with the decoded ETSI message if its type can be
-/// decoded.
+/// Returns a V2X message in the JSON format of MQTT and the API, with the ETSI message if it can be decoded.
 fn v2x_json(octets: &Bytes) -> Option<String> {
     let message = V2xMessage::decode(octets.clone()).ok()?;
-    let decoded = MessageKind::from_label(message.r#type().topic_level()).and_then(|kind| {
-        let mut json = Vec::new();
-        ItsMessage::decode(kind, &message.payload).ok()?.write_json(&mut json);
-        RawValue::from_string(String::from_utf8(json).ok()?).ok()
+    let json = message_json(&message).unwrap_or_else(|_| {
+        let mut envelope = Vec::new();
+        write_v2x_message(&message, None, &mut envelope);
+        envelope
     });
-    let mut json = Vec::new();
-    message.write_json(decoded.as_deref(), &mut json).ok()?;
     String::from_utf8(json).ok()
 }
 
 /// Returns a time in RFC 3339 format.
 fn time_text(tai_nanos: i64) -> String {
-    let mut text = String::new();
-    write_timestamp(Tai::from_nanos(tai_nanos), &mut text);
-    text
+    timestamp_text(Tai::from_nanos(tai_nanos))
 }
 
 #[cfg(test)]

@@ -111,7 +111,7 @@ lidar/points
   interval     min 99.1 ms, mean 100 ms, max 101 ms, sd 420 us
                min 98.0 ms, mean 100 ms, max 104 ms, sd 900 us since the start
   dropped      2
-  pool         buffers 8, octets 1048576
+  pool         buffers 8, bytes 1048576
   publishers
     lidar
       alive        true

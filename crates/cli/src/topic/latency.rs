@@ -1,17 +1,19 @@
 //! `viaduct topic latency [TOPIC|PATTERN]`
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use anyhow::bail;
-use comfy_table::{Cell, Table};
+use comfy_table::Cell;
 use serde::Serialize;
 use viaduct_messages::topic::is_name;
 
 use super::echo::pattern;
 use super::snapshot::{Distribution, Snapshot, Windows};
-use super::text::{Screen, number, table, time};
+use super::text::{Screen, time};
 use super::{NodeArgument, client};
 use crate::output::print_line;
+use crate::table::{number, table};
 
 /// Topics, duration and output format.
 #[derive(clap::Args)]
@@ -53,7 +55,7 @@ pub(super) async fn run(arguments: &Arguments) -> anyhow::Result<()> {
         if arguments.json {
             print_line(serde_json::to_string(&rows)?)?;
         } else {
-            screen.show(&show(&rows).to_string())?;
+            screen.show(&show(&rows))?;
         }
         left -= 1;
     }
@@ -79,34 +81,31 @@ fn rows<'a>(snapshot: &'a Snapshot, pattern: &str) -> anyhow::Result<Vec<Row<'a>
     Ok(rows)
 }
 
-fn show(rows: &[Row<'_>]) -> Table {
-    let mut table = table([
-        "topic",
-        "subscriber",
-        "last second",
-        "p50",
-        "p99",
-        "p99.9",
-        "max",
-        "since start",
-        "p50",
-        "p99",
-        "p99.9",
-        "max",
-    ]);
-    for row in rows {
-        let mut cells = vec![Cell::new(row.topic), Cell::new(row.subscriber)];
-        cells.extend(times(&row.latency.recent));
-        cells.extend(times(&row.latency.total));
-        table.add_row(cells);
+/// Returns two rows for each subscription, one for each window. A subscription without samples has none.
+fn show(rows: &[Row<'_>]) -> String {
+    let mut table = table(["topic", "subscriber", "window", "samples", "p50", "p99", "p99.9", "max"]);
+    let (measured, idle): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.latency.total.count > 0);
+    for row in measured {
+        table.add_row(cells(row.topic, row.subscriber, "second", &row.latency.recent));
+        table.add_row(cells("", "", "total", &row.latency.total));
     }
-    table
+    let mut text = table.trim_fmt();
+    if !idle.is_empty() {
+        // Writing into a String cannot fail.
+        let _ = write!(text, "\nand {} without samples", subscriptions(idle.len()));
+    }
+    text
 }
 
-fn times(times: &Distribution) -> [Cell; 5] {
+fn subscriptions(number: usize) -> String {
+    if number == 1 { "1 subscription".to_owned() } else { format!("{number} subscriptions") }
+}
+
+fn cells(topic: &str, subscriber: &str, window: &str, times: &Distribution) -> [Cell; 8] {
     let Distribution { count, p50_us, p99_us, p999_us, max_us, .. } = times;
     let shown = |us: &f64| number(if *count == 0 { "-".to_owned() } else { time(*us) });
-    [number(count), shown(p50_us), shown(p99_us), shown(p999_us), shown(max_us)]
+    let [topic, subscriber, window] = [topic, subscriber, window].map(Cell::new);
+    [topic, subscriber, window, number(count), shown(p50_us), shown(p99_us), shown(p999_us), shown(max_us)]
 }
 
 #[cfg(test)]
@@ -115,13 +114,27 @@ mod tests {
     use crate::topic::snapshot::tests::example;
 
     #[test]
-    fn a_subscription_is_a_row_with_both_windows() {
+    fn a_subscription_has_a_row_for_each_window() {
         let snapshot = example();
-        let text = show(&rows(&snapshot, "lidar/*").unwrap()).to_string();
-        let row = text.lines().find(|line| line.contains("lidar/points")).unwrap();
-        let words: Vec<&str> = row.split_whitespace().collect();
-        let expected = "lidar/points planner 10 5.50 us 9.00 us 9.00 us 12.0 us 37 6.00 us 1.50 ms 2.00 s 2.00 s";
-        assert_eq!(words.join(" "), expected);
+        let text = show(&rows(&snapshot, "lidar/*").unwrap());
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lines: Vec<String> = text.lines().skip(2).map(words).collect();
+        assert_eq!(
+            lines,
+            [
+                "lidar/points planner second 10 5.50 us 9.00 us 9.00 us 12.0 us",
+                "total 37 6.00 us 1.50 ms 2.00 s 2.00 s"
+            ]
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn a_subscription_without_samples_has_no_row() {
+        let mut snapshot = example();
+        snapshot.topics[0].subscriptions[0].latency.total.count = 0;
+        let text = show(&rows(&snapshot, "**").unwrap());
+        assert!(!text.contains("planner") && text.ends_with("\nand 1 subscription without samples"), "{text}");
     }
 
     #[test]

@@ -6,6 +6,10 @@
 use std::fmt::Write as _;
 
 use prost_reflect::{DynamicMessage, FieldDescriptor, Kind, MapKey, ReflectMessage as _, Value};
+use viaduct_its::HashedId8;
+use viaduct_its::access::MacAddress;
+use viaduct_its::geonet::GnAddress;
+use viaduct_messages::viaduct::its::Edition;
 use viaduct_v2x_json::protobuf::enum_label;
 
 /// Limits of the fields that are shown.
@@ -53,7 +57,28 @@ fn write_field(value: &Value, field: &FieldDescriptor, cut: Cut, indent: usize, 
                 write_value(value, &value_kind, cut, indent + 2, out);
             }
         }
-        single => write_value(single, &field.kind(), cut, indent, out),
+        single => match v2x_text(single, field) {
+            Some(text) => {
+                let _ = writeln!(out, " {text}");
+            }
+            None => write_value(single, &field.kind(), cut, indent, out),
+        },
+    }
+}
+
+/// Returns an edition, address or digest of a V2X message in the same form as in JSON, or `None` for other fields.
+fn v2x_text(value: &Value, field: &FieldDescriptor) -> Option<String> {
+    if field.parent_message().package_name() != "viaduct.its" {
+        return None;
+    }
+    match (field.name(), value) {
+        ("edition", Value::EnumNumber(number)) => Some(Edition::try_from(*number).ok()?.label().to_owned()),
+        ("link_address", Value::Bytes(octets)) => Some(MacAddress(octets[..].try_into().ok()?).to_string()),
+        ("geonet_address" | "station", Value::Bytes(octets)) => {
+            Some(GnAddress(octets[..].try_into().ok()?).to_string())
+        }
+        ("signer_digest", Value::Bytes(octets)) => Some(HashedId8(octets[..].try_into().ok()?).to_string()),
+        _ => None,
     }
 }
 
@@ -185,6 +210,7 @@ mod tests {
     use prost_reflect::DescriptorPool;
     use viaduct_messages::foxglove::{PackedElementField, PointCloud, Pose, Vector3};
     use viaduct_messages::its::timestamp;
+    use viaduct_messages::viaduct::its::V2xMessage;
     use viaduct_messages::{DESCRIPTOR_SET, Message};
     use viaduct_units::Tai;
     use viaduct_v2x_json::protobuf::JsonOf;
@@ -239,6 +265,27 @@ fields:
 data: <4 octets: 00 01 fe ff>
 ";
         assert_eq!(text(&dynamic(&cloud()), ALL), expected);
+    }
+
+    #[test]
+    fn a_v2x_message_has_the_forms_of_its_json() {
+        let message = V2xMessage {
+            edition: Edition::CamTs103900V231.into(),
+            link_address: vec![0x48, 0xA9, 0x8A, 0x90, 0x82, 0x7F].into(),
+            geonet_address: vec![0x94, 0, 2, 0, 0, 0, 3, 0xF8].into(),
+            signer_digest: vec![0x0D, 0x3A, 0x1D, 0x0D, 0xDF, 0x3F, 0x5B, 0x7D].into(),
+            ..Default::default()
+        };
+        let shown = text(&dynamic(&message), ALL);
+        for line in [
+            "edition: TS 103 900 V2.3.1\n",
+            "link_address: 48:a9:8a:90:82:7f\n",
+            "geonet_address: 94:00:02:00:00:00:03:f8\n",
+            "signer_digest: 0d3a1d0ddf3f5b7d\n",
+        ] {
+            assert!(shown.contains(line), "{shown}");
+        }
+        assert!(text(&dynamic(&V2xMessage::default()), ALL).contains("link_address: <0 octets>\n"));
     }
 
     #[test]

@@ -8,10 +8,10 @@ use serde_json::Value;
 use strsim::damerau_levenshtein;
 use viaduct_messages::topic::matches;
 
-/// Most edits (Damerau-Levenshtein) between a name and a suggestion.
+/// Maximum number of edits (Damerau-Levenshtein) between a name and a suggestion.
 const EDITS_MAX: usize = 3;
 
-/// Most suggestions in an error.
+/// Maximum number of suggestions in an error.
 const NAMES_MAX: usize = 3;
 
 /// State of a node at one time.
@@ -93,7 +93,7 @@ impl Snapshot {
     /// Returns the topic of that name.
     ///
     /// # Errors
-    /// The node has no such topic. The error suggests similar names.
+    /// Returns an error if the node has no such topic. The error suggests similar names.
     pub(super) fn find(&self, name: &str) -> anyhow::Result<&Topic> {
         if let Some(topic) = self.topics.iter().find(|topic| topic.topic == name) {
             return Ok(topic);
@@ -139,7 +139,7 @@ pub(super) mod tests {
             "topics": [
                 { "topic": "lidar/points", "type": "foxglove.PointCloud", "published": 40,
                   "publishers": [ { "publisher": "lidar", "alive": true, "qos": { "durability": "volatile" } } ],
-                  "rate_hz": 10.0, "dropped": 2, "pool": { "buffers": 8, "octets": 1048576 },
+                  "rate_hz": 10.0, "dropped": 2, "pool": { "buffers": 8, "bytes": 1048576 },
                   "interval_recent": { "count": 10, "min_us": 99100, "mean_us": 100000, "sd_us": 420, "p50_us": 100000, "max_us": 101300 },
                   "interval_total": { "count": 39, "min_us": 98000, "mean_us": 100000, "sd_us": 900, "p50_us": 100000, "max_us": 104000 },
                   "subscriptions": [

@@ -1,6 +1,5 @@
-//! Formats of numbers, times and tables.
+//! Formats of numbers, times and JSON values.
 
-use comfy_table::{Cell, CellAlignment, Table, presets};
 use serde_json::Value;
 
 /// Returns a time with three digits, in us, ms or s.
@@ -24,18 +23,6 @@ fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Returns an empty table with these columns.
-pub(super) fn table<const N: usize>(header: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
-    table
-}
-
-/// Returns a right-aligned cell.
-pub(super) fn number(text: impl ToString) -> Cell {
-    Cell::new(text).set_alignment(CellAlignment::Right)
-}
-
 /// Returns a JSON value on one line: `reliability best_effort, history (keep_last 5)`.
 pub(super) fn inline(value: &Value) -> String {
     let nested = |value: &Value| {
@@ -45,6 +32,10 @@ pub(super) fn inline(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Array(items) => items.iter().map(nested).collect::<Vec<_>>().join(", "),
+        // The value of an only member needs no parentheses: `history (keep_all limit 4096)`.
+        Value::Object(members) if members.len() == 1 => {
+            members.iter().map(|(name, value)| format!("{name} {}", inline(value))).collect()
+        }
         Value::Object(members) => {
             members.iter().map(|(name, value)| format!("{name} {}", nested(value))).collect::<Vec<_>>().join(", ")
         }
@@ -97,5 +88,7 @@ mod tests {
     fn a_json_value_is_one_line() {
         let qos = json!({ "depth": 5, "history": { "keep_last": 5 }, "names": ["a", { "b": true }] });
         assert_eq!(inline(&qos), "depth 5, history (keep_last 5), names a, (b true)");
+        let qos = json!({ "history": { "keep_all": { "limit": 4096 } }, "reliability": "reliable" });
+        assert_eq!(inline(&qos), "history (keep_all limit 4096), reliability reliable");
     }
 }

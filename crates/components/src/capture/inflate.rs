@@ -1,4 +1,4 @@
-//! Reads a file as it is, or inflated if it begins as gzip does.
+//! Reads a file, and inflates it if it begins with the magic number of gzip.
 
 use std::io::{self, Chain, Cursor, Read};
 
@@ -18,7 +18,7 @@ type Source<R> = Chain<Cursor<Vec<u8>>, R>;
 pub(super) enum MaybeGzip<R: Read> {
     /// The octets of the file.
     Plain(Source<R>),
-    /// The octets that a gzip file contains, and how many more may follow.
+    /// The inflated octets of a gzip file, up to a limit.
     Gzip {
         /// The decoder.
         inflated: Box<MultiGzDecoder<Source<R>>>,
@@ -31,7 +31,7 @@ impl<R: Read> MaybeGzip<R> {
     /// Reads the first octets and decides by them.
     ///
     /// # Errors
-    /// The source cannot be read.
+    /// Returns an error if the source cannot be read.
     pub(super) fn new(mut source: R, inflated_max: u64) -> io::Result<Self> {
         let mut first = Vec::with_capacity(GZIP_MAGIC.len());
         source.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut first)?;

@@ -1,4 +1,4 @@
-//! Link types of captures and how their frames become Ethernet II frames.
+//! Link types of captures, and the conversion of their frames to Ethernet II frames.
 //!
 //! Numbers and layouts are those of the tcpdump group (`LINKTYPE_*`), IEEE 802.11 and radiotap. The station reads one
 //! frame format, so each record becomes `destination (6) source (6) ethertype (2) payload`, without VLAN tags. Each layer
@@ -189,7 +189,7 @@ fn ethernet(frame: &[u8]) -> Result<Bytes, SkipReason> {
     Ok([addresses, rest].concat().into())
 }
 
-/// Linux cooked capture: packet type (2), ARPHRD type (2), address length (2), address (8), protocol (2).
+/// Converts a Linux cooked capture: packet type (2), ARPHRD type (2), address length (2), address (8), protocol (2).
 fn linux_cooked(record: &[u8]) -> Result<Bytes, SkipReason> {
     let (&[_, packet_type], rest) = split::<2>(record)?;
     let (&hardware, rest) = split::<2>(rest)?;
@@ -199,8 +199,8 @@ fn linux_cooked(record: &[u8]) -> Result<Bytes, SkipReason> {
     cooked(&Cooked { packet_type, hardware, address_octets, address, protocol, payload })
 }
 
-/// Linux cooked capture version 2: protocol (2), reserved (2), interface (4), ARPHRD type (2), packet type (1),
-/// address length (1), address (8).
+/// Converts a Linux cooked capture, version 2: protocol (2), reserved (2), interface (4), ARPHRD type (2), packet type
+/// (1), address length (1), address (8).
 fn linux_cooked_2(record: &[u8]) -> Result<Bytes, SkipReason> {
     let (&[protocol_high, protocol_low, ..], rest) = split::<8>(record)?;
     let (&hardware, rest) = split::<2>(rest)?;
@@ -219,7 +219,8 @@ struct Cooked<'a> {
     payload: &'a [u8],
 }
 
-/// A cooked header has the source alone. The destination becomes broadcast, or zero if the frame was for another host.
+/// Converts a cooked header, which has no destination. The destination becomes broadcast, or zero if the frame was for
+/// another host.
 fn cooked(frame: &Cooked<'_>) -> Result<Bytes, SkipReason> {
     if frame.hardware == ARPHRD_RADIOTAP {
         return radiotap(frame.payload);
@@ -230,7 +231,7 @@ fn cooked(frame: &Cooked<'_>) -> Result<Bytes, SkipReason> {
     ethernet(&build(destination, source, frame.protocol, frame.payload))
 }
 
-/// Radiotap: version (1), padding (1), length (2), present bits (4 each), fields in the order of the bits.
+/// Converts radiotap: version (1), padding (1), length (2), present bits (4 each), fields in the order of the bits.
 fn radiotap(record: &[u8]) -> Result<Bytes, SkipReason> {
     /// Offset of the first word of present bits.
     const PRESENT: usize = 4;
@@ -256,7 +257,7 @@ fn radiotap(record: &[u8]) -> Result<Bytes, SkipReason> {
     ieee80211(frame, flags)
 }
 
-/// IEEE 802.11 with the flags of a radiotap header, or 0 if there was none.
+/// Converts an IEEE 802.11 frame. `flags` is from its radiotap header, or 0 if it has none.
 fn ieee80211(frame: &[u8], flags: u8) -> Result<Bytes, SkipReason> {
     const FCS_AT_END: u8 = 0x10;
     const PADDED: u8 = 0x20;
@@ -285,7 +286,7 @@ struct MacHeader {
 }
 
 impl MacHeader {
-    /// Reads frame control (2), duration (2), three addresses (18), sequence control (2), and what the flags add: a fourth
+    /// Reads frame control (2), duration (2), three addresses (18), sequence control (2), and the optional fields: a fourth
     /// address (6), QoS control (2), HT control (4).
     fn parse(frame: &[u8]) -> Result<Self, SkipReason> {
         const TO_DS: u8 = 1;
@@ -362,7 +363,7 @@ mod tests {
         build(destination, source, [0x89, 0x47], &PAYLOAD)
     }
 
-    /// An IEEE 802.11 frame with the given frame control and the octets between sequence control and payload.
+    /// Returns an IEEE 802.11 frame with the given frame control and the octets between sequence control and payload.
     fn wireless(control: [u8; 2], extra: &[u8]) -> Vec<u8> {
         [&control[..], &[0, 0], &A, &B, &C, &[0, 0], extra, &SNAP_GEONETWORKING, &PAYLOAD].concat()
     }
@@ -444,20 +445,20 @@ mod tests {
     }
 
     #[test]
-    fn a_cooked_frame_has_the_source_alone() {
+    fn a_cooked_frame_has_only_a_source() {
         let first = |kind: u8, hardware: u16, payload: &[u8]| {
             [&[0, kind][..], &hardware.to_be_bytes(), &[0, 6], &B, &[0, 0, 0x89, 0x47], payload].concat()
         };
         let second = |kind: u8, hardware: u16, payload: &[u8]| {
             [&[0x89, 0x47, 0, 0, 0, 0, 0, 2][..], &hardware.to_be_bytes(), &[kind, 6], &B, &[0, 0], payload].concat()
         };
-        let everybody = Ok(geonetworking([0xFF; 6], B));
+        let broadcast = Ok(geonetworking([0xFF; 6], B));
         let wireless = with_radiotap(&[0], &[], &wireless([0x08, 0], &[]));
         for (link_type, header, octets) in [
             (LinkType::LinuxCooked, &first as &dyn Fn(u8, u16, &[u8]) -> Vec<u8>, 16),
             (LinkType::LinuxCooked2, &second, 20),
         ] {
-            assert_eq!(link_type.ethernet_frame(&header(1, 1, &PAYLOAD)), everybody);
+            assert_eq!(link_type.ethernet_frame(&header(1, 1, &PAYLOAD)), broadcast);
             assert_eq!(link_type.ethernet_frame(&header(3, 1, &PAYLOAD)), Ok(geonetworking([0; 6], B)));
             assert_eq!(link_type.ethernet_frame(&header(1, 803, &wireless)), Ok(geonetworking(A, B)));
             for length in 0..octets {

@@ -117,7 +117,7 @@ impl Capture {
     /// Opens a capture.
     ///
     /// # Errors
-    /// The file cannot be read or is not a capture.
+    /// Returns an error if the file cannot be read or is not a capture.
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let unread = |cause| CaptureError::Io { path: path.to_owned(), cause };
         let file = File::open(path).map_err(unread)?;
@@ -131,7 +131,7 @@ impl Capture {
     /// Reads a capture from another source. Errors name it `path`.
     ///
     /// # Errors
-    /// The octets are not a capture.
+    /// Returns an error if the octets are not a capture.
     pub fn from_reader(path: &Path, source: impl Read + Send + 'static) -> Result<Self, CaptureError> {
         let unread = |cause| CaptureError::Io { path: path.to_owned(), cause };
         let failure = Arc::new(OnceLock::new());

@@ -1,7 +1,7 @@
 //! Writes frames to a capture file: pcap with nanoseconds, link type Ethernet.
 //!
-//! The caller copies a frame into a buffer; a thread of its own writes full buffers to the file. A disk that is slow or
-//! full loses frames of the file, never time or frames of the station.
+//! The caller copies a frame into a buffer; a separate thread writes full buffers to the file. If the disk is slow or
+//! full, the file loses frames; the station is neither delayed nor loses frames.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -64,7 +64,7 @@ impl CaptureWriter {
     /// Creates the file, or truncates an existing one.
     ///
     /// # Errors
-    /// The file cannot be written, or the thread cannot be started.
+    /// Returns an error if the file cannot be written, or the thread cannot be started.
     pub fn create(path: &Path, max_octets: u64, counts: CaptureCounts) -> io::Result<Self> {
         let mut file = File::create(path)?;
         let header: Vec<u8> = HEADER.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again_to_the_nanosecond() {
+    fn written_frames_are_read_with_the_same_nanoseconds() {
         let (bus, file) = (Bus::new("test"), tempfile::NamedTempFile::new().unwrap());
         let frames: Vec<CapturedFrame> = (0..300).map(frame).collect();
         write_all(file.path(), 1 << 20, &frames, &bus);
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_refuses_costs_frames_of_the_file_only() {
+    fn a_write_error_loses_frames_of_the_file_only() {
         let bus = Bus::new("test");
         // Its header of 24 octets is written before; the file then takes nothing.
         let mut writer = CaptureWriter::create(Path::new("/dev/null"), 1 << 20, counts(&bus)).unwrap();
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_an_error_at_once() {
+    fn a_missing_folder_is_an_immediate_error() {
         let refused = CaptureWriter::create(Path::new("no/such/out.pcap"), 1 << 20, counts(&Bus::new("test")));
         assert!(refused.is_err_and(|error| error.kind() == io::ErrorKind::NotFound));
     }

@@ -1,5 +1,6 @@
 //! The kinds of components, one file or folder each, and their table.
 
+pub mod camera;
 pub mod fleet;
 pub mod generator;
 pub mod its_station;
@@ -7,11 +8,19 @@ pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
 pub mod sink;
+pub mod teleop_desk;
+pub mod teleop_vehicle;
+pub mod vehicle_model;
 
 use viaduct_node::Kind;
 
 /// Every kind of this crate.
 pub const KINDS: &[Kind] = &[
+    Kind::of::<camera::Camera>(
+        "camera",
+        "A camera: publishes JPEG pictures of a road scene, of recorded files or of a device, and follows a budget of bytes.",
+        "{ topic: camera/front, source: { synthetic: {} } }",
+    ),
     Kind::of::<fleet::Fleet>("fleet", "Simulated vehicles that drive on a road network and send CAMs.", "vehicles: 2"),
     Kind::of::<generator::Generator>(
         "generator",
@@ -42,5 +51,20 @@ pub const KINDS: &[Kind] = &[
         "sink",
         "A simulated consumer: reads topics of any type, counts samples, and optionally computes with each.",
         "topics: [ its/rx/* ]",
+    ),
+    Kind::of::<teleop_desk::TeleopDesk>(
+        "teleop_desk",
+        "The desk of a remote drive: receives pictures of a vehicle, and serves the page on which its driver sees and steers.",
+        "{ listen: \"127.0.0.1:0\", http: \"127.0.0.1:0\", security: none, login: none }",
+    ),
+    Kind::of::<teleop_vehicle::TeleopVehicle>(
+        "teleop_vehicle",
+        "The vehicle's end of a remote drive: sends pictures to a desk and obeys its driver, under supervision.",
+        "{ desk: \"127.0.0.1:4650\", security: none }",
+    ),
+    Kind::of::<vehicle_model::VehicleModel>(
+        "vehicle_model",
+        "A simulated vehicle that obeys drive commands: a kinematic bicycle with limits on steering, acceleration and jerk.",
+        "topic: vehicle/state",
     ),
 ];

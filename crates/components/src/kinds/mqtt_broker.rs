@@ -15,8 +15,10 @@
 //! | `clients_connected`, `clients_disconnected` | clients, updated once per second |
 //! | `messages_in`, `messages_out` | messages of all clients, updated once per second |
 //!
-//! Two drops inside `mqtt5` are not counted, because it does not report them: a QoS 0 message to a client whose queue is full, and
-//! the oldest message of a session whose queue overflows.
+//! `mqtt5` does not report two drops, so they are not counted:
+//!
+//! - a QoS 0 message to a client whose queue is full
+//! - the oldest message of a session whose queue overflows
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -79,7 +81,7 @@ pub struct Settings {
     /// Routes from topics of the bus to MQTT topics, without a socket; at most 64.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// Routes from MQTT topics to topics of the bus, for messages that applications want to send; at most 16.
+    /// Routes from MQTT topics to topics of the bus, for messages of applications; at most 16.
     #[serde(default)]
     pub inbound: Vec<InboundRouteSettings>,
     /// Limits of the broker.
@@ -104,8 +106,8 @@ pub struct LimitSettings {
     /// Maximum number of subscriptions of a client, 1 to 100000.
     #[schemars(range(min = 1, max = 100_000))]
     pub subscriptions_max: usize,
-    /// Maximum number of messages that wait for one client, 1 to 1000000: per connection for each of QoS 0 and QoS 1, and per session
-    /// while its client is disconnected.
+    /// Maximum number of messages that wait for one client, 1 to 1000000. It applies to QoS 0 and QoS 1 separately on a
+    /// connection, and to the session while the client is disconnected.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub queued_messages_max: usize,
     /// Maximum size of the messages that wait for a disconnected client, in bytes, 1024 to 17179869184 (16 GiB).
@@ -209,7 +211,8 @@ impl Component for MqttBroker {
             .transpose()?;
         let unanswered = handler.as_ref().map(|_| context.counter("unanswered"));
         let engine = open(&settings, handler)?;
-        let (stats, totals) = (engine.stats(), CounterMirror::new(TOTALS, |(name, _)| context.counter(name)));
+        let stats = engine.stats();
+        let totals = CounterMirror::new(TOTALS, |(name, _)| context.counter(name));
         context.every(COUNT_PERIOD, |broker, _| broker.sync_counters());
         let task = Task {
             router: engine.router(),
@@ -282,7 +285,7 @@ fn config(settings: &Settings) -> BrokerConfig {
     .with_auth(auth)
 }
 
-/// Reason why the broker ended before it was asked to stop.
+/// Reason why the broker ended before its stop was requested.
 #[derive(Debug, thiserror::Error)]
 enum BrokerError {
     #[error("the broker ended: {0}")]
@@ -377,8 +380,9 @@ struct Task {
 
 impl Task {
     async fn run(mut self, engine: Broker) -> Result<(), BrokerError> {
-        let (shutdown, mut ready) = (engine.shutdown_handle(), engine.ready());
-        // The broker runs on a task of its own, so that accepting clients and routing do not wait for each other. The set ends that
+        let shutdown = engine.shutdown_handle();
+        let mut ready = engine.ready();
+        // The broker runs on a separate task, so that accepting clients and routing do not wait for each other. The set ends that
         // task with this one, also if this one is aborted.
         let mut running = JoinSet::new();
         engine.spawn(&mut running);
@@ -461,7 +465,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_broker_that_ends_before_it_is_asked_to_is_an_error() {
+    async fn a_broker_that_ends_without_a_request_is_an_error() {
         let mut running = JoinSet::new();
         running.spawn(async { Ok(()) });
         assert_eq!(BrokerError::of(running.join_next().await).to_string(), "the broker ended");

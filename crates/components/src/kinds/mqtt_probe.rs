@@ -119,7 +119,7 @@ struct Task {
 }
 
 impl Task {
-    /// Measures until the probe is asked to stop, and reconnects if the connection is lost.
+    /// Measures until the stop of the probe is requested, and reconnects if the connection is lost.
     async fn run(self) -> Result<(), Infallible> {
         let mut stop = self.stop.clone();
         while !stop.is_asked() {

@@ -5,10 +5,10 @@ use serde::Serialize;
 use viaduct_bus::PublishError;
 use viaduct_etsi::{JsonError, JsonProblem};
 use viaduct_its::facilities::MessageKind;
-use viaduct_messages::write_timestamp;
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::{PropertyId, PropertyValue};
 use viaduct_units::Tai;
+use viaduct_v2x_json::timestamp_text;
 
 /// Maximum length of a request's topic and of its response topic, in octets.
 const TOPIC_OCTETS_MAX: usize = 512;
@@ -22,7 +22,7 @@ pub(crate) enum Refusal {
     #[error("{0}")]
     Text(#[from] JsonError),
     /// Neither the topic nor the text names the message type. The application is at fault.
-    #[error("`{level}` is no message type; the topic must end in one of {}", known_types())]
+    #[error("`{level}` is not a message type; the topic must end in one of {}", known_types())]
     UnknownTopic { level: String },
     /// The text is too long and was not read. The application is at fault.
     #[error("the text has {octets} octets; at most {max} are allowed")]
@@ -65,7 +65,8 @@ pub(crate) struct ReplyAddress {
 }
 
 impl ReplyAddress {
-    /// Creates the reply address. An invalid or too long topic is ignored, and so are too long correlation data.
+    /// Creates the reply address. An invalid or too long topic is ignored. Correlation data that is too long is
+    /// ignored.
     pub(crate) fn new(topic: Option<&str>, correlation: Option<&Bytes>) -> Self {
         let fits = |octets: &&Bytes| octets.len() <= CORRELATION_OCTETS_MAX;
         Self {
@@ -116,12 +117,10 @@ pub(crate) fn write(refusal: &Refusal, topic: &str, now: Tai, count: u64) -> Byt
         }
         _ => (None, None),
     };
-    let mut time = String::new();
-    write_timestamp(now, &mut time);
     let cut = topic.char_indices().map(|(at, _)| at).find(|at| *at >= TOPIC_OCTETS_MAX).unwrap_or(topic.len());
     let answer = Answer {
         topic: &topic[..cut],
-        time,
+        time: timestamp_text(now),
         reason: refusal.label(),
         error: refusal.to_string(),
         path: refusal.path(),

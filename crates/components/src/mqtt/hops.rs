@@ -8,8 +8,8 @@
 //! name         = 1*15( letter / digit / "_" / "-" / "." )
 //! ```
 //!
-//! `1726061471092870123;station:1726061471092970456;uplink:1726061471093070789`: the origin of the message is the first time,
-//! component `station` published it at the second, and `uplink` passed it to its socket at the third. Numbers have no leading
+//! `1726061471092870123;station:1726061471092970456;uplink:1726061471093070789` has three times: the message's origin,
+//! its publication by the component `station`, and its hand-over to the socket by `uplink`. Numbers have no leading
 //! zeros, so that each value has exactly one form.
 
 use std::fmt::Write as _;
@@ -54,7 +54,7 @@ pub fn write(meta: &Meta) -> String {
 /// Parses a value: origin and stamps.
 ///
 /// # Errors
-/// The value is not one that [`write()`] can return.
+/// Returns an error if [`write()`] cannot return the value.
 pub fn parse(value: &str) -> Result<Meta, Malformed> {
     if value.len() > OCTETS_MAX {
         return Err(Malformed);
@@ -125,7 +125,7 @@ mod tests {
         }
 
         #[test]
-        fn any_name_is_written_so_that_it_can_be_parsed(name in ".{0,20}") {
+        fn any_name_is_written_in_a_form_that_can_be_parsed(name in ".{0,20}") {
             let text = write(&meta(1, &[(name, 2)]));
             prop_assert_eq!(parse(&text).unwrap().stamps().len(), 1);
         }

@@ -29,7 +29,8 @@ use crate::v2x::request;
 const LEVEL_CHARACTERS_MAX: usize = 64;
 /// Maximum number of inbound routes of a component.
 const ROUTES_MAX: usize = 16;
-/// Answers of one route per second. The next answer includes the number of rejections that were not answered.
+/// Maximum number of answers of one route per second. The next answer includes the number of rejections that were not
+/// answered.
 const ANSWERS_PER_SECOND_MAX: u32 = 50;
 /// Maximum length of a text in octets: many times the longest V2X message. A text is parsed on the task that serves the connection.
 const TEXT_OCTETS_MAX: usize = 64 * 1024;

@@ -333,8 +333,8 @@ impl Inputs {
     }
 }
 
-/// Returns response topic and correlation data if the sample is an error report about a request that this component has received
-/// and that has a response topic.
+/// Returns response topic and correlation data of the request that an error report is about. Returns `None` for any
+/// other sample, for a request of another component, and for a request without a response topic.
 fn answer_of(sample: &UntypedSample, node: &str, component: &str) -> Option<(String, Bytes)> {
     if sample.type_info().full_name() != V2X_ERROR {
         return None;

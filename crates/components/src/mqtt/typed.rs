@@ -58,7 +58,7 @@ impl InboundType {
     }
 }
 
-/// Sets the address for the answer. One that the text contains is ignored: the broker knows the client.
+/// Sets the address for the answer. An address in the text is ignored, because only the broker identifies the client.
 fn event_with_reply(request: EventRequest, reply_to: ReplyTo) -> EventRequest {
     EventRequest { reply_to: Some(reply_to), ..request }
 }

@@ -25,6 +25,14 @@ fn edition(kind: MessageKind) -> Edition {
     Edition::of(message_type(kind), kind.edition())
 }
 
+/// Returns the security of a packet as messages of the bus contain it.
+pub(crate) const fn security_state(security: Security) -> SecurityState {
+    match security {
+        Security::Unsecured => SecurityState::Unsecured,
+        Security::Unverified { .. } => SecurityState::Unverified,
+    }
+}
+
 /// Shifts a time of a replayed capture by `shift_ns` nanoseconds.
 pub(crate) fn shifted(moment: Tai, shift_ns: i64) -> Tai {
     Tai::from_nanos(moment.nanos().saturating_add(shift_ns))
@@ -71,20 +79,20 @@ pub fn received_message(packet: &Received, receiver: &str, access: AccessLayer, 
     let message = sent_or_received(Direction::Received, packet.kind, &packet.summary, packet.payload.clone(), time);
     let summary = &packet.summary;
     let source = &packet.source;
-    let (security, signer_digest) = match packet.security {
-        Security::Unsecured => (SecurityState::Unsecured, Bytes::new()),
-        Security::Unverified { signer } => (SecurityState::Unverified, Bytes::copy_from_slice(&signer.0)),
+    let signer_digest = match packet.security {
+        Security::Unsecured => Bytes::new(),
+        Security::Unverified { signer } => Bytes::copy_from_slice(&signer.0),
     };
     V2xMessage {
         link_address: Bytes::copy_from_slice(&packet.link_source.0),
         geonet_address: Bytes::copy_from_slice(&source.address.0),
         receiver: receiver.to_owned(),
         access: access.into(),
-        security: security.into(),
+        security: security_state(packet.security).into(),
         signer_digest,
         btp_port: u32::from(packet.btp_port),
-        // A CPM does not say type, speed and heading of its station; the packet that carried it does. Its speed is
-        // negative for a station that drives backwards, and here it is the amount.
+        // A CPM does not contain type, speed and heading of its station, but its packet does. The speed in the packet is
+        // negative for a station that drives backwards; here it is the magnitude.
         station_type: summary.station_type.unwrap_or_else(|| source.address.station_type()).into(),
         speed_mps: Some(summary.speed.map_or_else(|| source.speed.value().abs(), MetresPerSecond::value)),
         heading_deg: summary.heading.or(source.heading).map(viaduct_units::Degrees::value),

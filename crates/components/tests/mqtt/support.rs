@@ -261,7 +261,7 @@ impl Wire {
 pub(crate) struct Script {
     /// Number of messages acknowledged on each connection.
     pub(crate) acknowledge: usize,
-    /// Closes the connection after that, with more messages in flight.
+    /// `true` if the broker then closes the connection, with more messages in flight.
     pub(crate) closes: bool,
     /// Properties of its CONNACK.
     pub(crate) receive_maximum: Option<u16>,

@@ -48,7 +48,7 @@ class WithoutSignature:
         self.router.btp_data_request(dataclasses.replace(request, security_profile=SecurityProfile.NO_SECURITY))
 
 
-def say(value):
+def print_line(value):
     print(json.dumps(value, default=lambda octets: octets.hex()), flush=True)
 
 
@@ -56,7 +56,7 @@ def listen(router, message, coder):
     """Prints received messages instead of passing them to the service."""
 
     def received(indication):
-        say({"message": message, "decoded": coder.decode(indication.data)})
+        print_line({"message": message, "decoded": coder.decode(indication.data)})
 
     router.register_indication_callback_btp(port=PORTS[message], callback=received)
 
@@ -112,7 +112,7 @@ def main(interface, mac, station_id):
     place.add_callback(walkers.vam_transmission_management.location_service_callback)
     awareness.start()
     threading.Thread(target=send_denms, args=[warnings.denm_transmission_management], daemon=True).start()
-    say({"ready": True})
+    print_line({"ready": True})
     sys.stdin.read()
 
 

@@ -1,5 +1,7 @@
 //! Ethernet II header.
 
+use super::{AddressError, parse_octets, write_octets};
+
 /// Length of the header in octets.
 pub const HEADER_OCTETS: usize = 14;
 
@@ -20,8 +22,17 @@ impl MacAddress {
 
 impl std::fmt::Display for MacAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [a, b, c, d, e, g] = self.0;
-        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+        write_octets(&self.0, f)
+    }
+}
+
+impl std::str::FromStr for MacAddress {
+    type Err = AddressError;
+
+    /// Parses six octets, separated by colons or by hyphens.
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let error = AddressError { expected: "six octets such as `02:00:00:00:03:e9`" };
+        parse_octets(text).map(Self).ok_or(error)
     }
 }
 
@@ -43,7 +54,7 @@ pub struct EthernetHeader {
 }
 
 impl EthernetHeader {
-    /// Parses the header. Returns it with the payload of the frame, or `None` if the frame is too short.
+    /// Parses the header. Returns the header with the payload of the frame, or `None` if the frame is too short.
     #[must_use]
     pub fn parse(frame: &[u8]) -> Option<(Self, &[u8])> {
         let (&destination, rest) = frame.split_first_chunk::<6>()?;

@@ -5,8 +5,11 @@
 //! the 14 octets of the header in a received datagram (riebl/vanetza, tools/socktap/udp_link.cpp and link_layer.cpp).
 //! Therefore raw sockets, UDP multicast and capture files share one frame format.
 
+mod address_text;
 mod ethernet;
 
+pub use address_text::AddressError;
+pub(crate) use address_text::{parse_octets, write_octets};
 pub use ethernet::{EthernetHeader, HEADER_OCTETS, MacAddress};
 
 /// Ethertype of GeoNetworking (EN 302 636-4-1, clause 8.2; IEEE registration).

@@ -34,8 +34,8 @@ pub enum BtpHeader {
 }
 
 impl BtpHeader {
-    /// Parses the header that GeoNetworking announces with `next_header`. Returns it with the payload, or `None` if
-    /// there are fewer than four octets or another protocol is announced.
+    /// Parses the header that GeoNetworking announces with `next_header`. Returns the header with the payload, or `None`
+    /// if there are fewer than four octets or another protocol is announced.
     #[must_use]
     pub fn parse(next_header: CommonNextHeader, octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[port_high, port_low, second_high, second_low], rest) = octets.split_first_chunk::<HEADER_OCTETS>()?;

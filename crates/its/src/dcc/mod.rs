@@ -4,8 +4,8 @@
 //! the gate is closed for `T_off = T_on / delta`, where `delta` follows the measured busy ratio of the channel
 //! ([`limeric`]).
 //!
-//! [`DccMode::PassThrough`] is the default: a wire, a tunnel or a cellular link is not a shared channel whose load a
-//! station could measure, and LTE-V2X has its congestion control in the access layer (TS 103 574).
+//! [`DccMode::PassThrough`] is the default. A wire, a tunnel or a cellular link is not a shared channel whose load a
+//! station could measure. LTE-V2X has its congestion control in the access layer (TS 103 574).
 //!
 //! Not included: measurement of the busy ratio, control of transmit power and data rate, and the reactive approach.
 

@@ -14,11 +14,11 @@ use crate::{
 pub enum DccProfile {
     /// The highest priority, for the first DENM of an event.
     Dp0,
-    /// For DENM.
+    /// The second priority, for DENMs.
     Dp1,
-    /// For CAM.
+    /// The third priority, for CAMs.
     Dp2,
-    /// For everything else: other messages, forwarded packets, beacons and the location service.
+    /// The lowest priority, for everything else: other messages, forwarded packets, beacons and the location service.
     Dp3,
 }
 
@@ -30,7 +30,7 @@ impl DccProfile {
     ///
     /// Forwarded packets always get DP3, so that they never precede own messages, whatever their traffic class. A
     /// packet is forwarded if its remaining hop limit is below its maximum hop limit. Beacons and packets of the
-    /// location service also get DP3: their `itsGnDefaultTrafficClass` would give them the highest priority, but no
+    /// location service also get DP3. Their `itsGnDefaultTrafficClass` would give them the highest priority, but no
     /// message depends on a few milliseconds of their delay. Both rules are this project's, not the standard's.
     #[must_use]
     pub const fn of_packet(basic: &BasicHeader, common: &CommonHeader) -> Self {

@@ -19,12 +19,13 @@ fn adaptive() -> GateKeeper {
     GateKeeper::new(DccSettings { mode: DccMode::Adaptive, ..DccSettings::default() })
 }
 
-/// A frame of that many octets that can be told from others.
+/// Returns a frame of this length whose octets are all `mark`.
 fn frame(mark: u8, octets: usize) -> Vec<u8> {
     vec![mark; octets]
 }
 
-/// Runs the machine until `end`, with the same busy ratio each 100 ms; returns when frames were sent.
+/// Runs the machine until `end`, with the same busy ratio each 100 ms. Returns the times in milliseconds at which
+/// frames were sent.
 fn run(gate: &mut GateKeeper, from: u64, end: u64, busy: f64) -> Vec<u64> {
     let mut sent = Vec::new();
     for millis in from..end {
@@ -39,7 +40,7 @@ fn run(gate: &mut GateKeeper, from: u64, end: u64, busy: f64) -> Vec<u64> {
     sent
 }
 
-/// On a link that is no shared channel nothing waits.
+/// In the pass-through mode no frame waits.
 #[test]
 fn pass_through_sends_at_once() {
     let mut gate = GateKeeper::new(DccSettings::default());
@@ -51,7 +52,7 @@ fn pass_through_sends_at_once() {
     assert_eq!((gate.t_gen_cam_dcc(), gate.poll_timeout()), (Duration::ZERO, None));
 }
 
-/// TS 102 687: a frame of a higher priority goes first.
+/// TS 102 687: a frame of a higher priority is sent first.
 #[test]
 fn highest_priority_is_sent_first() {
     let mut gate = GateKeeper::new(DccSettings::default());
@@ -62,7 +63,7 @@ fn highest_priority_is_sent_first() {
     assert_eq!(sent, [0, 1, 2, 3]);
 }
 
-/// TS 102 687, annex B: the gate is closed for `T_on / delta` after a frame, 25 ms at least.
+/// TS 102 687, annex B: the gate is closed for `T_on / delta` after a frame, at least 25 ms.
 #[test]
 fn gate_closes_after_a_frame() {
     let mut gate = adaptive();
@@ -70,13 +71,13 @@ fn gate_closes_after_a_frame() {
         gate.push(at(0), frame(7, 300), DccProfile::Dp2, LIFETIME);
     }
     assert!(gate.poll_transmit(at(0)).is_some());
-    // 480 us on air, of which delta_max (0.03) makes 16 ms.
+    // 480 us on air divided by delta_max (0.03) are 16 ms, less than the minimum.
     assert_eq!(gate.poll_timeout(), Some(at(25)));
     assert!(gate.poll_transmit(at(24)).is_none());
     assert!(gate.poll_transmit(at(25)).is_some());
 }
 
-/// TS 102 687, annex B: `T_on` is that of the packet on a radio, where the Ethernet header is none.
+/// TS 102 687, annex B: `T_on` is the air time of the packet. The Ethernet header is not sent on air.
 #[test]
 fn ethernet_header_is_not_on_air() {
     let mut gate = adaptive();
@@ -88,7 +89,7 @@ fn ethernet_header_is_not_on_air() {
     assert_eq!((gate.poll_timeout(), gate.t_gen_cam_dcc()), (Some(Mono(closed)), closed));
 }
 
-/// TS 102 687, annex B: the gate is closed for one second at most.
+/// TS 102 687, annex B: the gate is closed for at most one second.
 #[test]
 fn gate_opens_after_at_most_one_second() {
     let mut gate = adaptive();
@@ -100,7 +101,7 @@ fn gate_opens_after_at_most_one_second() {
     assert_eq!(gate.t_gen_cam_dcc(), T_OFF_MAX);
 }
 
-/// TS 102 687, 5.4: on a busy channel a station sends less, and more again when it is free.
+/// TS 102 687, 5.4: a station sends less on a busy channel, and more again when the channel is free.
 #[test]
 fn rate_follows_the_channel() {
     let mut gate = adaptive();
@@ -135,8 +136,8 @@ fn evaluation_step_moves_the_opening() {
     assert!(gate.gate.unwrap().until < before);
 }
 
-/// TS 102 687, annex B (B.2): the part of the wait that is left is worth `T_on / delta` anew, sooner or later, within 25 ms and
-/// 1 s after the frame.
+/// TS 102 687, annex B (B.2): a new `delta` rescales the remaining part of the wait. The gate opens 25 ms to 1 s after
+/// the frame.
 #[test]
 fn opening_is_rescaled_by_the_new_delta() {
     let mut gate = adaptive();
@@ -179,7 +180,7 @@ fn expired_frame_is_dropped() {
     assert_eq!(gate.counters(), DccCounters { pushed: 2, sent: 1, expired: 1, ..DccCounters::default() });
 }
 
-/// A full queue drops its oldest frame; the newer one says more. The sum of the counters holds.
+/// A full queue drops its oldest frame, and the counters add up.
 #[test]
 fn full_queue_drops_its_oldest() {
     let mut gate = adaptive();
@@ -193,7 +194,7 @@ fn full_queue_drops_its_oldest() {
     assert_eq!(counters.pushed, counters.sent + counters.expired + counters.overflowed + counters.too_long + waiting);
 }
 
-/// A queue holds no more octets than its limit either.
+/// A queue has a limit in octets, too.
 #[test]
 fn queue_is_bounded_in_octets() {
     let mut gate = adaptive();
@@ -203,7 +204,7 @@ fn queue_is_bounded_in_octets() {
     assert_eq!(gate.counters().overflowed, u64::try_from(DCC_QUEUE_FRAMES_MAX - 4).unwrap());
 }
 
-/// TS 102 687: what is sent on for others, beacons and the location service do not go before own messages.
+/// TS 102 687: forwarded packets, beacons and packets of the location service have a lower priority than own messages.
 #[test]
 fn forwarded_frame_has_the_lowest_profile() {
     let of = |header_type, hops: (u8, u8), traffic_class| {
@@ -224,14 +225,14 @@ fn forwarded_frame_has_the_lowest_profile() {
     };
     let area = HeaderType::GeoBroadcast(ShapeKind::Circle);
     assert_eq!(of(area, (10, 10), TrafficClass::DP0), DccProfile::Dp0, "an own warning");
-    assert_eq!(of(area, (9, 10), TrafficClass::DP0), DccProfile::Dp3, "one of somebody else");
+    assert_eq!(of(area, (9, 10), TrafficClass::DP0), DccProfile::Dp3, "a forwarded warning");
     assert_eq!(of(HeaderType::SingleHopBroadcast, (1, 1), TrafficClass::DP2), DccProfile::Dp2, "a CAM");
     for header_type in [HeaderType::Beacon, HeaderType::LocationRequest, HeaderType::LocationReply] {
         assert_eq!(of(header_type, (1, 1), ITS_GN_DEFAULT_TRAFFIC_CLASS), DccProfile::Dp3, "{header_type:?}");
     }
 }
 
-/// EN 302 636-4-1, 9.7.5: the TC ID names the profile.
+/// EN 302 636-4-1, 9.7.5: the TC ID selects the profile.
 #[test]
 fn traffic_class_selects_the_profile() {
     let profiles: Vec<DccProfile> = [0, 1, 2, 3, 63].into_iter().map(DccProfile::of_traffic_class).collect();

@@ -88,7 +88,7 @@ macro_rules! messages {
             /// Decodes a message from UPER.
             ///
             /// # Errors
-            /// The octets are not exactly one message of that kind.
+            /// Returns an error if the octets are not exactly one message of that kind.
             pub fn decode(kind: MessageKind, octets: &[u8]) -> Result<Self, UperError> {
                 match kind {
                     $(MessageKind::$kind => Ok(Self::$kind(Box::new($codec::decode(octets)?))),)*
@@ -107,7 +107,7 @@ macro_rules! messages {
             /// Encodes the message in UPER.
             ///
             /// # Errors
-            /// A value is outside its range.
+            /// Returns an error if a value is outside its range.
             pub fn encode(&self) -> Result<Vec<u8>, UperError> {
                 match self {
                     $(Self::$kind(message) => $codec::encode(message),)*
@@ -117,7 +117,7 @@ macro_rules! messages {
             /// Reads a message from its JSON form (ASN.1 names, raw ETSI integers).
             ///
             /// # Errors
-            /// The path of the wrong member, and the problem.
+            /// Returns the path of the wrong member, and the problem.
             pub fn from_json(kind: MessageKind, text: &[u8]) -> Result<Self, JsonError> {
                 match kind {
                     $(MessageKind::$kind => Ok(Self::$kind(Box::new($codec::from_json(text)?))),)*
@@ -127,7 +127,7 @@ macro_rules! messages {
             /// Reads a message from JSON of the given form.
             ///
             /// # Errors
-            /// The path of the wrong member, and the problem.
+            /// Returns the path of the wrong member, and the problem.
             pub fn from_json_in(kind: MessageKind, form: JsonForm, text: &[u8]) -> Result<Self, JsonError> {
                 match kind {
                     $(MessageKind::$kind => Ok(Self::$kind(Box::new($codec::from_json_in(form, text)?))),)*
@@ -330,7 +330,7 @@ impl MessageKind {
 /// Returns the kind of a message by its BTP port if the message's own header agrees.
 ///
 /// # Errors
-/// The reason for which a station drops the message.
+/// Returns the reason for which a station drops the message.
 pub(crate) fn kind_of(btp_port: u16, payload: &[u8]) -> Result<MessageKind, DropReason> {
     let Some(kind) = MessageKind::from_btp_port(btp_port) else {
         let known = ports::is_well_known(btp_port);

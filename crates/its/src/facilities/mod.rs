@@ -37,6 +37,7 @@ use self::{
     cp_service::{CpService, CpSettings, PerceivedObject},
     den_service::{
         DenDrop, DenError, DenIndication, DenService, DenSettings, DenTransmit, DenmHead, EventReport, OwnDenm,
+        ReceivedDenm,
     },
     denm::{ActionId, Termination},
     ldm::{
@@ -49,6 +50,7 @@ use crate::{
     Destination, Received, SendRequest,
     geonet::{Lifetime, TrafficClass, mib::ITS_GN_MAX_PACKET_LIFETIME},
     limits::{FACILITIES_EVENTS_MAX, FACILITIES_TRANSMITS_MAX},
+    security::Security,
 };
 
 /// Shortest lifetime other than 0 (EN 302 636-4-1, 9.6.4): a packet with the lifetime 0 is not forwarded.
@@ -85,8 +87,8 @@ pub enum EventError {
 pub enum FacilitiesEvent {
     /// The local dynamic map has changed.
     Map(LdmEvent),
-    /// A DENM of a new, changed or ended event was received.
-    Denm(DenIndication, Box<DenmHead>),
+    /// A DENM of a new, changed or ended event was received, in a packet with this security.
+    Denm(DenIndication, Box<DenmHead>, Security),
     /// A received DENM was dropped.
     DenmDropped(DenDrop, ActionId),
     /// The clock of a station has been found to be offset. Reported once for a station and an offset.
@@ -204,7 +206,7 @@ impl Facilities {
         }
     }
 
-    /// Sets the minimum interval between messages on a busy channel (`T_GenCam_DCC`, and the same for CPM and VAM).
+    /// Sets the minimum interval between messages on a busy channel, for CAM (`T_GenCam_DCC`), CPM and VAM.
     pub fn set_t_gen_dcc(&mut self, interval: Duration) {
         if let Some(ca) = &mut self.ca {
             ca.set_t_gen_cam_dcc(interval);
@@ -220,7 +222,7 @@ impl Facilities {
     /// Sends the DENM of a new event. If the queue is full, the DENM waits until requests have been taken from it.
     ///
     /// # Errors
-    /// The station has no DEN service, or the service rejects the report.
+    /// Returns an error if the station has no DEN service, or the service rejects the report.
     pub fn trigger_event(&mut self, now: Now, report: EventReport) -> Result<ActionId, EventError> {
         let action_id = self.den.as_mut().ok_or(EventError::ServiceOff)?.trigger(now, report)?;
         self.send_denms(now);
@@ -230,7 +232,7 @@ impl Facilities {
     /// Sends a change of an event of this station.
     ///
     /// # Errors
-    /// The station has no DEN service, or the service rejects the report.
+    /// Returns an error if the station has no DEN service, or the service rejects the report.
     pub fn update_event(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), EventError> {
         self.den.as_mut().ok_or(EventError::ServiceOff)?.update(now, action_id, report)?;
         self.send_denms(now);
@@ -240,7 +242,7 @@ impl Facilities {
     /// Sends the end of an event.
     ///
     /// # Errors
-    /// The station has no DEN service, or the service rejects the report.
+    /// Returns an error if the station has no DEN service, or the service rejects the report.
     pub fn terminate_event(
         &mut self,
         now: Now,
@@ -261,14 +263,14 @@ impl Facilities {
                 if let Some(va) = &mut self.va {
                     va.handle_received(now, &ReceivedVam::from(&**vam));
                 }
-                self.record_received(now, &received.message, &received.payload);
+                self.record_received(now, &received.message, &received.payload, received.security);
             }
-            _ => self.record_received(now, &received.message, &received.payload),
+            _ => self.record_received(now, &received.message, &received.payload, received.security),
         }
     }
 
     /// Compares the sender's clock with the reception time. Only CAM, CPM and VAM are sent as soon as they are
-    /// generated: DENMs are repeated, and the times of infrastructure messages are UTC.
+    /// generated: DENMs and IVIMs are repeated, and the times of the other messages are UTC.
     fn observe_clock(&mut self, now: Now, received: &Received) {
         if !matches!(received.kind, MessageKind::Cam | MessageKind::Cpm | MessageKind::Vam) {
             return;
@@ -281,7 +283,7 @@ impl Facilities {
         }
     }
 
-    /// Forgets the events, map objects and road users received from other stations, and leaves any VAM cluster. Own
+    /// Deletes the events, map objects and road users received from other stations, and leaves any VAM cluster. Own
     /// events and messages continue.
     pub fn forget_received(&mut self) {
         if let Some(den) = &mut self.den {
@@ -294,7 +296,7 @@ impl Facilities {
         self.clocks.begin_again();
     }
 
-    /// Handles what is due in the services and in the map.
+    /// Handles the actions that are due in the services and in the map.
     pub fn handle_timeout(&mut self, now: Now) {
         if let Some((input, _)) = self.ca.as_mut().and_then(|ca| ca.handle_timeout(now)) {
             self.broadcast(now, &Message::Cam(Box::new(cam::build(&input))));
@@ -347,12 +349,14 @@ impl Facilities {
             Destination::Area(area) => Some(area),
             _ => None,
         };
-        let indication = den.handle_received(now, &head, &received.payload, area);
+        let Received { payload, security, .. } = received;
+        let received_denm = ReceivedDenm { head: &head, payload, destination: area, security: *security };
+        let indication = den.handle_received(now, &received_denm);
         let lasts = den.lasts(head.action_id);
         match indication {
             Ok(indication) => {
                 self.record_event(now, &head, received);
-                self.queue_event(FacilitiesEvent::Denm(indication, Box::new(head)));
+                self.queue_event(FacilitiesEvent::Denm(indication, Box::new(head), received.security));
             }
             Err(reason) => {
                 if reason == DenDrop::Repeated && lasts {
@@ -373,7 +377,7 @@ impl Facilities {
 
     fn record_event(&mut self, now: Now, head: &DenmHead, received: &Received) {
         if head.termination.is_none() {
-            self.record_received(now, &received.message, &received.payload);
+            self.record_received(now, &received.message, &received.payload, received.security);
         } else if !self.is_own(event_key(head.action_id)) {
             // The application decides on the negation of an own event.
             self.ldm.withdraw(event_key(head.action_id));
@@ -384,8 +388,9 @@ impl Facilities {
         self.ldm.get(&key).is_some_and(|known| known.own)
     }
 
-    fn record_received(&mut self, now: Now, message: &Message, payload: &Bytes) {
-        for object in objects_of(now, message, payload, Sender::Other(&self.clocks)) {
+    fn record_received(&mut self, now: Now, message: &Message, payload: &Bytes, security: Security) {
+        let sender = Sender::Other { clocks: &self.clocks, security };
+        for object in objects_of(now, message, payload, sender) {
             if is_withdrawal(message) && !self.is_own(object.key) {
                 self.ldm.withdraw(object.key);
             } else {

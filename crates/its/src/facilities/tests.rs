@@ -5,7 +5,7 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, Position, StationId, Stati
 
 use super::*;
 use crate::{
-    Ego, Event, Station, StationSettings,
+    Ego, Event, Frame, HashedId8, Station, StationSettings,
     access::MacAddress,
     btp::BtpKind,
     dcc::{DccMode, DccProfile, DccSettings, GateKeeper},
@@ -88,7 +88,7 @@ impl Node {
         std::iter::from_fn(|| self.station.poll_transmit()).map(Bytes::from).collect()
     }
 
-    fn hear(&mut self, now: Now, frame: &Bytes) {
+    fn receive(&mut self, now: Now, frame: &Bytes) {
         self.station.handle_frame(now, frame);
         while let Some(event) = self.station.poll_event() {
             if let Event::Received(received) = event {
@@ -101,7 +101,7 @@ impl Node {
         std::iter::from_fn(|| self.facilities.poll_event()).collect()
     }
 
-    fn knows(&self, kind: MessageKind) -> Vec<LdmKey> {
+    fn received_keys(&self, kind: MessageKind) -> Vec<LdmKey> {
         let query = Query { kinds: vec![kind], only_others: true, ..Query::default() };
         self.facilities.ldm().query(&query).map(|object| object.key).collect()
     }
@@ -113,10 +113,10 @@ fn run(nodes: &mut [Node; 2], from: u64, end: u64) {
         let now = start().plus(Duration::from_millis(millis));
         let [first, second] = nodes;
         for frame in first.step(now) {
-            second.hear(now, &frame);
+            second.receive(now, &frame);
         }
         for frame in second.step(now) {
-            first.hear(now, &frame);
+            first.receive(now, &frame);
         }
     }
 }
@@ -129,13 +129,13 @@ fn pair() -> [Node; 2] {
 fn a_nearby_station_is_in_the_map_until_it_is_silent() {
     let mut nodes = pair();
     run(&mut nodes, 0, 500);
-    assert_eq!(nodes[0].knows(MessageKind::Cam).len(), 1);
+    assert_eq!(nodes[0].received_keys(MessageKind::Cam).len(), 1);
     let own = Query { station_id: Some(StationId(1)), ..Query::default() };
     assert!(nodes[0].facilities.ldm().query(&own).all(|object| object.own));
     let [first, _] = &mut nodes;
     let late = start().plus(Duration::from_secs(10));
     first.facilities.handle_timeout(late);
-    assert_eq!(nodes[0].knows(MessageKind::Cam), []);
+    assert_eq!(nodes[0].received_keys(MessageKind::Cam), []);
     let expired = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Map(LdmEvent::Removed(key, LdmRemoval::Expired)) if key.station_id == StationId(2));
     assert!(nodes[0].events().iter().any(expired));
 }
@@ -153,7 +153,7 @@ fn the_own_station_stays_in_the_map() {
     }
 }
 
-/// Nor does it withdraw own information.
+/// A message with the own station id from another station does not withdraw own information.
 #[test]
 fn another_station_cannot_withdraw_own_information() {
     let ivim = |status: u8| {
@@ -167,7 +167,7 @@ fn another_station_cannot_withdraw_own_information() {
     let key = LdmKey { kind: MessageKind::Ivim, station_id: StationId(1), subject: LdmSubject::Information(4) };
     let mut facilities = Facilities::new(all_services(StationId(1)), 1);
     facilities.record_own(start(), &ivim(0), &Bytes::new());
-    facilities.record_received(start(), &ivim(2), &Bytes::new());
+    facilities.record_received(start(), &ivim(2), &Bytes::new(), Security::Unsecured);
     assert!(facilities.ldm().get(&key).is_some() && facilities.ldm().counters().own_claimed == 1);
     facilities.record_own(start(), &ivim(2), &Bytes::new());
     assert_eq!(facilities.ldm().get(&key), None);
@@ -199,21 +199,48 @@ fn an_event_is_sent_to_its_area_and_cancelled() {
     };
     let action_id = nodes[0].facilities.trigger_event(now, report.clone()).unwrap();
     run(&mut nodes, 100, 200);
-    assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)]);
-    let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
+    assert_eq!(nodes[1].received_keys(MessageKind::Denm), [event_key(action_id)]);
+    let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, ..));
     assert_eq!(nodes[1].events().iter().filter(|event| new(event)).count(), 1);
 
     let later = start().plus(Duration::from_millis(200));
     assert_eq!(nodes[0].facilities.terminate_event(later, action_id, report), Ok(Termination::IsCancellation));
     run(&mut nodes, 200, 300);
-    assert_eq!(nodes[1].knows(MessageKind::Denm), []);
-    let ended = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::Cancelled, _));
+    assert_eq!(nodes[1].received_keys(MessageKind::Denm), []);
+    let ended = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::Cancelled, ..));
     assert!(nodes[1].events().iter().any(ended));
 }
 
-/// Received events and objects can be forgotten, and are new afterwards. Own messages continue.
+/// Objects and events of a signed packet that nothing verified have its mark, so that applications can ignore them.
 #[test]
-fn own_events_and_objects_are_not_forgotten() {
+fn objects_and_events_of_an_unverified_packet_are_marked() {
+    let [mut sender, mut receiver] = pair();
+    sender.step(start());
+    receiver.step(start());
+    let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
+    sender.facilities.trigger_event(start(), report).unwrap();
+    let now = start().plus(Duration::from_secs(1));
+    let security = Security::Unverified { signer: HashedId8([1, 2, 3, 4, 5, 6, 7, 8]) };
+    for frame in sender.step(now) {
+        let Ok(Frame::Message(received)) = crate::decode_frame(now.tai, &frame) else { panic!("{frame:?}") };
+        receiver.facilities.handle_received(now, &Received { security, ..*received });
+    }
+    let marks: Vec<(MessageKind, bool, Security)> = receiver
+        .facilities
+        .ldm()
+        .query(&Query::default())
+        .map(|object| (object.key.kind, object.own, object.security))
+        .collect();
+    let of_others: Vec<_> = marks.iter().filter(|(_, own, _)| !own).map(|(kind, _, mark)| (*kind, *mark)).collect();
+    assert_eq!(of_others, [(MessageKind::Cam, security), (MessageKind::Denm, security)]);
+    assert!(marks.iter().any(|(_, own, mark)| *own && *mark == Security::Unsecured), "{marks:?}");
+    let is_marked = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(_, _, mark) if *mark == security);
+    assert!(receiver.events().iter().any(is_marked));
+}
+
+/// Received events and objects can be deleted, and are then new when they are received again. Own messages continue.
+#[test]
+fn own_events_and_objects_are_kept() {
     let [mut own, mut other] = pair();
     let report = EventReport::new(Cause { code: 94, sub_code: 0 }, start().tai, place());
     own.step(start());
@@ -225,8 +252,8 @@ fn own_events_and_objects_are_not_forgotten() {
     let known = |node: &Node| node.facilities.ldm().len();
     let of_its_own = known(&own);
     for _ in 0..2 {
-        frames.iter().for_each(|frame| own.hear(start(), frame));
-        let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
+        frames.iter().for_each(|frame| own.receive(start(), frame));
+        let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, ..));
         assert_eq!(own.events().iter().filter(|event| new(event)).count(), 1);
         assert!(known(&own) > of_its_own);
         own.facilities.forget_received();
@@ -247,6 +274,7 @@ fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
             LdmObject {
                 key,
                 own: false,
+                security: Security::Unsecured,
                 time: now.tai,
                 clock: ClockOffset::default(),
                 expires: now.mono.plus(Duration::from_secs(86_400)),
@@ -261,7 +289,7 @@ fn crowd(ldm: &mut LocalDynamicMap, now: Now, first: u32, count: usize) {
 }
 
 /// EN 302 895, 5.3.2: an event that is repeated stays in a full map, and is inserted again after eviction. An event
-/// that has ended is not.
+/// that has ended is not inserted again.
 #[test]
 fn an_event_that_is_repeated_stays_in_the_map() {
     let mut nodes = pair();
@@ -277,21 +305,21 @@ fn an_event_that_is_repeated_stays_in_the_map() {
         let now = start().plus(Duration::from_millis(1_100 + second * 1000));
         let first = 10_000 * u32::try_from(second + 1).unwrap();
         crowd(nodes[1].facilities.ldm_mut(), now, first, LDM_OBJECTS_MAX / 2);
-        assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)], "{second}");
+        assert_eq!(nodes[1].received_keys(MessageKind::Denm), [event_key(action_id)], "{second}");
     }
     let now = start().plus(Duration::from_millis(6_100));
     crowd(nodes[1].facilities.ldm_mut(), now, 100_000, LDM_OBJECTS_MAX);
-    assert_eq!(nodes[1].knows(MessageKind::Denm), []);
+    assert_eq!(nodes[1].received_keys(MessageKind::Denm), []);
     run(&mut nodes, 6_100, 7_200);
-    assert_eq!(nodes[1].knows(MessageKind::Denm), [event_key(action_id)]);
-    let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, _));
-    assert_eq!(nodes[1].events().iter().filter(|event| new(event)).count(), 1, "applications are told once");
+    assert_eq!(nodes[1].received_keys(MessageKind::Denm), [event_key(action_id)]);
+    let new = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::New, ..));
+    assert_eq!(nodes[1].events().iter().filter(|event| new(event)).count(), 1, "applications are notified once");
 
     let now = start().plus(Duration::from_millis(7_200));
     nodes[1].facilities.terminate_event(now, action_id, EventReport { repetition: None, ..report }).unwrap();
     run(&mut nodes, 7_200, 10_000);
     let repeated = nodes[1].facilities.den().map(|den| den.counters().dropped(DenDrop::Repeated));
-    assert_eq!((nodes[1].knows(MessageKind::Denm), repeated >= Some(9)), (vec![], true));
+    assert_eq!((nodes[1].received_keys(MessageKind::Denm), repeated >= Some(9)), (vec![], true));
 }
 
 /// TS 103 175: the first DENM of an event has the highest priority, a repetition the next. EN 302 637-3, 5.4: the
@@ -347,7 +375,7 @@ fn a_pedestrian_is_in_the_map_of_a_vehicle() {
     let settings = FacilitiesSettings { va: Some(pedestrian), ..FacilitiesSettings::default() };
     let mut nodes = [Node::new(1, all_services(StationId(1))), Node::new(2, settings)];
     run(&mut nodes, 0, 200);
-    let known = nodes[0].knows(MessageKind::Vam);
+    let known = nodes[0].received_keys(MessageKind::Vam);
     assert_eq!(known, [LdmKey { kind: MessageKind::Vam, station_id: StationId(2), subject: LdmSubject::Station }]);
     assert_eq!(
         nodes[0].facilities.ldm().get(&known[0]).and_then(|object| object.station_type),
@@ -373,7 +401,7 @@ fn a_cluster_forms_over_the_air() {
             frames.iter().enumerate().flat_map(|(sender, sent)| sent.iter().map(move |frame| (sender, frame)))
         {
             let others = nodes.iter_mut().enumerate().filter(|(number, _)| *number != sender);
-            others.for_each(|(_, node)| node.hear(now, frame));
+            others.for_each(|(_, node)| node.receive(now, frame));
         }
     }
     let states: Vec<_> = nodes.iter_mut().filter_map(|node| node.facilities.va_mut().map(|va| va.state())).collect();
@@ -394,7 +422,7 @@ fn a_service_that_is_off_sends_nothing() {
 
 /// A busy channel slows down every service.
 #[test]
-fn the_channel_holds_back_each_service() {
+fn a_busy_channel_slows_each_service() {
     let mut free = pair();
     let mut busy = pair();
     for node in &mut busy {
@@ -410,8 +438,8 @@ fn the_channel_holds_back_each_service() {
     assert_eq!((sent(&mut free), sent(&mut busy)), (30, 3));
 }
 
-/// EN 302 637-2, 6.1.3 with TS 102 687: the interval that the gate keeper allows becomes `T_GenCam_DCC`, so CAMs are
-/// generated as they can be sent, and none waits until it is too old.
+/// EN 302 637-2, 6.1.3 with TS 102 687: the interval that the gate keeper allows becomes `T_GenCam_DCC`. So CAMs are
+/// generated at the rate at which they can be sent, and no CAM waits until it is too old.
 #[test]
 fn the_gate_keeper_slows_the_generation() {
     let gate = DccSettings { mode: DccMode::Adaptive, ..DccSettings::default() };
@@ -525,7 +553,7 @@ fn an_event_that_cannot_be_encoded_is_rejected() {
 
 /// EN 302 636-4-1, 9.6.4: a DENM at the end of its event's validity has the shortest lifetime, not 0.
 #[test]
-fn a_lifetime_is_never_none() {
+fn a_lifetime_is_at_least_50_ms() {
     let left = |millis| {
         let destination = Destination::SingleHop;
         denm_request(destination, Bytes::new(), Duration::from_millis(millis)).lifetime.duration()
@@ -545,7 +573,7 @@ fn a_negated_own_event_stays_in_the_map() {
     let later = start().plus(Duration::from_millis(200));
     assert_eq!(nodes[1].facilities.terminate_event(later, action_id, report), Ok(Termination::IsNegation));
     run(&mut nodes, 200, 300);
-    let negated = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::Negated, _));
+    let negated = |event: &FacilitiesEvent| matches!(event, FacilitiesEvent::Denm(DenIndication::Negated, ..));
     assert_eq!(nodes[0].events().iter().filter(|event| negated(event)).count(), 1);
     assert!(nodes[0].facilities.ldm().get(&event_key(action_id)).is_some_and(|known| known.own));
     assert!(nodes[1].facilities.ldm().get(&event_key(action_id)).is_none());
@@ -584,7 +612,7 @@ fn run_with_clock(nodes: &mut [Node; 2], from: u64, end: u64, second_clock: fn(N
         let [first, second] = nodes;
         first.step(now);
         for frame in second.step(second_clock(now)) {
-            first.hear(now.plus(Duration::from_millis(20)), &frame);
+            first.receive(now.plus(Duration::from_millis(20)), &frame);
             sent.push(frame);
         }
     }
@@ -616,23 +644,23 @@ fn a_station_that_ignores_leap_seconds_is_in_the_map() {
 }
 
 #[test]
-fn clocks_are_taken_as_they_are_if_the_setting_is_off() {
+fn clocks_are_not_corrected_if_the_setting_is_off() {
     let settings = FacilitiesSettings { clock_tolerance: ClockTolerance::Off, ..all_services(StationId(1)) };
     let mut nodes = [Node::new(1, settings), Node::new(2, all_services(StationId(2)))];
     run_with_clock(&mut nodes, 0, 10_000, without_leap_seconds);
     let offset = ClockOffset { late_s: 5 };
     assert_eq!(clock_reports(&mut nodes[0]), [ClockReport { station_id: StationId(2), offset, corrected: false }]);
-    assert_eq!(nodes[0].knows(MessageKind::Cam), []);
+    assert_eq!(nodes[0].received_keys(MessageKind::Cam), []);
 }
 
 #[test]
-fn a_station_with_a_right_clock_is_taken_as_it_is() {
+fn a_station_with_a_correct_clock_is_not_corrected() {
     let mut nodes = pair();
     run_with_clock(&mut nodes, 0, 5_000, |now| now);
     assert_eq!(clock_reports(&mut nodes[0]), []);
     let query = Query { only_others: true, ..Query::default() };
     assert!(nodes[0].facilities.ldm().query(&query).all(|object| object.clock == ClockOffset::default()));
-    assert_eq!((nodes[0].knows(MessageKind::Cam).len(), nodes[0].facilities.ldm().counters().too_late), (1, 0));
+    assert_eq!((nodes[0].received_keys(MessageKind::Cam).len(), nodes[0].facilities.ldm().counters().too_late), (1, 0));
 }
 
 /// Old messages are too late for the map, also those of a station whose clock is corrected.
@@ -644,21 +672,21 @@ fn a_replayed_message_is_too_late() {
         let [node, _] = &mut nodes;
         let later = start().plus(Duration::from_secs(13));
         node.facilities.handle_timeout(later);
-        assert_eq!(node.knows(MessageKind::Cam), [], "the station is silent");
+        assert_eq!(node.received_keys(MessageKind::Cam), [], "the station is silent");
         let before = node.facilities.ldm().counters().too_late;
         // The router would drop the duplicates, so the messages come to a station that has just started.
         node.station = Node::new(1, all_services(StationId(1))).station;
         for frame in &sent[sent.len() - 4..] {
-            node.hear(later, frame);
+            node.receive(later, frame);
         }
-        assert_eq!(node.knows(MessageKind::Cam), []);
+        assert_eq!(node.received_keys(MessageKind::Cam), []);
         assert!(node.facilities.ldm().counters().too_late >= before + 4);
     }
 }
 
 /// The map of a capture that begins again keeps the offsets of its stations, without another report.
 #[test]
-fn a_capture_that_begins_again_reports_no_clock_again() {
+fn a_repeated_capture_reports_each_clock_once() {
     let mut nodes = pair();
     run_with_clock(&mut nodes, 0, 5_000, without_leap_seconds);
     assert_eq!(clock_reports(&mut nodes[0]).len(), 1);
@@ -667,5 +695,8 @@ fn a_capture_that_begins_again_reports_no_clock_again() {
     let too_late = nodes[0].facilities.ldm().counters().too_late;
     run_with_clock(&mut nodes, 0, 2_000, without_leap_seconds);
     assert_eq!(clock_reports(&mut nodes[0]), []);
-    assert_eq!((nodes[0].knows(MessageKind::Cam).len(), nodes[0].facilities.ldm().counters().too_late), (1, too_late));
+    assert_eq!(
+        (nodes[0].received_keys(MessageKind::Cam).len(), nodes[0].facilities.ldm().counters().too_late),
+        (1, too_late)
+    );
 }

@@ -2,7 +2,7 @@
 
 use viaduct_units::StationType;
 
-use crate::access::MacAddress;
+use crate::access::{AddressError, MacAddress, parse_octets, write_octets};
 
 /// `GN_ADDR`, eight octets.
 ///
@@ -56,8 +56,17 @@ impl GnAddress {
 
 impl std::fmt::Display for GnAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let [a, b, ..] = self.0;
-        write!(f, "{a:02x}{b:02x}:{}", self.mid())
+        write_octets(&self.0, f)
+    }
+}
+
+impl std::str::FromStr for GnAddress {
+    type Err = AddressError;
+
+    /// Parses eight octets, separated by colons or by hyphens.
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let error = AddressError { expected: "eight octets such as `94:00:02:00:00:00:03:f8`" };
+        parse_octets(text).map(Self).ok_or(error)
     }
 }
 

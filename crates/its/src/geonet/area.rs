@@ -199,7 +199,7 @@ impl Area {
         distances && azimuth.value().is_finite() && latitude.abs() <= 90.0 && longitude.abs() <= 180.0
     }
 
-    /// Parses an area of the shape given by the header subtype. Returns it with the remaining octets.
+    /// Parses an area of the shape given by the header subtype. Returns the area with the remaining octets.
     pub(super) fn parse(kind: ShapeKind, octets: &[u8]) -> Option<(Result<Self, InvalidArea>, &[u8])> {
         let (centre, rest) = coordinates::parse(octets)?;
         let (&[a_high, a_low, b_high, b_low, angle_high, angle_low], rest) = rest.split_first_chunk::<6>()?;
@@ -229,7 +229,7 @@ impl Area {
 }
 
 impl std::fmt::Display for Area {
-    /// Formats for people: shape, size in whole metres, and centre.
+    /// Formats the area as a phrase for people: shape, size in whole metres, and centre.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (a, b, azimuth) = self.shape.parts();
         let (long, wide, towards) = (2.0 * a.value(), 2.0 * b.value(), azimuth.value());
@@ -257,7 +257,7 @@ mod tests {
 
     const CENTRE: Position = Position::new(48.262_5, 11.667_5);
 
-    /// A point that far north and east of the centre.
+    /// Returns the point at these distances north and east of the centre.
     fn at(north_m: f64, east_m: f64) -> Position {
         const METRES_PER_DEGREE: f64 = 6_371_008.8 * PI / 180.0;
         let latitude = CENTRE.latitude.value() + north_m / METRES_PER_DEGREE;
@@ -299,8 +299,8 @@ mod tests {
             let centre = Position::new(48.0, 11.0).displaced(Metres(east), Metres(0.0));
             Area { centre, shape: Shape::Circle { radius: Metres(1000.0) } }
         };
-        let told = (0..1000).fold(circle(0.0), |told, turn| circle(f64::from(turn % 2)).enclosing(told));
-        let Shape::Circle { radius } = told.shape else { panic!() };
+        let all = (0..1000).fold(circle(0.0), |all, turn| circle(f64::from(turn % 2)).enclosing(all));
+        let Shape::Circle { radius } = all.shape else { panic!() };
         assert!(radius.value() < 1002.0, "{radius:?}");
     }
 
@@ -313,11 +313,7 @@ mod tests {
         let far = circle(12.0, 100.0);
         assert_eq!(circle(11.0, 100.0).extended_to(far), circle(11.0, CIRCLE_RADIUS_M_MAX));
         assert_eq!(circle(11.0, 100.0).extended_to(circle(11.0, 2000.0)), circle(11.0, CIRCLE_RADIUS_M_MAX));
-        assert_eq!(
-            circle(11.0, 2000.0).extended_to(far),
-            circle(11.0, 2000.0),
-            "the router tells that it is too large"
-        );
+        assert_eq!(circle(11.0, 2000.0).extended_to(far), circle(11.0, 2000.0), "the router rejects it as too large");
         let (a, b, azimuth) = (Metres(5000.0), Metres(100.0), Degrees(0.0));
         let long = Area { shape: Shape::Rectangle { a, b, azimuth }, ..far };
         assert_eq!(long.extended_to(circle(11.0, 1.0)), long);

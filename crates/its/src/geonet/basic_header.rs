@@ -40,7 +40,7 @@ pub struct BasicHeader {
 }
 
 impl BasicHeader {
-    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than four octets.
+    /// Parses the header. Returns the header with the remaining octets, or `None` if there are fewer than four octets.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[version_nh, _, lifetime, remaining_hop_limit], rest) = octets.split_first_chunk::<OCTETS>()?;

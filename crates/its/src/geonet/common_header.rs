@@ -130,7 +130,7 @@ pub struct CommonHeader {
 }
 
 impl CommonHeader {
-    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than eight octets.
+    /// Parses the header. Returns the header with the remaining octets, or `None` if there are fewer than eight octets.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[next, kind, class, flags, length_high, length_low, maximum_hop_limit, _], rest) =

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// Shortest duration of one measurement. Two packets can follow each other within microseconds; the rate between them
-/// alone would say nothing about the source.
+/// Shortest duration of one measurement. Two packets can follow each other within microseconds; their
+/// distance alone does not show the rate of the source.
 const MEASUREMENT_MIN: Duration = Duration::from_millis(100);
 
 /// Exponential moving average of a source's data rate.

@@ -33,10 +33,10 @@ pub struct GeoHeader {
 }
 
 impl GeoHeader {
-    /// Parses the header of a packet for an area of the given shape. Returns it with the remaining octets.
+    /// Parses the header of a packet for an area of the given shape. Returns the header with the remaining octets.
     ///
     /// # Errors
-    /// There are fewer than 44 octets, or the fields are not an area.
+    /// Returns an error if there are fewer than 44 octets, or the fields are not an area.
     pub fn parse(kind: ShapeKind, octets: &[u8], reception: Tai) -> Result<(Self, &[u8]), DropReason> {
         let (sequence_number, rest) = SequenceNumber::parse(octets).ok_or(DropReason::Truncated)?;
         let (source, rest) = LongPositionVector::parse(rest, reception).ok_or(DropReason::Truncated)?;

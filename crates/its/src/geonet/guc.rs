@@ -30,7 +30,7 @@ pub struct GucHeader {
 }
 
 impl GucHeader {
-    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than 48 octets.
+    /// Parses the header. Returns the header with the remaining octets, or `None` if there are fewer than 48 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (sequence_number, rest) = SequenceNumber::parse(octets)?;

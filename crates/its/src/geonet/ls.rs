@@ -21,14 +21,14 @@ use super::{GnAddress, LongPositionVector, SequenceNumber};
 pub struct LsRequestHeader {
     /// Sequence number of the packet.
     pub sequence_number: SequenceNumber,
-    /// Position vector of the asking station (SO PV).
+    /// Position vector of the requesting station (SO PV).
     pub source: LongPositionVector,
     /// Address of the sought station.
     pub sought: GnAddress,
 }
 
 impl LsRequestHeader {
-    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than 36 octets.
+    /// Parses the header. Returns the header with the remaining octets, or `None` if there are fewer than 36 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (sequence_number, rest) = SequenceNumber::parse(octets)?;

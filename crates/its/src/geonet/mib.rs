@@ -126,13 +126,13 @@ pub struct Mib {
     pub min_packet_repetition_interval: Duration,
     /// `itsGnNonAreaForwardingAlgorithm`, `GREEDY`.
     pub non_area_forwarding_algorithm: NonAreaForwardingAlgorithm,
-    /// Maximum age of a neighbour for greedy forwarding: a neighbour whose last direct frame is older is skipped. Not
-    /// part of annex H. `None` is the behaviour of the standard, which considers each entry of the location table, even
-    /// if the station has probably left.
+    /// Maximum age of a neighbour for greedy forwarding: a neighbour whose last direct frame is older is skipped. This
+    /// limit is not part of annex H. `None` is the behaviour of the standard, which considers each entry of the
+    /// location table, even if the station has probably left.
     pub greedy_neighbour_age_max: Option<Duration>,
-    /// Maximum distance of a neighbour for greedy forwarding: a more distant neighbour is skipped. Not part of annex H.
-    /// `None` is the behaviour of the standard, which prefers neighbours at the edge of the radio range, where
-    /// reception is poor.
+    /// Maximum distance of a neighbour for greedy forwarding: a more distant neighbour is skipped. This limit is not
+    /// part of annex H. `None` is the behaviour of the standard, which prefers neighbours at the edge of the radio
+    /// range, where reception is poor.
     pub greedy_neighbour_distance_max: Option<Metres>,
     /// `itsGnAreaForwardingAlgorithm`, `CBF`.
     pub area_forwarding_algorithm: AreaForwardingAlgorithm,
@@ -193,7 +193,7 @@ impl Default for Mib {
 mod tests {
     use super::*;
 
-    /// The algorithms that the annex names as defaults, and the choices behind its numbers.
+    /// The lifetimes and the jitter have the values of the annex.
     #[test]
     fn lifetimes_match_the_annex() {
         assert_eq!(ITS_GN_MAX_PACKET_LIFETIME.duration(), Duration::from_secs(600));
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(ITS_GN_BEACON_SERVICE_MAX_JITTER, ITS_GN_BEACON_SERVICE_RETRANSMIT_TIMER / 4);
     }
 
-    /// The algorithms that the annex names as defaults, and the choices that its numbers stand for.
+    /// The default algorithms and limits are those of the annex.
     #[test]
     fn defaults_match_the_annex() {
         let mib = Mib::default();

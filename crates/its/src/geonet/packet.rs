@@ -121,7 +121,7 @@ impl<'a> Packet<'a> {
 /// Parses an unsecured packet of version 1, see [`parse_with`].
 ///
 /// # Errors
-/// The reason why the packet is dropped.
+/// Returns the reason why the packet is dropped.
 pub fn parse(octets: &[u8], reception: Tai) -> Result<Packet<'_>, DropReason> {
     parse_with(octets, reception, Acceptance::default())
 }
@@ -130,7 +130,7 @@ pub fn parse(octets: &[u8], reception: Tai) -> Result<Packet<'_>, DropReason> {
 /// ignored, since a link may pad.
 ///
 /// # Errors
-/// The reason why the packet is dropped.
+/// Returns the reason why the packet is dropped.
 pub fn parse_with(octets: &[u8], reception: Tai, acceptance: Acceptance) -> Result<Packet<'_>, DropReason> {
     let (basic, rest) = BasicHeader::parse(octets).ok_or(DropReason::Truncated)?;
     let accepts_version = basic.version == ITS_GN_PROTOCOL_VERSION || (basic.version == 0 && acceptance.version_0);
@@ -155,7 +155,7 @@ pub fn parse_with(octets: &[u8], reception: Tai, acceptance: Acceptance) -> Resu
     }
 }
 
-/// Parses the headers after the basic header, of an unsecured packet or inside a signed one. Returns also the octets
+/// Parses the headers after the basic header, of an unsecured packet or inside a signed one. Also returns the octets
 /// after the payload.
 fn parse_content(basic: BasicHeader, octets: &[u8], reception: Tai) -> Result<(Packet<'_>, &[u8]), DropReason> {
     let (common, rest) = CommonHeader::parse(octets).ok_or(DropReason::Truncated)?;

@@ -50,7 +50,7 @@ pub struct LongPositionVector {
 }
 
 impl LongPositionVector {
-    /// Parses the vector. Returns it with the remaining octets, or `None` if there are fewer than 24 octets.
+    /// Parses the vector. Returns the vector with the remaining octets, or `None` if there are fewer than 24 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (short, rest) = ShortPositionVector::parse(octets, reception)?;
@@ -116,7 +116,7 @@ impl ShortPositionVector {
     /// Length of the vector in octets.
     pub const OCTETS: usize = 20;
 
-    /// Parses the vector. Returns it with the remaining octets, or `None` if there are fewer than 20 octets.
+    /// Parses the vector. Returns the vector with the remaining octets, or `None` if there are fewer than 20 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (&address, rest) = octets.split_first_chunk::<8>()?;

@@ -10,7 +10,7 @@ const PERIOD: u16 = u16::MAX;
 pub struct SequenceNumber(pub u16);
 
 impl SequenceNumber {
-    /// Parses the number. Returns it with the remaining octets, or `None` if there are fewer than four octets.
+    /// Parses the number. Returns the number with the remaining octets, or `None` if there are fewer than four octets.
     #[must_use]
     pub fn parse(octets: &[u8]) -> Option<(Self, &[u8])> {
         let (&[high, low, _, _], rest) = octets.split_first_chunk::<4>()?;

@@ -25,7 +25,7 @@ pub struct ShbHeader {
 }
 
 impl ShbHeader {
-    /// Parses the header. Returns it with the remaining octets, or `None` if there are fewer than 28 octets.
+    /// Parses the header. Returns the header with the remaining octets, or `None` if there are fewer than 28 octets.
     #[must_use]
     pub fn parse(octets: &[u8], reception: Tai) -> Option<(Self, &[u8])> {
         let (source, rest) = LongPositionVector::parse(octets, reception)?;

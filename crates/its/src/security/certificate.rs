@@ -1,4 +1,4 @@
-//! Certificates of IEEE 1609.2 (6.4): where one ends, and its digest.
+//! A reader of certificates (IEEE 1609.2, 6.4) that finds their end and their digest.
 
 use std::ops::Range;
 
@@ -78,7 +78,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Read<HashedId8> {
 /// octets behind the last one.
 fn canonical<'a>(received: &'a [u8], start: usize, notes: &'a Notes<'_>) -> [&'a [u8]; 3 * POINTS_MAX + 1] {
     let mut parts: [&[u8]; 3 * POINTS_MAX + 1] = [&[]; 3 * POINTS_MAX + 1];
-    let (mut at, mut slots) = (0, parts.iter_mut());
+    let mut at = 0;
+    let mut slots = parts.iter_mut();
     let mut push = |octets: &'a [u8]| {
         if let Some(slot) = slots.next() {
             *slot = octets;
@@ -103,7 +104,7 @@ fn digest<D: Digest>(parts: &[&[u8]]) -> HashedId8 {
     HashedId8(hash.last_chunk().copied().unwrap_or_default())
 }
 
-/// `IssuerIdentifier`: a digest, or itself.
+/// Skips `IssuerIdentifier`: a digest, or `self` for a self-signed certificate.
 fn issuer(reader: &mut Reader<'_>) -> Read<()> {
     match reader.alternative()? {
         0 => reader.take(8).map(drop),
@@ -112,7 +113,7 @@ fn issuer(reader: &mut Reader<'_>) -> Read<()> {
     }
 }
 
-/// `ToBeSignedCertificate`. Returns the hash algorithm that the verification key asks for.
+/// Reads `ToBeSignedCertificate`. Returns the hash algorithm that the verification key requires.
 fn to_be_signed<'a>(reader: &mut Reader<'a>, notes: &mut Notes<'a>) -> Read<CertificateHash> {
     let preamble = reader.preamble()?;
     let has = |bit| preamble.has(bit);
@@ -151,7 +152,7 @@ fn certificate_id(reader: &mut Reader<'_>) -> Read<()> {
     match reader.alternative()? {
         0 => {
             let preamble = reader.preamble()?;
-            // iCert and linkage-value; jValue and value of the group.
+            // iCert and linkage-value; if present, jValue and value of the group.
             reader.take(2 + 9)?;
             if preamble.has(0) {
                 reader.take(4 + 9)?;
@@ -164,7 +165,7 @@ fn certificate_id(reader: &mut Reader<'_>) -> Read<()> {
     }
 }
 
-/// `GeographicRegion`.
+/// Skips `GeographicRegion`.
 fn region(reader: &mut Reader<'_>) -> Read<()> {
     /// Latitude and longitude.
     const LOCATION_OCTETS: usize = 8;
@@ -177,7 +178,7 @@ fn region(reader: &mut Reader<'_>) -> Read<()> {
     }
 }
 
-/// `IdentifiedRegion`: a country, its regions, or their subregions.
+/// Skips `IdentifiedRegion`: a country, its regions, or their subregions.
 fn identified_region(reader: &mut Reader<'_>) -> Read<()> {
     match reader.alternative()? {
         0 => reader.take(2).map(drop),
@@ -196,7 +197,7 @@ fn identified_region(reader: &mut Reader<'_>) -> Read<()> {
     }
 }
 
-/// `PsidSsp`.
+/// Skips `PsidSsp`.
 fn app_permission(reader: &mut Reader<'_>) -> Read<()> {
     let preamble = reader.preamble()?;
     reader.sized()?;
@@ -208,7 +209,7 @@ fn app_permission(reader: &mut Reader<'_>) -> Read<()> {
     Ok(())
 }
 
-/// `PsidGroupPermissions`.
+/// Skips `PsidGroupPermissions`.
 fn group_permission(reader: &mut Reader<'_>) -> Read<()> {
     let preamble = reader.preamble()?;
     match reader.alternative()? {
@@ -229,7 +230,7 @@ fn group_permission(reader: &mut Reader<'_>) -> Read<()> {
     Ok(())
 }
 
-/// `PsidSspRange`.
+/// Skips `PsidSspRange`.
 fn permission_range(reader: &mut Reader<'_>) -> Read<()> {
     let preamble = reader.preamble()?;
     reader.sized()?;
@@ -243,11 +244,12 @@ fn permission_range(reader: &mut Reader<'_>) -> Read<()> {
     Ok(())
 }
 
-/// `PublicEncryptionKey`. Returns its point if it is not canonical, or `None`.
+/// Skips `PublicEncryptionKey`.
 pub(super) fn skip_public_encryption_key(reader: &mut Reader<'_>) -> Read<()> {
     public_encryption_key(reader).map(drop)
 }
 
+/// Reads `PublicEncryptionKey`. Returns its point, or `None` for a later alternative.
 fn public_encryption_key<'a>(reader: &mut Reader<'a>) -> Read<Option<Point<'a>>> {
     let _algorithm = reader.octet()?;
     match reader.alternative()? {
@@ -273,11 +275,12 @@ fn verify_key_indicator<'a>(reader: &mut Reader<'a>, notes: &mut Notes<'a>) -> R
     Ok(CertificateHash::Sha256)
 }
 
-/// `Signature`. Returns r, or `None` for a later alternative.
+/// Skips `Signature`.
 pub(super) fn skip_signature(reader: &mut Reader<'_>) -> Read<()> {
     signature(reader).map(drop)
 }
 
+/// Reads `Signature`. Returns r, or `None` for a later alternative.
 fn signature<'a>(reader: &mut Reader<'a>) -> Read<Option<Point<'a>>> {
     match reader.alternative()? {
         0 | 1 => {
@@ -290,7 +293,8 @@ fn signature<'a>(reader: &mut Reader<'a>) -> Read<Option<Point<'a>>> {
     }
 }
 
-/// A signature of 384 bits, which is an open type. The tag of r is replaced; its length stays.
+/// Reads a signature of 384 bits, which is an open type. Returns r, or `None` if the length is wrong. The tag of r is
+/// replaced; its length stays.
 fn signature_p384<'a>(reader: &mut Reader<'a>) -> Read<Option<Point<'a>>> {
     const COORDINATE_OCTETS: usize = 48;
     let octets = reader.sized()?;
@@ -299,7 +303,7 @@ fn signature_p384<'a>(reader: &mut Reader<'a>) -> Read<Option<Point<'a>>> {
     Ok(r.map(|x| Point { received: start..start + 1 + COORDINATE_OCTETS, tag: TAG_X_ONLY, x }))
 }
 
-/// `EccP256CurvePoint`. `canonical_tag` receives the tag and the last octet of the y-coordinate, if it is given.
+/// Reads `EccP256CurvePoint`. `canonical_tag` receives the tag and the last octet of the y-coordinate, if it is given.
 fn point_p256<'a>(reader: &mut Reader<'a>, canonical_tag: impl Fn(u8, Option<u8>) -> u8) -> Read<Point<'a>> {
     const COORDINATE_OCTETS: usize = 32;
     let start = reader.position();
@@ -314,7 +318,7 @@ fn point_p256<'a>(reader: &mut Reader<'a>, canonical_tag: impl Fn(u8, Option<u8>
     Ok(Point { received: start..reader.position(), tag, x })
 }
 
-/// Tag of a public key in canonical form: an uncompressed point becomes a compressed one.
+/// Returns the tag of a public key in canonical form: an uncompressed point becomes a compressed one.
 const fn key_tag(tag: u8, last_of_y: Option<u8>) -> u8 {
     let [even, odd] = TAGS_COMPRESSED;
     match last_of_y {

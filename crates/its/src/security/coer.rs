@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_bounded_by_what_is_left() {
+    fn lengths_are_limited_to_the_remaining_octets() {
         assert_eq!(Reader::new(&[2, 7, 8, 9]).sized(), Ok(&[7, 8][..]));
         assert_eq!(Reader::new(&[0x81, 1, 7]).sized(), Ok(&[7][..]));
         assert_eq!(Reader::new(&[0x82, 0, 1, 7]).sized(), Ok(&[7][..]));

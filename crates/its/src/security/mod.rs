@@ -1,9 +1,9 @@
 //! Signed packets: IEEE 1609.2 in the profile of TS 103 097.
 //!
 //! Nothing here verifies a signature. [`SignedData::parse`] finds the payload of a signed packet and the digest of its
-//! signer, so that a station can accept such packets as [`Security::Unverified`]. The reader works on the received octets
-//! in place: it allocates nothing, its nesting is fixed, and each count from the packet is bounded by the octets that are
-//! left.
+//! signer, so that a station can accept such packets as [`Security::Unverified`]. The reader works on the received
+//! octets in place and allocates nothing. Its nesting is fixed, and each count from the packet is bounded by the octets
+//! that are left.
 
 mod certificate;
 mod coer;

@@ -20,7 +20,8 @@ impl<'a> SignedData<'a> {
     /// Reads signed data at the beginning of `octets`. Octets behind it are ignored: a link may pad.
     ///
     /// # Errors
-    /// The octets are no encoding of `Ieee1609Dot2Data`, or have no readable payload or no certificate of a signer.
+    /// Returns an error if the octets are no encoding of `Ieee1609Dot2Data`, or have no readable payload or no
+    /// certificate of a signer.
     pub fn parse(octets: &'a [u8]) -> Read<Self> {
         let mut reader = Reader::new(octets);
         if data_content(&mut reader)? != Content::Signed {
@@ -55,7 +56,8 @@ fn data_content(reader: &mut Reader<'_>) -> Read<Content> {
     })
 }
 
-/// `SignedDataPayload`: TS 103 097 (5.2) allows unsecured data or the hash of external data; a packet has the first.
+/// Reads `SignedDataPayload` and returns its unsecured data. The hash of external data, which TS 103 097 (5.2) also
+/// allows, is not supported without unsecured data.
 fn signed_payload<'a>(reader: &mut Reader<'a>) -> Read<&'a [u8]> {
     let preamble = reader.preamble()?;
     if !preamble.has(1) || data_content(reader)? != Content::Unsecured {
@@ -75,7 +77,7 @@ fn signed_payload<'a>(reader: &mut Reader<'a>) -> Read<&'a [u8]> {
     Ok(payload)
 }
 
-/// `HeaderInfo`: only its end matters here.
+/// Skips `HeaderInfo`.
 fn header_info(reader: &mut Reader<'_>) -> Read<()> {
     let preamble = reader.preamble()?;
     let _psid = reader.sized()?;
@@ -107,7 +109,7 @@ fn missing_crl_identifier(reader: &mut Reader<'_>) -> Read<()> {
     Ok(())
 }
 
-/// `EncryptionKey`: a public or a symmetric key.
+/// Skips `EncryptionKey`: a public or a symmetric key.
 fn encryption_key(reader: &mut Reader<'_>) -> Read<()> {
     match reader.alternative()? {
         0 => certificate::skip_public_encryption_key(reader),
@@ -119,7 +121,7 @@ fn encryption_key(reader: &mut Reader<'_>) -> Read<()> {
     }
 }
 
-/// `SignerIdentifier`: a digest, or certificates of which the first is the signer's.
+/// Reads `SignerIdentifier`: a digest, or certificates of which the first is the signer's. Returns the digest.
 fn signer(reader: &mut Reader<'_>) -> Read<HashedId8> {
     match reader.alternative()? {
         0 => reader.array().map(HashedId8),
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_payload_or_signer_is_unsupported() {
+    fn data_without_a_payload_or_a_signer_is_unsupported() {
         let change = |at: usize, octet: u8| {
             let mut octets = signed_by_digest(0, &[]);
             octets[at] = octet;

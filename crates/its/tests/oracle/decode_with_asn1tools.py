@@ -1,9 +1,14 @@
 """Decodes CAMs, DENMs, CPMs and VAMs with asn1tools over ETSI's ASN.1 modules.
 
-Arguments: the folder of the modules. Standard input: lines `cam HEX`, `denm HEX`, `cpm HEX`, `vam HEX`; `cam1` and `denm1`
-are the modules of release 1. Standard output: for each line the JSON
-form that viaduct-etsi documents (but for a BIT STRING of variable size, which is text too), and behind it, after a tab, the
-message encoded again by asn1tools, as HEX. A message that asn1tools refuses is `null`, and behind it the reason.
+Argument: the folder of the modules.
+
+Standard input: lines `cam HEX`, `denm HEX`, `cpm HEX`, `vam HEX`. `cam1` and `denm1` select the modules of release 1.
+
+Standard output: a line of two columns, with a tab between them, for each line of the input:
+
+- the JSON form that viaduct-asn1 documents, except that a BIT STRING of variable size is text; `null` if asn1tools rejects
+  the message
+- the message that asn1tools encoded again, as HEX; the reason if asn1tools rejects the message
 """
 
 import json
@@ -12,7 +17,7 @@ from pathlib import Path
 
 from modules import CDD, compile_modules
 
-# Of each message: the files of its modules, and its type.
+# Files of the modules, and type, of each message.
 MESSAGES = {
     "cam": ([CDD, "TS103900v231-CAM.asn"], "CAM"),
     "denm": ([CDD, "TS103831v231-DENM.asn"], "DENM"),
@@ -49,7 +54,7 @@ CPM_CONTAINERS = {
 
 
 def plain(value):
-    """asn1tools' Python values in the JSON form."""
+    """Returns the JSON form of a Python value of asn1tools."""
     if isinstance(value, dict):
         return {name: plain(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -64,7 +69,7 @@ def plain(value):
 
 
 def containers_of(kind, value):
-    """The open types of a message, in place, and what their numbers mean."""
+    """Returns the open types of a message, which may be changed in place, and the type of each container number."""
     if kind == "cpm":
         return value["payload"]["cpmContainers"], CPM_CONTAINERS
     if kind == "cam":
@@ -73,7 +78,7 @@ def containers_of(kind, value):
 
 
 def answer(modules, kind, octets):
-    """The value with its open types decoded, and the message encoded again."""
+    """Returns the value with its open types decoded, and the message encoded again."""
     name = MESSAGES[kind][1]
     value = modules.decode(name, octets, check_constraints=True)
     containers, types = containers_of(kind, value)
@@ -101,7 +106,7 @@ def main():
         try:
             value, encoded = answer(compiled[kind], kind, bytes.fromhex(octets))
             print(json.dumps(value), encoded.hex(), sep="\t")
-        except Exception as refusal:  # asn1tools raises whatever its input makes it meet
+        except Exception as refusal:  # asn1tools raises many types of exceptions
             print("null", " ".join(str(refusal).split()), sep="\t")
 
 

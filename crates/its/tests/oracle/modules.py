@@ -5,7 +5,7 @@ import re
 import asn1tools
 
 CDD = "TS102894-2v241-CDD.asn"
-# Types with a DEFAULT value that the modules give by name, and its number.
+# Types with a DEFAULT value that the modules define by a name: type, name and number.
 DEFAULTS = [
     ("AltitudeValue", "unavailable", 800001),
     ("DeltaAltitude", "unavailable", 12800),
@@ -21,7 +21,7 @@ def compile_modules(folder, names):
 
 
 def clean(path):
-    """The module without what asn1tools does not parse; none of it changes the encoding."""
+    """Returns the module without the syntax that asn1tools does not parse. This does not change the encoding."""
     octets = path.read_bytes()
     try:
         text = octets.decode("utf-8")
@@ -30,16 +30,16 @@ def clean(path):
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.DOTALL)
     text = re.sub(r"--[^\n]*", " ", text)
     text = re.sub(r"WITH\s+(SUCCESSORS|DESCENDANTS)", " ", text)
-    # A union of values constrains by its outer bounds in PER (X.691, 10.5); asn1tools takes it for something else.
+    # In PER, a union of values constrains by its outer bounds (X.691, 10.5); asn1tools misinterprets it.
     text = text.replace("(unknown|passengerCar..tram|agricultural)", "(0..14)")
     text = re.sub(r"VruSubProfileBicyclist \(unavailable[^)]*\)", "VruSubProfileBicyclist (0..10)", text)
-    # A size behind a reference to a type narrows the size of the type (X.680, 50.8); asn1tools ignores it.
+    # A size after a reference to a type restricts the size of the type (X.680, 50.8); asn1tools ignores it.
     text = re.sub(
         r"SequenceOfCartesianPosition3d\s*\(SIZE\(3\.\.16,\s*\.\.\.\)\)",
         "SEQUENCE (SIZE(3..16,...)) OF CartesianPosition3d",
         text,
     )
-    # asn1tools does not look the names of default values up.
+    # asn1tools does not resolve the names of default values.
     for type_name, name, number in DEFAULTS:
         text = re.sub(rf"\b{type_name}\s+DEFAULT\s+{name}\b", f"{type_name} DEFAULT {number}", text)
     return without_inner_subtypes(text)

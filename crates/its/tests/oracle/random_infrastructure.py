@@ -1,8 +1,9 @@
 """Draws random valid messages of infrastructure services over pycrate's ASN.1 modules and encodes them with pycrate.
 
-Arguments: the kind of message, how many, the seed. Standard output: as
-`random_messages.py` has it. pycrate's modules are of an edition before ours (TS 103 301 V1): what it has is coded alike, and
-extension additions that only ours has are not drawn.
+Arguments: the kind of message, the number of messages, the seed. Standard output: the same as that of `random_messages.py`.
+
+pycrate's modules are of an earlier edition (TS 103 301 V1) than those of this project. Their members are encoded alike.
+Extension additions that only this project's edition has are not drawn.
 """
 
 import json
@@ -11,7 +12,7 @@ import sys
 
 from pycrate_asn1dir import ITS_IS
 
-# Values in one message, above which lists become short and optional members absent.
+# Number of values in one message above which lists are short and optional members absent.
 VALUES_MAX = 400
 TEXT = '"\\/ azAZ09~'
 
@@ -23,7 +24,7 @@ KINDS = {
     "ssem": (ITS_IS.SSEM_PDU_Descriptions.SSEM, 10),
 }
 
-# What has another name in our edition, and the same octets.
+# Members with another name in this project's edition, and the same octets.
 RENAMED = {
     "originatingStationID": "originatingStationId",
     "euVehilcleCategoryT": "euVehicleCategoryT",
@@ -38,9 +39,9 @@ RENAMED = {
     "segment": "segment-carriagewayOrLane",
     **{f"maxLadenweightOnAxle{axle}": f"maxLadenWeightOnAxle{axle}" for axle in range(1, 6)},
 }
-# The same for values of one enumeration (`VehicleRole`).
+# Values of one enumeration (`VehicleRole`) with another name in this project's edition.
 RENAMED_USAGES = {"reserved1": "uvar", "reserved2": "rfu1", "reserved3": "rfu2"}
-# Enumerations that are integers in our edition, and the same octets.
+# Enumerations that are integers in this project's edition, with the same octets.
 NUMBERED = {"euroValue", "copValue", "unitType"}
 
 
@@ -95,8 +96,10 @@ class Drawer:
         return value, shown
 
     def additions(self, kind):
-        """Which extension additions the SEQUENCE has. Those in a group come with its mandatory ones, and pycrate refuses
-        more than one of a group that has a mandatory one."""
+        """Returns the names of the drawn extension additions: all mandatory ones, or a random choice if all are optional.
+
+        pycrate rejects a second addition in a group that has a mandatory one.
+        """
         if not kind._ext or not self.is_present():
             return []
         mandatory = [name for name in kind._ext if not kind._cont[name]._opt]
@@ -106,7 +109,7 @@ class Drawer:
         return self.left > 0 and self.chance(self.presence)
 
     def regional(self):
-        """An extension of a region that no edition has a content for."""
+        """Returns a regional extension whose content no edition defines."""
         region = self.random.choice([0, 4, 128, 255])
         octets = self.random.randbytes(self.random.randint(1, 20))
         return (
@@ -122,7 +125,7 @@ class Drawer:
         low, high = bounds(kind._const_sz)
         if kind._const_sz.ext is not None and self.chance(0.03):
             self.beyond = True
-            # The last size has a length of two octets.
+            # The last of these sizes needs a length of two octets.
             return self.random.choice([size for size in (low - 1, high + 1, high + 127) if size >= 0])
         if self.left <= 0 or self.chance(0.3):
             return low
@@ -188,12 +191,12 @@ class Drawer:
 
 
 def parts(constraint):
-    """The ranges of the root of a constraint."""
+    """Returns the ranges of the root of a constraint."""
     return [(part, part) if isinstance(part, int) else (part.lb, part.ub) for part in constraint.root]
 
 
 def bounds(constraint):
-    """The ends of the root of a constraint."""
+    """Returns the lowest and the highest value of the root of a constraint."""
     return min(low for low, _ in parts(constraint)), max(high for _, high in parts(constraint))
 
 
@@ -202,7 +205,7 @@ def main():
     drawer = Drawer(seed)
     for _ in range(count):
         value, shown = drawer.message(kind)
-        # `stationID` has its name in other places than the header's still.
+        # Outside the header, `stationID` keeps its name.
         value["header"].update({"protocolVersion": 2, "messageID": number})
         shown["header"] = {"protocolVersion": 2, "messageId": number, "stationId": value["header"]["stationID"]}
         kind.set_val(value)

@@ -1,13 +1,13 @@
 """Draws random valid messages over ETSI's ASN.1 modules and encodes them with asn1tools.
 
-Arguments: the folder of the modules, the kind of message, how many, the seed. Standard output: for each message a line of
-three columns with tabs between them:
+Arguments: the folder of the modules, the kind of message, the number of messages, the seed. Standard output: for each message
+a line of three columns with tabs between them:
 
-- `beyond` where a list has more or fewer elements than the root of its extensible size allows, otherwise `root`;
+- `beyond` if a list has more or fewer elements than the root of its extensible size allows, otherwise `root`;
 - the message in UPER, as HEX;
 - the JSON form that viaduct-etsi documents.
 
-A value is drawn by a walk over the compiled types: so it has what the modules say and nothing that our types say.
+A value is drawn by a walk over the types that asn1tools compiled from the modules. The types of this project are not used.
 """
 
 import json
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from modules import CDD, compile_modules
 
-# Values in one message, above which lists become short and optional members absent.
+# Number of values in one message above which lists are short and optional members absent.
 VALUES_MAX = 500
-# Characters of texts: what JSON escapes, what has several octets in UTF-8, what is plain.
+# Characters of texts: characters that JSON escapes, and plain ones; UNICODE_TEXT adds characters of several octets.
 TEXT = '"\\/ azAZ09~\x00\x1f\x7f'
 UNICODE_TEXT = TEXT + "äß€𝄞"
 
-# Members whose INTEGER may have these values only; `modules.py` gives asn1tools the range around them.
+# Members whose INTEGER may have these values only; `modules.py` passes the enclosing range to asn1tools.
 PERMITTED = {
     "vehicleSubClass": [0, 5, 6, 7, 8, 9, 10, 11, 14],
     "vruSubProfileBicyclist": [0, 1, 5, 7, 8, 9, 10],
@@ -45,7 +45,7 @@ CAM_CONTAINERS = {
     6: "VehicleMovementControlContainer",
 }
 
-# Kind: files, type, protocolVersion and messageId, types of the containers that are open types.
+# Files, type, protocolVersion and messageId, and types of the containers that are open types, by kind of message.
 KINDS = {
     "cam": ([CDD, "TS103900v231-CAM.asn"], "CAM", (2, 2), CAM_CONTAINERS),
     "cpm": (
@@ -91,7 +91,7 @@ class Drawer:
     def message(self, name):
         self.left = VALUES_MAX
         self.beyond = False
-        # From messages that have only what is mandatory up to messages that have everything.
+        # 0.0 draws messages with the mandatory members only, 1.0 messages with all members.
         self.presence = self.random.choice([0.0, 0.1, 0.3, 0.5, 0.8, 1.0])
         return self.draw(self.compiled(name))
 
@@ -123,7 +123,7 @@ class Drawer:
             value[member.name], shown[member.name] = self.draw(member)
 
     def member_with_default(self, member, value, shown):
-        """A value that is the default is shown, but not sent (X.691, 19.5)."""
+        """Draws a member with a default value. The default value is shown but not sent (X.691, 19.5)."""
         default = shown[member.name] = member.default
         if self.is_present():
             held, shown[member.name] = self.draw(member)
@@ -141,7 +141,7 @@ class Drawer:
                 self.member(member, value, shown)
 
     def container(self, kind):
-        """An identifier, and an open type that holds what the identifier says."""
+        """Draws a container: an identifier, and an open type with the content of that identifier."""
         if self.chance(0.9):
             number, name = self.random.choice(list(self.containers.items()))
             held, shown = self.draw(self.compiled(name))
@@ -161,7 +161,7 @@ class Drawer:
         low, high = kind.minimum or 0, kind.maximum
         if kind.has_extension_marker and self.chance(0.03):
             self.beyond = True
-            # The last size has a length of two octets.
+            # The last of these sizes needs a length of two octets.
             return self.random.choice([size for size in (low - 1, high + 1, high + 127) if size >= 0])
         if self.left <= 0 or self.chance(0.3):
             return low
@@ -229,7 +229,7 @@ class Drawer:
         return self.text("0123456789 ", self.text_size(kind))
 
     def utf8_string(self, _):
-        # Every UTF8String of the modules has 1 to 24 characters or more; PER does not see the size.
+        # Every UTF8String of the modules permits 1 to 24 characters; the size is not visible in PER.
         return self.text(UNICODE_TEXT, self.random.randint(1, 24))
 
     def text(self, characters, length):

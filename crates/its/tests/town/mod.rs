@@ -207,9 +207,9 @@ impl Machine for Vehicle {
         // The header type is the upper half of the common header's second octet, after four octets of the basic
         // header.
         self.sent[usize::from(frame[HEADER_OCTETS + 5] >> 4)] += 1;
-        let everybody = frame[..6] == MacAddress::BROADCAST.0;
+        let is_broadcast = frame[..6] == MacAddress::BROADCAST.0;
         let to = usize::from(u16::from_be_bytes([frame[4], frame[5]]));
-        Some(Transmit { to: (!everybody).then_some(NodeId(to)), frame })
+        Some(Transmit { to: (!is_broadcast).then_some(NodeId(to)), frame })
     }
 
     fn poll_timeout(&self) -> Option<Mono> {

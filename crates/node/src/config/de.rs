@@ -12,7 +12,7 @@ use serde::de::{
 use super::error::Place;
 use super::tree::{Entry, Item, Scalar, Value};
 
-/// Characters of a rejected value that an error repeats.
+/// Maximum number of characters of a rejected value that an error repeats.
 const SHOWN_MAX: usize = 40;
 
 /// Text of serde for an address that cannot be parsed.

@@ -5,19 +5,17 @@
 
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
+use strsim::damerau_levenshtein;
 
 use super::de::{Cause, ItemReader, ReadError};
 use super::error::{ConfigError, Place, Problem};
 use super::tree::{BadEntry, Found, Item, Tree, Value};
 use super::variables::Variables;
 use crate::component::SettingError;
-use crate::kind::distance;
+use crate::kind::EDITS_MAX;
 
-/// Most bytes of a config file.
+/// Maximum size of a config file in bytes.
 const FILE_BYTES_MAX: usize = 1 << 20;
-
-/// Most edits between an unknown key and the required key that it may mean.
-const EDITS_MAX: usize = 3;
 
 /// A file with the mistakes that were found so far.
 pub(crate) struct Document {
@@ -32,7 +30,8 @@ struct Rejected {
     path: Vec<String>,
     /// `true` if the value is a single scalar of a key that exists, so that the rest of the settings keeps its meaning.
     is_scalar: bool,
-    /// `true` if the type has no such field, or the key occurs twice: other mistakes beside it do not follow from it.
+    /// `true` if the type has no such field, or the key occurs twice. Other mistakes at the same path are then still
+    /// reported.
     is_unknown: bool,
 }
 
@@ -50,7 +49,7 @@ impl Document {
     /// Parses a file.
     ///
     /// # Errors
-    /// The text is not YAML, or not a map. The rest of such a file cannot be checked.
+    /// Returns an error if the text is not YAML, or not a map. The rest of such a file cannot be checked.
     pub(crate) fn parse(file: &str, text: &str, variables: &Variables<'_>) -> Result<Self, ConfigError> {
         if text.len() > FILE_BYTES_MAX {
             let problem = format!("the file has {} bytes, more than {FILE_BYTES_MAX}", text.len());
@@ -74,7 +73,8 @@ impl Document {
         schema: fn() -> schemars::Schema,
         checks: &[Check<T>],
     ) -> Option<Read<T>> {
-        let (mut checks, mut complete) = (checks.iter(), true);
+        let mut checks = checks.iter();
+        let mut complete = true;
         let mut check = checks.next();
         loop {
             match self.read_once::<T>(at) {
@@ -113,7 +113,9 @@ impl Document {
 
     /// Reports an error of a value and rejects its entry. Returns `false` if nothing can be read without it.
     fn reject_value(&mut self, at: &[&str], error: ReadError, schema: fn() -> schemars::Schema) -> bool {
-        let (place, problem, cause) = (error.place, error.problem.clone(), error.cause.clone());
+        let place = error.place;
+        let problem = error.problem.clone();
+        let cause = error.cause.clone();
         let mut path: Vec<String> = at.iter().map(|key| (*key).to_owned()).collect();
         path.extend(error.into_path());
         let is_root = path.len() == at.len();
@@ -124,7 +126,7 @@ impl Document {
                     let text = format!("missing field `{field}`");
                     self.push(Problem { key: path.join("."), text, place });
                 }
-                if is_root && *field == "node" {
+                if path.is_empty() && *field == "node" {
                     // A file without a name is checked like one with a name.
                     self.tree.assume("node", "node");
                     return true;
@@ -150,7 +152,8 @@ impl Document {
         };
         self.report(&key, error.problem.clone());
         let found = self.tree.find(&key);
-        let (is_there, path) = (found.item.is_some(), found.path);
+        let is_there = found.item.is_some();
+        let path = found.path;
         is_there && path.len() > at.len() && self.reject(path, false)
     }
 
@@ -200,8 +203,8 @@ impl Document {
         })
     }
 
-    /// Returns the required fields that a map does not have, `field` among them, without those that were rejected or
-    /// that an unknown key seems to mean.
+    /// Returns the required fields that a map does not have, including `field`. Fields that were rejected, and fields
+    /// that an unknown key seems to mean, are omitted.
     fn missing_fields(&self, path: &[String], field: &str, schema: fn() -> schemars::Schema) -> Vec<String> {
         let item = self.tree.find(&path.join(".")).item;
         let present: Vec<&str> = item.into_iter().flat_map(Item::entries).map(|entry| entry.key.as_str()).collect();
@@ -213,7 +216,7 @@ impl Document {
         let is_follow_up = |name: &str| {
             rejected.iter().any(|rejected| {
                 let key = rejected.path.last().map_or("", String::as_str);
-                key == name || rejected.is_unknown && distance(key, name) <= EDITS_MAX
+                key == name || rejected.is_unknown && damerau_levenshtein(key, name) <= EDITS_MAX
             })
         };
         let mut names = required_fields(&schema().to_value(), field, &present);
@@ -226,8 +229,8 @@ impl Document {
         !self.rejected.iter().any(|rejected| starts_with(&rejected.path, at))
     }
 
-    /// Returns `true` if the topics that a component publishes may differ from those that it will publish when its
-    /// settings are corrected: an entry is rejected that is not a single value, or that is one of the `settings`.
+    /// Returns `true` if a component may publish other topics when its settings are corrected. This is so if a rejected
+    /// entry is not a single value, has an unknown key, or is one of the `settings`.
     pub(crate) fn is_doubtful(&self, at: &[&str], settings: &[&str]) -> bool {
         self.rejected.iter().filter(|rejected| starts_with(&rejected.path, at)).any(|rejected| {
             let key = rejected.path[at.len()..].join(".");
@@ -266,8 +269,8 @@ fn starts_with(path: &[String], at: &[&str]) -> bool {
     path.len() >= at.len() && path.iter().zip(at).all(|(key, other)| key == other)
 }
 
-/// Returns all required fields of the type of which `field` is one and that has the fields that are present. Returns
-/// only `field` if the schema has several such types.
+/// Returns all required fields of the type that requires `field` and has the present fields. Returns only `field` if
+/// the schema has several such types.
 fn required_fields(schema: &Json, field: &str, present: &[&str]) -> Vec<String> {
     let mut found = Vec::new();
     collect_required(schema, field, present, &mut found);

@@ -67,7 +67,7 @@ impl ConfigError {
         &self.key
     }
 
-    /// Returns what is wrong and what is expected.
+    /// Returns the problem and the expected value.
     #[must_use]
     pub fn problem(&self) -> &str {
         &self.problem

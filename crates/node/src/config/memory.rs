@@ -45,7 +45,7 @@ pub struct PoolSettings {
     pub buffers: Option<usize>,
     /// Size of a buffer in bytes, 1 to 1073741824: the longest message that is filled in place. Default: the size that
     /// the publishers declare.
-    #[serde(default)]
+    #[serde(default, alias = "octets")]
     #[schemars(range(min = 1, max = 1_073_741_824))]
-    pub octets: Option<usize>,
+    pub bytes: Option<usize>,
 }

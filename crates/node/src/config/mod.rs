@@ -21,13 +21,13 @@ pub use error::{ConfigError, ConfigErrors};
 pub use memory::{MemorySettings, PoolSettings, TopicSettings};
 pub(crate) use variables::{Variables, of_process};
 
-/// Most threads of a pool.
+/// Maximum number of threads of a pool.
 const POOL_THREADS_MAX: usize = 64;
 
 /// Longest budget of a callback, a minute.
 const BUDGET_MS_MAX: f64 = 60_000.0;
 
-/// Most bytes of a thread's stack that are touched in advance.
+/// Maximum number of bytes of a thread's stack that are touched in advance.
 const PREFAULT_STACK_BYTES_MAX: usize = 64 << 20;
 
 /// Config file of one node.
@@ -125,9 +125,9 @@ pub struct ThreadSettings {
     pub cpus: Vec<usize>,
     /// Bytes of the thread's stack that are touched before its first callback, 0 to 67108864. It keeps page faults out
     /// of callbacks if the node's memory is locked.
-    #[serde(default)]
+    #[serde(default, alias = "prefault_stack_octets")]
     #[schemars(range(max = 67_108_864))]
-    pub prefault_stack_octets: usize,
+    pub prefault_stack_bytes: usize,
 }
 
 /// Scheduling policy of the kernel.
@@ -253,9 +253,9 @@ impl ExecutorEntry {
 impl ThreadSettings {
     fn check(&self, key: &str) -> Result<(), Problem> {
         self.check_priority().map_err(|problem| Problem::new(format!("{key}.priority"), problem))?;
-        if self.prefault_stack_octets > PREFAULT_STACK_BYTES_MAX {
-            let problem = format!("{} is more than {PREFAULT_STACK_BYTES_MAX}", self.prefault_stack_octets);
-            return Err(Problem::new(format!("{key}.prefault_stack_octets"), problem));
+        if self.prefault_stack_bytes > PREFAULT_STACK_BYTES_MAX {
+            let problem = format!("{} is more than {PREFAULT_STACK_BYTES_MAX}", self.prefault_stack_bytes);
+            return Err(Problem::new(format!("{key}.prefault_stack_bytes"), problem));
         }
         Ok(())
     }
@@ -277,7 +277,7 @@ impl ThreadSettings {
             (Policy::Rr, Some(priority)) => SchedulingPolicy::RoundRobin(priority),
             _ => SchedulingPolicy::Other,
         };
-        Scheduling { policy, cpus: self.cpus.clone(), prefault_stack_bytes: self.prefault_stack_octets }
+        Scheduling { policy, cpus: self.cpus.clone(), prefault_stack_bytes: self.prefault_stack_bytes }
     }
 }
 

@@ -1,14 +1,17 @@
 //! A config file as a tree: each key and value with its place in the text.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput};
 
 use super::error::{Place, Problem};
 use super::variables::{Variables, expand};
 
-/// Most items of a file after aliases are expanded.
+/// Maximum number of items of a file after aliases are expanded.
 const ITEMS_MAX: usize = 100_000;
+
+/// Most bytes of memory for the values that aliases repeat, so that a small file cannot exhaust the memory.
+const ALIAS_BYTES_MAX: usize = 16 << 20;
 
 /// Most levels of nested collections.
 const DEPTH_MAX: usize = 64;
@@ -102,6 +105,20 @@ impl Item {
     fn count(&self) -> usize {
         1 + self.entries().map(|entry| entry.item.count()).sum::<usize>()
     }
+
+    /// Returns the size in memory in bytes, with the entries that are rejected.
+    fn bytes(&self) -> usize {
+        match &self.value {
+            Value::Scalar(scalar) => scalar.text.len(),
+            Value::List(entries) | Value::Map(entries) => entries.iter().map(Entry::bytes).sum(),
+        }
+    }
+}
+
+impl Entry {
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.key.len() + self.item.bytes()
+    }
 }
 
 impl Tree {
@@ -109,7 +126,8 @@ impl Tree {
     /// each variable that is not set.
     ///
     /// # Errors
-    /// The text is not YAML, is empty, or has too many items. The rest of such a file cannot be read.
+    /// Returns an error if the text is not YAML, is empty, or has too many items. The rest of such a file cannot be
+    /// read.
     pub(crate) fn parse(text: &str, variables: &Variables<'_>, bad: &mut Vec<BadEntry>) -> Result<Self, Problem> {
         let mut builder = Builder {
             parser: Parser::new_from_str(text),
@@ -118,6 +136,7 @@ impl Tree {
             bad,
             anchors: HashMap::new(),
             items: 0,
+            alias_bytes: 0,
             path: Vec::new(),
         };
         builder.document().map(|root| Self { root })
@@ -163,7 +182,8 @@ impl Tree {
     /// Adds a scalar below the root, as if the file had it.
     pub(crate) fn assume(&mut self, key: &str, text: &str) {
         let scalar = Scalar { text: text.to_owned(), plain: true, one_line: true };
-        let (place, value) = (Place { line: 1, column: 1 }, Value::Scalar(scalar));
+        let place = Place { line: 1, column: 1 };
+        let value = Value::Scalar(scalar);
         if let Value::Map(entries) = &mut self.root.value {
             entries.push(Entry { key: key.to_owned(), place, item: Item { place, value }, rejected: false });
         }
@@ -191,6 +211,8 @@ struct Builder<'a, 'v> {
     bad: &'a mut Vec<BadEntry>,
     anchors: HashMap<usize, Item>,
     items: usize,
+    /// Bytes of memory for the values that aliases repeat.
+    alias_bytes: usize,
     path: Vec<String>,
 }
 
@@ -256,6 +278,7 @@ impl<'a> Builder<'a, '_> {
                     return Err(Problem::new(self.path.join("."), problem).at(place));
                 };
                 self.items += item.count();
+                self.alias_bytes += item.bytes();
                 self.check_limits(place)?;
                 return Ok(Item { place, value: item.value.clone() });
             }
@@ -271,6 +294,8 @@ impl<'a> Builder<'a, '_> {
     fn check_limits(&self, place: Place) -> Result<(), Problem> {
         let problem = if self.items > ITEMS_MAX {
             format!("the file has more than {ITEMS_MAX} values, aliases expanded")
+        } else if self.alias_bytes > ALIAS_BYTES_MAX {
+            format!("the aliases of the file repeat more than {} MiB", ALIAS_BYTES_MAX >> 20)
         } else if self.path.len() > DEPTH_MAX {
             format!("more than {DEPTH_MAX} levels of nested maps and lists")
         } else {
@@ -292,14 +317,17 @@ impl<'a> Builder<'a, '_> {
             if matches!(event, Event::SequenceEnd) {
                 break;
             }
-            let (key, place) = (entries.len().to_string(), self.place(span));
+            let key = entries.len().to_string();
+            let place = self.place(span);
             entries.push(self.entry(key, place, (event, span))?);
         }
         Ok(entries)
     }
 
     fn map(&mut self) -> Result<Vec<Entry>, Problem> {
-        let (mut entries, mut merged) = (Vec::<Entry>::new(), Vec::new());
+        let mut entries = Vec::new();
+        let mut keys = HashSet::new();
+        let mut merged = Vec::new();
         while let Some((event, span)) = self.next()? {
             let place = self.place(span);
             let key = match event {
@@ -310,10 +338,10 @@ impl<'a> Builder<'a, '_> {
             let Some(value) = self.next()? else { break };
             let mut entry = self.entry(key, place, value)?;
             if entry.key == "<<" {
-                merged.push(entry.item);
+                merged.push(entry);
                 continue;
             }
-            if entries.iter().any(|earlier| earlier.key == entry.key) {
+            if !keys.insert(entry.key.clone()) {
                 self.path.push(entry.key.clone());
                 self.report(format!("the key `{}` occurs twice", entry.key), place, true);
                 self.path.pop();
@@ -321,8 +349,16 @@ impl<'a> Builder<'a, '_> {
             }
             entries.push(entry);
         }
-        for item in merged {
-            merge(&mut entries, item);
+        for Entry { key, place, item, rejected } in merged {
+            if !rejected && !merge(&mut entries, &mut keys, item) {
+                self.path.push(key);
+                self.report(
+                    "expected a map to merge, as an alias (`<<: *name`), or a list of such".to_owned(),
+                    place,
+                    false,
+                );
+                self.path.pop();
+            }
         }
         Ok(entries)
     }
@@ -352,17 +388,74 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
-/// Adds the entries of a merged map (`<<: *name`, or a list of such) that the map does not have itself.
-fn merge(entries: &mut Vec<Entry>, item: Item) {
+/// Adds the entries of a merged map (`<<: *name`, or a list of such) that the map does not have itself. Returns `false` if
+/// the item is anything else.
+fn merge(entries: &mut Vec<Entry>, keys: &mut HashSet<String>, item: Item) -> bool {
     match item.value {
         Value::Map(more) => {
-            for entry in more {
-                if !entries.iter().any(|own| own.key == entry.key) {
-                    entries.push(entry);
-                }
-            }
+            entries.extend(more.into_iter().filter(|entry| keys.insert(entry.key.clone())));
+            true
         }
-        Value::List(maps) => maps.into_iter().for_each(|map| merge(entries, map.item)),
-        Value::Scalar(_) => {}
+        Value::List(maps) => {
+            let mut is_valid = true;
+            for map in maps {
+                is_valid &= merge(entries, keys, map.item);
+            }
+            is_valid
+        }
+        Value::Scalar(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the problem of a file that cannot be read.
+    fn problem_of(text: &str) -> String {
+        Tree::parse(text, &|_| None, &mut Vec::new()).unwrap_err().text
+    }
+
+    #[test]
+    fn aliases_cannot_make_a_small_file_large() {
+        let many_values = format!("a: &a [{}]\nb: [{}]\n", "1, ".repeat(1000), "*a, ".repeat(100));
+        assert_eq!(problem_of(&many_values), "the file has more than 100000 values, aliases expanded");
+        let long_text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a, ".repeat(200));
+        assert_eq!(problem_of(&long_text), "the aliases of the file repeat more than 16 MiB");
+    }
+
+    /// Returns the keys of the root and the problems of a file.
+    fn parsed(text: &str) -> (Vec<String>, Vec<String>) {
+        let mut bad = Vec::new();
+        let tree = Tree::parse(text, &|_| None, &mut bad).unwrap();
+        let keys = tree.root.entries().map(|entry| entry.key.clone()).collect();
+        (keys, bad.into_iter().map(|bad| format!("{}: {}", bad.path.join("."), bad.problem.text)).collect())
+    }
+
+    #[test]
+    fn a_merge_of_anything_but_maps_is_reported() {
+        let problem = "<<: expected a map to merge, as an alias (`<<: *name`), or a list of such";
+        for text in ["<<: 5\na: 1\n", "<<:\na: 1\n", "<<: [5]\na: 1\n"] {
+            assert_eq!(parsed(text), (vec!["a".to_owned()], vec![problem.to_owned()]), "{text}");
+        }
+        assert_eq!(
+            parsed("<<: [5, { b: 2 }]\na: 1\n"),
+            (vec!["a".to_owned(), "b".to_owned()], vec![problem.to_owned()])
+        );
+    }
+
+    #[test]
+    fn the_own_keys_of_a_map_precede_those_of_merged_maps() {
+        let (keys, problems) = parsed("b: &b { x: 1, y: 2 }\n<<: [*b, { y: 3, z: 4 }]\nx: 5\n");
+        assert_eq!((keys.join(" "), problems.len()), ("b x y z".to_owned(), 0));
+    }
+
+    #[test]
+    fn a_file_with_many_keys_is_read_in_a_short_time() {
+        let text: String = (0..90_000).map(|index| format!("k{index}: 1\n")).collect();
+        let start = std::time::Instant::now();
+        assert_eq!(parsed(&text).0.len(), 90_000);
+        // Comparing each key with all others takes minutes.
+        assert!(start.elapsed() < std::time::Duration::from_secs(30), "{:?}", start.elapsed());
     }
 }

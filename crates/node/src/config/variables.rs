@@ -12,12 +12,13 @@ pub(crate) fn of_process() -> Box<Variables<'static>> {
 /// by `${`. Returns `None` if the text has none of these. The text that a variable brings in is not searched again.
 ///
 /// # Errors
-/// A variable without a default is not set, or a `${` is not closed or names no variable.
+/// Returns an error if a variable without a default is not set, or a `${` is not closed or names no variable.
 pub(crate) fn expand(text: &str, variables: &Variables<'_>) -> Result<Option<String>, String> {
     if !text.contains("${") {
         return Ok(None);
     }
-    let (mut out, mut rest) = (String::new(), text);
+    let mut out = String::new();
+    let mut rest = text;
     while let Some(start) = rest.find("${") {
         let (before, reference) = (&rest[..start], &rest[start + 2..]);
         if let Some(before) = before.strip_suffix('$') {

@@ -1,4 +1,4 @@
-//! Counters and latencies of a node in the text format of Prometheus.
+//! Counters, gauges and latencies of a node in the text format of Prometheus.
 //!
 //! The bus keeps its own figures for each node. They are written at each scrape, so that two nodes in one process do
 //! not mix.
@@ -44,8 +44,18 @@ pub(crate) fn render(snapshot: &BusSnapshot) -> String {
         if let Some(reason) = &count.reason {
             labels.push(("reason", reason.clone()));
         }
-        let (name, help) = (format!("viaduct_component_{}_total", count.name), component_help(&count.name));
+        let name = format!("viaduct_component_{}_total", count.name);
+        let help = component_help(&count.name);
         families.number(&name, Kind::Counter, &help, labels, count.value as f64);
+    }
+    for gauge in &snapshot.gauges {
+        let mut labels = vec![("node", snapshot.node.clone()), ("component", gauge.component.clone())];
+        if let Some(part) = &gauge.part {
+            labels.push(("part", part.clone()));
+        }
+        let (name, help) =
+            (format!("viaduct_component_{}", gauge.name), format!("Gauge `{}` of a component.", gauge.name));
+        families.number(&name, Kind::Gauge, &help, labels, gauge.value);
     }
     families.to_string()
 }
@@ -82,7 +92,7 @@ fn record_topic(families: &mut Families, node: &str, topic: &TopicSnapshot) {
             families.number(name, Kind::Gauge, help, labels.clone(), value as f64);
         };
         gauge("viaduct_pool_buffers", "Buffers in the pool of a topic.", pool.buffers);
-        gauge("viaduct_pool_lent", "Buffers of the pool that are in use.", pool.lent);
+        gauge("viaduct_pool_loaned", "Buffers of the pool that are in use.", pool.loaned);
     }
     let help = "Time between two samples of a topic.";
     latency(families, "viaduct_topic_interval", help, &labels, &topic.interval_total);

@@ -16,8 +16,10 @@ pub(super) fn record(families: &mut Families) {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let system = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let (cpu, start) = (cpu_seconds(&stat), start_seconds(&stat, &system));
-    let (help, kind) = ("CPU time of the process, user and system.", Kind::Counter);
+    let cpu = cpu_seconds(&stat);
+    let start = start_seconds(&stat, &system);
+    let help = "CPU time of the process, user and system.";
+    let kind = Kind::Counter;
     add("process_cpu_seconds_total", kind, help, cpu);
     add("process_start_time_seconds", Kind::Gauge, "Start of the process since the Unix epoch.", start);
     let resident = kibibytes(&status, "VmRSS:").map(|kib| kib * 1024.0);

@@ -39,6 +39,6 @@ fn lay() -> Result<(), String> {
 fn ip(arguments: &str) -> Result<(), String> {
     let run = Command::new("ip").args(arguments.split(' ')).output();
     let run = run.map_err(|error| format!("cannot run ip(8): {error}"))?;
-    let said = String::from_utf8_lossy(&run.stderr);
-    if run.status.success() { Ok(()) } else { Err(format!("`ip {arguments}` fails: {}", said.trim())) }
+    let errors = String::from_utf8_lossy(&run.stderr);
+    if run.status.success() { Ok(()) } else { Err(format!("`ip {arguments}` fails: {}", errors.trim())) }
 }

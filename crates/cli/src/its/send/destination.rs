@@ -1,17 +1,16 @@
-//! Places and destinations as the command line says them.
+//! Parses positions and destinations of the command line.
 
 use viaduct_its::Destination;
-use viaduct_its::geonet::{Area, GnAddress, Shape};
+use viaduct_its::access::AddressError;
+use viaduct_its::geonet::{Area, Shape};
 use viaduct_units::{Degrees, Metres, Position};
 
-use crate::its::frame;
-
-/// Metres that an area's distance may have: 16 bits on the wire.
+/// Longest distance of an area in metres: the field has 16 bits on the wire.
 const DISTANCE_MAX_M: f64 = 65_535.0;
 
-/// `LAT,LON`.
+/// Parses a position: `LAT,LON` in degrees.
 pub(super) fn parse_position(text: &str) -> Result<Position, String> {
-    let (latitude, longitude) = text.split_once(',').ok_or("it is LAT,LON in degrees")?;
+    let (latitude, longitude) = text.split_once(',').ok_or("expected LAT,LON in degrees")?;
     position(latitude, longitude)
 }
 
@@ -20,9 +19,9 @@ fn position(latitude: &str, longitude: &str) -> Result<Position, String> {
     Ok(Position::new(latitude, within("the longitude", longitude, -180.0, 180.0)?))
 }
 
-/// `gbc:LAT,LON,r=METRES` and its relatives.
+/// Parses an area: `gbc:` or `gac:`, then `LAT,LON` and a shape (`r=METRES`, `rectangle=AxB` or `ellipse=AxB`).
 pub(super) fn parse_area(text: &str) -> Result<Destination, String> {
-    let form = "it is gbc:LAT,LON,r=METRES or gac:..., with r=, rectangle=AxB or ellipse=AxB, and azimuth=DEGREES";
+    let form = "expected gbc:LAT,LON,r=METRES or gac:..., with r=, rectangle=AxB or ellipse=AxB, and azimuth=DEGREES";
     let (transport, rest) = text.split_once(':').ok_or(form)?;
     let mut parts = rest.split(',');
     let (latitude, longitude) = parts.next().zip(parts.next()).ok_or(form)?;
@@ -34,21 +33,24 @@ pub(super) fn parse_area(text: &str) -> Result<Destination, String> {
     }
 }
 
-/// What the named parts say; `None` where none of them is a shape.
+/// Parses the named parts of an area. Returns `None` if none of them is a shape.
 fn shape<'a>(parts: impl Iterator<Item = &'a str>) -> Result<Option<Shape>, String> {
-    let (mut found, mut azimuth) = (None, Degrees(0.0));
+    let mut found = None;
+    let mut azimuth = Degrees(0.0);
     for part in parts {
         match part.split_once('=') {
             Some(("azimuth", value)) => azimuth = Degrees(within("the azimuth", value, 0.0, 359.0)?),
             Some((name @ ("r" | "rectangle" | "ellipse"), value)) => found = Some((name, value)),
-            _ => return Err(format!("`{part}` is none of r=, rectangle=, ellipse=, azimuth=")),
+            _ => return Err(format!("`{part}` is not one of r=, rectangle=, ellipse=, azimuth=")),
         }
     }
     let Some((name, value)) = found else { return Ok(None) };
     if name == "r" {
         return Ok(Some(Shape::Circle { radius: distance(value)? }));
     }
-    let (a, b) = value.split_once('x').ok_or_else(|| format!("`{value}` is not AxB, half of each side in metres"))?;
+    let (a, b) = value
+        .split_once('x')
+        .ok_or_else(|| format!("`{value}` is not AxB (half of the length of each side in metres)"))?;
     let (a, b) = (distance(a)?, distance(b)?);
     Ok(Some(if name == "rectangle" { Shape::Rectangle { a, b, azimuth } } else { Shape::Ellipse { a, b, azimuth } }))
 }
@@ -62,21 +64,18 @@ fn within(what: &str, text: &str, low: f64, high: f64) -> Result<f64, String> {
     number.ok_or_else(|| format!("{what} `{text}` is not a number from {low} to {high}"))
 }
 
-/// A GeoNetworking address, eight octets.
-pub(super) fn parse_address(text: &str) -> Result<Destination, String> {
-    let pairs = text.split(':').all(|pair| pair.len() == 2);
-    let octets = frame::from_hex(text).filter(|_| pairs);
-    let octets: Option<[u8; 8]> = octets.and_then(|octets| octets.try_into().ok());
-    let address = octets.ok_or("it is eight octets as `94:00:02:00:00:00:03:f8`")?;
-    Ok(Destination::Station(GnAddress(address)))
+/// Parses a GeoNetworking address: eight octets.
+pub(super) fn parse_address(text: &str) -> Result<Destination, AddressError> {
+    text.parse().map(Destination::Station)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use viaduct_its::geonet::GnAddress;
 
     #[test]
-    fn an_area_has_a_place_and_a_shape() {
+    fn an_area_has_a_centre_and_a_shape() {
         let centre = Position::new(49.0, -8.4);
         let circle = Shape::Circle { radius: Metres(500.0) };
         assert_eq!(parse_area("gbc:49.0,-8.4,r=500"), Ok(Destination::Area(Area { centre, shape: circle })));
@@ -89,8 +88,8 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_area_is_said_by_its_part() {
-        for (text, said) in [
+    fn the_error_names_the_invalid_part_of_an_area() {
+        for (text, expected) in [
             ("gbc", "gbc:LAT,LON"),
             ("tsb:49,8,r=1", "gbc:LAT,LON"),
             ("gbc:49,8", "r=METRES"),
@@ -98,19 +97,20 @@ mod tests {
             ("gbc:49,8,r=70000", "a distance `70000`"),
             ("gbc:49,8,r=NaN", "a distance `NaN`"),
             ("gbc:49,8,rectangle=200", "`200` is not AxB"),
-            ("gbc:49,8,radius=5", "`radius=5` is none of"),
+            ("gbc:49,8,radius=5", "`radius=5` is not one of"),
             ("gbc:49,8,r=5,azimuth=400", "the azimuth `400`"),
         ] {
             let error = parse_area(text).unwrap_err();
-            assert!(error.contains(said), "{text}: {error}");
+            assert!(error.contains(expected), "{text}: {error}");
         }
     }
 
     #[test]
-    fn a_station_is_eight_octets() {
+    fn an_address_has_eight_octets() {
         let address = GnAddress([0x94, 0, 2, 0, 0, 0, 3, 0xF8]);
         assert_eq!(parse_address("94:00:02:00:00:00:03:f8"), Ok(Destination::Station(address)));
-        for bad in ["", "94:00", "94:00:02:00:00:00:03:f8:00", "94-00-02-00-00-00-03-f8", "94:00:02:00:00:00:03:+8"] {
+        assert_eq!(parse_address("94-00-02-00-00-00-03-f8"), Ok(Destination::Station(address)));
+        for bad in ["", "94:00", "94:00:02:00:00:00:03:f8:00", "94:00:02:00:00:00:03:+8"] {
             assert!(parse_address(bad).is_err(), "{bad}");
         }
     }

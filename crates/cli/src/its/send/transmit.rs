@@ -1,4 +1,4 @@
-//! Frames of a station onto a network, until its message has gone out.
+//! Sends the frames of a station on a network until its message is sent.
 
 use std::time::Duration;
 
@@ -11,7 +11,9 @@ use viaduct_its::access::MacAddress;
 use viaduct_its::{Destination, Repetition, SendRequest, Station};
 use viaduct_units::{Mono, Now};
 
-/// A socket, and how a person is told about it.
+use crate::output::print_line;
+
+/// A socket with its description for output.
 pub(super) struct Network {
     socket: FrameSocket,
     name: String,
@@ -23,7 +25,7 @@ impl Network {
     }
 
     pub(super) fn udp(settings: &UdpMulticastSettings) -> anyhow::Result<Self> {
-        let name = format!("UDP {} by {}", settings.group, settings.interface);
+        let name = format!("UDP {} on {}", settings.group, settings.interface);
         Ok(Self { socket: open_udp_multicast(settings)?, name })
     }
 
@@ -32,17 +34,17 @@ impl Network {
     }
 }
 
-/// How often a message is sent.
+/// Repetition of a message.
 #[derive(Clone, Copy)]
 pub(super) struct Repeat {
-    /// Time from one to the next; absent: once.
+    /// Interval between two messages, or `None` to send one message.
     pub(super) period: Option<Duration>,
-    /// How many; absent: without end.
+    /// Number of messages, or `None` for no limit. Has no effect without a period.
     pub(super) count: Option<u64>,
 }
 
 impl Repeat {
-    /// At once, and after each interval that begins and ends within the duration.
+    /// Returns the equivalent of a repetition: one message immediately and one after each whole interval within the duration.
     pub(super) fn within(repetition: Repetition) -> Self {
         let intervals = repetition.duration.as_millis().checked_div(repetition.interval.as_millis()).unwrap_or(0);
         let count = u64::try_from(intervals).unwrap_or(u64::MAX).saturating_add(1);
@@ -50,26 +52,30 @@ impl Repeat {
     }
 }
 
-/// Sends a message as often as it is asked for. `wait` is how long one may stay in the station.
+/// Sends a message, repeatedly if `repeat` has a period. `next` returns the request for each packet. `wait` is the longest time that a message may wait in the station.
 pub(super) async fn run(
     station: &mut Station,
     network: &mut Network,
-    request: &SendRequest,
+    next: impl Fn() -> anyhow::Result<SendRequest>,
     repeat: Repeat,
     wait: Duration,
 ) -> anyhow::Result<()> {
     let count = repeat.period.map_or(Some(1), |_| repeat.count);
-    let (mut number, mut due) = (0, tokio::time::Instant::now());
+    let mut number = 0;
+    let mut due = tokio::time::Instant::now();
     while count.is_none_or(|count| number < count) {
         tokio::time::sleep_until(due).await;
         due += repeat.period.unwrap_or_default();
         number += 1;
-        send_one(station, network, request, wait).await?;
+        send_one(station, network, &next()?, wait).await?;
     }
     Ok(())
 }
 
-/// Hands the message to the station and carries its frames, until the one with the message has gone out.
+/// Passes the message to the station and sends the station's frames until one of them contains the message.
+///
+/// # Errors
+/// The station rejects the message, the socket fails, or the message still waits in the station after `wait`.
 async fn send_one(
     station: &mut Station,
     network: &mut Network,
@@ -81,74 +87,80 @@ async fn send_one(
     let deadline = start.mono.plus(wait);
     while !transmit(station, network, request).await? {
         if clock::mono() >= deadline {
-            bail!("the station keeps the message after {} s: {}", wait.as_secs_f64(), why_kept(request));
+            bail!("the station has not sent the message within {} s: {}", wait.as_secs_f64(), wait_reason(request));
         }
-        take_turn(station, network, deadline).await?;
+        handle_next(station, network, deadline).await?;
     }
     Ok(())
 }
 
-/// Sends what the station has ready; whether the message was among it.
+/// Sends the frames that are ready. Returns `true` if one of them contains the message.
 async fn transmit(station: &mut Station, network: &Network, request: &SendRequest) -> anyhow::Result<bool> {
-    let mut gone = false;
+    let mut is_sent = false;
     while let Some(frame) = station.poll_transmit() {
-        network.socket.send(&frame).await.with_context(|| format!("cannot send by {}", network.name))?;
-        let carries_it = carries(&frame, request);
-        tell(&frame, carries_it, request, &network.name)?;
-        gone |= carries_it;
+        network.socket.send(&frame).await.with_context(|| format!("cannot send on {}", network.name))?;
+        is_sent |= contains_message(&frame, request);
+        print_sent(&frame, request, &network.name)?;
     }
-    Ok(gone)
+    Ok(is_sent)
 }
 
-/// Waits for the station's own deadline or for a frame of another station, whichever is first.
-async fn take_turn(station: &mut Station, network: &mut Network, deadline: Mono) -> anyhow::Result<()> {
+/// Waits for a received frame, the station's next timer or the deadline. Passes the frame or the time to the station.
+async fn handle_next(station: &mut Station, network: &mut Network, deadline: Mono) -> anyhow::Result<()> {
     let wake = station.poll_timeout().map_or(deadline, |timeout| timeout.min(deadline));
     tokio::select! {
-        frame = network.socket.receive() => hear(station, &frame?),
+        frame = network.socket.receive() => handle_frame(station, &frame?),
         () = tokio::time::sleep(wake.since(clock::mono())) => station.handle_timeout(clock::now()),
     }
-    // What others send is of no interest here but to the station itself.
+    // Received frames matter only for the state of the station, such as its location table.
     while station.poll_event().is_some() {}
     Ok(())
 }
 
-fn hear(station: &mut Station, frame: &SocketFrame) {
+fn handle_frame(station: &mut Station, frame: &SocketFrame) {
     let now = clock::now();
     station.handle_frame(Now { tai: frame.received.unwrap_or(now.tai), ..now }, &frame.octets);
 }
 
-fn tell(frame: &[u8], carries_it: bool, request: &SendRequest, network: &str) -> anyhow::Result<()> {
-    let what = if carries_it { request.kind.label() } else { "packet of the station itself" };
-    let whom = if carries_it { request.destination.to_string() } else { "its neighbours".to_owned() };
-    crate::output::print_line(format_args!("sent {what} to {whom}: {} octets, {network}", frame.len()))
+/// Prints a line for a sent frame.
+fn print_sent(frame: &[u8], request: &SendRequest, network: &str) -> anyhow::Result<()> {
+    let octets = frame.len();
+    if contains_message(frame, request) {
+        let kind = request.kind.label();
+        print_line(format_args!("sent {kind} to {}: {octets} octets, {network}", request.destination))
+    } else {
+        print_line(format_args!("sent another packet (location service or forwarding): {octets} octets, {network}"))
+    }
 }
 
-/// Whether a frame is the message itself, and not one of the station's own.
-pub(super) fn carries(frame: &[u8], request: &SendRequest) -> bool {
+/// Returns `true` if a frame contains the message. The station also sends packets of the location service and forwards
+/// packets of other stations.
+pub(super) fn contains_message(frame: &[u8], request: &SendRequest) -> bool {
     frame.ends_with(&request.payload)
 }
 
-/// Why a station that has just begun, and so knows no other, keeps a message (EN 302 636-4-1, 10.3.7 to 10.3.10). Without
-/// the bit of the traffic class for it (store-carry-forward) only one for a single station is kept.
-pub(super) const fn why_kept(request: &SendRequest) -> &'static str {
+/// Returns the reason for which a station with an empty location table stores a message instead of sending it
+/// (EN 302 636-4-1, 10.3.7 to 10.3.10). Unless the traffic class requests store-carry-forward, only a message for a single
+/// station is stored.
+pub(super) const fn wait_reason(request: &SendRequest) -> &'static str {
     match request.destination {
-        Destination::Station(_) => "nobody has said where its destination is",
+        Destination::Station(_) => "the position of the destination is unknown",
         Destination::SingleHop | Destination::Hops(_) => {
-            "its traffic class has it wait for a neighbour, and none is known"
+            "its traffic class requests store-carry-forward, and no neighbour is known"
         }
         Destination::Area(_) | Destination::AnyIn(_) => {
-            "its traffic class has it wait for a neighbour that is nearer to the destination, and none is known"
+            "its traffic class requests store-carry-forward, and no neighbour nearer to the destination is known"
         }
     }
 }
 
-/// `10hz`: the time from one to the next.
+/// Parses a rate (`10hz`) and returns its period.
 pub(super) fn parse_rate(text: &str) -> Result<Duration, String> {
     let number = text.to_ascii_lowercase();
     let rate: Option<f64> = number.strip_suffix("hz").unwrap_or(&number).trim().parse().ok();
     let rate = rate.filter(|rate| (0.001..=10_000.0).contains(rate));
     rate.map(|rate| Duration::from_secs_f64(1.0 / rate))
-        .ok_or_else(|| "it is a rate from 0.001hz to 10000hz".to_owned())
+        .ok_or_else(|| "expected a rate from 0.001hz to 10000hz".to_owned())
 }
 
 #[cfg(test)]
@@ -156,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_repetition_has_a_number() {
+    fn a_repetition_has_a_count() {
         let of = |interval, duration| {
             let [interval, duration] = [interval, duration].map(Duration::from_millis);
             let repeat = Repeat::within(Repetition { interval, duration });
@@ -168,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_a_number_a_second() {
+    fn a_rate_is_parsed_as_its_period() {
         assert_eq!(parse_rate("10hz"), Ok(Duration::from_millis(100)));
         assert_eq!(parse_rate("0.5 Hz"), Ok(Duration::from_secs(2)));
         assert_eq!(parse_rate("4"), Ok(Duration::from_millis(250)));

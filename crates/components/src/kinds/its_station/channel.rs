@@ -152,7 +152,8 @@ mod tests {
         station.poll_transmit().unwrap()
     }
 
-    /// Lets another station send `frames_per_period` frames in each of `periods` periods. Returns the resulting CAM interval.
+    /// Adds `frames_per_period` frames of another station in each of `periods` periods. Returns the resulting CAM
+    /// interval.
     fn load_channel(channel: &mut Channel, frames_per_period: usize, periods: u64) -> Duration {
         let (own, other) = (frame(OWN, TrafficClass::DP2), frame(OTHER, TrafficClass::DP2));
         let mut t_gen = Duration::ZERO;
@@ -206,7 +207,8 @@ mod tests {
         assert!(busy > 4 * free && busy <= Duration::from_secs(1), "{busy:?}");
     }
 
-    /// Also if the station changed its address after its start.
+    /// A frame of this station that the link returns counts once, even if the station changed its address after its
+    /// start.
     #[test]
     fn an_own_frame_that_comes_back_does_not_count_twice() {
         for (own, other) in [(OWN, OTHER), (OTHER, OWN)] {

@@ -8,7 +8,7 @@ use viaduct_its::facilities::ldm::ClockReport;
 use viaduct_its::{DropReason, SendError, explain_drop};
 use viaduct_messages::its::timestamp;
 use viaduct_messages::viaduct::its::v2x_error::Subject;
-use viaduct_messages::viaduct::its::{MessageType, V2xError, V2xSendRequest};
+use viaduct_messages::viaduct::its::{AccessLayer, MessageType, V2xError, V2xSendRequest};
 use viaduct_node::{Context, StartError};
 use viaduct_units::Now;
 
@@ -20,13 +20,15 @@ use crate::v2x::request::RequestError;
 
 /// Quality of service of the topic: best effort, a slow reader receives the newest reports.
 pub(super) const OFFERED: Qos = Qos::keep_last(256);
-/// Reports of dropped frames per second and reason. The next report includes the number of those that were suppressed.
+/// Maximum number of reports of dropped frames per second and reason. The next report includes the number of those that
+/// were suppressed.
 const FRAMES_PER_SECOND_MAX: u32 = 2;
-/// Reports of rejected requests and inputs per second, message type and reason.
+/// Maximum number of reports of rejected requests and inputs per second, message type and reason.
 const REQUESTS_PER_SECOND_MAX: u32 = 50;
-/// Reports of stations with a wrong clock per second. Each station is reported once, but station IDs can be forged.
-const CLOCKS_PER_SECOND_MAX: u32 = 5;
-/// Characters of an event's name in a report.
+/// Maximum number of reports of stations with a wrong clock per second. Each station is reported once, but station IDs
+/// can be forged.
+const CLOCKS_PER_SECOND_MAX: u32 = 50;
+/// Maximum number of characters of an event's name in a report.
 const EVENT_CHARACTERS_MAX: usize = 64;
 
 /// Reason why a request was not sent.
@@ -73,6 +75,7 @@ pub(super) struct Errors {
     publisher: Publisher<V2xError>,
     /// `node/component`.
     station: String,
+    access: AccessLayer,
     frames: BTreeMap<DropReason, RateLimiter>,
     /// One limiter per message type and reason, so that one invalid input does not suppress reports about another. The number
     /// of keys is bounded by the labels of [`Refusal`] and [`InputError`].
@@ -81,18 +84,22 @@ pub(super) struct Errors {
 }
 
 impl Errors {
-    pub(super) fn new(topic: &str, context: &Context<ItsStation>) -> Result<Self, StartError> {
+    pub(super) fn new(topic: &str, access: AccessLayer, context: &Context<ItsStation>) -> Result<Self, StartError> {
         Ok(Self {
             publisher: context.publisher(topic, OFFERED)?,
             station: format!("{}/{}", context.node(), context.name()),
+            access,
             frames: BTreeMap::new(),
             requests: BTreeMap::new(),
             clocks: RateLimiter::new(CLOCKS_PER_SECOND_MAX),
         })
     }
 
-    /// Reports a dropped frame.
+    /// Reports a dropped frame. Echoes and repetitions on UDP multicast are no errors and are not reported.
     pub(super) fn dropped(&mut self, now: Now, reason: DropReason, frame: &Bytes, cause: &Meta) {
+        if is_normal(self.access, reason) {
+            return;
+        }
         let limiter = self.frames.entry(reason).or_insert_with(|| RateLimiter::new(FRAMES_PER_SECOND_MAX));
         let Some(count) = limiter.admit(now.mono) else {
             return;
@@ -192,7 +199,8 @@ impl Errors {
         let Some(count) = limiter.admit(now.mono) else {
             return;
         };
-        let (subject, time) = (Subject::Request.into(), Some(timestamp(now.tai)));
+        let subject = Subject::Request.into();
+        let time = Some(timestamp(now.tai));
         self.publish(cause, V2xError { subject, time, count, ..error });
     }
 
@@ -200,4 +208,10 @@ impl Errors {
         // A subscriber whose queue is full counts the drop.
         let _ = self.publisher.try_publish_from(cause, V2xError { station: self.station.clone(), ..error });
     }
+}
+
+/// Returns `true` if normal operation causes such drops: UDP multicast returns the packets of the station itself, and each
+/// forwarder repeats a packet.
+const fn is_normal(access: AccessLayer, reason: DropReason) -> bool {
+    matches!((access, reason), (AccessLayer::UdpMulticast, DropReason::OwnPacket | DropReason::Duplicate))
 }

@@ -10,7 +10,7 @@ use super::settings::FilterSettings;
 /// Reason why a frame is filtered out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Filtered {
-    /// Its sender is in `ignore_from`.
+    /// The frame's sender is in `ignore_from`.
     IgnoredSender,
     /// `accept_from` is not empty, and the sender is not in it.
     SenderNotAccepted,

@@ -25,7 +25,7 @@ use super::{ItsStation, OFFERED};
 use crate::capture::writer::{CaptureCounts, CaptureWriter};
 use crate::v2x::{message, request};
 
-/// Frames handled in a row before other inputs are polled.
+/// Maximum number of frames handled in a row before other inputs are polled.
 const FRAMES_PER_TURN_MAX: usize = 64;
 
 /// Interval of the position update of a fixed station, and of reading the kernel's drop counter.
@@ -34,8 +34,9 @@ const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 /// Time limit for draining each of: send requests, inputs of the services, and frames in the kernel, when the station stops.
 const DRAIN_TIME_MAX: Duration = Duration::from_millis(50);
 
-/// Time limit for all draining, including the frames that wait at the DCC gate. A packet of 1000 octets closes the gate for less
-/// than this at a channel busy ratio of 0.58, and eight components that share a node's stop time have more than this each.
+/// Time limit for all draining, including the frames that wait at the DCC gate. A packet of 1000 octets closes the gate
+/// for less than this time at a channel busy ratio of 0.58. If eight components share a node's stop time, each has more
+/// than this time.
 const STOP_TIME_MAX: Duration = Duration::from_millis(200);
 
 /// A station machine with its topics and counters.
@@ -111,7 +112,8 @@ impl Runner {
             };
             MessageKind::ALL.into_iter().map(open).collect()
         };
-        let (topics, services) = (&settings.topics, settings.services.as_ref());
+        let topics = &settings.topics;
+        let services = settings.services.as_ref();
         let requests =
             topics.send.as_ref().map(|topic| context.subscribe::<V2xSendRequest>(topic, OFFERED)).transpose()?;
         Ok(Self {
@@ -129,7 +131,7 @@ impl Runner {
             requests,
             services: services.map(|it| Services::new(it, settings, start, seed, context)).transpose()?,
             counters: StationCounters::new(context),
-            errors: Errors::new(&topics.errors, context)?,
+            errors: Errors::new(&topics.errors, access_layer(&settings.access), context)?,
             station_id: StationId(settings.station_id),
             station_type: StationType(settings.station_type),
             upkeep_due: clock::mono(),
@@ -137,7 +139,8 @@ impl Runner {
         })
     }
 
-    /// Runs until the station is asked to stop or the link fails. The end of a capture does not end the station.
+    /// Runs until the stop of the station is requested or the link fails. The end of a capture does not end the
+    /// station.
     pub(super) async fn run(mut self, mut link: Link) -> Result<(), LinkError> {
         let ended = self.run_until_stopped(&mut link).await;
         self.sync_counters();
@@ -168,7 +171,7 @@ impl Runner {
         Ok(())
     }
 
-    /// Sends what was requested before the stop, for at most [`DRAIN_TIME_MAX`] because requests may keep arriving.
+    /// Sends the messages that were requested before the stop, for at most [`DRAIN_TIME_MAX`] because requests may keep arriving.
     async fn drain_requests(&mut self, link: &mut Link) {
         let deadline = clock::mono().plus(DRAIN_TIME_MAX);
         while clock::mono() < deadline
@@ -308,7 +311,7 @@ impl Runner {
         meta
     }
 
-    /// Does periodic work, regardless of how busy the channel is.
+    /// Does periodic work, regardless of the load of the channel.
     async fn upkeep(&mut self, link: &mut Link) -> Result<(), LinkError> {
         let now = clock::now();
         if now.mono < self.upkeep_due {
@@ -436,7 +439,8 @@ impl Runner {
     }
 
     fn send_to_machine(&mut self, now: Now, request: &SendRequest) -> Result<V2xMessage, Refusal> {
-        let (kind, payload) = (request.kind, request.payload.clone());
+        let kind = request.kind;
+        let payload = request.payload.clone();
         let summary = Message::decode(kind, &payload)?.summary(now.tai);
         self.machine.send(now, request)?;
         let message = message::sent_or_received(Direction::Sent, kind, &summary, payload, (now.tai, 0));

@@ -29,7 +29,7 @@ const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// Maximum size of a packet from the broker (an acknowledgement or a request of an application), in octets.
 const PACKET_OCTETS_MAX: u32 = 64 * 1024;
-/// Rounds of filling and writing before acknowledgements are handled.
+/// Maximum number of rounds of filling and writing before acknowledgements are handled.
 const ROUNDS_MAX: usize = 16;
 /// Duration after which a connection counts as productive even if no message was acknowledged.
 const SETTLED_AFTER: Duration = Duration::from_secs(5);
@@ -111,8 +111,10 @@ impl Connection {
         if let Some(subscribe) = inbound {
             encode_packet_to_buffer(&Packet::Subscribe(subscribe), &mut buffer)?;
         }
-        let (peer, keep_alive) = (peer(&answer), keep_alive(&answer).unwrap_or(params.keep_alive));
-        let (opened, acknowledged) = (Instant::now(), false);
+        let peer = peer(&answer);
+        let keep_alive = keep_alive(&answer).unwrap_or(params.keep_alive);
+        let opened = Instant::now();
+        let acknowledged = false;
         Ok(Self {
             reader,
             writer,
@@ -137,9 +139,9 @@ impl Connection {
         (!self.keep_alive.is_zero()).then_some(self.keep_alive)
     }
 
-    /// Returns `true` if the connection that ended with `ended` was productive, so that the next attempt may follow soon. A connection
-    /// that the broker closes at the first message is not, nor one that another client with the same identifier took over:
-    /// otherwise the bridge would reconnect forever at the shortest wait.
+    /// Returns `true` if the connection that ended with `ended` was productive, so that the next attempt may follow
+    /// soon. A connection is not productive if the broker closed it at the first message, or if another client with the
+    /// same identifier took it over. Otherwise the bridge would reconnect forever at the shortest wait.
     pub(crate) fn was_productive(&self, ended: &ConnectionError) -> bool {
         let taken_over = matches!(ended, ConnectionError::Ended(ReasonCode::SessionTakenOver));
         !taken_over && (self.acknowledged || self.opened.elapsed() >= SETTLED_AFTER)

@@ -27,9 +27,17 @@
 //! `taken = published + dropped + outbox_added - outbox_removed` whenever the bridge's task is idle, and after the node has
 //! stopped. Counters are read one after another, so a reading while messages flow may be off by a few.
 //!
-//! Counters of the inbound routes: `received = requested + refused` (by reason) `+ unrouted`; `unanswered` errors that were
-//! included in a later answer because of the rate limit; `subscribed`, connections on which the broker accepted all
-//! subscriptions, and `subscriptions_refused`.
+//! Counters of the inbound routes:
+//!
+//! | counter | meaning |
+//! |---|---|
+//! | `received` | received messages: received = requested + refused + unrouted |
+//! | `requested` | messages that became a request on the bus |
+//! | `refused` | refused messages, by reason |
+//! | `unrouted` | messages on a topic that no route has |
+//! | `unanswered` | errors that were included in a later answer because of the rate limit |
+//! | `subscribed` | connections on which the broker accepted all subscriptions |
+//! | `subscriptions_refused` | subscriptions that the broker rejected |
 
 mod connection;
 mod outbox;
@@ -88,7 +96,7 @@ pub struct Settings {
     /// Routes from topics of the bus to MQTT topics; at most 64.
     #[serde(default)]
     pub routes: Vec<Route>,
-    /// Routes from MQTT topics to topics of the bus, for messages that applications want to send; at most 16.
+    /// Routes from MQTT topics to topics of the bus, for messages of applications; at most 16.
     #[serde(default)]
     pub inbound: Vec<InboundRouteSettings>,
     /// Limits of the outbox.
@@ -117,9 +125,9 @@ pub struct OutboxSettings {
     /// Maximum number of unacknowledged messages of QoS 1, 1 to 10000. The broker may allow fewer.
     #[schemars(range(min = 1, max = 10_000))]
     pub in_flight_max: u16,
-    /// The message that is dropped (`outbox_full`) when the outbox is full. `drop_newest`, the default, rejects the new message, so
-    /// that every accepted message of QoS 1 is kept until the broker has acknowledged or rejected it, or until the node stops.
-    /// `drop_oldest` drops the oldest accepted messages that have not been sent yet, also those of QoS 1.
+    /// The message that is dropped (`outbox_full`) when the outbox is full. `drop_newest`, the default, rejects the new
+    /// message. Every accepted message of QoS 1 is then kept until the broker has acknowledged or rejected it, or until
+    /// the node stops. `drop_oldest` drops the oldest accepted messages that have not been sent yet, also with QoS 1.
     pub when_full: WhenFull,
 }
 
@@ -129,10 +137,10 @@ impl Default for OutboxSettings {
     }
 }
 
-/// Waiting times between connection attempts. The wait doubles from `min_ms` to `max_ms`. It returns to `min_ms` after a
-/// productive connection: one on which the broker acknowledged or rejected a message or that lasted five seconds, and that was not
-/// taken over by a client with the same identifier. Each wait is shortened by a random part of up to half, so that many vehicles do
-/// not reconnect at the same time.
+/// Waiting times between connection attempts. The wait doubles from `min_ms` to `max_ms`. It returns to `min_ms` after
+/// a productive connection. A connection is productive if the broker acknowledged or rejected a message or if it lasted
+/// five seconds, unless a client with the same identifier took it over. Each wait is shortened by a random part of up
+/// to half, so that many vehicles do not reconnect at the same time.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReconnectSettings {
@@ -227,7 +235,7 @@ struct Task {
     backoff: Backoff,
     hop: Hop,
     stop: Stop,
-    /// Set when the bridge is asked to stop: the time until which it may still send.
+    /// Set when the stop of the bridge is requested: the time until which it may still send.
     deadline: Option<Instant>,
     connected: Counter,
     lost: Counter,
@@ -349,7 +357,8 @@ impl Task {
         let mut ping = connection.keep_alive().map(|time| interval(time / 2));
         loop {
             if self.deadline.is_none() {
-                // Also if acknowledgements keep the task busy: the queues of the subscriptions are short.
+                // Samples are taken even if acknowledgements keep the task busy, because the queues of the
+                // subscriptions are short.
                 self.take_batch();
             }
             if let Err(error) = connection.send(&mut self.outbox, &self.hop) {

@@ -8,8 +8,8 @@
 //! n seconds. One message of another age starts the count again, so single replayed messages do not change anything. The
 //! times alone do not distinguish a wrong clock from a whole recording that is replayed with a constant delay.
 //!
-//! The generation time of a CAM or VAM has 16 bits, so its age is between -32.768 s and 32.767 s, and a larger offset shows
-//! modulo 65.536 s.
+//! The generation time of a CAM or VAM has 16 bits. So its age is between -32.768 s and 32.767 s, and a larger offset
+//! is measured modulo 65.536 s.
 
 use std::collections::BTreeMap;
 
@@ -17,18 +17,18 @@ use viaduct_units::{ITS_EPOCH_TAI, StationId, Tai};
 
 use crate::limits::LDM_CLOCKS_MAX;
 
-/// Number of consistent messages in a row by which an offset is accepted. The interval of a CAM is 0.1 s to 1 s.
+/// Minimum number of consistent messages in a row before an offset is accepted. The interval of a CAM is 0.1 s to 1 s.
 pub(crate) const MESSAGES_MIN: u8 = 4;
-/// An age is about n seconds if it is at most this much less (the receiver's own clock may be late) ...
+/// Maximum distance below n seconds of an age that counts as n seconds: the receiver's own clock may be late.
 const EARLY_MAX_MS: i64 = 150;
-/// ... or at most this much more (generation, medium access, reception).
+/// Maximum distance above n seconds of an age that counts as n seconds: generation, medium access and reception.
 const LATE_MAX_MS: i64 = 350;
-/// The time of a message is corrected if this does not put it further than this into the future.
+/// Maximum lead of a corrected time over the receiver's clock. A time with a larger lead is not corrected.
 const AHEAD_MAX_MS: i64 = 500;
 const MILLIS_PER_SECOND: i64 = 1000;
 const NANOS_PER_MILLI: i64 = 1_000_000;
 
-/// Which clock offsets of other stations the map corrects.
+/// Clock offsets of other stations that the map corrects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClockTolerance {
     /// None: the times of all messages are taken as sent.
@@ -80,7 +80,7 @@ impl ClockOffset {
 pub struct ClockReport {
     /// Identifier of the station.
     pub station_id: StationId,
-    /// The offset of its clock.
+    /// Offset of the station's clock.
     pub offset: ClockOffset,
     /// `true` if the map corrects the times of this station; `false` if [`ClockTolerance`] excludes the offset.
     pub corrected: bool,
@@ -89,12 +89,12 @@ pub struct ClockReport {
 /// The clock of one station that is offset, or may be.
 #[derive(Clone, Copy, Debug)]
 struct Clock {
-    /// The offset that has been accepted; 0 before.
+    /// Accepted offset in seconds; 0 until one is accepted.
     offset_s: i32,
-    /// The offset of the last messages, and their number, up to [`MESSAGES_MIN`].
+    /// Offset of the last messages in seconds, and the number of these messages, up to [`MESSAGES_MIN`].
     candidate_s: i32,
     messages: u8,
-    /// Generation time of the last of them.
+    /// Generation time of the last of these messages.
     generation: Tai,
     /// Value of [`StationClocks::turn`] at that message.
     turn: u64,
@@ -115,8 +115,8 @@ impl StationClocks {
         Self { tolerance, by_station: BTreeMap::new(), by_turn: BTreeMap::new(), turn: 0 }
     }
 
-    /// Takes the generation time of a received awareness message. Returns a report if the station's offset has changed to
-    /// another one than 0.
+    /// Stores the generation time of a received awareness message. Returns a report if the station's offset has changed
+    /// and is not 0.
     pub(crate) fn observe(&mut self, now: Tai, station_id: StationId, generation: Tai) -> Option<ClockReport> {
         let apparent = whole_seconds(age_ms(now, generation));
         let known = self.by_station.get(&station_id).copied();
@@ -144,8 +144,7 @@ impl StationClocks {
         if !in_future && self.tolerance.accepts(offset, now) { offset } else { ClockOffset::default() }
     }
 
-    /// Expects messages that were generated before those that have been observed, because a capture begins again. Offsets
-    /// remain.
+    /// Accepts messages that were generated before the observed ones, because a capture begins again. Offsets remain.
     pub(crate) fn begin_again(&mut self) {
         for clock in self.by_station.values_mut() {
             clock.messages = 0;
@@ -305,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_that_begins_again_keeps_its_offsets() {
+    fn a_repeated_capture_keeps_its_offsets() {
         let mut clocks = clocks();
         observe(&mut clocks, 60_000, &[5010; 10]);
         clocks.begin_again();

@@ -12,15 +12,18 @@ use viaduct_etsi::{
 use viaduct_units::{Degrees, Metres, MetresPerSecond, Now, Position, StationId, Tai, TimestampIts};
 
 use super::{ClockOffset, LdmKey, LdmObject, LdmSubject, StationClocks};
-use crate::facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, messages::scale};
+use crate::{
+    facilities::{Message, MessageKind, den_service::DenmHead, denm::VALIDITY_MAX, messages::scale},
+    security::Security,
+};
 
-/// Validity of a CAM or a CPM: two of the longest intervals, so that one lost message has no effect. Not from the
-/// standard.
+/// Validity of a CAM or a CPM: two of the longest intervals, so that one lost message has no effect. The value is not
+/// from the standard.
 pub const AWARENESS_VALIDITY: Duration = Duration::from_secs(2);
 /// Validity of a VAM: two of the longest intervals.
 pub const VAM_VALIDITY: Duration = Duration::from_secs(10);
 /// Validity of a MAPEM, and of an IVIM without end of validity: roads and signs change seldom, and their messages are
-/// repeated. Not from the standard.
+/// repeated. The value is not from the standard.
 pub const INFRASTRUCTURE_VALIDITY: Duration = Duration::from_secs(60);
 /// `IviStatus`: cancellation and negation.
 const IVI_TAKEN_BACK: [u8; 2] = [2, 3];
@@ -32,8 +35,13 @@ const CM_PER_M: f64 = 100.0;
 pub(crate) enum Sender<'a> {
     /// The own station.
     Own,
-    /// Another station, whose clock may be offset.
-    Other(&'a StationClocks),
+    /// Another station.
+    Other {
+        /// Clocks of the stations, which may be offset.
+        clocks: &'a StationClocks,
+        /// Security of the packet.
+        security: Security,
+    },
 }
 
 /// Returns the message itself and each object that it describes.
@@ -86,14 +94,21 @@ fn whole(now: Now, message: &Message, payload: &Bytes, sender: Sender<'_>) -> Ld
     let key = key(message, summary.station_id);
     let sent = summary.generation.unwrap_or(now.tai);
     let clock = match sender {
-        Sender::Other(clocks) if has_timestamp_its(message.kind()) => clocks.correction(now.tai, key.station_id, sent),
+        Sender::Other { clocks, .. } if has_timestamp_its(message.kind()) => {
+            clocks.correction(now.tai, key.station_id, sent)
+        }
         _ => ClockOffset::default(),
+    };
+    let security = match sender {
+        Sender::Own => Security::Unsecured,
+        Sender::Other { security, .. } => security,
     };
     // A time in the future would exclude the next messages as outdated.
     let time = clock.correct(sent).min(now.tai);
     LdmObject {
         key,
         own: matches!(sender, Sender::Own),
+        security,
         time,
         clock,
         expires: now.mono.plus(valid_until(now, message, time, clock).since(now.tai).min(VALIDITY_MAX)),
@@ -177,7 +192,7 @@ fn velocity(velocity: &Velocity3dWithConfidence) -> Option<(MetresPerSecond, Deg
     match velocity {
         Velocity3dWithConfidence::PolarVelocity(polar) => {
             let speed = scale::speed(polar.velocity_magnitude.speed_value.0)?;
-            // Counter-clockwise from east; its codes are those of other angles.
+            // The direction is counter-clockwise from east; its codes are those of a heading.
             let direction = scale::heading(polar.velocity_direction.value.0)?;
             Some((speed, (Degrees(90.0) - direction).normalised()))
         }

@@ -53,13 +53,14 @@ pub enum LdmEvent {
 /// Reason why an object was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LdmRemoval {
-    /// Its validity has ended.
+    /// The validity of the object has ended.
     Expired,
-    /// It was evicted: it had the oldest last reception of all objects from other stations, or of those of its station.
+    /// The object was evicted: it had the oldest last reception of all objects from other stations, or of those of its
+    /// station.
     Evicted,
-    /// Its sender has withdrawn it.
+    /// The sender has withdrawn the object.
     Withdrawn,
-    /// It is outside the area of maintenance, which has moved.
+    /// The object is outside the area of maintenance, which has moved.
     OutsideArea,
 }
 

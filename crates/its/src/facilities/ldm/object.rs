@@ -4,7 +4,7 @@ use bytes::Bytes;
 use viaduct_units::{Degrees, MetresPerSecond, Mono, Position, StationId, StationType, Tai};
 
 use super::ClockOffset;
-use crate::facilities::MessageKind;
+use crate::{facilities::MessageKind, security::Security};
 
 /// Subject of an object in the map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +39,8 @@ pub struct LdmObject {
     pub key: LdmKey,
     /// `true` if the own station sent it.
     pub own: bool,
+    /// Security of the packet that contained it.
+    pub security: Security,
     /// Time that the object's values refer to, corrected by `clock`.
     pub time: Tai,
     /// Offset of the sender's clock that `time` has been corrected by; 0 if `time` is as sent.

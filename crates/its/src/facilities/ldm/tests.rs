@@ -6,7 +6,7 @@ use bytes::Bytes;
 use viaduct_units::{Metres, Position, StationId, StationType, TimestampIts};
 
 use super::*;
-use crate::{facilities::MessageKind, geonet::Shape};
+use crate::{facilities::MessageKind, geonet::Shape, security::Security};
 
 fn start() -> Now {
     Now { mono: Mono(Duration::from_secs(100)), tai: TimestampIts(650_000_000_000).tai() }
@@ -25,6 +25,7 @@ fn object(station: u32, millis: u64, north_m: f64) -> LdmObject {
     LdmObject {
         key: key(station),
         own: false,
+        security: Security::Unsecured,
         time: after(millis).tai,
         clock: ClockOffset::default(),
         expires: after(millis + 1000).mono,
@@ -115,7 +116,7 @@ fn the_map_keeps_to_its_area() {
 
 /// EN 302 895, 5.4.4: queries by kind, sender, area and time.
 #[test]
-fn a_query_asks_by_kind_station_area_and_time() {
+fn a_query_filters_by_kind_station_area_and_time() {
     let mut ldm = LocalDynamicMap::new();
     for (station_id, north_m) in [(1, 0.0), (2, 50.0), (3, 200.0)] {
         ldm.insert(after(0), object(station_id, u64::from(station_id) * 10, north_m));
@@ -145,7 +146,7 @@ fn a_withdrawn_object_is_removed() {
 }
 
 #[test]
-fn received_objects_can_be_forgotten_and_received_again() {
+fn received_objects_can_be_removed_and_received_again() {
     let mut ldm = LocalDynamicMap::new();
     ldm.insert(after(0), LdmObject { own: true, ..object(1, 0, 0.0) });
     ldm.insert(after(0), object(2, 500, 0.0));
@@ -240,7 +241,9 @@ fn objects_in_the_name_of_the_own_station_do_not_evict_own_objects() {
 
 fn message(kind: MessageKind, json: &str) -> Vec<LdmObject> {
     let message = crate::facilities::Message::from_json(kind, json.as_bytes()).unwrap();
-    objects_of(start(), &message, &Bytes::new(), Sender::Other(&StationClocks::new(ClockTolerance::Off)))
+    let clocks = StationClocks::new(ClockTolerance::Off);
+    let sender = Sender::Other { clocks: &clocks, security: Security::Unsecured };
+    objects_of(start(), &message, &Bytes::new(), sender)
 }
 
 fn ivim(number: u16, times: &str, status: u8) -> String {
@@ -278,7 +281,7 @@ fn information_can_be_withdrawn() {
     }
 }
 
-/// Each intersection of a MAPEM is an object with its position. A SPATEM has the same numbers.
+/// Each intersection of a MAPEM is an object with its position. The same intersection has the same number in a SPATEM.
 #[test]
 fn an_intersection_has_its_number_as_key() {
     let intersection = |id: u16, lat: i32| {

@@ -21,9 +21,9 @@ pub use viaduct_etsi::cam_ts103900_v231::types::{
 
 /// Bits of `generationDeltaTime`.
 const GENERATION_DELTA_TIME_BITS: u32 = 16;
-/// Points of a CAM's path history (TS 103 900, annex B; 40 in release 1).
+/// Maximum number of points of a CAM's path history (TS 103 900, annex B; 40 in release 1).
 pub const PATH_POINTS_MAX: usize = 23;
-/// Zones in a roadside unit's CAM (`ProtectedCommunicationZonesRSU`).
+/// Maximum number of zones in a roadside unit's CAM (`ProtectedCommunicationZonesRSU`).
 pub const PROTECTED_ZONES_MAX: usize = 16;
 
 /// Returns the values of a CAM that most applications need.
@@ -54,7 +54,7 @@ pub(super) fn generation(wrapped: types::GenerationDeltaTime, reception: Tai) ->
     reception.timestamp_its().widen(wrapped.0.into(), GENERATION_DELTA_TIME_BITS).tai()
 }
 
-/// Input for a CAM. A `None` is sent as "unavailable", or omitted if the message permits it; a value beyond the range
+/// Input for a CAM. A `None` is sent as "unavailable", or omitted if the message permits it. A value beyond the range
 /// of its field is sent as the end of that range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CamInput {
@@ -260,7 +260,7 @@ fn drive_direction(speed: Option<MetresPerSecond>) -> types::DriveDirection {
     }
 }
 
-/// Tenths of a metre.
+/// Converts a length to tenths of a metre.
 fn vehicle_length(length: Option<Metres>) -> types::VehicleLength {
     types::VehicleLength {
         vehicle_length_value: length.map_or(types::VehicleLengthValue::UNAVAILABLE, |length| {
@@ -270,7 +270,7 @@ fn vehicle_length(length: Option<Metres>) -> types::VehicleLength {
     }
 }
 
-/// Tenths of a metre.
+/// Converts a length to tenths of a metre.
 fn vehicle_width(width: Option<Metres>) -> types::VehicleWidth {
     width.map_or(types::VehicleWidth::UNAVAILABLE, |width| {
         types::VehicleWidth(scale::scaled_u8(width.value(), 10.0, 1, 61))
@@ -286,7 +286,7 @@ pub(super) const fn curvature_calculation_mode(from_yaw_rate: Option<bool>) -> t
     }
 }
 
-/// Units of 1.5 degrees.
+/// Converts an angle to units of 1.5 degrees.
 fn steering_wheel_angle(angle: Degrees) -> types::SteeringWheelAngle {
     types::SteeringWheelAngle {
         steering_wheel_angle_value: types::SteeringWheelAngleValue(scale::scaled_i16(
@@ -350,7 +350,7 @@ fn extensions(containers: &[ExtensionContainer]) -> Option<types::WrappedExtensi
     (!sent.is_empty()).then_some(types::WrappedExtensionContainers(sent))
 }
 
-/// `WrappedExtensionContainers` without its extension.
+/// Maximum number of elements of `WrappedExtensionContainers` without its extension.
 const EXTENSION_CONTAINERS_MAX: usize = 8;
 
 #[cfg(test)]

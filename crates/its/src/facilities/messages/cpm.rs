@@ -19,17 +19,17 @@ pub use viaduct_etsi::cpm_ts103324_v211::types::{
     VehicleSubClass, VruProfileAndSubprofile,
 };
 
-/// Objects of a message (`PerceivedObjects`).
+/// Maximum number of objects of a message (`PerceivedObjects`).
 pub const OBJECTS_MAX: usize = 255;
-/// Sensors of a message (`SensorInformationContainer`).
+/// Maximum number of sensors of a message (`SensorInformationContainer`).
 pub const SENSORS_MAX: usize = 128;
-/// Regions of a message (`PerceptionRegionContainer`).
+/// Maximum number of regions of a message (`PerceptionRegionContainer`).
 pub const REGIONS_MAX: usize = 256;
-/// Sensors of an object or a region (`SequenceOfIdentifier1B`).
+/// Maximum number of sensors of an object or a region (`SequenceOfIdentifier1B`).
 pub const SENSOR_IDS_MAX: usize = 128;
-/// Classes of an object (`ObjectClassDescription`).
+/// Maximum number of classes of an object (`ObjectClassDescription`).
 pub const CLASSES_MAX: usize = 8;
-/// Segments of a CPM (`MessageSegmentationInfo`).
+/// Maximum number of segments of a CPM (`MessageSegmentationInfo`).
 pub const SEGMENTS_MAX: u8 = 8;
 
 /// Maximum difference between reference time and reception. A reference time with a larger difference is treated as
@@ -77,7 +77,7 @@ fn orientation(container: &CpmContainer) -> Option<Degrees> {
     }
 }
 
-/// Input for a CPM. A `None` is omitted, or sent as "unavailable" if the message requires a value; a value beyond the
+/// Input for a CPM. A `None` is omitted, or sent as "unavailable" if the message requires a value. A value beyond the
 /// range of its field is sent as the end of that range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CpmInput {
@@ -351,14 +351,14 @@ fn object(it: &Object, reference: Tai) -> types::PerceivedObject {
     object
 }
 
-/// Milliseconds from the reference time to the measurement.
+/// Returns the milliseconds from the reference time to the measurement.
 fn delta_time(measurement: Tai, reference: Tai) -> types::DeltaTimeMilliSecondSigned {
     let after = measurement.since(reference).as_secs_f64();
     let before = reference.since(measurement).as_secs_f64();
     types::DeltaTimeMilliSecondSigned(scale::scaled_i16(after - before, 1000.0, -2048, 2047))
 }
 
-/// Centimetres; the ends of the range mean "out of range".
+/// Returns a position in centimetres. The ends of the range mean "out of range".
 fn object_position(it: &Object) -> types::CartesianPosition3dWithConfidence {
     let confidence = it.offset_confidence.map_or(types::CoordinateConfidence::UNAVAILABLE, |confidence| {
         types::CoordinateConfidence(scale::scaled_u16(confidence.value(), 100.0, 1, 4095))
@@ -374,7 +374,7 @@ fn object_position(it: &Object) -> types::CartesianPosition3dWithConfidence {
     }
 }
 
-/// Centimetres per second.
+/// Returns a velocity in centimetres per second.
 fn object_velocity(
     [x, y]: [MetresPerSecond; 2],
     confidence: Option<MetresPerSecond>,
@@ -398,7 +398,7 @@ fn object_acceleration([x, y]: [MetresPerSecondSquared; 2]) -> types::Accelerati
     })
 }
 
-/// Whole degrees per second.
+/// Returns an angular velocity in whole degrees per second.
 fn angular_velocity(rate: DegreesPerSecond) -> types::CartesianAngularVelocityComponent {
     types::CartesianAngularVelocityComponent {
         value: types::CartesianAngularVelocityComponentValue(scale::scaled_i16(rate.value(), 1.0, -255, 255)),
@@ -406,7 +406,7 @@ fn angular_velocity(rate: DegreesPerSecond) -> types::CartesianAngularVelocityCo
     }
 }
 
-/// Tenths of a metre.
+/// Returns a dimension in tenths of a metre.
 fn dimension(length: Metres) -> types::ObjectDimension {
     types::ObjectDimension {
         value: types::ObjectDimensionValue(scale::scaled_u16(length.value(), 10.0, 1, 255)),
@@ -414,7 +414,7 @@ fn dimension(length: Metres) -> types::ObjectDimension {
     }
 }
 
-/// Per cent; 0 has no code and is sent as 1.
+/// Returns a confidence in per cent. The value 0 has no code and is sent as 1.
 fn confidence_level(probability: Option<f64>) -> types::ConfidenceLevel {
     probability.map_or(types::ConfidenceLevel::UNAVAILABLE, |probability| {
         types::ConfidenceLevel(scale::scaled_u8(probability, 100.0, 1, 100))

@@ -18,11 +18,11 @@ pub use viaduct_etsi::denm_ts103831_v231::types::{
     AlacarteContainer, CauseCodeV2, RoadType, Termination, TrafficDirection,
 };
 
-/// Points of an event's zone (`EventHistory`).
+/// Maximum number of points of an event's zone (`EventHistory`).
 pub const EVENT_POINTS_MAX: usize = 23;
-/// Paths that lead to an event (`Traces`).
+/// Maximum number of paths that lead to an event (`Traces`).
 pub const TRACES_MAX: usize = 7;
-/// Linked events of an event (`ActionIdList` without its extension).
+/// Maximum number of linked events of an event (`ActionIdList` without its extension).
 pub const LINKED_DENMS_MAX: usize = 8;
 /// `validityDuration` of a message without this element (TS 103 831, annex A).
 pub const DEFAULT_VALIDITY: Duration = Duration::from_secs(600);
@@ -260,10 +260,10 @@ fn validity_duration(validity: Duration) -> types::DeltaTimeSecond {
     types::DeltaTimeSecond(u32::try_from(whole_seconds(validity).as_secs()).unwrap_or_default())
 }
 
-/// Milliseconds; `None` for an interval that exceeds the type, since a shorter one would be false.
+/// Returns an interval in milliseconds, or `None` if it exceeds the type: a shorter interval would be wrong.
 fn transmission_interval(interval: Duration) -> Option<types::DeltaTimeMilliSecondPositive> {
-    let said = || types::DeltaTimeMilliSecondPositive(scale::scaled_u16(interval.as_secs_f64(), 1000.0, 1, 10_000));
-    (interval <= TRANSMISSION_INTERVAL_MAX).then(said)
+    let encoded = || types::DeltaTimeMilliSecondPositive(scale::scaled_u16(interval.as_secs_f64(), 1000.0, 1, 10_000));
+    (interval <= TRANSMISSION_INTERVAL_MAX).then(encoded)
 }
 
 fn situation(it: &Situation, input: &DenmInput) -> types::SituationContainer {

@@ -178,7 +178,7 @@ pub(super) fn yaw_rate(rate: Option<DegreesPerSecond>, confidence: Option<Degree
     }
 }
 
-/// `curvature` and `confidence` in 1/m.
+/// Returns `Curvature`. The unit of both arguments is 1/m.
 pub(super) fn curvature(curvature: Option<f64>, confidence: Option<f64>) -> Curvature {
     Curvature {
         curvature_value: curvature.map_or(CurvatureValue::UNAVAILABLE, |curvature| {

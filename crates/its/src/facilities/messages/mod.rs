@@ -7,6 +7,7 @@ pub mod cam;
 pub mod cpm;
 pub mod denm;
 mod dictionary;
+mod generation_time;
 pub(super) mod infrastructure;
 mod minute_of_year;
 mod path;

@@ -10,9 +10,9 @@ use viaduct_units::{Degrees, Metres, Position};
 
 use super::scale;
 
-/// Points of a `Path` or a `PathHistory`.
+/// Maximum number of points of a `Path` or a `PathHistory`.
 pub(super) const PATH_POINTS_MAX: usize = 40;
-/// Points of a `PathPredicted` without its extension.
+/// Maximum number of points of a `PathPredicted` without its extension.
 pub(super) const PREDICTED_POINTS_MAX: usize = 16;
 
 /// A point of a driven path.
@@ -57,7 +57,7 @@ fn path_point(point: &PathPoint, before: (Position, Option<Metres>)) -> cdd::Pat
     }
 }
 
-/// Units of 10 ms.
+/// Converts a time to units of 10 ms.
 pub(super) fn path_delta_time(time: Duration) -> PathDeltaTime {
     PathDeltaTime(scale::scaled_u16(time.as_secs_f64(), 100.0, 1, u16::MAX).into())
 }
@@ -77,13 +77,13 @@ pub(super) fn delta_position(
     }
 }
 
-/// Tenths of a microdegree.
+/// Returns the difference of two angles in tenths of a microdegree.
 fn delta(here: Degrees, before: Degrees) -> i32 {
     scale::scaled((here - before).value(), 1e7, -131_071, 131_071)
 }
 
-/// Returns each point relative to the one before, the first one relative to the reference position (TS 102 894-2,
-/// `PathPredicted`), or `None` without a point or a reference position.
+/// Returns each point relative to the point before, the first one relative to the reference position (TS 102 894-2,
+/// `PathPredicted`). Returns `None` if there is no point or no reference position.
 pub(super) fn predicted(points: &[PredictedPoint], reference: Option<Position>) -> Option<cdd::PathPredicted> {
     let before = std::iter::once(reference?).chain(points.iter().map(|point| point.position));
     let relative = points.iter().zip(before).take(PREDICTED_POINTS_MAX).map(|(point, before)| {

@@ -59,7 +59,7 @@ pub(crate) fn position(latitude: i32, longitude: i32) -> Option<Position> {
     known.then(|| Position::new(f64::from(latitude) / PER_DEGREE, f64::from(longitude) / PER_DEGREE))
 }
 
-/// `Latitude` and `Longitude`.
+/// Returns `Latitude` and `Longitude`.
 pub(crate) fn coordinates(position: Option<Position>) -> (i32, i32) {
     position.map_or((LATITUDE_UNAVAILABLE, LONGITUDE_UNAVAILABLE), |at| {
         (
@@ -73,7 +73,7 @@ pub(crate) fn altitude(value: i32) -> Option<Metres> {
     (value != ALTITUDE_UNAVAILABLE).then(|| Metres(f64::from(value) / CM_PER_M))
 }
 
-/// `AltitudeValue`.
+/// Returns `AltitudeValue`.
 pub(crate) fn altitude_value(altitude: Option<Metres>) -> i32 {
     altitude.map_or(ALTITUDE_UNAVAILABLE, |altitude| scaled(altitude.value(), CM_PER_M, -100_000, 800_000))
 }
@@ -82,7 +82,7 @@ pub(crate) fn speed(value: u16) -> Option<MetresPerSecond> {
     (value != SPEED_UNAVAILABLE).then(|| MetresPerSecond(f64::from(value) / CM_PER_M))
 }
 
-/// `SpeedValue`: the magnitude of the speed; its direction is `DriveDirection`.
+/// Returns `SpeedValue`: the magnitude of the speed. `DriveDirection` has its direction.
 pub(crate) fn speed_value(speed: Option<MetresPerSecond>) -> u16 {
     speed.map_or(SPEED_UNAVAILABLE, |speed| scaled_u16(speed.value().abs(), CM_PER_M, 0, SPEED_UNAVAILABLE - 1))
 }
@@ -92,7 +92,7 @@ pub(crate) fn heading(value: u16) -> Option<Degrees> {
     (value != HEADING_UNAVAILABLE).then(|| Degrees(f64::from(value) / TENTHS).normalised())
 }
 
-/// `HeadingValue`.
+/// Returns `HeadingValue`.
 pub(crate) fn heading_value(heading: Option<Degrees>) -> u16 {
     heading.map_or(HEADING_UNAVAILABLE, |heading| scaled_u16(heading.normalised().value(), TENTHS, 0, 3600) % 3600)
 }

@@ -1,14 +1,14 @@
 //! Areas and volumes around a reference point (`Shape` of TS 102 894-2).
 //!
-//! The coordinates are Cartesian: in a CPM and a VAM x is east, y north, z up; for a sensor on a vehicle x is forwards
-//! and y to the left.
+//! The coordinates are Cartesian. In a CPM and a VAM, x is east, y is north and z is up. For a sensor on a vehicle, x
+//! is forwards and y is to the left.
 
 use viaduct_etsi::cdd;
 use viaduct_units::{Degrees, Metres, Position};
 
 use super::scale;
 
-/// Corners of a polygon without its extension.
+/// Maximum number of corners of a polygon without its extension.
 pub(super) const CORNERS_MAX: usize = 16;
 /// Minimum number of corners of a polygon.
 pub(super) const CORNERS_MIN: usize = 3;
@@ -146,7 +146,7 @@ fn polygon(corners: &[Offset]) -> cdd::Polygon {
     cdd::Polygon(points)
 }
 
-/// Centimetres; the ends of the range mean "out of range".
+/// Returns a point in centimetres. The ends of the range mean "out of range".
 pub(super) fn point(offset: Offset) -> cdd::CartesianPosition3d {
     let coordinate =
         |length: Metres| cdd::CartesianCoordinate(scale::scaled_i16(length.value(), 100.0, i16::MIN, i16::MAX));
@@ -157,12 +157,12 @@ pub(super) fn point(offset: Offset) -> cdd::CartesianPosition3d {
     }
 }
 
-/// Tenths of a metre.
+/// Converts a length to tenths of a metre.
 fn length(length: Metres) -> cdd::StandardLength12b {
     cdd::StandardLength12b(scale::scaled_u16(length.value(), 10.0, 0, 4095))
 }
 
-/// Tenths of a degree.
+/// Converts an angle to tenths of a degree.
 fn angle(angle: Degrees) -> cdd::CartesianAngleValue {
     cdd::CartesianAngleValue(scale::heading_value(Some(angle)))
 }

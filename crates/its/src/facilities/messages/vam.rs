@@ -22,7 +22,7 @@ pub use viaduct_etsi::vam_ts103300_3_v231::types::{
     VruSubProfilePedestrian,
 };
 
-/// Stations in a motion prediction (`SequenceOfSafeDistanceIndication` without its extension).
+/// Maximum number of stations in a motion prediction (`SequenceOfSafeDistanceIndication` without its extension).
 pub const INDICATIONS_MAX: usize = 8;
 
 /// Returns the values of a VAM that most applications need.
@@ -43,7 +43,7 @@ pub fn summary(vam: &Vam, reception: Tai) -> Summary {
 }
 
 /// Input for a VAM of a vulnerable road user or of the leader of a cluster. A `None` is sent as "unavailable", or
-/// omitted if the message permits it; a value beyond the range of its field is sent as the end of that range.
+/// omitted if the message permits it. A value beyond the range of its field is sent as the end of that range.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VamInput {
     /// Identifier of the station.
@@ -310,12 +310,12 @@ fn cluster_operation(it: ClusterOperation) -> types::VruClusterOperationContaine
     container
 }
 
-/// 255 is unavailable.
+/// Returns quarters of a second, at most 254. The value 255 means unavailable.
 fn quarter_seconds(time: Duration) -> types::DeltaTimeQuarterSecond {
     types::DeltaTimeQuarterSecond(scale::scaled_u8(time.as_secs_f64(), 4.0, 1, 254))
 }
 
-/// 127 is unavailable.
+/// Returns tenths of a second, at most 126. The value 127 means unavailable.
 fn tenths_of_second(time: Duration) -> types::DeltaTimeTenthOfSecond {
     types::DeltaTimeTenthOfSecond(scale::scaled_u8(time.as_secs_f64(), 10.0, 0, 126))
 }

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// A check that is later than this starts a new grid. Not from a standard: without overload, wake-ups are less late.
+/// Longest delay of a check that keeps the grid; a later check starts a new grid. The value is not from a standard:
+/// without overload, wake-ups are less late.
 pub(crate) const LATE_MAX: Duration = Duration::from_millis(10);
 
 /// Checks at a fixed interval. Late wake-ups do not move the grid of the checks, and checks that produced a message
@@ -60,7 +61,8 @@ impl Schedule {
     /// whole number of checks would often take one check more, because wake-ups are late by different amounts.
     pub(crate) fn take_due(&mut self, now: Mono) -> Option<Mono> {
         self.due().filter(|due| *due <= now)?;
-        let (due, after) = (self.due?, self.note_message.map(|(at, _)| at.plus(self.least)));
+        let due = self.due?;
+        let after = self.note_message.map(|(at, _)| at.plus(self.least));
         // A check that was delayed by the minimum distance keeps its distance on the grid.
         let due = after.map_or(due, |after| due.max(after));
         let at = if now.since(due) <= LATE_MAX && now < due.plus(self.interval) { due } else { now };
@@ -68,7 +70,7 @@ impl Schedule {
         Some(at)
     }
 
-    /// Notes that the check at `at`, with a wake-up at `now`, has produced a message.
+    /// Records that the check at `at`, with a wake-up at `now`, has produced a message.
     pub(crate) const fn note_message(&mut self, at: Mono, now: Mono) {
         self.note_message = Some((at, now));
     }
@@ -94,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_call_stays_on_the_grid_and_a_missed_one_is_gone() {
+    fn a_late_call_stays_on_the_grid_and_a_missed_one_is_skipped() {
         let mut schedule = Schedule::new(Duration::from_millis(100), Duration::ZERO);
         assert_eq!(schedule.take_due(at(0)), None, "not started");
         schedule.start(at(0));
@@ -111,7 +113,7 @@ mod tests {
 
     /// An event that is due every tenth check is due every second, although each wake-up is late.
     #[test]
-    fn lateness_does_not_add_up() {
+    fn lateness_does_not_accumulate() {
         let mut schedule = Schedule::new(Duration::from_millis(100), Duration::ZERO);
         schedule.start(at(0));
         let due: Vec<Mono> = (0..30)

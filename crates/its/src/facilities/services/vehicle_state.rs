@@ -6,7 +6,8 @@ use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPe
 
 use crate::facilities::ConfidenceEllipse;
 
-/// Maximum age of a state from which a message is made. Not from the standards, which only require current data.
+/// Maximum age of a state from which a message is made. The value is not from the standards, which only require current
+/// data.
 pub const STATE_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// The movement of the own station at one time, in SI units. Unknown values are `None`.

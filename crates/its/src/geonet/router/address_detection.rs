@@ -1,8 +1,8 @@
 //! Duplicate address detection, EN 302 636-4-1, clause 10.2.1.5, and its distinction from own packets.
 //!
-//! A packet with the own source address was sent by another station with the same address, or is an own packet: an echo
-//! of the link (UDP multicast loops back), or returned by a forwarder. If an own packet were mistaken for one of
-//! another station, it would be delivered and forwarded in circles.
+//! A packet with the own source address was sent by another station with the same address, or is an own packet. An own
+//! packet returns as an echo of the link (UDP multicast loops back) or from a forwarder. If an own packet were mistaken
+//! for one of another station, it would be delivered and forwarded in circles.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ const LOCAL_BIT: u8 = 0x02;
 /// forwarded. A packet that was sent later is treated as one of another station.
 const ECHO_TIME_MAX: Duration = ADDRESS_CHANGE_INTERVAL_MIN;
 
-/// The previous address of the station; older ones are not remembered. Own packets with it may still be received, for
+/// The previous address of the station; older ones are not stored. Own packets with it may still be received, for
 /// as long as a packet lives. All other packets with it are from another station.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FormerAddress {

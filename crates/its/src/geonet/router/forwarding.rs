@@ -34,7 +34,7 @@ impl Router {
     /// Accepts an outgoing packet: sends, stores or contends.
     ///
     /// # Errors
-    /// The reason why that is impossible.
+    /// Returns the reason why the packet is neither sent nor stored.
     pub(super) fn dispatch(
         &mut self,
         now: Mono,
@@ -47,7 +47,7 @@ impl Router {
         Ok(())
     }
 
-    /// Same as [`Self::dispatch`] for a packet that is already counted as accepted.
+    /// Sends, stores or contends for a packet that is already counted as accepted; otherwise like [`Self::dispatch`].
     pub(super) fn dispatch_taken(
         &mut self,
         now: Mono,
@@ -162,7 +162,8 @@ impl Router {
         })
     }
 
-    /// Returns `true` if a packet is likely to reach the neighbour. Not part of annex E.2, and off by default.
+    /// Returns `true` if a packet is likely to reach the neighbour. This check is not part of annex E.2, and is off by
+    /// default.
     fn is_reachable(&self, now: Mono, own: Position, neighbour: &Neighbour) -> bool {
         let recent = self.mib.greedy_neighbour_age_max.is_none_or(|most| now.since(neighbour.last_direct) <= most);
         let near = |most: Metres| neighbour.position.distance(own).value() <= most.value();

@@ -69,7 +69,7 @@ impl Router {
         packet: &Packet<'_>,
         header: &GucHeader,
     ) -> Result<(), DropReason> {
-        let newer = self.heard_since(now, &header.destination);
+        let newer = self.newer_position(now, &header.destination);
         let destination = newer.unwrap_or(header.destination);
         let position = destination.position.ok_or(DropReason::DestinationUnknown)?;
         let sender = self.accurate_sender(now, link);
@@ -86,9 +86,10 @@ impl Router {
         known.position.is_some().then_some(known)
     }
 
-    fn heard_since(&self, now: Mono, destination: &ShortPositionVector) -> Option<ShortPositionVector> {
+    /// Returns the position of a neighbour if it is newer than that in the packet.
+    fn newer_position(&self, now: Mono, destination: &ShortPositionVector) -> Option<ShortPositionVector> {
         let entry = self.table.get(now, destination.address).filter(|entry| entry.neighbour)?;
-        let last_direct = entry.position_vector.short();
-        (last_direct.timestamp > destination.timestamp && last_direct.position.is_some()).then_some(last_direct)
+        let known = entry.position_vector.short();
+        (known.timestamp > destination.timestamp && known.position.is_some()).then_some(known)
     }
 }

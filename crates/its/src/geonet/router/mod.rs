@@ -169,7 +169,7 @@ impl Router {
     /// Processes a received packet.
     ///
     /// # Errors
-    /// The reason why the packet is dropped.
+    /// Returns the reason why the packet is dropped.
     pub(crate) fn handle(
         &mut self,
         now: Now,
@@ -263,11 +263,11 @@ impl Router {
     /// Updates the location table from a packet's source, and sends the packets that waited for its position.
     fn update_location(&mut self, now: Mono, packet: &Packet<'_>) {
         let sequence_number = packet.sequence_number();
-        let heard_directly = sequence_number.is_none();
+        let is_direct = sequence_number.is_none();
         let info = PacketInfo { source: packet.source(), sequence_number, octets: packet.octets.len() };
-        self.table.update(now, &self.mib, info, heard_directly);
+        self.table.update(now, &self.mib, info, is_direct);
         self.flush_waiting(now, packet.source().address);
-        if heard_directly {
+        if is_direct {
             self.retry_held(now, packet.source().position);
         }
     }

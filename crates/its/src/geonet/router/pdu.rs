@@ -52,7 +52,8 @@ pub(super) enum Route {
 impl Pdu {
     /// Returns a packet of this station.
     pub(super) fn own(octets: Vec<u8>, now: Mono, request: &GnRequest, id: Option<PacketId>) -> Self {
-        let (class, lifetime) = (request.class, request.lifetime.duration());
+        let class = request.class;
+        let lifetime = request.lifetime.duration();
         Self { octets, since: now, lifetime, class, id, own: true }
     }
 
@@ -65,7 +66,7 @@ impl Pdu {
     /// Returns a received packet with the hop limit decremented.
     ///
     /// # Errors
-    /// The packet is signed and not verified, its hop limit is reached, or its lifetime is 0.
+    /// Returns an error if the packet is signed and not verified, its hop limit is reached, or its lifetime is 0.
     pub(super) fn received(packet: &Packet<'_>, now: Mono) -> Result<Self, DropReason> {
         if packet.security != Security::Unsecured {
             return Err(DropReason::SecuredNotVerified);

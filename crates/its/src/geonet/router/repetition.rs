@@ -22,7 +22,7 @@ pub(super) enum Repeated {
     /// A multi-hop broadcast, repeated unchanged with its sequence number: stations that have it drop it as a
     /// duplicate.
     Packet(Pdu, Route),
-    /// A single-hop broadcast or a unicast, built again each time: it then contains the current position of this
+    /// A single-hop broadcast or a unicast, built again each time. It then contains the current position of this
     /// station, and a unicast is sent to the current position of its destination.
     Request(GnRequest, Destination),
 }

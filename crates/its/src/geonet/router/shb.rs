@@ -13,7 +13,7 @@ use crate::{
 };
 
 impl Router {
-    /// Source operations (10.3.10.2).
+    /// Sends a packet (source operations, 10.3.10.2).
     pub(super) fn send_shb(&mut self, now: Mono, request: &GnRequest) -> Result<(), SendError> {
         let source = self.position_to_send()?;
         let mut octets = self.begin_packet(HeaderType::SingleHopBroadcast, 1, request);

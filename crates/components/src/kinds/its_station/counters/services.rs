@@ -29,7 +29,7 @@ const TOTALS: &[Total] = &[
     ("objects_lost", "beyond_limit", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_beyond_limit)),
     ("objects_lost", "too_old", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_too_old)),
     ("objects_lost", "left_out", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_postponed)),
-    ("objects_lost", "untellable", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_unsendable)),
+    ("objects_lost", "unsendable", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_unsendable)),
     ("objects_lost", "below_quality", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().objects_below_quality)),
     (SERVICES_LOST, "sensing_left_out", |layer| layer.cp_mut().map_or(0, |cp| cp.counters().sensing_omitted)),
     (SERVICES_LOST, "denm_evicted", |layer| layer.den().map_or(0, |den| den.counters().evicted)),

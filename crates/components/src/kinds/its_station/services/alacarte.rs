@@ -8,7 +8,7 @@ use viaduct_its::facilities::denm::{ActionId, AlacarteContainer, DenmInput, buil
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_units::{StationId, Tai};
 
-/// Integers below this are exact in a double.
+/// Upper bound of the integers that are exact in a double.
 const INTEGER_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Parses the container as part of an otherwise empty DENM.

@@ -67,8 +67,8 @@ impl NamedEvents {
         Ok(())
     }
 
-    /// Forgets the names of events that the service no longer sends, by the monotonic clock. A later report with such a name is a
-    /// new event.
+    /// Deletes the names of events that the service no longer sends, by the monotonic clock. A later report with such a
+    /// name is a new event.
     fn forget_ended(&mut self, layer: &Facilities, now: Mono) {
         self.0.retain(|_, event| layer.den().is_some_and(|den| den.originates(now, event.action_id)));
     }
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_ended_in_the_service_is_forgotten_even_if_the_clock_was_set_back() {
+    fn an_event_that_ended_in_the_service_is_deleted_even_if_the_clock_was_set_back() {
         let (mut layer, mut events) = (layer(), NamedEvents::default());
         for name in ["jam", "fog"] {
             events.report(&mut layer, at(0), name, report(0)).unwrap();

@@ -44,7 +44,7 @@ impl JsonInputs {
     /// Applies a JSON text to the services. A text of [`InboundType::V2xMessage`] is ignored.
     ///
     /// # Errors
-    /// The text of the answer that the application receives if the input is invalid.
+    /// Returns the text of the answer that the application receives if the input is invalid.
     pub fn apply(&self, services: &mut FuzzedServices, kind: InboundType, text: &[u8], now: Now) -> Result<(), String> {
         let FuzzedServices { layer, events } = services;
         let clock = Clock::new(now.tai, now.tai);
@@ -89,7 +89,7 @@ mod tests {
         Ok(request.map(|request| Message::decode(request.kind, &request.payload).unwrap()))
     }
 
-    /// Road works have a container of their own.
+    /// Road works have a separate container.
     #[test]
     fn a_container_of_an_event_is_in_its_denm() {
         let works = |speed| {

@@ -21,7 +21,9 @@ use viaduct_messages::its::tai_of;
 use viaduct_messages::viaduct::its::Event;
 use viaduct_messages::viaduct::perception::{self, ObjectClass, PerceivedObjects};
 use viaduct_messages::viaduct::{its, vehicle};
-use viaduct_units::{Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, Tai};
+use viaduct_units::{
+    Degrees, DegreesPerSecond, Metres, MetresPerSecond, MetresPerSecondSquared, Position, StationType, Tai,
+};
 
 use super::alacarte;
 
@@ -229,8 +231,8 @@ fn lights(lights: &vehicle::ExteriorLights) -> u8 {
     bits.into_iter().fold(0, |octet, bit| octet << 1 | u8::from(bit))
 }
 
-/// Converts all perceived objects. If one object is invalid, the whole list is rejected: dropping only that object would tell
-/// receivers that it has disappeared.
+/// Converts all perceived objects. If one object is invalid, the whole list is rejected: dropping only that object would
+/// indicate to receivers that it has disappeared.
 pub(super) fn objects(message: &PerceivedObjects, clock: Clock) -> Result<Vec<PerceivedObject>, InputError> {
     let measured = clock.moment(message.time.as_ref().map(tai_of))?;
     let mut ids = BTreeSet::new();
@@ -298,19 +300,19 @@ fn class(class: ObjectClass) -> Option<ClassChoice> {
         ObjectClass::Animal => vru(VruProfileAndSubprofile::Animal(VruSubProfileAnimal::UNAVAILABLE)),
         ObjectClass::Other => Some(ClassChoice::OtherSubClass(OtherSubClass::SINGLE_OBJECT)),
         // The numbers of vehicle classes are those of TrafficParticipantType.
-        ObjectClass::PassengerCar => vehicle_class(5),
-        ObjectClass::Bus => vehicle_class(6),
-        ObjectClass::LightTruck => vehicle_class(7),
-        ObjectClass::HeavyTruck => vehicle_class(8),
-        ObjectClass::Trailer => vehicle_class(9),
-        ObjectClass::SpecialVehicle => vehicle_class(10),
-        ObjectClass::Tram => vehicle_class(11),
+        ObjectClass::PassengerCar => vehicle_class(StationType::PASSENGER_CAR),
+        ObjectClass::Bus => vehicle_class(StationType::BUS),
+        ObjectClass::LightTruck => vehicle_class(StationType::LIGHT_TRUCK),
+        ObjectClass::HeavyTruck => vehicle_class(StationType::HEAVY_TRUCK),
+        ObjectClass::Trailer => vehicle_class(StationType::TRAILER),
+        ObjectClass::SpecialVehicle => vehicle_class(StationType::SPECIAL_VEHICLE),
+        ObjectClass::Tram => vehicle_class(StationType::TRAM),
     }
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "an arm of a match of options")]
-const fn vehicle_class(participant: u8) -> Option<ClassChoice> {
-    Some(ClassChoice::VehicleSubClass(VehicleSubClass(participant)))
+const fn vehicle_class(participant: StationType) -> Option<ClassChoice> {
+    Some(ClassChoice::VehicleSubClass(VehicleSubClass(participant.value())))
 }
 
 /// Converts an event. The default time is now, and the default position is the station's position.

@@ -61,7 +61,7 @@ pub(super) struct Services {
     state: Option<VehicleState>,
     /// Events reported by applications.
     named: NamedEvents,
-    /// The clock that the last message was evidence of; it is taken with that message.
+    /// Report on the sender's clock that the last received message caused; returned with that message.
     clock_report: Option<ClockReport>,
     counters: ServiceCounters,
 }
@@ -216,7 +216,7 @@ impl Services {
     /// Passes an input to the services. Returns the new position of the station if the input contained one.
     ///
     /// # Errors
-    /// The reason why the input is rejected, which is also counted.
+    /// Returns the reason why the input is rejected, which is also counted.
     pub(super) fn handle_input(&mut self, now: Now, input: &Input) -> Result<Option<Ego>, InputError> {
         let clock = |meta: &Meta| Clock::new(now.tai, meta.origin);
         let handled = match input {
@@ -256,7 +256,7 @@ impl Services {
     /// Passes a received message to the services and publishes the resulting events. `shift_ns` shifts the times of a replayed
     /// capture to now; it is 0 otherwise.
     ///
-    /// Returns the sender's clock if it has just been found to be offset.
+    /// Returns a report on the sender's clock if this message revealed its offset.
     #[must_use]
     pub(super) fn handle_received(
         &mut self,
@@ -270,8 +270,8 @@ impl Services {
         self.clock_report.take()
     }
 
-    /// Forgets everything received, because the capture restarts. Own events and services continue; a VAM cluster is dissolved,
-    /// since its members came from the capture.
+    /// Deletes everything received, because the capture restarts. Own events and services continue; a VAM cluster is
+    /// dissolved, since its members came from the capture.
     pub(super) fn restart(&mut self, cause: &Meta) {
         self.facilities.forget_received();
         self.publish_events_shifted(cause, 0);
@@ -308,10 +308,11 @@ impl Services {
     fn publish_events_shifted(&mut self, cause: &Meta, shift_ns: i64) {
         while let Some(event) = self.facilities.poll_event() {
             match event {
-                FacilitiesEvent::Denm(indication, head) => {
+                FacilitiesEvent::Denm(indication, head, security) => {
                     if let Some(notices) = &self.notices {
                         // A subscriber whose queue is full counts the drop.
-                        let _ = notices.try_publish_from(cause, outputs::notice(indication, &head, shift_ns));
+                        let notice = outputs::notice(indication, &head, security, shift_ns);
+                        let _ = notices.try_publish_from(cause, notice);
                     }
                 }
                 FacilitiesEvent::DenmDropped(reason, _) => self.counters.count_ignored_denm(reason),

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use viaduct_its::Security;
 use viaduct_its::facilities::den_service::{DenIndication, DenmHead};
 use viaduct_its::facilities::ldm::{ClockOffset, LdmKey, LdmObject, LdmSubject};
 use viaduct_messages::its::{tai_of, timestamp};
 use viaduct_messages::viaduct::its::{self, EventNotice, MapObject, event_notice::Change, map_object::Subject};
 use viaduct_units::{Degrees, MetresPerSecond, Now, Position};
 
-use crate::v2x::message::{message_type, shifted};
+use crate::v2x::message::{message_type, security_state, shifted};
 
 /// Returns the notice about a change of an event. `shift_ns` shifts the times of a replayed capture to now; it is 0 otherwise.
-pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) -> EventNotice {
+pub(super) fn notice(indication: DenIndication, head: &DenmHead, security: Security, shift_ns: i64) -> EventNotice {
     let change = match indication {
         DenIndication::New => Change::New,
         DenIndication::Updated => Change::Updated,
@@ -24,10 +25,12 @@ pub(super) fn notice(indication: DenIndication, head: &DenmHead, shift_ns: i64) 
         originating_station_id: head.action_id.originating_station.into(),
         sequence_number: head.action_id.sequence_number.into(),
         cause: head.cause.map(|cause| cause.code.into()),
-        sub_cause: head.cause.map(|cause| cause.sub_code.into()),
+        // 0 is "unavailable".
+        sub_cause: head.cause.map(|cause| cause.sub_code.into()).filter(|&code| code != 0),
         position: head.position.map(place),
         detection_time: Some(timestamp(shifted(head.detection, shift_ns))),
         valid_until: Some(timestamp(shifted(head.valid_until(), shift_ns))),
+        security: security_state(security).into(),
     }
 }
 
@@ -67,6 +70,7 @@ fn map_object(object: &LdmObject, now: Now, shift_ns: i64) -> MapObject {
         station_type: object.station_type.map(u32::from),
         sent_time: (object.clock != ClockOffset::default()).then(|| timestamp(shifted(object.sent_time(), shift_ns))),
         clock_late_s: object.clock.late_s,
+        security: security_state(object.security).into(),
     }
 }
 

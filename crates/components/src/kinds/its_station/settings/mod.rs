@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_its::access::MacAddress;
+use viaduct_its::access::{AddressError, MacAddress};
 use viaduct_its::geonet::Mib;
 use viaduct_its::{Acceptance, SecurityPolicy};
 use viaduct_messages::topic;
@@ -135,7 +135,7 @@ pub struct ReplaySettings {
     /// Pace of the frames.
     #[serde(default)]
     pub pace: Pace,
-    /// Restarts the capture at its end. The station then forgets everything received.
+    /// Restarts the capture at its end. The station then deletes everything received.
     #[serde(default)]
     pub repeat: bool,
 }
@@ -174,7 +174,7 @@ pub struct Topics {
     /// Topic of messages to send (`viaduct.its.V2xSendRequest`). Absent: the station sends only what its services generate.
     pub send: Option<String>,
     /// Topic of error reports (`viaduct.its.V2xError`): rejected requests and inputs (at most 50/s for each type and reason), and
-    /// dropped frames (at most 2/s for each reason). Each report contains the number of events that it represents.
+    /// dropped frames (at most 2/s for each reason; not `own_packet` and `duplicate` on UDP multicast). Each report contains the number of events that it represents.
     pub errors: String,
 }
 
@@ -198,7 +198,7 @@ const fn default_capture_octets() -> u64 {
 }
 
 impl ItsStationSettings {
-    /// Returns `true` if the station sends messages of its own.
+    /// Returns `true` if the station sends messages: requested ones or those of its services.
     pub(super) const fn sends(&self) -> bool {
         self.topics.send.is_some() || self.services.is_some()
     }
@@ -259,17 +259,7 @@ pub fn mac_of_station(station_id: StationId) -> MacAddress {
 
 /// Parses the link address in the setting `key`.
 fn parse_mac(key: &str, text: &str) -> Result<MacAddress, SettingError> {
-    let octets: Option<Vec<u8>> = text.split(':').map(hex_pair).collect();
-    let octets = octets.and_then(|octets| octets.try_into().ok());
-    octets
-        .map(MacAddress)
-        .ok_or_else(|| SettingError::new(key, format!("`{text}` is not six octets such as `02:00:00:00:03:e9`")))
-}
-
-/// Parses an octet of two hexadecimal digits. `from_str_radix` alone would accept a sign.
-fn hex_pair(pair: &str) -> Option<u8> {
-    let digits = pair.len() == 2 && pair.bytes().all(|digit| digit.is_ascii_hexdigit());
-    u8::from_str_radix(pair, 16).ok().filter(|_| digits)
+    text.parse().map_err(|error: AddressError| SettingError::new(key, format!("`{text}` is not {}", error.expected)))
 }
 
 impl FilterSettings {
@@ -408,9 +398,8 @@ mod tests {
     fn a_link_address_is_six_pairs_of_digits() {
         assert_eq!(parse_mac("link_address", "02:00:00:00:03:e9"), Ok(MacAddress([2, 0, 0, 0, 3, 0xE9])));
         assert_eq!(mac_of_station(StationId(1001)), MacAddress([2, 0, 0, 0, 3, 0xE9]));
-        for bad in
-            ["", "02:00:00:00:03", "02:00:00:00:03:e9:00", "2:0:0:0:3:e9", "02-00-00-00-03-e9", "02:00:00:00:03:+9"]
-        {
+        assert_eq!(parse_mac("link_address", "02-00-00-00-03-e9"), Ok(MacAddress([2, 0, 0, 0, 3, 0xE9])));
+        for bad in ["", "02:00:00:00:03", "02:00:00:00:03:e9:00", "2:0:0:0:3:e9", "02:00:00:00:03:+9"] {
             assert!(parse_mac("link_address", bad).is_err(), "{bad}");
         }
     }

@@ -126,11 +126,12 @@ pub struct SensorSettings {
     #[serde(default)]
     #[schemars(range(min = 0.1, max = 409.5))]
     pub range_m: Option<f64>,
-    /// Start of the field of view in degrees, 0 to 360. Absent together with `end_deg`: the sensor sees all around.
+    /// Start of the field of view in degrees, 0 to 360. Absent together with `end_deg`: the field of view is a full
+    /// circle.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 360.0))]
     pub start_deg: Option<f64>,
-    /// End of the field of view in degrees, 0 to 360. From 0 to 360 is all around.
+    /// End of the field of view in degrees, 0 to 360. From 0 to 360 is a full circle.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 360.0))]
     pub end_deg: Option<f64>,
@@ -148,7 +149,7 @@ pub struct SensorSettings {
     #[serde(default)]
     #[schemars(range(min = 0.01, max = 1.0))]
     pub confidence: Option<f64>,
-    /// Objects hide what is behind them (shadowing).
+    /// Objects hide other objects that are behind them (shadowing).
     #[serde(default)]
     pub shadowing: bool,
 }
@@ -234,7 +235,7 @@ pub struct LdmSettings {
     /// Objects farther from the station than this are not kept, in metres, 1 to 65 535. Absent: no limit.
     #[schemars(range(min = 1, max = 65_535))]
     pub radius_m: Option<u32>,
-    /// Queries of the map, each published on a topic of its own at the interval of the map; at most 16.
+    /// Queries of the map, each published on a separate topic at the interval of the map; at most 16.
     #[schemars(length(max = 16))]
     pub queries: Vec<LdmQuerySettings>,
     /// Stations with a wrong clock whose times the map corrects. A station with a constant offset of whole seconds is reported once in

@@ -108,7 +108,7 @@ impl Generation {
         motion.change_since(before).map(Trigger::from).or_else(period)
     }
 
-    /// Notes that a CAM was generated for that reason.
+    /// Records that a CAM was generated for that reason.
     pub(super) fn generated(&mut self, at: Mono, motion: Motion, trigger: Trigger) {
         match trigger {
             Trigger::First => {}
@@ -119,7 +119,7 @@ impl Generation {
         self.anew = false;
     }
 
-    /// Condition 1: `T_GenCam` becomes the time since the last CAM.
+    /// Handles a CAM by condition 1: `T_GenCam` becomes the time since the last CAM.
     fn follow(&mut self, at: Mono) {
         if let Some((sent, _)) = self.last {
             self.t_gen_cam = at.since(sent).clamp(T_GEN_CAM_MIN, T_GEN_CAM_MAX);
@@ -127,7 +127,7 @@ impl Generation {
         self.in_a_row = 0;
     }
 
-    /// Condition 2: after `N_GenCam` consecutive CAMs, `T_GenCam` becomes `T_GenCamMax` again.
+    /// Handles a CAM by condition 2: after `N_GenCam` consecutive CAMs, `T_GenCam` becomes `T_GenCamMax` again.
     fn count_period(&mut self) {
         self.in_a_row = self.in_a_row.saturating_add(1);
         if self.in_a_row >= self.n_gen_cam {

@@ -1,8 +1,8 @@
 //! Path history: the driven path as a small number of points.
 //!
-//! A point is kept if a straight line from the point before would leave the driven path by more than [`DEVIATION_MAX`]:
-//! the "concise" representation of SAE J2945/1, which the CAM standards leave to the implementation. The limits are not
-//! from a standard.
+//! A point is kept if a straight line from the point before would leave the driven path by more than [`DEVIATION_MAX`].
+//! This is the "concise" representation of SAE J2945/1; the CAM standards leave the choice to the implementation. The
+//! limits are not from a standard.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -10,19 +10,20 @@ use viaduct_units::{Metres, Position, Tai};
 
 use crate::facilities::cam::PathPoint;
 
-/// Points of a CAM's path history (TS 103 900, annex A: 0 to 23).
+/// Maximum number of points of a CAM's path history (TS 103 900, annex A: 0 to 23).
 pub const PATH_POINTS_MAX: usize = 23;
-/// Length of the path history; older points are forgotten.
+/// Maximum length of the path history; older points are removed.
 const LENGTH_MAX: Metres = Metres(300.0);
 /// Maximum distance between the driven path and the path history.
 const DEVIATION_MAX: Metres = Metres(0.5);
 /// Maximum distance between two kept points; far below the 1.4 km that fit `DeltaLatitude`.
 const CHORD_MAX: Metres = Metres(100.0);
-/// Samples that are nearer to the one before are ignored.
+/// Minimum distance of a sample from the one before; a nearer sample is ignored.
 const STEP_MIN: Metres = Metres(1.0);
-/// A longer step is a jump of the positioning receiver, not part of the path.
+/// Maximum distance of a sample from the one before; a longer step is a jump of the positioning receiver, not part of
+/// the path.
 const STEP_MAX: Metres = Metres(200.0);
-/// Samples between two kept points; at most `CHORD_MAX` / `STEP_MIN`.
+/// Maximum number of samples between two kept points; at most `CHORD_MAX` / `STEP_MIN`.
 const SAMPLES_MAX: usize = 100;
 /// Longest time that fits `PathDeltaTime`.
 const TRAVEL_TIME_MAX: Duration = Duration::from_millis(655_350);
@@ -155,11 +156,11 @@ mod tests {
         let samples: Vec<Sample> =
             (0..25_u32).map(|i| sample(8.0 * f64::from(i), 12.0 * (f64::from(i) * 0.3).sin(), i.into())).collect();
         samples.iter().for_each(|sample| history.push(*sample));
-        let told: Vec<Position> = history.kept.iter().map(|kept| kept.position).collect();
+        let points: Vec<Position> = history.kept.iter().map(|kept| kept.position).collect();
         let oldest = history.kept.back().unwrap().time;
         let newest = history.kept.front().unwrap().time;
         for driven in samples.iter().filter(|driven| driven.time >= oldest && driven.time <= newest) {
-            let nearest = told
+            let nearest = points
                 .windows(2)
                 .map(|pair| deviation(pair[0], pair[1], driven.position).value())
                 .fold(f64::INFINITY, f64::min);
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_position_that_is_none_does_not_stay() {
+    fn an_invalid_position_is_not_kept() {
         let mut history = PathHistory::default();
         history.push(sample(f64::NAN, 0.0, 0));
         (1..40_u32).for_each(|i| history.push(sample(0.0, 10.0 * f64::from(i), i.into())));

@@ -221,7 +221,7 @@ fn a_turn_by_more_than_4_degrees_triggers() {
 
 /// EN 302 637-2, 6.1.3, condition 1a: the difference of headings is the smaller angle.
 #[test]
-fn a_heading_across_north_is_no_turn() {
+fn a_small_turn_across_north_does_not_trigger() {
     let mut drive = Drive::car();
     drive.state.heading = Some(Degrees(359.0));
     drive.stand(200);
@@ -232,7 +232,7 @@ fn a_heading_across_north_is_no_turn() {
 
 /// EN 302 637-2, 6.1.3, condition 1b: position by more than 4 m.
 #[test]
-fn a_way_of_more_than_4_m_triggers() {
+fn a_movement_of_more_than_4_m_triggers() {
     let mut drive = Drive::car();
     drive.stand(200);
     north(&mut drive.state, 3.99);
@@ -260,7 +260,7 @@ fn a_change_of_speed_by_more_than_half_a_metre_per_second_triggers() {
 
 /// EN 302 637-2, 6.1.3: changes are relative to the last CAM, not to the last check.
 #[test]
-fn slow_changes_add_up() {
+fn slow_changes_accumulate() {
     let mut drive = Drive::car();
     drive.run(990, |state| turn(state, 0.11));
     assert_eq!(drive.triggers(), [Trigger::First, Trigger::Heading, Trigger::Heading]);
@@ -309,7 +309,7 @@ fn a_second_manoeuvre_restarts_the_count() {
 
 /// EN 302 637-2, 6.1.3: `T_GenCam_DCC` delays condition 1 and condition 2.
 #[test]
-fn a_busy_channel_holds_cams_back() {
+fn a_busy_channel_delays_cams() {
     let mut drive = Drive::car();
     drive.service.set_t_gen_cam_dcc(Duration::from_millis(400));
     drive.run(2_000, |state| north(state, 1.0));
@@ -330,7 +330,7 @@ fn t_gen_cam_dcc_has_limits() {
 
 /// EN 302 637-2, 6.1.3: `T_CheckCamGen` is at most `T_GenCamMin`.
 #[test]
-fn the_conditions_are_looked_at_each_100_ms_at_least() {
+fn the_conditions_are_checked_at_least_every_100_ms() {
     for (asked, expected) in [(20, 20_u32), (5_000, 100)] {
         let t_check_cam_gen = Duration::from_millis(asked);
         let mut drive = Drive::new(CaSettings { t_check_cam_gen, ..CaSettings::new(StationId(7)) });
@@ -356,7 +356,7 @@ fn the_low_frequency_container_comes_each_500_ms() {
 
 /// EN 302 637-2, 6.1.3: at one CAM per second, each one has the low frequency container.
 #[test]
-fn a_slow_sender_carries_it_each_time() {
+fn each_cam_of_a_slow_sender_has_the_low_frequency_container() {
     let mut drive = Drive::car();
     drive.stand(3_000);
     assert!(drive.sent.iter().all(|(.., cam)| cam.low_frequency.is_some()));
@@ -374,7 +374,7 @@ fn the_low_frequency_container_has_the_path_history() {
     assert!(low.path_history.windows(2).all(|pair| pair[0].position.latitude > pair[1].position.latitude));
 }
 
-/// EN 302 637-2, 6.1.3: the special vehicle container is in the first CAM of the role, then at most every 500 ms; the
+/// EN 302 637-2, 6.1.3: the special vehicle container is in the first CAM of the role, then at most every 500 ms. The
 /// role is in the low frequency container.
 #[test]
 fn the_special_vehicle_container_comes_each_500_ms() {

@@ -82,7 +82,8 @@ fn fits(frame: &CpmInput, objects: &[Object], octets_max: usize) -> bool {
 fn fitting(frame: &CpmInput, objects: &[Object], octets_max: usize) -> usize {
     let fits = |count: usize| fits(frame, objects.get(..count).unwrap_or_default(), octets_max);
     // The size grows with the number of objects, so a binary search finds the limit.
-    let (mut fitting, mut too_many) = (0, objects.len() + 1);
+    let mut fitting = 0;
+    let mut too_many = objects.len() + 1;
     while too_many - fitting > 1 {
         let middle = usize::midpoint(fitting, too_many);
         if fits(middle) {

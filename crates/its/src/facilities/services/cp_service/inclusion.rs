@@ -14,7 +14,7 @@ use crate::facilities::{
 pub const T_GEN_CPM_MAX: Duration = Duration::from_millis(1000);
 /// `ObjectPerceptionQualityThreshold` (table F.1): objects of this quality or less are not included.
 pub const OBJECT_PERCEPTION_QUALITY_THRESHOLD: u8 = 3;
-/// The direction of a slower movement is ignored. Not from the standard.
+/// Minimum speed at which the direction of the movement is used. The value is not from the standard.
 const DIRECTION_SPEED_MIN: MetresPerSecond = MetresPerSecond(0.1);
 
 /// The two types of objects that the rules distinguish.
@@ -56,7 +56,7 @@ pub(super) struct Inclusion {
 }
 
 impl Inclusion {
-    /// Forgets objects that are no longer perceived. If they are perceived again, they are new.
+    /// Removes objects that are no longer perceived. If they are perceived again, they are new.
     pub(super) fn keep_only(&mut self, perceived: &[PerceivedObject]) {
         let mut ids: Vec<u16> = perceived.iter().map(|object| object.object.id).collect();
         ids.sort_unstable();
@@ -72,18 +72,18 @@ impl Inclusion {
         });
         let mut selected: Vec<&PerceivedObject> = perceived
             .iter()
-            .filter(|object| is_good_enough(object) && self.is_to_tell(at, object, all_of_type_a))
+            .filter(|object| is_good_enough(object) && self.is_due(at, object, all_of_type_a))
             .collect();
         selected.sort_by(|a, b| self.utility(at, b).total_cmp(&self.utility(at, a)));
         selected
     }
 
-    /// Notes that a generation event included an object.
+    /// Records that a generation event included an object.
     pub(super) fn note_included(&mut self, at: Mono, object: &PerceivedObject) {
         self.included.insert(object.object.id, Included { at, motion: motion(object) });
     }
 
-    fn is_to_tell(&self, at: Mono, object: &PerceivedObject, all_of_type_a: bool) -> bool {
+    fn is_due(&self, at: Mono, object: &PerceivedObject, all_of_type_a: bool) -> bool {
         let Some(included) = self.included.get(&object.object.id) else {
             return true;
         };

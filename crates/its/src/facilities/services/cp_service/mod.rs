@@ -3,8 +3,12 @@
 //! A machine in virtual time: its inputs are the own state and the perceived objects, its output the content of each
 //! CPM that is due.
 //!
-//! Not included: redundancy mitigation by the value of information (annex E, optional), prediction of the next event
-//! (6.1.2.3, a permission), multi-channel operation (annex D), assembly by perception regions (6.1.3).
+//! Not included:
+//!
+//! - redundancy mitigation by the value of information (annex E, optional)
+//! - prediction of the next event (6.1.2.3, a permission)
+//! - multi-channel operation (annex D)
+//! - assembly by perception regions (6.1.3)
 
 mod assembly;
 mod inclusion;
@@ -220,7 +224,7 @@ impl CpService {
         assembly.messages
     }
 
-    /// Notes which objects the messages include.
+    /// Records the objects that the messages include.
     fn note_included(&mut self, at: Mono, selected: &[&PerceivedObject], assembly: &Assembly) {
         let ids: BTreeSet<u16> = assembly.messages.iter().flat_map(|it| &it.objects).map(|object| object.id).collect();
         for object in selected.iter().filter(|object| ids.contains(&object.object.id)) {
@@ -246,7 +250,7 @@ impl CpService {
 
     /// Returns a message without objects, with the sensors and regions if they are due (6.1.2.2).
     fn first_message(&self, at: Mono, state: &VehicleState, perceived: usize) -> CpmInput {
-        let sensors_due = self.sensors_sent.is_none_or(|told| at.since(told) >= T_ADD_SENSOR_INFORMATION);
+        let sensors_due = self.sensors_sent.is_none_or(|sent| at.since(sent) >= T_ADD_SENSOR_INFORMATION);
         let origin = if self.settings.station_type.is_roadside_unit() {
             Origin::RoadsideUnit { map: None }
         } else {
@@ -266,9 +270,9 @@ impl CpService {
 
     fn count(&mut self, assembly: &Assembly) {
         let counted = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let told = assembly.messages.iter().map(|message| message.objects.len()).sum();
+        let objects = assembly.messages.iter().map(|message| message.objects.len()).sum();
         self.counters.generated += counted(assembly.messages.len());
-        self.counters.objects_sent += counted(told);
+        self.counters.objects_sent += counted(objects);
         self.counters.objects_postponed += counted(assembly.left_out);
         self.counters.objects_unsendable += counted(assembly.unsendable);
         self.counters.sensing_omitted += u64::from(assembly.sensing_omitted);

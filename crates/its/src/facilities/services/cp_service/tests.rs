@@ -74,9 +74,9 @@ impl Scene {
     }
 
     /// Returns the times at which the object was sent.
-    fn told(&self, id: u16) -> Vec<u64> {
-        let tells = |cpm: &CpmInput| cpm.objects.iter().any(|object| object.id == id);
-        self.sent.iter().filter(|(_, cpm)| tells(cpm)).map(|(millis, _)| *millis).collect()
+    fn sent_at(&self, id: u16) -> Vec<u64> {
+        let includes = |cpm: &CpmInput| cpm.objects.iter().any(|object| object.id == id);
+        self.sent.iter().filter(|(_, cpm)| includes(cpm)).map(|(millis, _)| *millis).collect()
     }
 }
 
@@ -99,12 +99,12 @@ fn a_new_vehicle_is_sent_at_once() {
     scene.run(0, 300);
     scene.objects.push(object(2, vehicle()));
     scene.run(300, 600);
-    assert_eq!((scene.told(1), scene.told(2)), (vec![0], vec![300]));
+    assert_eq!((scene.sent_at(1), scene.sent_at(2)), (vec![0], vec![300]));
 }
 
 /// TS 103 324, 6.1.2.3, rule 2b: a vehicle that moved by more than 4 m is included again.
 #[test]
-fn a_vehicle_that_moved_4_m_is_told() {
+fn a_vehicle_that_moved_4_m_is_sent() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
     scene.run(0, 200);
     let from = scene.objects[0].position;
@@ -112,7 +112,7 @@ fn a_vehicle_that_moved_4_m_is_told() {
     scene.run(200, 400);
     scene.objects[0].position = from.displaced(Metres(0.0), Metres(4.01));
     scene.run(400, 600);
-    assert_eq!(scene.told(1), [0, 400]);
+    assert_eq!(scene.sent_at(1), [0, 400]);
 }
 
 /// TS 103 324, 6.1.2.3, rule 2c: a vehicle whose speed changed by more than 0.5 m/s is included again.
@@ -124,7 +124,7 @@ fn a_vehicle_that_changed_its_speed_is_sent() {
     scene.run(200, 400);
     scene.objects[0].object.velocity = Some([MetresPerSecond(0.0), MetresPerSecond(9.49)]);
     scene.run(400, 600);
-    assert_eq!(scene.told(1), [0, 400]);
+    assert_eq!(scene.sent_at(1), [0, 400]);
 }
 
 /// TS 103 324, 6.1.2.3, rule 2d: a vehicle whose velocity turned by more than 4 degrees is included again. Its
@@ -142,13 +142,13 @@ fn a_vehicle_that_turned_is_sent() {
     scene.run(200, 400);
     scene.objects[0].object.velocity = velocity(-4.1, 10.0);
     scene.run(400, 600);
-    assert_eq!(scene.told(1), [0, 400]);
+    assert_eq!(scene.sent_at(1), [0, 400]);
     let mut standing = Scene::of(vec![object(1, vehicle())]);
     for (step, degrees) in [(0, 0.0), (100, 90.0), (200, 180.0)] {
         standing.objects[0].object.velocity = velocity(degrees, 0.05);
         standing.run(step, step + 100);
     }
-    assert_eq!(standing.told(1), [0]);
+    assert_eq!(standing.sent_at(1), [0]);
 }
 
 /// TS 103 324, 6.1.2.3, rule 2e: a vehicle is included again after `T_GenCpmMax` at the latest.
@@ -156,7 +156,7 @@ fn a_vehicle_that_turned_is_sent() {
 fn a_vehicle_is_sent_every_second() {
     let mut scene = Scene::of(vec![object(1, vehicle())]);
     scene.run(0, 3_100);
-    assert_eq!(scene.told(1), [0, 1000, 2000, 3000]);
+    assert_eq!(scene.sent_at(1), [0, 1000, 2000, 3000]);
 }
 
 /// TS 103 324, 6.1.2.2 and 6.1.2.3, rules 1b and 2e: `T_AddSensorInformation` and `T_GenCpmMax` are kept with a late
@@ -169,7 +169,7 @@ fn a_late_timer_does_not_slow_the_service() {
     let apart = |times: &[u64], usual: u64| {
         times.windows(2).all(|pair| (usual - 10..=usual + 10).contains(&(pair[1] - pair[0])))
     };
-    let (vehicle, pedestrian) = (scene.told(1), scene.told(2));
+    let (vehicle, pedestrian) = (scene.sent_at(1), scene.sent_at(2));
     assert!(vehicle.len() == 10 && apart(&vehicle, 1000), "{vehicle:?}");
     assert!(pedestrian.len() == 20 && apart(&pedestrian, 500), "{pedestrian:?}");
     let with: Vec<u64> =
@@ -182,7 +182,7 @@ fn a_late_timer_does_not_slow_the_service() {
 fn a_new_pedestrian_is_sent_at_once() {
     let mut scene = Scene::of(vec![object(1, pedestrian())]);
     scene.run(0, 400);
-    assert_eq!(scene.told(1), [0]);
+    assert_eq!(scene.sent_at(1), [0]);
 }
 
 /// TS 103 324, 6.1.2.3, rule 1b: one pedestrian that was not included for half of `T_GenCpmMax` includes all
@@ -194,9 +194,9 @@ fn an_overdue_pedestrian_includes_all_pedestrians() {
     scene.objects.push(object(2, pedestrian()));
     scene.objects.push(object(3, vehicle()));
     scene.run(300, 1_100);
-    assert_eq!(scene.told(1), [0, 500, 1000]);
-    assert_eq!(scene.told(2), [300, 500, 1000]);
-    assert_eq!(scene.told(3), [300], "a vehicle has its own rules");
+    assert_eq!(scene.sent_at(1), [0, 500, 1000]);
+    assert_eq!(scene.sent_at(2), [300, 500, 1000]);
+    assert_eq!(scene.sent_at(3), [300], "vehicles follow other rules");
 }
 
 /// TS 103 324, 6.1.2.3: vehicles and motorcyclists are of type B, all others of type A. The most probable class counts.
@@ -213,18 +213,18 @@ fn the_class_decides_the_type() {
         ..object(5, vehicle())
     });
     scene.run(0, 900);
-    assert_eq!([1, 2, 4, 5].map(|id| scene.told(id).len()), [1, 2, 1, 1]);
+    assert_eq!([1, 2, 4, 5].map(|id| scene.sent_at(id).len()), [1, 2, 1, 1]);
 }
 
 /// TS 103 324, 6.1.2.3: an object of a quality of 3 or less is not included; an object without quality is.
 #[test]
 fn an_object_of_low_quality_is_not_sent() {
-    for (quality, told) in [(Some(3), 0), (Some(4), 1), (None, 1)] {
+    for (quality, count) in [(Some(3), 0), (Some(4), 1), (None, 1)] {
         let mut scene = Scene::of(vec![object(1, vehicle())]);
         scene.objects[0].object.quality = quality;
         scene.run(0, 500);
-        assert_eq!(scene.told(1).len(), told, "{quality:?}");
-        assert_eq!(scene.service.counters().objects_below_quality, if told == 0 { 5 } else { 0 });
+        assert_eq!(scene.sent_at(1).len(), count, "{quality:?}");
+        assert_eq!(scene.service.counters().objects_below_quality, if count == 0 { 5 } else { 0 });
     }
 }
 
@@ -237,7 +237,7 @@ fn a_lost_object_is_new_again() {
     scene.run(200, 300);
     scene.objects.push(lost);
     scene.run(300, 400);
-    assert_eq!(scene.told(1), [0, 300]);
+    assert_eq!(scene.sent_at(1), [0, 300]);
 }
 
 /// TS 103 324, 6.1.2.1: events occur every `T_GenCpm`, within its limits, and not faster than the channel allows.
@@ -257,7 +257,7 @@ fn events_come_each_t_gen_cpm() {
         scene.objects[0].position = scene.objects[0].position.displaced(Metres(0.0), Metres(5.0));
         scene.run(millis, millis + 100);
     }
-    assert_eq!(scene.told(1), [0, 400, 800, 1200]);
+    assert_eq!(scene.sent_at(1), [0, 400, 800, 1200]);
 }
 
 /// TS 103 324, 6.1.2.1: an event without objects and sensors makes no CPM.
@@ -353,7 +353,7 @@ fn the_objects_of_lowest_utility_wait() {
     let left_out = scene.service.counters().objects_postponed;
     assert_eq!(left_out, 60 - u64::try_from(first.len()).unwrap());
     scene.run(100, 800);
-    assert!((0..60).all(|id| !scene.told(id).is_empty()));
+    assert!((0..60).all(|id| !scene.sent_at(id).is_empty()));
 }
 
 /// A message that is too small for any object is not made, and the loop ends.
@@ -379,7 +379,7 @@ fn an_object_that_cannot_be_encoded_is_skipped() {
         scene.service.set_sensors(vec![sensor()]);
         scene.objects = (0..20).map(|id| if id % 7 == 3 { unsendable(id) } else { object(id, vehicle()) }).collect();
         scene.run(0, 100);
-        assert!((0..20).all(|id| scene.told(id).is_empty() == (id % 7 == 3)), "{octets_max}");
+        assert!((0..20).all(|id| scene.sent_at(id).is_empty() == (id % 7 == 3)), "{octets_max}");
         let counters = scene.service.counters();
         assert_eq!((counters.objects_unsendable, counters.objects_sent, counters.objects_postponed), (3, 17, 0));
         assert!(scene.sent.iter().all(|(_, cpm)| encode(&build(cpm)).unwrap().len() <= octets_max));
@@ -416,7 +416,7 @@ fn regions_that_do_not_fit_are_omitted() {
     scene.service.set_sensors(vec![sensor()]);
     scene.service.set_regions(vec![region; 8]);
     scene.run(0, 500);
-    assert_eq!(scene.told(1), [0]);
+    assert_eq!(scene.sent_at(1), [0]);
     assert_eq!((scene.sent[0].1.sensors.len(), scene.sent[0].1.regions.len()), (1, 0));
     assert_eq!(scene.service.counters().sensing_omitted, 1);
 }
@@ -465,11 +465,11 @@ fn the_objects_of_a_silent_sensor_are_lost_once() {
         scene.service.set_vehicle(now, &VehicleState { time: now.tai, position, ..VehicleState::default() });
         scene.sent.extend(scene.service.handle_timeout(now).into_iter().map(|cpm| (millis, cpm)));
     }
-    assert_eq!((scene.told(1), scene.told(2)), (vec![0, 1000, 2000], vec![0, 500, 1000, 1500, 2000]));
+    assert_eq!((scene.sent_at(1), scene.sent_at(2)), (vec![0, 1000, 2000], vec![0, 500, 1000, 1500, 2000]));
     assert_eq!((scene.service.counters().objects_too_old, scene.service.objects.len()), (2, 0));
     scene.run(10_000, 10_100);
     assert_eq!(
-        (scene.told(1).last(), scene.told(2).last()),
+        (scene.sent_at(1).last(), scene.sent_at(2).last()),
         (Some(&10_000), Some(&10_000)),
         "seen again, they are new"
     );

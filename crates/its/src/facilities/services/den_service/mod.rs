@@ -2,7 +2,7 @@
 //! 8).
 //!
 //! A machine in virtual time: [`DenService::trigger`], [`DenService::update`] and [`DenService::terminate`] are the
-//! commands of applications; DENMs to send come out, repeated if the report asks for it.
+//! commands of applications. The output is DENMs to send, repeated if the report requests it.
 
 mod event;
 mod originating;
@@ -18,11 +18,11 @@ use viaduct_units::{Mono, Now, Position, Rng, StationId, StationType, Tai};
 
 pub use self::{
     event::{DEFAULT_DESTINATION_RADIUS, DenmHead, EventReport},
-    receiving::FORWARDING_INTERVAL_MIN,
+    receiving::{FORWARDING_INTERVAL_MIN, ReceivedDenm},
 };
 use self::{
     originating::{Audience, OriginatingTable},
-    receiving::{ReceivedDenm, ReceivingTable},
+    receiving::ReceivingTable,
 };
 use crate::{
     facilities::denm::{self, ActionId, DEFAULT_VALIDITY, DenmInput, Termination},
@@ -30,8 +30,8 @@ use crate::{
     limits::{DEN_ORIGINATED_MAX, DEN_TRANSMITS_MAX, PAYLOAD_OCTETS_MAX},
 };
 
-/// Accepted difference between two clocks. A DENM with times further ahead is dropped: its event would never end. Not
-/// from the standard.
+/// Accepted difference between two clocks. A DENM with times further ahead is dropped: its event would never end. The
+/// value is not from the standard.
 pub const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// Settings of the service.
@@ -148,9 +148,9 @@ pub struct ForwardedDenm {
 /// A DENM to send.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DenTransmit {
-    /// One of this station.
+    /// A DENM of this station.
     Own(Box<OwnDenm>),
-    /// One of another station.
+    /// A DENM of another station.
     Forwarded(Box<ForwardedDenm>),
 }
 
@@ -240,7 +240,7 @@ impl DenService {
         }
     }
 
-    /// Forgets the events of other stations. DENMs that wait to be sent remain.
+    /// Deletes the events of other stations. DENMs that wait to be sent remain.
     pub fn forget_received(&mut self) {
         self.receiving.forget();
     }
@@ -256,33 +256,33 @@ impl DenService {
         self.position = Some(position);
     }
 
-    /// `AppDENM_trigger`: sends the DENM of a new event and repeats it as the report asks (8.2.1.1).
+    /// Sends the DENM of a new event, with the repetition of the report (`AppDENM_trigger`, 8.2.1.1).
     ///
     /// # Errors
-    /// The report is rejected.
+    /// Returns an error if the report is rejected.
     pub fn trigger(&mut self, now: Now, report: EventReport) -> Result<ActionId, DenError> {
         let action_id = self.unused_action_id();
         self.send_report(now, action_id, None, now.tai, report)?;
         Ok(action_id)
     }
 
-    /// `AppDENM_update`: sends a change of an event of this station (8.2.1.2). The destination includes the area of the
+    /// Sends a change of an event of this station (`AppDENM_update`, 8.2.1.2). The destination includes the area of the
     /// report before.
     ///
     /// # Errors
-    /// The report is rejected.
+    /// Returns an error if the report is rejected.
     pub fn update(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<(), DenError> {
         let before = self.originating.active(action_id)?.input.reference;
         self.send_report(now, action_id, None, later(now.tai, before), report)
     }
 
-    /// `AppDENM_termination`: sends the end of an event, as a cancellation for an event of this station and as a
-    /// negation for an event of another one (8.2.1.3). Only the time and the repetition of the report are used. The
-    /// destination includes the areas of all reports of the event, up to the largest permitted area, and the end is
-    /// valid as long as the event was.
+    /// Sends the end of an event: a cancellation of an event of this station, or a negation of an event of another
+    /// station (`AppDENM_termination`, 8.2.1.3). Only the time and the repetition of the report are used. The
+    /// destination includes the areas of all reports of the event, up to the largest permitted area. The validity of
+    /// the end is the remaining validity of the event.
     ///
     /// # Errors
-    /// The report is rejected.
+    /// Returns an error if the report is rejected.
     pub fn terminate(&mut self, now: Now, action_id: ActionId, report: EventReport) -> Result<Termination, DenError> {
         if action_id.originating_station == self.settings.station_id {
             self.cancel(now, action_id, report)?;
@@ -304,20 +304,14 @@ impl DenService {
         self.receiving.active(action_id).is_ok()
     }
 
-    /// Handles a received DENM: its management container, its UPER encoding, and the destination area of its packet
-    /// (8.4.1).
+    /// Handles a received DENM (8.4.1).
     ///
     /// # Errors
-    /// The DENM is dropped and counted.
-    pub fn handle_received(
-        &mut self,
-        now: Now,
-        head: &DenmHead,
-        payload: &Bytes,
-        destination: Option<Area>,
-    ) -> Result<DenIndication, DenDrop> {
+    /// Returns the reason why the DENM is dropped; the reason is counted.
+    pub fn handle_received(&mut self, now: Now, received: &ReceivedDenm<'_>) -> Result<DenIndication, DenDrop> {
+        let head = received.head;
         let indication = if head.action_id.originating_station != self.settings.station_id {
-            self.receiving.receive(now, &ReceivedDenm { head, payload, destination }, &mut self.random)
+            self.receiving.receive(now, received, &mut self.random)
         } else if head.termination == Some(Termination::IsNegation) {
             self.own_event_negated(now, head)
         } else {
@@ -330,7 +324,7 @@ impl DenService {
         indication
     }
 
-    /// Handles what is due: repetitions, forwarding, and ends of validities.
+    /// Handles the actions that are due: repetitions, forwarding, and ends of validities.
     pub fn handle_timeout(&mut self, now: Now) {
         let mut due = Vec::new();
         self.originating.handle_timeout(now, |denm| {
@@ -409,7 +403,7 @@ impl DenService {
         }
     }
 
-    /// Another station may negate an event of this station. The application decides on the consequence.
+    /// Handles the negation of an event of this station by another station. The application decides on the consequence.
     fn own_event_negated(&mut self, now: Now, head: &DenmHead) -> Result<DenIndication, DenDrop> {
         receiving::check_times(now, head)?;
         self.originating.negated(head)?;

@@ -12,7 +12,8 @@ use crate::{
     limits::DEN_ORIGINATED_MAX,
 };
 
-/// Shortest repetition interval; a shorter one is raised to it. Not from the standard: it limits the rate of one event.
+/// Shortest repetition interval; a shorter one is raised to it. The value is not from the standard: it limits the rate
+/// of one event.
 pub(super) const REPETITION_INTERVAL_MIN: Duration = Duration::from_millis(50);
 
 /// `T_Repetition` and `T_RepetitionDuration`.

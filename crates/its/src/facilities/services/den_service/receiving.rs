@@ -15,13 +15,14 @@ use crate::{
     facilities::denm::{ActionId, Termination},
     geonet::Area,
     limits::{DEN_FORWARDS_MAX, DEN_FORWARDS_OF_STATION_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
+    security::Security,
 };
 
 /// The largest random part of `T_Forwarding` (8.3.2.5).
 const FORWARDING_JITTER_MAX: Duration = Duration::from_millis(150);
 
-/// Shortest interval of an originator that is used for `T_Forwarding`; a shorter one is raised to it. Not from the
-/// standard: otherwise a sender could make every station in the area transmit at any rate for a day.
+/// Shortest interval of an originator that is used for `T_Forwarding`; a shorter one is raised to it. The value is not
+/// from the standard. Without it, a sender could make every station in the area transmit at any rate for a day.
 pub const FORWARDING_INTERVAL_MIN: Duration = Duration::from_secs(1);
 /// In this period at most [`DEN_FORWARDS_MAX`] DENMs are forwarded, and at most [`DEN_FORWARDS_OF_STATION_MAX`] of one
 /// originator, so that one originator does not displace the others.
@@ -29,11 +30,15 @@ const FORWARDS_WINDOW: Duration = Duration::from_secs(1);
 
 /// A received DENM.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ReceivedDenm<'a> {
-    pub(super) head: &'a DenmHead,
-    pub(super) payload: &'a Bytes,
+pub struct ReceivedDenm<'a> {
+    /// Its management container.
+    pub head: &'a DenmHead,
+    /// Its UPER encoding.
+    pub payload: &'a Bytes,
     /// Destination area of its packet, or `None` if it had none.
-    pub(super) destination: Option<Area>,
+    pub destination: Option<Area>,
+    /// Security of its packet.
+    pub security: Security,
 }
 
 /// `T_Forwarding` of an event, and the DENM that is sent when it expires.
@@ -90,7 +95,7 @@ impl ReceivingTable {
         self.evicted
     }
 
-    /// Forgets all events.
+    /// Deletes all events.
     pub(super) fn forget(&mut self) {
         self.events.clear();
     }
@@ -143,8 +148,8 @@ impl ReceivingTable {
     }
 
     /// Makes room for an event of the station. Expired events are removed first. Then the event with the oldest last
-    /// reception is evicted: among those of the station itself if it has reached its quota, else among those of the
-    /// station with the most events. So neither one station nor many forged ones displace the events of others.
+    /// reception is evicted. It is an event of the same station if that station has reached its quota, else an event of
+    /// the station with the most events. So neither one station nor many forged stations displace the events of others.
     fn make_room(&mut self, now: Mono, station: StationId) {
         if self.has_room_for(station) {
             return;
@@ -211,10 +216,12 @@ impl ReceivingTable {
         })
     }
 
-    /// Returns the forwarding of an active event if its originator has sent a transmission interval (8.3.2.5).
+    /// Returns the forwarding of an active event if its originator has sent a transmission interval (8.3.2.5). A DENM of an
+    /// unverified packet is not forwarded, because the own packets are unsecured: receivers could not see that it was signed.
     fn forwarding(&self, now: Now, received: &ReceivedDenm<'_>, random: &mut Rng) -> Option<Forwarding> {
-        let ReceivedDenm { head, payload, destination } = *received;
-        let interval = head.transmission_interval.filter(|_| self.forwarding && head.termination.is_none())?;
+        let ReceivedDenm { head, payload, destination, security } = *received;
+        let may_forward = self.forwarding && head.termination.is_none() && security == Security::Unsecured;
+        let interval = head.transmission_interval.filter(|_| may_forward)?;
         let destination = destination.or_else(|| head.awareness_area())?;
         let denm = ForwardedDenm { head: *head, payload: payload.clone(), destination };
         let interval = interval.max(FORWARDING_INTERVAL_MIN);

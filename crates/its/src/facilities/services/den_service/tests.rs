@@ -5,13 +5,14 @@ use viaduct_units::{Metres, TimestampIts};
 
 use super::*;
 use crate::{
-    Repetition,
+    HashedId8, Repetition,
     facilities::{
         denm::{self, Cause},
         services::schedule::LATENESS,
     },
     geonet::Shape,
     limits::{DEN_FORWARDS_MAX, DEN_FORWARDS_OF_STATION_MAX, DEN_RECEIVED_MAX, DEN_RECEIVED_OF_STATION_MAX},
+    security::Security,
 };
 
 const OWN: u32 = 7;
@@ -93,7 +94,13 @@ fn ended(reference: u64, termination: Termination) -> DenmHead {
 }
 
 fn receive(service: &mut DenService, millis: u64, head: &DenmHead) -> Result<DenIndication, DenDrop> {
-    service.handle_received(after(millis), head, &Bytes::from_static(b"denm"), None)
+    let payload = Bytes::from_static(b"denm");
+    service.handle_received(after(millis), &received(head, &payload, None))
+}
+
+/// Returns a DENM of an unsecured packet.
+fn received<'a>(head: &'a DenmHead, payload: &'a Bytes, destination: Option<Area>) -> ReceivedDenm<'a> {
+    ReceivedDenm { head, payload, destination, security: Security::Unsecured }
 }
 
 /// EN 302 637-3, 6.1.2.1: a new event has an action id that no other event of the station has, and is sent at once.
@@ -142,7 +149,7 @@ fn without_repetition_an_event_is_sent_once() {
 
 /// EN 302 637-3, 6.1.2.3: `T_Repetition` and `T_RepetitionDuration`.
 #[test]
-fn an_event_is_repeated_for_the_asked_duration() {
+fn an_event_is_repeated_for_the_requested_duration() {
     let mut service = service(false);
     service.trigger(after(0), EventReport { repetition: repeated(400, 1300), ..report(0) }).unwrap();
     assert_eq!(run(&mut service, 10_000), [0, 400, 800, 1200]);
@@ -194,7 +201,7 @@ fn an_interval_beyond_the_duration_repeats_nothing() {
 /// or the interval exceeds its range.
 #[test]
 fn a_denm_contains_the_effective_interval() {
-    for (repetition, said) in [
+    for (repetition, expected) in [
         (repeated(400, 1300), Some(400)),
         (repeated(1, 1300), Some(50)),
         (repeated(10_000, 60_000), Some(10_000)),
@@ -205,7 +212,7 @@ fn a_denm_contains_the_effective_interval() {
         let mut service = service(false);
         service.trigger(after(0), EventReport { repetition, ..report(0) }).unwrap();
         let interval = taken(&mut service)[0].transmission_interval;
-        assert_eq!(interval, said.map(Duration::from_millis), "{repetition:?}");
+        assert_eq!(interval, expected.map(Duration::from_millis), "{repetition:?}");
     }
 }
 
@@ -227,18 +234,18 @@ fn repetition_ends_with_the_validity() {
     let validity = Duration::from_millis(1000);
     service.trigger(after(0), EventReport { validity, repetition: repeated(300, 60_000), ..report(0) }).unwrap();
     assert_eq!(run(&mut service, 60_000), [0, 300, 600, 900]);
-    assert_eq!(service.poll_timeout(), None, "and the event is forgotten");
+    assert_eq!(service.poll_timeout(), None, "the event is removed");
 }
 
 /// EN 302 637-3, 6.1.2.2: an update replaces the repeated DENM.
 #[test]
-fn an_update_is_repeated_instead() {
+fn an_update_replaces_the_repeated_denm() {
     let mut service = service(false);
     let action_id = service.trigger(after(0), EventReport { repetition: repeated(400, 5000), ..report(0) }).unwrap();
     service
         .update(after(100), action_id, EventReport { awareness_distance: Some(Metres(50.0)), ..report(100) })
         .unwrap();
-    assert_eq!(run(&mut service, 10_000), [0, 0], "the update was not to be repeated");
+    assert_eq!(run(&mut service, 10_000), [0, 0], "the update has no repetition");
 }
 
 /// EN 302 637-3, 8.2.1.5 (`defaultValidity`): an event without validity is valid for 600 s.
@@ -255,11 +262,11 @@ fn an_event_ends_after_600_seconds() {
 /// not longer.
 #[test]
 fn the_validity_is_rounded_like_that_in_the_message() {
-    for (asked, said) in [(900, 1), (1000, 1), (1001, 2), (1_000_000_000, 86_400)] {
+    for (requested, sent) in [(900, 1), (1000, 1), (1001, 2), (1_000_000_000, 86_400)] {
         let mut service = service(false);
-        service.trigger(after(0), EventReport { validity: Duration::from_millis(asked), ..report(0) }).unwrap();
-        assert_eq!(taken(&mut service)[0].validity, Duration::from_secs(said));
-        assert_eq!(service.poll_timeout(), Some(after(said * 1000).mono));
+        service.trigger(after(0), EventReport { validity: Duration::from_millis(requested), ..report(0) }).unwrap();
+        assert_eq!(taken(&mut service)[0].validity, Duration::from_secs(sent));
+        assert_eq!(service.poll_timeout(), Some(after(sent * 1000).mono));
     }
 }
 
@@ -269,12 +276,12 @@ fn an_event_that_cannot_be_encoded_is_rejected() {
     let mut service = service(false);
     let mut alacarte = denm::AlacarteContainer::new();
     alacarte.external_temperature = Some(Temperature(127));
-    let unspeakable = EventReport { alacarte: Some(Box::new(alacarte)), ..report(0) };
-    assert_eq!(service.trigger(after(0), unspeakable.clone()), Err(DenError::Unencodable));
+    let unencodable = EventReport { alacarte: Some(Box::new(alacarte)), ..report(0) };
+    assert_eq!(service.trigger(after(0), unencodable.clone()), Err(DenError::Unencodable));
     assert_eq!((service.poll_transmit(), service.poll_timeout()), (None, None));
     let action_id = service.trigger(after(0), report(0)).unwrap();
-    assert_eq!(service.update(after(10), action_id, unspeakable), Err(DenError::Unencodable));
-    assert_eq!(taken(&mut service).len(), 1, "what was said before stays said");
+    assert_eq!(service.update(after(10), action_id, unencodable), Err(DenError::Unencodable));
+    assert_eq!(taken(&mut service).len(), 1, "the earlier event is unchanged");
 }
 
 /// EN 302 637-3, 8.2.1.1: an event that has ended is not sent.
@@ -338,15 +345,15 @@ fn a_negated_event_is_not_forwarded() {
 /// EN 302 637-3, 6.1.3: the end is sent to the receivers of the event: with its position, area and remaining validity,
 /// wherever the station is then.
 #[test]
-fn a_termination_goes_where_the_event_was() {
+fn a_termination_is_sent_to_the_area_of_the_event() {
     let mut service = service(false);
-    let said = EventReport {
+    let first = EventReport {
         awareness_distance: Some(Metres(200.0)),
         validity: Duration::from_secs(90),
         altitude: Some(Metres(12.0)),
         ..report(0)
     };
-    let action_id = service.trigger(after(0), said.clone()).unwrap();
+    let action_id = service.trigger(after(0), first.clone()).unwrap();
     let elsewhere = EventReport { position: Position::new(46.0, 8.0), ..report(30_500) };
     service.terminate(after(30_500), action_id, elsewhere).unwrap();
     let own: Vec<OwnDenm> = std::iter::from_fn(|| service.poll_transmit())
@@ -356,8 +363,8 @@ fn a_termination_goes_where_the_event_was() {
         })
         .collect();
     assert_eq!(own[1].destination, own[0].destination);
-    assert_eq!((own[1].input.position, own[1].input.altitude), (Some(place()), said.altitude));
-    assert_eq!(own[1].input.awareness_distance, said.awareness_distance);
+    assert_eq!((own[1].input.position, own[1].input.altitude), (Some(place()), first.altitude));
+    assert_eq!(own[1].input.awareness_distance, first.awareness_distance);
     assert_eq!(own[1].input.validity, Some(Duration::from_secs(60)), "59.5 s, in whole seconds");
 }
 
@@ -366,7 +373,7 @@ fn a_termination_goes_where_the_event_was() {
 fn changes_and_the_end_include_the_areas_of_earlier_reports() {
     let mut service = service(false);
     let east = |metres| place().displaced(Metres(metres), Metres(0.0));
-    let said = |second: u64, metres, radius| EventReport {
+    let report_at = |second: u64, metres, radius| EventReport {
         position: east(metres),
         destination: Some(Area { centre: east(metres), shape: Shape::Circle { radius: Metres(radius) } }),
         ..report(second * 1000)
@@ -376,7 +383,7 @@ fn changes_and_the_end_include_the_areas_of_earlier_reports() {
         let Shape::Circle { radius } = own.destination.shape else { panic!() };
         (own.destination.centre, radius.value().round())
     };
-    let action_id = service.trigger(after(0), said(0, 0.0, 1000.0)).unwrap();
+    let action_id = service.trigger(after(0), report_at(0, 0.0, 1000.0)).unwrap();
     assert_eq!(next(&mut service), (east(0.0), 1000.0));
     let between = |(place, radius): (Position, f64), metres| (place.distance(east(metres)).value().round(), radius);
     for (second, metres, radius, around, reached) in [
@@ -387,7 +394,7 @@ fn changes_and_the_end_include_the_areas_of_earlier_reports() {
         (5, 300.0, 50.0, 300.0, 1784.0),
         (6, 300.0, 50.0, 300.0, 50.0),
     ] {
-        service.update(after(second * 1000), action_id, said(second, metres, radius)).unwrap();
+        service.update(after(second * 1000), action_id, report_at(second, metres, radius)).unwrap();
         assert_eq!(between(next(&mut service), around), (0.0, reached), "{second}");
     }
     service.terminate(after(7000), action_id, report(7000)).unwrap();
@@ -396,9 +403,9 @@ fn changes_and_the_end_include_the_areas_of_earlier_reports() {
 
 /// The destination of the end includes every area of the event, wherever the area of a change is.
 #[test]
-fn the_end_goes_to_every_area_of_the_event() {
+fn the_end_is_sent_to_every_area_of_the_event() {
     let mut service = service(false);
-    let said = |second: u64, east, north, radius| {
+    let report_at = |second: u64, east, north, radius| {
         let centre = place().displaced(Metres(east), Metres(north));
         let destination = Some(Area { centre, shape: Shape::Circle { radius: Metres(radius) } });
         EventReport { position: centre, destination, ..report(second * 1000) }
@@ -408,10 +415,10 @@ fn the_end_goes_to_every_area_of_the_event() {
         let Shape::Circle { radius } = own.destination.shape else { panic!() };
         (own.destination.centre, radius.value())
     };
-    let action_id = service.trigger(after(0), said(0, 0.0, -900.0, 1000.0)).unwrap();
+    let action_id = service.trigger(after(0), report_at(0, 0.0, -900.0, 1000.0)).unwrap();
     let mut areas = vec![next(&mut service)];
     for (second, east) in [(1, 0.0), (2, 400.0), (3, 250.0)] {
-        service.update(after(second * 1000), action_id, said(second, east, 0.0, 50.0)).unwrap();
+        service.update(after(second * 1000), action_id, report_at(second, east, 0.0, 50.0)).unwrap();
         areas.push(next(&mut service));
     }
     service.terminate(after(7000), action_id, report(7000)).unwrap();
@@ -424,10 +431,11 @@ fn the_end_goes_to_every_area_of_the_event() {
 
 /// EN 302 637-3, 6.1.3: a negation is sent to the area of the event's packet.
 #[test]
-fn a_negation_goes_where_the_event_was() {
+fn a_negation_is_sent_to_the_area_of_the_event() {
     let mut service = service(false);
     let area = Area { centre: place(), shape: Shape::Circle { radius: Metres(77.0) } };
-    service.handle_received(after(0), &head(0), &Bytes::from_static(b"denm"), Some(area)).unwrap();
+    let payload = Bytes::from_static(b"denm");
+    service.handle_received(after(0), &received(&head(0), &payload, Some(area))).unwrap();
     let elsewhere = EventReport { position: Position::new(46.0, 8.0), ..report(10_000) };
     service.terminate(after(10_000), head(0).action_id, elsewhere).unwrap();
     let Some(DenTransmit::Own(own)) = service.poll_transmit() else { panic!() };
@@ -489,7 +497,7 @@ fn a_repeated_or_outdated_denm_is_dropped() {
     assert_eq!((counters.dropped(DenDrop::Repeated), counters.dropped(DenDrop::Outdated)), (1, 1));
 }
 
-/// EN 302 637-3, 8.4.1: a DENM whose validity has ended is dropped, and its event forgotten (`T_R_Validity`).
+/// EN 302 637-3, 8.4.1: a DENM whose validity has ended is dropped, and its event deleted (`T_R_Validity`).
 #[test]
 fn a_received_event_ends_with_its_validity() {
     let mut service = service(false);
@@ -558,7 +566,7 @@ fn the_end_of_an_unknown_event_is_dropped() {
 
 /// An own DENM that a forwarder returns is dropped. A negation of an own event is reported.
 #[test]
-fn an_own_event_that_comes_back_is_dropped_but_for_a_negation() {
+fn an_own_event_that_comes_back_is_dropped_unless_it_is_a_negation() {
     let mut service = service(true);
     let action_id = service.trigger(after(0), report(0)).unwrap();
     let own = DenmHead { action_id, ..head(0) };
@@ -604,7 +612,7 @@ fn a_silent_event_is_forwarded() {
     assert_eq!(service.counters().forwarded, 2);
 }
 
-/// EN 302 637-3, 8.3.2.5: a very short interval of an originator does not make others send as often.
+/// EN 302 637-3, 8.3.2.5: a very short interval of an originator does not make other stations forward at that rate.
 #[test]
 fn a_short_interval_is_not_forwarded_as_often() {
     let mut service = service(true);
@@ -632,7 +640,7 @@ fn one_originator_does_not_use_up_the_forwarding_limit() {
     receive(&mut service, 100, &DenmHead { action_id: honest, ..head(0) }).unwrap();
     let times = run(&mut service, 20_000);
     assert_eq!(most_in_a_second(&times), DEN_FORWARDS_OF_STATION_MAX + 1);
-    // All fall silent nine times: each time three of the one station are forwarded, and the other's.
+    // Each of nine times, three events of the first station and the event of the second one are forwarded.
     assert_eq!(times.len(), 9 * (DEN_FORWARDS_OF_STATION_MAX + 1));
 }
 
@@ -670,7 +678,7 @@ fn the_received_octets_are_forwarded() {
     let mut service = service(true);
     let destination = Area { centre: place(), shape: Shape::Circle { radius: Metres(77.0) } };
     let payload = Bytes::from_static(b"denm");
-    service.handle_received(after(0), &head(0), &payload, Some(destination)).unwrap();
+    service.handle_received(after(0), &received(&head(0), &payload, Some(destination))).unwrap();
     service.handle_timeout(after(2150));
     let expected = ForwardedDenm { head: head(0), payload, destination };
     assert_eq!(service.poll_transmit(), Some(DenTransmit::Forwarded(Box::new(expected))));
@@ -693,6 +701,17 @@ fn forwarding_has_its_conditions() {
     for service in [&mut away, &mut ended_service, &mut once, &mut off] {
         assert_eq!(run(service, 59_000), [0_u64; 0]);
     }
+}
+
+/// The own packets are unsecured, so receivers could not see that the DENM came from a signed packet.
+#[test]
+fn a_denm_of_an_unverified_packet_is_not_forwarded() {
+    let mut service = service(true);
+    let (head, payload) = (head(0), Bytes::from_static(b"denm"));
+    let security = Security::Unverified { signer: HashedId8([1; 8]) };
+    let unverified = ReceivedDenm { security, ..received(&head, &payload, None) };
+    assert_eq!(service.handle_received(after(0), &unverified), Ok(DenIndication::New));
+    assert_eq!(run(&mut service, 59_000), [0_u64; 0]);
 }
 
 /// EN 302 637-3, 8.3.2.5: `T_F_Validity` ends the forwarding.
@@ -757,7 +776,7 @@ fn the_tables_are_bounded() {
         service.trigger(after(0), report(0)).unwrap();
     }
     assert_eq!(service.trigger(after(0), report(0)), Err(DenError::TableFull));
-    hear_forged(&mut service, 0, DEN_RECEIVED_MAX + 10);
+    receive_forged(&mut service, 0, DEN_RECEIVED_MAX + 10);
     assert_eq!(service.counters().evicted, 10);
 }
 
@@ -771,18 +790,18 @@ fn expired_events_make_room() {
     }
     service.trigger(after(1000), report(1000)).unwrap();
 
-    let said = |sequence_number, validity| DenmHead {
+    let denm = |sequence_number, validity| DenmHead {
         action_id: ActionId { originating_station: StationId(OTHER), sequence_number },
         validity: Duration::from_secs(validity),
         ..head(0)
     };
-    receive(&mut service, 0, &said(0, 86_400)).unwrap();
+    receive(&mut service, 0, &denm(0, 86_400)).unwrap();
     for number in 1..u16::try_from(DEN_RECEIVED_OF_STATION_MAX).unwrap() {
-        receive(&mut service, 1, &said(number, 1)).unwrap();
+        receive(&mut service, 1, &denm(number, 1)).unwrap();
     }
     let new = u16::try_from(DEN_RECEIVED_OF_STATION_MAX).unwrap();
-    assert_eq!(receive(&mut service, 1001, &said(new, 86_400)), Ok(DenIndication::New));
-    assert_eq!(receive(&mut service, 1002, &said(0, 86_400)), Err(DenDrop::Repeated), "it is valid, so it stays");
+    assert_eq!(receive(&mut service, 1001, &denm(new, 86_400)), Ok(DenIndication::New));
+    assert_eq!(receive(&mut service, 1002, &denm(0, 86_400)), Err(DenDrop::Repeated), "it is valid, so it stays");
     assert_eq!(service.counters().evicted, 0);
 }
 
@@ -806,15 +825,15 @@ fn forged_stations_do_not_keep_events_out() {
     let mut service = service(false);
     receive(&mut service, 0, &head(0)).unwrap();
     for second in 1..20 {
-        hear_forged(&mut service, second * 1000, DEN_RECEIVED_MAX / 2);
+        receive_forged(&mut service, second * 1000, DEN_RECEIVED_MAX / 2);
         assert_eq!(receive(&mut service, second * 1000 + 999, &head(0)), Err(DenDrop::Repeated));
     }
     let action_id = ActionId { originating_station: StationId(OTHER + 1), sequence_number: 0 };
     assert_eq!(receive(&mut service, 20_000, &DenmHead { action_id, ..head(0) }), Ok(DenIndication::New));
 }
 
-/// Receives one event of each of that many new stations.
-fn hear_forged(service: &mut DenService, millis: u64, count: usize) {
+/// Receives one event from each of `count` new stations.
+fn receive_forged(service: &mut DenService, millis: u64, count: usize) {
     let first = 1_000_000 + u32::try_from(millis).unwrap() * 1000;
     for station in (first..).take(count) {
         let action_id = ActionId { originating_station: StationId(station), sequence_number: 0 };
@@ -856,13 +875,13 @@ fn a_termination_has_no_situation() {
 #[test]
 fn a_received_denm_has_the_content_of_the_report() {
     let mut service = service(false);
-    let said = EventReport {
+    let first = EventReport {
         awareness_distance: Some(Metres(180.0)),
         validity: Duration::from_secs(30),
         transmission_interval: Some(Duration::from_millis(500)),
         ..report(0)
     };
-    let action_id = service.trigger(after(3), said).unwrap();
+    let action_id = service.trigger(after(3), first).unwrap();
     let expected = DenmHead {
         action_id,
         reference: after(3).tai,

@@ -17,8 +17,8 @@ pub const NUM_CREATE_CLUSTER: usize = 3;
 pub const MAX_CLUSTER_DISTANCE: Metres = Metres(5.0);
 /// `maxClusterVelocityDifference` (table 14), as a fraction of the speed.
 pub const MAX_CLUSTER_VELOCITY_DIFFERENCE: f64 = 0.05;
-/// Speeds with a smaller difference are treated as equal, since speeds of pedestrians are not measured more accurately.
-/// Not from the standard.
+/// Speeds that differ by at most this value are treated as equal, since speeds of pedestrians are not measured more
+/// accurately. Not from the standard.
 const SPEED_TOLERANCE: MetresPerSecond = MetresPerSecond(0.3);
 /// `maxClusterSize` (table 14).
 pub const MAX_CLUSTER_SIZE: u8 = 20;
@@ -34,10 +34,10 @@ pub const TIME_CLUSTER_JOIN_SUCCESS: Duration = Duration::from_millis(500);
 pub const TIME_CLUSTER_CONTINUITY: Duration = Duration::from_secs(2);
 /// `timeClusterLeaveNotification` (table 15).
 pub const TIME_CLUSTER_LEAVE_NOTIFICATION: Duration = Duration::from_secs(1);
-/// Time after which a leader without members dissolves its cluster. Not from the standard.
+/// Time after which a leader without members dissolves its cluster. The value is not from the standard.
 const ALONE_MAX: Duration = Duration::from_secs(10);
-/// Longest interval of a leader's VAMs, so that its members receive one within `timeClusterContinuity`. Not from the
-/// standard.
+/// Longest interval of a leader's VAMs, so that its members receive one within `timeClusterContinuity`. The value is
+/// not from the standard.
 pub(super) const LEADER_PERIOD: Duration = Duration::from_secs(1);
 
 /// State of the service (table 5).
@@ -156,7 +156,7 @@ impl Cluster {
         Self { station_id, role: Role::Standalone, enabled }
     }
 
-    /// Forgets all other road users: an active road user is then standalone.
+    /// Deletes all other road users: an active road user is then standalone.
     pub(super) fn forget_received(&mut self) {
         if !matches!(self.role, Role::Idle) {
             self.role = Role::Standalone;
@@ -267,8 +267,8 @@ impl Cluster {
         if !members.is_empty() {
             return None;
         }
-        // In a group that is detected by all its members at the same time, each one becomes a leader; the lowest
-        // identifier remains one. Not from the standard.
+        // If all members of a group detect it at the same time, each becomes a leader. Then only the member with the
+        // lowest identifier remains leader. This rule is not from the standard.
         let better = |(joining, others): &(Joining, bool)| *others || joining.leader < self.station_id;
         if let Some((joining, _)) = joinable(now, motion, neighbours).find(better) {
             return Some(Role::Joining(joining));
@@ -280,7 +280,7 @@ impl Cluster {
     }
 }
 
-/// Returns the nearby clusters that the road user matches, and whether they have other members.
+/// Returns the nearby clusters that the road user matches, each with `true` if it has members besides its leader.
 fn joinable<'a>(
     now: Mono,
     motion: &'a Motion,
@@ -302,7 +302,7 @@ fn joinable<'a>(
 /// Continues joining: the notification ends with silence, or with leaving if the cluster no longer matches.
 fn continue_joining(now: Mono, joining: Joining, motion: &Motion, neighbours: &Neighbours) -> Option<Role> {
     if !still_fits(joining, motion, neighbours, MAX_CLUSTER_DISTANCE)
-        .is_ok_and(|heard| now.since(heard) < TIME_CLUSTER_CONTINUITY)
+        .is_ok_and(|received_at| now.since(received_at) < TIME_CLUSTER_CONTINUITY)
     {
         return Some(leaving(now, joining.id, LeaveReason::CancelledJoin));
     }
@@ -318,11 +318,11 @@ fn stay_passive(
     motion: &Motion,
     neighbours: &Neighbours,
 ) -> Option<Role> {
-    let heard = match still_fits(joined, motion, neighbours, Metres(0.0)) {
-        Ok(heard) => heard,
+    let received_at = match still_fits(joined, motion, neighbours, Metres(0.0)) {
+        Ok(received_at) => received_at,
         Err(reason) => return Some(leaving(now, joined.id, reason)),
     };
-    if now.since(heard) >= TIME_CLUSTER_CONTINUITY {
+    if now.since(received_at) >= TIME_CLUSTER_CONTINUITY {
         return Some(leaving(now, joined.id, LeaveReason::ClusterLeaderLost));
     }
     let confirm_until = confirm_until?;

@@ -92,8 +92,8 @@ impl Generation {
         self.last.map(|(sent, _)| at.since(sent))
     }
 
-    /// Notes that a VAM was generated. Returns `true` if it has a low frequency container (6.2: the first one, then one
-    /// every 2 s, and each one with a cluster operation).
+    /// Records that a VAM was generated. Returns `true` if it has a low frequency container (6.2: the first one, then
+    /// one every 2 s, and each one with a cluster operation).
     pub(super) fn generated(&mut self, at: Mono, motion: Motion, with_operation: bool) -> bool {
         self.last = Some((at, motion));
         self.anew = false;

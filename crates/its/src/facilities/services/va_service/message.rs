@@ -138,7 +138,8 @@ impl From<&Vam> for ReceivedVam {
     }
 }
 
-/// A cluster without a number cannot be joined. Of a shape other than a circle only the centre is used.
+/// Returns the cluster, or `None` if it has no number: such a cluster cannot be joined. A shape other than a circle is
+/// treated as a circle of [`MAX_CLUSTER_DISTANCE`].
 fn cluster_of(information: &cdd::VruClusterInformation) -> Option<ClusterInformation> {
     let radius = match information.cluster_bounding_box_shape.as_deref() {
         Some(cdd::Shape::Circular(circle)) => Metres(f64::from(circle.radius.0) / TENTHS_PER_METRE),

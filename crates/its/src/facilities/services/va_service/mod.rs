@@ -188,8 +188,8 @@ impl VaService {
         self.cluster.state()
     }
 
-    /// Sets whether the user is a vulnerable road user now (`VRU_ROLE_ON`, `VRU_ROLE_OFF`). A passenger of a bus, for
-    /// example, is none.
+    /// Sets the role of the user (`VRU_ROLE_ON`, `VRU_ROLE_OFF`): `true` if the user is a vulnerable road user now. A
+    /// passenger of a bus, for example, is not.
     pub fn set_role_on(&mut self, on: bool) {
         self.cluster.set_role_on(on);
     }
@@ -217,7 +217,7 @@ impl VaService {
         }
     }
 
-    /// Forgets the other road users. Any cluster ends without notification.
+    /// Deletes the other road users. Any cluster ends without notification.
     pub fn forget_received(&mut self) {
         self.neighbours = Neighbours::default();
         self.cluster.forget_received();
@@ -277,8 +277,8 @@ impl VaService {
         Some(trigger)
     }
 
-    /// Returns `true` if a VAM is skipped as redundant (6.4.3): it has no cluster information, an equivalent VAM of
-    /// another road user was received recently, and the limit of consecutive skipped VAMs is not reached.
+    /// Returns `true` if a VAM is skipped as redundant (6.4.3). It then has no cluster information, an equivalent VAM
+    /// of another road user was received recently, and the limit of consecutive skipped VAMs is not reached.
     fn is_redundant(&self, at: Mono, motion: &Motion) -> bool {
         let alone = self.state() == VruState::ActiveStandalone && self.cluster.operation(at).is_none();
         let Some((skipped_max, elapsed)) = self.settings.num_skip_vams.zip(self.generation.elapsed(at)) else {

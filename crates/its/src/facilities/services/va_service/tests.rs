@@ -80,7 +80,7 @@ fn at(millis: u64) -> Now {
     start().plus(Duration::from_millis(millis))
 }
 
-fn heard(vam: &VamContent) -> ReceivedVam {
+fn received(vam: &VamContent) -> ReceivedVam {
     ReceivedVam {
         station_id: vam.station_id,
         position: vam.state.position,
@@ -98,7 +98,7 @@ fn run_together(walkers: &mut [Walker], from: u64, end: u64) -> Vec<(u64, VamCon
     while millis(now) < end {
         let vams: Vec<VamContent> = walkers.iter_mut().filter_map(|walker| walker.step(now)).collect();
         for vam in &vams {
-            walkers.iter_mut().for_each(|walker| walker.service.handle_received(now, &heard(vam)));
+            walkers.iter_mut().for_each(|walker| walker.service.handle_received(now, &received(vam)));
         }
         sent.extend(vams.into_iter().map(|vam| (millis(now), vam)));
         now = now.plus(STEP);
@@ -134,7 +134,7 @@ fn a_standing_road_user_sends_every_five_seconds() {
 
 /// TS 103 300-3, 6.4.1 with table 17: the position by more than 4 m.
 #[test]
-fn a_way_of_more_than_4_m_triggers() {
+fn a_movement_of_more_than_4_m_triggers() {
     let mut walker = Walker::alone();
     walker.run(0, 4_200, |state| {
         state.position = state.position.map(|at| at.displaced(Metres(0.101), Metres(0.0)));
@@ -269,7 +269,7 @@ fn only_an_equivalent_vam_is_redundant() {
     let mut walker = Walker::alone();
     walker.service.handle_received(at(0), &same);
     walker.run(0, 5_100, |_| {});
-    assert_eq!(walker.times(), [0, 5000], "heard five seconds ago");
+    assert_eq!(walker.times(), [0, 5000], "received five seconds ago");
 }
 
 /// TS 103 300-3, 4.2 and 5.4.2.1: a user who is not a vulnerable road user is idle and silent.
@@ -320,7 +320,7 @@ fn a_group_becomes_a_cluster() {
     for walker in &mut walkers[1..] {
         sent.extend(walker.step(at(0)));
     }
-    sent.iter().for_each(|vam| walkers[0].service.handle_received(at(0), &heard(vam)));
+    sent.iter().for_each(|vam| walkers[0].service.handle_received(at(0), &received(vam)));
     let vams = run_together(&mut walkers, 100, 10_000);
 
     let passive = VruState::Passive;
@@ -350,7 +350,7 @@ fn a_cluster_operation_comes_with_the_low_frequency_container() {
 /// TS 103 300-3, 5.4.2.2 (`timeClusterContinuity`): a member whose leader is silent for 2 s sends its own VAMs, with a
 /// notification.
 #[test]
-fn a_lost_leader_is_left() {
+fn a_member_leaves_a_lost_leader() {
     let mut walkers = clustered();
     let leader = states(&walkers).iter().position(|state| *state == VruState::ActiveClusterLeader).unwrap();
     walkers.remove(leader);
@@ -449,7 +449,7 @@ fn a_cluster_operation_is_sent_at_once() {
     assert_eq!(warned, begin);
     assert_eq!(warning.operation, Some(ClusterOperation::Breakup { left: Duration::from_millis(2_950) }));
     let left = first(&vams, |operation| matches!(operation, ClusterOperation::Leave { .. })).map(|(millis, _)| millis);
-    assert_eq!(left, Some(begin + 100), "the members hear it and leave");
+    assert_eq!(left, Some(begin + 100), "the members receive it and leave");
 }
 
 /// TS 103 300-3, 5.4.2.2 (`timeClusterJoinSuccess`): a road user that is not counted as a member within 0.5 s leaves.
@@ -491,7 +491,7 @@ fn a_motorcyclist_makes_no_cluster() {
 #[test]
 fn the_table_of_neighbours_is_bounded() {
     let mut walker = Walker::alone();
-    let other = heard(&Walker::alone().step(at(0)).unwrap());
+    let other = received(&Walker::alone().step(at(0)).unwrap());
     for station_id in 100..1100 {
         walker
             .service
