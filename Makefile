@@ -4,7 +4,7 @@
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
-DASHBOARD_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune -o -path dashboard/dist -prune -o -type f -print 2>/dev/null)
+DASHBOARD_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune -o -path dashboard/dist -prune -o -path dashboard/dist-desk -prune -o -type f -print 2>/dev/null)
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,7 +13,7 @@ demo: demo-duration build  ## Run vehicles, an edge node and its API with a live
 	$(VIADUCT) demo $(ARGS)
 
 demo-duration:
-	@[ -x $(VIADUCT) ] && echo "Building what has changed, then the demo starts." || echo "The first build takes 10 to 30 minutes, later ones seconds; then the demo starts."
+	@[ -x $(VIADUCT) ] && echo "Building what has changed, then the demo starts." || echo "The first build takes about 8 minutes on two cores, later ones seconds; then the demo starts."
 
 test: test-rust test-dashboard  ## Run all tests
 
@@ -21,7 +21,7 @@ test-rust: setup dashboard/dist/index.html
 	VIADUCT_PYTHON=$(CURDIR)/.cache/venv/bin/python $(CARGO) test --workspace --no-fail-fast
 
 test-dashboard: dashboard/dist/index.html dashboard/node_modules/.package-lock.json
-	cd dashboard && npm run --silent check && npm test --silent
+	cd dashboard && npm run --silent check && npm test --silent && node test/desk-browser.mjs
 
 lint:  ## Check formatting and run clippy, without warnings
 	$(CARGO) fmt --all --check
@@ -48,7 +48,7 @@ build: dashboard/dist/index.html  ## Build the binary, including the dashboard
 	@scripts/setup toolchain
 	$(CARGO) build --release -p viaduct-cli
 
-dashboard: dashboard/dist/index.html  ## Build the web page (needs Node.js)
+dashboard: dashboard/dist/index.html  ## Build the web pages (needs Node.js)
 
 dashboard/dist/index.html: $(DASHBOARD_SOURCES) dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent build
@@ -68,4 +68,4 @@ screenshot: build  ## Take the screenshot of the README
 clean:  ## Remove all build outputs
 	$(CARGO) clean
 	$(MAKE) -C rivals clean
-	rm -rf .cache dashboard/dist dashboard/node_modules
+	rm -rf .cache dashboard/dist dashboard/dist-desk dashboard/node_modules

@@ -36,7 +36,7 @@ const fn default_report_every() -> u64 {
     10
 }
 
-/// A component that counts points and publishes a report now and then.
+/// A component that counts points and publishes a report after every `report_every` clouds.
 struct PointCounter {
     report_every: u64,
     clouds: u64,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A vehicle application: publishes the vehicle's state by MQTT and prints what other stations send.
+"""A vehicle application: publishes the vehicle's state by MQTT and prints messages of other stations.
 
 Start the on-board unit first:   viaduct run configs/its-vehicle.yaml
 Then:                            pip install paho-mqtt && python3 examples/python/drive.py
@@ -40,15 +40,20 @@ def main():
     parser.add_argument("--seconds", type=float, default=math.inf, help="end after this time (default: never)")
     arguments = parser.parse_args()
     sent = 0
+    # Times of the last printed line of each topic: at most one line per second, for a channel with many stations.
+    printed = {}
 
     def on_message(_client, _userdata, message):
         nonlocal sent
         if message.topic.startswith("obu/its/tx/"):
             sent += 1
             return
-        print(message.topic, message.payload.decode()[:120])
+        now = time.monotonic()
+        if now - printed.get(message.topic, -math.inf) >= 1.0:
+            printed[message.topic] = now
+            print(message.topic, message.payload.decode()[:120])
 
-    # Version 1 of paho-mqtt, which Debian 12 has, knows no CallbackAPIVersion.
+    # Version 1 of paho-mqtt, which Debian 12 contains, has no CallbackAPIVersion.
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2) if hasattr(mqtt, "CallbackAPIVersion") else mqtt.Client()
     client.on_message = on_message
     client.connect(arguments.host, arguments.port)

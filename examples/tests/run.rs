@@ -1,4 +1,4 @@
-//! Runs each example as a user does and compares what it prints.
+//! Runs each example as a user does and compares its output.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 

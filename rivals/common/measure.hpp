@@ -315,8 +315,8 @@ Samples publish(const Job& job, Obtain obtain, Send send, bool polls = false) {
   return samples;
 }
 
-/// A pool of prefaulted buffers behind shared pointers. Lends the first free buffer: unless messages pile up, the one
-/// returned last, which is still in the cache.
+/// A pool of prefaulted buffers behind shared pointers. A loan takes the first free buffer. Unless messages
+/// pile up, this is the one returned last, which is still in the cache.
 template <typename Pointer>
 class Pool {
  public:

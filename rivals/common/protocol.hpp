@@ -128,16 +128,16 @@ class Child {
   /// Closes its input. If it does not end, requests its termination.
   ~Child() {
     std::fclose(to_);
-    if (!wait_for([&] { return waitpid(pid_, nullptr, WNOHANG) != 0; }, asks_after_ns)) stop();
+    if (!wait_for([&] { return waitpid(pid_, nullptr, WNOHANG) != 0; }, end_timeout_ns)) stop();
     std::fclose(from_);
   }
 
   /// Time limit for the child to end by itself.
-  std::uint64_t asks_after_ns = 3 * SECOND_NS;
+  std::uint64_t end_timeout_ns = 3 * SECOND_NS;
 
   bool is_running() const { return waitpid(pid_, nullptr, WNOHANG) == 0; }
 
-  void tell(const std::string& line) {
+  void send_line(const std::string& line) {
     if (std::fprintf(to_, "%s\n", line.c_str()) < 0 || std::fflush(to_) != 0) throw std::runtime_error(GONE);
   }
 
@@ -179,7 +179,7 @@ class Child {
 /// Runs a job in the publisher's process: the child subscribes, this process publishes, and the child returns its
 /// results. `publish` receives the job's number, which is part of the topics' names.
 inline Samples with_child(Child& child, const Job& job, std::size_t number, const std::function<Samples()>& publish) {
-  child.tell(json{{"job", job}, {"number", number}}.dump());
+  child.send_line(json{{"job", job}, {"number", number}}.dump());
   if (const auto answer = child.receive(); answer != "ready") throw std::runtime_error("the second process " + answer);
   Samples samples;
   std::exception_ptr failed;
@@ -188,7 +188,7 @@ inline Samples with_child(Child& child, const Job& job, std::size_t number, cons
   } catch (...) {
     failed = std::current_exception();
   }
-  child.tell("");
+  child.send_line("");
   const auto taken = json::parse(child.receive());
   if (failed) std::rethrow_exception(failed);
   samples.page_faults += taken.at("page_faults").get<std::uint64_t>();

@@ -178,7 +178,7 @@ json hello() {
 /// Keeps freed memory in the process. By default the allocator adapts only after the first large buffers are freed,
 /// so the first job alone would have page faults.
 void keep_memory() {
-  constexpr int LARGEST_THRESHOLD = 32 << 20;  // that the allocator takes, in octets
+  constexpr int LARGEST_THRESHOLD = 32 << 20;  // largest value that the allocator accepts, in bytes
   mallopt(M_MMAP_THRESHOLD, LARGEST_THRESHOLD);
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }

@@ -1,6 +1,6 @@
 // FastCycle's transfer model, implemented from its paper (sections "Message broker" and "Multi-threaded zero-copy
-// message transfer"): a hash map from a topic's name to the message queues of its subscribers, one main thread that
-// checks the queues and submits the callbacks to a thread pool, and shared pointers to immutable messages. It
+// message transfer"). A hash map leads from a topic's name to the message queues of its subscribers. One main thread
+// checks the queues and submits the callbacks to a thread pool. Messages are immutable, behind shared pointers. It
 // contains no code of the original program. The paper does not specify how the main thread waits between its checks.
 // Here it never sleeps but yields the core, which is the best case; with `--sleep-us N` it sleeps instead.
 

@@ -60,7 +60,7 @@ class Folder {
 class Master {
  public:
   Master() : port_(free_port()), process_({"rosmaster", "--core", "-p", std::to_string(port_)}) {
-    process_.asks_after_ns = 0;
+    process_.end_timeout_ns = 0;
     setenv("ROS_MASTER_URI", ("http://127.0.0.1:" + std::to_string(port_)).c_str(), 1);
   }
 
@@ -175,7 +175,7 @@ struct Bench {
   const ros::Publisher* publisher = nullptr;  // the writer's
 };
 
-/// Nodelet that publishes, on the program's thread, as a driver does.
+/// Nodelet that publishes on the program's thread, as a driver of a sensor does.
 class Writer : public nodelet::Nodelet {
  public:
   explicit Writer(Bench& bench) : bench_(bench) {}

@@ -113,7 +113,7 @@ struct Second {
 }
 
 impl Second {
-    /// `... size 1048576 mean 1684.4us min 927.4us 50% 1578.3us 90% 2347.7us 99% 3567.2us max 4463.9us cnt 510`
+    /// Parses `... size 1048576 mean 1684.4us min 927.4us 50% 1578.3us 90% 2347.7us 99% 3567.2us max 4463.9us cnt 510`.
     fn read(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let after = |name: &str| words.iter().position(|word| *word == name).and_then(|at| words.get(at + 1));

@@ -102,15 +102,15 @@ impl Rival {
         self.jobs += 1;
         let services = format!("job/{}", self.jobs);
         let order = serde_json::to_string(&Order { job: job.clone(), services: services.clone() })?;
-        self.tell(&order)?;
+        self.send_line(&order)?;
         let answer = self.receive()?;
         if answer != "ready" {
-            self.tell("")?;
+            self.send_line("")?;
             bail!("the subscriber {answer}");
         }
         let (wake, for_writer) = (self.wake, job.clone());
         let published = measure::join(measure::spawn("publisher", move || write(&for_writer, wake, &services))?)?;
-        self.tell("")?;
+        self.send_line("")?;
         let taken: Taken = {
             let answer = self.receive()?;
             serde_json::from_str(&answer).with_context(|| format!("the subscriber {answer}"))?
@@ -120,7 +120,7 @@ impl Rival {
         Ok(Answer::Samples(samples))
     }
 
-    fn tell(&mut self, line: &str) -> Result<()> {
+    fn send_line(&mut self, line: &str) -> Result<()> {
         writeln!(self.orders, "{line}").context("the subscriber is gone")
     }
 

@@ -156,7 +156,7 @@ pub struct Summary {
 }
 
 impl Answer {
-    /// Error for a job that the rival cannot run.
+    /// Returns the answer to a job that the rival cannot run.
     pub fn unsupported(why: &str) -> Self {
         Self::Unsupported { unsupported: why.to_owned() }
     }

@@ -124,7 +124,7 @@ struct Fills {
     content: Vec<u8>,
     /// `true` if a message is filled while the publisher sleeps.
     ahead: bool,
-    /// Producer that fills ahead, or `None` if the publisher does.
+    /// Producer that fills ahead, or `None` if the publisher fills.
     producer: Option<Producer>,
 }
 

@@ -47,7 +47,7 @@ pub fn sleep_until_ns(moment: u64) {
 /// Sets cores, policy and timer slack of the calling thread by its role in the job.
 ///
 /// # Errors
-/// The kernel refuses.
+/// Returns an error if the kernel rejects the call.
 pub fn place(job: &Job, side: Side) -> io::Result<()> {
     // SAFETY: the call takes integers only.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong, 0, 0, 0) };
@@ -67,7 +67,7 @@ pub fn place(job: &Job, side: Side) -> io::Result<()> {
 fn cores_from_last() -> io::Result<Vec<usize>> {
     // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let mut allowed: libc::cpu_set_t = unsafe { std::mem::zeroed() };
-    // SAFETY: `allowed` is a valid exclusive reference of that many octets; 0 is the calling thread.
+    // SAFETY: `allowed` is a valid exclusive reference, whose size is passed; 0 is the calling thread.
     if unsafe { libc::sched_getaffinity(0, size_of_val(&allowed), &raw mut allowed) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -83,13 +83,13 @@ fn core_before_last(before: usize) -> io::Result<usize> {
 
 /// Pins the calling thread to those cores of [`cores_from_last`].
 fn pin(cores: &[usize]) -> io::Result<()> {
-    // SAFETY: as in `cores_from_last`.
+    // SAFETY: a set of cores is an array of integers, and all zeros is the empty one.
     let mut chosen: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     for core in cores {
-        // SAFETY: the number came out of such a set.
+        // SAFETY: the number is from `cores_from_last`, so it is below the set's number of bits.
         unsafe { libc::CPU_SET(*core, &mut chosen) };
     }
-    // SAFETY: `chosen` lives across the call, which only reads that many octets of it.
+    // SAFETY: `chosen` lives across the call, which reads at most its size.
     match unsafe { libc::sched_setaffinity(0, size_of_val(&chosen), &raw const chosen) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -124,7 +124,7 @@ pub fn prefaulted(capacity: usize) -> Vec<u64> {
 
 /// Returns a loaned message with the present content of its memory.
 pub fn as_it_is(sample: SampleMutUninit<ipc::Service, [MaybeUninit<u8>], ()>) -> SampleMut<ipc::Service, [u8], ()> {
-    // SAFETY: the octets are shared memory that the publisher has written once, and any octet is a valid `u8`.
+    // SAFETY: the bytes are shared memory that the publisher has written once, and any byte is a valid `u8`.
     unsafe { sample.assume_init() }
 }
 
@@ -140,7 +140,7 @@ impl Producer {
     /// `polls` is `true` if a subscriber never sleeps. Returns `None` if no core is left.
     ///
     /// # Errors
-    /// The kernel refuses the thread, or its cores.
+    /// Returns an error if the kernel refuses the thread, or its cores.
     pub fn start(job: &Job, polls: bool, content: Vec<u8>) -> io::Result<Option<Self>> {
         let cores = producer_cores(job, polls, cores_from_last()?);
         if cores.is_empty() {
@@ -163,7 +163,7 @@ impl Producer {
     /// returns.
     ///
     /// # Errors
-    /// The producer has ended.
+    /// Returns an error if the producer has ended.
     pub fn fill_during<T>(&self, octets: &mut [u8], meanwhile: impl FnOnce() -> T) -> io::Result<T> {
         let lent = Lent { start: octets.as_mut_ptr(), length: octets.len() };
         self.empty.send(lent).map_err(|_| Self::ended())?;
