@@ -36,9 +36,12 @@ use crate::teleop::event_log::EventLog;
 use crate::teleop::link::DatagramLink;
 use counters::PageCounters;
 use people::People;
+pub use people::Role;
 use runner::{Parts, Runner};
 use server::Shared;
-pub use settings::{CameraDescription, Login, PageSettings, Place, TeleopDeskSettings, VehicleDescription};
+pub use settings::{
+    CameraDescription, Login, PageSettings, PersonSettings, Place, TeleopDeskSettings, VehicleDescription,
+};
 
 /// Quality of service of pictures and states: the latest one replaces the one before.
 const LATEST: Qos = Qos::keep_last(1);
@@ -120,6 +123,7 @@ fn listen(settings: &TeleopDeskSettings) -> Result<TcpListener, StartError> {
 fn people(settings: &TeleopDeskSettings) -> Result<People, SettingError> {
     match &settings.login {
         Login::None => Ok(People::anybody(settings)),
+        Login::People(people) => People::of(people, settings),
         Login::Tokens(path) => People::read(path, settings)
             .map_err(|error| SettingError::new("login.tokens", format!("{}: {error}", path.display()))),
     }
