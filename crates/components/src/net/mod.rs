@@ -6,6 +6,7 @@ pub mod secure;
 mod sys;
 pub(crate) mod timer;
 pub(crate) mod udp;
+pub mod udp_socket;
 
 use viaduct_node::SettingError;
 
