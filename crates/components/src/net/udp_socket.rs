@@ -2,13 +2,13 @@
 //!
 //! - A received datagram has the time at which the kernel received it, by the node's monotonic clock. A task that wakes up late
 //!   therefore measures no delay that the network does not have.
-//! - Datagrams to send wait in a [`SendQueue`]. A batch that the kernel takes in part keeps the rest. A datagram that the kernel
+//! - Datagrams to send wait in a bounded queue. A batch that the kernel takes in part keeps the rest. A datagram that the kernel
 //!   rejects is counted with its reason and does not affect the others.
 //! - Equal datagrams in a row to one address pass the kernel as one piece (UDP segmentation offload), where the system can.
 //! - Datagrams that the kernel drops because the receive buffer is full are counted.
 //!
-//! The socket knows no protocol. It never waits while it holds datagrams, so dropping a future of [`UdpSocket::receive`] or
-//! [`UdpSocket::writable`] loses nothing.
+//! The socket knows no protocol. The owner calls [`UdpSocket::push`] for each datagram, then [`UdpSocket::flush`], which does not
+//! wait, and then [`UdpSocket::receive`], which sends the rest while it waits. A cancelled wait loses nothing.
 
 use std::collections::VecDeque;
 use std::io;
@@ -59,6 +59,8 @@ pub struct UdpSettings {
     pub receive_buffer_octets: usize,
     /// Longest datagram that is received, 1 to [`DATAGRAM_OCTETS_MAX`]. A longer one is counted and dropped.
     pub datagram_octets_max: usize,
+    /// Largest number of datagrams that wait to be sent, at least 1. If the queue is full, a new datagram replaces the oldest one.
+    pub queue_max: usize,
 }
 
 /// Reason why a datagram was not sent.
@@ -109,7 +111,7 @@ impl UnsentReason {
 
 /// Counters of a socket.
 ///
-/// Each datagram of a [`SendQueue`] is counted once, as sent or unsent.
+/// Each datagram that leaves the queue is counted once, as sent or unsent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UdpCounters {
     /// Datagrams received, without those that were too long.
@@ -144,44 +146,6 @@ impl UdpCounters {
     }
 }
 
-/// Datagrams that wait to be sent, with their receivers, in order. If the queue is full, a new datagram replaces the oldest one.
-#[derive(Debug)]
-pub struct SendQueue {
-    datagrams: VecDeque<(SocketAddr, Bytes)>,
-    length_max: usize,
-    /// Datagrams that were replaced and are not in the counters of a socket yet.
-    replaced: u64,
-}
-
-impl SendQueue {
-    /// Creates a queue for at most `length_max` datagrams, at least 1.
-    #[must_use]
-    pub fn new(length_max: usize) -> Self {
-        Self { datagrams: VecDeque::new(), length_max: length_max.max(1), replaced: 0 }
-    }
-
-    /// Appends a datagram.
-    pub fn push(&mut self, to: SocketAddr, datagram: Bytes) {
-        if self.datagrams.len() >= self.length_max {
-            self.datagrams.pop_front();
-            self.replaced += 1;
-        }
-        self.datagrams.push_back((to, datagram));
-    }
-
-    /// Returns the number of datagrams that wait.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.datagrams.len()
-    }
-
-    /// Returns `true` if no datagram waits.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.datagrams.is_empty()
-    }
-}
-
 /// When the kernel is asked for datagrams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
@@ -201,6 +165,9 @@ pub struct UdpSocket {
     chunk: BytesMut,
     /// A time before which all received datagrams have been taken. Those that follow have arrived later.
     empty_at: Mono,
+    /// Datagrams that wait to be sent, with their receivers.
+    queue: VecDeque<(SocketAddr, Bytes)>,
+    queue_max: usize,
     /// `true` if the system segments datagrams, as far as is known.
     segments: bool,
     /// Drops of the kernel at the last reading, which wraps.
@@ -218,23 +185,26 @@ impl UdpSocket {
         let socket = Socket::new(Domain::for_address(address), kind, Some(Protocol::UDP))?;
         socket.set_recv_buffer_size(settings.receive_buffer_octets)?;
         socket.bind(&address.into())?;
-        Self::new(socket, settings.datagram_octets_max)
+        Self::new(socket, settings)
     }
 
-    /// Wraps a bound socket, for example one of a multicast group. Must be called inside the runtime.
+    /// Wraps a bound socket, for example one of a multicast group, whose receive buffer remains as it is. Must be called inside the
+    /// runtime.
     ///
     /// # Errors
     /// A system call fails.
-    pub fn new(socket: Socket, datagram_octets_max: usize) -> io::Result<Self> {
+    pub fn new(socket: Socket, settings: &UdpSettings) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true).map_err(io::Error::from)?;
-        let slot_bytes = datagram_octets_max.clamp(1, DATAGRAM_OCTETS_MAX) + 1;
+        let slot_bytes = settings.datagram_octets_max.clamp(1, DATAGRAM_OCTETS_MAX) + 1;
         Ok(Self {
             socket: sys::watch(socket)?,
             slots: vec![0; BATCH_FRAMES_MAX * slot_bytes].into_boxed_slice(),
             slot_bytes,
             chunk: BytesMut::new(),
             empty_at: clock::mono(),
+            queue: VecDeque::new(),
+            queue_max: settings.queue_max.max(1),
             segments: true,
             kernel_drops: 0,
             counters: UdpCounters::default(),
@@ -256,14 +226,22 @@ impl UdpSocket {
         &self.counters
     }
 
-    /// Waits until datagrams have arrived, and appends at most [`BATCH_RECEIVED_MAX`] to the batch.
+    /// Waits until datagrams have arrived, and appends at most [`BATCH_RECEIVED_MAX`] to the batch. Sends the datagrams of the queue
+    /// in the meantime, as fast as the kernel takes them.
     ///
     /// # Errors
     /// The socket fails.
     pub async fn receive(&mut self, batch: &mut Vec<Received>) -> io::Result<()> {
         loop {
-            self.socket.readable().await?.retain_ready();
-            if self.take_batch(batch, Call::IfReady)? > 0 {
+            let interest =
+                if self.queue.is_empty() { Interest::READABLE } else { Interest::READABLE | Interest::WRITABLE };
+            let mut guard = self.socket.ready(interest).await?;
+            guard.retain_ready();
+            let ready = guard.ready();
+            if ready.is_writable() {
+                self.flush();
+            }
+            if ready.is_readable() && self.take_batch(batch, Call::IfReady)? > 0 {
                 return Ok(());
             }
         }
@@ -329,26 +307,29 @@ impl UdpSocket {
         outcome
     }
 
-    /// Waits until the kernel takes further datagrams.
-    ///
-    /// # Errors
-    /// The socket fails.
-    pub async fn writable(&self) -> io::Result<()> {
-        self.socket.writable().await?.retain_ready();
-        Ok(())
+    /// Appends a datagram to the queue.
+    pub fn push(&mut self, to: SocketAddr, datagram: Bytes) {
+        if self.queue.len() >= self.queue_max {
+            self.queue.pop_front();
+            self.counters.count_unsent(UnsentReason::QueueFull);
+        }
+        self.queue.push_back((to, datagram));
     }
 
-    /// Sends datagrams of the queue until the kernel takes no more. The rest remains in the queue. Does not wait.
-    pub fn send(&mut self, queue: &mut SendQueue) {
-        if let Some(count) = self.counters.unsent.get_mut(UnsentReason::QueueFull as usize) {
-            *count += std::mem::take(&mut queue.replaced);
-        }
+    /// Returns the number of datagrams in the queue.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Sends datagrams of the queue until the kernel takes no more. Does not wait.
+    pub fn flush(&mut self) {
         let (mut errors, mut is_repeated) = (0, false);
-        while !queue.is_empty() && errors < SEND_ERRORS_MAX {
-            match self.send_batch(queue.datagrams.make_contiguous()) {
+        while !self.queue.is_empty() && errors < SEND_ERRORS_MAX {
+            match self.send_batch() {
                 Ok(sent) => {
                     is_repeated = false;
-                    self.count_sent(queue.datagrams.drain(..sent));
+                    self.count_sent(sent);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => errors += 1,
@@ -359,15 +340,28 @@ impl UdpSocket {
                 }
                 Err(error) => {
                     (errors, is_repeated) = (errors + 1, false);
-                    self.handle_send_error(&error, queue);
+                    self.handle_send_error(&error);
                 }
             }
         }
     }
 
-    /// Sends the first datagrams, and returns their number.
-    fn send_batch(&self, datagrams: &[(SocketAddr, Bytes)]) -> io::Result<usize> {
-        let runs = runs(datagrams, self.segments);
+    /// Sends all datagrams of the queue, and waits as long as the kernel takes none.
+    ///
+    /// # Errors
+    /// The socket fails.
+    pub async fn flush_all(&mut self) -> io::Result<()> {
+        self.flush();
+        while !self.queue.is_empty() {
+            self.socket.writable().await?.retain_ready();
+            self.flush();
+        }
+        Ok(())
+    }
+
+    /// Sends the first datagrams of the queue, and returns their number. They remain in the queue.
+    fn send_batch(&mut self) -> io::Result<usize> {
+        let runs = runs(self.queue.make_contiguous(), self.segments);
         let mut outcome = sys::send_batch(self.socket.get_ref(), &runs);
         if outcome.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock) {
             // A second attempt, after which the runtime waits for the socket to become writable.
@@ -376,24 +370,21 @@ impl UdpSocket {
         Ok(runs.iter().take(outcome?).map(|run| run.datagrams.len()).sum())
     }
 
-    fn count_sent(&mut self, datagrams: impl Iterator<Item = (SocketAddr, Bytes)>) {
-        for (_, datagram) in datagrams {
+    /// Removes the first datagrams of the queue, which were sent.
+    fn count_sent(&mut self, sent: usize) {
+        for (_, datagram) in self.queue.drain(..sent.min(self.queue.len())) {
             self.counters.sent += 1;
             self.counters.sent_octets += datagram.len() as u64;
         }
     }
 
     /// Processes the error of the first run of the queue.
-    fn handle_send_error(&mut self, error: &io::Error, queue: &mut SendQueue) {
-        let is_run = runs(queue.datagrams.make_contiguous(), self.segments)
-            .first()
-            .is_some_and(|first| first.datagrams.len() > 1);
+    fn handle_send_error(&mut self, error: &io::Error) {
+        let is_run = self.segments && run_length(self.queue.make_contiguous()) > 1;
         if is_run && may_be_about_segments(error) {
             // From now on, each datagram passes the kernel on its own.
             self.segments = false;
-            return;
-        }
-        if queue.datagrams.pop_front().is_some() {
+        } else if self.queue.pop_front().is_some() {
             self.counters.count_unsent(UnsentReason::of(error));
         }
     }

@@ -17,7 +17,7 @@ use viaduct_teleop::{Desk, DeskSettings};
 use super::people::{People, Role};
 use crate::net::default_receive_buffer;
 use crate::teleop::event_log::EventLogSettings;
-use crate::teleop::link::{self, Security};
+use crate::teleop::link::Security;
 use crate::teleop::within;
 
 /// Largest number of cameras.
@@ -281,7 +281,7 @@ fn default_events() -> String {
 
 impl TeleopDeskSettings {
     pub(super) fn check(&self) -> Result<(), SettingError> {
-        link::check_security(self.security, "listen", self.listen)?;
+        self.security.check("listen", self.listen)?;
         self.check_http()?;
         if let Login::People(people) = &self.login {
             People::of(people, self)?;

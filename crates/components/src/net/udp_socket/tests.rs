@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::*;
 
-const SETTINGS: UdpSettings = UdpSettings { receive_buffer_octets: 4 << 20, datagram_octets_max: 9000 };
+const SETTINGS: UdpSettings =
+    UdpSettings { receive_buffer_octets: 4 << 20, datagram_octets_max: 9000, queue_max: 1000 };
 
 fn socket() -> (UdpSocket, SocketAddr) {
     socket_with(&SETTINGS)
@@ -29,26 +30,16 @@ async fn receive(socket: &mut UdpSocket, count: usize) -> Vec<Received> {
     batch
 }
 
-/// Sends the whole queue.
-async fn send(socket: &mut UdpSocket, queue: &mut SendQueue) {
-    socket.send(queue);
-    while !queue.is_empty() {
-        socket.writable().await.unwrap();
-        socket.send(queue);
-    }
-}
-
 #[tokio::test]
 async fn datagrams_of_any_length_arrive_whole_and_in_order() {
     let ((mut from, from_address), (mut to, to_address)) = (socket(), socket());
     // Equal ones, which pass the kernel as one piece, shorter and longer ones, and empty ones.
     let lengths = [1400, 1400, 1400, 700, 1400, 0, 1400, 9000, 8999, 9000, 1, 1, 0, 0];
     let sent: Vec<Bytes> = (0..700).map(|number| datagram(number, lengths[number % lengths.len()])).collect();
-    let mut queue = SendQueue::new(sent.len());
     let mut arrived = Vec::new();
     for chunk in sent.chunks(100) {
-        chunk.iter().for_each(|datagram| queue.push(to_address, datagram.clone()));
-        send(&mut from, &mut queue).await;
+        chunk.iter().for_each(|datagram| from.push(to_address, datagram.clone()));
+        from.flush_all().await.unwrap();
         arrived.extend(receive(&mut to, chunk.len()).await);
     }
     assert!(arrived.iter().all(|received| received.from == from_address));
@@ -62,11 +53,10 @@ async fn datagrams_of_any_length_arrive_whole_and_in_order() {
 #[tokio::test]
 async fn datagrams_to_several_addresses_reach_their_own() {
     let ((mut from, _), (mut one, to_one), (mut two, to_two)) = (socket(), socket(), socket());
-    let mut queue = SendQueue::new(100);
     for number in 0..100 {
-        queue.push(if number % 3 == 0 { to_one } else { to_two }, datagram(number, 100));
+        from.push(if number % 3 == 0 { to_one } else { to_two }, datagram(number, 100));
     }
-    send(&mut from, &mut queue).await;
+    from.flush_all().await.unwrap();
     let (ones, twos) = (receive(&mut one, 34).await, receive(&mut two, 66).await);
     let expected = |of_one: bool| (0..100).filter(move |number| (number % 3 == 0) == of_one);
     assert!(ones.iter().map(|received| received.octets.clone()).eq(expected(true).map(|number| datagram(number, 100))));
@@ -78,11 +68,10 @@ async fn datagrams_to_several_addresses_reach_their_own() {
 #[tokio::test]
 async fn a_datagram_has_the_time_of_the_kernel_and_not_of_the_wake_up() {
     let ((mut from, _), (mut to, to_address)) = (socket(), socket());
-    let mut queue = SendQueue::new(1);
     // The first timestamps of a system may be missing, because the kernel enables them later.
     for _ in 0..2 {
-        queue.push(to_address, datagram(1, 10));
-        send(&mut from, &mut queue).await;
+        from.push(to_address, datagram(1, 10));
+        from.flush_all().await.unwrap();
         std::thread::sleep(Duration::from_millis(60));
         let received = receive(&mut to, 1).await.remove(0);
         let late = clock::mono().since(received.at);
@@ -115,19 +104,18 @@ fn the_time_of_arrival_is_bounded_if_the_clock_is_set() {
 #[tokio::test]
 async fn a_datagram_that_cannot_be_sent_does_not_affect_the_others() {
     let ((mut from, _), (mut to, to_address)) = (socket(), socket());
-    let mut queue = SendQueue::new(100);
     let another_family: SocketAddr = "[::1]:9".parse().unwrap();
     let broadcast: SocketAddr = "255.255.255.255:9".parse().unwrap();
     for number in 0..90 {
         match number % 9 {
-            2 => queue.push(to_address, datagram(number, DATAGRAM_OCTETS_MAX + 1)),
-            5 => queue.push(another_family, datagram(number, 50)),
+            2 => from.push(to_address, datagram(number, DATAGRAM_OCTETS_MAX + 1)),
+            5 => from.push(another_family, datagram(number, 50)),
             // Without permission to send to all.
-            7 => queue.push(broadcast, datagram(number, 50)),
-            _ => queue.push(to_address, datagram(number, 50)),
+            7 => from.push(broadcast, datagram(number, 50)),
+            _ => from.push(to_address, datagram(number, 50)),
         }
     }
-    send(&mut from, &mut queue).await;
+    from.flush_all().await.unwrap();
     let arrived = receive(&mut to, 60).await;
     let expected = (0..90).filter(|number| ![2, 5, 7].contains(&(number % 9)));
     assert!(arrived.iter().map(|received| received.octets.clone()).eq(expected.map(|number| datagram(number, 50))));
@@ -143,11 +131,10 @@ async fn a_refused_datagram_is_reported_and_the_next_ones_are_sent() {
     let closed = socket().1;
     let connected = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
     connected.connect(&closed.into()).unwrap();
-    let mut from = UdpSocket::new(connected, 100).unwrap();
-    let mut queue = SendQueue::new(10);
+    let mut from = UdpSocket::new(connected, &SETTINGS).unwrap();
     for number in 0..10 {
-        queue.push(closed, datagram(number, number + 1));
-        send(&mut from, &mut queue).await;
+        from.push(closed, datagram(number, number + 1));
+        from.flush_all().await.unwrap();
     }
     let mut batch = Vec::new();
     assert_eq!(from.try_receive(&mut batch).unwrap(), 0);
@@ -159,11 +146,10 @@ async fn a_refused_datagram_is_reported_and_the_next_ones_are_sent() {
 #[tokio::test]
 async fn a_datagram_that_is_too_long_is_counted_and_dropped() {
     let ((mut from, _), (mut to, to_address)) = (socket(), socket());
-    let mut queue = SendQueue::new(3);
     for octets in [9001, 20_000, 9000] {
-        queue.push(to_address, datagram(1, octets));
+        from.push(to_address, datagram(1, octets));
     }
-    send(&mut from, &mut queue).await;
+    from.flush_all().await.unwrap();
     let arrived = receive(&mut to, 1).await;
     assert_eq!(arrived[0].octets.len(), 9000);
     assert_eq!((to.counters().received, to.counters().received_too_long), (1, 2));
@@ -171,11 +157,10 @@ async fn a_datagram_that_is_too_long_is_counted_and_dropped() {
 
 #[tokio::test]
 async fn a_full_queue_drops_the_oldest_and_counts_it() {
-    let ((mut from, _), (mut to, to_address)) = (socket(), socket());
-    let mut queue = SendQueue::new(4);
-    (0..10).for_each(|number| queue.push(to_address, datagram(number, 8)));
-    assert_eq!(queue.len(), 4);
-    send(&mut from, &mut queue).await;
+    let ((mut from, _), (mut to, to_address)) = (socket_with(&UdpSettings { queue_max: 4, ..SETTINGS }), socket());
+    (0..10).for_each(|number| from.push(to_address, datagram(number, 8)));
+    assert_eq!(from.waiting(), 4);
+    from.flush_all().await.unwrap();
     let arrived = receive(&mut to, 4).await;
     assert!(arrived.iter().map(|received| received.octets.clone()).eq((6..10).map(|number| datagram(number, 8))));
     assert_eq!((from.counters().sent, from.counters().unsent(UnsentReason::QueueFull)), (4, 6));
@@ -185,9 +170,8 @@ async fn a_full_queue_drops_the_oldest_and_counts_it() {
 async fn drops_of_the_kernel_are_counted() {
     let (mut from, _) = socket();
     let (mut to, to_address) = socket_with(&UdpSettings { receive_buffer_octets: 8192, ..SETTINGS });
-    let mut queue = SendQueue::new(1000);
-    (0..1000).for_each(|number| queue.push(to_address, datagram(number, 1000)));
-    send(&mut from, &mut queue).await;
+    (0..1000).for_each(|number| from.push(to_address, datagram(number, 1000)));
+    from.flush_all().await.unwrap();
     let mut batch = Vec::new();
     while to.try_receive(&mut batch).unwrap() > 0 {}
     to.count_kernel_drops();
@@ -204,9 +188,8 @@ async fn a_wait_that_is_cancelled_loses_nothing() {
     let mut batch = Vec::new();
     let waited = tokio::time::timeout(Duration::from_millis(1), to.receive(&mut batch)).await;
     assert!(waited.is_err() && batch.is_empty());
-    let mut queue = SendQueue::new(1);
-    queue.push(to_address, datagram(7, 70));
-    send(&mut from, &mut queue).await;
+    from.push(to_address, datagram(7, 70));
+    from.flush_all().await.unwrap();
     assert_eq!(receive(&mut to, 1).await[0].octets, datagram(7, 70));
 }
 
