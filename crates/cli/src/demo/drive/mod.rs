@@ -17,15 +17,16 @@ use std::time::{Duration, Instant};
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use tokio::runtime::Runtime;
-use viaduct_components::net::secure::{Random as _, SystemRandom};
+use viaduct_components::net::secure::{PrivateKey, Random as _, SystemRandom};
 use viaduct_netem::Profile;
 use viaduct_node::{Checks, Failure, Node};
 
+use self::config::Surroundings;
 use crate::output::print_line;
 use crate::{files, run};
 
 /// Name of the file of the people who may log in.
-const TOKENS: &str = "people";
+const PEOPLE: &str = "people";
 /// Name of the file of the map.
 const MAP: &str = "course.geojson";
 /// The map: the roads of the built-in town, and a course that starts at the vehicle.
@@ -86,11 +87,12 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     arguments.check()?;
     let folder = tempfile::Builder::new().prefix("viaduct-demo-").tempdir().context("cannot create a folder")?;
-    let files = config::files(arguments, folder.path());
+    let mut surroundings = Surroundings::new(folder.path());
     let tokens = Tokens::generate()?;
-    tokens.write(&folder.path().join(TOKENS)).context("cannot write the list of people")?;
-    fs::write(folder.path().join(MAP), COURSE).context("cannot write the map")?;
-    let graphs = files::resolve(&files, Checks::Ports)?;
+    tokens.write(&surroundings.people).context("cannot write the list of people")?;
+    fs::write(&surroundings.map, COURSE).context("cannot write the map")?;
+    protect(&mut surroundings, folder.path())?;
+    let graphs = files::resolve(&config::files(arguments, &surroundings), Checks::Ports)?;
     let totals = run::with_runtime(|runtime| {
         let mut signals = run::Signals::listen(runtime)?;
         let mut nodes = run::start(graphs, runtime)?;
@@ -106,12 +108,26 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
 /// Prints the config files. They name the file of people and the map without the temporary folder of a run.
 fn print_config(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    print_line(format_args!("# {TOKENS}: a line `driver TOKEN NAME` or `observer TOKEN NAME` for each person"))?;
+    print_line(format_args!("# {PEOPLE}: a line `driver TOKEN NAME` or `observer TOKEN NAME` for each person"))?;
     print_line(format_args!("# {MAP}: configs/roads/practice-course.geojson"))?;
-    for (name, text) in &config::files(arguments, Path::new("")) {
+    for (name, text) in &config::files(arguments, &Surroundings::new(Path::new(""))) {
         print_line(format_args!("# {name}\n{text}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes new keys of desk and vehicle to the folder.
+fn protect(surroundings: &mut Surroundings, folder: &Path) -> anyhow::Result<()> {
+    let mut random = SystemRandom::default();
+    let mut key = |path: &Path| -> anyhow::Result<String> {
+        let key = PrivateKey::generate(&mut random)?;
+        key.write_new(path)?;
+        Ok(key.public_key().to_string())
+    };
+    let (desk_key, vehicle_key) = (folder.join("desk.key"), folder.join("vehicle.key"));
+    let (desk, vehicle) = (key(&desk_key)?, key(&vehicle_key)?);
+    surroundings.protect(&desk_key, &vehicle_key, &desk, &vehicle);
+    Ok(())
 }
 
 impl Arguments {
