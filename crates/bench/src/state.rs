@@ -107,7 +107,8 @@ fn parse<O: DeserializeOwned>(path: &Path, text: &str, run: &Run) -> Result<(Out
         return Err(refused(format!("the file is of another run: it has {theirs}, this run has {ours}")));
     }
     let entry = |text: &str| {
-        let line: Line<O> = serde_json::from_str(text).map_err(|problem| refused(format!("invalid line: {problem}")))?;
+        let line: Line<O> =
+            serde_json::from_str(text).map_err(|problem| refused(format!("invalid line: {problem}")))?;
         Ok(((line.case, line.round), line.outcome))
     };
     Ok((lines.map(entry).collect::<Result<_, BenchError>>()?, whole))

@@ -110,19 +110,16 @@ impl Cell {
     fn is_essential(&self) -> bool {
         let Subject { transport, variant, pictures } = self.subject;
         match (self.cameras, self.link) {
-            (4, Profile::Lossy03) => matches!(
-                transport,
-                Transport::Viaduct | Transport::BestEffort | Transport::Cyclonedds
-            ) && !pictures,
+            (4, Profile::Lossy03) => {
+                matches!(transport, Transport::Viaduct | Transport::BestEffort | Transport::Cyclonedds) && !pictures
+            }
             (4, Profile::Lossy5) => match transport {
                 Transport::Viaduct | Transport::Tcp | Transport::Mqtt => true,
                 Transport::BestEffort => false,
                 Transport::Cyclonedds => variant == Some("tuned"),
             },
             (4, _) => transport == Transport::Viaduct && !pictures,
-            (1, Profile::Lossy03) => {
-                matches!(transport, Transport::Viaduct | Transport::BestEffort) && !pictures
-            }
+            (1, Profile::Lossy03) => matches!(transport, Transport::Viaduct | Transport::BestEffort) && !pictures,
             _ => false,
         }
     }
@@ -204,7 +201,8 @@ mod tests {
 
     #[test]
     fn the_parameters_name_the_variant() {
-        let cell = |transport, variant| Cell { subject: subject(transport, variant), link: Profile::Lossy03, cameras: 4 };
+        let cell =
+            |transport, variant| Cell { subject: subject(transport, variant), link: Profile::Lossy03, cameras: 4 };
         let params = cell(Transport::Cyclonedds, Some("2")).params(3);
         let expected = json!({
             "cameras": 4, "camera": 3, "link": "lossy-0.3", "size": 374_000, "rate_hz": 10, "case": 2,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::cell::Cell;
 use super::job::{Answer, Arrived, Instruction, Job, Ready, Role, Sent, Transport};
-use super::network::Network;
+use super::network::{LinkState, Network};
 use super::outcome::Outcome;
 use super::{END_COMMAND, Options};
 use crate::error::BenchError;
@@ -33,7 +33,8 @@ pub(super) fn measure(cell: &Cell, options: &Options, seed: u64) -> Result<Outco
         ..cell.job(options)
     };
     let outcome = Ends { network: &network, options, job: &job }.measure().unwrap_or_else(Outcome::refused);
-    Ok(Outcome { lateness_us: network.lateness_us(), queue_drops: network.queue_drops(), ..outcome })
+    let LinkState { lateness_us, queue_drops } = network.state();
+    Ok(Outcome { lateness_us: Some(lateness_us), queue_drops: Some(queue_drops), ..outcome })
 }
 
 /// The two programs of a cell.

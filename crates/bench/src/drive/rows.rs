@@ -74,7 +74,8 @@ mod tests {
     fn a_row_counts_the_sent_and_the_lost_frames() {
         let options = Options::default();
         let all = cell::cells(&options);
-        let cell = all.iter().find(|cell| cell.subject.transport == Transport::Viaduct && !cell.subject.pictures).unwrap();
+        let cell =
+            all.iter().find(|cell| cell.subject.transport == Transport::Viaduct && !cell.subject.pictures).unwrap();
         let outcome = Outcome {
             sent: 3,
             cameras: vec![vec![4_000_000, 6_000_000], vec![], vec![1_000_000; 3], vec![2_000_000; 3]],

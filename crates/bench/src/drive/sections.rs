@@ -121,9 +121,10 @@ fn of_network(outcomes: &Measured<'_>, published: &[Published], network: &str, t
         columns: words(&["cameras", "row", "camera", "mean", "max", "min", "sd", "n", "lost", "lost %"]),
         words: 2,
         rows,
-        about: "cases of the paper: 1 Reliable, KeepLast 10; 2 Reliable, KeepLast 1; 3 Reliable, KeepAll; 4 BestEffort, \
+        about:
+            "cases of the paper: 1 Reliable, KeepLast 10; 2 Reliable, KeepLast 1; 3 Reliable, KeepAll; 4 BestEffort, \
                 KeepLast 1; on other machines and another network; ?: not legible"
-            .to_owned(),
+                .to_owned(),
     }
 }
 

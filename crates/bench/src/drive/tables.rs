@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn the_tables_are_those_of_the_collected_data() {
-        let data = std::env::var_os("VIADUCT_DATA").map_or_else(|| "../../../shared/data".into(), std::path::PathBuf::from);
+        let data =
+            std::env::var_os("VIADUCT_DATA").map_or_else(|| "../../../shared/data".into(), std::path::PathBuf::from);
         let file = data.join("../reported/remote_driving_ros2_qos.csv");
         match std::fs::read_to_string(&file) {
             Ok(text) => assert_eq!(text, CSV),

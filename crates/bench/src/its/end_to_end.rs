@@ -21,8 +21,8 @@ use tokio::runtime::Runtime;
 use viaduct_bus::{HopName, HopStamp, Meta, clock};
 use viaduct_components::mqtt::hops;
 use viaduct_its::access::UDP_MULTICAST_GROUP;
-use viaduct_mqtt::client::Client;
 use viaduct_mqtt::SubscribeOptions;
+use viaduct_mqtt::client::Client;
 
 use super::Options;
 use crate::error::BenchError;

@@ -3,8 +3,8 @@
 mod arrivals;
 mod best_effort;
 mod mqtt;
-mod page;
 mod paced;
+mod page;
 mod tcp;
 mod viaduct;
 

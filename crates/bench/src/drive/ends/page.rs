@@ -86,11 +86,7 @@ async fn send(sink: &mut SplitSink<Socket, Message>, message: &Value) -> Result<
     sink.send(Message::text(message.to_string())).await
 }
 
-async fn listen(
-    mut stream: SplitStream<Socket>,
-    marks: bool,
-    arrivals: &Arrivals,
-) -> Result<(), tungstenite::Error> {
+async fn listen(mut stream: SplitStream<Socket>, marks: bool, arrivals: &Arrivals) -> Result<(), tungstenite::Error> {
     let mut latest = None;
     while let Some(message) = stream.next().await {
         match message? {

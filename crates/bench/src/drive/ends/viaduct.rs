@@ -48,9 +48,8 @@ impl Vehicle {
     }
 
     fn wait_for_link(&self) -> Result<(), BenchError> {
-        let arrived = |camera: u8| {
-            self.node.bus().counter("teleop", "camera_frames_arrived", Some(&topic(camera))).value() > 0
-        };
+        let arrived =
+            |camera: u8| self.node.bus().counter("teleop", "camera_frames_arrived", Some(&topic(camera))).value() > 0;
         let end = Instant::now() + LINK_TIMEOUT;
         while !arrived(0) {
             if Instant::now() >= end {
@@ -103,7 +102,8 @@ impl DriversDesk {
         let node = start("desk.yaml", &desk_config(job), &runtime)?;
         let arrivals = Arrivals::new(&Job { frames: u32::MAX / 2, ..job.clone() });
         for camera in 0..job.cameras {
-            let opened = node.bus().subscribe::<CompressedImage>(&topic(camera), Qos::keep_last(DEPTH as usize), "bench");
+            let opened =
+                node.bus().subscribe::<CompressedImage>(&topic(camera), Qos::keep_last(DEPTH as usize), "bench");
             let pictures = opened.map_err(BenchError::part("cannot subscribe to the desk's pictures"))?;
             let arrivals = arrivals.clone();
             runtime.spawn(async move {
