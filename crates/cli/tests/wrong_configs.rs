@@ -31,6 +31,36 @@ fn one(kind: &str, settings: &str) -> String {
     format!("node: edge\ncomponents:\n  it:\n    kind: {kind}\n    settings: {settings}\n")
 }
 
+/// Keys of a remote drive, whose file does not exist.
+const KEYS: &str = "{ keys: { private_key: no.key, peers: [ { name: v, public_key: \"hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\" } ] } }";
+
+/// Returns a node with two desks, which receive datagrams at one address.
+fn two_desks(listen: &str) -> String {
+    let desk = |name: &str| {
+        format!(
+            "  {name}: {{ kind: teleop_desk, settings: {{ listen: \"{listen}\", http: \"127.0.0.1:0\", security: none, login: none }} }}\n"
+        )
+    };
+    format!("node: edge\ncomponents:\n{}{}", desk("a"), desk("b"))
+}
+
+#[test]
+fn a_port_may_be_used_for_tcp_and_for_udp() {
+    let (code, stderr) = check(
+        "node: edge\nhttp: 127.0.0.1:7997\ncomponents:\n  desk: { kind: teleop_desk, settings: { listen: \"127.0.0.1:7997\", \
+         http: \"127.0.0.1:0\", security: none, login: none } }\n",
+    );
+    assert_eq!((code, stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn stations_share_the_port_of_a_multicast_group() {
+    let second = "  second: { kind: its_station, settings: { station_id: 2, access: { udp_multicast: {} }, \
+                  topics: { rx: two/rx, tx: two/tx, errors: two/errors } } }\n";
+    let (code, stderr) = check(&with_station(second));
+    assert_eq!((code, stderr.as_str()), (0, ""));
+}
+
 #[test]
 fn each_mistake_is_one_line_with_its_place() {
     let anchor_bomb = format!(
@@ -130,6 +160,12 @@ fn each_mistake_is_one_line_with_its_place() {
             "components.it.run.thread.priority: only the policies fifo and rr have a priority"),
         ("port taken twice", "node: edge\nhttp: 127.0.0.1:7999\ncomponents:\n  b: { kind: mqtt_broker, settings: { listen: \"127.0.0.1:7999\" } }\n".into(),
             "node.yaml:4:39: components.b.settings.listen: TCP 127.0.0.1:7999 is already taken by http"),
+        ("UDP port taken twice", two_desks("127.0.0.1:7998"),
+            "node.yaml:4:23: components.b.settings.listen: UDP 127.0.0.1:7998 is already taken by components.a.settings.listen\n"),
+        ("a key file that is missing", one("teleop_desk", &format!("{{ listen: \"0.0.0.0:7998\", security: {KEYS}, login: none, http: \"127.0.0.1:0\" }}")),
+            "components.it.settings.security.keys.private_key: cannot read the private key `no.key`: No such file"),
+        ("no keys on a real link", one("teleop_vehicle", "{ desk: \"192.0.2.1:4650\", security: none }"),
+            "components.it.settings.desk: 192.0.2.1:4650 is not on this machine (127.0.0.1), which `security: none` requires"),
         ("anchor bomb", anchor_bomb, "node.yaml"),
     ];
     assert!(cases.len() >= 20);

@@ -237,6 +237,15 @@ pub enum Resource {
         /// Path of its setting below `settings`.
         setting: String,
     },
+    /// A UDP address at which the component receives.
+    UdpBind {
+        /// The address; port 0 takes any free one. For a multicast group, the group and its port.
+        address: SocketAddr,
+        /// `true` if the socket permits others at the same address (SO_REUSEADDR), as those of multicast groups do.
+        shared: bool,
+        /// Path of its setting below `settings`.
+        setting: String,
+    },
     /// A file that the component writes.
     File {
         /// The path.
@@ -249,15 +258,15 @@ pub enum Resource {
 impl Resource {
     pub(crate) fn setting(&self) -> &str {
         match self {
-            Self::TcpListen { setting, .. } | Self::File { setting, .. } => setting,
+            Self::TcpListen { setting, .. } | Self::UdpBind { setting, .. } | Self::File { setting, .. } => setting,
         }
     }
 
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::TcpListen { address: a, .. }, Self::TcpListen { address: b, .. }) => {
-                let same_host = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
-                a.port() != 0 && a.port() == b.port() && same_host
+            (Self::TcpListen { address: a, .. }, Self::TcpListen { address: b, .. }) => is_same_address(*a, *b),
+            (Self::UdpBind { address: a, shared: one, .. }, Self::UdpBind { address: b, shared: other, .. }) => {
+                is_same_address(*a, *b) && !(*one && *other)
             }
             (Self::File { path: a, .. }, Self::File { path: b, .. }) => a == b,
             _ => false,
@@ -265,10 +274,17 @@ impl Resource {
     }
 }
 
+/// Returns `true` if two sockets of one protocol cannot have these addresses.
+fn is_same_address(a: SocketAddr, b: SocketAddr) -> bool {
+    let is_same_host = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
+    a.port() != 0 && a.port() == b.port() && is_same_host
+}
+
 impl std::fmt::Display for Resource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::TcpListen { address, .. } => write!(f, "TCP {address}"),
+            Self::UdpBind { address, .. } => write!(f, "UDP {address}"),
             Self::File { path, .. } => write!(f, "file {}", path.display()),
         }
     }
@@ -313,5 +329,39 @@ impl StartError {
     #[must_use]
     pub fn io(what: impl Into<String>, cause: std::io::Error) -> Self {
         Self::Io { what: what.into(), cause }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(address: &str) -> Resource {
+        Resource::TcpListen { address: address.parse().unwrap(), setting: "listen".to_owned() }
+    }
+
+    fn udp(address: &str, shared: bool) -> Resource {
+        Resource::UdpBind { address: address.parse().unwrap(), shared, setting: "listen".to_owned() }
+    }
+
+    #[test]
+    fn only_sockets_of_one_protocol_and_one_address_conflict() {
+        let cases = [
+            (udp("127.0.0.1:4433", false), udp("127.0.0.1:4433", false), true),
+            (udp("127.0.0.1:4433", false), udp("127.0.0.1:4434", false), false),
+            (udp("127.0.0.1:4433", false), udp("127.0.0.2:4433", false), false),
+            (udp("127.0.0.1:4433", false), udp("0.0.0.0:4433", false), true),
+            (udp("[::]:4433", false), udp("127.0.0.1:4433", false), true),
+            (udp("127.0.0.1:0", false), udp("127.0.0.1:0", false), false),
+            (udp("127.0.0.1:4433", false), tcp("127.0.0.1:4433"), false),
+            (tcp("127.0.0.1:4433"), tcp("0.0.0.0:4433"), true),
+            (udp("239.118.122.97:8947", true), udp("239.118.122.97:8947", true), false),
+            (udp("239.118.122.97:8947", true), udp("239.118.122.98:8947", true), false),
+            (udp("239.118.122.97:8947", true), udp("0.0.0.0:8947", false), true),
+        ];
+        for (one, other, expected) in cases {
+            assert_eq!(one.conflicts(&other), expected, "{one:?} {other:?}");
+            assert_eq!(other.conflicts(&one), expected, "{other:?} {one:?}");
+        }
     }
 }

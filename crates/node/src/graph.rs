@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::TcpListener;
+use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 
 use viaduct_bus::PoolSize;
@@ -270,19 +270,25 @@ impl Draft {
         }
     }
 
-    /// Checks that the TCP addresses of the node are free now.
+    /// Checks that the addresses of the node are free now.
     fn check_ports(&mut self) {
         for (key, resource) in self.resources() {
-            if let Resource::TcpListen { address, .. } = resource
-                && let Err(cause) = TcpListener::bind(address)
-            {
-                let remedy = if cause.kind() == ErrorKind::AddrInUse {
-                    "; another process listens there: choose another port. `viaduct check --offline` skips this check"
-                } else {
-                    ""
-                };
-                self.document.report(&key, format!("cannot listen on {address}: {cause}{remedy}"));
-            }
+            let bound = match &resource {
+                Resource::TcpListen { address, .. } => TcpListener::bind(address).map(drop),
+                Resource::UdpBind { address, shared: false, .. } => UdpSocket::bind(address).map(drop),
+                Resource::UdpBind { shared: true, .. } | Resource::File { .. } => Ok(()),
+            };
+            let Err(cause) = bound else { continue };
+            let address = match &resource {
+                Resource::TcpListen { address, .. } => address.to_string(),
+                other => other.to_string(),
+            };
+            let remedy = if cause.kind() == ErrorKind::AddrInUse {
+                "; another process listens there: choose another port. `viaduct check --offline` skips this check"
+            } else {
+                ""
+            };
+            self.document.report(&key, format!("cannot listen on {address}: {cause}{remedy}"));
         }
     }
 
@@ -384,7 +390,7 @@ fn feeds(publisher: &Resolved, reader: &Resolved) -> bool {
 fn connects_to(client: &Resolved, server: &Resolved) -> bool {
     let listens = |peer: &std::net::SocketAddr| {
         server.settings.edges.resources.iter().any(|resource| match resource {
-            Resource::TcpListen { address, .. } => address.port() == peer.port(),
+            Resource::TcpListen { address, .. } | Resource::UdpBind { address, .. } => address.port() == peer.port(),
             Resource::File { .. } => false,
         })
     };

@@ -14,7 +14,7 @@ use viaduct_its::limits::FRAME_OCTETS_MAX;
 use viaduct_node::StartError;
 use viaduct_units::Tai;
 
-use super::sys::{self, BATCH_FRAMES_MAX};
+use super::sys::{self, Arrival, BATCH_FRAMES_MAX};
 
 /// Size of a receive slot: one byte more than the longest frame. A longer frame is truncated to this size, and the station drops it
 /// because of its length.
@@ -115,12 +115,12 @@ impl FrameSocket {
     /// Receives the frames that wait in the kernel, as one batch.
     fn receive_batch(&mut self) -> io::Result<()> {
         let Self { socket, slots, chunk, received, .. } = self;
-        let take = |octets: &[u8], time: Option<Tai>| {
+        let take = |Arrival { octets, stamp, .. }: Arrival<'_>| {
             if chunk.capacity() < octets.len() {
                 *chunk = BytesMut::with_capacity(CHUNK_BYTES);
             }
             chunk.extend_from_slice(octets);
-            received.push_back(SocketFrame { octets: chunk.split().freeze(), received: time });
+            received.push_back(SocketFrame { octets: chunk.split().freeze(), received: stamp });
         };
         let outcome = socket.try_io(Interest::READABLE, |socket| sys::receive_batch(socket, slots, SLOT_BYTES, take));
         match outcome {

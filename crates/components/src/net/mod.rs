@@ -6,12 +6,12 @@ pub mod secure;
 mod sys;
 pub(crate) mod timer;
 pub(crate) mod udp;
+pub mod udp_socket;
 
 use viaduct_node::SettingError;
 
 pub use ethernet::{EthernetSettings, open as open_ethernet};
 pub use frame_socket::{FrameSocket, SocketFrame};
-pub(crate) use sys::socket_drops;
 pub use udp::{UdpMulticastSettings, open as open_udp_multicast};
 
 pub(crate) const fn default_receive_buffer() -> usize {

@@ -49,6 +49,10 @@ impl Component for ItsStation {
         if let Some(capture) = &settings.capture {
             edges = edges.takes(Resource::File { path: capture.file.clone(), setting: "capture.file".to_owned() });
         }
+        if let Access::UdpMulticast(udp) = &settings.access {
+            let (address, setting) = (udp.group.into(), "access.udp_multicast.group".to_owned());
+            edges = edges.takes(Resource::UdpBind { address, shared: true, setting });
+        }
         if settings.sends() {
             edges = edges.publishes::<V2xMessage>("topics.tx", &format!("{}/*", settings.topics.tx), OFFERED);
         }

@@ -36,9 +36,12 @@ use crate::teleop::event_log::EventLog;
 use crate::teleop::link::DatagramLink;
 use counters::PageCounters;
 use people::People;
+pub use people::Role;
 use runner::{Parts, Runner};
 use server::Shared;
-pub use settings::{CameraDescription, Login, PageSettings, Place, TeleopDeskSettings, VehicleDescription};
+pub use settings::{
+    CameraDescription, Login, PageSettings, PersonSettings, Place, TeleopDeskSettings, VehicleDescription,
+};
 
 /// Quality of service of pictures and states: the latest one replaces the one before.
 const LATEST: Qos = Qos::keep_last(1);
@@ -56,13 +59,16 @@ impl Component for TeleopDesk {
     }
 
     fn check_machine(settings: &TeleopDeskSettings) -> Result<(), SettingError> {
+        settings.security.load()?;
         people(settings)?;
         map(settings).map(drop)
     }
 
     fn edges(settings: &TeleopDeskSettings) -> Edges {
         let http = Resource::TcpListen { address: settings.http, setting: "http".to_owned() };
-        let mut edges = Edges::default().takes(http).publishes::<Log>("events", &settings.events, events::OFFERED);
+        let udp = Resource::UdpBind { address: settings.listen, shared: false, setting: "listen".to_owned() };
+        let mut edges =
+            Edges::default().takes(http).takes(udp).publishes::<Log>("events", &settings.events, events::OFFERED);
         for (index, camera) in settings.cameras.iter().enumerate() {
             if let Some(topic) = &camera.topic {
                 edges = edges.publishes::<CompressedImage>(&format!("cameras.{index}.topic"), topic, LATEST);
@@ -82,7 +88,7 @@ impl Component for TeleopDesk {
         let (to_owner, from_pages) = tokio::sync::mpsc::channel(FROM_PAGES_MAX);
         let page_counters = PageCounters::new(context);
         let parts = Parts {
-            link: DatagramLink::listen(settings.listen, settings.receive_buffer_octets, context)?,
+            link: DatagramLink::listen(settings.listen, &settings.security, settings.receive_buffer_octets, context)?,
             log: settings.event_log.as_ref().map(|log| EventLog::open(log, context)).transpose()?,
             map: map(&settings)?,
             people: people.clone(),
@@ -120,6 +126,7 @@ fn listen(settings: &TeleopDeskSettings) -> Result<TcpListener, StartError> {
 fn people(settings: &TeleopDeskSettings) -> Result<People, SettingError> {
     match &settings.login {
         Login::None => Ok(People::anybody(settings)),
+        Login::People(people) => People::of(people, settings),
         Login::Tokens(path) => People::read(path, settings)
             .map_err(|error| SettingError::new("login.tokens", format!("{}: {error}", path.display()))),
     }

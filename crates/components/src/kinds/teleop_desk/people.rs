@@ -7,11 +7,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use viaduct_node::SettingError;
 use viaduct_teleop::driving::OperatorId;
 
-use super::settings::{NAME_CHARACTERS_MAX, TeleopDeskSettings};
+use super::settings::{NAME_CHARACTERS_MAX, PersonSettings, TeleopDeskSettings};
 use crate::teleop::operator_id;
 
 /// Largest number of people.
@@ -21,10 +23,10 @@ const FILE_OCTETS_MAX: u64 = 256 << 10;
 /// Shortest and longest token, in characters.
 const TOKEN_CHARACTERS: std::ops::RangeInclusive<usize> = 16..=256;
 
-/// A role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// Role of a person at the desk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Role {
+pub enum Role {
     /// Drives.
     Driver,
     /// Sees pictures and states.
@@ -92,7 +94,7 @@ pub(super) enum LineProblem {
     Form,
     #[error("the role is neither `driver` nor `observer`")]
     Role,
-    #[error("a token has 16 to 256 characters")]
+    #[error("a token has 16 to 256 characters without spaces")]
     Token,
     #[error("a name has 1 to 64 characters")]
     Name,
@@ -122,6 +124,26 @@ impl People {
     pub(super) fn anybody(settings: &TeleopDeskSettings) -> Self {
         let person = person("Driver", Role::Driver, rights(settings));
         Self { people: Vec::new(), anybody: Some(Arc::new(person)) }
+    }
+
+    /// Returns the people of the settings.
+    ///
+    /// # Errors
+    /// The first person that is not possible.
+    pub(super) fn of(people: &[PersonSettings], settings: &TeleopDeskSettings) -> Result<Self, SettingError> {
+        let rights = rights(settings);
+        let mut all = Self { people: Vec::new(), anybody: None };
+        if !(1..=PEOPLE_MAX).contains(&people.len()) {
+            let problem = format!("{} is not within 1 to {PEOPLE_MAX} people", people.len());
+            return Err(SettingError::new("login.people", problem));
+        }
+        for (index, PersonSettings { name, role, token }) in people.iter().enumerate() {
+            let entry = all.entry(*role, token, name, rights);
+            let refused =
+                |problem: LineProblem| SettingError::new(format!("login.people.{index}"), problem.to_string());
+            all.people.push(entry.map_err(refused)?);
+        }
+        Ok(all)
     }
 
     /// Reads the people from a file that only the user of the process may read.
@@ -170,8 +192,18 @@ impl People {
             "observer" => Role::Observer,
             _ => return Err(LineProblem::Role),
         };
-        let name = name.trim();
-        if !TOKEN_CHARACTERS.contains(&token.chars().count()) {
+        self.entry(role, token, name.trim(), rights)
+    }
+
+    /// Returns the entry of a person who is not in the list yet.
+    fn entry(
+        &self,
+        role: Role,
+        token: &str,
+        name: &str,
+        rights: Rights,
+    ) -> Result<([u8; 32], Arc<Person>), LineProblem> {
+        if !TOKEN_CHARACTERS.contains(&token.chars().count()) || token.contains(char::is_whitespace) {
             return Err(LineProblem::Token);
         }
         if !(1..=NAME_CHARACTERS_MAX).contains(&name.chars().count()) || name.chars().any(char::is_control) {

@@ -40,12 +40,14 @@ use super::time::{tai_us, us_of_mono};
 use super::{LATEST, TeleopDesk};
 use crate::net::timer::PreciseTimer;
 use crate::teleop::event_log::EventLog;
-use crate::teleop::link::DatagramLink;
+use crate::teleop::link::{Arrival, DatagramLink};
 use crate::teleop::periodic::Periodic;
 use crate::teleop::picture::Picture;
 
 /// Time between two updates of counters.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
+/// Delay of a wake-up from which the task first receives what has arrived.
+const LATE: Duration = Duration::from_millis(1);
 /// Time between two measurements of the rate of the link.
 const RATE_PERIOD: Duration = Duration::from_secs(1);
 /// Number of commands of which the page's number is remembered.
@@ -82,7 +84,7 @@ pub(super) struct Runner {
     vehicle_topic: Option<Publisher<VehicleMessage>>,
     counters: Counters,
     page_counters: PageCounters,
-    incoming: Vec<Bytes>,
+    incoming: Vec<Arrival>,
     outgoing: Vec<Bytes>,
     schedule: Schedule,
     /// `true` if the state of driving has changed since the last message `state`.
@@ -172,21 +174,24 @@ impl Runner {
         for (_, page) in self.pages.iter() {
             page.mailbox.close(Close::Stops);
         }
+        self.link.sync_counters();
         self.counters.sync(&self.machine);
         ended
     }
 
     async fn run_until_stopped(&mut self) -> io::Result<()> {
         loop {
-            self.flush().await;
-            self.timer.set(self.due())?;
+            self.flush();
+            let due = self.due();
+            self.timer.set(due)?;
             match self.next_input().await {
                 Input::Datagrams(received) => {
                     received?;
-                    self.handle_datagrams().await;
+                    self.handle_datagrams();
                 }
                 Input::Timeout(expired) => {
                     expired?;
+                    self.catch_up(due)?;
                     self.handle_timeout(clock::now());
                 }
                 Input::Page(input) => self.handle_page(clock::now(), input),
@@ -207,19 +212,32 @@ impl Runner {
     /// Returns the time of the next timeout or periodic work.
     fn due(&self) -> Option<Mono> {
         let Schedule { state, upkeep, rate } = &self.schedule;
-        self.machine.poll_timeout().into_iter().chain([state, upkeep, rate].map(Periodic::due)).min()
+        let machines = [self.machine.poll_timeout(), self.link.poll_timeout()];
+        machines.into_iter().flatten().chain([state, upkeep, rate].map(Periodic::due)).min()
     }
 
-    async fn handle_datagrams(&mut self) {
+    /// Processes the payloads, each at the time of its arrival in the kernel.
+    fn handle_datagrams(&mut self) {
         let mut incoming = std::mem::take(&mut self.incoming);
-        for datagram in incoming.drain(..) {
-            self.machine.handle_datagram(clock::mono(), &datagram);
-            self.flush().await;
+        for Arrival { at, payload } in incoming.drain(..) {
+            self.machine.handle_datagram(at, &payload);
+            self.flush();
         }
         self.incoming = incoming;
     }
 
+    /// If the task has woken up late, processes the datagrams that have arrived in the meantime before the timeout. Otherwise a
+    /// delay of this machine would count as a silence of the vehicle.
+    fn catch_up(&mut self, due: Option<Mono>) -> io::Result<()> {
+        if due.is_some_and(|due| clock::mono().since(due) > LATE) {
+            self.link.try_receive(&mut self.incoming)?;
+            self.handle_datagrams();
+        }
+        Ok(())
+    }
+
     fn handle_timeout(&mut self, now: Now) {
+        self.link.handle_timeout(now.mono);
         self.machine.handle_timeout(now.mono);
         if self.schedule.rate.is_due(now.mono) {
             self.rate.measure(now.mono, self.link.received_octets());
@@ -228,18 +246,18 @@ impl Runner {
             self.send_state(now);
         }
         if self.schedule.upkeep.is_due(now.mono) {
-            self.link.count_kernel_drops();
+            self.link.sync_counters();
             self.counters.sync(&self.machine);
         }
     }
 
     /// Sends the datagrams of the machine and handles its events.
-    async fn flush(&mut self) {
+    fn flush(&mut self) {
         while let Some(datagram) = self.machine.poll_transmit() {
             self.outgoing.push(datagram);
         }
         self.commands.note_sent(self.machine.command_sequence());
-        self.link.send(&mut self.outgoing).await;
+        self.link.send(&mut self.outgoing);
         while let Some(event) = self.machine.poll_event() {
             self.handle_event(clock::now(), event);
         }

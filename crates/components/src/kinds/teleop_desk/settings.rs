@@ -14,9 +14,10 @@ use viaduct_teleop::frames::ReceiverSettings;
 use viaduct_teleop::wire::StreamId;
 use viaduct_teleop::{Desk, DeskSettings};
 
+use super::people::{People, Role};
 use crate::net::default_receive_buffer;
 use crate::teleop::event_log::EventLogSettings;
-use crate::teleop::link::{self, Security};
+use crate::teleop::link::Security;
 use crate::teleop::within;
 
 /// Largest number of cameras.
@@ -122,6 +123,21 @@ pub enum Login {
     /// separated by spaces. Empty lines and lines that begin with `#` are ignored. Only the user of the process may have access to
     /// the file (`chmod 600`). It is read at the start.
     Tokens(PathBuf),
+    /// The people themselves, 1 to 256. Their tokens are as public as the config file, so this is permitted only if `http` is an
+    /// address of this machine.
+    People(Vec<PersonSettings>),
+}
+
+/// A person who may log in.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PersonSettings {
+    /// Name, 1 to 64 characters.
+    pub name: String,
+    /// Role: a driver may request control; an observer sees pictures and states.
+    pub role: Role,
+    /// Token, 16 to 256 characters without spaces.
+    pub token: String,
 }
 
 /// The vehicle, as the page shows it.
@@ -265,8 +281,11 @@ fn default_events() -> String {
 
 impl TeleopDeskSettings {
     pub(super) fn check(&self) -> Result<(), SettingError> {
-        link::check_security(self.security, "listen", self.listen)?;
+        self.security.check("listen", self.listen)?;
         self.check_http()?;
+        if let Login::People(people) = &self.login {
+            People::of(people, self)?;
+        }
         within("pages_max", self.pages_max as f64, 1.0, 64.0)?;
         within("receive_buffer_octets", self.receive_buffer_octets as f64, 4096.0, 268_435_456.0)?;
         within("frame_memory_octets", self.frame_memory_octets as f64, 1_048_576.0, 67_108_864.0)?;
@@ -285,9 +304,14 @@ impl TeleopDeskSettings {
 
     fn check_http(&self) -> Result<(), SettingError> {
         let local = self.http.ip().is_loopback();
-        if !local && self.login == Login::None {
+        let only_local = match self.login {
+            Login::None => Some("none"),
+            Login::People(_) => Some("people"),
+            Login::Tokens(_) => None,
+        };
+        if let Some(login) = only_local.filter(|_| !local) {
             let problem =
-                format!("`none` requires that `http` is an address of this machine (127.0.0.1), not {}", self.http);
+                format!("`{login}` requires that `http` is an address of this machine (127.0.0.1), not {}", self.http);
             return Err(SettingError::new("login", problem));
         }
         if !local && !self.behind_proxy {
@@ -399,10 +423,18 @@ pub(super) mod tests {
 
     #[test]
     fn a_wrong_setting_is_refused_with_its_key() {
+        let person = |name| serde_json::json!({ "name": name, "role": "driver", "token": "0123456789abcdef" });
         let wrong = [
             (serde_json::json!({ "listen": "0.0.0.0:4650" }), "listen"),
             (serde_json::json!({ "http": "0.0.0.0:8090" }), "login"),
             (serde_json::json!({ "http": "0.0.0.0:8090", "login": { "tokens": "x" } }), "http"),
+            (
+                serde_json::json!({ "http": "0.0.0.0:8090", "behind_proxy": true, "login": { "people": [ person("Ada") ] } }),
+                "login",
+            ),
+            (serde_json::json!({ "login": { "people": [] } }), "login.people"),
+            (serde_json::json!({ "login": { "people": [ person("Ada"), person("Bob") ] } }), "login.people.1"),
+            (serde_json::json!({ "login": { "people": [ person("") ] } }), "login.people.0"),
             (serde_json::json!({ "pages_max": 0 }), "pages_max"),
             (serde_json::json!({ "cameras": [] }), "cameras"),
             (serde_json::json!({ "main_camera": 1 }), "main_camera"),

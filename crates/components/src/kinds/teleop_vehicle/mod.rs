@@ -37,8 +37,13 @@ impl Component for TeleopVehicle {
         settings.check()
     }
 
+    fn check_machine(settings: &TeleopVehicleSettings) -> Result<(), SettingError> {
+        settings.security.load().map(drop)
+    }
+
     fn edges(settings: &TeleopVehicleSettings) -> Edges {
         let mut edges = Edges::default()
+            .connects(settings.desk)
             .publishes::<DrivingState>("state", &settings.state, LATEST)
             .publishes::<DrivingEvent>("events", &settings.events, EVENTS);
         for (index, camera) in settings.cameras.iter().enumerate() {
@@ -67,7 +72,7 @@ impl Component for TeleopVehicle {
     }
 
     fn start(settings: TeleopVehicleSettings, context: &mut Context<Self>) -> Result<Self, StartError> {
-        let link = DatagramLink::connect(settings.desk, settings.receive_buffer_octets, context)?;
+        let link = DatagramLink::connect(settings.desk, &settings.security, settings.receive_buffer_octets, context)?;
         let log = settings.event_log.as_ref().map(|log| EventLog::open(log, context)).transpose()?;
         let runner = Runner::new(&settings, link, log, context)?;
         context.spawn_io(runner.run());

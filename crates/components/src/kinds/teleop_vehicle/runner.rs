@@ -27,15 +27,18 @@ use super::counters::Counters;
 use super::records::{Records, Situation};
 use super::settings::TeleopVehicleSettings;
 use super::{EVENTS, LATEST, TeleopVehicle};
+use crate::net::secure::Role;
 use crate::net::timer::PreciseTimer;
 use crate::teleop::event_log::EventLog;
-use crate::teleop::link::DatagramLink;
+use crate::teleop::link::{Arrival, DatagramLink};
 use crate::teleop::periodic::Periodic;
 
 /// Time between two states of driving and two budgets of the cameras.
 const STATE_PERIOD: Duration = Duration::from_millis(100);
 /// Time between two updates of counters and faults.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
+/// Delay of a wake-up from which the task first receives what has arrived.
+const LATE: Duration = Duration::from_millis(1);
 
 /// The fault of a vehicle whose state is unknown.
 const STATE_UNKNOWN: &str = "no state of the vehicle";
@@ -58,8 +61,8 @@ pub(super) struct Runner {
     unsent_telemetry: Counter,
     /// Measures the latency of pictures until they are given to the machine.
     hop: Hop,
-    /// Datagrams received and datagrams to send; empty between two inputs.
-    incoming: Vec<Bytes>,
+    /// Payloads received and payloads to send; empty between two inputs.
+    incoming: Vec<Arrival>,
     outgoing: Vec<Bytes>,
     schedule: Schedule,
     stop: Stop,
@@ -69,6 +72,8 @@ pub(super) struct Runner {
 struct VehicleInput {
     states: Option<Subscriber<VehicleState>>,
     timeout: Duration,
+    /// `false` if the desk has no permission to drive. Then the machine gets no speed, and grants no control.
+    may_be_driven: bool,
     /// Latest state, and its arrival.
     latest: Option<(Mono, VehicleState)>,
     /// `true` if the machine has the speed of `latest`.
@@ -107,6 +112,10 @@ impl Runner {
         let cameras = cameras.map(|(camera, index)| Camera::new(index, camera, now.mono, context));
         let vehicle = settings.vehicle.as_deref();
         let cannot_time = |cause| StartError::io("cannot create a timer", cause);
+        let may_be_driven = link.role() == Role::Driver;
+        if !may_be_driven {
+            tracing::warn!("the desk has the role of an observer; nobody can drive");
+        }
         let mut runner = Self {
             machine,
             link,
@@ -115,6 +124,7 @@ impl Runner {
             input: VehicleInput {
                 states: vehicle.map(|topic| context.subscribe(topic, LATEST)).transpose()?,
                 timeout: Duration::from_millis(settings.vehicle_timeout_ms),
+                may_be_driven,
                 latest: None,
                 known: false,
             },
@@ -150,7 +160,7 @@ impl Runner {
         if self.drive.is_some() {
             self.machine.stop(now.mono, Reason::VehicleFault);
         }
-        self.flush().await;
+        self.flush();
         self.send_drive_command(now);
         self.record("ended");
         self.sync_counters();
@@ -159,16 +169,18 @@ impl Runner {
 
     async fn run_until_stopped(&mut self) -> io::Result<()> {
         loop {
-            self.flush().await;
-            self.timer.set(self.due())?;
+            self.flush();
+            let due = self.due();
+            self.timer.set(due)?;
             match self.next_input().await {
                 Input::Datagrams(received) => {
                     received?;
-                    self.handle_datagrams().await;
+                    self.handle_datagrams();
                 }
                 Input::Timeout(expired) => {
                     expired?;
-                    self.handle_timeout(clock::now()).await;
+                    self.catch_up(due)?;
+                    self.handle_timeout(clock::now());
                 }
                 Input::Picture(camera, picture) => self.handle_picture(clock::now(), camera, &picture),
                 Input::Vehicle(state) => self.handle_vehicle_state(clock::mono(), &state),
@@ -193,16 +205,28 @@ impl Runner {
     fn due(&self) -> Option<Mono> {
         let Schedule { drive, telemetry, state, upkeep } = &self.schedule;
         let periodic = [drive, telemetry, state, upkeep].map(Periodic::due);
-        self.machine.poll_timeout().into_iter().chain(periodic).min()
+        let machines = [self.machine.poll_timeout(), self.link.poll_timeout()];
+        machines.into_iter().flatten().chain(periodic).min()
     }
 
-    async fn handle_datagrams(&mut self) {
+    /// Processes the payloads, each at the time of its arrival in the kernel.
+    fn handle_datagrams(&mut self) {
         let mut incoming = std::mem::take(&mut self.incoming);
-        for datagram in incoming.drain(..) {
-            self.machine.handle_datagram(clock::mono(), &datagram);
-            self.flush().await;
+        for Arrival { at, payload } in incoming.drain(..) {
+            self.machine.handle_datagram(at, &payload);
+            self.flush();
         }
         self.incoming = incoming;
+    }
+
+    /// If the task has woken up late, processes the datagrams that have arrived in the meantime before the timeout. Otherwise a
+    /// delay of this machine would count as a silence of the desk.
+    fn catch_up(&mut self, due: Option<Mono>) -> io::Result<()> {
+        if due.is_some_and(|due| clock::mono().since(due) > LATE) {
+            self.link.try_receive(&mut self.incoming)?;
+            self.handle_datagrams();
+        }
+        Ok(())
     }
 
     fn handle_picture(&mut self, now: Now, index: usize, picture: &Sample<CompressedImage>) {
@@ -214,7 +238,7 @@ impl Runner {
     }
 
     fn handle_vehicle_state(&mut self, now: Mono, state: &Sample<VehicleState>) {
-        let speed = state.speed_mps.unwrap_or(f64::NAN);
+        let speed = state.speed_mps.filter(|_| self.input.may_be_driven).unwrap_or(f64::NAN);
         self.machine.set_speed(now, MetresPerSecond(speed));
         self.input.known = speed.is_finite();
         self.input.latest = Some((now, VehicleState::clone(state)));
@@ -228,16 +252,17 @@ impl Runner {
         }
     }
 
-    async fn handle_timeout(&mut self, now: Now) {
+    fn handle_timeout(&mut self, now: Now) {
+        self.link.handle_timeout(now.mono);
         self.machine.handle_timeout(now.mono);
-        self.flush().await;
+        self.flush();
         if self.schedule.drive.is_due(now.mono) {
             self.supervise_input(now.mono);
             self.send_drive_command(now);
         }
         if self.schedule.telemetry.is_due(now.mono) {
             self.send_telemetry(now);
-            self.flush().await;
+            self.flush();
         }
         if self.schedule.state.is_due(now.mono) {
             self.publish_state(now);
@@ -245,7 +270,6 @@ impl Runner {
         }
         if self.schedule.upkeep.is_due(now.mono) {
             self.update_faults(now);
-            self.link.count_kernel_drops();
             self.sync_counters();
         }
     }
@@ -327,16 +351,17 @@ impl Runner {
     }
 
     fn sync_counters(&mut self) {
+        self.link.sync_counters();
         let speed = self.input.current(clock::mono()).and_then(|vehicle| vehicle.speed_mps);
         self.counters.sync(&self.machine, speed);
     }
 
     /// Sends the datagrams of the machine and handles its events.
-    async fn flush(&mut self) {
+    fn flush(&mut self) {
         while let Some(datagram) = self.machine.poll_transmit() {
             self.outgoing.push(datagram);
         }
-        self.link.send(&mut self.outgoing).await;
+        self.link.send(&mut self.outgoing);
         while let Some(event) = self.machine.poll_event() {
             self.handle_event(&event);
         }

@@ -19,7 +19,7 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, MetresPerSecondSquared};
 
 use crate::net::default_receive_buffer;
 use crate::teleop::event_log::EventLogSettings;
-use crate::teleop::link::{self, Security};
+use crate::teleop::link::Security;
 use crate::teleop::within;
 
 /// Largest number of cameras.
@@ -318,7 +318,8 @@ fn whole_milliseconds(duration: Duration) -> u64 {
 
 impl TeleopVehicleSettings {
     pub(super) fn check(&self) -> Result<(), SettingError> {
-        link::check_security(self.security, "desk", self.desk)?;
+        self.security.check("desk", self.desk)?;
+        self.security.check_no_address("desk")?;
         within("vehicle_timeout_ms", self.vehicle_timeout_ms as f64, 50.0, 5000.0)?;
         within("drive_hz", self.drive_hz, 20.0, 200.0)?;
         within("telemetry_hz", self.telemetry_hz, 1.0, 100.0)?;

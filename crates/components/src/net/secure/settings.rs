@@ -23,7 +23,7 @@ pub struct SecuritySettings {
     #[schemars(length(min = 1, max = 64))]
     pub peers: Vec<PeerSettings>,
     /// File with the roles of peers: one line `NAME ROLE` for each, with the role `driver` or `observer`. A text after `#`
-    /// is a comment. A peer that is not listed is an observer.
+    /// is a comment. A peer that the file does not list is an observer. Default: none, all peers are drivers.
     #[serde(default)]
     pub roles: Option<PathBuf>,
 }
@@ -144,14 +144,15 @@ impl SecuritySettings {
         self.check("security")?;
         let private_key = PrivateKey::read(&self.private_key)?;
         let own = private_key.public_key();
-        let mut roles = self.roles.as_deref().map(|path| self.read_roles(path)).transpose()?.unwrap_or_default();
+        let roles = self.roles.as_deref().map(|path| self.read_roles(path)).transpose()?;
         let mut peers = Vec::new();
         for PeerSettings { name, public_key, address } in &self.peers {
             let Ok(public_key) = public_key.parse() else { continue };
             if public_key == own {
                 return Err(CredentialsError::OwnKey(name.clone()));
             }
-            let role = roles.remove(name.as_str()).unwrap_or_default();
+            let listed = roles.as_ref().map(|roles| roles.get(name.as_str()).copied().unwrap_or_default());
+            let role = listed.unwrap_or(Role::Driver);
             peers.push(Peer { name: name.clone(), public_key, address: *address, role });
         }
         Ok(Credentials { private_key, peers })
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_without_a_role_is_an_observer() {
+    fn a_peer_that_the_file_of_roles_does_not_list_is_an_observer() {
         let mut files = files();
         assert_eq!(
             files.load_with_roles("# desks\n\nb  driver  # until May\n").unwrap(),
@@ -234,7 +235,7 @@ mod tests {
         );
         assert_eq!(files.load_with_roles("a driver\nb observer\n").unwrap(), [Role::Driver, Role::Observer]);
         files.settings.roles = None;
-        assert!(files.settings.load().unwrap().peers.iter().all(|peer| peer.role == Role::Observer));
+        assert!(files.settings.load().unwrap().peers.iter().all(|peer| peer.role == Role::Driver));
     }
 
     #[test]
