@@ -7,10 +7,11 @@
 //! ```
 
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::keys::Keys;
 
 /// Port of the receiver. Further connections use the ports after it.
 const PORT: u16 = 4700;
@@ -67,8 +68,8 @@ pub(super) struct Job {
     pub(super) drain_ms: u64,
     /// `true` if the cameras send pictures with a mark in place of frames of a fixed size.
     pub(super) pictures: bool,
-    /// Folder with the keys of both ends.
-    pub(super) keys: Option<PathBuf>,
+    /// Keys of the nodes; `None` if both ends are on one machine.
+    pub(super) keys: Option<Keys>,
 }
 
 impl Job {

@@ -16,7 +16,7 @@
 //! ```text
 //! cell.rs      systems, links and numbers of cameras, and the list of cells
 //! job.rs       lines between the bench and the programs at the ends;  ends/: these programs;  frame.rs: their frames
-//! network.rs   the emulated link;  measure.rs: measures one cell;  outcome.rs: its result
+//! network.rs   the emulated link;  keys.rs: keys of our nodes;  measure.rs: measures one cell;  outcome.rs: its result
 //! tables.rs    the paper's tables;  floor.rs: the floor;  rows.rs, sections.rs: cells -> rows and tables of the report
 //! ```
 
@@ -25,6 +25,7 @@ mod ends;
 mod floor;
 mod frame;
 mod job;
+mod keys;
 mod measure;
 mod network;
 mod outcome;

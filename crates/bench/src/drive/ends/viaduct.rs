@@ -1,7 +1,6 @@
 //! The product: a node with cameras, a vehicle and the vehicle's end of a remote drive, and a node with a driver's desk.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -15,6 +14,7 @@ use super::arrivals::Arrivals;
 use super::page::Page;
 use super::{Receiver, Sender};
 use crate::drive::job::{Arrived, Job, Sent};
+use crate::drive::keys::Keys;
 use crate::error::BenchError;
 use crate::nodes::{runtime, start};
 
@@ -170,7 +170,7 @@ fn vehicle_config(job: &Job) -> String {
          vehicle/drive }} }}\n{components}  teleop: {{ kind: teleop_vehicle, settings: {{ desk: \"{}\", security: {}, vehicle: \
          vehicle/state, drive: vehicle/drive, cameras: [ {} ] }} }}\n",
         job.address(),
-        security(job.keys.as_deref(), "vehicle", "desk"),
+        job.keys.as_ref().map_or_else(unprotected, Keys::of_vehicle),
         inputs.join(", ")
     )
 }
@@ -182,15 +182,12 @@ fn desk_config(job: &Job) -> String {
         "node: desk\ncomponents:\n  desk: {{ kind: teleop_desk, settings: {{ listen: \"{}\", http: \"127.0.0.1:{PAGE_PORT}\", \
          security: {}, login: none, page: {{ state_hz: 50 }}, cameras: [ {} ] }} }}\n",
         job.address(),
-        security(job.keys.as_deref(), "desk", "vehicle"),
+        job.keys.as_ref().map_or_else(unprotected, Keys::of_desk),
         cameras.join(", ")
     )
 }
 
-/// Returns the protection of the datagrams: the keys in the folder, or none between two ends on one machine.
-fn security(keys: Option<&Path>, own: &str, other: &str) -> String {
-    let Some(keys) = keys else { return "none".to_owned() };
-    let file = |name: String| keys.join(name).display().to_string();
-    let (private, public) = (file(format!("{own}.key")), file(format!("{other}.pub")));
-    format!("{{ private_key: {private:?}, peers: [ {{ name: {other}, public_key: {public:?} }} ] }}")
+/// Returns the setting `security` of two ends on one machine.
+fn unprotected() -> String {
+    "none".to_owned()
 }
