@@ -6,6 +6,7 @@
 //!                   or {"error":"why"} at any time
 //! ```
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
@@ -160,6 +161,12 @@ pub(super) struct Sent {
     /// Octets that the sender needed and that it sent, of the datagrams with frames, if it counts them.
     #[serde(default)]
     pub(super) octets: Option<(u64, u64)>,
+    /// First and last time of the frames that count, in nanoseconds of the monotonic clock, if commands are measured.
+    #[serde(default)]
+    pub(super) window: Option<(u64, u64)>,
+    /// Frames that the sender's end has lost since its start, by reason.
+    #[serde(default)]
+    pub(super) losses: BTreeMap<String, u64>,
 }
 
 /// The frames that arrived.
@@ -167,12 +174,14 @@ pub(super) struct Sent {
 pub(super) struct Arrived {
     /// Camera, number, and time since its stamp in nanoseconds, of each frame in the order of arrival.
     pub(super) frames: Vec<(u8, u32, u64)>,
-    /// Ages of commands when the vehicle accepted them, in nanoseconds.
+    /// Commands that the vehicle has accepted: time of its report at the page, and age of the command when it was accepted, in
+    /// nanoseconds.
     #[serde(default)]
-    pub(super) command_ages: Vec<u64>,
-    /// Time from the mark in each picture until it was decoded at the page's end of the WebSocket, in nanoseconds.
+    pub(super) command_ages: Vec<(u64, u64)>,
+    /// Camera, number, and time from the mark in the picture until it was decoded at the page's end of the WebSocket, in
+    /// nanoseconds.
     #[serde(default)]
-    pub(super) glass: Vec<u64>,
+    pub(super) glass: Vec<(u8, u32, u64)>,
     /// Pictures whose mark was not readable.
     #[serde(default)]
     pub(super) marks_failed: u64,

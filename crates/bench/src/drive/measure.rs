@@ -56,7 +56,7 @@ impl Ends<'_> {
         let arrived = arrived(answer(&mut receiver, SLACK + self.job.drain())?)?;
         drop((sender, receiver));
         let version = [ready.version, ready.mode].join("; ").trim_matches([';', ' ']).to_owned();
-        Ok(Outcome { version, ..Outcome::of(&sent, arrived, self.job.frames) })
+        Ok(Outcome { version, ..Outcome::of(&sent, &arrived, self.job.frames) })
     }
 
     /// Starts the program of an end, and waits until it is ready.

@@ -213,6 +213,11 @@ fn notes(outcomes: &[(Cell, &Outcome)]) -> Vec<String> {
         if outcome.marks_failed > 0 {
             add(format!("{}: {} marks were not readable", cell.key(), outcome.marks_failed));
         }
+        if !outcome.losses.is_empty() {
+            let losses: Vec<String> =
+                outcome.losses.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+            add(format!("{}: frames lost by the vehicle's node since its start: {}", cell.key(), losses.join(", ")));
+        }
         if let Some(drops) = outcome.queue_drops.filter(|drops| *drops > 0) {
             add(format!("{}: the full queue of the link dropped {drops} packets", cell.key()));
         }
