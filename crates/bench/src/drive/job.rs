@@ -6,11 +6,13 @@
 //!                   or {"error":"why"} at any time
 //! ```
 
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+
+use super::keys::Keys;
 
 /// Port of the receiver. Further connections use the ports after it.
 const PORT: u16 = 4700;
@@ -67,8 +69,8 @@ pub(super) struct Job {
     pub(super) drain_ms: u64,
     /// `true` if the cameras send pictures with a mark in place of frames of a fixed size.
     pub(super) pictures: bool,
-    /// Folder with the keys of both ends.
-    pub(super) keys: Option<PathBuf>,
+    /// Keys of the nodes; `None` if both ends are on one machine.
+    pub(super) keys: Option<Keys>,
 }
 
 impl Job {
@@ -159,6 +161,12 @@ pub(super) struct Sent {
     /// Octets that the sender needed and that it sent, of the datagrams with frames, if it counts them.
     #[serde(default)]
     pub(super) octets: Option<(u64, u64)>,
+    /// First and last time of the frames that count, in nanoseconds of the monotonic clock, if commands are measured.
+    #[serde(default)]
+    pub(super) window: Option<(u64, u64)>,
+    /// Frames that the sender's end has lost since its start, by reason.
+    #[serde(default)]
+    pub(super) losses: BTreeMap<String, u64>,
 }
 
 /// The frames that arrived.
@@ -166,12 +174,14 @@ pub(super) struct Sent {
 pub(super) struct Arrived {
     /// Camera, number, and time since its stamp in nanoseconds, of each frame in the order of arrival.
     pub(super) frames: Vec<(u8, u32, u64)>,
-    /// Ages of commands when the vehicle accepted them, in nanoseconds.
+    /// Commands that the vehicle has accepted: time of its report at the page, and age of the command when it was accepted, in
+    /// nanoseconds.
     #[serde(default)]
-    pub(super) command_ages: Vec<u64>,
-    /// Time from the mark in each picture until it was decoded at the page's end of the WebSocket, in nanoseconds.
+    pub(super) command_ages: Vec<(u64, u64)>,
+    /// Camera, number, and time from the mark in the picture until it was decoded at the page's end of the WebSocket, in
+    /// nanoseconds.
     #[serde(default)]
-    pub(super) glass: Vec<u64>,
+    pub(super) glass: Vec<(u8, u32, u64)>,
     /// Pictures whose mark was not readable.
     #[serde(default)]
     pub(super) marks_failed: u64,

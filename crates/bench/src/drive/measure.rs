@@ -1,11 +1,12 @@
 //! Measures one cell: starts a program at each end of a link.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use super::cell::Cell;
 use super::job::{Answer, Arrived, Instruction, Job, Ready, Role, Sent, Transport};
+use super::keys::KeyFolder;
 use super::network::{LinkState, Network};
 use super::outcome::Outcome;
 use super::{END_COMMAND, Options};
@@ -25,11 +26,11 @@ const SLACK: Duration = Duration::from_secs(30);
 /// The link cannot be emulated.
 pub(super) fn measure(cell: &Cell, options: &Options, seed: u64) -> Result<Outcome, BenchError> {
     let network = Network::up(cell.link, seed)?;
-    let keys = cell.subject.is_ours().then(Keys::create).transpose()?;
+    let keys = cell.subject.is_ours().then(KeyFolder::create).transpose()?;
     let job = Job {
         sender: network.address(Role::Sender),
         receiver: network.address(Role::Receiver),
-        keys: keys.as_ref().and_then(Keys::folder),
+        keys: keys.as_ref().map(KeyFolder::keys),
         ..cell.job(options)
     };
     let outcome = Ends { network: &network, options, job: &job }.measure().unwrap_or_else(Outcome::refused);
@@ -55,7 +56,7 @@ impl Ends<'_> {
         let arrived = arrived(answer(&mut receiver, SLACK + self.job.drain())?)?;
         drop((sender, receiver));
         let version = [ready.version, ready.mode].join("; ").trim_matches([';', ' ']).to_owned();
-        Ok(Outcome { version, ..Outcome::of(&sent, arrived, self.job.frames) })
+        Ok(Outcome { version, ..Outcome::of(&sent, &arrived, self.job.frames) })
     }
 
     /// Starts the program of an end, and waits until it is ready.
@@ -106,17 +107,4 @@ fn unexpected(answer: &Answer) -> String {
     let mut text = format!("unexpected answer: {answer:?}");
     text.truncate(200);
     text
-}
-
-/// The keys of the vehicle and the desk, in a folder that is removed at the end.
-struct Keys(Option<PathBuf>);
-
-impl Keys {
-    fn create() -> Result<Self, BenchError> {
-        Ok(Self(None))
-    }
-
-    fn folder(&self) -> Option<PathBuf> {
-        self.0.clone()
-    }
 }

@@ -16,7 +16,7 @@
 //! ```text
 //! cell.rs      systems, links and numbers of cameras, and the list of cells
 //! job.rs       lines between the bench and the programs at the ends;  ends/: these programs;  frame.rs: their frames
-//! network.rs   the emulated link;  measure.rs: measures one cell;  outcome.rs: its result
+//! network.rs   the emulated link;  keys.rs: keys of our nodes;  measure.rs: measures one cell;  outcome.rs: its result
 //! tables.rs    the paper's tables;  floor.rs: the floor;  rows.rs, sections.rs: cells -> rows and tables of the report
 //! ```
 
@@ -25,6 +25,7 @@ mod ends;
 mod floor;
 mod frame;
 mod job;
+mod keys;
 mod measure;
 mod network;
 mod outcome;
@@ -211,6 +212,11 @@ fn notes(outcomes: &[(Cell, &Outcome)]) -> Vec<String> {
         }
         if outcome.marks_failed > 0 {
             add(format!("{}: {} marks were not readable", cell.key(), outcome.marks_failed));
+        }
+        if !outcome.losses.is_empty() {
+            let losses: Vec<String> =
+                outcome.losses.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+            add(format!("{}: frames lost by the vehicle's node since its start: {}", cell.key(), losses.join(", ")));
         }
         if let Some(drops) = outcome.queue_drops.filter(|drops| *drops > 0) {
             add(format!("{}: the full queue of the link dropped {drops} packets", cell.key()));

@@ -1,5 +1,7 @@
 //! Result of a cell. State files contain it.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::job::{Arrived, Sent};
@@ -19,6 +21,8 @@ pub(super) struct Outcome {
     pub(super) marks_failed: u64,
     /// Octets that the sender needed and that it sent.
     pub(super) octets: Option<(u64, u64)>,
+    /// Frames that the sender's end has lost since its start, by reason.
+    pub(super) losses: BTreeMap<String, u64>,
     /// Lateness of the emulator's timers: median, 99th percentile and largest.
     pub(super) lateness_us: Option<[f64; 3]>,
     /// Packets that a full queue of the link dropped.
@@ -35,21 +39,25 @@ impl Outcome {
     }
 
     /// Joins what both ends report. Only the `frames` frames of each camera after its warm-up count.
-    pub(super) fn of(sent: &Sent, arrived: Arrived, frames: u32) -> Self {
-        let mut cameras = vec![Vec::new(); sent.first.len()];
-        for (camera, number, latency) in arrived.frames {
-            let Some(first) = sent.first.get(usize::from(camera)) else { continue };
-            if number.checked_sub(*first).is_some_and(|index| index < frames) {
-                cameras[usize::from(camera)].push(latency);
-            }
-        }
+    pub(super) fn of(sent: &Sent, arrived: &Arrived, frames: u32) -> Self {
+        let counts = |camera: u8, number: u32| {
+            let first = sent.first.get(usize::from(camera)).copied();
+            first.and_then(|first| number.checked_sub(first)).is_some_and(|index| index < frames)
+        };
+        let of = |list: &[(u8, u32, u64)], wanted: Option<u8>| -> Vec<u64> {
+            let counted = list.iter().filter(|(camera, number, _)| counts(*camera, *number));
+            counted.filter(|(camera, ..)| wanted.is_none_or(|wanted| *camera == wanted)).map(|frame| frame.2).collect()
+        };
+        let (begin, end) = sent.window.unwrap_or((0, u64::MAX));
+        let commands = arrived.command_ages.iter().filter(|(time, _)| (begin..=end).contains(time));
         Self {
             sent: frames.into(),
-            cameras,
-            command_ages: arrived.command_ages,
-            glass: arrived.glass,
+            cameras: (0_u8..).zip(&sent.first).map(|(camera, _)| of(&arrived.frames, Some(camera))).collect(),
+            command_ages: commands.map(|(_, age)| *age).collect(),
+            glass: of(&arrived.glass, None),
             marks_failed: arrived.marks_failed,
             octets: sent.octets,
+            losses: sent.losses.clone(),
             ..Self::default()
         }
     }
@@ -82,9 +90,13 @@ mod tests {
 
     #[test]
     fn only_frames_after_the_warm_up_count_and_missing_ones_are_lost() {
-        let sent = Sent { first: vec![2, 10], octets: Some((1000, 1040)) };
+        let sent = Sent { first: vec![2, 10], octets: Some((1000, 1040)), window: Some((100, 200)), ..Sent::default() };
         let frames = vec![(0, 1, 9), (0, 2, 5), (0, 4, 6), (1, 9, 9), (1, 10, 7), (1, 13, 9), (2, 3, 9), (0, 5, 9)];
-        let outcome = Outcome::of(&sent, Arrived { frames, ..Arrived::default() }, 3);
+        let glass = vec![(0, 2, 70), (0, 1, 80), (1, 12, 90)];
+        let command_ages = vec![(99, 1), (100, 2), (200, 3), (201, 4)];
+        let arrived = Arrived { frames, glass, command_ages, marks_failed: 0 };
+        let outcome = Outcome::of(&sent, &arrived, 3);
+        assert_eq!((&outcome.glass[..], &outcome.command_ages[..]), (&[70, 90][..], &[2, 3][..]));
         assert_eq!(outcome.cameras, [vec![5, 6], vec![7]]);
         assert_eq!((outcome.lost(0), outcome.lost(1), outcome.lost(2)), (1, 2, 0));
         assert_eq!((outcome.totals(), outcome.sent_per_needed()), ((6, 3), Some(1.04)));
@@ -92,8 +104,8 @@ mod tests {
 
     #[test]
     fn nothing_arrived_is_everything_lost() {
-        let sent = Sent { first: vec![10; 4], octets: None };
-        let outcome = Outcome::of(&sent, Arrived::default(), 100);
+        let sent = Sent { first: vec![10; 4], ..Sent::default() };
+        let outcome = Outcome::of(&sent, &Arrived::default(), 100);
         assert_eq!((outcome.totals(), outcome.sent_per_needed()), ((400, 400), None));
     }
 }

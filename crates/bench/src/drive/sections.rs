@@ -12,41 +12,42 @@ use crate::statistics::Summary;
 
 type Measured<'a> = [(Cell, &'a Outcome)];
 
+/// Returns the tables of the frames, of the driver and of the bounds.
 pub(super) fn sections(outcomes: &Measured<'_>) -> Vec<Section> {
     let published = tables::published();
-    let all = [
-        overview(outcomes, &published),
-        of_network(outcomes, &published, "stable", "Table 4 of the paper (stable network) and this run, by camera, ms"),
-        of_network(outcomes, &published, "lossy", "Table 5 of the paper (lossy network) and this run, by camera, ms"),
-        driver(outcomes),
-        bounds(outcomes),
-    ];
-    all.into_iter().filter(|section| !section.rows.is_empty()).collect()
+    let frames = |(cell, outcome): &&(Cell, &Outcome)| !cell.subject.pictures && outcome.refused.is_none();
+    let mut frames: Vec<_> = outcomes.iter().filter(frames).copied().collect();
+    frames.sort_by_key(|(cell, _)| (cell.cameras, cell.link));
+    let groups = frames.chunk_by(|one, two| (one.0.cameras, one.0.link) == (two.0.cameras, two.0.link));
+    let mut sections: Vec<Section> = groups.map(|group| overview(group, &published)).collect();
+    for cameras in 1..=4 {
+        let of_network = |network: &str| of_network(&frames, &published, network, cameras);
+        sections.extend(["stable", "lossy"].map(of_network));
+    }
+    sections.extend([driver(outcomes), bounds(outcomes)]);
+    sections.retain(|section| !section.rows.is_empty());
+    sections
 }
 
 fn words(columns: &[&str]) -> Vec<String> {
     columns.iter().map(|name| (*name).to_owned()).collect()
 }
 
-/// Returns the frames of all cameras of each cell.
-fn overview(outcomes: &Measured<'_>, published: &[Published]) -> Section {
-    let mut rows = Vec::new();
-    let frames = |(cell, outcome): &&(Cell, &Outcome)| !cell.subject.pictures && outcome.refused.is_none();
-    let mut found: Vec<_> = outcomes.iter().filter(frames).collect();
-    found.sort_by_key(|(cell, _)| (cell.link, cell.cameras));
-    for group in found.chunk_by(|one, two| (one.0.link, one.0.cameras) == (two.0.link, two.0.cameras)) {
-        rows.extend(group.iter().map(|(cell, outcome)| overview_cells(cell, outcome, published)));
-        rows.extend(group.first().and_then(|(cell, _)| floor_cells(cell)));
-    }
+/// Returns the systems over one link with one number of cameras.
+fn overview(group: &Measured<'_>, published: &[Published]) -> Section {
+    let mut rows: Vec<Vec<String>> =
+        group.iter().map(|(cell, outcome)| overview_cells(cell, outcome, published)).collect();
+    rows.extend(group.first().and_then(|(cell, _)| floor_cells(cell)));
+    let title = group.first().map_or_else(String::new, |(cell, _)| {
+        let cameras = if cell.cameras == 1 { "camera" } else { "cameras" };
+        format!("{} {cameras}, {}: frames of {FRAME_OCTETS} octets at {RATE_HZ} Hz, ms", cell.cameras, cell.link)
+    });
     Section {
-        title: format!("Frames of all cameras, {FRAME_OCTETS} octets at {RATE_HZ} Hz, ms"),
-        columns: words(&["link", "cameras", "row", "n", "lost", "mean", "p99", "max", "/floor", "paper mean", "/paper", "sent/needed"]),
-        words: 3,
+        title,
+        columns: words(&["row", "n", "lost", "mean", "p99", "max", "/floor", "paper", "/paper", "sent"]),
+        words: 1,
         rows,
-        about: "n: sent frames; /floor: mean over the floor, K packets / rate / (1 - p), of frames that all cameras send at \
-                once; paper mean: case 1 (Reliable, KeepLast 10), or the same case for Cyclone DDS and case 4 for best \
-                effort, on the stable network for ethernet and the lossy one for lossy-0.3 and lossy-5; \
-                sent/needed: octets of datagrams with frames over octets of frames"
+        about: "/floor: mean over the floor; paper: mean of the paper's case; sent: octets sent over octets needed"
             .to_owned(),
     }
 }
@@ -60,8 +61,6 @@ fn overview_cells(cell: &Cell, outcome: &Outcome, published: &[Published]) -> Ve
         .and_then(|network| tables::mean_ms(published, network, cell.cameras, paper_case(cell)?));
     let ratio = |other: Option<f64>| mean.zip(other).map(|(mean, other)| mean / other);
     vec![
-        cell.link.name().to_owned(),
-        cell.cameras.to_string(),
         cell.subject.label(),
         sent.to_string(),
         lost.to_string(),
@@ -77,9 +76,8 @@ fn overview_cells(cell: &Cell, outcome: &Outcome, published: &[Published]) -> Ve
 
 fn floor_cells(cell: &Cell) -> Option<Vec<String>> {
     let floor = floor::cameras_ms(cell.link, cell.cameras)?;
-    let mut cells = vec![cell.link.name().to_owned(), cell.cameras.to_string(), "floor.frame".to_owned()];
-    cells.extend([String::new(), String::new(), figure(Some(floor))]);
-    cells.resize(12, String::new());
+    let mut cells = vec!["floor.frame".to_owned(), String::new(), String::new(), figure(Some(floor))];
+    cells.resize(10, String::new());
     Some(cells)
 }
 
@@ -99,31 +97,26 @@ fn paper_case(cell: &Cell) -> Option<u8> {
     }
 }
 
-/// Returns the cells of the paper for a network, each camera with the measured ones of the corresponding links.
-fn of_network(outcomes: &Measured<'_>, published: &[Published], network: &str, title: &str) -> Section {
-    let comparable = |(cell, outcome): &&(Cell, &Outcome)| {
-        tables::network(cell.link) == Some(network) && !cell.subject.pictures && outcome.refused.is_none()
-    };
-    let ours: Vec<_> = outcomes.iter().filter(comparable).collect();
-    let mut numbers: Vec<u8> = ours.iter().map(|(cell, _)| cell.cameras).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    let mut rows = Vec::new();
-    for cameras in numbers {
+/// Returns the cells of the paper for a network and a number of cameras, with the measured ones of the corresponding links.
+fn of_network(outcomes: &Measured<'_>, published: &[Published], network: &str, cameras: u8) -> Section {
+    let measured = outcomes
+        .iter()
+        .filter(|(cell, _)| tables::network(cell.link) == Some(network) && cell.cameras == cameras)
+        .flat_map(|(cell, outcome)| (0..usize::from(cameras)).map(|camera| camera_cells(cell, outcome, camera)));
+    let mut rows: Vec<Vec<String>> = measured.collect();
+    if !rows.is_empty() {
         let printed = published.iter().filter(|cell| cell.network == network && cell.cameras == cameras);
-        rows.extend(by_case(printed));
-        for (cell, outcome) in ours.iter().filter(|(cell, _)| cell.cameras == cameras) {
-            rows.extend((0..usize::from(cameras)).map(|camera| camera_cells(cell, outcome, camera)));
-        }
+        rows.splice(0..0, by_case(printed));
     }
+    let table = if network == "stable" { 4 } else { 5 };
     Section {
-        title: title.to_owned(),
-        columns: words(&["cameras", "row", "camera", "mean", "max", "min", "sd", "n", "lost", "lost %"]),
-        words: 2,
+        title: format!("Table {table} of the paper ({network} network) and this run, cameras: {cameras}, ms"),
+        columns: words(&["row", "camera", "mean", "max", "min", "sd", "n", "lost", "lost %"]),
+        words: 1,
         rows,
         about:
             "cases of the paper: 1 Reliable, KeepLast 10; 2 Reliable, KeepLast 1; 3 Reliable, KeepAll; 4 BestEffort, \
-                KeepLast 1; on other machines and another network; ?: not legible"
+                KeepLast 1; ?: not legible"
                 .to_owned(),
     }
 }
@@ -136,7 +129,7 @@ fn by_case<'a>(printed: impl Iterator<Item = &'a Published>) -> Vec<Vec<String>>
 
 fn published_cells(cell: &Published) -> Vec<String> {
     let share = cell.lost.map(|lost| lost as f64 / cell.samples as f64);
-    let mut cells = vec![cell.cameras.to_string(), format!("paper case {}", cell.case), cell.camera.to_string()];
+    let mut cells = vec![format!("paper case {}", cell.case), cell.camera.to_string()];
     cells.extend([cell.mean_ms, cell.max_ms, cell.min_ms, cell.sd_ms].map(|value| figure(Some(value))));
     cells.push(cell.samples.to_string());
     cells.push(cell.lost.map_or_else(|| "?".to_owned(), |lost| lost.to_string()));
@@ -150,7 +143,6 @@ fn camera_cells(cell: &Cell, outcome: &Outcome, camera: usize) -> Vec<String> {
     let pick = |pick: fn(&Summary) -> f64| figure(summary.as_ref().map(pick));
     let lost = outcome.lost(camera);
     vec![
-        cell.cameras.to_string(),
         format!("{}, {}", cell.subject.label(), cell.link),
         (camera + 1).to_string(),
         pick(|summary| summary.mean),

@@ -134,5 +134,5 @@ fn each_tick(job: &Job, mut take: impl FnMut(u32, Duration)) {
 }
 
 fn counted(job: &Job) -> Sent {
-    Sent { first: vec![job.warm_up; usize::from(job.cameras)], octets: None }
+    Sent { first: vec![job.warm_up; usize::from(job.cameras)], ..Sent::default() }
 }

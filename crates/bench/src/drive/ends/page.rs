@@ -18,6 +18,8 @@ use viaduct_components::kinds::camera::Mark;
 
 use super::arrivals::Arrivals;
 use super::viaduct::age_ns;
+use crate::floor::nanos;
+use crate::sys;
 
 /// Commands per second of the desk; the page sends as many.
 const COMMAND_PERIOD: Duration = Duration::from_millis(20);
@@ -96,7 +98,7 @@ async fn listen(mut stream: SplitStream<Socket>, marks: bool, arrivals: &Arrival
                 };
                 if latest != Some(seq) {
                     latest = Some(seq);
-                    arrivals.update(|arrived| arrived.command_ages.push(age_ns));
+                    arrivals.update(|arrived| arrived.command_ages.push((nanos(sys::monotonic()), age_ns)));
                 }
             }
             Message::Binary(frame) if marks => read_mark(&frame, arrivals),
@@ -120,7 +122,7 @@ fn read_mark(frame: &[u8], arrivals: &Arrivals) {
     let mark = Mark::read_jpeg(picture);
     let now = clock::tai();
     arrivals.update(|arrived| match mark {
-        Ok(mark) => arrived.glass.push(age_ns(now, mark.unwrapped_time_us(now_us()))),
+        Ok(mark) => arrived.glass.push((mark.camera, mark.frame, age_ns(now, mark.unwrapped_time_us(now_us())))),
         Err(_) => arrived.marks_failed += 1,
     });
 }

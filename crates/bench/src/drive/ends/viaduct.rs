@@ -1,7 +1,7 @@
 //! The product: a node with cameras, a vehicle and the vehicle's end of a remote drive, and a node with a driver's desk.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
@@ -9,14 +9,18 @@ use viaduct_bus::{Counter, Qos, clock};
 use viaduct_components::kinds::camera::FrameSegment;
 use viaduct_messages::foxglove::CompressedImage;
 use viaduct_node::Node;
+use viaduct_teleop::frames::FrameLoss;
 use viaduct_units::Tai;
 
 use super::arrivals::Arrivals;
 use super::page::Page;
 use super::{Receiver, Sender};
 use crate::drive::job::{Arrived, Job, Sent};
+use crate::drive::keys::Keys;
 use crate::error::BenchError;
+use crate::floor::nanos;
 use crate::nodes::{runtime, start};
+use crate::sys;
 
 /// Address of the desk's page.
 const PAGE_PORT: u16 = 8090;
@@ -60,6 +64,19 @@ impl Vehicle {
         Ok(())
     }
 
+    /// Returns the frames that the vehicle's node has lost since its start, by reason.
+    fn losses(&self, job: &Job) -> BTreeMap<String, u64> {
+        let counted = |name: &str, reason: &str| self.node.bus().counter("teleop", name, Some(reason)).value();
+        let untaken = (0..job.cameras).map(|camera| {
+            let taken = counted("pictures", &topic(camera));
+            self.counter(&component(camera), "published").value().saturating_sub(taken)
+        });
+        let refused = ["stale", "not_jpeg", "too_long"].map(|reason| (reason, counted("pictures_refused", reason)));
+        let lost = FrameLoss::ALL.map(|loss| (loss.name(), counted("frames_lost", loss.name())));
+        let all = refused.into_iter().chain(lost).map(|(reason, count)| (reason.to_owned(), count));
+        all.chain([("not taken from the camera".to_owned(), untaken.sum())]).filter(|(_, count)| *count > 0).collect()
+    }
+
     /// Returns the octets of the accepted frames and of the datagrams with their symbols.
     fn octets(&self) -> (u64, u64) {
         (self.counter("teleop", "frame_octets").value(), self.counter("teleop", "symbol_octets").value())
@@ -80,11 +97,11 @@ impl Sender for Vehicle {
         };
         reach(&|first| first);
         // The counters of the machine are published every 500 ms, which is one frame in 50 of a default run.
-        let before = self.octets();
+        let (before, begin) = (self.octets(), nanos(sys::monotonic()));
         reach(&|first| first + job.frames);
-        let after = self.octets();
+        let (after, end) = (self.octets(), nanos(sys::monotonic()));
         let octets = Some((after.0 - before.0, after.1 - before.1)).filter(|(needed, _)| *needed > 0);
-        Ok(Sent { first, octets })
+        Ok(Sent { first, octets, window: Some((begin, end)), losses: self.losses(job) })
     }
 }
 
@@ -170,7 +187,7 @@ fn vehicle_config(job: &Job) -> String {
          vehicle/drive }} }}\n{components}  teleop: {{ kind: teleop_vehicle, settings: {{ desk: \"{}\", security: {}, vehicle: \
          vehicle/state, drive: vehicle/drive, cameras: [ {} ] }} }}\n",
         job.address(),
-        security(job.keys.as_deref(), "vehicle", "desk"),
+        job.keys.as_ref().map_or_else(unprotected, Keys::of_vehicle),
         inputs.join(", ")
     )
 }
@@ -182,15 +199,12 @@ fn desk_config(job: &Job) -> String {
         "node: desk\ncomponents:\n  desk: {{ kind: teleop_desk, settings: {{ listen: \"{}\", http: \"127.0.0.1:{PAGE_PORT}\", \
          security: {}, login: none, page: {{ state_hz: 50 }}, cameras: [ {} ] }} }}\n",
         job.address(),
-        security(job.keys.as_deref(), "desk", "vehicle"),
+        job.keys.as_ref().map_or_else(unprotected, Keys::of_desk),
         cameras.join(", ")
     )
 }
 
-/// Returns the protection of the datagrams: the keys in the folder, or none between two ends on one machine.
-fn security(keys: Option<&Path>, own: &str, other: &str) -> String {
-    let Some(keys) = keys else { return "none".to_owned() };
-    let file = |name: String| keys.join(name).display().to_string();
-    let (private, public) = (file(format!("{own}.key")), file(format!("{other}.pub")));
-    format!("{{ private_key: {private:?}, peers: [ {{ name: {other}, public_key: {public:?} }} ] }}")
+/// Returns the setting `security` of two ends on one machine.
+fn unprotected() -> String {
+    "none".to_owned()
 }
