@@ -1,6 +1,6 @@
 # Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-duration test test-rust test-dashboard lint fuzz bench bench-its bench-bus bench-bus-full rivals dashboard build setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full rivals dashboard build setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -30,7 +30,7 @@ lint:  ## Check formatting and run clippy, without warnings
 fuzz:  ## Fuzz each decoder with a million inputs, slow ones with fewer (RUNS=1000000)
 	$(CARGO) run --release -p viaduct-fuzz -- --runs $(or $(RUNS),1000000)
 
-bench: bench-its bench-bus  ## Run both benches
+bench: bench-its bench-bus bench-drive  ## Run all benches
 
 bench-its: build  ## Measure C-ITS: codecs, packets to MQTT and API, station to station (writes bench-its.json)
 	$(VIADUCT) bench its --json bench-its.json
@@ -41,7 +41,13 @@ bench-bus: build rivals  ## Measure the bus: latency, with rivals and floors of 
 bench-bus-full: build rivals  ## Measure the bus with the paper's 5000 messages per row; resumes an interrupted run
 	$(VIADUCT) bench bus --full --json bench-bus-full.json --html bench-bus-full.html
 
-rivals:  ## Build the programs that the bus is compared with, as far as possible
+bench-drive: build rivals  ## Measure remote driving over emulated links, with rivals and the paper's tables; needs root (writes bench-drive.json)
+	$(VIADUCT) bench drive --json bench-drive.json
+
+bench-drive-full: build rivals  ## Measure remote driving with the paper's 10,000 frames per camera, for days; resumes an interrupted run
+	$(VIADUCT) bench drive --full --json bench-drive-full.json
+
+rivals:  ## Build the programs that the benches compare Viaduct with, as far as possible
 	-@scripts/setup rivals
 
 build: dashboard/dist/index.html  ## Build the binary, including the dashboard

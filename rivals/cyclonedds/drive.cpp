@@ -1,5 +1,5 @@
 // Cyclone DDS as a rival in `viaduct bench drive`: one end of a link, which sends or receives the frames of one to four
-// cameras. rivals/README.md describes its lines.
+// cameras. "Ends of a link" in rivals/README.md describes its lines.
 
 #include <dds/dds.h>
 #include <pthread.h>

@@ -164,7 +164,7 @@ pub(super) struct Sent {
     /// First and last time of the frames that count, in nanoseconds of the monotonic clock, if commands are measured.
     #[serde(default)]
     pub(super) window: Option<(u64, u64)>,
-    /// Frames that the sender's end has lost since its start, by reason.
+    /// Frames that the sender's end has lost in this time, by reason.
     #[serde(default)]
     pub(super) losses: BTreeMap<String, u64>,
 }
@@ -185,4 +185,7 @@ pub(super) struct Arrived {
     /// Pictures whose mark was not readable.
     #[serde(default)]
     pub(super) marks_failed: u64,
+    /// Time at which each camera took its latest frame, in microseconds, if the cameras have their own ticks.
+    #[serde(default)]
+    pub(super) captures_us: BTreeMap<u8, u64>,
 }

@@ -216,11 +216,17 @@ fn notes(outcomes: &[(Cell, &Outcome)]) -> Vec<String> {
         if !outcome.losses.is_empty() {
             let losses: Vec<String> =
                 outcome.losses.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
-            add(format!("{}: frames lost by the vehicle's node since its start: {}", cell.key(), losses.join(", ")));
+            add(format!("{}: frames lost by the vehicle's node: {}", cell.key(), losses.join(", ")));
         }
         if let Some(drops) = outcome.queue_drops.filter(|drops| *drops > 0) {
             add(format!("{}: the full queue of the link dropped {drops} packets", cell.key()));
         }
+    }
+    if let Some(spread) = outcomes.iter().filter_map(|(_, outcome)| outcome.spread_us).max() {
+        add(format!(
+            "the cameras of viaduct take the frames of a tick within {:.1} ms; those of the other systems take them at once",
+            spread as f64 / 1e3
+        ));
     }
     let late = outcomes.iter().filter_map(|(_, outcome)| outcome.lateness_us);
     if let Some(worst) = late.max_by(|one, two| one[1].total_cmp(&two[1])) {

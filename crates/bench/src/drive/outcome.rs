@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::RATE_HZ;
 use super::job::{Arrived, Sent};
+
+/// Time between two frames of a camera.
+const PERIOD_US: u64 = 1_000_000 / RATE_HZ as u64;
 
 /// Samples and counts of a cell. Times are in nanoseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -21,8 +25,10 @@ pub(super) struct Outcome {
     pub(super) marks_failed: u64,
     /// Octets that the sender needed and that it sent.
     pub(super) octets: Option<(u64, u64)>,
-    /// Frames that the sender's end has lost since its start, by reason.
+    /// Frames that the sender's end has lost, by reason.
     pub(super) losses: BTreeMap<String, u64>,
+    /// Time between the first and the last camera of a tick, if the cameras have their own ticks.
+    pub(super) spread_us: Option<u64>,
     /// Lateness of the emulator's timers: median, 99th percentile and largest.
     pub(super) lateness_us: Option<[f64; 3]>,
     /// Packets that a full queue of the link dropped.
@@ -58,6 +64,7 @@ impl Outcome {
             marks_failed: arrived.marks_failed,
             octets: sent.octets,
             losses: sent.losses.clone(),
+            spread_us: spread_us(&arrived.captures_us, PERIOD_US),
             ..Self::default()
         }
     }
@@ -79,6 +86,16 @@ impl Outcome {
     }
 }
 
+/// Returns the shortest time within which each camera takes a frame.
+fn spread_us(captures_us: &BTreeMap<u8, u64>, period_us: u64) -> Option<u64> {
+    let mut phases: Vec<u64> = captures_us.values().map(|time| time % period_us).collect();
+    phases.sort_unstable();
+    let (first, last) = (*phases.first()?, *phases.last()?);
+    // The complement of the longest time without a camera.
+    let gaps = phases.windows(2).filter_map(|pair| Some(pair.last()? - pair.first()?));
+    gaps.chain([first + period_us - last]).max().map(|gap| period_us - gap)
+}
+
 /// Returns nanoseconds as milliseconds.
 pub(super) fn milliseconds(nanos: &[u64]) -> Vec<f64> {
     nanos.iter().map(|nanos| *nanos as f64 / 1e6).collect()
@@ -94,12 +111,21 @@ mod tests {
         let frames = vec![(0, 1, 9), (0, 2, 5), (0, 4, 6), (1, 9, 9), (1, 10, 7), (1, 13, 9), (2, 3, 9), (0, 5, 9)];
         let glass = vec![(0, 2, 70), (0, 1, 80), (1, 12, 90)];
         let command_ages = vec![(99, 1), (100, 2), (200, 3), (201, 4)];
-        let arrived = Arrived { frames, glass, command_ages, marks_failed: 0 };
+        let arrived = Arrived { frames, glass, command_ages, ..Arrived::default() };
         let outcome = Outcome::of(&sent, &arrived, 3);
         assert_eq!((&outcome.glass[..], &outcome.command_ages[..]), (&[70, 90][..], &[2, 3][..]));
         assert_eq!(outcome.cameras, [vec![5, 6], vec![7]]);
         assert_eq!((outcome.lost(0), outcome.lost(1), outcome.lost(2)), (1, 2, 0));
         assert_eq!((outcome.totals(), outcome.sent_per_needed()), ((6, 3), Some(1.04)));
+    }
+
+    #[test]
+    fn the_spread_is_the_shortest_time_with_all_cameras() {
+        let spread = |times: &[u64]| spread_us(&(0..).zip(times.iter().copied()).collect(), 100);
+        assert_eq!(spread(&[]), None);
+        assert_eq!(spread(&[730]), Some(0));
+        assert_eq!(spread(&[510, 312, 720]), Some(10));
+        assert_eq!(spread(&[498, 303, 701]), Some(5), "across the end of a period");
     }
 
     #[test]

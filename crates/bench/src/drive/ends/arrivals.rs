@@ -59,8 +59,8 @@ impl Arrivals {
     }
 
     /// Changes the other results.
-    pub(super) fn update(&self, change: impl FnOnce(&mut Arrived)) {
-        self.with(|state| change(&mut state.arrived));
+    pub(super) fn update<R>(&self, change: impl FnOnce(&mut Arrived) -> R) -> R {
+        self.with(|state| change(&mut state.arrived))
     }
 
     /// Waits until nothing has arrived for a time, or all frames have.

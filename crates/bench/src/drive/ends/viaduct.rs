@@ -97,11 +97,14 @@ impl Sender for Vehicle {
         };
         reach(&|first| first);
         // The counters of the machine are published every 500 ms, which is one frame in 50 of a default run.
-        let (before, begin) = (self.octets(), nanos(sys::monotonic()));
+        let (before, begin, earlier) = (self.octets(), nanos(sys::monotonic()), self.losses(job));
         reach(&|first| first + job.frames);
         let (after, end) = (self.octets(), nanos(sys::monotonic()));
         let octets = Some((after.0 - before.0, after.1 - before.1)).filter(|(needed, _)| *needed > 0);
-        Ok(Sent { first, octets, window: Some((begin, end)), losses: self.losses(job) })
+        let mut losses = self.losses(job);
+        losses.iter_mut().for_each(|(reason, count)| *count -= earlier.get(reason).copied().unwrap_or(0));
+        losses.retain(|_, count| *count > 0);
+        Ok(Sent { first, octets, window: Some((begin, end)), losses })
     }
 }
 
@@ -128,6 +131,7 @@ impl DriversDesk {
                     let now = clock::tai();
                     if let Some(segment) = FrameSegment::read(&picture.data) {
                         arrivals.add_aged(segment.camera, segment.frame, age_ns(now, segment.time_us));
+                        arrivals.update(|arrived| arrived.captures_us.insert(segment.camera, segment.time_us));
                     }
                 }
             });
