@@ -10,15 +10,19 @@
 //! ```
 
 pub mod bus;
+pub mod drive;
 pub mod its;
 
 mod error;
 mod floor;
 mod keep_awake;
 mod machine;
+mod nodes;
 mod paper;
+mod process;
 mod progress;
 mod report;
+mod state;
 mod statistics;
 mod sys;
 mod threads;

@@ -36,6 +36,9 @@ pub struct Report {
     /// Distributions for the HTML page.
     #[serde(skip)]
     pub charts: Vec<Chart>,
+    /// `true` if the additional tables show all rows.
+    #[serde(skip)]
+    pub sections_only: bool,
 }
 
 /// An additional table.
@@ -222,7 +225,7 @@ impl Report {
             notes.push(format!("CPU steal of {:.1} %: medians are reliable, tails are not", machine.steal * 100.0));
         }
         let (bench, commit) = (bench.to_owned(), COMMIT.to_owned());
-        Self { bench, commit, machine, rows, notes, sections: Vec::new(), charts: Vec::new() }
+        Self { bench, commit, machine, rows, notes, sections: Vec::new(), charts: Vec::new(), sections_only: false }
     }
 
     /// Returns the tables as text.

@@ -2,11 +2,16 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use viaduct_bench::{Report, bus, its};
+use viaduct_bench::{Report, bus, drive, its};
+use viaduct_netem::Profile;
 
 use crate::output::stdout_failed;
+
+/// Longest time of a default run of `drive`.
+const DRIVE_TIME_MAX: Duration = Duration::from_secs(235);
 
 /// Arguments of `viaduct bench`.
 #[derive(clap::Args)]
@@ -22,16 +27,18 @@ pub(crate) struct Arguments {
     /// Write a page with tables and charts to this file (HTML).
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Take as many samples as the paper, which takes longer. An interrupted run of `bus` can be resumed.
+    /// Take as many samples as the paper, which takes longer. An interrupted run of `bus` and `drive` can be resumed.
     #[arg(long)]
     full: bool,
     #[command(flatten)]
-    bus: BusArguments,
+    rivals: RivalArguments,
+    #[command(flatten)]
+    drive: DriveArguments,
 }
 
-/// Options of `bench bus` only.
+/// Options of `bench bus` and `bench drive`.
 #[derive(clap::Args)]
-struct BusArguments {
+struct RivalArguments {
     /// Folder of the competitors' programs [default: `VIADUCT_RIVALS`, else `rivals`].
     #[arg(long, value_name = "DIR")]
     rivals: Option<PathBuf>,
@@ -41,6 +48,40 @@ struct BusArguments {
     resume: Option<PathBuf>,
 }
 
+/// Options of `bench drive` only.
+#[derive(clap::Args)]
+struct DriveArguments {
+    /// Measure every system over these links only [default: the cells that the bounds need; with `--full`, all].
+    #[arg(long, value_name = "PROFILE", num_args = 1.., value_parser = parse_link)]
+    link: Option<Vec<Profile>>,
+    /// Measure every system with these numbers of cameras only, 1 to 4 [default: as for `--link`].
+    #[arg(long, value_name = "N", num_args = 1.., value_parser = clap::value_parser!(u8).range(1..=4))]
+    cameras: Option<Vec<u8>>,
+    /// Measure these rivals only: `best_effort`, `tcp`, `mqtt`, `cyclonedds`, or `none`.
+    #[arg(long, value_name = "NAME", num_args = 1.., value_parser = rival_names())]
+    rival: Option<Vec<String>>,
+    /// Frames of each camera in each cell, 1 to 100000 [default: 80; with `--full`, 10000].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    frames: Option<u32>,
+}
+
+fn parse_link(name: &str) -> Result<Profile, String> {
+    let names = drive::links().map(Profile::name).join(", ");
+    let profile = name.parse().ok().filter(|profile| drive::links().contains(profile));
+    profile.ok_or_else(|| format!("the links of this bench are {names}"))
+}
+
+fn rival_names() -> clap::builder::PossibleValuesParser {
+    let names = drive::rivals().into_iter().chain(["none"]);
+    clap::builder::PossibleValuesParser::new(names.collect::<Vec<_>>())
+}
+
+impl DriveArguments {
+    const fn is_used(&self) -> bool {
+        self.link.is_some() || self.cameras.is_some() || self.rival.is_some() || self.frames.is_some()
+    }
+}
+
 /// A benchmark.
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Bench {
@@ -48,6 +89,8 @@ enum Bench {
     Its,
     /// The bus: latency by size, executor and fill, measured as in FastCycle, with rivals and floors of the same run.
     Bus,
+    /// Remote driving: frames of one to four cameras over a lossy link, with rivals, the floor and the paper's tables. Needs root.
+    Drive,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -71,13 +114,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 impl Arguments {
-    /// Returns the state file of a run of the bus, or `None` if it is not resumable.
+    /// Returns the state file of a run, or `None` if it is not resumable.
     fn state(&self) -> Option<PathBuf> {
-        if !matches!(self.bench, Bench::Bus) {
+        if !matches!(self.bench, Bench::Bus | Bench::Drive) {
             return None;
         }
         let next_to_json = || self.json.as_ref().filter(|_| self.full).map(|json| json.with_extension("state"));
-        self.bus.resume.clone().or_else(next_to_json)
+        self.rivals.resume.clone().or_else(next_to_json)
     }
 
     fn bus_options(&self) -> bus::Options {
@@ -85,10 +128,31 @@ impl Arguments {
         bus::Options { rivals: Some(self.rivals_folder()), state: self.state(), ..options }
     }
 
+    fn drive_options(&self) -> drive::Options {
+        let options = if self.full { drive::Options::full() } else { drive::Options::default() };
+        let chosen = self.drive.is_used();
+        drive::Options {
+            frames: self.drive.frames.unwrap_or(options.frames),
+            links: self.drive.link.clone(),
+            cameras: self.drive.cameras.clone(),
+            only: self.drive.rival.clone(),
+            rivals: Some(self.rivals_folder()),
+            state: self.state(),
+            limit: (!self.full && !chosen).then_some(DRIVE_TIME_MAX),
+            ..options
+        }
+    }
+
     fn rivals_folder(&self) -> PathBuf {
-        let named = self.bus.rivals.clone().or_else(|| std::env::var_os("VIADUCT_RIVALS").map(PathBuf::from));
+        let named = self.rivals.rivals.clone().or_else(|| std::env::var_os("VIADUCT_RIVALS").map(PathBuf::from));
         named.unwrap_or_else(|| PathBuf::from("rivals"))
     }
+}
+
+/// Runs one end of a link for `bench drive`.
+pub(crate) fn run_end() -> anyhow::Result<ExitCode> {
+    drive::run_end().context("cannot answer the bench")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn cannot_write(path: &Path) -> String {
@@ -97,14 +161,18 @@ fn cannot_write(path: &Path) -> String {
 
 fn measure(arguments: &Arguments) -> anyhow::Result<Report> {
     Ok(match arguments.bench {
-        Bench::Its if arguments.bus.rivals.is_some() || arguments.bus.resume.is_some() => {
-            bail!("`--rivals` and `--resume` are for `bench bus`")
+        Bench::Its if arguments.rivals.rivals.is_some() || arguments.rivals.resume.is_some() => {
+            bail!("`--rivals` and `--resume` are for `bench bus` and `bench drive`")
+        }
+        Bench::Its | Bench::Bus if arguments.drive.is_used() => {
+            bail!("`--link`, `--cameras`, `--rival` and `--frames` are for `bench drive`")
         }
         Bench::Its => {
             let options = if arguments.full { its::Options::full() } else { its::Options::default() };
             its::run(&its::Options { data: Some(data_folder()), ..options })?
         }
         Bench::Bus => bus::run(&arguments.bus_options())?,
+        Bench::Drive => drive::run(&arguments.drive_options())?,
     })
 }
 

@@ -66,6 +66,9 @@ enum Command {
     Demo(demo::Arguments),
     /// Measure, and compare the results with papers, other middleware and the machine's lower bound.
     Bench(bench::Arguments),
+    /// Run one end of a link for `bench drive`, which starts it.
+    #[command(hide = true)]
+    BenchEnd,
     /// Print a completion script for a shell.
     Completions(completions::Arguments),
 }
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         Command::Topic(command) => topic::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
+        Command::BenchEnd => bench::run_end(),
         Command::Completions(arguments) => completions::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {

@@ -6,6 +6,7 @@
 //! | module | purpose |
 //! |---|---|
 //! | [`kinds`] | one file or folder per kind |
+//! | [`link`] | emulated link between two network namespaces |
 //! | [`net`] | sockets: batched receive, kernel timestamps, kernel drop counters |
 //! | [`capture`] | reader and writer of capture files |
 //! | [`mqtt`] | routes between topics of the bus and MQTT topics |
@@ -16,6 +17,7 @@ pub mod capture;
 mod counter_mirror;
 mod encoding;
 pub mod kinds;
+pub mod link;
 mod motion;
 pub mod mqtt;
 pub mod net;

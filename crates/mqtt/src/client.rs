@@ -77,6 +77,17 @@ impl Client {
         })
     }
 
+    /// Publishes a message with QoS 1. Returns when the broker has acknowledged it.
+    ///
+    /// # Errors
+    /// Returns an error if the client is not connected or the broker does not acknowledge the message.
+    pub fn publish_qos1<'a>(&'a self, topic: &'a str, payload: Vec<u8>) -> BoxFuture<'a, Result<(), MqttError>> {
+        Box::pin(async move {
+            self.0.publish_qos1(topic, payload).await?;
+            Ok(())
+        })
+    }
+
     /// Disconnects from the broker.
     ///
     /// # Errors

@@ -15,7 +15,7 @@
 //! plan.rs      jobs, their order and their planned time
 //! drive.rs     runs a case on the bus, with writer.rs, producer.rs, message.rs, load.rs and observer.rs
 //! rivals.rs    runs a case on a competitor's program
-//! outcome.rs   the result of a round;  state.rs: file of results for interrupted runs
+//! outcome.rs   the result of a round
 //! series.rs    rounds -> rows;  compare.rs, bounds.rs, charts.rs: rows -> sections of the report
 //! ```
 
@@ -32,7 +32,6 @@ mod plan;
 mod producer;
 mod rivals;
 mod series;
-mod state;
 mod writer;
 
 use std::collections::BTreeSet;
@@ -45,7 +44,6 @@ use self::plan::{Capabilities, Job, Subject};
 use self::producer::ProducerPace;
 use self::rivals::Rival;
 use self::series::{AllSeries, Series};
-use self::state::{Measured, Run};
 use crate::error::BenchError;
 use crate::floor::{self, SleepOnly};
 use crate::keep_awake::KeepAwake;
@@ -53,6 +51,7 @@ use crate::machine::{COMMIT, MachineMonitor};
 use crate::paper::{self, FASTCYCLE_SIZES};
 use crate::progress::print_progress;
 use crate::report::{References, Report, Row, size_text};
+use crate::state::{Measured, Run};
 use crate::sys::{self, Placement};
 
 /// Interval of the progress lines.
@@ -150,7 +149,7 @@ struct Campaign<'a> {
     capabilities: Capabilities,
     rivals: Vec<Rival>,
     jobs: Vec<Job>,
-    measured: Measured,
+    measured: Measured<Outcome>,
     notes: Vec<String>,
     started: Instant,
 }

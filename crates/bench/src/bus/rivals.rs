@@ -12,12 +12,9 @@
 //! ```
 //! A program that is missing, crashes or hangs is listed as a note; the bench itself still succeeds.
 
-use std::io::{BufRead as _, BufReader, Read, Write as _};
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +22,7 @@ use super::case::{Case, Cores, Fill, Measure, Mode, Policy};
 use super::outcome::{Counts, Outcome, SummaryUs};
 use super::writer::WARM_UP_PERIOD;
 use crate::floor::WARM_UP;
-use crate::sys;
+use crate::process::Process;
 
 /// Time limit for a program's first line: some start a server.
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -33,10 +30,6 @@ const START_TIMEOUT: Duration = Duration::from_secs(20);
 const SLACK: Duration = Duration::from_secs(10);
 /// Number of restarts of a crashed program.
 const RESTARTS: usize = 2;
-/// Waiting time for a program file that is still open for writing, several times.
-const BUSY_RETRY_DELAY: Duration = Duration::from_millis(10);
-/// Time limit for the end of a program.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Program of the competitors in Rust, selected by name.
 const RUST_PROGRAM: &str = "bin/viaduct-rivals";
@@ -185,7 +178,7 @@ impl Rival {
         if !program.is_file() {
             return Err(format!("the program `{}` does not exist; `make bench-bus` builds it", program.display()));
         }
-        let (process, hello) = Process::start(program, entry.arguments)?;
+        let (process, hello) = start_program(program, entry.arguments)?;
         Ok(Self { hello, entry, program: program.to_owned(), process: Some(process), restarts: RESTARTS })
     }
 
@@ -226,7 +219,7 @@ impl Rival {
     /// Runs one round of a case. A program that crashes is restarted for the next round, a limited number of times.
     pub(super) fn measure(&mut self, case: &Case, samples: usize) -> Outcome {
         let nominal = WARM_UP_PERIOD * 20 + case.period() * u32::try_from(samples).unwrap_or(u32::MAX);
-        let answer = self.running().and_then(|process| process.ask(Job::new(case, samples), SLACK + nominal * 8));
+        let answer = self.running().and_then(|process| ask(process, &Job::new(case, samples), SLACK + nominal * 8));
         answer.map_or_else(
             |why| {
                 self.process = None;
@@ -239,130 +232,31 @@ impl Rival {
     fn running(&mut self) -> Result<&mut Process, String> {
         if self.process.is_none() {
             self.restarts = self.restarts.checked_sub(1).ok_or("it failed too often")?;
-            self.process = Some(Process::start(&self.program, self.entry.arguments)?.0);
+            self.process = Some(start_program(&self.program, self.entry.arguments)?.0);
         }
         self.process.as_mut().ok_or_else(|| "it is not running".to_owned())
     }
 }
 
-/// A process with its lines. It leads a process group, which is killed with it.
-struct Process {
-    child: Child,
-    /// `None` once the process was requested to end.
-    input: Option<ChildStdin>,
-    lines: Receiver<String>,
-    /// Its last line on standard error.
-    last_error: Receiver<String>,
+/// Starts a program and waits for its first line.
+fn start_program(program: &Path, arguments: &[&str]) -> Result<(Process, Hello), String> {
+    let program = std::path::absolute(program).map_err(|cause| cause.to_string())?;
+    let mut process = Process::spawn(Command::new(program).args(arguments))?;
+    let line = process.next_line(START_TIMEOUT)?;
+    let hello = serde_json::from_str(&line).map_err(|problem| format!("invalid first line: {problem}"))?;
+    Ok((process, hello))
 }
 
-impl Process {
-    /// Starts a program and waits for its first line.
-    fn start(program: &Path, arguments: &[&str]) -> Result<(Self, Hello), String> {
-        let mut process = Self::spawn(program, arguments)?;
-        let line = process.next_line(START_TIMEOUT)?;
-        let hello = serde_json::from_str(&line).map_err(|problem| format!("invalid first line: {problem}"))?;
-        Ok((process, hello))
-    }
-
-    fn spawn(program: &Path, arguments: &[&str]) -> Result<Self, String> {
-        let program: PathBuf = std::path::absolute(program).map_err(|cause| cause.to_string())?;
-        let mut command = Command::new(program);
-        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-        let mut child = start_written(&mut command).map_err(|cause| format!("it does not start: {cause}"))?;
-        let input = child.stdin.take();
-        let lines = each_line(child.stdout.take());
-        let last_error = last_line(child.stderr.take());
-        Ok(Self { child, input, lines, last_error })
-    }
-
-    fn ask(&mut self, job: Job, timeout: Duration) -> Result<Answer, String> {
-        let mut line = serde_json::to_string(&job).map_err(|problem| problem.to_string())?;
-        line.push('\n');
-        let input = self.input.as_mut().ok_or("its standard input is closed")?;
-        if input.write_all(line.as_bytes()).and_then(|()| input.flush()).is_err() {
-            // The reader has ended.
-            return Err(self.with_last_error("it ended"));
-        }
-        let answer = self.next_line(timeout)?;
-        serde_json::from_str(&answer).map_err(|problem| format!("its answer: {problem}"))
-    }
-
-    fn next_line(&mut self, timeout: Duration) -> Result<String, String> {
-        self.lines.recv_timeout(timeout).map_err(|why| match why {
-            RecvTimeoutError::Timeout => format!("no answer within {} s; killed", timeout.as_secs()),
-            RecvTimeoutError::Disconnected => self.with_last_error("it ended"),
-        })
-    }
-
-    fn with_last_error(&self, what: &str) -> String {
-        match self.last_error.recv_timeout(Duration::from_millis(200)) {
-            Ok(words) if !words.is_empty() => format!("{what}: {words}"),
-            _ => what.to_owned(),
-        }
-    }
-
-    fn has_ended(&mut self) -> bool {
-        self.child.try_wait().is_ok_and(|status| status.is_some())
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.input.take());
-        let deadline = Instant::now() + EXIT_TIMEOUT;
-        while !self.has_ended() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        // This also kills processes that it started and left behind.
-        sys::kill_group(self.child.id());
-        // The process was killed, so this returns.
-        let _ = self.child.wait();
-    }
-}
-
-/// Returns the lines of a stream, read by a thread that ends with the stream.
-fn each_line(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (sender, lines) = sync_channel(4);
-    // Without the thread, the receiver is disconnected, as after the end of the program.
-    let _ = crate::floor::spawn("bench-rival", move || {
-        let lines = stream.into_iter().flat_map(|stream| BufReader::new(stream).lines());
-        for line in lines.map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                return;
-            }
-        }
-    });
-    lines
-}
-
-/// Returns the last line of a stream when the stream has ended.
-fn last_line(stream: Option<impl Read + Send + 'static>) -> Receiver<String> {
-    let (sender, line) = sync_channel(1);
-    let _ = crate::floor::spawn("bench-rival-errors", move || {
-        let lines = stream.into_iter().flat_map(|stream| BufReader::new(stream).lines());
-        let last = lines.map_while(Result::ok).filter(|line| !line.trim().is_empty()).last();
-        // The receiver may have ended.
-        let _ = sender.send(last.unwrap_or_default());
-    });
-    line
-}
-
-/// Starts a program. A file that was written a moment ago may still be open in a forked process before its exec.
-fn start_written(command: &mut Command) -> std::io::Result<Child> {
-    for _ in 0..20 {
-        match command.spawn() {
-            Err(cause) if cause.kind() == std::io::ErrorKind::ExecutableFileBusy => {
-                std::thread::sleep(BUSY_RETRY_DELAY);
-            }
-            started => return started,
-        }
-    }
-    command.spawn()
+fn ask(process: &mut Process, job: &Job, timeout: Duration) -> Result<Answer, String> {
+    process.send(job)?;
+    let answer = process.next_line(timeout)?;
+    serde_json::from_str(&answer).map_err(|problem| format!("its answer: {problem}"))
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
+    use std::time::Instant;
 
     use super::*;
 
@@ -439,7 +333,7 @@ mod tests {
         let (folder, rival) = started(&format!("sleep 600 & echo $! > \"$0.pid\"\n{HELLO}\nsleep 600"));
         let mut process = rival.unwrap().process.unwrap();
         let job = Job::new(&Case::base(64, 1000), 1);
-        let why = process.ask(job, Duration::from_millis(50)).unwrap_err();
+        let why = ask(&mut process, &job, Duration::from_millis(50)).unwrap_err();
         assert_eq!(why, "no answer within 0 s; killed");
         drop(process);
         let helper = std::fs::read_to_string(folder.path().join("rival.pid")).unwrap();

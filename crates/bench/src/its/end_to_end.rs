@@ -21,13 +21,13 @@ use tokio::runtime::Runtime;
 use viaduct_bus::{HopName, HopStamp, Meta, clock};
 use viaduct_components::mqtt::hops;
 use viaduct_its::access::UDP_MULTICAST_GROUP;
+use viaduct_mqtt::SubscribeOptions;
 use viaduct_mqtt::client::Client;
-use viaduct_mqtt::{ConnectOptions, SubscribeOptions};
-use viaduct_node::{Graph, Kind, Node};
 
 use super::Options;
 use crate::error::BenchError;
 use crate::floor::{self, micros};
+pub(super) use crate::nodes::{connect_mqtt, runtime, start};
 use crate::paper;
 use crate::progress::print_progress;
 use crate::report::{References, Row};
@@ -38,9 +38,6 @@ const WARM_UP: Duration = Duration::from_secs(1);
 
 /// Time for messages in flight to arrive after the fleet has stopped.
 const DRAIN_TIME: Duration = Duration::from_millis(300);
-
-/// Maximum number of connection attempts; the broker may still be starting.
-const CONNECT_TRIES: u32 = 50;
 
 /// Hop name of the kernel's timestamp of the packet.
 const ORIGIN: &str = "origin";
@@ -241,18 +238,6 @@ fn rows_of(output: Output, options: &Options, received: Received, sent: u64) -> 
     std::iter::once(whole).chain(received.hops.into_iter().map(hop)).collect()
 }
 
-/// Starts the runtime of the measured nodes.
-pub(super) fn runtime() -> Result<Runtime, BenchError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    runtime.map_err(BenchError::system("cannot start the runtime"))
-}
-
-pub(super) fn start(file: &str, text: &str, runtime: &Runtime) -> Result<Node, BenchError> {
-    let kinds: Vec<Kind> = [viaduct_components::KINDS, viaduct_backend::KINDS].concat();
-    let graph = Graph::resolve(file, text, &kinds).map_err(BenchError::part("cannot resolve a node"))?;
-    Node::start(graph, runtime.handle()).map_err(BenchError::part("cannot start a node"))
-}
-
 /// A client of the edge node.
 enum Reader {
     Mqtt(Client),
@@ -301,20 +286,6 @@ pub(super) async fn subscribe_mqtt(
     let client = connect_mqtt("bench-reader", address).await?;
     let failed = BenchError::part("cannot subscribe by MQTT");
     client.subscribe("its/rx/+", SubscribeOptions::default(), take).await.map_err(failed)?;
-    Ok(client)
-}
-
-/// Connects a client to the broker.
-pub(super) async fn connect_mqtt(name: &str, address: SocketAddr) -> Result<Client, BenchError> {
-    let client = Client::new(ConnectOptions::new(name));
-    let mut tries = 0;
-    while let Err(error) = client.connect(&format!("mqtt://{address}")).await {
-        tries += 1;
-        if tries >= CONNECT_TRIES {
-            return Err(BenchError::part("cannot connect by MQTT")(error));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
     Ok(client)
 }
 

@@ -24,7 +24,7 @@ pub(super) fn page(report: &Report) -> String {
 fn all_rows(report: &Report) -> Section {
     let columns = ["row", "conditions", "n", "lost", "min", "p50", "p99", "p99.9", "max", "mean", "sd"];
     Section {
-        title: "All rows, us".to_owned(),
+        title: format!("All rows, {}", report.rows.first().map_or("us", |row| row.unit.as_str())),
         columns: columns.map(str::to_owned).to_vec(),
         words: 2,
         rows: report.rows.iter().map(cells).collect(),
@@ -78,6 +78,7 @@ mod tests {
             notes: vec!["</script><b>{{data}}".into()],
             sections: vec![],
             charts: vec![Chart { title: "1 KB".into(), unit: "us".into(), lines: vec![line] }],
+            sections_only: false,
         }
     }
 

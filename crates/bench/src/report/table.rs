@@ -69,6 +69,17 @@ const PAPER: &[Column] = &[
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::new('─', '─', '─', '─'));
 
 pub(super) fn render(report: &Report) -> String {
+    let mut out = if report.sections_only { String::new() } else { tables_of_rows(report) };
+    report.sections.iter().for_each(|section| own_section(&mut out, section));
+    let _ = writeln!(out, "{}", machine(report));
+    for note in &report.notes {
+        let _ = writeln!(out, "note: {note}");
+    }
+    out
+}
+
+/// Returns the tables of the rows, by kind.
+fn tables_of_rows(report: &Report) -> String {
     let (papers, measured): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.is_paper());
     let (floors, ours): (Vec<&Row>, Vec<&Row>) = measured.into_iter().partition(|row| row.is_floor());
     // Lateness and latency from the tick are columns of the main row.
@@ -87,11 +98,6 @@ pub(super) fn render(report: &Report) -> String {
     section(&mut out, "Floor: latency without Viaduct, us", &floor_latencies, LATENCY);
     section(&mut out, "Floor: throughput", &floor_rates, RATE);
     section(&mut out, "Paper, published figures, us", &papers, PAPER);
-    report.sections.iter().for_each(|section| own_section(&mut out, section));
-    let _ = writeln!(out, "{}", machine(report));
-    for note in &report.notes {
-        let _ = writeln!(out, "note: {note}");
-    }
     out
 }
 
@@ -261,6 +267,7 @@ mod tests {
             notes: vec!["short".into()],
             sections: vec![own],
             charts: vec![],
+            sections_only: false,
         };
         let text = report.table();
         let lines: Vec<&str> = text.lines().collect();

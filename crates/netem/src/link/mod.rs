@@ -72,6 +72,15 @@ pub struct Link {
     counters: LinkCounters,
 }
 
+/// A packet that has arrived.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Time of arrival. An emulator that is late returns the packet after it.
+    pub due: Mono,
+    /// The packet.
+    pub packet: Bytes,
+}
+
 /// Random numbers of each stage. They are separate, so that a change of the delay does not change which packets are lost.
 #[derive(Debug)]
 struct Randoms {
@@ -209,11 +218,16 @@ impl Link {
 
     /// Returns the next packet that has arrived at the receiver's end, or `None`.
     pub fn poll_deliver(&mut self, now: Mono) -> Option<Bytes> {
+        self.poll_delivery(now).map(|delivery| delivery.packet)
+    }
+
+    /// Returns the next packet that has arrived at the receiver's end with its time of arrival, or `None`.
+    pub fn poll_delivery(&mut self, now: Mono) -> Option<Delivery> {
         self.send_departed(now);
-        let packet = self.transit.pop_until(now)?;
-        self.octets = self.octets.saturating_sub(weight(&packet));
+        let delivery = self.transit.pop_until(now)?;
+        self.octets = self.octets.saturating_sub(weight(&delivery.packet));
         self.counters.delivered += 1;
-        Some(packet)
+        Some(delivery)
     }
 
     /// Returns the earliest time at which the next packet may arrive, or `None` if the link is empty.

@@ -8,6 +8,8 @@ use std::{
 use bytes::Bytes;
 use viaduct_units::Mono;
 
+use super::Delivery;
+
 /// Packets in transit, in the order of arrival.
 ///
 /// A packet that arrives after all others is appended to a queue, which takes constant time. Only packets that overtake
@@ -47,11 +49,11 @@ impl Transit {
     }
 
     /// Removes and returns the next packet that has arrived by the given time, or `None`.
-    pub(super) fn pop_until(&mut self, now: Mono) -> Option<Bytes> {
+    pub(super) fn pop_until(&mut self, now: Mono) -> Option<Delivery> {
         self.next_arrival().filter(|arrival| *arrival <= now)?;
         let next =
             if self.overtakes() { self.overtaking.pop().map(|Reverse(next)| next) } else { self.in_order.pop_front() }?;
-        Some(next.packet)
+        Some(Delivery { due: next.arrival, packet: next.packet })
     }
 
     /// Returns the arrival time of the next packet, or `None` if there is none.
@@ -88,7 +90,8 @@ mod tests {
         expected.sort_unstable();
         for (arrival, number) in expected {
             assert_eq!(transit.next_arrival(), Some(arrival));
-            assert_eq!(transit.pop_until(arrival).as_deref(), Some(&number.to_be_bytes()[..]));
+            let packet = Bytes::from(number.to_be_bytes().to_vec());
+            assert_eq!(transit.pop_until(arrival), Some(Delivery { due: arrival, packet }));
         }
         assert_eq!((transit.next_arrival(), transit.len()), (None, 0));
     }
