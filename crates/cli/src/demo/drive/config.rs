@@ -98,7 +98,7 @@ fn link(arguments: &Arguments) -> String {
          components:\n\
          \x20 link:\n\
          \x20   kind: link_emulator\n\
-         \x20   settings: {{ listen: \"127.0.0.1:{udp_port}\", to: \"127.0.0.1:{to}\", profile: \"{profile}\", seed: {seed} }}\n",
+         \x20   settings: {{ listen: \"127.0.0.1:{udp_port}\", to: \"127.0.0.1:{to}\", links: {{ profile: \"{profile}\" }}, seed: {seed} }}\n",
         http = node_port + 1,
         to = udp_port + DESK_PORT_OFFSET,
         profile = profile.name(),

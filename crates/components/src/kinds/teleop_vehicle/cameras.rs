@@ -32,6 +32,7 @@ pub(super) struct Camera {
     not_jpeg: Counter,
     stale: Counter,
     refused: Counter,
+    unmet: Counter,
     sent: Counter,
     arrived: Counter,
     lost: Counter,
@@ -59,6 +60,7 @@ impl Camera {
             not_jpeg: context.counter_for("pictures_refused", "not_jpeg"),
             stale: context.counter_for("pictures_refused", "stale"),
             refused: context.counter_for("pictures_refused", "too_long"),
+            unmet: context.counter_for("pictures_refused", "no_desk"),
             sent: context.counter_for("camera_frames", topic),
             arrived: context.counter_for("camera_frames_arrived", topic),
             lost: context.counter_for("camera_frames_lost", topic),
@@ -106,6 +108,11 @@ impl Camera {
     /// Counts a frame that the machine has accepted or refused.
     pub(super) fn count_pushed(&self, accepted: bool) {
         if accepted { self.sent.increment() } else { self.refused.increment() }
+    }
+
+    /// Counts a frame that is not sent because no desk has been connected yet.
+    pub(super) fn count_unmet(&self) {
+        self.unmet.increment();
     }
 
     /// Counts a frame that is finished.

@@ -49,6 +49,8 @@ pub(super) struct Runner {
     link: DatagramLink,
     timer: PreciseTimer,
     cameras: Vec<Camera>,
+    /// `true` after the first heartbeat of a desk. Pictures before that have no receiver.
+    has_met_desk: bool,
     input: VehicleInput,
     answers: Option<Subscriber<RequestAnswer>>,
     drive: Option<Publisher<DriveCommand>>,
@@ -121,6 +123,7 @@ impl Runner {
             link,
             timer: PreciseTimer::new().map_err(cannot_time)?,
             cameras: cameras.collect::<Result<_, _>>()?,
+            has_met_desk: false,
             input: VehicleInput {
                 states: vehicle.map(|topic| context.subscribe(topic, LATEST)).transpose()?,
                 timeout: Duration::from_millis(settings.vehicle_timeout_ms),
@@ -232,6 +235,9 @@ impl Runner {
     fn handle_picture(&mut self, now: Now, index: usize, picture: &Sample<CompressedImage>) {
         let Some(camera) = self.cameras.get_mut(index) else { return };
         let Some(frame) = camera.frame(now, picture) else { return };
+        if !self.has_met_desk {
+            return camera.count_unmet();
+        }
         let pushed = self.machine.push_frame(now.mono, StreamId(index as u8), frame);
         camera.count_pushed(pushed.is_ok());
         self.hop.mark(picture.meta(), now.tai);
@@ -385,7 +391,10 @@ impl Runner {
                     Situation { time: tai_of_mono(now, time), ..situation(&self.input, &self.machine, now) };
                 self.records.driving(situation, &event);
             }
-            VehicleEvent::LinkUp => self.record("link_up"),
+            VehicleEvent::LinkUp => {
+                self.has_met_desk = true;
+                self.record("link_up");
+            }
             VehicleEvent::LinkDown => self.record("link_down"),
             VehicleEvent::DeskRestarted => self.record("desk_restarted"),
         }
