@@ -8,6 +8,7 @@ mod files;
 mod its;
 mod keys;
 mod kinds;
+mod link;
 mod log;
 mod output;
 mod run;
@@ -62,6 +63,9 @@ enum Command {
     /// Inspect the topics of a running node.
     #[command(subcommand)]
     Topic(topic::Command),
+    /// Emulate a link between two network namespaces: rate, delay, loss and outages for any program.
+    #[command(subcommand)]
+    Link(link::Command),
     /// Run simulated vehicles and an edge node with an API and a live map on this machine.
     Demo(demo::Arguments),
     /// Measure, and compare the results with papers, other middleware and the machine's lower bound.
@@ -86,6 +90,7 @@ fn main() -> ExitCode {
         Command::Its(its::Command::Send(arguments)) => its::send(&arguments),
         Command::Keys(command) => keys::run(&command),
         Command::Topic(command) => topic::run(&command),
+        Command::Link(command) => link::run(&command),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Bench(arguments) => bench::run(&arguments),
         Command::BenchEnd => bench::run_end(),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test a panic is the failure")]
 
+#[allow(dead_code, reason = "only the report of a skipped test is used")]
 mod network;
 
 use std::io::{Read as _, Write as _};

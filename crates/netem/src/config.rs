@@ -274,6 +274,22 @@ impl LinkPatch {
     }
 }
 
+impl From<LinkConfig> for LinkPatch {
+    /// Returns the change that replaces each setting.
+    fn from(link: LinkConfig) -> Self {
+        let LinkConfig { bottleneck, loss, outages, duplicate, delay, reorder, overhead_octets } = link;
+        Self {
+            bottleneck: Some(bottleneck),
+            loss: Some(loss),
+            outages: Some(outages),
+            duplicate: Some(duplicate),
+            delay: Some(delay),
+            reorder: Some(reorder),
+            overhead_octets: Some(overhead_octets),
+        }
+    }
+}
+
 fn replace<T: Clone>(value: &mut T, new: Option<&T>) {
     if let Some(new) = new {
         *value = new.clone();

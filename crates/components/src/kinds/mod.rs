@@ -4,6 +4,7 @@ pub mod camera;
 pub mod fleet;
 pub mod generator;
 pub mod its_station;
+pub mod link_emulator;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
@@ -31,6 +32,11 @@ pub const KINDS: &[Kind] = &[
         "its_station",
         "An ETSI ITS station on Ethernet, UDP multicast or a capture: exchanges V2X messages with the bus and generates its own.",
         "{ station_id: 1, access: { udp_multicast: {} } }",
+    ),
+    Kind::of::<link_emulator::LinkEmulator>(
+        "link_emulator",
+        "A relay for UDP or TCP between a client and a server that emulates a link: rate, delay, loss and outages.",
+        "{ listen: \"127.0.0.1:0\", to: \"127.0.0.1:4650\" }",
     ),
     Kind::of::<mqtt_bridge::MqttBridge>(
         "mqtt_bridge",

@@ -30,6 +30,9 @@ pub enum LinkError {
         /// Name of the link.
         link: String,
     },
+    /// There is no link of that name.
+    #[error("no link {0} is up: create it with `viaduct link up PROFILE --name {0}`")]
+    NotUp(String),
     /// The largest packet is out of range.
     #[error("the MTU is {0}, but must be {min} to 65535", min = super::settings::MTU_MIN)]
     Mtu(u16),

@@ -24,7 +24,7 @@ mod tunnel;
 
 pub use error::LinkError;
 pub(crate) use lateness::LatenessHistogram;
-pub use namespace::{namespace_path, remove_namespaces};
+pub use namespace::{command_in, namespace_path, remove_namespaces};
 pub use report::{DirectionReport, Lateness, LinkReport};
-pub use settings::{TunnelSettings, resolve_link};
+pub use settings::{TunnelSettings, check_name, resolve_link};
 pub use tunnel::{End, Tunnel};

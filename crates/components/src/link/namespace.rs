@@ -1,10 +1,12 @@
 //! A network namespace with one TUN device.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -133,6 +135,23 @@ impl Drop for NamedNamespace {
 #[must_use]
 pub fn namespace_path(link: &str, end: End) -> PathBuf {
     Path::new(FOLDER).join(format!("{link}-{}", end.name()))
+}
+
+/// Returns a command that runs in the namespace of an end of a named link, which another process owns.
+///
+/// # Errors
+/// There is no such link, or the process may not open its namespace.
+pub fn command_in(link: &str, end: End, program: impl AsRef<OsStr>) -> Result<Command, LinkError> {
+    check_name(link)?;
+    let path = namespace_path(link, end);
+    let opened = File::open(&path);
+    if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+        return Err(LinkError::NotUp(link.to_owned()));
+    }
+    let file = opened.map_err(LinkError::system(format!("open {}", path.display())))?;
+    let mut command = Command::new(program);
+    sys::enter_before_exec(&mut command, Arc::new(file));
+    Ok(command)
 }
 
 /// Removes the names of the namespaces of a link whose process was killed. Returns `true` if there were any.

@@ -76,7 +76,10 @@ fn read_trace(path: &Path) -> Result<DeliveryTrace, String> {
 }
 
 /// Checks the name of a link, which becomes part of file names.
-pub(super) fn check_name(name: &str) -> Result<(), LinkError> {
+///
+/// # Errors
+/// The name has other characters than a-z, 0-9, `-` and `_`, or is too long.
+pub fn check_name(name: &str) -> Result<(), LinkError> {
     let permitted = |octet: u8| octet.is_ascii_lowercase() || octet.is_ascii_digit() || matches!(octet, b'-' | b'_');
     if (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(permitted) {
         return Ok(());

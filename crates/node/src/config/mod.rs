@@ -308,6 +308,18 @@ fn check_name(name: &str) -> Result<(), String> {
         .map_err(|_| format!("`{name}`: a name may have letters, digits, `_`, `-` and `.`"))
 }
 
+/// Reads YAML that is not a config file of a node, in the same way as the settings of a component. Variables are not replaced. `file`
+/// is the name in errors.
+///
+/// # Errors
+/// All mistakes, with their places.
+pub fn read_yaml<T: serde::de::DeserializeOwned + JsonSchema>(file: &str, text: &str) -> Result<T, ConfigErrors> {
+    let mut document = Document::parse(file, text, &|_| None).map_err(|error| ConfigErrors::new(vec![error]))?;
+    let read = document.read::<T>(&[], || schemars::schema_for!(T), &[]);
+    let errors = document.into_errors();
+    read.filter(|_| errors.is_empty()).map(|read| read.value).ok_or_else(|| ConfigErrors::new(errors))
+}
+
 /// Reads a text in the same way as the settings of a component.
 #[cfg(test)]
 pub(crate) fn read_text<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
