@@ -161,7 +161,7 @@ fn each_mistake_is_one_line_with_its_place() {
         ("port taken twice", "node: edge\nhttp: 127.0.0.1:7999\ncomponents:\n  b: { kind: mqtt_broker, settings: { listen: \"127.0.0.1:7999\" } }\n".into(),
             "node.yaml:4:39: components.b.settings.listen: TCP 127.0.0.1:7999 is already taken by http"),
         ("UDP port taken twice", two_desks("127.0.0.1:7998"),
-            "node.yaml:4:23: components.b.settings.listen: UDP 127.0.0.1:7998 is already taken by components.a.settings.listen\n"),
+            "node.yaml:4:39: components.b.settings.listen: UDP 127.0.0.1:7998 is already taken by components.a.settings.listen\n"),
         ("a key file that is missing", one("teleop_desk", &format!("{{ listen: \"0.0.0.0:7998\", security: {KEYS}, login: none, http: \"127.0.0.1:0\" }}")),
             "components.it.settings.security.keys.private_key: cannot read the private key `no.key`: No such file"),
         ("no keys on a real link", one("teleop_vehicle", "{ desk: \"192.0.2.1:4650\", security: none }"),
