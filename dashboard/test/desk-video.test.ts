@@ -58,6 +58,14 @@ describe("freshness", () => {
     expect(fingerprint(picture.slice())).toBe(fingerprint(picture));
     for (const at of [0, 1, 15_001, 29_999]) expect(fingerprint(picture.with(at, (picture[at] ?? 0) ^ 1))).not.toBe(fingerprint(picture));
   });
+
+  test("the number and the time in an application segment do not make a picture another one", () => {
+    const jpeg = (number: number, content: number) => Uint8Array.from([0xff, 0xd8, 0xff, 0xe9, 0, 4, 0, number, 0xff, 0xfe, 0, 3, number, 0xff, 0xdb, 0, 3, content]);
+    expect(fingerprint(jpeg(2, 7))).toBe(fingerprint(jpeg(1, 7)));
+    expect(fingerprint(jpeg(1, 8))).not.toBe(fingerprint(jpeg(1, 7)));
+    // A segment that is longer than the file belongs to the content.
+    expect(fingerprint(Uint8Array.from([0xff, 0xd8, 0xff, 0xe9, 9, 9, 1]))).not.toBe(fingerprint(Uint8Array.from([0xff, 0xd8, 0xff, 0xe9, 9, 9, 2])));
+  });
 });
 
 describe("the gate", () => {

@@ -116,6 +116,9 @@ pub enum DeskEvent {
     VehicleRestarted,
 }
 
+/// Time for which a measured latency from camera to screen counts.
+pub const DISPLAYED_LATENCY_LIFETIME: Duration = Duration::from_secs(3);
+
 /// A claim that waits for an answer.
 #[derive(Clone, Copy, Debug)]
 struct PendingClaim {
@@ -151,6 +154,8 @@ pub struct Desk {
     claim_number: u32,
     /// Latest frame of the main stream: its number, its arrival, and its latency at arrival.
     picture: Option<(u32, Mono, Duration)>,
+    /// Latency from camera to screen that the operator's screen has measured, and the time of the measurement.
+    displayed: Option<(Mono, Duration)>,
     events: VecDeque<DeskEvent>,
     counters: FlowCounters,
 }
@@ -181,6 +186,7 @@ impl Desk {
             claims: VecDeque::new(),
             claim_number: 0,
             picture: None,
+            displayed: None,
             events: VecDeque::new(),
             counters: FlowCounters::default(),
             settings,
@@ -263,6 +269,13 @@ impl Desk {
         if self.state.is_some_and(|state| state.holder == Some(operator)) {
             self.commands.set_input(self.now, sampled, command);
         }
+    }
+
+    /// Sets the latency from camera to screen that the operator's screen has measured. For
+    /// [`DISPLAYED_LATENCY_LIFETIME`] it counts for the speed limit if it is longer than the latency at the desk.
+    pub fn set_displayed_latency(&mut self, now: Mono, latency: Duration) {
+        self.handle_timeout(now);
+        self.displayed = Some((self.now, latency));
     }
 
     /// Processes a received datagram. Symbols of open frames keep the memory of their datagrams, so a datagram should not be
@@ -453,7 +466,9 @@ impl Desk {
     pub fn picture_latency(&self) -> Option<Duration> {
         let (_, arrival, latency) = self.picture?;
         let age = self.now.since(arrival) + latency;
-        (age <= self.settings.picture_timeout).then_some(latency + self.settings.display_delay)
+        let displayed = self.displayed.filter(|(at, _)| self.now.since(*at) <= DISPLAYED_LATENCY_LIFETIME);
+        let displayed = displayed.map_or(Duration::ZERO, |(_, latency)| latency);
+        (age <= self.settings.picture_timeout).then_some((latency + self.settings.display_delay).max(displayed))
     }
 
     /// Returns the next event, or `None`.

@@ -268,6 +268,29 @@ fn the_speed_limit_follows_the_latency() {
 }
 
 #[test]
+fn a_slow_screen_lowers_the_speed_limit_while_its_measurement_is_recent() {
+    let mut drive = Drive::new(link(50_000_000, 5 * MS, Loss::None), 1, 20_000, 1);
+    drive.start();
+    let limit_after = |drive: &mut Drive, displayed: Option<Duration>| {
+        if let Some(latency) = displayed {
+            drive.pair.with_b(|end, now| end.desk.set_displayed_latency(now, latency));
+        }
+        drive.run(Duration::from_secs(1));
+        drive.pair.b().desk.vehicle().unwrap().speed_limit.value()
+    };
+    let fast = limit_after(&mut drive, None);
+    let slow = limit_after(&mut drive, Some(400 * MS));
+    assert!(slow < 2.78 / 0.4 && slow > 2.78 / 0.5, "{slow}");
+    // A shorter latency than that at the desk is not plausible. The limit rises slowly.
+    limit_after(&mut drive, Some(MS));
+    drive.run(Duration::from_secs(30));
+    assert!((limit_after(&mut drive, Some(MS)) - fast).abs() < 0.1);
+    assert!(limit_after(&mut drive, Some(400 * MS)) < slow + 0.1);
+    drive.run(Duration::from_secs(33));
+    assert!((limit_after(&mut drive, None) - fast).abs() < 0.1, "an old measurement counts");
+}
+
+#[test]
 fn the_vehicle_does_not_move_without_a_picture() {
     let mut drive = Drive::new(link(50_000_000, 10 * MS, Loss::None), 0, 0, 1);
     drive.run(500 * MS);

@@ -49,9 +49,25 @@ function frozenReason(sinceShown_ms: number, age_ms: number, same_ms: number, de
   return same_ms > freeze_ms && same_ms > sinceShown_ms ? "same_picture" : undefined;
 }
 
-/** Returns the FNV-1a hash (32 bits) of the picture: equal pictures have equal hashes. */
+/**
+ * Returns the FNV-1a hash (32 bits) of a JPEG file without its application and comment segments: equal pictures have equal hashes,
+ * also if the vehicle has added their numbers and times.
+ */
 export function fingerprint(picture: Uint8Array): number {
   let hash = 0x811c9dc5;
-  for (const octet of picture) hash = Math.imul(hash ^ octet, 0x01000193);
+  for (const octet of picture.subarray(contentStart(picture))) hash = Math.imul(hash ^ octet, 0x01000193);
   return hash >>> 0;
+}
+
+/** Returns the offset of the first segment that is neither an application segment (APP0 to APP15) nor a comment (ITU-T T.81, B.1). */
+function contentStart(picture: Uint8Array): number {
+  if (picture[0] !== 0xff || picture[1] !== 0xd8) return 0;
+  let at = 2;
+  for (;;) {
+    const [marker = 0, kind = 0, high = 0, low = 0] = picture.subarray(at, at + 4);
+    const skipped = marker === 0xff && ((kind >= 0xe0 && kind <= 0xef) || kind === 0xfe);
+    const length = high * 256 + low;
+    if (!skipped || length < 2 || at + 2 + length > picture.length) return at;
+    at += 2 + length;
+  }
 }

@@ -126,9 +126,7 @@ impl Counters {
         self.command_gap_max_ms.set(report.command_gap_max_ms.into());
         for camera in &report.cameras {
             let Some(counters) = self.pictures.get(usize::from(camera.camera)) else { continue };
-            let mut latencies = camera.glass_us.clone();
-            latencies.sort_unstable();
-            set(&counters.glass_ms, latencies.get(latencies.len() / 2).map(|us| f64::from(*us) / 1e3));
+            set(&counters.glass_ms, camera.glass_median_us().map(|us| f64::from(us) / 1e3));
         }
     }
 }

@@ -87,6 +87,15 @@ pub(super) struct CameraReport {
     pub(super) glass_us: Vec<u32>,
 }
 
+impl CameraReport {
+    /// Returns the median of the latencies in microseconds, or `None` if there are none.
+    pub(super) fn glass_median_us(&self) -> Option<u32> {
+        let mut latencies = self.glass_us.clone();
+        latencies.sort_unstable();
+        latencies.get(latencies.len() / 2).copied()
+    }
+}
+
 /// The reason why a text is not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {

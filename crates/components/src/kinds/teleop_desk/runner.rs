@@ -29,7 +29,9 @@ use super::desk_clock::VehicleClock;
 use super::events::Events;
 use super::frame::FrameHeader;
 use super::mailbox::Frame;
-use super::messages::{CameraFacts, Control, DeskMessage, Level, Timing, VehicleFacts, Welcome, error};
+use super::messages::{
+    CameraFacts, CameraReport, Control, DeskMessage, Level, Report, Timing, VehicleFacts, Welcome, error,
+};
 use super::missed::Missed;
 use super::pages::{FromPage, Page, PageId, Pages};
 use super::people::{People, Permission, Role};
@@ -424,6 +426,14 @@ impl Runner {
         }
     }
 
+    /// Passes on the median latency of the main camera at the driver's screen. It counts for the speed limit.
+    fn handle_displayed_latency(&mut self, now: Now, report: &Report) {
+        let main = report.cameras.iter().find(|camera| usize::from(camera.camera) == self.settings.main_camera);
+        if let Some(latency_us) = main.and_then(CameraReport::glass_median_us) {
+            self.machine.set_displayed_latency(now.mono, Duration::from_micros(latency_us.into()));
+        }
+    }
+
     fn handle_page(&mut self, now: Now, input: FromPage) {
         match input {
             FromPage::Opened { page, person, mailbox } => self.open_page(now, page, Page { person, mailbox, seq: 0 }),
@@ -432,6 +442,7 @@ impl Runner {
             FromPage::Report { page, report } => {
                 if self.pages.is_driver(page, holder(&self.machine)) {
                     self.counters.show_report(&report);
+                    self.handle_displayed_latency(now, &report);
                 }
             }
             FromPage::Left { page } => self.close_page(now, page),
