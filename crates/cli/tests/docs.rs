@@ -32,6 +32,7 @@ const PAGES: &[&str] = &[
     "docs/guides/component.md",
     "docs/guides/config-files.md",
     "docs/guides/its-station.md",
+    "docs/guides/link-emulator.md",
     "docs/guides/measuring.md",
     "docs/guides/packets-to-mqtt.md",
     "docs/guides/remote-driving.md",

@@ -56,6 +56,8 @@ pub(super) struct Status {
     pub(super) seed: u64,
     /// Largest packet in octets.
     pub(super) mtu: u16,
+    /// Process that owns the link.
+    pub(super) process_id: u32,
     pub(super) uptime_s: f64,
     pub(super) a: EndStatus,
     pub(super) b: EndStatus,

@@ -19,6 +19,9 @@ use self::change::Change;
 use self::control::{Answer, Direction, Request};
 use crate::output::{print_line, print_note};
 
+/// The kernel refuses to change the namespace (errno(3)). A program that must not be run is EACCES.
+const EPERM: i32 = 1;
+
 /// Subcommands of `viaduct link`.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -100,6 +103,9 @@ fn exec(arguments: &ExecArguments) -> anyhow::Result<ExitCode> {
     let mut command = link::command_in(name, end, program)?;
     // Replaces this process, so that signals and the exit code are those of the program. Returns only if that fails.
     let failed = command.args(rest).exec();
+    if failed.raw_os_error() == Some(EPERM) {
+        return Err(LinkError::NotPermitted.into());
+    }
     Err(failed).with_context(|| format!("cannot run {}", program.display()))
 }
 

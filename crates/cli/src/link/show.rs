@@ -11,8 +11,9 @@ use crate::table::{number, table};
 
 /// Returns the status of a link as text.
 pub(super) fn text(status: &Status) -> anyhow::Result<String> {
-    let Status { name, profile, seed, mtu, uptime_s, a, b, directions } = status;
-    let mut text = format!("link {name}: {profile}, seed {seed}, MTU {mtu}, up for {uptime_s:.0} s\n");
+    let Status { name, profile, seed, mtu, process_id, uptime_s, a, b, directions } = status;
+    let mut text =
+        format!("link {name}: {profile}, seed {seed}, MTU {mtu}, process {process_id}, up for {uptime_s:.0} s\n");
     for (end, status) in [("a", a), ("b", b)] {
         let _ = writeln!(text, "{end}: {} in the network namespace {}", status.address, status.namespace);
     }

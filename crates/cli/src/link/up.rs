@@ -248,6 +248,7 @@ impl Link<'_> {
             profile: profile.clone(),
             seed: *seed,
             mtu: *mtu,
+            process_id: std::process::id(),
             uptime_s: self.since.elapsed().as_secs_f64(),
             a: end(End::A),
             b: end(End::B),

@@ -2,7 +2,7 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -23,7 +23,9 @@ use super::{LatenessHistogram, LinkError, sys};
 /// Packets read, and packets written, before the other is done.
 const BATCH_PACKETS_MAX: usize = 16;
 /// The kernel wakes a thread some microseconds after its timer. For this time the thread waits without sleeping.
-const SPIN: Duration = Duration::from_micros(10);
+const SPIN: Duration = Duration::from_micros(20);
+/// Pause of the thread for a call from outside.
+const YIELD: Duration = Duration::from_micros(20);
 /// Size of an allocation for packets, which are slices of it.
 const CHUNK_OCTETS: usize = 256 << 10;
 
@@ -40,6 +42,8 @@ struct Shared {
     /// Wakes the thread after a change.
     wake: EventFd,
     stop: AtomicBool,
+    /// Number of calls that wait for the emulator. Without it, the thread would hardly ever leave the lock to them in a flood.
+    waiting: AtomicUsize,
 }
 
 /// The model and its figures. The thread locks it for a batch of packets, never while it waits.
@@ -85,7 +89,12 @@ impl Direction {
         let emulator = Emulator { config, link, outside: Outside::default(), lateness: LatenessHistogram::new() };
         let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         let wake = EventFd::from_value_and_flags(0, flags).map_err(LinkError::system("create an eventfd"))?;
-        let shared = Arc::new(Shared { emulator: Mutex::new(emulator), wake, stop: AtomicBool::new(false) });
+        let shared = Arc::new(Shared {
+            emulator: Mutex::new(emulator),
+            wake,
+            stop: AtomicBool::new(false),
+            waiting: AtomicUsize::new(0),
+        });
         let wires = Wires {
             from: Arc::clone(from),
             to: Arc::clone(to),
@@ -105,11 +114,11 @@ impl Direction {
 
     /// Changes the settings.
     pub(super) fn set(&self, patch: &viaduct_netem::config::LinkPatch) -> Result<(), LinkError> {
-        let mut config = self.shared.lock().config.clone();
+        let mut config = self.shared.lock_soon().config.clone();
         patch.apply(&mut config);
         // Reads the trace, if there is one, while packets continue to pass.
         let (config, settings) = resolve_direction(self.name, config)?;
-        let mut emulator = self.shared.lock();
+        let mut emulator = self.shared.lock_soon();
         let invalid = |cause: viaduct_netem::link::LinkSettingsError| LinkError::Config {
             direction: self.name,
             cause: cause.into(),
@@ -123,7 +132,7 @@ impl Direction {
 
     /// Returns the figures. `queue_drops` is the number of packets that the kernel has dropped at the sending end.
     pub(super) fn report(&self, queue_drops: u64) -> DirectionReport {
-        let emulator = self.shared.lock();
+        let emulator = self.shared.lock_soon();
         let outside = Outside { interface_queue: queue_drops, ..emulator.outside };
         DirectionReport::of(emulator.config.clone(), &emulator.link, outside, emulator.lateness.report())
     }
@@ -145,6 +154,14 @@ impl Shared {
         self.emulator.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Locks the emulator for a call from outside of its thread.
+    fn lock_soon(&self) -> MutexGuard<'_, Emulator> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let emulator = self.lock();
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        emulator
+    }
+
     fn wake(&self) {
         // Fails only if 2^64 - 2 wakes are pending.
         let _ = self.wake.write(1);
@@ -157,6 +174,9 @@ fn run(shared: &Shared, mut wires: Wires) {
         tracing::debug!(%error, "no real-time priority for the emulated link: busy programs delay its packets");
     }
     while !shared.stop.load(Ordering::Acquire) {
+        if shared.waiting.load(Ordering::Relaxed) > 0 {
+            std::thread::sleep(YIELD);
+        }
         let next = shared.lock().step(&mut wires);
         let waited = match next {
             Ok(Next::Packets) => Ok(()),

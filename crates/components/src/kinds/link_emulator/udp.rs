@@ -146,8 +146,8 @@ impl Relay {
     async fn next_input(&mut self, batch: &mut Vec<Received>) -> io::Result<Input> {
         let Self { front, clients, timer, stop, .. } = self;
         let mut from_server = Vec::new();
+        // The order is random, so that a flood from one side does not silence the other one.
         tokio::select! {
-            biased;
             () = stop.asked() => Ok(Input::Stop),
             expired = timer.expired() => expired.map(|()| Input::Due),
             received = front.receive(batch) => received.map(|()| Input::Clients),
