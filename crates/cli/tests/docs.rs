@@ -34,6 +34,7 @@ const PAGES: &[&str] = &[
     "docs/guides/its-station.md",
     "docs/guides/measuring.md",
     "docs/guides/packets-to-mqtt.md",
+    "docs/guides/remote-driving.md",
 ];
 
 /// Bash functions that run one command as a user does.

@@ -237,6 +237,12 @@ impl<C: Send + 'static> Context<C> {
     pub fn hop(&self) -> Hop {
         self.bus.hop(&self.name)
     }
+
+    /// Returns the hop at which one part of this component, for example a camera, measures messages.
+    #[must_use]
+    pub fn hop_for(&self, part: &str) -> Hop {
+        self.bus.hop(part)
+    }
 }
 
 /// The state that a callback gets beside its message.

@@ -164,9 +164,23 @@ pub(super) struct Sent {
     /// First and last time of the frames that count, in nanoseconds of the monotonic clock, if commands are measured.
     #[serde(default)]
     pub(super) window: Option<(u64, u64)>,
+    /// State of the rate control after the last frame, if the sender has one.
+    #[serde(default)]
+    pub(super) pacing: Option<Pacing>,
     /// Frames that the sender's end has lost in this time, by reason.
     #[serde(default)]
     pub(super) losses: BTreeMap<String, u64>,
+}
+
+/// State of the rate control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pacing {
+    /// Rate in Mbit/s.
+    pub(super) rate_mbps: f64,
+    /// Queueing delay in milliseconds.
+    pub(super) queueing_ms: f64,
+    /// Number of times that a long queue stopped the sender, since its start.
+    pub(super) stops: u64,
 }
 
 /// The frames that arrived.

@@ -6,6 +6,7 @@
 
 mod balance;
 mod config;
+mod drive;
 mod live;
 
 use std::net::{Ipv4Addr, TcpListener};
@@ -24,7 +25,10 @@ const SETTLE_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Size and addresses of the demo.
 #[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    other: Option<Other>,
     /// Number of simulated vehicles, each with its own station, 1 to 2000.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=2000))]
     vehicles: u32,
@@ -60,7 +64,17 @@ pub(crate) struct Arguments {
     print_config: bool,
 }
 
+/// Other demos.
+#[derive(clap::Subcommand)]
+enum Other {
+    /// Run a simulated vehicle, an emulated link and a driver's desk on this machine.
+    Drive(drive::Arguments),
+}
+
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(Other::Drive(arguments)) = &arguments.other {
+        return drive::run(arguments);
+    }
     let files = config::files(arguments);
     if arguments.print_config {
         for (name, text) in &files {

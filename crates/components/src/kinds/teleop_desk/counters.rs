@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use viaduct_bus::{Counter, Gauge};
+use viaduct_bus::{Counter, Gauge, Hop};
 use viaduct_node::Context;
 use viaduct_teleop::Desk;
 use viaduct_teleop::frames::{FrameLoss, ReceiverDropReason};
@@ -43,6 +43,8 @@ pub(super) struct CameraCounters {
     pub(super) repaired: Counter,
     pub(super) missed: Gauge,
     pub(super) latency_ms: Gauge,
+    /// Time from the capture of a picture to its arrival here, on the desk's clock.
+    pub(super) hop: Hop,
     glass_ms: Gauge,
 }
 
@@ -53,6 +55,7 @@ impl CameraCounters {
             repaired: context.counter_for("pictures_repaired", name),
             missed: context.gauge_for("pictures_missed", name),
             latency_ms: context.gauge_for("picture_latency_ms", name),
+            hop: context.hop_for(name),
             glass_ms: context.gauge_for("glass_to_glass_ms", name),
         }
     }

@@ -306,6 +306,7 @@ impl Runner {
         counters.latency_ms.set(frame.latency.as_secs_f64() * 1e3);
         let Ok(picture) = Picture::parse(&frame.data) else { return self.counters.not_jpeg.increment() };
         let capture = self.capture_time(now, frame, &picture);
+        counters.hop.mark(&Meta::from_origin(capture), now.tai);
         self.publish_picture(camera, capture, frame);
         let (width, height) = picture.size.unwrap_or((1, 1));
         let uncertainty = self.clock.offset(now.mono).map(|offset| offset.uncertainty.as_micros());
