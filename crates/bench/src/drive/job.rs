@@ -74,7 +74,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Returns a job for ten frames of each camera, to be changed.
+    /// Returns a job of a sender on the loopback interface, with the paper's frames and a warm-up of one second.
     pub(super) fn new(transport: Transport, cameras: u8, frames: u32) -> Self {
         Self {
             role: Role::Sender,
