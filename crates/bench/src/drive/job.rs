@@ -74,7 +74,7 @@ pub(super) struct Job {
 }
 
 impl Job {
-    /// Returns a job for ten frames of each camera, to be changed.
+    /// Returns a job of a sender on the loopback interface, with the paper's frames and a warm-up of one second.
     pub(super) fn new(transport: Transport, cameras: u8, frames: u32) -> Self {
         Self {
             role: Role::Sender,
@@ -164,9 +164,23 @@ pub(super) struct Sent {
     /// First and last time of the frames that count, in nanoseconds of the monotonic clock, if commands are measured.
     #[serde(default)]
     pub(super) window: Option<(u64, u64)>,
+    /// State of the rate control after the last frame, if the sender has one.
+    #[serde(default)]
+    pub(super) pacing: Option<Pacing>,
     /// Frames that the sender's end has lost in this time, by reason.
     #[serde(default)]
     pub(super) losses: BTreeMap<String, u64>,
+}
+
+/// State of the rate control.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Pacing {
+    /// Rate in Mbit/s.
+    pub(super) rate_mbps: f64,
+    /// Queueing delay in milliseconds.
+    pub(super) queueing_ms: f64,
+    /// Number of times that a long queue stopped the sender, since its start.
+    pub(super) stops: u64,
 }
 
 /// The frames that arrived.

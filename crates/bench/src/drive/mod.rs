@@ -218,6 +218,15 @@ fn notes(outcomes: &[(Cell, &Outcome)]) -> Vec<String> {
                 outcome.losses.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
             add(format!("{}: frames lost by the vehicle's node: {}", cell.key(), losses.join(", ")));
         }
+        if let Some(pacing) = &outcome.pacing {
+            add(format!(
+                "{}: rate control at the end: {:.0} Mbit/s, queueing delay {:.1} ms, stopped {} times by a long queue",
+                cell.key(),
+                pacing.rate_mbps,
+                pacing.queueing_ms,
+                pacing.stops
+            ));
+        }
         if let Some(drops) = outcome.queue_drops.filter(|drops| *drops > 0) {
             add(format!("{}: the full queue of the link dropped {drops} packets", cell.key()));
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::RATE_HZ;
-use super::job::{Arrived, Sent};
+use super::job::{Arrived, Pacing, Sent};
 
 /// Time between two frames of a camera.
 const PERIOD_US: u64 = 1_000_000 / RATE_HZ as u64;
@@ -25,6 +25,8 @@ pub(super) struct Outcome {
     pub(super) marks_failed: u64,
     /// Octets that the sender needed and that it sent.
     pub(super) octets: Option<(u64, u64)>,
+    /// State of the rate control after the last frame.
+    pub(super) pacing: Option<Pacing>,
     /// Frames that the sender's end has lost, by reason.
     pub(super) losses: BTreeMap<String, u64>,
     /// Time between the first and the last camera of a tick, if the cameras have their own ticks.
@@ -63,6 +65,7 @@ impl Outcome {
             glass: of(&arrived.glass, None),
             marks_failed: arrived.marks_failed,
             octets: sent.octets,
+            pacing: sent.pacing,
             losses: sent.losses.clone(),
             spread_us: spread_us(&arrived.captures_us, PERIOD_US),
             ..Self::default()

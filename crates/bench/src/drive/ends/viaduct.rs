@@ -15,7 +15,7 @@ use viaduct_units::Tai;
 use super::arrivals::Arrivals;
 use super::page::Page;
 use super::{Receiver, Sender};
-use crate::drive::job::{Arrived, Job, Sent};
+use crate::drive::job::{Arrived, Job, Pacing, Sent};
 use crate::drive::keys::Keys;
 use crate::error::BenchError;
 use crate::floor::nanos;
@@ -77,6 +77,15 @@ impl Vehicle {
         all.chain([("not taken from the camera".to_owned(), untaken.sum())]).filter(|(_, count)| *count > 0).collect()
     }
 
+    fn pacing(&self) -> Pacing {
+        let gauge = |name: &str| self.node.bus().gauge("teleop", name, None).value().unwrap_or(0.0);
+        Pacing {
+            rate_mbps: gauge("rate_bits_per_second") / 1e6,
+            queueing_ms: gauge("queueing_delay_ms"),
+            stops: self.counter("teleop", "queue_stops").value(),
+        }
+    }
+
     /// Returns the octets of the accepted frames and of the datagrams with their symbols.
     fn octets(&self) -> (u64, u64) {
         (self.counter("teleop", "frame_octets").value(), self.counter("teleop", "symbol_octets").value())
@@ -104,7 +113,7 @@ impl Sender for Vehicle {
         let mut losses = self.losses(job);
         losses.iter_mut().for_each(|(reason, count)| *count -= earlier.get(reason).copied().unwrap_or(0));
         losses.retain(|_, count| *count > 0);
-        Ok(Sent { first, octets, window: Some((begin, end)), losses })
+        Ok(Sent { first, octets, window: Some((begin, end)), pacing: Some(self.pacing()), losses })
     }
 }
 
