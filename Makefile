@@ -21,7 +21,7 @@ test-rust: setup dashboard/dist/index.html
 	VIADUCT_PYTHON=$(CURDIR)/.cache/venv/bin/python $(CARGO) test --workspace --no-fail-fast
 
 test-dashboard: dashboard/dist/index.html dashboard/node_modules/.package-lock.json
-	cd dashboard && npm run --silent check && npm test --silent && node test/desk-browser.mjs
+	cd dashboard && npm run --silent check && npm test --silent && node test/desk-browser.mjs && node test/desk-vehicle.mjs --cameras 2
 
 lint:  ## Check formatting and run clippy, without warnings
 	$(CARGO) fmt --all --check
