@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use network::skipped;
 use viaduct_components::link::{
-    DirectionReport, End, LinkError, Tunnel, TunnelSettings, namespace_path, remove_namespaces,
+    DirectionReport, End, LinkError, LinkReport, Tunnel, TunnelSettings, namespace_path, remove_namespaces,
 };
 use viaduct_netem::config::LinkPatch;
 use viaduct_netem::link::{Bursts, Delay, Loss, Outage, Outages};
@@ -21,6 +21,9 @@ use viaduct_netem::{LinksConfig, Probability, Profile};
 
 /// Time after which a packet that has not arrived does not arrive.
 const SILENCE: Duration = Duration::from_millis(400);
+
+/// Longest wait for the link.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Creates a link, or reports why it cannot be created.
 fn link(settings: &TunnelSettings) -> Option<Tunnel> {
@@ -59,8 +62,17 @@ fn udp_pair(link: &Tunnel) -> (UdpSocket, UdpSocket) {
 /// arrive.
 fn exchange(link: &Tunnel, from: &UdpSocket, to: &UdpSocket, count: u32) -> Vec<u32> {
     let arrived = AtomicU64::new(0);
-    let delivered = || link.counters().a_to_b.delivered + link.counters().b_to_a.delivered;
-    let before = delivered();
+    // Packets that have entered the link and have not arrived, and those that have left it and were not yet received.
+    let totals = || {
+        let LinkReport { a_to_b, b_to_a } = link.counters();
+        (a_to_b.received + b_to_a.received, a_to_b.held + b_to_a.held, a_to_b.delivered + b_to_a.delivered)
+    };
+    let (entered, _, delivered) = totals();
+    let is_idle = |sent: u32| {
+        let (now_entered, held, now_delivered) = totals();
+        let all = (now_entered - entered, held, now_delivered - delivered);
+        all == (u64::from(sent), 0, arrived.load(Ordering::Relaxed))
+    };
     std::thread::scope(|scope| {
         let receiver = scope.spawn(|| {
             let mut datagram = [0; 2000];
@@ -76,7 +88,9 @@ fn exchange(link: &Tunnel, from: &UdpSocket, to: &UdpSocket, count: u32) -> Vec<
         for number in 0..count {
             datagram[..4].copy_from_slice(&number.to_be_bytes());
             from.send(&datagram).unwrap();
-            while number % 32 == 31 && arrived.load(Ordering::Relaxed) + 8 < delivered() - before {
+            let began = Instant::now();
+            while number % 32 == 31 && !is_idle(number + 1) {
+                assert!(began.elapsed() < PATIENCE, "{:?}", link.counters());
                 std::thread::sleep(Duration::from_micros(200));
             }
         }

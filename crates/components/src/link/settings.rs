@@ -65,7 +65,7 @@ pub(super) fn resolve_direction(
 /// # Errors
 /// The invalid setting, or the problem with the trace.
 pub fn resolve_link(config: &LinkConfig) -> Result<LinkSettings, LinkConfigError> {
-    config.resolve(|path| read_trace(path))
+    config.resolve(read_trace)
 }
 
 fn read_trace(path: &Path) -> Result<DeliveryTrace, String> {
