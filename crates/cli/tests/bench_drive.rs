@@ -1,5 +1,7 @@
 //! `viaduct bench drive`: the smallest cells from end to end, over an emulated link with real packets.
 
+#![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
+
 use std::process::{Command, Output};
 
 use serde_json::Value;
