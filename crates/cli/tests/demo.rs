@@ -57,6 +57,12 @@ impl Demo {
         serde_json::from_str(&body).unwrap_or_else(|error| panic!("{path}: {error}: {body}"))
     }
 
+    /// Sends SIGTERM.
+    fn ask_to_end(&self) {
+        let pid = self.child.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
     /// Waits until the demo ends, and returns exit code, stdout and stderr.
     fn end(mut self) -> (Option<i32>, String, String) {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
@@ -84,7 +90,7 @@ fn root() -> PathBuf {
 
 #[test]
 fn every_stage_is_balanced_and_every_endpoint_responds() {
-    let demo = Demo::start(&["--vehicles", "20", "--seconds", "4"]);
+    let demo = Demo::start(&["--vehicles", "20"]);
     while demo.json("/v1/latest")["numberReturned"] != 20 {
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -97,6 +103,7 @@ fn every_stage_is_balanced_and_every_endpoint_responds() {
     assert_eq!(demo.json("/openapi.json")["openapi"].as_str().map(|version| &version[..2]), Some("3."));
     assert!(demo.json("/v1/map")["features"].as_array().unwrap().len() > 10);
     assert_eq!(demo.json("/v1/messages?bbox=1,2")["parameter"], "bbox");
+    demo.ask_to_end();
     let (code, table, log) = demo.end();
     assert_eq!(code, Some(0), "{table}\n{log}");
     assert_eq!(table.lines().filter(|line| line.ends_with(" ok")).count(), 8, "{table}");
@@ -153,8 +160,7 @@ fn a_signal_ends_the_demo_cleanly() {
     while demo.json("/v1/latest")["numberReturned"] != 3 {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let pid = demo.child.as_ref().unwrap().id().to_string();
-    assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    demo.ask_to_end();
     let (code, table, log) = demo.end();
     assert_eq!(code, Some(0), "{table}\n{log}");
     assert_eq!(table.lines().filter(|line| line.ends_with(" ok")).count(), 8, "{table}");

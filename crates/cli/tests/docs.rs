@@ -64,14 +64,14 @@ background() {
   echo "ran: $1 &"
 }
 end_background() {
-  [ ${#BACKGROUND[@]} = 0 ] || { kill -INT "${BACKGROUND[@]}" 2>/dev/null; wait "${BACKGROUND[@]}" 2>/dev/null; }
+  [ ${#BACKGROUND[@]} = 0 ] || { kill "${BACKGROUND[@]}" 2>/dev/null; wait "${BACKGROUND[@]}" 2>/dev/null; }
   BACKGROUND=()
 }
 BACKGROUND=()
 ip link set lo up
 viaduct demo --headless --seconds 3600 >"$LOG.demo" 2>&1 </dev/null &
 DEMO=$!
-trap 'kill -INT $DEMO "${BACKGROUND[@]}" 2>/dev/null; wait' EXIT
+trap 'kill $DEMO "${BACKGROUND[@]}" 2>/dev/null; wait' EXIT
 for _ in $(seq 100); do curl -sf http://127.0.0.1:8080/v1/latest >/dev/null && break; sleep 0.2; done
 kill -0 $DEMO || { cat "$LOG.demo"; exit 1; }
 "#;
