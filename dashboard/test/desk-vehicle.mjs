@@ -9,7 +9,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { APPEAR_MS, assert, launch, open, step, text } from "./harness.mjs";
@@ -24,13 +24,14 @@ const { values: options } = parseArgs({
     shots: { type: "string" },
   },
 });
+const binary = resolve(options.binary);
 const LAPTOP = { width: 1366, height: 768 };
 const TOKENS = { Ada: "token-of-ada-0001", Grace: "token-of-grace-0001", Observer: "token-of-observer-1" };
 /** Distance that the test drives, in metres. */
 const WAY_M = 60;
 
-if (!existsSync(options.binary)) {
-  console.log(`skipped: there is no ${options.binary}; build it with \`cargo build\``);
+if (!existsSync(binary)) {
+  console.log(`skipped: there is no ${binary}; build it with \`cargo build\``);
   process.exit(process.env.VIADUCT_REQUIRE_PEERS ? 1 : 0);
 }
 const browser = await launch(["--disable-gpu"]);
@@ -126,7 +127,7 @@ async function check({ page: port, udp, node }) {
 /** Writes the config of `viaduct demo drive` and the files that it names. */
 function configs(port, udp, node) {
   const args = ["demo", "drive", "--print-config", "--profile", options.profile, "--cameras", options.cameras, "--port", port, "--udp-port", udp, "--node-port", node];
-  const printed = spawnSync(options.binary, args.map(String), { encoding: "utf8" });
+  const printed = spawnSync(binary, args.map(String), { encoding: "utf8" });
   assert(printed.status === 0, printed.stderr);
   writeFileSync(join(folder, "people"), `driver ${TOKENS.Ada} Ada\ndriver ${TOKENS.Grace} Grace\nobserver ${TOKENS.Observer} Observer\n`, { mode: 0o600 });
   copyFileSync(`${root}configs/roads/practice-course.geojson`, join(folder, "course.geojson"));
@@ -143,7 +144,7 @@ function configs(port, udp, node) {
 }
 
 function start(name, file) {
-  const child = spawn(options.binary, ["run", file], { cwd: folder });
+  const child = spawn(binary, ["run", file], { cwd: folder });
   let output = "";
   const append = (chunk) => (output = (output + chunk).slice(-20_000));
   child.stdout.on("data", append);
