@@ -1,4 +1,4 @@
-//! What both ends of a remote drive share: the datagram link, pictures, the event log.
+//! Modules for both ends of a remote drive: the datagram link, pictures, the event log.
 
 mod counters;
 pub(crate) mod event_log;

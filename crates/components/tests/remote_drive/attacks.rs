@@ -1,4 +1,4 @@
-//! What others send, and what the link repeats, delays and reorders.
+//! Datagrams of attackers, and datagrams that the link repeats, delays or reorders.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};

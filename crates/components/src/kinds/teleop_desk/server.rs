@@ -47,7 +47,7 @@ const SUBPROTOCOL: &str = "viaduct.desk.v1";
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/desk.html"));
 const NOT_BUILT: &[u8] = include_bytes!("not_built.html");
 
-/// What all connections share.
+/// The state that all connections share.
 pub(super) struct Shared {
     /// Name of the desk.
     pub(super) desk: String,

@@ -36,7 +36,7 @@ pub(crate) struct DatagramLink {
     socket_counters: MachineCounters<UdpSocket>,
 }
 
-/// How the other end is known.
+/// The way in which an end knows the address of its peer.
 enum Protection {
     None(Peer),
     Keys(Box<Sealed>),
