@@ -150,11 +150,12 @@ impl Camera {
 /// Returns the bytes that each camera may use for a picture, if all of them together may use so many bytes in a second.
 ///
 /// Each camera gets its smallest useful picture, in order, as long as the rate is sufficient. Then each one gets its largest
-/// picture, in order. So the first camera degrades last.
+/// picture, in order. So the first camera degrades last: below its smallest picture, it gets the whole rate and sends fewer pictures.
 pub(super) fn budgets<'a>(
     cameras: impl Iterator<Item = &'a CameraSettings> + Clone,
     bytes_per_second: f64,
 ) -> Vec<u32> {
+    let first = cameras.clone().next();
     let mut left = bytes_per_second;
     let mut budgets: Vec<u32> = cameras
         .clone()
@@ -168,7 +169,7 @@ pub(super) fn budgets<'a>(
         })
         .collect();
     for (camera, budget) in cameras.zip(&mut budgets) {
-        // A camera without its smallest useful picture gets nothing.
+        // A later camera without its smallest useful picture gets nothing.
         if *budget < camera.octets_min {
             continue;
         }
@@ -176,6 +177,10 @@ pub(super) fn budgets<'a>(
         left -= more * pictures_per_second(camera);
         // A conversion from a float saturates.
         *budget += more as u32;
+    }
+    // The first camera reduces its rate. Without any pictures, the link would never be found to be faster.
+    if let (Some(camera), Some(budget @ 0)) = (first, budgets.first_mut()) {
+        *budget = (left / pictures_per_second(camera)) as u32;
     }
     budgets
 }
@@ -203,7 +208,7 @@ mod tests {
             (1000, [88_000, 4000, 4000, 4000]),
             (160, [4000, 4000, 4000, 4000]),
             (150, [7000, 4000, 4000, 0]),
-            (30, [0, 0, 0, 0]),
+            (30, [3000, 0, 0, 0]),
             (0, [0, 0, 0, 0]),
         ] {
             let budgets = budgets(cameras(4).iter(), f64::from(kilobytes_per_second) * 1e3);
