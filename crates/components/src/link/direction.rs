@@ -24,6 +24,9 @@ use super::{LatenessHistogram, LinkError, sys};
 const BATCH_PACKETS_MAX: usize = 16;
 /// The kernel wakes a thread some microseconds after its timer. For this time the thread waits without sleeping.
 const SPIN: Duration = Duration::from_micros(20);
+/// Sleep between packets that follow each other so fast that the thread would wait for each of them without sleeping. It leaves
+/// the processor to the programs at the ends; a network card collects packets for as long before its interrupt.
+const NAP: Duration = Duration::from_micros(50);
 /// Pause of the thread for a call from outside.
 const YIELD: Duration = Duration::from_micros(20);
 /// Size of an allocation for packets, which are slices of it.
@@ -70,6 +73,8 @@ enum Next {
     Packets,
     /// A packet is due.
     At(Mono),
+    /// Packets are due shortly after those that were just written.
+    Shortly,
     /// Nothing until a packet comes.
     Idle,
 }
@@ -181,6 +186,10 @@ fn run(shared: &Shared, mut wires: Wires) {
         let waited = match next {
             Ok(Next::Packets) => Ok(()),
             Ok(Next::At(due)) => wait_until(due, shared, &wires),
+            Ok(Next::Shortly) => {
+                std::thread::sleep(NAP);
+                Ok(())
+            }
             Ok(Next::Idle) => wait(None, shared, &wires),
             Err(error) => Err(error),
         };
@@ -221,11 +230,18 @@ impl Emulator {
     /// Reads and writes at most one batch of packets each.
     fn step(&mut self, wires: &mut Wires) -> io::Result<Next> {
         let all_read = self.read(wires)?;
-        self.write(wires);
-        Ok(match self.link.poll_timeout() {
-            _ if !all_read => Next::Packets,
-            Some(due) => Next::At(due),
-            None => Next::Idle,
+        let has_written = self.write(wires);
+        let Some(due) = self.link.poll_timeout() else {
+            return Ok(if all_read { Next::Idle } else { Next::Packets });
+        };
+        let left = due.since(clock::mono());
+        let is_soon = !left.is_zero() && left < NAP;
+        Ok(if !all_read {
+            Next::Packets
+        } else if has_written && is_soon {
+            Next::Shortly
+        } else {
+            Next::At(due)
         })
     }
 
@@ -245,14 +261,15 @@ impl Emulator {
         Ok(false)
     }
 
-    /// Writes packets that are due to the receiving end.
-    fn write(&mut self, wires: &Wires) {
-        for _ in 0..BATCH_PACKETS_MAX {
-            let Some(delivery) = self.link.poll_delivery(clock::mono()) else { return };
+    /// Writes packets that are due to the receiving end. Returns `true` if there was one.
+    fn write(&mut self, wires: &Wires) -> bool {
+        for before in 0..BATCH_PACKETS_MAX {
+            let Some(delivery) = self.link.poll_delivery(clock::mono()) else { return before > 0 };
             let written = wires.to.send(&delivery.packet);
             self.lateness.record(clock::mono().since(delivery.due));
             self.outside.not_written += u64::from(written.is_err());
         }
+        true
     }
 }
 
