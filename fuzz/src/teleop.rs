@@ -10,8 +10,8 @@ use viaduct_teleop::{
     frames::{Receiver, ReceiverSettings, Sender, SenderSettings, Shape},
     limits::{FRAMES_PER_STREAM_MAX, RECEIVER_OCTETS_MAX},
     wire::{
-        Body, Commands, Datagram, DeskHeartbeat, Echo, Feedback, NumberedCommand, OpenFrame, Probe, StreamId,
-        StreamReport, Symbol, Telemetry, Timing, VehicleHeartbeat,
+        Body, Commands, Datagram, DeskHeartbeat, Echo, Feedback, MissingSymbol, NumberedCommand, OpenFrame, Probe,
+        StreamId, StreamReport, Symbol, Telemetry, Timing, VehicleHeartbeat,
     },
 };
 use viaduct_units::{MetresPerSecond, Mono};
@@ -359,6 +359,7 @@ fn feedback(sequence: u32, largest: u32, needed: u16) -> Datagram {
         lost_random: sequence,
         lost_outage: 0,
         streams: vec![report],
+        missing: vec![MissingSymbol { stream: StreamId(0), before_latest: 0, index: 1 }],
     }))
 }
 

@@ -18,6 +18,8 @@ pub const STREAMS_MAX: usize = 16;
 pub const FRAMES_PER_STREAM_MAX: usize = 16;
 /// Number of the latest frames of a stream whose result is part of the feedback.
 pub const FRAMES_REPORTED: u32 = 32;
+/// Missing source symbols that a feedback names.
+pub const MISSING_NAMED_MAX: usize = 32;
 /// Octets of the symbols of all unfinished frames at the receiver.
 pub const RECEIVER_OCTETS_MAX: usize = 64 << 20;
 /// Longest lifespan of a frame. The age of a frame is sent in steps of 0.1 ms and 16 bits.

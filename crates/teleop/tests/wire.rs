@@ -8,7 +8,8 @@ use viaduct_teleop::{
     commands::{Command, Gear},
     frames::Shape,
     wire::{
-        Body, Commands, Datagram, Feedback, NumberedCommand, OpenFrame, ParseError, StreamId, StreamReport, Symbol,
+        Body, Commands, Datagram, Feedback, MissingSymbol, NumberedCommand, OpenFrame, ParseError, StreamId,
+        StreamReport, Symbol,
     },
 };
 
@@ -75,6 +76,7 @@ proptest! {
     #[test]
     fn feedback_of_any_size_is_read_as_it_was_written(
         numbers in proptest::array::uniform13(any::<u32>()),
+        missing in proptest::collection::vec((any::<u8>(), 0_u8..32, any::<u16>()), 0..33),
         streams in proptest::collection::vec((any::<u8>(), any::<[u32; 3]>(), proptest::collection::vec((0_u8..32, any::<u16>()), 0..17)), 0..17),
     ) {
         let [peer_epoch, sequence, largest, settled, hold_us, arrived_us, queue_min_us, queue_last_us, jitter_us, received, received_octets, lost_random, lost_outage] = numbers;
@@ -88,6 +90,7 @@ proptest! {
         let feedback = Feedback {
             peer_epoch, sequence, largest, settled, hold_us, arrived_us, queue_min_us, queue_last_us, jitter_us, received, received_octets,
             lost_random, lost_outage, streams: streams.collect(),
+            missing: missing.into_iter().map(|(stream, before_latest, index)| MissingSymbol { stream: StreamId(stream), before_latest, index }).collect(),
         };
         let datagram = Datagram { epoch: 5, body: Body::Feedback(feedback) };
         let written = datagram.to_bytes();

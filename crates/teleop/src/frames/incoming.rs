@@ -6,7 +6,7 @@ use viaduct_units::Mono;
 use super::Shape;
 use crate::{
     limits::FRAMES_REPORTED,
-    wire::{OpenFrame, StreamId, StreamReport},
+    wire::{MissingSymbol, OpenFrame, StreamId, StreamReport},
 };
 
 /// Memory that a symbol takes beside its octets.
@@ -22,11 +22,15 @@ pub(super) struct IncomingFrame {
     pub(super) symbols: Vec<(u16, Bytes)>,
     /// Bit of each symbol: `true` if it has arrived. As long as the highest index requires.
     seen: Vec<u64>,
+    /// Number of source symbols up to the highest one that has arrived.
+    reached: u16,
+    /// Number of source symbols that have arrived after a later one.
+    late: u16,
 }
 
 impl IncomingFrame {
     pub(super) fn new(number: u32, shape: Shape, deadline: Mono) -> Self {
-        Self { number, shape, deadline, symbols: Vec::new(), seen: Vec::new() }
+        Self { number, shape, deadline, symbols: Vec::new(), seen: Vec::new(), reached: 0, late: 0 }
     }
 
     /// Adds a symbol. Returns the memory that it takes, or `None` if the symbol has arrived before.
@@ -37,6 +41,11 @@ impl IncomingFrame {
         }
         let seen = self.seen.get_mut(word).filter(|seen| **seen & bit == 0)?;
         *seen |= bit;
+        if index < self.reached {
+            self.late += 1;
+        } else if index < self.shape.sources() {
+            self.reached = index + 1;
+        }
         let octets = payload.len() + SYMBOL_OVERHEAD;
         self.symbols.push((index, payload));
         Some(octets)
@@ -52,10 +61,18 @@ impl IncomingFrame {
         u16::try_from(self.symbols.len()).unwrap_or(u16::MAX)
     }
 
-    /// Returns the number of source symbols that have not arrived.
-    pub(super) fn missing_sources(&self) -> u16 {
+    /// Returns the number of source symbols that did not arrive in their turn: those that arrived later, and those that
+    /// have not arrived.
+    pub(super) fn repaired_sources(&self) -> u16 {
         let sources = self.symbols.iter().filter(|(index, _)| *index < self.shape.sources()).count();
-        self.shape.sources().saturating_sub(u16::try_from(sources).unwrap_or(u16::MAX))
+        self.late + self.shape.sources().saturating_sub(u16::try_from(sources).unwrap_or(u16::MAX))
+    }
+
+    /// Returns the source symbols that have not arrived, although a later one has.
+    fn missing_sources(&self) -> impl Iterator<Item = u16> {
+        let has_arrived =
+            |index: u16| self.seen.get(usize::from(index / 64)).is_some_and(|word| word & (1_u64 << (index % 64)) != 0);
+        (0..self.reached).filter(move |index| !has_arrived(*index))
     }
 
     /// Returns the memory that the symbols take.
@@ -125,11 +142,21 @@ impl IncomingStream {
         *frames |= bit;
     }
 
+    fn before_latest(&self, frame: &IncomingFrame) -> u8 {
+        u8::try_from(self.latest.wrapping_sub(frame.number)).unwrap_or(u8::MAX)
+    }
+
+    /// Returns the missing source symbols of all open frames.
+    pub(super) fn missing(&self) -> impl Iterator<Item = MissingSymbol> {
+        self.open.iter().flat_map(|frame| {
+            let (stream, before_latest) = (self.id, self.before_latest(frame));
+            frame.missing_sources().map(move |index| MissingSymbol { stream, before_latest, index })
+        })
+    }
+
     pub(super) fn report(&self) -> StreamReport {
-        let open = |frame: &IncomingFrame| OpenFrame {
-            before_latest: u8::try_from(self.latest.wrapping_sub(frame.number)).unwrap_or(u8::MAX),
-            needed: frame.needed(),
-        };
+        let open =
+            |frame: &IncomingFrame| OpenFrame { before_latest: self.before_latest(frame), needed: frame.needed() };
         StreamReport {
             stream: self.id,
             latest: self.latest,

@@ -1,6 +1,6 @@
 //! Unfinished frames at the sender.
 
-use std::time::Duration;
+use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
 use viaduct_units::Mono;
@@ -20,8 +20,14 @@ pub(super) struct OutgoingFrame {
     data: Bytes,
     /// All recovery symbols, encoded when the first one is needed.
     recovery: Option<Bytes>,
-    /// Symbols sent so far. Their indices count up and begin again after the last recovery symbol.
+    /// Symbols sent so far.
     sent: u32,
+    /// Number of symbols sent in turn. Their indices count up and begin again after the last recovery symbol.
+    turns: u32,
+    /// Transmission number of each source symbol that was sent, the latest one if it was sent again.
+    transmissions: Vec<u64>,
+    /// Source symbols that are lost and are sent again before others.
+    lost: VecDeque<u16>,
     sent_octets: u64,
     /// Symbols in flight.
     in_flight: u32,
@@ -43,6 +49,9 @@ impl OutgoingFrame {
             data,
             recovery: None,
             sent: 0,
+            turns: 0,
+            transmissions: Vec::new(),
+            lost: VecDeque::new(),
             sent_octets: 0,
             in_flight: 0,
             pending: 0,
@@ -79,14 +88,45 @@ impl OutgoingFrame {
         u64::from(self.pending) * self.shape.symbol_octets() as u64
     }
 
+    /// Notes the source symbols that the receiver lacks. `named` are those before the last one that has arrived, all of them
+    /// if `needed`, the number of symbols that the frame needs, is given. Datagrams up to the transmission number `settled`
+    /// have arrived or are lost.
+    pub(super) fn note_missing(&mut self, named: &[u16], needed: Option<u16>, settled: u64) {
+        let sources = self.shape.sources();
+        // The receiver lacks all symbols after the last one that has arrived.
+        let after_last = needed.map_or(0, |needed| usize::from(needed).saturating_sub(named.len()));
+        let after_last = sources.saturating_sub(u16::try_from(after_last).unwrap_or(sources))..sources;
+        let is_lost = |index: &u16| self.transmissions.get(usize::from(*index)).is_some_and(|sent| *sent <= settled);
+        self.lost = named.iter().copied().chain(after_last).filter(is_lost).collect();
+    }
+
     /// Returns the index and octets of the next symbol to send, or `None` if none is pending.
-    pub(super) fn next_symbol(&mut self, encoder: &mut Encoder) -> Option<(u16, Bytes)> {
+    pub(super) fn next_symbol(&mut self, transmission: u64, encoder: &mut Encoder) -> Option<(u16, Bytes)> {
         self.pending = self.pending.checked_sub(1)?;
-        let index = u16::try_from(self.sent % u32::from(self.shape.symbols())).ok()?;
+        let index = match self.lost.pop_front() {
+            Some(index) => index,
+            None => self.take_turn()?,
+        };
         let payload = self.symbol(index, encoder)?;
+        self.note_transmission(index, transmission);
         self.sent += 1;
         self.in_flight += 1;
         Some((index, payload))
+    }
+
+    /// Returns the index whose turn it is.
+    fn take_turn(&mut self) -> Option<u16> {
+        let index = u16::try_from(self.turns % u32::from(self.shape.symbols())).ok()?;
+        self.turns += 1;
+        Some(index)
+    }
+
+    fn note_transmission(&mut self, index: u16, transmission: u64) {
+        match self.transmissions.get_mut(usize::from(index)) {
+            Some(latest) => *latest = transmission,
+            None if index < self.shape.sources() => self.transmissions.push(transmission),
+            None => {}
+        }
     }
 
     /// Counts the octets of the datagram of a symbol.
@@ -123,5 +163,71 @@ impl OutgoingFrame {
         let start = usize::from(index.checked_sub(self.shape.sources())?) * self.shape.symbol_octets();
         let end = start + self.shape.symbol_octets();
         self.recovery.as_ref().filter(|symbols| end <= symbols.len()).map(|symbols| symbols.slice(start..end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::StreamId;
+
+    const KEY: FrameKey = FrameKey { stream: StreamId(0), number: 0 };
+
+    /// Returns a frame of ten source symbols, whose first `sent` symbols were sent with the transmission numbers from 100.
+    fn frame(sent: u64, encoder: &mut Encoder) -> OutgoingFrame {
+        let data = Bytes::from(vec![7; 1000]);
+        let shape = Shape::new(1000, 100).unwrap();
+        let mut frame = OutgoingFrame::new(Mono::default(), KEY, data, shape, &StreamSettings::default());
+        frame.require(10);
+        for transmission in 0..sent {
+            frame.next_symbol(100 + transmission, encoder).unwrap();
+        }
+        frame
+    }
+
+    fn next_indices(frame: &mut OutgoingFrame, first: u64, encoder: &mut Encoder) -> Vec<u16> {
+        (first..).map_while(|transmission| Some(frame.next_symbol(transmission, encoder)?.0)).collect()
+    }
+
+    /// The datagrams up to this number have arrived or are lost.
+    fn settle(frame: &mut OutgoingFrame, datagrams: u32) {
+        (0..datagrams).for_each(|_| frame.settle());
+    }
+
+    #[test]
+    fn lost_source_symbols_are_sent_again_instead_of_recovery_symbols() {
+        let mut encoder = Encoder::default();
+        let mut frame = frame(10, &mut encoder);
+        settle(&mut frame, 10);
+        // 2 and 5 are missing, and all after 7.
+        frame.note_missing(&[2, 5], Some(4), 109);
+        frame.require(4);
+        assert_eq!(next_indices(&mut frame, 110, &mut encoder), [2, 5, 8, 9]);
+        // Of 2 and 5, which are settled now, 2 is lost again. The others are still in flight.
+        settle(&mut frame, 2);
+        frame.note_missing(&[2], Some(3), 111);
+        frame.require(3);
+        assert_eq!(next_indices(&mut frame, 114, &mut encoder), [2]);
+    }
+
+    #[test]
+    fn symbols_in_flight_are_not_sent_again() {
+        let mut encoder = Encoder::default();
+        let mut frame = frame(6, &mut encoder);
+        settle(&mut frame, 3);
+        // 1 is lost. 3 to 5 are in flight, and the others have not been sent.
+        frame.note_missing(&[1], Some(8), 102);
+        frame.require(8);
+        assert_eq!(next_indices(&mut frame, 106, &mut encoder), [1, 6, 7, 8, 9]);
+    }
+
+    #[test]
+    fn recovery_symbols_replace_lost_symbols_that_are_not_named() {
+        let mut encoder = Encoder::default();
+        let mut frame = frame(10, &mut encoder);
+        settle(&mut frame, 10);
+        frame.note_missing(&[4], None, 109);
+        frame.require(3);
+        assert_eq!(next_indices(&mut frame, 110, &mut encoder), [4, 10, 11]);
     }
 }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     epoch::{Observed, PeerEpoch},
-    limits::{EVENTS_MAX, FRAMES_PER_STREAM_MAX, RECEIVER_OCTETS_MAX, STREAMS_MAX},
+    limits::{EVENTS_MAX, FRAMES_PER_STREAM_MAX, MISSING_NAMED_MAX, RECEIVER_OCTETS_MAX, STREAMS_MAX},
     micros,
     reason::{count, counted},
     wire::{Body, Datagram, Feedback, Symbol},
@@ -357,7 +357,7 @@ impl Receiver {
             pushed_us: last.sent_us.wrapping_sub(micros::of_duration(age)),
             deadline: frame.deadline,
             symbols_needed: frame.shape.sources(),
-            symbols_restored: frame.missing_sources(),
+            symbols_repaired: frame.repaired_sources(),
         }));
     }
 
@@ -495,6 +495,7 @@ impl Receiver {
             lost_random: self.arrivals.lost_random as u32,
             lost_outage: self.arrivals.lost_outage as u32,
             streams: self.streams.iter().map(IncomingStream::report).collect(),
+            missing: self.streams.iter().flat_map(IncomingStream::missing).take(MISSING_NAMED_MAX).collect(),
         })
     }
 }

@@ -26,8 +26,9 @@ pub struct ArrivedFrame {
     pub deadline: Mono,
     /// Source symbols of the frame.
     pub symbols_needed: u16,
-    /// Source symbols that did not arrive and were restored by recovery symbols.
-    pub symbols_restored: u16,
+    /// Source symbols that did not arrive in their turn: they arrived after later ones, or were restored by recovery
+    /// symbols.
+    pub symbols_repaired: u16,
 }
 
 /// A frame that the receiver could not restore until its deadline.

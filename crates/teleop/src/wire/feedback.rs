@@ -3,14 +3,16 @@
 use bytes::{BufMut, Bytes};
 
 use super::{FEEDBACK, HEADER_OCTETS, ParseError, Reader, StreamId, begin};
-use crate::limits::{FRAMES_PER_STREAM_MAX, FRAMES_REPORTED, STREAMS_MAX};
+use crate::limits::{FRAMES_PER_STREAM_MAX, FRAMES_REPORTED, MISSING_NAMED_MAX, STREAMS_MAX};
 
-/// Octets before the list of streams.
-const FIXED_OCTETS: usize = HEADER_OCTETS + 53;
+/// Octets without the streams and the missing symbols.
+const FIXED_OCTETS: usize = HEADER_OCTETS + 54;
 /// Octets of a stream before its list of frames.
 const STREAM_OCTETS: usize = 14;
 /// Octets of an open frame.
 const FRAME_OCTETS: usize = 3;
+/// Octets of a missing symbol.
+const MISSING_OCTETS: usize = 4;
 
 /// The state of all frames at the receiver. It replaces all feedback with a lower sequence number.
 ///
@@ -38,6 +40,10 @@ const FRAME_OCTETS: usize = 3;
 /// | 1 | - number of open frames, at most 16; then for each open frame |
 /// | 1 | -- distance from the latest frame, 0 to 31 |
 /// | 2 | -- number of further symbols that the frame needs |
+/// | 1 | number of missing source symbols that are named, at most 32; then for each of them |
+/// | 1 | - stream |
+/// | 1 | - distance of the frame from the latest one of the stream, 0 to 31 |
+/// | 2 | - index of the symbol |
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Feedback {
     /// Epoch of the sender of the frames.
@@ -68,6 +74,8 @@ pub struct Feedback {
     pub lost_outage: u32,
     /// Streams, at most [`STREAMS_MAX`].
     pub streams: Vec<StreamReport>,
+    /// Missing source symbols, at most [`MISSING_NAMED_MAX`].
+    pub missing: Vec<MissingSymbol>,
 }
 
 /// The state of one stream at the receiver.
@@ -94,6 +102,17 @@ pub struct OpenFrame {
     pub needed: u16,
 }
 
+/// A source symbol of an open frame that has not arrived, although a later one has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MissingSymbol {
+    /// Stream of the frame.
+    pub stream: StreamId,
+    /// Distance of the frame from the latest one of the stream, 0 to 31.
+    pub before_latest: u8,
+    /// Index of the symbol.
+    pub index: u16,
+}
+
 impl Feedback {
     pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
         let mut feedback = Self {
@@ -111,6 +130,7 @@ impl Feedback {
             lost_random: reader.u32()?,
             lost_outage: reader.u32()?,
             streams: Vec::new(),
+            missing: Vec::new(),
         };
         let streams = usize::from(reader.u8()?);
         if streams > STREAMS_MAX {
@@ -119,13 +139,20 @@ impl Feedback {
         for _ in 0..streams {
             feedback.streams.push(StreamReport::read(reader)?);
         }
+        let missing = usize::from(reader.u8()?);
+        if missing > MISSING_NAMED_MAX {
+            return Err(ParseError::Field("number of missing symbols"));
+        }
+        for _ in 0..missing {
+            feedback.missing.push(MissingSymbol::read(reader)?);
+        }
         Ok(feedback)
     }
 
     pub(crate) fn write(&self, epoch: u32) -> Bytes {
         let frames: usize = self.streams.iter().map(|stream| stream.open.len()).sum();
-        let capacity = FIXED_OCTETS + STREAM_OCTETS * self.streams.len() + FRAME_OCTETS * frames;
-        let mut octets = begin(FEEDBACK, epoch, capacity);
+        let lists = STREAM_OCTETS * self.streams.len() + FRAME_OCTETS * frames + MISSING_OCTETS * self.missing.len();
+        let mut octets = begin(FEEDBACK, epoch, FIXED_OCTETS + lists);
         for field in self.fixed_fields() {
             octets.put_u32(field);
         }
@@ -133,6 +160,11 @@ impl Feedback {
         octets.put_u8(streams.len() as u8);
         for stream in streams {
             stream.write(&mut octets);
+        }
+        let missing = self.missing.get(..MISSING_NAMED_MAX).unwrap_or(&self.missing);
+        octets.put_u8(missing.len() as u8);
+        for symbol in missing {
+            symbol.write(&mut octets);
         }
         octets.freeze()
     }
@@ -170,11 +202,7 @@ impl StreamReport {
             return Err(ParseError::Field("number of open frames"));
         }
         for _ in 0..frames {
-            let frame = OpenFrame { before_latest: reader.u8()?, needed: reader.u16()? };
-            if u32::from(frame.before_latest) >= FRAMES_REPORTED {
-                return Err(ParseError::Field("distance from the latest frame"));
-            }
-            report.open.push(frame);
+            report.open.push(OpenFrame { before_latest: read_distance(reader)?, needed: reader.u16()? });
         }
         Ok(report)
     }
@@ -191,4 +219,25 @@ impl StreamReport {
             octets.put_u16(frame.needed);
         }
     }
+}
+
+impl MissingSymbol {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, ParseError> {
+        Ok(Self { stream: StreamId(reader.u8()?), before_latest: read_distance(reader)?, index: reader.u16()? })
+    }
+
+    fn write(self, octets: &mut impl BufMut) {
+        octets.put_u8(self.stream.0);
+        octets.put_u8(self.before_latest);
+        octets.put_u16(self.index);
+    }
+}
+
+/// Reads the distance of a frame from the latest one of its stream.
+fn read_distance(reader: &mut Reader<'_>) -> Result<u8, ParseError> {
+    let distance = reader.u8()?;
+    if u32::from(distance) >= FRAMES_REPORTED {
+        return Err(ParseError::Field("distance from the latest frame"));
+    }
+    Ok(distance)
 }

@@ -30,7 +30,7 @@ mod telemetry;
 use bytes::{BufMut, Bytes, BytesMut};
 
 pub use command::{Commands, NumberedCommand};
-pub use feedback::{Feedback, OpenFrame, StreamReport};
+pub use feedback::{Feedback, MissingSymbol, OpenFrame, StreamReport};
 pub use heartbeat::{DeskHeartbeat, Echo, Timing, VehicleHeartbeat};
 pub use symbol::{Probe, SYMBOL_HEADER_OCTETS, Symbol};
 pub(crate) use symbol::{SymbolHeader, write_symbol};

@@ -303,7 +303,7 @@ impl Runner {
         };
         missed.arrive(frame.number);
         counters.arrived.increment();
-        counters.repaired.add(u64::from(frame.symbols_restored > 0));
+        counters.repaired.add(u64::from(frame.symbols_repaired > 0));
         counters.missed.set(missed.count() as f64);
         counters.latency_ms.set(frame.latency.as_secs_f64() * 1e3);
         let Ok(picture) = Picture::parse(&frame.data) else { return self.counters.not_jpeg.increment() };
@@ -316,7 +316,7 @@ impl Runner {
             camera: frame.stream.0,
             mark: picture.info.is_some_and(|info| info.mark),
             reduced: picture.info.is_some_and(|info| info.reduced),
-            repaired: frame.symbols_restored > 0,
+            repaired: frame.symbols_repaired > 0,
             number: picture.info.map_or(frame.number, |info| info.number),
             missed: self.missed.get(camera).map_or(0, Missed::count) as u32,
             capture_us: tai_us(capture),

@@ -23,12 +23,15 @@ use probes::ProbeTimer;
 pub use counters::{SenderCounters, SenderDropReason};
 
 use crate::{
-    limits::{EVENTS_MAX, FRAMES_PER_STREAM_MAX, FRAMES_REPORTED},
+    limits::{EVENTS_MAX, FRAMES_PER_STREAM_MAX, FRAMES_REPORTED, MISSING_NAMED_MAX},
     micros,
     pacing::{Bucket, RateController},
     reason::count,
     round_trip::RoundTrip,
-    wire::{Body, Datagram, Feedback, Probe, SYMBOL_HEADER_OCTETS, StreamId, StreamReport, SymbolHeader, write_symbol},
+    wire::{
+        Body, Datagram, Feedback, MissingSymbol, Probe, SYMBOL_HEADER_OCTETS, StreamId, StreamReport, SymbolHeader,
+        write_symbol,
+    },
 };
 
 /// Longest interval of feedback that the receiver uses.
@@ -325,6 +328,7 @@ impl Sender {
         self.control_rate(feedback, arrival);
         for stream in &feedback.streams {
             self.handle_report(stream);
+            self.note_missing(feedback, stream, settled);
         }
         self.require_unreported(&feedback.streams);
         // Feedback without progress must not delay a probe: the last datagrams may be lost.
@@ -408,6 +412,19 @@ impl Sender {
         let open = report.open.iter().find(|open| u32::from(open.before_latest) == before);
         self.require(index, open.map(|open| open.needed));
         None
+    }
+
+    /// Notes which source symbols of the frames of a stream are lost.
+    fn note_missing(&mut self, feedback: &Feedback, report: &StreamReport, settled: u64) {
+        let all_named = feedback.missing.len() < MISSING_NAMED_MAX;
+        for frame in self.frames.iter_mut().filter(|frame| frame.key.stream == report.stream) {
+            let before = report.latest.wrapping_sub(frame.key.number);
+            let of_frame =
+                |symbol: &&MissingSymbol| symbol.stream == report.stream && u32::from(symbol.before_latest) == before;
+            let named: Vec<u16> = feedback.missing.iter().filter(of_frame).map(|symbol| symbol.index).collect();
+            let open = report.open.iter().find(|open| u32::from(open.before_latest) == before);
+            frame.note_missing(&named, open.filter(|_| all_named).map(|open| open.needed), settled);
+        }
     }
 
     /// Requires the symbols of frames whose stream the receiver does not know.
@@ -530,12 +547,13 @@ impl Sender {
     }
 
     fn transmit_symbol(&mut self, index: usize) -> Option<Bytes> {
+        let transmission = self.flight.next();
         let frame = self.frames.get_mut(index)?;
-        let (symbol, payload) = frame.next_symbol(&mut self.encoder)?;
+        let (symbol, payload) = frame.next_symbol(transmission, &mut self.encoder)?;
         let octets = SYMBOL_HEADER_OCTETS + payload.len();
         frame.count_octets(octets);
         let header = SymbolHeader {
-            transmission: self.flight.next() as u32,
+            transmission: transmission as u32,
             sent_us: micros::of_clock(self.now),
             round_trip_100us: micros::tenths_of_ms(self.round_trip.shortest().unwrap_or_default()),
             stream: frame.key.stream,
