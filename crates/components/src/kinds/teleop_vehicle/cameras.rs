@@ -33,6 +33,7 @@ pub(super) struct Camera {
     stale: Counter,
     refused: Counter,
     unmet: Counter,
+    over_budget: Counter,
     sent: Counter,
     arrived: Counter,
     lost: Counter,
@@ -61,6 +62,7 @@ impl Camera {
             stale: context.counter_for("pictures_refused", "stale"),
             refused: context.counter_for("pictures_refused", "too_long"),
             unmet: context.counter_for("pictures_refused", "no_desk"),
+            over_budget: context.counter_for("pictures_refused", "over_budget"),
             sent: context.counter_for("camera_frames", topic),
             arrived: context.counter_for("camera_frames_arrived", topic),
             lost: context.counter_for("camera_frames_lost", topic),
@@ -113,6 +115,16 @@ impl Camera {
     /// Counts a frame that is not sent because no desk has been connected yet.
     pub(super) fn count_unmet(&self) {
         self.unmet.increment();
+    }
+
+    /// Returns `true` if the link is likely to carry a frame in time: the bytes that the link permits now cover half of it, and later
+    /// frames pay for the rest. Otherwise the frame is counted and must not be sent. A camera without a budget always sends.
+    pub(super) fn admit(&self, frame: &Bytes, permitted_octets: usize) -> bool {
+        let admitted = self.budget.is_none() || frame.len() / 2 <= permitted_octets;
+        if !admitted {
+            self.over_budget.increment();
+        }
+        admitted
     }
 
     /// Counts a frame that is finished.

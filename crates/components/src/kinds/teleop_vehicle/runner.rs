@@ -238,6 +238,9 @@ impl Runner {
         if !self.has_met_desk {
             return camera.count_unmet();
         }
+        if !camera.admit(&frame, self.machine.frame_budget(now.mono)) {
+            return;
+        }
         let pushed = self.machine.push_frame(now.mono, StreamId(index as u8), frame);
         camera.count_pushed(pushed.is_ok());
         self.hop.mark(picture.meta(), now.tai);

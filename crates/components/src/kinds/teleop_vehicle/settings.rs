@@ -150,7 +150,7 @@ pub struct CameraSettings {
     pub topic: String,
     /// Topic on which the bytes that the camera may use are published (`viaduct.vehicle.CameraBudget`). Default: none.
     pub budget: Option<String>,
-    /// Time after which a picture is worthless, in milliseconds, 1 to 6500. Default: 250.
+    /// Time after which a picture is worthless, in milliseconds, 1 to 6500. Default: 500, the limit of the remote driving paper.
     #[serde(default = "default_lifespan")]
     #[schemars(range(min = 1, max = 6500))]
     pub lifespan_ms: u64,
@@ -174,7 +174,7 @@ pub struct CameraSettings {
 }
 
 const fn default_lifespan() -> u64 {
-    250
+    500
 }
 
 const fn default_keep_last() -> usize {
