@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Smallest setting for the octets of a datagram. A feedback with all streams and frames fits.
 pub const DATAGRAM_OCTETS_MIN: usize = 1200;
-/// Default of the octets of a datagram. With 24 octets of encryption and 48 of UDP and IPv6, a packet has 1472 octets.
+/// Default of the octets of a datagram. With 29 octets of encryption and 48 of UDP and IPv6, a packet has 1477 octets.
 pub const DATAGRAM_OCTETS_DEFAULT: usize = 1400;
 /// Largest setting for the octets of a datagram: that of a network with jumbo frames.
 pub const DATAGRAM_OCTETS_MAX: usize = 8900;

@@ -26,7 +26,7 @@ pub struct PacingSettings {
     pub floor_bits_per_second: u64,
     /// Highest rate in bits per second. The default is 1 Gbit/s.
     pub ceiling_bits_per_second: u64,
-    /// Octets that lower layers add to a datagram, which count for the rate. The default is 90: encryption 24, UDP and
+    /// Octets that lower layers add to a datagram, which count for the rate. The default is 95: encryption 29, UDP and
     /// IPv4 28, Ethernet 38.
     pub overhead_octets: usize,
     /// Longest burst at the current rate, 0 to 10 ms. The default is 0.5 ms. A burst has at least two datagrams.
@@ -47,7 +47,7 @@ impl Default for PacingSettings {
             initial_bits_per_second: 50_000_000,
             floor_bits_per_second: 100_000,
             ceiling_bits_per_second: 1_000_000_000,
-            overhead_octets: 90,
+            overhead_octets: 95,
             burst: Duration::from_micros(500),
             queue_low: Duration::from_millis(3),
             queue_high: Duration::from_millis(25),
