@@ -1,10 +1,9 @@
-//! The table that is refreshed while the demo runs.
+//! Rates and latencies while the demo runs.
 
 use std::fmt::Write as _;
 
 use viaduct_bus::BusSnapshot;
 
-use crate::output::print_line;
 use crate::table::cut;
 
 /// Lines of the table, at most. With the lines that the demo prints before it, the table fits a terminal of 24 lines.
@@ -13,33 +12,8 @@ const LINES_MAX: usize = 18;
 /// Rows of topics, at most.
 const TOPICS_MAX: usize = 7;
 
-/// Shows rates and latencies once a second.
-pub(super) struct Table {
-    /// `true` for one line a second instead of a table that is refreshed in place.
-    lines: bool,
-    /// Lines of the table on the screen, which the next one overwrites.
-    height: usize,
-}
-
-impl Table {
-    pub(super) fn new(headless: bool) -> Self {
-        use std::io::IsTerminal as _;
-        Self { lines: headless || !std::io::stdout().is_terminal(), height: 0 }
-    }
-
-    pub(super) fn show(&mut self, nodes: &[BusSnapshot]) -> anyhow::Result<()> {
-        if self.lines {
-            return print_line(line(nodes));
-        }
-        let text = table(nodes);
-        let up = if self.height > 0 { format!("\x1b[{}A\x1b[J", self.height) } else { String::new() };
-        self.height = text.lines().count();
-        print_line(format_args!("{up}{}", text.trim_end()))
-    }
-}
-
 /// Returns rates and end-to-end latencies in one line.
-fn line(nodes: &[BusSnapshot]) -> String {
+pub(super) fn line(nodes: &[BusSnapshot]) -> String {
     let published: f64 = nodes.iter().flat_map(|node| &node.topics).map(|topic| topic.rate_hz).sum();
     let dropped: u64 = nodes.iter().flat_map(|node| &node.topics).map(|topic| topic.dropped).sum();
     let latencies: Vec<String> = nodes
@@ -52,7 +26,7 @@ fn line(nodes: &[BusSnapshot]) -> String {
 }
 
 /// Returns topics and hops as two tables of 79 columns, together at most [`LINES_MAX`] lines.
-fn table(nodes: &[BusSnapshot]) -> String {
+pub(super) fn table(nodes: &[BusSnapshot]) -> String {
     let mut topics: Vec<_> = nodes.iter().flat_map(|node| &node.topics).filter(|topic| topic.published > 0).collect();
     topics.sort_by(|a, b| b.rate_hz.total_cmp(&a.rate_hz).then_with(|| a.topic.cmp(&b.topic)));
     let mut text = String::new();

@@ -8,15 +8,16 @@ mod balance;
 mod config;
 mod drive;
 mod live;
+mod screen;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
-use viaduct_node::{Checks, Failure, Node};
+use viaduct_node::{Checks, Node};
 
+use self::screen::Screen;
 use crate::output::print_line;
 use crate::{files, run};
 
@@ -91,7 +92,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         wait_for_probe(&nodes[0])?;
         nodes.extend(run::start(vehicles, runtime)?);
         greet(arguments)?;
-        let failure = watch(&mut nodes, runtime, &mut signals, arguments);
+        let mut screen = Screen::new(arguments.headless);
+        let failure = screen::watch(&mut nodes, runtime, &mut signals, arguments.seconds, |nodes| {
+            let nodes: Vec<_> = nodes.iter().map(|node| node.bus().snapshot()).collect();
+            screen.show(|| live::line(&nodes), || live::table(&nodes))
+        });
         let balance = finish(nodes, arguments);
         failure.map_or(Ok(balance), |failure| Err(failure.into()))
     })?;
@@ -144,30 +149,6 @@ fn greet(arguments: &Arguments) -> anyhow::Result<()> {
         let _ = std::process::Command::new("xdg-open").arg(format!("http://127.0.0.1:{port}/")).spawn();
     }
     Ok(())
-}
-
-/// Shows the live table until the time is over, a signal arrives, or a component fails.
-fn watch(nodes: &mut [Node], runtime: &Runtime, signals: &mut run::Signals, arguments: &Arguments) -> Option<Failure> {
-    let end = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let mut table = live::Table::new(arguments.headless);
-    runtime.block_on(async {
-        loop {
-            let second = Duration::from_secs(1);
-            let wait = end.map_or(second, |end| second.min(end.saturating_duration_since(Instant::now())));
-            tokio::select! {
-                () = signals.asked() => return None,
-                () = tokio::time::sleep(wait) => {}
-            }
-            if let Some(failure) = nodes.iter_mut().find_map(Node::try_failed) {
-                return Some(failure);
-            }
-            // The demo runs on if the terminal cannot be written.
-            let _ = table.show(&nodes.iter().map(|node| node.bus().snapshot()).collect::<Vec<_>>());
-            if end.is_some_and(|end| Instant::now() >= end) {
-                return None;
-            }
-        }
-    })
 }
 
 /// Stops the vehicles, waits until the messages in flight have arrived, and reads the counters before the edge stops.

@@ -7,7 +7,6 @@ use viaduct_bus::{BusSnapshot, CounterSnapshot};
 use viaduct_node::Node;
 
 use super::config::CAMERAS;
-use crate::output::print_line;
 use crate::table::{number, table};
 
 /// Latencies of the pictures of one camera, from capture to arrival at the desk, in milliseconds.
@@ -92,7 +91,7 @@ impl Status {
     }
 
     /// Returns the state in one line.
-    fn line(&self) -> String {
+    pub(super) fn line(&self) -> String {
         let sum = |count: fn(&CameraStatus) -> u64| self.cameras.iter().map(count).sum::<u64>();
         let slowest =
             |part: fn(&Latency) -> f64| self.cameras.iter().map(|camera| part(&camera.recent)).fold(0.0, f64::max);
@@ -122,7 +121,7 @@ impl Status {
     }
 
     /// Returns the state as a table of at most 80 columns.
-    fn table(&self) -> String {
+    pub(super) fn table(&self) -> String {
         let speed = self.speed_mps.map_or_else(|| "-".to_owned(), |speed| format!("{:.1} km/h", 3.6 * speed));
         let rate = self.rate_bits_per_second.map_or_else(|| "-".to_owned(), |rate| format!("{:.1} Mbit/s", rate / 1e6));
         let mut text = cameras_table(&self.cameras, |camera| camera.recent);
@@ -174,31 +173,6 @@ impl Totals {
             }
         }
         text
-    }
-}
-
-/// Prints the state once a second.
-pub(super) struct View {
-    /// `true` for one line a second instead of a table that is refreshed in place.
-    lines: bool,
-    /// Lines of the table on the screen, which the next one overwrites.
-    height: usize,
-}
-
-impl View {
-    pub(super) fn new(headless: bool) -> Self {
-        use std::io::IsTerminal as _;
-        Self { lines: headless || !std::io::stdout().is_terminal(), height: 0 }
-    }
-
-    pub(super) fn show(&mut self, status: &Status) -> anyhow::Result<()> {
-        if self.lines {
-            return print_line(status.line());
-        }
-        let text = status.table();
-        let up = if self.height > 0 { format!("\x1b[{}A\x1b[J", self.height) } else { String::new() };
-        self.height = text.lines().count();
-        print_line(format_args!("{up}{text}"))
     }
 }
 

@@ -16,12 +16,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use tokio::runtime::Runtime;
 use viaduct_components::net::secure::{PrivateKey, Random as _, SystemRandom};
 use viaduct_netem::Profile;
-use viaduct_node::{Checks, Failure, Node};
+use viaduct_node::{Checks, Node};
 
 use self::config::Surroundings;
+use super::screen::{Screen, watch};
 use crate::output::print_line;
 use crate::{files, run};
 
@@ -97,7 +97,11 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let mut signals = run::Signals::listen(runtime)?;
         let mut nodes = run::start(graphs, runtime)?;
         greet(arguments, &tokens)?;
-        let failure = watch(&mut nodes, runtime, &mut signals, arguments);
+        let mut screen = Screen::new(arguments.headless);
+        let failure = watch(&mut nodes, runtime, &mut signals, arguments.seconds, |nodes| {
+            let status = live::Status::read(nodes);
+            screen.show(|| status.line(), || status.table())
+        });
         let totals = finish(nodes);
         failure.map_or(Ok(totals), |failure| Err(failure.into()))
     })?;
@@ -203,30 +207,6 @@ fn greet(arguments: &Arguments, tokens: &Tokens) -> anyhow::Result<()> {
         let _ = std::process::Command::new("xdg-open").arg(format!("{page}#token={ada}")).spawn();
     }
     Ok(())
-}
-
-/// Shows the state until the time is over, a signal arrives, or a component fails.
-fn watch(nodes: &mut [Node], runtime: &Runtime, signals: &mut run::Signals, arguments: &Arguments) -> Option<Failure> {
-    let end = arguments.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
-    let mut view = live::View::new(arguments.headless);
-    runtime.block_on(async {
-        loop {
-            let second = Duration::from_secs(1);
-            let wait = end.map_or(second, |end| second.min(end.saturating_duration_since(Instant::now())));
-            tokio::select! {
-                () = signals.asked() => return None,
-                () = tokio::time::sleep(wait) => {}
-            }
-            if let Some(failure) = nodes.iter_mut().find_map(Node::try_failed) {
-                return Some(failure);
-            }
-            // The demo runs on if the terminal cannot be written.
-            let _ = view.show(&live::Status::read(nodes));
-            if end.is_some_and(|end| Instant::now() >= end) {
-                return None;
-            }
-        }
-    })
 }
 
 /// Waits until the pictures in flight have arrived or missed their deadline, and reads the counters before the nodes stop.
