@@ -47,6 +47,31 @@ trait End {
     fn check(&self);
 }
 
+/// Implements the methods of [`End`] that each machine has.
+macro_rules! of_machine {
+    () => {
+        fn handle_datagram(&mut self, now: Mono, datagram: &Bytes) {
+            Self::handle_datagram(self, now, datagram);
+        }
+
+        fn handle_timeout(&mut self, now: Mono) {
+            Self::handle_timeout(self, now);
+        }
+
+        fn poll_transmit(&mut self) -> Option<Bytes> {
+            Self::poll_transmit(self)
+        }
+
+        fn poll_timeout(&self) -> Option<Mono> {
+            Self::poll_timeout(self)
+        }
+
+        fn take_events(&mut self) {
+            while self.poll_event().is_some() {}
+        }
+    };
+}
+
 /// Processes a sequence of datagrams. Checks that each datagram sent can be parsed, that no deadline is repeated, and that
 /// the state is consistent after each input.
 fn process(end: &mut impl End, octets: &[u8]) {
@@ -83,25 +108,7 @@ fn settle(end: &mut impl End) {
 }
 
 impl End for Receiver {
-    fn handle_datagram(&mut self, now: Mono, datagram: &Bytes) {
-        Self::handle_datagram(self, now, datagram);
-    }
-
-    fn handle_timeout(&mut self, now: Mono) {
-        Self::handle_timeout(self, now);
-    }
-
-    fn poll_transmit(&mut self) -> Option<Bytes> {
-        Self::poll_transmit(self)
-    }
-
-    fn poll_timeout(&self) -> Option<Mono> {
-        Self::poll_timeout(self)
-    }
-
-    fn take_events(&mut self) {
-        while self.poll_event().is_some() {}
-    }
+    of_machine!();
 
     fn check(&self) {
         let counters = self.counters();
@@ -111,25 +118,7 @@ impl End for Receiver {
 }
 
 impl End for Sender {
-    fn handle_datagram(&mut self, now: Mono, datagram: &Bytes) {
-        Self::handle_datagram(self, now, datagram);
-    }
-
-    fn handle_timeout(&mut self, now: Mono) {
-        Self::handle_timeout(self, now);
-    }
-
-    fn poll_transmit(&mut self) -> Option<Bytes> {
-        Self::poll_transmit(self)
-    }
-
-    fn poll_timeout(&self) -> Option<Mono> {
-        Self::poll_timeout(self)
-    }
-
-    fn take_events(&mut self) {
-        while self.poll_event().is_some() {}
-    }
+    of_machine!();
 
     fn act(&mut self, now: Mono, number: usize) {
         if number.is_multiple_of(4) {
@@ -151,25 +140,7 @@ impl End for Sender {
 }
 
 impl End for Vehicle {
-    fn handle_datagram(&mut self, now: Mono, datagram: &Bytes) {
-        Self::handle_datagram(self, now, datagram);
-    }
-
-    fn handle_timeout(&mut self, now: Mono) {
-        Self::handle_timeout(self, now);
-    }
-
-    fn poll_transmit(&mut self) -> Option<Bytes> {
-        Self::poll_transmit(self)
-    }
-
-    fn poll_timeout(&self) -> Option<Mono> {
-        Self::poll_timeout(self)
-    }
-
-    fn take_events(&mut self) {
-        while self.poll_event().is_some() {}
-    }
+    of_machine!();
 
     fn act(&mut self, now: Mono, number: usize) {
         if number.is_multiple_of(4) {
@@ -195,25 +166,7 @@ impl End for Vehicle {
 }
 
 impl End for Desk {
-    fn handle_datagram(&mut self, now: Mono, datagram: &Bytes) {
-        Self::handle_datagram(self, now, datagram);
-    }
-
-    fn handle_timeout(&mut self, now: Mono) {
-        Self::handle_timeout(self, now);
-    }
-
-    fn poll_transmit(&mut self) -> Option<Bytes> {
-        Self::poll_transmit(self)
-    }
-
-    fn poll_timeout(&self) -> Option<Mono> {
-        Self::poll_timeout(self)
-    }
-
-    fn take_events(&mut self) {
-        while self.poll_event().is_some() {}
-    }
+    of_machine!();
 
     fn act(&mut self, now: Mono, number: usize) {
         let operator = OperatorId::new(5).expect("5 is not 0");
