@@ -48,8 +48,6 @@ use crate::teleop::picture::Picture;
 
 /// Time between two updates of counters.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
-/// Delay of a wake-up from which the task first receives what has arrived.
-const LATE: Duration = Duration::from_millis(1);
 /// Time between two measurements of the rate of the link.
 const RATE_PERIOD: Duration = Duration::from_secs(1);
 /// Number of commands of which the page's number is remembered.
@@ -193,7 +191,8 @@ impl Runner {
                 }
                 Input::Timeout(expired) => {
                     expired?;
-                    self.catch_up(due)?;
+                    self.link.receive_if_late(due, &mut self.incoming)?;
+                    self.handle_datagrams();
                     self.handle_timeout(clock::now());
                 }
                 Input::Page(input) => self.handle_page(clock::now(), input),
@@ -226,16 +225,6 @@ impl Runner {
             self.flush();
         }
         self.incoming = incoming;
-    }
-
-    /// If the task has woken up late, processes the datagrams that have arrived in the meantime before the timeout. Otherwise a
-    /// delay of this machine would count as a silence of the vehicle.
-    fn catch_up(&mut self, due: Option<Mono>) -> io::Result<()> {
-        if due.is_some_and(|due| clock::mono().since(due) > LATE) {
-            self.link.try_receive(&mut self.incoming)?;
-            self.handle_datagrams();
-        }
-        Ok(())
     }
 
     fn handle_timeout(&mut self, now: Now) {

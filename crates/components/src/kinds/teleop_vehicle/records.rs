@@ -147,6 +147,8 @@ impl Records {
     fn write(&mut self, situation: Situation<'_>, record: Record) {
         if let Some(events) = self.logged.admit(situation.mono) {
             let Record { event, from, to, reason, operator, by, detail, .. } = &record;
+            let [from, to, reason, operator, by, detail] = [from, to, reason, operator, by, detail]
+                .map(|text| Some(text.as_str()).filter(|text| !text.is_empty()));
             tracing::info!(event, from, to, reason, operator, by, detail, events, "driving event");
         }
         if let (Some(log), Some(line)) = (&self.log, self.line(&record)) {

@@ -37,8 +37,6 @@ use crate::teleop::periodic::Periodic;
 const STATE_PERIOD: Duration = Duration::from_millis(100);
 /// Time between two updates of counters and faults.
 const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
-/// Delay of a wake-up from which the task first receives what has arrived.
-const LATE: Duration = Duration::from_millis(1);
 
 /// The fault of a vehicle whose state is unknown.
 const STATE_UNKNOWN: &str = "no state of the vehicle";
@@ -182,7 +180,8 @@ impl Runner {
                 }
                 Input::Timeout(expired) => {
                     expired?;
-                    self.catch_up(due)?;
+                    self.link.receive_if_late(due, &mut self.incoming)?;
+                    self.handle_datagrams();
                     self.handle_timeout(clock::now());
                 }
                 Input::Picture(camera, picture) => self.handle_picture(clock::now(), camera, &picture),
@@ -220,16 +219,6 @@ impl Runner {
             self.flush();
         }
         self.incoming = incoming;
-    }
-
-    /// If the task has woken up late, processes the datagrams that have arrived in the meantime before the timeout. Otherwise a
-    /// delay of this machine would count as a silence of the desk.
-    fn catch_up(&mut self, due: Option<Mono>) -> io::Result<()> {
-        if due.is_some_and(|due| clock::mono().since(due) > LATE) {
-            self.link.try_receive(&mut self.incoming)?;
-            self.handle_datagrams();
-        }
-        Ok(())
     }
 
     fn handle_picture(&mut self, now: Now, index: usize, picture: &Sample<CompressedImage>) {

@@ -6,6 +6,7 @@ mod security;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use bytes::Bytes;
 use viaduct_bus::{Counter, clock};
@@ -25,6 +26,8 @@ const DATAGRAM_OCTETS_MAX: usize = 9000;
 const QUEUE_MAX: usize = 1024;
 /// Batches that are received in a row without waiting.
 const BATCHES_MAX: usize = 16;
+/// Delay of a wake-up from which a task first receives what has arrived.
+const LATE: Duration = Duration::from_millis(1);
 
 /// One end of the datagrams.
 pub(crate) struct DatagramLink {
@@ -146,11 +149,15 @@ impl DatagramLink {
         Ok(())
     }
 
-    /// Adds the payloads of datagrams that have arrived, without waiting.
+    /// Adds the payloads of datagrams that have arrived, if a task has woken up late for its timeout at `due`. To be called before
+    /// the timeout is processed: otherwise a delay of this machine would count as a silence of the other end.
     ///
     /// # Errors
     /// The socket fails.
-    pub(crate) fn try_receive(&mut self, batch: &mut Vec<Arrival>) -> io::Result<()> {
+    pub(crate) fn receive_if_late(&mut self, due: Option<Mono>, batch: &mut Vec<Arrival>) -> io::Result<()> {
+        if due.is_none_or(|due| clock::mono().since(due) <= LATE) {
+            return Ok(());
+        }
         for _ in 0..BATCHES_MAX {
             if self.socket.try_receive(&mut self.received)? == 0 {
                 break;
