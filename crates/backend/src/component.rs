@@ -13,7 +13,7 @@ use crate::cache::Rejected;
 use crate::{ApiSettings, Backend, SettingsError};
 
 /// Every kind of this crate.
-pub const KINDS: &[Kind] = &[Kind::of::<ApiServer>(
+pub static KINDS: &[Kind] = &[Kind::of::<ApiServer>(
     "api",
     "Keeps the newest V2X messages and serves them over HTTP, with the dashboard.",
     "{ listen: 127.0.0.1:0, topics: [] }",

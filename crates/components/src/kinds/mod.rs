@@ -15,8 +15,8 @@ pub mod vehicle_model;
 
 use viaduct_node::Kind;
 
-/// Every kind of this crate.
-pub const KINDS: &[Kind] = &[
+/// Every kind of this crate. A static, so that the code of the kinds is compiled in this crate only.
+pub static KINDS: &[Kind] = &[
     Kind::of::<camera::Camera>(
         "camera",
         "A camera: publishes JPEG pictures of a road scene, of recorded files or of a device, and follows a budget of bytes.",
