@@ -10,6 +10,8 @@ fn main() {
         "cargo::rustc-env=VIADUCT_COMMIT={}",
         git(&["rev-parse", "--short=9", "HEAD"]).unwrap_or("unknown".into())
     );
+    // The addresses that the loader adjusts take 0.1 MB instead of 1.2 (glibc 2.36 and later).
+    println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     // Without a file that changes only with HEAD, cargo would run this script and recompile the binary at each change.
     println!("cargo::rerun-if-changed=build.rs");
     let branch = git(&["symbolic-ref", "--quiet", "HEAD"]);
