@@ -3,8 +3,7 @@
 //! A camera with Motion JPEG may send pictures without Huffman tables, because all decoders of Motion JPEG know the tables of the
 //! standard. Browsers do not, so the tables are inserted.
 
-use jpeg_encoder::{ColorType, Encoder};
-
+use super::picture::Picture;
 use super::segment::SEGMENT_OCTETS;
 
 /// Longest file of a camera in bytes.
@@ -136,17 +135,19 @@ pub(super) struct HuffmanTables(Vec<u8>);
 impl HuffmanTables {
     /// Returns the tables that the encoder writes.
     pub(super) fn new() -> Self {
-        let mut file = Vec::new();
+        let mut pixel = Picture::default();
+        pixel.resize(1, 1);
+        let mut file = [0; 2048];
+        // The file of one pixel has less than 1 kB.
+        let octets = pixel.encode(50, b"", &mut file).unwrap_or(0);
+        let file = &file[..octets];
         let mut tables = Vec::new();
-        // A write into a vector always succeeds, and so does the encoding of one grey pixel.
-        if Encoder::new(&mut file, 50).encode(&[128; 3], 1, 1, ColorType::Ycbcr).is_ok() {
-            let mut at = SOI.len();
-            while let Some((marker, length)) = segment_at(&file, at).filter(|(marker, _)| *marker != SOS) {
-                if marker == DHT {
-                    tables.extend_from_slice(&file[at..at + length]);
-                }
-                at += length;
+        let mut at = SOI.len();
+        while let Some((marker, length)) = segment_at(file, at).filter(|(marker, _)| *marker != SOS) {
+            if marker == DHT {
+                tables.extend_from_slice(&file[at..at + length]);
             }
+            at += length;
         }
         Self(tables)
     }
@@ -154,7 +155,8 @@ impl HuffmanTables {
 
 #[cfg(test)]
 mod tests {
-    use super::super::picture::Picture;
+    use jpeg_encoder::{ColorType, Encoder};
+
     use super::super::segment::FrameSegment;
     use super::*;
 
