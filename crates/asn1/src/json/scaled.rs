@@ -89,11 +89,15 @@ pub(super) struct FieldKinds {
 
 impl FieldKinds {
     /// Returns the field kinds of a SEQUENCE or CHOICE in this place. The table is sorted by type name.
+    #[inline]
     pub(super) fn of<T>(table: &'static [TypeFields], place: Option<FieldKind>) -> Self {
+        Self::of_type(std::any::type_name::<T>(), table, place)
+    }
+
+    fn of_type(path: &'static str, table: &'static [TypeFields], place: Option<FieldKind>) -> Self {
         if let Some(FieldKind::LegacyNames(LegacyNames { names, members })) = place {
             return Self { members, names };
         }
-        let path = std::any::type_name::<T>();
         let name = path.rsplit("::").next().unwrap_or(path);
         let found = table.binary_search_by_key(&name, |(known, _)| known).ok();
         let members = found.and_then(|at| table.get(at)).map_or(&[][..], |(_, members)| members);

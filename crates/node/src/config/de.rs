@@ -372,9 +372,12 @@ impl<'a> Entries<'a> {
     }
 }
 
+// The functions for one value are not inlined, so that each type of a value is compiled once and not in each type with such a
+// setting.
 impl<'de> SeqAccess<'de> for Entries<'_> {
     type Error = ReadError;
 
+    #[inline(never)]
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, ReadError> {
         let Some(entry) = self.left.next() else {
             return Ok(None);
@@ -402,6 +405,7 @@ impl<'de> MapAccess<'de> for Entries<'_> {
         })
     }
 
+    #[inline(never)]
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, ReadError> {
         let Some(entry) = self.current.take() else {
             return Err(ReadError::custom("a value was read before its key"));
