@@ -1,6 +1,7 @@
-//! Embeds the built dashboard (`dashboard/dist`) into the crate as a table of files, if it exists.
+//! Embeds the built dashboard (`dashboard/dist`), compressed, into the crate as a table of files, if it exists.
 
 use std::fmt::Write as _;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 /// Largest number of files; more indicate that the folder is not a built dashboard.
@@ -40,18 +41,23 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn std::e
     Ok(())
 }
 
-/// Returns a Rust expression `&[File { .. }, ..]` with the paths of the files in URLs. It refers to copies in `out`, because the
-/// dashboard may be rebuilt while this crate is compiled.
+/// Returns a Rust expression `&[File { .. }, ..]` with the paths of the files in URLs. It refers to compressed copies in `out`.
 fn table(dist: &Path, files: &[PathBuf], out: &Path) -> Result<String, Box<dyn std::error::Error>> {
     let mut table = String::from("&[\n");
     for (number, file) in files.iter().enumerate() {
         let path = file.strip_prefix(dist.canonicalize()?)?.to_str().ok_or("a file name is not UTF-8")?;
         let content = std::fs::read(file)?;
-        let etag = format!("\"{:016x}\"", fnv1a(&content));
-        let copy = out.join(format!("dashboard-{number}"));
-        std::fs::write(&copy, content)?;
+        // A weak one: it identifies the file, which is sent compressed or not.
+        let etag = format!("W/\"{:016x}\"", fnv1a(&content));
+        let copy = out.join(format!("dashboard-{number}.gz"));
+        let mut compressed = Vec::new();
+        flate2::read::GzEncoder::new(&content[..], flate2::Compression::best()).read_to_end(&mut compressed)?;
+        std::fs::write(&copy, compressed)?;
         let url = format!("/{path}");
-        writeln!(table, "    File {{ path: {url:?}, etag: {etag:?}, bytes: include_bytes!({copy:?}) }},")?;
+        writeln!(
+            table,
+            "    File {{ path: {url:?}, etag: {etag:?}, content: Content::Gzip(include_bytes!({copy:?})) }},"
+        )?;
     }
     table.push_str("]\n");
     Ok(table)
