@@ -1,6 +1,6 @@
 # Common commands. Each target installs its missing requirements if possible, and otherwise lists them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-duration test test-rust test-dashboard lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full rivals dashboard build setup clean screenshot
+.PHONY: help demo demo-duration test test-rust test-dashboard test-lap lint fuzz bench bench-its bench-bus bench-bus-full bench-drive bench-drive-full rivals dashboard build setup clean screenshot
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
@@ -22,6 +22,9 @@ test-rust: setup dashboard/dist/index.html
 
 test-dashboard: dashboard/dist/index.html dashboard/node_modules/.package-lock.json
 	cd dashboard && npm run --silent check && npm test --silent && node test/desk-browser.mjs && node test/desk-vehicle.mjs --cameras 2
+
+test-lap: build  ## Drive a lap in Chromium over a link that loses 5 % (five minutes)
+	cd dashboard && node test/desk-vehicle.mjs --lap --binary ../target/release/viaduct
 
 lint:  ## Check formatting and run clippy, without warnings
 	$(CARGO) fmt --all --check
