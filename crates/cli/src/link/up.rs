@@ -66,9 +66,8 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         let listener = control::listen(&arguments.link.name)?;
         let link = Link { arguments, tunnel, since: Instant::now() };
         let printed = print_line(link.summary());
-        let served = printed.and_then(|()| runtime.block_on(serve(link, listener, &mut signals)));
-        control::remove_socket(&arguments.link.name);
-        served.map(|()| ExitCode::SUCCESS)
+        printed.and_then(|()| runtime.block_on(serve(link, listener, &mut signals)))?;
+        Ok(ExitCode::SUCCESS)
     })
 }
 
@@ -189,6 +188,13 @@ fn receive(stream: UnixStream) -> Option<(UnixStream, Request)> {
     stream.set_nonblocking(false).ok()?;
     let request = control::request(&stream).ok()?;
     Some((stream, request))
+}
+
+/// Removes the socket and the log. Namespaces and devices follow with the tunnel.
+impl Drop for Link<'_> {
+    fn drop(&mut self) {
+        control::remove_socket(&self.arguments.link.name);
+    }
 }
 
 impl Link<'_> {
