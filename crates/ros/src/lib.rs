@@ -1,0 +1,23 @@
+//! ROS messages without a ROS installation: type definitions and serialised messages.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`msg`] | definitions of messages (`.msg`): parser, MD5 sum |
+//! | [`ros1`] | the serialisation of ROS 1: the check of a message against its definition |
+//! | [`limits`] | all limits |
+//!
+//! ```
+//! use viaduct_ros::{msg::{Dialect, Schema}, ros1};
+//!
+//! let schema = Schema::parse(Dialect::Ros1, "std_msgs/String", "string data")?;
+//! assert_eq!(schema.md5(), "992ce8a1687cec8c8bd883ec73ca41d1");
+//! assert!(ros1::check(&schema, b"\x05\0\0\0hello").is_ok());
+//! assert!(ros1::check(&schema, b"\xFF\0\0\0hello").is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Not here: clocks, sockets, threads. Nothing panics, whatever the input.
+
+pub mod limits;
+pub mod msg;
+pub mod ros1;

@@ -1,0 +1,16 @@
+//! All limits of the crate.
+
+/// Octets of the definition of a message, with those of all types that it uses. That of a large message has some 10 kB.
+pub const DEFINITION_OCTETS_MAX: usize = 1 << 20;
+/// Types of a definition.
+pub const TYPES_MAX: usize = 256;
+/// Fields and constants of one type.
+pub const MEMBERS_MAX: usize = 1024;
+/// Nesting of types.
+pub const DEPTH_MAX: usize = 32;
+/// Octets of the name of a package, a type, a field or a constant.
+pub const NAME_OCTETS_MAX: usize = 128;
+/// Elements of an array of fixed length.
+pub const ARRAY_ELEMENTS_MAX: u32 = 1 << 20;
+/// Octets of a message that fields of fixed length occupy.
+pub const FIXED_OCTETS_MAX: u64 = 1 << 30;
