@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`msg`] | definitions of messages (`.msg`): parser, MD5 sum |
 //! | [`ros1`] | the serialisation of ROS 1: the check of a message against its definition |
+//! | [`tcpros`] | connections of ROS 1: headers, handshake, frames |
 //! | [`limits`] | all limits |
 //!
 //! ```
@@ -21,3 +22,4 @@
 pub mod limits;
 pub mod msg;
 pub mod ros1;
+pub mod tcpros;

@@ -14,3 +14,7 @@ pub const NAME_OCTETS_MAX: usize = 128;
 pub const ARRAY_ELEMENTS_MAX: u32 = 1 << 20;
 /// Octets of a message that fields of fixed length occupy.
 pub const FIXED_OCTETS_MAX: u64 = 1 << 30;
+/// Octets of a connection header. It contains the definition of the message.
+pub const HEADER_OCTETS_MAX: usize = 2 << 20;
+/// Fields of a connection header.
+pub const HEADER_FIELDS_MAX: usize = 64;
