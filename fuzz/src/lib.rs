@@ -10,6 +10,7 @@ pub mod ldm;
 pub mod link;
 pub mod messages;
 mod mutator;
+pub mod ros;
 pub mod secure;
 mod seeds;
 pub mod station;

@@ -16,7 +16,7 @@ use viaduct_node::Graph;
 use viaduct_teleop::frames::build_code_tables;
 use viaduct_units::{MetresPerSecond, Mono, Now, Position, StationType, Tai, TimestampIts};
 
-use crate::{cameras, dcc, dialect, facilities, ldm, link, messages, secure, seeds, station, teleop, texts};
+use crate::{cameras, dcc, dialect, facilities, ldm, link, messages, ros, secure, seeds, station, teleop, texts};
 
 /// A decoder under test.
 #[derive(Clone, Copy)]
@@ -99,6 +99,9 @@ pub const TARGETS: &[Target] = &[
     Target::new("teleop_sender", teleop::sender, teleop::to_vehicle).slow(10).uses_code(),
     Target::new("teleop_vehicle", teleop::vehicle, teleop::to_vehicle).slow(40).uses_code(),
     Target::new("teleop_desk", teleop::desk, teleop::to_desk).slow(20).uses_code(),
+    Target::new("ros_definition", ros::definition, ros::definitions),
+    Target::new("ros1_message", ros::message, ros::messages),
+    Target::new("tcpros", ros::connection, ros::connections),
     Target::new("secure_initiator", secure::initiator, secure::to_initiator).slow(40),
     Target::new("secure_responder", secure::responder, secure::to_responder).slow(40),
     Target::new("jpeg_file", cameras::jpeg_file, cameras::files).slow(10).allocates(16 << 20),

@@ -1,0 +1,67 @@
+//! ROS: definitions of messages, messages, and connections.
+
+use bytes::BufMut as _;
+use viaduct_ros::{
+    msg::{Dialect, Schema},
+    ros1,
+    tcpros::{Frames, Header, Offer, Request},
+};
+
+/// A message with strings, numbers, and arrays of both.
+const DEFINITION: &str = "Header header\nuint8 KIND=3\nstring NAME=a # b\nPoint[] points\nstring[2] names\nfloat64[3] axes\nuint8[] data\n\
+    ================================================================================\nMSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n\
+    ================================================================================\nMSG: a/Point\nstring name\nfloat32 x\n";
+
+/// Checks a definition: it is one of a type with a sum, or an error with a short text.
+pub fn definition(octets: &[u8]) {
+    let Ok(text) = std::str::from_utf8(octets) else { return };
+    for dialect in [Dialect::Ros1, Dialect::Ros2] {
+        match Schema::parse(dialect, "a/B", text) {
+            Ok(schema) => assert_eq!(schema.md5().len(), 32),
+            Err(error) => assert!(error.to_string().len() < 1024),
+        }
+    }
+}
+
+/// Checks a message: one that fits its definition does not fit with an octet less or more.
+pub fn message(octets: &[u8]) {
+    let schema = Schema::parse(Dialect::Ros1, "a/B", DEFINITION).expect("the definition is valid");
+    if ros1::check(&schema, octets).is_ok() {
+        assert!(octets.split_last().is_none_or(|(_, shorter)| ros1::check(&schema, shorter).is_err()));
+        assert!(ros1::check(&schema, &[octets, &[0]].concat()).is_err());
+    }
+}
+
+/// Checks the octets of a connection: a header that was read is written and read again as the same.
+pub fn connection(octets: &[u8]) {
+    let mut frames = Frames::new(1 << 16);
+    for piece in octets.chunks(7) {
+        frames.room().put_slice(piece);
+        while let Ok(Some(frame)) = frames.next_frame() {
+            let Ok(header) = Header::parse(&frame) else { continue };
+            assert_eq!(Header::parse(&header.write()[4..]), Ok(header.clone()));
+            let _ = Request::read(&header);
+            if let Ok(offer) = Offer::read(&header) {
+                let _ = offer.schema();
+            }
+        }
+    }
+}
+
+pub(crate) fn definitions() -> Vec<Vec<u8>> {
+    let bounded = "string<=10[<=5] names\nint32[3] axes [1, 2]\nfloat64 rate 1.0\nwstring title";
+    [DEFINITION, bounded].map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+pub(crate) fn messages() -> Vec<Vec<u8>> {
+    let string = |text: &str| [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+    let header = [vec![0; 12], string("map")].concat();
+    let points = [1_u32.to_le_bytes().to_vec(), string("p"), vec![0; 4]].concat();
+    vec![[header, points, string("a"), string("b"), vec![0; 24], string("data")].concat()]
+}
+
+pub(crate) fn connections() -> Vec<Vec<u8>> {
+    let subscriber = Header::default().with("callerid", "/a").with("topic", "/t").with("type", "*").with("md5sum", "*");
+    let publisher = Header::default().with("type", "a/B").with("md5sum", "0").with("message_definition", DEFINITION);
+    [subscriber, publisher].map(|header| header.write().to_vec()).to_vec()
+}
