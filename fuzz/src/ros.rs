@@ -5,6 +5,7 @@ use viaduct_ros::{
     msg::{Dialect, Schema},
     ros1,
     tcpros::{Frames, Header, Offer, Request},
+    xmlrpc::{Call, Response, Value},
 };
 
 /// A message with strings, numbers, and arrays of both.
@@ -48,6 +49,16 @@ pub fn connection(octets: &[u8]) {
     }
 }
 
+/// Checks a document of a call or a response: one that was read is written and read again as the same.
+pub fn document(octets: &[u8]) {
+    if let Ok(call) = Call::parse(octets) {
+        assert_eq!(Call::parse(call.write().as_bytes()).map(|again| again.write()), Ok(call.write()));
+    }
+    if let Ok(response) = Response::parse(octets) {
+        assert_eq!(Response::parse(response.write().as_bytes()).map(|again| again.write()), Ok(response.write()));
+    }
+}
+
 pub(crate) fn definitions() -> Vec<Vec<u8>> {
     let bounded = "string<=10[<=5] names\nint32[3] axes [1, 2]\nfloat64 rate 1.0\nwstring title";
     [DEFINITION, bounded].map(|text| text.as_bytes().to_vec()).to_vec()
@@ -64,4 +75,12 @@ pub(crate) fn connections() -> Vec<Vec<u8>> {
     let subscriber = Header::default().with("callerid", "/a").with("topic", "/t").with("type", "*").with("md5sum", "*");
     let publisher = Header::default().with("type", "a/B").with("md5sum", "0").with("message_definition", DEFINITION);
     [subscriber, publisher].map(|header| header.write().to_vec()).to_vec()
+}
+
+pub(crate) fn documents() -> Vec<Vec<u8>> {
+    let list = Value::from(vec![Value::from("TCPROS"), Value::Int(7), Value::Bool(true), Value::Double(0.5)]);
+    let call = Call { method: "requestTopic".to_owned(), params: vec![Value::from("/a"), list.clone()] };
+    let fault = Response::Fault { code: 1, message: "a < b".to_owned() };
+    let texts = [call.write(), Response::Value(list).write(), fault.write()];
+    texts.map(String::into_bytes).to_vec()
 }

@@ -102,6 +102,7 @@ pub const TARGETS: &[Target] = &[
     Target::new("ros_definition", ros::definition, ros::definitions),
     Target::new("ros1_message", ros::message, ros::messages),
     Target::new("tcpros", ros::connection, ros::connections),
+    Target::new("xmlrpc", ros::document, ros::documents),
     Target::new("secure_initiator", secure::initiator, secure::to_initiator).slow(40),
     Target::new("secure_responder", secure::responder, secure::to_responder).slow(40),
     Target::new("jpeg_file", cameras::jpeg_file, cameras::files).slow(10).allocates(16 << 20),

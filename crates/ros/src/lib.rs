@@ -5,6 +5,7 @@
 //! | [`msg`] | definitions of messages (`.msg`): parser, MD5 sum |
 //! | [`ros1`] | the serialisation of ROS 1: the check of a message against its definition |
 //! | [`tcpros`] | connections of ROS 1: headers, handshake, frames |
+//! | [`xmlrpc`] | calls between the nodes of ROS 1 and their master |
 //! | [`limits`] | all limits |
 //!
 //! ```
@@ -23,3 +24,4 @@ pub mod limits;
 pub mod msg;
 pub mod ros1;
 pub mod tcpros;
+pub mod xmlrpc;

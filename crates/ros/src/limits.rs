@@ -18,3 +18,9 @@ pub const FIXED_OCTETS_MAX: u64 = 1 << 30;
 pub const HEADER_OCTETS_MAX: usize = 2 << 20;
 /// Fields of a connection header.
 pub const HEADER_FIELDS_MAX: usize = 64;
+/// Octets of an XML-RPC document. The state of a master with thousands of topics has less than 1 MiB.
+pub const DOCUMENT_OCTETS_MAX: usize = 4 << 20;
+/// Elements of a document.
+pub const ELEMENTS_MAX: usize = 1 << 17;
+/// Nesting of elements.
+pub const ELEMENT_DEPTH_MAX: usize = 48;
