@@ -13,7 +13,7 @@ demo: demo-duration build  ## Run vehicles, an edge node and its API with a live
 	$(VIADUCT) demo $(ARGS)
 
 demo-duration:
-	@[ -x $(VIADUCT) ] && echo "Building what has changed, then the demo starts." || echo "The first build takes about 8 minutes on two cores, later ones seconds; then the demo starts."
+	@[ -x $(VIADUCT) ] && echo "Building what has changed, then the demo starts." || echo "The first build takes about 10 minutes on two cores, later ones seconds; then the demo starts."
 
 test: test-rust test-dashboard  ## Run all tests
 
