@@ -64,8 +64,17 @@ impl IncomingFrame {
     /// Returns the number of source symbols that did not arrive in their turn: those that arrived later, and those that
     /// have not arrived.
     pub(super) fn repaired_sources(&self) -> u16 {
+        self.late + self.shape.sources().saturating_sub(self.arrived_sources())
+    }
+
+    /// Returns `true` if a source symbol has not arrived.
+    pub(super) fn is_missing_sources(&self) -> bool {
+        self.arrived_sources() < self.shape.sources()
+    }
+
+    fn arrived_sources(&self) -> u16 {
         let sources = self.symbols.iter().filter(|(index, _)| *index < self.shape.sources()).count();
-        self.late + self.shape.sources().saturating_sub(u16::try_from(sources).unwrap_or(u16::MAX))
+        u16::try_from(sources).unwrap_or(u16::MAX)
     }
 
     /// Returns the source symbols that have not arrived, although a later one has.

@@ -89,6 +89,8 @@ pub struct ReceiverCounters {
     dropped: [u64; ReceiverDropReason::ALL.len()],
     /// Frames delivered.
     pub frames_arrived: u64,
+    /// Frames delivered that were decoded, because source symbols were missing.
+    pub frames_decoded: u64,
     /// Frames lost, by [`FrameLoss`].
     lost: [u64; FrameLoss::ALL.len()],
     /// Feedbacks sent.
@@ -347,6 +349,7 @@ impl Receiver {
         self.request_feedback(Duration::ZERO);
         let Some(data) = decoded else { return self.count_lost(last.stream, frame, FrameLoss::Undecodable) };
         self.counters.frames_arrived += 1;
+        self.counters.frames_decoded += u64::from(frame.is_missing_sources());
         let transit = self.round_trip / 2 + queued;
         let age = micros::from_tenths_of_ms(last.age_100us);
         self.emit(ReceiverEvent::Arrived(ArrivedFrame {

@@ -78,6 +78,7 @@ impl Counters {
                 desk.frame_counters().lost(reason)
             });
             totals.one("symbols", |desk| desk.frame_counters().stored);
+            totals.one("frames_decoded", |desk| desk.frame_counters().frames_decoded);
             totals.one("feedbacks", |desk| desk.frame_counters().feedbacks);
             totals.one("command_datagrams", |desk| desk.command_counters().sent);
             totals.one("command_datagrams_withheld", |desk| desk.command_counters().withheld);

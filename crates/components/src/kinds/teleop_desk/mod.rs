@@ -1,9 +1,9 @@
 //! Kind `teleop_desk`: the desk of a remote drive. It receives pictures and states of a vehicle, serves the page of the driver's desk,
 //! and passes on what its drivers do. `docs/reference/teleop-desk-websocket.md` has the protocol between desk and page.
 //!
-//! Counters: `pictures` and `pictures_repaired` by camera, `pictures_refused`, `frames_lost`, `frames_sent`, `frames_unsent`,
-//! `commands`, `commands_refused`, `claims_refused`, `connections`, `logins`, `logins_failed`, `pages_closed`, `messages_malformed`,
-//! `datagrams_*`, `event_log_*`. Gauges: `pages`, `round_trip_ms`, `picture_latency_ms`, `glass_to_glass_ms` and others.
+//! Counters: `pictures` and `pictures_repaired` by camera, `pictures_refused`, `frames_lost`, `frames_decoded`, `frames_sent`,
+//! `frames_unsent`, `commands`, `commands_refused`, `claims_refused`, `connections`, `logins`, `logins_failed`, `pages_closed`,
+//! `messages_malformed`, `datagrams_*`, `event_log_*`. Gauges: `pages`, `round_trip_ms`, `picture_latency_ms`, `glass_to_glass_ms` and others.
 
 mod claims;
 mod counters;
