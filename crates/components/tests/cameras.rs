@@ -9,9 +9,14 @@ use viaduct_bus::{Publisher, Qos, Recv, Sample, Subscriber, clock};
 use viaduct_components::kinds::camera::{FrameSegment, Mark};
 use viaduct_messages::foxglove::CompressedImage;
 use viaduct_messages::its::{tai_of, timestamp};
+use viaduct_messages::viaduct::its::Position;
 use viaduct_messages::viaduct::vehicle::drive_command::Movement;
 use viaduct_messages::viaduct::vehicle::{CameraBudget, DriveCommand, Gear, VehicleState};
 use viaduct_node::{Component, Context, Edges, Graph, Kind, Node, StartError};
+use zune_jpeg::JpegDecoder;
+use zune_jpeg::zune_core::bytestream::ZCursor;
+use zune_jpeg::zune_core::colorspace::ColorSpace;
+use zune_jpeg::zune_core::options::DecoderOptions;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const LATEST: Qos = Qos::keep_last(1);
@@ -125,6 +130,42 @@ fn each_picture_carries_its_number_and_time_in_mark_segment_and_message() {
         last = Some(segment.frame);
     }
     assert_eq!(running.count("dropped", None), 0);
+    running.stop();
+}
+
+/// Returns the mean difference of the brightness of two pictures, 0 to 255.
+fn difference(one: &CompressedImage, other: &CompressedImage) -> f64 {
+    let pixels = |picture: &CompressedImage| {
+        let options = DecoderOptions::default().jpeg_set_out_colorspace(ColorSpace::Luma);
+        JpegDecoder::new_with_options(ZCursor::new(&picture.data[..]), options).decode().unwrap()
+    };
+    let (one, other) = (pixels(one), pixels(other));
+    assert_eq!(one.len(), other.len());
+    let sum: u64 = one.iter().zip(&other).map(|(one, other)| u64::from(one.abs_diff(*other))).sum();
+    sum as f64 / one.len() as f64
+}
+
+#[test]
+fn a_picture_is_taken_from_the_place_of_the_vehicle_in_its_direction() {
+    let settings = "{ topic: camera, rate_hz: 20, source: { synthetic: { state: state, mark: false } } }";
+    let running = start("camera", settings);
+    let (pictures, states) = (running.pictures(), running.publisher::<VehicleState>("state"));
+    // South Avenue of the built-in town runs to the east.
+    let taken = |longitude_deg: f64, heading_deg: f64| {
+        let position = Some(Position { latitude_deg: 45.013_015, longitude_deg, altitude_m: None });
+        let state = VehicleState { position, heading_deg: Some(heading_deg), ..VehicleState::default() };
+        let since = clock::tai();
+        let feed = || states.publish(state.clone()).unwrap();
+        let is_later = |picture: &CompressedImage| {
+            picture.timestamp.as_ref().is_some_and(|time| tai_of(time).since(since) > Duration::from_millis(200))
+        };
+        until(&pictures, feed, is_later)
+    };
+    let (first, again) = (taken(7.564_615, 90.0), taken(7.564_615, 90.0));
+    let (ahead, turned) = (taken(7.564_815, 90.0), taken(7.564_615, 180.0));
+    let still = difference(&first, &again);
+    assert!(difference(&first, &ahead) > 2.0 * still, "{still} {}", difference(&first, &ahead));
+    assert!(difference(&first, &turned) > 4.0 * still, "{still} {}", difference(&first, &turned));
     running.stop();
 }
 
