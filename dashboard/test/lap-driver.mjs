@@ -32,7 +32,8 @@ export function follow(speed_mps) {
   }, 20);
 
   function steer(vehicle) {
-    const ahead_m = 5 + 0.6 * Math.abs(window.viaductDesk.state().vehicle.speed_mps ?? 0);
+    // A longer distance cuts corners by more than the permitted deviation.
+    const ahead_m = 2 + 0.5 * Math.abs(window.viaductDesk.state().vehicle.speed_mps ?? 0);
     const target = pointAhead(nearest(vehicle), ahead_m);
     const [east, north] = [target.east_m - vehicle.east_m, target.north_m - vehicle.north_m];
     const heading = ((90 - vehicle.heading_deg) * Math.PI) / 180;
