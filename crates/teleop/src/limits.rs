@@ -24,7 +24,7 @@ pub const MISSING_NAMED_MAX: usize = 32;
 pub const RECEIVER_OCTETS_MAX: usize = 64 << 20;
 /// Longest lifespan of a frame. The age of a frame is sent in steps of 0.1 ms and 16 bits.
 pub const LIFESPAN_MAX: Duration = Duration::from_millis(6500);
-/// Datagrams whose arrival is unknown to the sender: half a second of 1 Gbit/s.
+/// Datagrams whose arrival is unknown to the sender: 0.8 s of 1 Gbit/s.
 pub const FLIGHT_DATAGRAMS_MAX: usize = 1 << 16;
 /// Largest distance of a late datagram from the latest one, in transmissions; beyond it a datagram is dropped.
 pub const REORDER_TRANSMISSIONS_MAX: u64 = 8192;

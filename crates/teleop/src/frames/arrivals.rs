@@ -1,6 +1,6 @@
 //! Arrival of datagrams at the receiver: losses, order, queueing delay.
 
-use std::{collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, ops::RangeInclusive, time::Duration};
 
 use viaduct_units::Mono;
 
@@ -19,6 +19,8 @@ const REORDER_MEMORY: Duration = Duration::from_secs(10);
 /// Time after which the shortest transit time is forgotten, so that it follows changes of the path and of the clocks. It is
 /// longer than the time for which the sender remembers its shortest round trip: together they bound the transit time.
 const BASE_WINDOW: Duration = Duration::from_secs(10);
+/// Number of outages that are remembered.
+const OUTAGES_REMEMBERED: usize = 32;
 /// Number of words of the window of received transmission numbers.
 const SEEN_WORDS: usize = (REORDER_TRANSMISSIONS_MAX / 64) as usize;
 
@@ -33,6 +35,8 @@ pub(super) struct Arrivals {
     pub(super) received_octets: u64,
     pub(super) lost_random: u64,
     pub(super) lost_outage: u64,
+    /// Transmission numbers of the latest gaps that were counted as outages, oldest first.
+    outages: VecDeque<RangeInclusive<u64>>,
     pub(super) queue_last: Duration,
     /// Shortest queueing delay since the last feedback.
     queue_min: Option<Duration>,
@@ -55,6 +59,7 @@ impl Default for Arrivals {
             received_octets: 0,
             lost_random: 0,
             lost_outage: 0,
+            outages: VecDeque::new(),
             queue_last: Duration::ZERO,
             queue_min: None,
             jitter: Duration::ZERO,
@@ -85,7 +90,7 @@ impl Arrivals {
         };
         let transmission = widen(largest, transmission);
         if transmission > largest {
-            self.count_gap(transmission - largest - 1);
+            self.count_gap(largest + 1..=transmission - 1);
             self.clear_between(largest, transmission);
         } else if largest - transmission >= REORDER_TRANSMISSIONS_MAX {
             return Err(ReceiverDropReason::TooLate);
@@ -104,11 +109,11 @@ impl Arrivals {
 
     /// Returns the transmission number up to which datagrams that have not arrived are lost.
     pub(super) fn settle(&mut self, now: Mono) -> u64 {
-        let largest = self.largest.map_or(0, |(largest, _)| largest);
+        let (largest, at) = self.largest.unwrap_or_default();
         if self.reorder_until < now {
             self.reorder = Duration::ZERO;
         }
-        let settled = if self.reorder.is_zero() {
+        let settled = if now.since(at) >= self.reorder {
             largest
         } else {
             let old = |mark: &&(Mono, u64)| now.since(mark.0) >= self.reorder;
@@ -121,6 +126,11 @@ impl Arrivals {
     /// Returns the shortest queueing delay since the last call, or that of the last datagram.
     pub(super) fn take_queue_min(&mut self) -> Duration {
         self.queue_min.take().unwrap_or(self.queue_last)
+    }
+
+    /// Forgets the shortest transit time.
+    pub(super) fn forget_base(&mut self) {
+        self.base = ShortestTransit::default();
     }
 
     fn enter(&mut self, now: Mono, transmission: u64, sent_us: u32, octets: usize) -> Duration {
@@ -140,9 +150,18 @@ impl Arrivals {
         self.queue_last
     }
 
-    fn count_gap(&mut self, lost: u64) {
-        let counter = if lost <= RANDOM_RUN_MAX { &mut self.lost_random } else { &mut self.lost_outage };
-        *counter += lost;
+    /// Counts a gap of transmission numbers, which may be empty.
+    fn count_gap(&mut self, gap: RangeInclusive<u64>) {
+        let lost = gap.end() + 1 - gap.start();
+        if lost <= RANDOM_RUN_MAX {
+            self.lost_random += lost;
+            return;
+        }
+        self.lost_outage += lost;
+        if self.outages.len() == OUTAGES_REMEMBERED {
+            self.outages.pop_front();
+        }
+        self.outages.push_back(gap);
     }
 
     fn has_seen(&self, transmission: u64) -> bool {
@@ -175,7 +194,8 @@ impl Arrivals {
 
     /// Takes back the loss of a datagram that arrives late, and waits that long for others from now on.
     fn learn_reordering(&mut self, now: Mono, transmission: u64) {
-        let counter = if self.lost_random > 0 { &mut self.lost_random } else { &mut self.lost_outage };
+        let of_outage = self.outages.iter().any(|gap| gap.contains(&transmission));
+        let counter = if of_outage { &mut self.lost_outage } else { &mut self.lost_random };
         *counter = counter.saturating_sub(1);
         let overtaken = self.marks.iter().find(|(_, largest)| *largest > transmission);
         let late = overtaken.map_or(Duration::ZERO, |(time, _)| now.since(*time));
@@ -252,6 +272,22 @@ mod tests {
         arrivals.accept(at(4000), 5, 0, 1).unwrap();
         assert_eq!(arrivals.settle(at(4000)), (2 << 32) + 2);
         assert_eq!(arrivals.settle(at(6250)), (2 << 32) + 5);
+        // A datagram shortly after that one has no mark of its own.
+        arrivals.accept(at(4100), 6, 0, 1).unwrap();
+        assert_eq!(arrivals.settle(at(6350)), (2 << 32) + 6);
+    }
+
+    #[test]
+    fn the_loss_of_an_overtaken_datagram_is_taken_back_where_it_was_counted() {
+        let mut arrivals = Arrivals::default();
+        for transmission in [0, 2, 13] {
+            arrivals.accept(at(0), transmission, 0, 1).unwrap();
+        }
+        assert_eq!((arrivals.lost_random, arrivals.lost_outage), (1, 10));
+        arrivals.accept(at(100), 5, 0, 1).unwrap();
+        assert_eq!((arrivals.lost_random, arrivals.lost_outage), (1, 9));
+        arrivals.accept(at(100), 1, 0, 1).unwrap();
+        assert_eq!((arrivals.lost_random, arrivals.lost_outage), (0, 9));
     }
 
     #[test]

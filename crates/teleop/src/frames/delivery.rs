@@ -93,17 +93,13 @@ impl DeliveryMeter {
     }
 
     fn learn_loss(&mut self, before: &Counts, after: &Counts) {
-        let lost = increase(before.lost_random, after.lost_random);
-        let received = increase(before.received, after.received);
-        let datagrams = f64::from(lost) + f64::from(received);
+        // Negative if more losses were taken back than counted: datagrams were only late.
+        let lost = f64::from(after.lost_random.wrapping_sub(before.lost_random).cast_signed());
+        let received = f64::from(after.received.wrapping_sub(before.received).cast_signed().max(0));
+        let datagrams = received + lost.max(0.0);
         if datagrams > 0.0 {
             let weight = (datagrams / LOSS_DATAGRAMS).min(1.0);
-            self.loss += weight * (f64::from(lost) / datagrams - self.loss);
+            self.loss = (self.loss + weight * (lost / datagrams - self.loss)).clamp(0.0, 1.0);
         }
     }
-}
-
-/// Returns the increase of a counter modulo 2^32, or 0 if it has decreased.
-fn increase(before: u32, after: u32) -> u32 {
-    u32::try_from(after.wrapping_sub(before).cast_signed()).unwrap_or(0)
 }

@@ -117,7 +117,7 @@ pub(super) enum FrameState {
 
 impl IncomingStream {
     pub(super) const fn new(id: StreamId, first: u32) -> Self {
-        // Frames before the first one belong to the time before the receiver started.
+        // Frames before the first one are unknown: their symbols may still arrive, later than those of the first one.
         Self { id, latest: first, delivered: 0, abandoned: 0, open: Vec::new() }
     }
 
