@@ -4,7 +4,7 @@
 //! delay grows, the link delivers less than is sent.
 //!
 //! The thresholds are higher on a long path and on one with jitter: `queue_low` is at least a quarter of the round trip and
-//! four times the jitter, `queue_high` twice as much, and `queue_stop` 16 times the jitter.
+//! four times the jitter, `queue_high` twice as much, and `queue_stop` twice `queue_high` and 16 times the jitter.
 //!
 //! | queueing delay | reaction |
 //! |---|---|
@@ -12,6 +12,10 @@
 //! | above `queue_low`, the link delivers less than is sent | the rate becomes the delivery rate |
 //! | above `queue_high` | the rate becomes 85 % of the delivery rate, once per round trip |
 //! | above `queue_stop` | no frames are sent until the queue is below `queue_high` |
+//!
+//! If the path becomes longer, for example because a modem changes its cell, the receiver measures the difference as a queueing
+//! delay until it forgets the shorter path. A queue becomes shorter if less is sent, a longer path does not: [`Detour`] finds the
+//! difference, and it no longer counts.
 
 use std::time::Duration;
 
@@ -29,7 +33,8 @@ pub struct PacingSettings {
     /// Octets that lower layers add to a datagram, which count for the rate. The default is 95: encryption 29, UDP and
     /// IPv4 28, Ethernet 38.
     pub overhead_octets: usize,
-    /// Longest burst at the current rate, 0 to 10 ms. The default is 0.5 ms. A burst has at least two datagrams.
+    /// Longest burst at the current rate, 0 to 10 ms. The default is 0.5 ms. A burst has at least two datagrams. After
+    /// a late timer it is up to twice as long.
     pub burst: Duration,
     /// Queueing delay up to which the rate may grow. The default is 3 ms.
     pub queue_low: Duration,
@@ -169,10 +174,11 @@ struct Thresholds {
 
 impl Thresholds {
     fn new(settings: &PacingSettings, round_trip: Duration, jitter: Duration) -> Self {
+        let high = settings.queue_high.max(round_trip / 2).max(8 * jitter);
         Self {
             low: settings.queue_low.max(round_trip / 4).max(4 * jitter),
-            high: settings.queue_high.max(round_trip / 2).max(8 * jitter),
-            stop: settings.queue_stop.max(16 * jitter),
+            high,
+            stop: settings.queue_stop.max(2 * high).max(16 * jitter),
         }
     }
 }
@@ -185,6 +191,7 @@ pub(crate) struct RateController {
     rate: f64,
     growth: f64,
     queue: Duration,
+    detour: Detour,
     thresholds: Thresholds,
     stopped: bool,
     /// Number of times that frames were stopped.
@@ -207,6 +214,7 @@ impl RateController {
             rate: settings.initial_bits_per_second as f64 / 8.0,
             growth: GROWTH_MAX,
             queue: Duration::ZERO,
+            detour: Detour::default(),
             thresholds: Thresholds::new(&settings, Duration::ZERO, Duration::ZERO),
             stopped: false,
             stops: 0,
@@ -242,10 +250,26 @@ impl RateController {
         self.stops
     }
 
-    /// Processes a queueing delay without a measurement of the delivery.
-    pub(crate) fn handle_queue(&mut self, queue: Duration, round_trip: Duration, jitter: Duration) {
-        self.queue = queue;
+    /// Processes a queueing delay without a measurement of the delivery. Returns `true` if the path has become longer.
+    pub(crate) fn handle_queue(
+        &mut self,
+        now: Mono,
+        measured: Duration,
+        round_trip: Duration,
+        jitter: Duration,
+    ) -> bool {
         self.thresholds = Thresholds::new(&self.settings, round_trip, jitter);
+        let mut queue = self.detour.queue(measured);
+        let mut is_longer = false;
+        if queue < self.thresholds.high {
+            self.detour.end_trial();
+        } else if let Some(rate) = self.detour.find(now, queue, self.rate, self.stopped) {
+            self.set(rate);
+            self.changed = now;
+            queue = self.detour.queue(measured);
+            is_longer = true;
+        }
+        self.queue = queue;
         if !self.stopped && queue > self.thresholds.stop {
             self.stopped = true;
             self.stops += 1;
@@ -254,12 +278,17 @@ impl RateController {
         } else if queue < self.thresholds.high {
             self.stopped = false;
         }
+        is_longer
     }
 
     /// Processes a measurement of the delivery.
     pub(crate) fn handle_delivery(&mut self, now: Mono, delivery: &Delivery, round_trip: Duration) {
         let Thresholds { low, high, .. } = self.thresholds;
+        let delivery = &Delivery { queue: self.detour.queue(delivery.queue), ..*delivery };
         let carries = delivery.carried >= CARRIES;
+        if delivery.busy && !carries {
+            self.detour.end_trial();
+        }
         if delivery.busy {
             self.recent.rotate_right(1);
             if let Some(newest) = self.recent.first_mut() {
@@ -320,6 +349,7 @@ impl RateController {
             return;
         }
         self.next_decrease = now.plus(round_trip + self.thresholds.high);
+        self.detour.count_reduction();
         self.set((self.rate.min(self.delivered()) * DRAIN).max(self.rate / 2.0));
         self.growth = GROWTH_MIN;
         self.changed = now;
@@ -332,6 +362,66 @@ impl RateController {
     }
 }
 
+/// Number of reductions of the rate without which a longer path is not assumed.
+const REDUCTIONS_MIN: u32 = 6;
+/// Time for which a measurement of the queue must remain the same after a stop, in addition to twice the queue.
+const TRIAL_STOPPED: Duration = Duration::from_millis(100);
+
+/// The part of the measured queueing delay that is no queue, because the path has become longer.
+#[derive(Debug, Default)]
+struct Detour {
+    delay: Duration,
+    trial: Option<Trial>,
+}
+
+/// Measurements while less is sent than before.
+#[derive(Clone, Copy, Debug)]
+struct Trial {
+    since: Mono,
+    first: Duration,
+    lowest: Duration,
+    /// Rate at the begin.
+    rate: f64,
+    /// Number of times that the rate was reduced.
+    reductions: u32,
+}
+
+impl Detour {
+    /// Returns the queueing delay without the part that is no queue.
+    fn queue(&mut self, measured: Duration) -> Duration {
+        self.delay = self.delay.min(measured);
+        measured - self.delay
+    }
+
+    /// Processes a long queue. If it has neither grown nor shrunk although nothing or much less is sent, the path has become
+    /// longer: returns the rate before that, or `None` otherwise.
+    fn find(&mut self, now: Mono, queue: Duration, rate: f64, stopped: bool) -> Option<f64> {
+        let begun = Trial { since: now, first: queue, lowest: queue, rate, reductions: 0 };
+        let trial = self.trial.get_or_insert(begun);
+        trial.lowest = trial.lowest.min(queue);
+        if trial.lowest < trial.first * 4 / 5 || queue > trial.first * 5 / 4 {
+            *trial = begun;
+            return None;
+        }
+        let waited = stopped && now.since(trial.since) >= 2 * trial.first + TRIAL_STOPPED;
+        if !waited && trial.reductions < REDUCTIONS_MIN {
+            return None;
+        }
+        self.delay += trial.lowest;
+        self.trial.take().map(|trial| trial.rate)
+    }
+
+    fn count_reduction(&mut self) {
+        if let Some(trial) = &mut self.trial {
+            trial.reductions += 1;
+        }
+    }
+
+    fn end_trial(&mut self) {
+        self.trial = None;
+    }
+}
+
 /// A token bucket that spaces datagrams.
 #[derive(Debug, Default)]
 pub(crate) struct Bucket {
@@ -341,10 +431,10 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Adds the tokens of the time since the last call, at most those of one burst.
-    pub(crate) fn refill(&mut self, now: Mono, rate: f64, burst_octets: f64) {
+    /// Adds the tokens of the time since the last call. The bucket has at most `octets_max` then.
+    pub(crate) fn refill(&mut self, now: Mono, rate: f64, octets_max: f64) {
         let added = now.since(self.updated).as_secs_f64() * rate;
-        self.tokens = (self.tokens + added).min(burst_octets);
+        self.tokens = (self.tokens + added).min(octets_max);
         self.updated = self.updated.max(now);
     }
 
@@ -356,9 +446,24 @@ impl Bucket {
         self.tokens -= octets as f64;
     }
 
-    /// Returns the time at which a burst of the given length can be sent.
-    pub(crate) fn full_at(&self, rate: f64, burst_octets: f64) -> Mono {
-        let wait = ((burst_octets - self.tokens) / rate).clamp(0.0, 10.0);
+    /// Returns the time at which the given number of octets can be sent.
+    pub(crate) fn holds_at(&self, rate: f64, octets: f64) -> Mono {
+        let wait = ((octets - self.tokens) / rate).clamp(0.0, 10.0);
         self.updated.plus(Duration::from_secs_f64(wait) + Duration::from_nanos(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_on_a_long_path_stops_the_sender_once_at_most() {
+        let mut rate = RateController::new(PacingSettings::default());
+        for step in 0..100 {
+            let now = Mono(Duration::from_millis(5 * step));
+            rate.handle_queue(now, Duration::from_millis(180), Duration::from_millis(400), Duration::ZERO);
+        }
+        assert!(rate.stops() <= 1, "{}", rate.stops());
     }
 }

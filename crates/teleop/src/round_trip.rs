@@ -37,6 +37,11 @@ impl RoundTrip {
         self.current = Some(self.current.map_or(sample, |shortest| shortest.min(sample)));
     }
 
+    /// Forgets the shortest round trip, because the path has become longer.
+    pub(crate) fn forget_shortest(&mut self) {
+        (self.current, self.previous) = (self.smoothed, None);
+    }
+
     pub(crate) const fn smoothed(&self) -> Option<Duration> {
         self.smoothed
     }

@@ -20,10 +20,11 @@ use viaduct_teleop::{
     wire::StreamId,
 };
 
-/// Drives four cameras of 374 kB at 10 Hz over 1 Gbit/s. Returns mean and 99th percentile of the latency in
-/// milliseconds, and the octets sent over those of the frames. No frame is lost.
-/// Returns mean and 99th percentile of the latencies in milliseconds, octets sent over octets needed, and the number of frames
-/// that were decoded.
+/// Drives four cameras of 374 kB at 10 Hz over the link. Returns mean and 99th percentile of the latencies in milliseconds,
+/// octets sent over octets needed, and the number of decoded frames.
+///
+/// # Panics
+/// If a frame is lost.
 fn four_cameras(link: LinkSettings, rounds: u32) -> (f64, f64, f64, u64) {
     let mut flow = flow(4, link, 7);
     let latencies = drive(&mut flow, 4, 374_000, rounds);
@@ -117,6 +118,23 @@ fn a_slower_link_is_found_without_a_long_queue() {
     // 25 ms are 125 kB.
     assert!(longest < 125_000, "{longest}");
     assert_eq!(flow.b().arrived.len(), 50);
+}
+
+#[test]
+fn a_path_that_becomes_longer_is_not_a_queue() {
+    for longer in [60, 250] {
+        // 80 Mbit/s carry two cameras of 374 kB at 10 Hz.
+        let mut flow = flow(2, link(80_000_000, 10 * MS, Loss::None), 1);
+        drive(&mut flow, 2, 374_000, 30);
+        let before = flow.a().sender.rate_bits_per_second();
+        flow.set_a_to_b(link(80_000_000, (10 + longer) * MS, Loss::None)).unwrap();
+        drive(&mut flow, 2, 374_000, 30);
+        let arrived = flow.b().arrived.len();
+        drive(&mut flow, 2, 374_000, 20);
+        assert_eq!(flow.b().arrived.len(), arrived + 40, "{longer} ms");
+        let rate = flow.a().sender.rate_bits_per_second();
+        assert!(rate > before * 3 / 5, "{longer} ms: {rate} of {before}");
+    }
 }
 
 #[test]

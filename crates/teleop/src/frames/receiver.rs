@@ -26,6 +26,9 @@ const INTERVAL_IDLE_MAX: Duration = Duration::from_millis(10);
 /// Shortest time between two feedbacks, if a probe or the end of a frame asks for one at once.
 const INTERVAL_MIN: Duration = Duration::from_micros(250);
 
+/// Increase of the shortest round trip, beyond twice its value, that is a longer path.
+const DETOUR_MARGIN: Duration = Duration::from_millis(5);
+
 /// Settings of a receiver of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverSettings {
@@ -254,8 +257,13 @@ impl Receiver {
     }
 
     fn handle_symbol(&mut self, symbol: &Symbol, octets: usize) -> Result<(), ReceiverDropReason> {
+        let round_trip = micros::from_tenths_of_ms(symbol.round_trip_100us);
+        if !self.round_trip.is_zero() && round_trip > 2 * self.round_trip + DETOUR_MARGIN {
+            // The path has become longer. What it is longer by is part of the round trip, and no queue any more.
+            self.arrivals.forget_base();
+        }
+        self.round_trip = round_trip;
         let queued = self.arrivals.accept(self.now, symbol.transmission, symbol.sent_us, octets)?;
-        self.round_trip = micros::from_tenths_of_ms(symbol.round_trip_100us);
         let stream = self.stream(symbol)?;
         let deadline = self.deadline(symbol, queued).ok_or(ReceiverDropReason::FrameClosed);
         let frame = self.open_frame(stream, symbol, deadline)?;

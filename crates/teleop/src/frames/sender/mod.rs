@@ -370,7 +370,10 @@ impl Sender {
         let was_stopped = self.rate.is_stopped();
         let round_trip = self.round_trip.shortest().unwrap_or_default();
         self.jitter = micros::duration(feedback.jitter_us).min(JITTER_MAX);
-        self.rate.handle_queue(micros::duration(feedback.queue_min_us), round_trip, self.jitter);
+        let queue = micros::duration(feedback.queue_min_us);
+        if self.rate.handle_queue(self.now, queue, round_trip, self.jitter) {
+            self.round_trip.forget_shortest();
+        }
         if let Some(delivery) = self.delivery.handle(feedback, arrival) {
             self.rate.handle_delivery(self.now, &delivery, round_trip);
         }
@@ -474,7 +477,9 @@ impl Sender {
         self.budget.refill(now.since(self.now), self.target_bits_per_second() as f64 / 8.0);
         self.now = self.now.max(now);
         self.close_frames();
-        self.bucket.refill(self.now, self.rate.rate(), self.burst_octets());
+        // A late timer must not lower the rate.
+        let bursts = if self.may_send() { 2.0 } else { 1.0 };
+        self.bucket.refill(self.now, self.rate.rate(), bursts * self.burst_octets());
         if self.probes.take_due(self.now) && self.awaits_feedback() {
             self.probes.repeat(self.round_trip.smoothed(), !self.frames.is_empty());
         }
@@ -509,7 +514,8 @@ impl Sender {
             false => frame.last_chance(transit),
         });
         let burst = self.may_send().then(|| {
-            self.bucket.full_at(self.rate.rate(), self.burst_octets().min(self.pending_octets() as f64 + 1.0))
+            let octets = self.burst_octets().min(self.pending_octets() as f64 + 1.0);
+            self.bucket.holds_at(self.rate.rate(), octets)
         });
         expiry.chain(burst).chain(self.probes.due()).min()
     }
