@@ -154,6 +154,8 @@ pub struct Desk {
     claim_number: u32,
     /// Latest frame of the main stream: its number, its arrival, and its latency at arrival.
     picture: Option<(u32, Mono, Duration)>,
+    /// Smoothed time between two pictures of the main stream, or `None` before the second one.
+    picture_interval: Option<Duration>,
     /// Latency from camera to screen that the operator's screen has measured, and the time of the measurement.
     displayed: Option<(Mono, Duration)>,
     events: VecDeque<DeskEvent>,
@@ -186,6 +188,7 @@ impl Desk {
             claims: VecDeque::new(),
             claim_number: 0,
             picture: None,
+            picture_interval: None,
             displayed: None,
             events: VecDeque::new(),
             counters: FlowCounters::default(),
@@ -318,7 +321,7 @@ impl Desk {
         self.heartbeats.restart();
         self.commands.set_grant(None);
         self.drop_claims(|pending| pending.claim.kind != ClaimKind::EmergencyStop);
-        (self.picture, self.telemetry_sequence) = (None, None);
+        (self.picture, self.picture_interval, self.telemetry_sequence) = (None, None, None);
     }
 
     fn handle_telemetry(&mut self, telemetry: &Telemetry) -> Result<(), FlowDropReason> {
@@ -396,13 +399,21 @@ impl Desk {
         }
     }
 
+    /// Notes the latest picture of the main stream.
+    fn note_picture(&mut self, number: u32, latency: Duration) {
+        let before = self.picture.replace((number, self.now, latency));
+        let Some((_, arrival, _)) = before.filter(|(before, ..)| number.wrapping_sub(*before) == 1) else { return };
+        let interval = self.now.since(arrival);
+        self.picture_interval = Some(self.picture_interval.map_or(interval, |mean| (7 * mean + interval) / 8));
+    }
+
     fn collect_frames(&mut self) {
         while let Some(event) = self.frames.poll_event() {
             if let ReceiverEvent::Arrived(frame) = &event
                 && frame.stream == self.settings.main_stream
                 && self.picture.is_none_or(|(number, ..)| frame.number.wrapping_sub(number).cast_signed() > 0)
             {
-                self.picture = Some((frame.number, self.now, frame.latency));
+                self.note_picture(frame.number, frame.latency);
             }
             self.emit(DeskEvent::Frames(event));
         }
@@ -464,8 +475,13 @@ impl Desk {
     /// Returns the latency of the latest picture of the main stream at the screen, or `None` if there is no current one.
     #[must_use]
     pub fn picture_latency(&self) -> Option<Duration> {
-        let (_, arrival, latency) = self.picture?;
-        let age = self.now.since(arrival) + latency;
+        let (_, arrival, at_arrival) = self.picture?;
+        let shown_for = self.now.since(arrival);
+        let age = shown_for + at_arrival;
+        // A picture that should have been replaced is as late as its successor.
+        let overdue =
+            self.picture_interval.map_or(Duration::ZERO, |interval| shown_for.saturating_sub(interval * 3 / 2));
+        let latency = at_arrival + overdue;
         let displayed = self.displayed.filter(|(at, _)| self.now.since(*at) <= DISPLAYED_LATENCY_LIFETIME);
         let displayed = displayed.map_or(Duration::ZERO, |(_, latency)| latency);
         (age <= self.settings.picture_timeout).then_some((latency + self.settings.display_delay).max(displayed))

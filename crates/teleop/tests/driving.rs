@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use common::{MS, ethernet, independent, link};
-use ends::{CRUISE, DESK_CLOCK, Drive, operator};
+use ends::{CRUISE, Drive, operator};
 use viaduct_netem::{LinkSettings, link::Loss};
 use viaduct_teleop::{
     Desk, DeskEvent, DeskSettings, VehicleEvent,
@@ -176,15 +176,14 @@ fn commands_of_an_earlier_drive_are_refused_and_counted() {
 fn delayed_commands_are_stale() {
     let mut drive = drive();
     drive.start();
-    // Commands arrive, half a second late.
-    drive.pair.set_b_to_a(link(50_000_000, 510 * MS, Loss::None)).unwrap();
+    // Commands arrive, first 0.2 s late and then 0.4 s: before the grant ends, but older than 0.3 s.
+    drive.pair.set_b_to_a(link(50_000_000, 200 * MS, Loss::None)).unwrap();
+    drive.run(Duration::from_millis(200));
+    drive.pair.set_b_to_a(link(50_000_000, 400 * MS, Loss::None)).unwrap();
     drive.run(Duration::from_secs(3));
     let vehicle = &drive.pair.a().vehicle;
-    assert!(
-        vehicle.command_counters().dropped(CommandDropReason::Stale)
-            + vehicle.command_counters().dropped(CommandDropReason::Grant)
-            > 10
-    );
+    let counters = vehicle.command_counters();
+    assert!(counters.dropped(CommandDropReason::Stale) >= 2, "{counters:?}");
     assert_eq!((drive.speed, drive.state()), (0.0, DrivingState::Stopped));
 }
 
@@ -326,7 +325,7 @@ fn random_loss_of_5_percent_never_interrupts_a_drive() {
 }
 
 #[test]
-fn floods_of_any_octets_have_no_effect() {
+fn floods_of_another_epoch_have_no_effect() {
     let mut drive = drive();
     drive.pair.with_b(|end, _| end.recording = Some(Vec::new()));
     drive.start();
@@ -354,5 +353,4 @@ fn floods_of_any_octets_have_no_effect() {
     let dropped = drive.pair.a().vehicle.counters().dropped_total();
     assert!(dropped >= 10_000, "{dropped}");
     assert!(drive.pair.b().desk.frames().buffered_octets() < 100_000);
-    assert!(drive.pair.b().desk.time_of_vehicle(0).is_none_or(|(time, _)| time <= Mono(DESK_CLOCK.0 * 2)));
 }

@@ -49,15 +49,9 @@ impl Default for CommandLimits {
     }
 }
 
-impl CommandLimits {
-    /// Returns `true` if all limits are within their ranges.
-    pub(crate) fn is_valid(&self) -> bool {
-        let per_second = 0.1..=100.0;
-        (Duration::from_millis(50)..=Duration::from_secs(2)).contains(&self.age_max)
-            && per_second.contains(&self.steering_per_second)
-            && per_second.contains(&self.accelerator_per_second)
-    }
-}
+/// Time for which the first command of a grant may change steering and accelerator, in microseconds: that between two
+/// commands at 50 Hz.
+const FIRST_INTERVAL_US: i32 = 20_000;
 
 /// A command that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -111,13 +105,28 @@ pub struct Receiver {
     newest: Option<u32>,
     /// Latest accepted command since the grant.
     accepted: Option<AcceptedCommand>,
+    /// Steering and accelerator of the latest command with the dead-man control held, of any grant.
+    applied: Applied,
     counters: ReceiverCounters,
+}
+
+/// Shares that reach the actuators.
+#[derive(Clone, Copy, Debug, Default)]
+struct Applied {
+    steering: f64,
+    accelerator: f64,
 }
 
 impl Receiver {
     /// Returns a receiver without commands.
     pub(crate) fn new(limits: CommandLimits) -> Self {
-        Self { limits, newest: None, accepted: None, counters: ReceiverCounters::default() }
+        Self {
+            limits,
+            newest: None,
+            accepted: None,
+            applied: Applied::default(),
+            counters: ReceiverCounters::default(),
+        }
     }
 
     /// Returns the counters.
@@ -132,9 +141,10 @@ impl Receiver {
         self.accepted.as_ref()
     }
 
-    /// Begins with a new grant. Commands of an earlier one have no effect.
+    /// Begins with a new grant. Commands of an earlier one have no effect, but the steering begins at its last value.
     pub(crate) fn restart(&mut self) {
         (self.newest, self.accepted) = (None, None);
+        self.applied.accelerator = 0.0;
     }
 
     /// Processes a datagram with commands. `grant` is the epoch of the vehicle and the number of the present grant;
@@ -197,16 +207,23 @@ impl Receiver {
         Ok(())
     }
 
-    /// Returns the command with changes slowed down to the limits. The brake is never slowed down.
+    /// Returns the command with changes slowed down to the limits, relative to what the actuators have. The brake is never
+    /// slowed down. A command without the dead-man control has no steering and no accelerator, so it is not slowed down.
     fn slowed(&mut self, newest: &NumberedCommand) -> Command {
         let mut command = newest.command;
-        let Some(before) = &self.accepted else { return command };
-        let elapsed_us = newest.sampled_us.wrapping_sub(before.sampled_us).cast_signed().clamp(0, 1_000_000);
+        if !command.dead_man {
+            self.applied.accelerator = 0.0;
+            return command;
+        }
+        let elapsed_us = self.accepted.map_or(FIRST_INTERVAL_US, |before| {
+            newest.sampled_us.wrapping_sub(before.sampled_us).cast_signed().clamp(0, 1_000_000)
+        });
         let elapsed = f64::from(elapsed_us) / 1e6;
         let turn = self.limits.steering_per_second * elapsed;
-        let (old_steering, old_accelerator) = (before.command.steering, before.command.accelerator);
-        command.steering = command.steering.clamp(old_steering - turn, old_steering + turn);
-        command.accelerator = command.accelerator.min(old_accelerator + self.limits.accelerator_per_second * elapsed);
+        let Applied { steering, accelerator } = self.applied;
+        command.steering = command.steering.clamp(steering - turn, steering + turn);
+        command.accelerator = command.accelerator.min(accelerator + self.limits.accelerator_per_second * elapsed);
+        self.applied = Applied { steering: command.steering, accelerator: command.accelerator };
         self.counters.slowed += u64::from(command != newest.command);
         command
     }
@@ -241,9 +258,9 @@ mod tests {
     #[test]
     fn only_the_newest_command_is_accepted() {
         let mut receiver = Receiver::new(CommandLimits::default());
-        assert_eq!(handle(&mut receiver, 20, &datagram(5, 10, steering(0.1))), Ok(0.1));
-        assert_eq!(handle(&mut receiver, 30, &datagram(5, 10, steering(0.1))), Err(CommandDropReason::Replayed));
-        assert_eq!(handle(&mut receiver, 40, &datagram(4, 5, steering(0.1))), Err(CommandDropReason::Reordered));
+        assert_eq!(handle(&mut receiver, 20, &datagram(5, 10, steering(0.05))), Ok(0.05));
+        assert_eq!(handle(&mut receiver, 30, &datagram(5, 10, steering(0.05))), Err(CommandDropReason::Replayed));
+        assert_eq!(handle(&mut receiver, 40, &datagram(4, 5, steering(0.05))), Err(CommandDropReason::Reordered));
         assert_eq!(handle(&mut receiver, 90, &datagram(8, 80, steering(0.2))), Ok(0.2));
         assert_eq!((receiver.counters().repeated, receiver.counters().dropped_total()), (2, 2));
     }

@@ -1,24 +1,23 @@
 //! Supervision of a remote driver, in the vehicle.
 //!
-//! ```text
-//!            request                first command with dead-man control
-//!   Idle ──────────────► Ready ─────────────────────────────────────────► Driving
-//!    ▲     (Requested:     ▲                                              │ ▲
-//!    │      waits for the  │ dead-man control released     100 ms without │ │ a command
-//!    │      vehicle)       │ at standstill                      a command ▼ │
-//!    │                     └──────────────────────────────────────────── Hold
-//!    │ release at                                          150 ms         │ ▲
-//!    │ standstill                                          without        ▼ │
-//!    │                     request at                      a command     Ramp
-//!    │                     standstill    300 ms without a command,        │
-//!    └────────────────────  ◄── Stopped ◄─────────────────────────────────┘
-//! ```
+//! | from | event | to |
+//! |---|---|---|
+//! | `Idle`, `Stopped` at standstill | request (with `approval`: `Requested` until the vehicle approves) | `Ready` |
+//! | `Ready`, `Hold`, `Ramp` | command with the dead-man control held | `Driving` |
+//! | `Driving` | 100 ms without a command | `Hold` |
+//! | `Driving`, `Hold` | 150 ms without a command, or the dead-man control is released while the vehicle moves | `Ramp` |
+//! | `Driving`, `Hold`, `Ramp` | 300 ms without a command, or 300 ms after the release while the vehicle moves | `Stopped` |
+//! | `Driving`, `Hold`, `Ramp` | the dead-man control is released at standstill | `Ready` |
+//! | `Ready` | 5 s without a command | `Idle` |
+//! | any with a grant | the operator releases control at standstill | `Idle` |
+//! | any with a grant | the operator releases control while the vehicle moves; lost link; restart of the desk | `Stopped` |
+//! | any | emergency stop | `Stopped` |
 //!
-//! A new driver of a moving vehicle begins in `Hold`. Until that driver holds the dead-man control, the vehicle brakes.
+//! A new driver of a moving vehicle begins in `Hold`. Until that driver holds the dead-man control, the vehicle brakes. No
+//! stage brakes less than the driver did.
 //!
-//! A released dead-man control leads to `Ramp` at once if the vehicle moves. An emergency stop, a lost link and a restart
-//! of the desk lead to `Stopped` from each state with a grant. `Stopped` ends the grant: whatever commands arrive
-//! afterwards, the vehicle does not move until an operator requests control again.
+//! `Stopped` ends the grant: whatever commands arrive afterwards, the vehicle does not move until an operator requests control
+//! again.
 //!
 //! Only one operator has control. Another one requests it and waits for the consent of the first, or takes it over.
 
@@ -39,7 +38,7 @@ use crate::{
 };
 
 pub use claim::{Claim, ClaimKind, ClaimOutcome, OperatorId};
-pub use record::{DrivingEvent, EventRecord, NotAVin, Vin};
+pub use record::{DrivingEvent, NotAVin, Vin};
 pub use settings::{DrivingSettings, DrivingSettingsError};
 pub use speed_limit::LimitReason;
 
@@ -167,6 +166,8 @@ pub struct Driving {
     refused: Option<(Mono, CommandDropReason)>,
     /// Steering share that is kept without commands.
     steering: f64,
+    /// Brake share of the latest accepted command of the driver. No stage of a stop brakes less.
+    brake: f64,
     gear: Gear,
     speed: MetresPerSecond,
     link: LinkView,
@@ -198,6 +199,7 @@ impl Driving {
             dead_man_released: None,
             refused: None,
             steering: 0.0,
+            brake: 0.0,
             gear: Gear::Park,
             speed: MetresPerSecond(0.0),
             link: LinkView::default(),
@@ -312,6 +314,7 @@ impl Driving {
         if self.grant.is_none() {
             return;
         }
+        self.brake = accepted.command.brake;
         if accepted.command.dead_man {
             self.driven = Some(self.now);
             self.dead_man_released = None;
@@ -400,15 +403,14 @@ impl Driving {
 
     fn release(&mut self, operator: OperatorId) -> ClaimOutcome {
         if self.requester == Some(operator) {
-            self.end_request();
+            self.end_request(Reason::NoDriver);
             return ClaimOutcome::Done;
         }
         if self.holder() != Some(operator) {
             return ClaimOutcome::NotHolder;
         }
         if self.stands() {
-            self.end_grant();
-            self.enter(DrivingState::Idle, Some(Reason::Released));
+            self.end_grant_in(DrivingState::Idle, Reason::Released);
         } else {
             self.stop_for(Reason::Released);
         }
@@ -431,7 +433,7 @@ impl Driving {
         if self.requester.is_none() {
             return ClaimOutcome::NoRequest;
         }
-        self.end_request();
+        self.drop_request();
         ClaimOutcome::Done
     }
 
@@ -465,8 +467,7 @@ impl Driving {
     pub fn refuse(&mut self, now: Mono) {
         self.handle_timeout(now);
         if self.state == DrivingState::Requested {
-            self.end_request();
-            self.enter(DrivingState::Idle, Some(Reason::Refused));
+            self.end_request(Reason::Refused);
         }
     }
 
@@ -480,7 +481,7 @@ impl Driving {
     pub fn handle_desk_restart(&mut self, now: Mono) {
         self.handle_timeout(now);
         self.answered = None;
-        self.requester = None;
+        self.drop_request();
         if self.grant.is_some() {
             self.stop_for(Reason::LinkLost);
         } else if self.state == DrivingState::Requested {
@@ -495,7 +496,11 @@ impl Driving {
         self.grant = Some(Grant { operator, since: self.now });
         self.receiver.restart();
         (self.driven, self.dead_man_released, self.refused) = (None, None, None);
-        self.requester = None;
+        self.brake = 0.0;
+        if self.requester == Some(operator) {
+            self.requester = None;
+        }
+        self.drop_request();
         self.emit(DrivingEvent::Granted { operator, before, grant: self.grant_number, forced });
         if self.stands() {
             self.enter(DrivingState::Ready, Some(Reason::DeadMan));
@@ -505,32 +510,40 @@ impl Driving {
         }
     }
 
-    fn end_request(&mut self) {
+    /// Ends a request that waits, if there is one.
+    fn drop_request(&mut self) {
         if let Some(operator) = self.requester.take() {
             self.emit(DrivingEvent::RequestEnded { operator });
         }
+    }
+
+    /// Ends a request that waits. If it waited for the vehicle, the state becomes `Idle` for the given reason.
+    fn end_request(&mut self, reason: Reason) {
+        self.drop_request();
         if self.state == DrivingState::Requested {
-            self.enter(DrivingState::Idle, Some(Reason::NoDriver));
+            self.enter(DrivingState::Idle, Some(reason));
         }
     }
 
-    fn end_grant(&mut self) {
+    /// Ends the grant, if there is one, and enters a state.
+    fn end_grant_in(&mut self, state: DrivingState, reason: Reason) {
+        let operator = self.holder();
         self.grant = None;
         self.receiver.restart();
         (self.driven, self.dead_man_released) = (None, None);
-        self.end_request();
+        self.drop_request();
+        self.enter_of(operator, state, Some(reason));
     }
 
     fn stop_for(&mut self, reason: Reason) {
-        self.end_grant();
-        self.enter(DrivingState::Stopped, Some(reason));
+        self.end_grant_in(DrivingState::Stopped, reason);
     }
 
     fn emergency_stop(&mut self, operator: Option<OperatorId>) {
         if self.state == DrivingState::Stopped && self.reason == Some(Reason::EmergencyStop) {
             return;
         }
-        self.emit(DrivingEvent::EmergencyStop { operator });
+        self.emit(DrivingEvent::EmergencyStop { operator, holder: self.holder() });
         self.stop_for(Reason::EmergencyStop);
     }
 
@@ -539,6 +552,11 @@ impl Driving {
     }
 
     fn enter(&mut self, state: DrivingState, reason: Option<Reason>) {
+        self.enter_of(self.holder(), state, reason);
+    }
+
+    /// Enters a state. The operator has control, or had it until now.
+    fn enter_of(&mut self, operator: Option<OperatorId>, state: DrivingState, reason: Option<Reason>) {
         if (self.state, self.reason) == (state, reason) {
             return;
         }
@@ -547,7 +565,7 @@ impl Driving {
             self.since = self.now;
         }
         (self.state, self.reason) = (state, reason);
-        self.emit(DrivingEvent::State { from, to: state, reason });
+        self.emit(DrivingEvent::State { from, to: state, reason, operator });
     }
 
     fn emit(&mut self, event: DrivingEvent) {
@@ -574,8 +592,7 @@ impl Driving {
             DrivingState::Idle | DrivingState::Stopped => {}
             DrivingState::Requested => {
                 if !self.link.up {
-                    self.end_request();
-                    self.enter(DrivingState::Idle, Some(Reason::LinkLost));
+                    self.end_request(Reason::LinkLost);
                 }
             }
             DrivingState::Ready => self.supervise_at_standstill(),
@@ -589,8 +606,7 @@ impl Driving {
         if !self.link.up {
             self.stop_for(Reason::LinkLost);
         } else if self.now.since(latest) > READY_SILENCE_MAX {
-            self.end_grant();
-            self.enter(DrivingState::Idle, Some(Reason::DriverLost));
+            self.end_grant_in(DrivingState::Idle, Reason::DriverLost);
         }
     }
 
@@ -603,7 +619,7 @@ impl Driving {
         }
         let silence = self.silence();
         let released = self.dead_man_released.map(|since| self.now.since(since));
-        if silence >= self.settings.stop_after || released.is_some_and(|for_| for_ >= self.settings.stop_after) {
+        if silence >= self.settings.stop_after || released.is_some_and(|elapsed| elapsed >= self.settings.stop_after) {
             let reason = self.cause();
             if reason == Reason::DeadMan && self.stands() {
                 return self.enter(DrivingState::Ready, Some(reason));
@@ -676,9 +692,12 @@ impl Driving {
                 let released = self.dead_man_released.and_then(|since| after(since, settings.stop_after));
                 let blind =
                     self.link.confirmed.and_then(|sent| after(sent, settings.blind_after + Duration::from_nanos(1)));
-                let first = self.driven.is_none().then(|| after(start, FIRST_COMMAND_MAX)).flatten();
+                let new_driver = self.driven.is_none();
+                let first = new_driver.then(|| after(start, FIRST_COMMAND_MAX)).flatten();
+                let commanded = self.receiver.accepted().filter(|_| new_driver);
+                let next = commanded.and_then(|accepted| after(accepted.arrival, settings.stop_after));
                 let supervised = stages.into_iter().filter_map(|stage| after(start, stage));
-                supervised.chain(released).chain(blind).chain(first).min()
+                supervised.chain(released).chain(blind).chain(first).chain(next).min()
             }
         }
     }
@@ -709,7 +728,9 @@ impl Driving {
             }
             _ => Some(self.settings.stop_deceleration),
         };
-        let acceleration = deceleration.map_or_else(|| self.commanded_acceleration(), |value| value * -1.0);
+        let braking = self.brake * self.settings.braking_max.value();
+        let of_stage = |stage: MetresPerSecondSquared| MetresPerSecondSquared(-stage.value().max(braking));
+        let acceleration = deceleration.map_or_else(|| self.commanded_acceleration(), of_stage);
         let without_grant = self.grant.is_none();
         Actuation {
             state: self.state,

@@ -1,7 +1,5 @@
 //! Records of the event log.
 
-use viaduct_units::{MetresPerSecond, Position, Tai};
-
 use super::{ClaimOutcome, DrivingState, OperatorId, Reason};
 
 /// A vehicle identification number (ISO 3779): 17 letters and digits without I, O and Q.
@@ -42,6 +40,8 @@ pub enum DrivingEvent {
         to: DrivingState,
         /// Reason for the new state.
         reason: Option<Reason>,
+        /// Operator who has control, or had it until this event.
+        operator: Option<OperatorId>,
     },
     /// An operator has got control.
     Granted {
@@ -73,8 +73,10 @@ pub enum DrivingEvent {
     },
     /// An operator has stopped the vehicle at once.
     EmergencyStop {
-        /// Operator.
+        /// Operator who has stopped the vehicle.
         operator: Option<OperatorId>,
+        /// Operator who had control until this event.
+        holder: Option<OperatorId>,
     },
 }
 
@@ -91,44 +93,6 @@ impl DrivingEvent {
             Self::ClaimRefused { .. } => "claim_refused",
             Self::EmergencyStop { .. } => "emergency_stop",
         }
-    }
-}
-
-/// A record of the event log, with the known fields of the German regulation on remote driving (StVFernLV, annex 3): the
-/// identification of the vehicle, the position with five decimals, the number of the trip, the certificate of the
-/// operator, faults of the system and the version of its software.
-///
-/// The machine has neither atomic time nor position; its owner completes the record.
-#[derive(Clone, Debug, PartialEq)]
-pub struct EventRecord {
-    /// Time of the event.
-    pub time: Tai,
-    /// Identification number of the vehicle.
-    pub vin: Vin,
-    /// Number of the trip.
-    pub trip: u64,
-    /// Position, or `None` if unknown.
-    pub position: Option<Position>,
-    /// Speed, negative in reverse.
-    pub speed: MetresPerSecond,
-    /// Operator who has control.
-    pub operator: Option<OperatorId>,
-    /// Fingerprint of the certificate of that operator, at most 128 characters.
-    pub operator_certificate: Option<String>,
-    /// Version of the software, at most 64 characters.
-    pub software_version: String,
-    /// Faults of the system at the time of the event, at most 16 of at most 128 characters.
-    pub faults: Vec<String>,
-    /// The event.
-    pub event: DrivingEvent,
-}
-
-impl EventRecord {
-    /// Returns latitude and longitude in degrees with five decimals (about a metre), or `None` if unknown.
-    #[must_use]
-    pub fn position_five_decimals(&self) -> Option<(f64, f64)> {
-        let rounded = |degrees: f64| (degrees * 1e5).round() / 1e5;
-        self.position.map(|position| (rounded(position.latitude.value()), rounded(position.longitude.value())))
     }
 }
 

@@ -64,14 +64,21 @@ impl Default for DrivingSettings {
 }
 
 /// An invalid setting of the supervision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum DrivingSettingsError {
     /// The times are not in order.
     #[error("times must be in the order 0, `hold_after`, `ramp_after`, `stop_after`, `blind_after`, 10 s")]
     Times,
     /// A number is outside its range.
-    #[error("`{0}` is outside its range")]
-    Range(&'static str),
+    #[error("{name} is {value}; it must be within {} to {}", range.0, range.1)]
+    Range {
+        /// Name of the setting.
+        name: &'static str,
+        /// Its value.
+        value: f64,
+        /// Smallest and largest value.
+        range: (f64, f64),
+    },
 }
 
 impl DrivingSettings {
@@ -89,10 +96,15 @@ impl DrivingSettings {
             ("steering_max", self.steering_max.value(), 1.0..=90.0),
             ("speed_max", self.speed_max.value(), 0.1..=100.0),
             ("latency_distance", self.latency_distance.value(), 0.1..=100.0),
+            ("command_age_max in ms", self.commands.age_max.as_secs_f64() * 1e3, 50.0..=2000.0),
+            ("steering_per_second", self.commands.steering_per_second, 0.1..=100.0),
+            ("accelerator_per_second", self.commands.accelerator_per_second, 0.1..=100.0),
         ];
-        if let Some((name, ..)) = ranges.into_iter().find(|(_, value, range)| !range.contains(value)) {
-            return Err(DrivingSettingsError::Range(name));
+        match ranges.into_iter().find(|(_, value, range)| !range.contains(value)) {
+            Some((name, value, range)) => {
+                Err(DrivingSettingsError::Range { name, value, range: (*range.start(), *range.end()) })
+            }
+            None => Ok(()),
         }
-        if self.commands.is_valid() { Ok(()) } else { Err(DrivingSettingsError::Range("commands")) }
     }
 }

@@ -6,7 +6,7 @@ use viaduct_units::{MetresPerSecond, Mono};
 
 use super::DrivingSettings;
 
-/// Time for which the largest latency counts.
+/// Length of each of the two windows in which the largest latency counts.
 const WINDOW: Duration = Duration::from_secs(1);
 
 reasons! {
@@ -25,7 +25,7 @@ reasons! {
     }
 }
 
-/// The largest value of the last second.
+/// The largest value of the last 1 to 2 s.
 #[derive(Debug, Default)]
 pub(super) struct LargestLatency {
     current: Duration,

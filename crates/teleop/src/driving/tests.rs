@@ -89,19 +89,88 @@ fn a_claim_has_its_effect_once() {
 fn the_driver_commands_within_the_limits() {
     let mut driving = driving(DrivingSettings::default());
     claim(&mut driving, 1, ClaimKind::Request, 1);
-    command(&mut driving, 1010, 1, DRIVE);
-    let actuation = driving.actuation(at(1010));
+    // The shares reach their values at the permitted rates.
+    for number in 0..6 {
+        command(&mut driving, 1010 + 50 * number, 1 + number, DRIVE);
+    }
+    let actuation = driving.actuation(at(1260));
     assert_eq!((actuation.state, actuation.gear), (DrivingState::Driving, Gear::Drive));
     assert_eq!((actuation.steering, actuation.acceleration.value()), (Degrees(15.75), 2.5));
     // 13.9 m/s is the highest speed; the gear stays while the vehicle moves.
-    driving.set_speed(at(1020), MetresPerSecond(14.9));
-    command(&mut driving, 1030, 2, Command { gear: Gear::Reverse, ..DRIVE });
-    let actuation = driving.actuation(at(1030));
+    driving.set_speed(at(1270), MetresPerSecond(14.9));
+    command(&mut driving, 1280, 7, Command { gear: Gear::Reverse, ..DRIVE });
+    let actuation = driving.actuation(at(1280));
     assert_eq!((actuation.gear, actuation.acceleration.value()), (Gear::Drive, -2.0));
     // Without commands there is no acceleration.
-    let actuation = driving.actuation(at(1131));
+    let actuation = driving.actuation(at(1381));
     assert_eq!((actuation.state, actuation.steering), (DrivingState::Hold, Degrees(15.75)));
     assert!(actuation.acceleration.value() <= 0.0);
+}
+
+#[test]
+fn no_stage_of_a_stop_brakes_less_than_the_driver_did() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    driving.set_speed(at(1010), MetresPerSecond(10.0));
+    command(&mut driving, 1020, 2, Command { brake: 1.0, accelerator: 0.0, ..DRIVE });
+    let expected = [(1121, DrivingState::Hold), (1171, DrivingState::Ramp), (1321, DrivingState::Stopped)];
+    for (now_ms, state) in expected {
+        let actuation = driving.actuation(at(now_ms));
+        assert_eq!((actuation.state, actuation.acceleration.value()), (state, -8.0));
+    }
+}
+
+#[test]
+fn the_steering_of_a_moving_vehicle_does_not_jump_at_a_takeover_or_a_new_hold() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    for number in 0..4 {
+        command(&mut driving, 1010 + 50 * number, 1 + number, DRIVE);
+    }
+    driving.set_speed(at(1160), MetresPerSecond(5.0));
+    assert_eq!(driving.actuation(at(1160)).steering, Degrees(15.75));
+    claim(&mut driving, 2, ClaimKind::TakeOver, 2);
+    // Without the dead-man control, the steering is kept.
+    let left = Command { steering: -1.0, ..DRIVE };
+    command(&mut driving, 1170, 1, Command { dead_man: false, ..left });
+    command(&mut driving, 1190, 2, Command { dead_man: false, ..left });
+    assert_eq!(driving.actuation(at(1190)).steering, Degrees(15.75));
+    // 4 per second for 20 ms: 0.5 - 0.08.
+    command(&mut driving, 1210, 3, left);
+    assert!((driving.actuation(at(1210)).steering.value() - 31.5 * 0.42).abs() < 1e-9);
+}
+
+#[test]
+fn the_record_of_a_stop_names_the_operator_who_had_control() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    claim(&mut driving, 2, ClaimKind::Request, 3);
+    claim(&mut driving, 3, ClaimKind::TakeOver, 2);
+    driving.stop(at(1010), Reason::VehicleFault);
+    let events: Vec<DrivingEvent> = std::iter::from_fn(|| driving.poll_event()).map(|(_, event)| event).collect();
+    assert!(events.contains(&DrivingEvent::RequestEnded { operator: operator(3) }), "{events:?}");
+    let stop = DrivingEvent::State {
+        from: DrivingState::Ready,
+        to: DrivingState::Stopped,
+        reason: Some(Reason::VehicleFault),
+        operator: Some(operator(2)),
+    };
+    assert_eq!(events.last(), Some(&stop));
+}
+
+#[test]
+fn a_refused_request_is_one_change_of_state() {
+    let mut driving = driving(DrivingSettings { approval: true, ..DrivingSettings::default() });
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    driving.refuse(at(1000));
+    let states = std::iter::from_fn(|| driving.poll_event()).filter_map(|(_, event)| match event {
+        DrivingEvent::State { to, reason, .. } => Some((to, reason)),
+        _ => None,
+    });
+    let expected =
+        [(DrivingState::Requested, Some(Reason::WaitingVehicle)), (DrivingState::Idle, Some(Reason::Refused))];
+    assert_eq!(states.collect::<Vec<_>>(), expected);
 }
 
 #[test]

@@ -21,7 +21,7 @@ const NO_ECHO: u32 = u32::MAX;
 /// | 4 | epoch of the peer whose heartbeat is echoed |
 /// | 4 | time of sending of the latest heartbeat of the peer, by the peer's clock |
 /// | 4 | time since the arrival of that heartbeat, in microseconds; 2^32 - 1 if there is none |
-/// | 1 | number of the last 128 heartbeats of the peer that have arrived |
+/// | 1 | 128 minus the number of heartbeats lost of the last 128 of the peer |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timing {
     /// Sequence number.
@@ -30,7 +30,7 @@ pub struct Timing {
     pub sent_us: u32,
     /// Latest heartbeat of the peer.
     pub echo: Option<Echo>,
-    /// Number of the last 128 heartbeats of the peer that have arrived.
+    /// 128 minus the number of heartbeats lost of the last 128 of the peer.
     pub arrived_of_128: u8,
 }
 

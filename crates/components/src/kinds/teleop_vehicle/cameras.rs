@@ -159,7 +159,7 @@ impl Camera {
     }
 }
 
-/// Returns the bytes that each camera may use for a picture, if all of them together may use so many bytes in a second.
+/// Returns the bytes that each camera may use for a picture, if all cameras together may use `bytes_per_second`.
 ///
 /// Each camera gets its smallest useful picture, in order, as long as the rate is sufficient. Then each one gets its largest
 /// picture, in order. So the first camera degrades last: below its smallest picture, it gets the whole rate and sends fewer pictures.

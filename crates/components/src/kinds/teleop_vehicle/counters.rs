@@ -1,7 +1,5 @@
 //! Counters and gauges of the vehicle's end.
 
-use std::time::Duration;
-
 use viaduct_bus::Gauge;
 use viaduct_node::Context;
 use viaduct_teleop::Vehicle;
@@ -11,7 +9,7 @@ use viaduct_teleop::frames::{FrameLoss, SenderDropReason};
 use viaduct_teleop::vehicle::FlowDropReason;
 
 use super::TeleopVehicle;
-use crate::teleop::MachineCounters;
+use crate::teleop::{MachineCounters, milliseconds, set_gauge};
 
 /// Counters that mirror the machine, and gauges.
 pub(super) struct Counters {
@@ -86,32 +84,21 @@ impl Counters {
         self.machine.sync(vehicle);
         let link = vehicle.link();
         self.link_up.set(f64::from(u8::from(link.up)));
-        set(&self.round_trip_ms, link.round_trip.map(milliseconds));
+        set_gauge(&self.round_trip_ms, link.round_trip.map(milliseconds));
         self.loss_to_vehicle.set(link.loss_in);
         self.loss_to_desk.set(link.loss_out);
-        set(&self.clock_uncertainty_ms, link.clock_offset.map(|offset| milliseconds(offset.uncertainty)));
+        set_gauge(&self.clock_uncertainty_ms, link.clock_offset.map(|offset| milliseconds(offset.uncertainty)));
         let frames = vehicle.frames();
         self.rate_bits_per_second.set(frames.rate_bits_per_second() as f64);
         self.target_bits_per_second.set(frames.target_bits_per_second() as f64);
         self.queueing_delay_ms.set(milliseconds(frames.queueing_delay()));
         self.random_loss.set(frames.random_loss());
         self.unfinished_frames.set(frames.unfinished_frames() as f64);
-        set(&self.speed_mps, speed_mps);
+        set_gauge(&self.speed_mps, speed_mps);
         let command = vehicle.driving().command();
-        set(&self.command_age_ms, command.map(|command| milliseconds(command.age.estimate)));
+        set_gauge(&self.command_age_ms, command.map(|command| milliseconds(command.age.estimate)));
         for (state, gauge) in &self.state {
             gauge.set(f64::from(u8::from(*state == vehicle.state())));
         }
     }
-}
-
-fn set(gauge: &Gauge, value: Option<f64>) {
-    match value {
-        Some(value) => gauge.set(value),
-        None => gauge.clear(),
-    }
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }

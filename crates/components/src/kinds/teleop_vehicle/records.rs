@@ -29,7 +29,7 @@ const FAULTS_MAX: usize = 16;
 pub(super) struct Records {
     publisher: Publisher<Record>,
     log: Option<EventLog>,
-    descriptor: Option<MessageDescriptor>,
+    descriptor: MessageDescriptor,
     vin: Vin,
     /// Operators with a configured name.
     operators: Vec<(OperatorId, OperatorSettings)>,
@@ -39,7 +39,7 @@ pub(super) struct Records {
     logged: RateLimiter,
 }
 
-/// What a record says about the vehicle at the time of an event.
+/// The state of the vehicle at the time of an event.
 #[derive(Clone, Copy)]
 pub(super) struct Situation<'a> {
     pub(super) mono: Mono,
@@ -57,11 +57,12 @@ impl Records {
     ) -> Result<Self, StartError> {
         let pool = DescriptorPool::decode(DESCRIPTOR_SET).ok();
         let descriptor = pool.and_then(|pool| pool.get_message_by_name("viaduct.teleop.DrivingEvent"));
+        let missing = || StartError::Other("this build lacks the descriptor of viaduct.teleop.DrivingEvent".to_owned());
         let named = |operator: &OperatorSettings| (operator_id(&operator.name), operator.clone());
         Ok(Self {
             publisher: context.publisher(&settings.events, EVENTS)?,
             log,
-            descriptor,
+            descriptor: descriptor.ok_or_else(missing)?,
             vin: settings.vin()?,
             operators: settings.operators.iter().map(named).collect(),
             trip: 0,
@@ -85,10 +86,15 @@ impl Records {
         if let DrivingEvent::Granted { before: None, .. } = event {
             self.trip = u64::try_from(situation.time.nanos() / 1_000_000_000).unwrap_or(0);
         }
+        let situation = match *event {
+            DrivingEvent::State { operator, .. } => Situation { operator, ..situation },
+            DrivingEvent::EmergencyStop { holder, .. } => Situation { operator: holder, ..situation },
+            _ => situation,
+        };
         let mut record = self.record(situation, event.name());
         let by = |operator: OperatorId| operator.to_string();
         match *event {
-            DrivingEvent::State { from, to, reason } => {
+            DrivingEvent::State { from, to, reason, .. } => {
                 (record.from, record.to) = (from.name().to_owned(), to.name().to_owned());
                 record.reason = reason.map_or_else(String::new, |reason| reason.name().to_owned());
             }
@@ -100,7 +106,7 @@ impl Records {
             DrivingEvent::ClaimRefused { operator, outcome } => {
                 (record.by, record.detail) = (by(operator), outcome.name().to_owned());
             }
-            DrivingEvent::EmergencyStop { operator } => record.by = operator.map_or_else(String::new, by),
+            DrivingEvent::EmergencyStop { operator, .. } => record.by = operator.map_or_else(String::new, by),
         }
         self.write(situation, record);
     }
@@ -122,7 +128,9 @@ impl Records {
         }
     }
 
-    /// Returns a record with the fields that all events have.
+    /// Returns a record with the fields that all events have. They are the known fields of the German regulation on remote driving
+    /// (StVFernLV, annex 3): the identification of the vehicle, the position with five decimals, the number of the trip, the
+    /// certificate of the operator, faults of the system and the version of its software.
     fn record(&self, situation: Situation<'_>, event: &'static str) -> Record {
         let position = situation.vehicle.and_then(|vehicle| vehicle.position.as_ref());
         let operator = situation.operator;
@@ -134,7 +142,7 @@ impl Records {
             trip: self.trip,
             latitude_deg: position.map(|position| five_decimals(position.latitude_deg)),
             longitude_deg: position.map(|position| five_decimals(position.longitude_deg)),
-            speed_mps: situation.vehicle.and_then(|vehicle| vehicle.speed_mps).unwrap_or(0.0),
+            speed_mps: situation.vehicle.and_then(|vehicle| vehicle.speed_mps),
             operator: operator.map_or_else(String::new, |operator| operator.to_string()),
             operator_name: named.map_or_else(String::new, |named| named.name.clone()),
             operator_certificate: named.map_or_else(String::new, |named| named.certificate.clone()),
@@ -161,7 +169,7 @@ impl Records {
     /// Returns the record as JSON.
     fn line(&self, record: &Record) -> Option<String> {
         let encoded = record.encode_to_vec();
-        let message = DynamicMessage::decode(self.descriptor.clone()?, encoded.as_slice()).ok()?;
+        let message = DynamicMessage::decode(self.descriptor.clone(), encoded.as_slice()).ok()?;
         serde_json::to_string(&JsonOf::new(&message)).ok()
     }
 }

@@ -31,6 +31,7 @@ use crate::net::secure::Role;
 use crate::net::timer::PreciseTimer;
 use crate::teleop::event_log::EventLog;
 use crate::teleop::link::{Arrival, DatagramLink};
+use crate::teleop::milliseconds;
 use crate::teleop::periodic::Periodic;
 
 /// Time between two states of driving and two budgets of the cameras.
@@ -40,6 +41,8 @@ const UPKEEP_PERIOD: Duration = Duration::from_millis(500);
 
 /// The fault of a vehicle whose state is unknown.
 const STATE_UNKNOWN: &str = "no state of the vehicle";
+/// The fault of a vehicle whose state has no speed.
+const SPEED_UNKNOWN: &str = "the speed of the vehicle is unknown";
 
 /// The machine with its topics and counters.
 pub(super) struct Runner {
@@ -59,6 +62,7 @@ pub(super) struct Runner {
     records: Records,
     counters: Counters,
     unsent_telemetry: Counter,
+    outdated_answers: Counter,
     /// Measures the latency of pictures until they are given to the machine.
     hop: Hop,
     /// Payloads received and payloads to send; empty between two inputs.
@@ -114,7 +118,9 @@ impl Runner {
         let cannot_time = |cause| StartError::io("cannot create a timer", cause);
         let may_be_driven = link.role() == Role::Driver;
         if !may_be_driven {
-            tracing::warn!("the desk has the role of an observer; nobody can drive");
+            tracing::warn!(
+                "the desk has the role observer, so its operators cannot drive; list it as a driver in the file of roles"
+            );
         }
         let mut runner = Self {
             machine,
@@ -137,6 +143,7 @@ impl Runner {
             records: Records::new(settings, log, context)?,
             counters: Counters::new(context),
             unsent_telemetry: context.counter("telemetry_too_long"),
+            outdated_answers: context.counter("answers_outdated"),
             hop: context.hop(),
             incoming: Vec::new(),
             outgoing: Vec::new(),
@@ -180,16 +187,32 @@ impl Runner {
                 }
                 Input::Timeout(expired) => {
                     expired?;
-                    self.link.receive_if_late(due, &mut self.incoming)?;
-                    self.handle_datagrams();
+                    self.receive_if_late(due)?;
                     self.handle_timeout(clock::now());
                 }
-                Input::Picture(camera, picture) => self.handle_picture(clock::now(), camera, &picture),
-                Input::Vehicle(state) => self.handle_vehicle_state(clock::mono(), &state),
-                Input::Answer(answer) => self.handle_answer(clock::mono(), *answer),
+                Input::Picture(camera, picture) => {
+                    self.receive_if_late(due)?;
+                    self.handle_picture(clock::now(), camera, &picture);
+                }
+                Input::Vehicle(state) => {
+                    self.receive_if_late(due)?;
+                    self.handle_vehicle_state(clock::mono(), &state);
+                }
+                Input::Answer(answer) => {
+                    self.receive_if_late(due)?;
+                    self.handle_answer(clock::mono(), &answer);
+                }
                 Input::Stop => return Ok(()),
             }
         }
+    }
+
+    /// Processes the datagrams that wait if the timeout is overdue: otherwise the machine would take a delay of this process for
+    /// a silence of the desk.
+    fn receive_if_late(&mut self, due: Option<Mono>) -> io::Result<()> {
+        self.link.receive_if_late(due, &mut self.incoming)?;
+        self.handle_datagrams();
+        Ok(())
     }
 
     async fn next_input(&mut self) -> Input {
@@ -236,14 +259,31 @@ impl Runner {
     }
 
     fn handle_vehicle_state(&mut self, now: Mono, state: &Sample<VehicleState>) {
-        let speed = state.speed_mps.filter(|_| self.input.may_be_driven).unwrap_or(f64::NAN);
-        self.machine.set_speed(now, MetresPerSecond(speed));
-        self.input.known = speed.is_finite();
         self.input.latest = Some((now, VehicleState::clone(state)));
+        let speed = state.speed_mps.filter(|speed| self.input.may_be_driven && speed.is_finite());
+        match speed {
+            Some(speed) => {
+                self.machine.set_speed(now, MetresPerSecond(speed));
+                self.input.known = true;
+            }
+            None => self.lose_speed(now),
+        }
     }
 
-    fn handle_answer(&mut self, now: Mono, answer: RequestAnswer) {
-        if answer.approve {
+    /// Stops the vehicle, because its speed is unknown.
+    fn lose_speed(&mut self, now: Mono) {
+        self.input.known = false;
+        self.machine.set_speed(now, MetresPerSecond(f64::NAN));
+        if self.machine.driving().holder().is_some() {
+            self.machine.stop(now, Reason::VehicleFault);
+        }
+    }
+
+    fn handle_answer(&mut self, now: Mono, answer: &RequestAnswer) {
+        let requester = self.machine.driving().requester().map(|operator| operator.to_string());
+        if !answer.operator.is_empty() && requester.as_ref() != Some(&answer.operator) {
+            self.outdated_answers.increment();
+        } else if answer.approve {
             self.machine.approve(now);
         } else {
             self.machine.refuse(now);
@@ -274,13 +314,8 @@ impl Runner {
 
     /// Stops the vehicle if its state is too old.
     fn supervise_input(&mut self, now: Mono) {
-        if !self.input.known || self.input.current(now).is_some() {
-            return;
-        }
-        self.input.known = false;
-        self.machine.set_speed(now, MetresPerSecond(f64::NAN));
-        if self.machine.driving().holder().is_some() {
-            self.machine.stop(now, Reason::VehicleFault);
+        if self.input.known && self.input.current(now).is_none() {
+            self.lose_speed(now);
         }
     }
 
@@ -341,8 +376,13 @@ impl Runner {
 
     fn update_faults(&mut self, now: Now) {
         let mut faults: BTreeSet<String> = self.cameras.iter().filter_map(|camera| camera.fault(now.mono)).collect();
-        if self.input.states.is_some() && self.input.current(now.mono).is_none() {
-            faults.insert(STATE_UNKNOWN.to_owned());
+        if self.input.states.is_some() {
+            let state = self.input.current(now.mono);
+            let fault = match state {
+                None => Some(STATE_UNKNOWN),
+                Some(state) => (!state.speed_mps.is_some_and(f64::is_finite)).then_some(SPEED_UNKNOWN),
+            };
+            faults.extend(fault.map(str::to_owned));
         }
         let situation = situation(&self.input, &self.machine, now);
         self.records.set_faults(situation, faults);
@@ -397,7 +437,7 @@ impl Runner {
     }
 }
 
-/// Returns what a record says about the vehicle now.
+/// Returns the present state of the vehicle for a record.
 fn situation<'a>(input: &'a VehicleInput, machine: &Vehicle, now: Now) -> Situation<'a> {
     Situation { mono: now.mono, time: now.tai, vehicle: input.current(now.mono), operator: machine.driving().holder() }
 }
@@ -432,10 +472,6 @@ fn drive_command(actuation: &Actuation, now: Now, sequence: u32) -> DriveCommand
         hazard_lights: actuation.hazard_lights,
         source: "teleop".to_owned(),
     }
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }
 
 /// Waits for the next sample. Cancelling the wait loses nothing.

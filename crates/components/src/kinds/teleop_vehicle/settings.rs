@@ -20,7 +20,7 @@ use viaduct_units::{Degrees, Metres, MetresPerSecond, MetresPerSecondSquared};
 use crate::net::default_receive_buffer;
 use crate::teleop::event_log::EventLogSettings;
 use crate::teleop::link::Security;
-use crate::teleop::within;
+use crate::teleop::{milliseconds, within};
 
 /// Largest number of cameras.
 const CAMERAS_MAX: usize = 4;
@@ -39,11 +39,11 @@ pub struct TeleopVehicleSettings {
     /// Cameras, at most 4, the most important one first. Default: none.
     #[serde(default)]
     pub cameras: Vec<CameraSettings>,
-    /// Topic of the state of the vehicle (`viaduct.vehicle.VehicleState`). Without it nobody can drive: the desk sees the pictures
-    /// only.
+    /// Topic of the state of the vehicle (`viaduct.vehicle.VehicleState`). Without it, no operator can drive: the desk
+    /// receives the pictures only.
     pub vehicle: Option<String>,
     /// Largest age of the state of the vehicle in milliseconds, 50 to 5000. If it is older, its speed is unknown: the vehicle stops
-    /// and nobody can drive. Default: 300.
+    /// and no operator can drive. Default: 300.
     #[serde(default = "default_vehicle_timeout")]
     #[schemars(range(min = 50, max = 5000))]
     pub vehicle_timeout_ms: u64,
@@ -214,7 +214,7 @@ pub struct PacingLimits {
     pub floor_bits_per_second: u64,
     /// Highest rate in bits per second. Default: 1000000000 (1 Gbit/s).
     pub ceiling_bits_per_second: u64,
-    /// Octets that lower layers add to a datagram, at most 1000. Default: 90 (encryption 24, UDP and IPv4 28, Ethernet 38).
+    /// Octets that lower layers add to a datagram, at most 1000. Default: 95 (encryption 29, UDP and IPv4 28, Ethernet 38).
     pub overhead_octets: usize,
     /// Longest burst at the present rate in milliseconds, 0 to 10. Default: 0.5.
     pub burst_ms: f64,
@@ -306,10 +306,6 @@ impl Default for DrivingLimits {
             accelerator_per_second: machine.commands.accelerator_per_second,
         }
     }
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }
 
 fn whole_milliseconds(duration: Duration) -> u64 {
@@ -470,7 +466,7 @@ fn setting_error(error: &VehicleSettingsError) -> SettingError {
         VehicleSettingsError::Frames(SettingsError::Pacing(error)) => pacing_key(*error).to_owned(),
         VehicleSettingsError::Frames(_) => "datagram_octets".to_owned(),
         VehicleSettingsError::Driving(DrivingSettingsError::Times) => "driving.hold_after_ms".to_owned(),
-        VehicleSettingsError::Driving(DrivingSettingsError::Range(name)) => driving_key(name).to_owned(),
+        VehicleSettingsError::Driving(DrivingSettingsError::Range { name, .. }) => driving_key(name).to_owned(),
     };
     SettingError::new(key, error.to_string())
 }
@@ -496,7 +492,9 @@ fn driving_key(name: &str) -> &'static str {
         "steering_max" => "driving.steering_max_deg",
         "speed_max" => "driving.speed_max_mps",
         "latency_distance" => "driving.latency_distance_m",
-        "commands" => "driving.command_age_max_ms",
+        "command_age_max in ms" => "driving.command_age_max_ms",
+        "steering_per_second" => "driving.steering_per_second",
+        "accelerator_per_second" => "driving.accelerator_per_second",
         _ => "driving",
     }
 }
@@ -547,7 +545,8 @@ pub(super) mod tests {
             (serde_json::json!({ "pacing": { "burst_ms": 20.0 } }), "pacing.burst_ms"),
             (serde_json::json!({ "driving": { "ramp_after_ms": 50 } }), "driving.hold_after_ms"),
             (serde_json::json!({ "driving": { "speed_max_mps": 0.0 } }), "driving.speed_max_mps"),
-            (serde_json::json!({ "driving": { "steering_per_second": 0.0 } }), "driving.command_age_max_ms"),
+            (serde_json::json!({ "driving": { "steering_per_second": 0.0 } }), "driving.steering_per_second"),
+            (serde_json::json!({ "driving": { "command_age_max_ms": 10 } }), "driving.command_age_max_ms"),
             (camera(serde_json::json!({ "lifespan_ms": 7000 })), "cameras.0.lifespan_ms"),
             (camera(serde_json::json!({ "keep_last": 0 })), "cameras.0.keep_last"),
             (camera(serde_json::json!({ "budget": "camera/front" })), "cameras.0.budget"),
