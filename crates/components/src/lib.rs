@@ -16,6 +16,7 @@
 pub mod capture;
 mod counter_mirror;
 mod encoding;
+mod frame_segment;
 pub mod kinds;
 pub mod link;
 mod motion;

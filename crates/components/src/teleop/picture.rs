@@ -1,33 +1,15 @@
 //! JPEG pictures and the number, time and flags that a camera gives them.
 //!
-//! Number, time and flags are in an application segment at the start of the JPEG file, so they stay with the picture on the bus,
-//! over a link and in a recording. Programs that do not know the segment ignore it (ITU-T T.81, B.2.4.6).
-//!
-//! | octets | field |
-//! |---|---|
-//! | 2 | marker: 0xFFE9 (APP9) |
-//! | 2 | length of the segment without the marker: 28 |
-//! | 8 | `Viaduct` and a zero |
-//! | 1 | version: 1 |
-//! | 1 | bit 0: the picture has the mark; bit 1: the quality is reduced because of the link; other bits 0, ignored |
-//! | 1 | index of the camera, 0 to 15 |
-//! | 3 | 0, ignored |
-//! | 4 | frame number |
-//! | 8 | capture time in microseconds since 1970-01-01T00:00:00 TAI |
+//! Number, time and flags are in a [`FrameSegment`] at the start of the JPEG file, so they stay with the picture on the bus, over a
+//! link and in a recording. Programs that do not know the segment ignore it (ITU-T T.81, B.2.4.6).
 
 use bytes::{BufMut as _, Bytes, BytesMut};
 use viaduct_units::Tai;
 
-/// Marker of the application segment.
-const SEGMENT: u8 = 0xE9;
+use crate::frame_segment::{APP, FrameSegment, SEGMENT_OCTETS};
+
 /// Start of a JPEG file.
 const START: [u8; 2] = [0xFF, 0xD8];
-const NAME: &[u8; 8] = b"Viaduct\0";
-const VERSION: u8 = 1;
-const FLAG_MARK: u8 = 1;
-const FLAG_REDUCED: u8 = 2;
-/// Length field of the segment: all octets after the marker.
-const LENGTH: u16 = 28;
 /// Largest number of segments before the size of the picture.
 const SEGMENTS_MAX: usize = 64;
 
@@ -70,7 +52,7 @@ impl Picture {
             let Some((marker, body, next)) = segment(rest) else { break };
             rest = next;
             match marker {
-                SEGMENT => picture.info = picture.info.or_else(|| parse_info(body)),
+                APP => picture.info = picture.info.or_else(|| parse_info(body)),
                 // Start of frame, except the tables in the same range (T.81, table B.1).
                 0xC0..=0xCF if !matches!(marker, 0xC4 | 0xC8 | 0xCC) => {
                     picture.size = parse_size(body);
@@ -100,15 +82,9 @@ fn parse_size(body: &[u8]) -> Option<(u16, u16)> {
 }
 
 fn parse_info(body: &[u8]) -> Option<PictureInfo> {
-    let [VERSION, flags, _, _, _, _, rest @ ..] = body.strip_prefix(NAME)? else { return None };
-    let (number, rest) = rest.split_first_chunk()?;
-    let capture_us = i64::from_be_bytes(*rest.first_chunk()?);
-    Some(PictureInfo {
-        number: u32::from_be_bytes(*number),
-        capture: Tai::from_nanos(capture_us.checked_mul(1000)?),
-        mark: flags & FLAG_MARK != 0,
-        reduced: flags & FLAG_REDUCED != 0,
-    })
+    let FrameSegment { frame, time_us, mark, reduced, .. } = FrameSegment::parse(body)?;
+    let capture_us = i64::try_from(time_us).ok()?;
+    Some(PictureInfo { number: frame, capture: Tai::from_nanos(capture_us.checked_mul(1000)?), mark, reduced })
 }
 
 /// Returns the JPEG file with the number, time and flags of the picture. A file that has them already gets a second segment, and
@@ -118,16 +94,11 @@ fn parse_info(body: &[u8]) -> Option<PictureInfo> {
 /// The octets do not begin like a JPEG file.
 pub fn with_info(jpeg: &[u8], camera: u8, info: &PictureInfo) -> Result<Bytes, NotAJpeg> {
     let rest = jpeg.strip_prefix(&START).ok_or(NotAJpeg)?;
-    let mut octets = BytesMut::with_capacity(jpeg.len() + 2 + usize::from(LENGTH));
+    let time_us = u64::try_from(info.capture.nanos().div_euclid(1000)).unwrap_or(0);
+    let segment = FrameSegment { camera, frame: info.number, time_us, mark: info.mark, reduced: info.reduced };
+    let mut octets = BytesMut::with_capacity(jpeg.len() + SEGMENT_OCTETS);
     octets.put_slice(&START);
-    octets.put_slice(&[0xFF, SEGMENT]);
-    octets.put_u16(LENGTH);
-    octets.put_slice(NAME);
-    octets.put_u8(VERSION);
-    octets.put_u8(u8::from(info.mark) * FLAG_MARK + u8::from(info.reduced) * FLAG_REDUCED);
-    octets.put_slice(&[camera, 0, 0, 0]);
-    octets.put_u32(info.number);
-    octets.put_i64(info.capture.nanos().div_euclid(1000));
+    octets.put_slice(&segment.to_octets());
     octets.put_slice(rest);
     Ok(octets.freeze())
 }

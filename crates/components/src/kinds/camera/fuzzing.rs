@@ -3,7 +3,7 @@
 use super::jpeg::{FILE_OCTETS_MAX, HuffmanTables, JpegFile};
 use super::mark::{Luma, Mark};
 use super::picture::Picture;
-use super::segment::FrameSegment;
+use crate::frame_segment::FrameSegment;
 
 /// Width of a picture of samples, in pixels.
 const WIDTH: usize = 448;

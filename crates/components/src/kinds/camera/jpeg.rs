@@ -4,7 +4,7 @@
 //! standard. Browsers do not, so the tables are inserted.
 
 use super::picture::Picture;
-use super::segment::SEGMENT_OCTETS;
+use crate::frame_segment::SEGMENT_OCTETS;
 
 /// Longest file of a camera in bytes.
 pub(super) const FILE_OCTETS_MAX: usize = 16 << 20;
@@ -157,8 +157,8 @@ impl HuffmanTables {
 mod tests {
     use jpeg_encoder::{ColorType, Encoder};
 
-    use super::super::segment::FrameSegment;
     use super::*;
+    use crate::frame_segment::FrameSegment;
 
     fn file() -> Vec<u8> {
         let mut file = Vec::new();

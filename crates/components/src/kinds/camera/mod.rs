@@ -18,7 +18,6 @@ mod output;
 mod picture;
 mod quality;
 mod scene;
-mod segment;
 mod settings;
 mod v4l2;
 
@@ -32,8 +31,8 @@ use viaduct_messages::viaduct::vehicle::{CameraBudget, VehicleState};
 use viaduct_node::{CallbackContext, Component, Context, Edges, Loans, SettingError, StartError};
 use viaduct_units::{Mono, Now, Rng, Tai};
 
+pub use crate::frame_segment::FrameSegment;
 pub use mark::{Luma, Mark, MarkError};
-pub use segment::FrameSegment;
 pub use settings::{
     CameraSettings, DirectorySettings, JpegSettings, RawSettings, SmallestSize, SourceSettings, SyntheticSettings,
     V4l2Settings, ViewSetting,
@@ -59,9 +58,29 @@ pub struct Camera {
 enum Source {
     Synthetic(Box<Synthetic>),
     Directory(Recording, Box<Output>),
-    Raw(Vec<u8>, Box<Output>),
+    Raw(Vec<u8>, Ticks, Box<Output>),
     /// A thread reads the device.
     Device,
+}
+
+/// The ticks of a source of measurements: a callback that begins late counts as latency.
+struct Ticks {
+    period: Duration,
+    latest: Option<Mono>,
+}
+
+impl Ticks {
+    /// Returns the tick to which a callback belongs that begins now.
+    fn tick(&mut self, now: Now) -> Now {
+        let tick = self.latest.map_or(now.mono, |latest| {
+            let periods = now.mono.since(latest).as_nanos() / self.period.as_nanos();
+            // Before the next tick: the latest one was assumed too late.
+            if periods == 0 { now.mono } else { latest.plus(self.period * periods as u32) }
+        });
+        self.latest = Some(tick);
+        let late = i64::try_from(now.mono.since(tick).as_nanos()).unwrap_or(0);
+        Now { mono: tick, tai: Tai::from_nanos(now.tai.nanos() - late) }
+    }
 }
 
 /// A road scene.
@@ -134,7 +153,10 @@ impl Source {
                 output,
             })),
             SourceSettings::Directory(directory) => Self::Directory(directory.open()?, Box::new(output)),
-            SourceSettings::Raw(raw) => Self::Raw(raw_payload(raw.octets), Box::new(output)),
+            SourceSettings::Raw(raw) => {
+                let ticks = Ticks { period: Duration::from_secs_f64(1.0 / settings.rate_hz), latest: None };
+                Self::Raw(raw_payload(raw.octets), ticks, Box::new(output))
+            }
             SourceSettings::V4l2(device) => {
                 spawn_device(device.device(settings.rate_hz), output, context)?;
                 Self::Device
@@ -221,7 +243,7 @@ impl Camera {
     fn capture(&mut self, out: &mut CallbackContext) {
         match &mut self.source {
             Source::Synthetic(synthetic) => synthetic.capture(out.now),
-            Source::Raw(payload, output) => output.publish_raw(out.now, payload),
+            Source::Raw(payload, ticks, output) => output.publish_raw(ticks.tick(out.now), payload),
             Source::Directory(recording, output) => match recording.advance() {
                 Ok(file) => output.publish_file(out.now, file),
                 Err(error) => {
@@ -265,12 +287,26 @@ mod tests {
     }
 
     #[test]
+    fn a_late_callback_belongs_to_its_tick() {
+        let mut ticks = Ticks { period: Duration::from_millis(100), latest: None };
+        // The first callback was 3 ms late, the fourth one 42 ms after a skipped tick.
+        let calls_and_ticks = [(1003, 1003), (1101, 1101), (1209, 1201), (1443, 1401), (1500, 1500)];
+        for (call_ms, tick_ms) in calls_and_ticks {
+            let at = |ms: i64| Now {
+                mono: Mono(Duration::from_millis(ms as u64)),
+                tai: Tai::from_nanos(7_000_000_000 + ms * 1_000_000),
+            };
+            assert_eq!(ticks.tick(at(call_ms)), at(tick_ms));
+        }
+    }
+
+    #[test]
     fn a_raw_payload_has_its_size_and_room_for_the_frame_segment() {
         let mut payload = raw_payload(374_000);
         assert_eq!(payload.len(), 374_000);
         assert_eq!(FrameSegment::read(&payload), None);
         let segment = FrameSegment { camera: 2, frame: 5, time_us: 6, mark: false, reduced: false };
-        payload[2..2 + segment::SEGMENT_OCTETS].copy_from_slice(&segment.to_octets());
+        payload[2..2 + crate::frame_segment::SEGMENT_OCTETS].copy_from_slice(&segment.to_octets());
         assert_eq!(FrameSegment::read(&payload), Some(segment));
     }
 }

@@ -12,8 +12,8 @@ use super::jpeg::{HuffmanTables, JpegFile};
 use super::mark::Mark;
 use super::picture::Picture;
 use super::quality::{Form, QualityControl};
-use super::segment::{FrameSegment, SEGMENT_OCTETS};
 use super::settings::CameraSettings;
+use crate::frame_segment::{FrameSegment, SEGMENT_OCTETS};
 
 /// Octets of the frame segment before its content: marker and length.
 const SEGMENT_HEADER: usize = 4;

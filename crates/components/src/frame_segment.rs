@@ -3,13 +3,13 @@
 //! The segment follows the start of the file, so that a program reads it without a decoder. Viewers skip it.
 
 /// Octets of the segment, with its marker.
-pub(super) const SEGMENT_OCTETS: usize = 30;
+pub(crate) const SEGMENT_OCTETS: usize = 30;
 /// Octets before the content of the segment: marker and length.
 const HEADER_OCTETS: usize = 4;
 /// Start of a JPEG file.
 const SOI: [u8; 2] = [0xFF, 0xD8];
 /// Number of the application segment: APP9.
-const APP: u8 = 0xE9;
+pub(crate) const APP: u8 = 0xE9;
 /// Start of the content.
 const IDENTIFIER: &[u8; 8] = b"Viaduct\0";
 /// Version of the layout.
@@ -48,7 +48,7 @@ pub struct FrameSegment {
 
 impl FrameSegment {
     /// Returns the segment with its marker.
-    pub(super) fn to_octets(self) -> [u8; SEGMENT_OCTETS] {
+    pub(crate) fn to_octets(self) -> [u8; SEGMENT_OCTETS] {
         let mut octets = [0; SEGMENT_OCTETS];
         octets[..HEADER_OCTETS].copy_from_slice(&[0xFF, APP, 0, (SEGMENT_OCTETS - 2) as u8]);
         octets[4..12].copy_from_slice(IDENTIFIER);
@@ -78,7 +78,11 @@ impl FrameSegment {
         None
     }
 
-    fn parse(content: &[u8]) -> Option<Self> {
+    /// Reads the content of an application segment [`APP`]. Returns `None` if it is not a frame segment.
+    pub(crate) fn parse(content: &[u8]) -> Option<Self> {
+        if !content.starts_with(IDENTIFIER) {
+            return None;
+        }
         let (&fixed, _) = content.split_first_chunk::<{ SEGMENT_OCTETS - HEADER_OCTETS }>()?;
         let (&[version, flags, camera], _) = fixed[8..].split_first_chunk::<3>()?;
         let (&frame, rest) = fixed[14..].split_first_chunk::<4>()?;
