@@ -58,7 +58,7 @@ impl Namespace {
         unshare(CloneFlags::CLONE_NEWNET).map_err(LinkError::system("create a network namespace"))?;
         let open = |path: &str| File::open(path).map_err(LinkError::system(format!("open {path}")));
         let file = open("/proc/thread-self/ns/net")?;
-        disable_ipv6();
+        disable_ipv6()?;
         sys::enable_loopback().map_err(LinkError::system("enable the loopback interface"))?;
         let device = open_device(address, mtu).map_err(LinkError::system("create a TUN device"))?;
         sys::add_default_route(DEVICE.as_bytes()).map_err(LinkError::system("add a route"))?;
@@ -108,10 +108,14 @@ fn open_device(address: Ipv4Addr, mtu: u16) -> io::Result<SyncDevice> {
 
 /// Disables IPv6 in the calling thread's namespace, so that neighbour discovery does not send packets over the link. A kernel without
 /// IPv6 lacks the file.
-fn disable_ipv6() {
+fn disable_ipv6() -> Result<(), LinkError> {
     for scope in ["all", "default"] {
-        let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1");
+        match fs::write(format!("/proc/sys/net/ipv6/conf/{scope}/disable_ipv6"), "1") {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            written => written.map_err(LinkError::system("disable IPv6"))?,
+        }
     }
+    Ok(())
 }
 
 /// Returns the dropped sent packets of the device from the text of `/proc/net/dev`.

@@ -20,7 +20,7 @@
 //! | `a_to_b_duplicated`, `b_to_a_duplicated` | datagrams that the link has duplicated |
 //! | `a_to_b_delivered`, `b_to_a_delivered` | datagrams, or pieces of a stream, that have left the link |
 //! | `a_to_b_dropped`, `b_to_a_dropped` | datagrams dropped by the link, by reason |
-//! | `clients_dropped` | datagrams without a place in the link, by reason: `clients_full`, `stranger`, `client_gone`; connections: `clients_full`, `no_server` |
+//! | `clients_dropped` | datagrams without a place in the link, by reason: `clients_full`, `no_socket`, `stranger`, `client_gone`; connections: `clients_full`, `no_resources`, `no_server` |
 //! | `sockets_dropped` | datagrams that the kernel has dropped or not sent, by reason |
 //!
 //! The gauges `lateness_p50_us`, `lateness_p99_us` and `lateness_max_us` are those of all packets since the start, by direction: the time

@@ -20,6 +20,7 @@ use super::direction::{Direction, FIGURES_PERIOD, Figures, Total, invalid};
 use super::{LinkEmulator, LinkEmulatorSettings};
 use crate::link::LatenessHistogram;
 use crate::net::timer::PreciseTimer;
+use crate::rate_limiter::RateLimiter;
 
 /// Octets of a piece of a stream: the payload of a TCP segment on Ethernet.
 const PIECE_OCTETS: usize = 1448;
@@ -29,6 +30,8 @@ const HEADER_OCTETS: u16 = 20 + 20 + 12;
 const PIECES_MAX: usize = 16_384;
 /// Time after which a full link is looked at again.
 const FULL_PERIOD: Duration = Duration::from_millis(1);
+/// Clients without a connection that are logged in a second.
+const LOGGED_PER_SECOND: u32 = 1;
 /// Time limit for a connection to the server.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -42,6 +45,7 @@ pub(super) struct Relay {
     connections: JoinSet<()>,
     pipes: Duplex<Arc<Pipes>>,
     clients: ClientCounters,
+    logged: RateLimiter,
     figures: Duplex<Figures>,
     stop: Stop,
 }
@@ -49,6 +53,7 @@ pub(super) struct Relay {
 #[derive(Clone)]
 struct ClientCounters {
     full: Counter,
+    no_resources: Counter,
     no_server: Counter,
 }
 
@@ -91,7 +96,12 @@ impl Relay {
             clients_max: settings.clients_max,
             connections: JoinSet::new(),
             pipes: Duplex { a_to_b: Pipes::new(), b_to_a: Pipes::new() },
-            clients: ClientCounters { full: dropped("clients_full"), no_server: dropped("no_server") },
+            clients: ClientCounters {
+                full: dropped("clients_full"),
+                no_resources: dropped("no_resources"),
+                no_server: dropped("no_server"),
+            },
+            logged: RateLimiter::new(LOGGED_PER_SECOND),
             figures: Duplex { a_to_b: Figures::open("a_to_b", context), b_to_a: Figures::open("b_to_a", context) },
             stop: context.stop(),
         })
@@ -105,10 +115,12 @@ impl Relay {
                 () = self.stop.asked() => break,
                 _ = upkeep.tick() => self.show_figures(),
                 accepted = self.listener.accept() => match accepted {
-                    Ok((client, _)) => self.connect(client)?,
+                    Ok((client, _)) => self.connect(client),
                     // The client has gone, or there are too many open files.
                     Err(error) => {
-                        tracing::warn!(%error, "connection not accepted");
+                        if let Some(events) = self.logged.admit(clock::mono()) {
+                            tracing::warn!(%error, events, "connection not accepted");
+                        }
                         tokio::time::sleep(FULL_PERIOD).await;
                     }
                 },
@@ -119,13 +131,21 @@ impl Relay {
         Ok(())
     }
 
-    fn connect(&mut self, client: TcpStream) -> Result<(), StartError> {
+    fn connect(&mut self, client: TcpStream) {
         if self.connections.len() >= self.clients_max {
-            self.clients.full.increment();
-            return Ok(());
+            return self.clients.full.increment();
         }
-        let there = self.pipe(&self.links.a_to_b.clone(), &self.pipes.a_to_b.clone())?;
-        let back = self.pipe(&self.links.b_to_a.clone(), &self.pipes.b_to_a.clone())?;
+        let Duplex { a_to_b: there, b_to_a: back } = match self.pipes() {
+            Ok(pipes) => pipes,
+            Err(error) => {
+                // There may be too many open files. Connections that end make room for later ones.
+                self.clients.no_resources.increment();
+                if let Some(events) = self.logged.admit(clock::mono()) {
+                    tracing::warn!(%error, events, "no link for a new connection");
+                }
+                return;
+            }
+        };
         let (server, no_server) = (self.server, self.clients.no_server.clone());
         self.connections.spawn(async move {
             match timeout(CONNECT_TIME_MAX, TcpStream::connect(server)).await {
@@ -133,7 +153,14 @@ impl Relay {
                 _ => no_server.increment(),
             }
         });
-        Ok(())
+    }
+
+    /// Returns the two directions of a new connection.
+    fn pipes(&mut self) -> Result<Duplex<Pipe>, StartError> {
+        Ok(Duplex {
+            a_to_b: self.pipe(&self.links.a_to_b.clone(), &self.pipes.a_to_b.clone())?,
+            b_to_a: self.pipe(&self.links.b_to_a.clone(), &self.pipes.b_to_a.clone())?,
+        })
     }
 
     fn pipe(&mut self, link: &LinkSettings, totals: &Arc<Pipes>) -> Result<Pipe, StartError> {

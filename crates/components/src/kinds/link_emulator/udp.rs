@@ -17,6 +17,7 @@ use super::{LinkEmulator, LinkEmulatorSettings};
 use crate::counter_mirror::CounterMirror;
 use crate::net::timer::PreciseTimer;
 use crate::net::udp_socket::{DATAGRAM_OCTETS_MAX, Received, UdpCounters, UdpSettings, UdpSocket, UnsentReason};
+use crate::rate_limiter::RateLimiter;
 use crate::teleop::periodic::Periodic;
 
 /// Datagrams that wait for the kernel, by socket.
@@ -25,6 +26,8 @@ const SEND_QUEUE_MAX: usize = 1024;
 const IDLE: Duration = Duration::from_secs(10);
 /// Datagrams delivered before the sockets are read again.
 const DELIVERIES_MAX: usize = 256;
+/// Clients without a socket that are logged in a second.
+const LOGGED_PER_SECOND: u32 = 1;
 /// Octets of the client's number at the end of each datagram in the link. They count as part of the headers.
 const NUMBER_OCTETS: u16 = 4;
 
@@ -54,8 +57,10 @@ struct Clients {
     /// Drops of the sockets of former clients.
     former: [u64; SocketDrop::ALL.len()],
     full: Counter,
+    no_socket: Counter,
     stranger: Counter,
     gone: Counter,
+    logged: RateLimiter,
 }
 
 struct Client {
@@ -222,8 +227,10 @@ impl Clients {
             next: 0,
             former: [0; SocketDrop::ALL.len()],
             full: dropped("clients_full"),
+            no_socket: dropped("no_socket"),
             stranger: dropped("stranger"),
             gone: dropped("client_gone"),
+            logged: RateLimiter::new(LOGGED_PER_SECOND),
         }
     }
 
@@ -247,8 +254,10 @@ impl Clients {
                 Some(number)
             }
             Err(error) => {
-                tracing::warn!(%error, "no socket for a new client");
-                self.full.increment();
+                self.no_socket.increment();
+                if let Some(datagrams) = self.logged.admit(now) {
+                    tracing::warn!(%error, datagrams, "no socket for a new client");
+                }
                 None
             }
         }
