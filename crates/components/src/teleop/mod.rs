@@ -6,7 +6,10 @@ pub(crate) mod link;
 pub(crate) mod periodic;
 pub mod picture;
 
+use std::time::Duration;
+
 use sha2::{Digest as _, Sha256};
+use viaduct_bus::Gauge;
 use viaduct_node::SettingError;
 use viaduct_teleop::driving::OperatorId;
 
@@ -16,8 +19,21 @@ pub(crate) use counters::MachineCounters;
 pub(crate) fn operator_id(name: &str) -> OperatorId {
     let hash = Sha256::digest(name.as_bytes());
     let number = hash.first_chunk().map_or(1, |first| u64::from_be_bytes(*first));
-    // 0 means nobody on the wire.
+    // On the wire, 0 means that there is no operator.
     OperatorId::new(number.max(1)).unwrap_or_else(|| operator_id(""))
+}
+
+/// Returns a duration in milliseconds.
+pub(crate) fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}
+
+/// Sets a gauge, or clears it if the value is unknown.
+pub(crate) fn set_gauge(gauge: &Gauge, value: Option<f64>) {
+    match value {
+        Some(value) => gauge.set(value),
+        None => gauge.clear(),
+    }
 }
 
 /// Refuses a number outside its range.

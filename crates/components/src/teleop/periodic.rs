@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use viaduct_units::Mono;
 
-/// Periodic work: the time of the next one, and the time between two.
+/// Periodic work: the time of the next run, and the time between two runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Periodic {
     due: Mono,
@@ -16,12 +16,12 @@ impl Periodic {
         Self { due, period }
     }
 
-    /// Returns the time of the next one.
+    /// Returns the time of the next run.
     pub(crate) const fn due(&self) -> Mono {
         self.due
     }
 
-    /// Returns `true` if the work is due, and schedules the next one.
+    /// Returns `true` if the work is due, and schedules the next run.
     pub(crate) fn is_due(&mut self, now: Mono) -> bool {
         if now < self.due {
             return false;

@@ -98,9 +98,15 @@ impl Drive {
     /// Returns the next measured speed of the vehicle.
     pub(crate) fn speed(&self) -> f64 {
         match self.states.recv_timeout(PATIENCE) {
-            Recv::Sample(state) => state.speed_mps.unwrap(),
+            Recv::Sample(state) => state.speed_mps.unwrap_or(f64::NAN),
             other => panic!("no state of the vehicle: {other:?}"),
         }
+    }
+
+    /// Publishes a state of the vehicle beside those of the model.
+    pub(crate) fn publish_state(&self, state: VehicleState) {
+        let publisher = self.vehicle.bus().publisher("vehicle/state", Qos::keep_last(1), "test").unwrap();
+        publisher.publish(state).unwrap();
     }
 
     /// Returns the events so far: the new states, each with its reason, and the other events.
@@ -136,23 +142,24 @@ pub(crate) fn eventually(what: &str, number: impl Fn() -> u64, condition: impl F
     }
 }
 
-fn count(node: &Node, component: &str, name: &str, reason: Option<&str>) -> u64 {
+/// Returns the value of a counter: the sum of all reasons if none is given.
+pub(crate) fn count(node: &Node, component: &str, name: &str, reason: Option<&str>) -> u64 {
     let snapshot = node.bus().snapshot();
     let rows = snapshot.counters.iter().filter(|row| row.component == component && row.name == name);
     rows.filter(|row| reason.is_none() || row.reason.as_deref() == reason).map(|row| row.value).sum()
 }
 
-fn node(runtime: &Runtime, text: &str) -> Node {
+pub(crate) fn node(runtime: &Runtime, text: &str) -> Node {
     let graph =
         Graph::resolve("node.yaml", text, viaduct_components::KINDS).unwrap_or_else(|errors| panic!("{errors}"));
     Node::start(graph, runtime.handle()).unwrap()
 }
 
-fn free_tcp() -> SocketAddr {
+pub(crate) fn free_tcp() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-fn free_udp() -> SocketAddr {
+pub(crate) fn free_udp() -> SocketAddr {
     UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 

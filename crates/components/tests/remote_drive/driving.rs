@@ -1,6 +1,10 @@
 //! Driving, and its ends.
 
+use std::time::Duration;
+
 use serde_json::json;
+use viaduct_bus::Recv;
+use viaduct_messages::viaduct::vehicle::VehicleState;
 
 use super::drive::{ADA, BOB, Drive, ROOM, Security, eventually};
 use super::page::Input;
@@ -22,6 +26,8 @@ fn a_driver_sees_the_cameras_and_drives() {
     // Without a grant, commands have no effect.
     page.drive(Input::AHEAD);
     eventually("refused commands", || drive.at_desk("commands_refused", Some("not_holder")), |refused| refused > 10);
+    // The counters of the vehicle are published every 0.5 s.
+    page.pass(15);
     assert_eq!((drive.speed(), drive.at_vehicle("commands_received", None)), (0.0, 0));
 
     page.take_control();
@@ -71,6 +77,26 @@ fn a_cut_link_stops_the_vehicle_until_a_new_grant() {
 
     page.take_control();
     drive.wait_for_speed("driving again", |speed| speed > 1.0);
+    drive.stop();
+}
+
+#[test]
+fn a_vehicle_without_a_measured_speed_stops_and_the_record_names_the_driver() {
+    let drive = Drive::start(&Security::none());
+    let page = drive.page(ADA);
+    page.take_control();
+    page.drive(Input::AHEAD);
+    drive.wait_for_speed("driving", |speed| speed > 1.0);
+    drive.publish_state(VehicleState::default());
+    page.wait("the end of the grant", |state| state["driving"]["holder"].is_null());
+    drive.wait_for_speed("a stop", |speed| speed == 0.0);
+    let stop = std::iter::from_fn(|| match drive.events.recv_timeout(Duration::ZERO) {
+        Recv::Sample(event) => Some(event),
+        _ => None,
+    });
+    let stop = stop.into_iter().find(|event| event.to == "stopped").unwrap();
+    assert_eq!((stop.reason.as_str(), stop.speed_mps), ("vehicle_fault", None));
+    assert_eq!(stop.operator.len(), 16, "the operator who had control");
     drive.stop();
 }
 

@@ -6,6 +6,7 @@
 mod attacks;
 mod drive;
 mod driving;
+mod logins;
 mod page;
 mod relay;
 

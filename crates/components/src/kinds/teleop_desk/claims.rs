@@ -51,14 +51,17 @@ impl Claims {
     }
 }
 
-/// Returns what a page is to be told about an answer that is a refusal: a text, or `None` for other answers.
+/// Returns the text of a refusal for the page, or `None` if the outcome is not a refusal.
 pub(super) const fn refusal(outcome: ClaimOutcome) -> Option<&'static str> {
     Some(match outcome {
         ClaimOutcome::Granted | ClaimOutcome::Done | ClaimOutcome::WaitingHolder | ClaimOutcome::WaitingVehicle => {
             return None;
         }
         ClaimOutcome::Nothing => "The vehicle has no answer.",
-        ClaimOutcome::Moving => "The vehicle still moves, or its speed is unknown. Wait until it stands.",
+        ClaimOutcome::Moving => {
+            "The vehicle moves, or its speed is unknown. Wait until it stands. If it stands, check at the vehicle that the setting \
+             vehicle names the topic of its state and that the file of roles lists this desk as a driver."
+        }
         ClaimOutcome::Link => "The link to the vehicle is down, or the clocks are not synchronised yet. Try again.",
         ClaimOutcome::NotHolder => "You do not have control.",
         ClaimOutcome::NoRequest => "No request waits for an answer.",

@@ -1,7 +1,5 @@
 //! Counters and gauges of the desk.
 
-use std::time::Duration;
-
 use viaduct_bus::{Counter, Gauge, Hop};
 use viaduct_node::Context;
 use viaduct_teleop::Desk;
@@ -13,7 +11,7 @@ use super::mailbox::MailboxCounters;
 use super::messages::Report;
 use super::session::{Close, CommandRefusal};
 use super::settings::CameraDescription;
-use crate::teleop::MachineCounters;
+use crate::teleop::{MachineCounters, milliseconds, set_gauge};
 
 /// Counters of the owner of the machine.
 pub(super) struct Counters {
@@ -112,14 +110,14 @@ impl Counters {
         self.machine.sync(desk);
         let link = desk.link();
         self.link_up.set(f64::from(u8::from(link.up)));
-        set(&self.round_trip_ms, link.round_trip.map(milliseconds));
+        set_gauge(&self.round_trip_ms, link.round_trip.map(milliseconds));
         self.loss_to_desk.set(link.loss_in);
         self.loss_to_vehicle.set(link.loss_out);
-        set(&self.clock_uncertainty_ms, link.clock_offset.map(|offset| milliseconds(offset.uncertainty)));
+        set_gauge(&self.clock_uncertainty_ms, link.clock_offset.map(|offset| milliseconds(offset.uncertainty)));
         self.queueing_delay_ms.set(milliseconds(desk.frames().queueing_delay()));
         self.frame_memory_octets.set(desk.frames().buffered_octets() as f64);
         let command = desk.vehicle().and_then(|vehicle| vehicle.command);
-        set(&self.command_age_ms, command.map(|(_, age)| milliseconds(age)));
+        set_gauge(&self.command_age_ms, command.map(|(_, age)| milliseconds(age)));
     }
 
     /// Shows the latencies that the driver's page has measured.
@@ -127,7 +125,7 @@ impl Counters {
         self.command_gap_max_ms.set(report.command_gap_max_ms.into());
         for camera in &report.cameras {
             let Some(counters) = self.pictures.get(usize::from(camera.camera)) else { continue };
-            set(&counters.glass_ms, camera.glass_median_us().map(|us| f64::from(us) / 1e3));
+            set_gauge(&counters.glass_ms, camera.glass_median_us().map(|us| f64::from(us) / 1e3));
         }
     }
 }
@@ -143,7 +141,6 @@ pub(super) struct PageCounters {
     pub(super) refused_host: Counter,
     pub(super) refused_protocol: Counter,
     pub(super) refused_commands: Vec<(CommandRefusal, Counter)>,
-    closed: Vec<(Close, Counter)>,
     /// Connections that the page or the network closed.
     pub(super) left: Counter,
     pub(super) mailbox: MailboxCounters,
@@ -163,9 +160,9 @@ impl PageCounters {
             refused_host: upgrade("host"),
             refused_protocol: upgrade("protocol"),
             refused_commands: CommandRefusal::ALL.into_iter().map(command).collect(),
-            closed: Close::ALL.into_iter().map(close).collect(),
             left: context.counter("pages_left"),
             mailbox: MailboxCounters {
+                closed: Close::ALL.into_iter().map(close).collect(),
                 frames: context.counter("frames_sent"),
                 superseded: context.counter_for("frames_unsent", "superseded"),
                 late: context.counter_for("frames_unsent", "late"),
@@ -181,25 +178,8 @@ impl PageCounters {
         }
     }
 
-    pub(super) fn count_closed(&self, close: Close) {
-        if let Some((_, counter)) = self.closed.iter().find(|(of, _)| *of == close) {
-            counter.increment();
-        }
-    }
-
     /// Returns the number of commands that the desk has refused.
     pub(super) fn commands_refused(&self) -> u64 {
         self.refused_commands.iter().map(|(_, counter)| counter.value()).sum()
     }
-}
-
-fn set(gauge: &Gauge, value: Option<f64>) {
-    match value {
-        Some(value) => gauge.set(value),
-        None => gauge.clear(),
-    }
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }

@@ -40,6 +40,8 @@ pub(super) struct Frame {
 /// Counters that all mailboxes share.
 #[derive(Clone, Debug)]
 pub(super) struct MailboxCounters {
+    /// Connections that the desk has closed, by reason.
+    pub(super) closed: Vec<(Close, Counter)>,
     pub(super) frames: Counter,
     /// Frames replaced by a newer one, and frames past their deadline.
     pub(super) superseded: Counter,
@@ -86,7 +88,7 @@ impl Mailbox {
             if slots.answers.len() < ANSWERS_MAX {
                 slots.answers.push_back(text);
             } else {
-                slots.close.get_or_insert(Close::TooSlow);
+                self.set_close(slots, Close::TooSlow);
             }
         });
     }
@@ -127,11 +129,19 @@ impl Mailbox {
         });
     }
 
-    /// Ends the connection. Answers that wait are sent before.
+    /// Ends the connection. Answers that wait are sent before. Only the first reason of a connection is sent and counted.
     pub(super) fn close(&self, close: Close) {
-        self.change(|slots| {
-            slots.close.get_or_insert(close);
-        });
+        self.change(|slots| self.set_close(slots, close));
+    }
+
+    fn set_close(&self, slots: &mut Slots, close: Close) {
+        if slots.close.is_some() {
+            return;
+        }
+        slots.close = Some(close);
+        if let Some((_, counter)) = self.counters.closed.iter().find(|(of, _)| *of == close) {
+            counter.increment();
+        }
     }
 
     /// Waits for the next message. Cancelling the wait loses nothing.
@@ -173,16 +183,18 @@ impl Mailbox {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::time::Duration;
 
     use viaduct_bus::Bus;
 
     use super::*;
 
-    fn mailbox(bus: &Bus) -> Mailbox {
+    pub(in crate::kinds::teleop_desk) fn mailbox(bus: &Bus) -> Mailbox {
         let counter = |name: &str| bus.counter("desk", name, None);
+        let close = |close: Close| (close, bus.counter("desk", "pages_closed", Some(close.name())));
         Mailbox::new(MailboxCounters {
+            closed: Close::ALL.into_iter().map(close).collect(),
             frames: counter("frames"),
             superseded: counter("superseded"),
             late: counter("late"),
@@ -263,5 +275,7 @@ mod tests {
             assert!(matches!(mailbox.take(at(0)), Some(Message::Text(_))));
         }
         assert_eq!(mailbox.take(at(0)), Some(Message::Close(Close::TooSlow)));
+        let closed = |close: Close| bus.counter("desk", "pages_closed", Some(close.name())).value();
+        assert_eq!((closed(Close::TooSlow), closed(Close::Stops)), (1, 0));
     }
 }

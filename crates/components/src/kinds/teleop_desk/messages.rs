@@ -247,8 +247,11 @@ fn command(text: &str) -> Result<PageCommand, Refusal> {
         dead_man: fields.dead_man,
         emergency_stop: fields.emergency,
     };
-    if !input.is_within_ranges() || (input.accelerator > 0.0 && !input.dead_man) {
+    if !input.is_within_ranges() {
         return Err(malformed("command", "`steering`, `accelerator` or `brake` is outside its range"));
+    }
+    if input.accelerator > 0.0 && !input.dead_man {
+        return Err(malformed("command", "`accelerator` must be 0 unless `dead_man` is true"));
     }
     Ok(PageCommand { seq: fields.seq, page_us: fields.page_us, time_us: fields.time_us, input })
 }
@@ -270,7 +273,7 @@ fn report(text: &str) -> Result<Report, Refusal> {
     Ok(report)
 }
 
-/// Returns at most so many characters of a text.
+/// Returns the first `characters_max` characters of a text.
 pub(super) fn clipped(text: &str, characters_max: usize) -> String {
     text.chars().take(characters_max).collect()
 }
@@ -483,6 +486,8 @@ mod tests {
         ] {
             assert_eq!(refused(&COMMAND.replace(from, to)), Some("command"), "{to}");
         }
+        let released = PageMessage::parse(&COMMAND.replace("\"dead_man\":true", "\"dead_man\":false")).unwrap_err();
+        assert!(released.to_string().contains("`accelerator` must be 0 unless `dead_man` is true"), "{released}");
         assert_eq!(refused(r#"{"type":"take_over","reason":" "}"#), Some("take_over"));
         assert_eq!(refused(&format!(r#"{{"type":"take_over","reason":"{}"}}"#, "a".repeat(201))), Some("take_over"));
         assert_eq!(refused("{}"), None);

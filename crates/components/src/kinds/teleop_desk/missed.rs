@@ -53,7 +53,7 @@ impl Missed {
         !known
     }
 
-    /// Returns the bits after so many further frames, and counts those that leave the window unsettled.
+    /// Returns the bits after `ahead` further frames. Counts the frames that leave the window without a result.
     fn advanced(&mut self, bits: u32, ahead: u32) -> u32 {
         let window = (1 << WINDOW) - 1;
         let leaving = bits & window & !(window >> ahead.min(WINDOW));

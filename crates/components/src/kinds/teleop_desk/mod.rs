@@ -22,6 +22,7 @@ mod session;
 mod settings;
 mod state;
 mod time;
+mod waiting;
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -125,7 +126,7 @@ fn listen(settings: &TeleopDeskSettings) -> Result<TcpListener, StartError> {
 /// Reads the people who may log in.
 fn people(settings: &TeleopDeskSettings) -> Result<People, SettingError> {
     match &settings.login {
-        Login::None => Ok(People::anybody(settings)),
+        Login::None => Ok(People::without_login(settings)),
         Login::People(people) => People::of(people, settings),
         Login::Tokens(path) => People::read(path, settings)
             .map_err(|error| SettingError::new("login.tokens", format!("{}: {error}", path.display()))),

@@ -14,7 +14,7 @@ use super::people::Person;
 /// Identifies a page, in the order of logins.
 pub(super) type PageId = u64;
 
-/// What a page does.
+/// A message from a page's connection to the owner of the machine.
 pub(super) enum FromPage {
     /// The person at the page has logged in.
     Opened { page: PageId, person: Arc<Person>, mailbox: Arc<Mailbox> },

@@ -61,7 +61,9 @@ impl Person {
 pub(super) struct People {
     people: Vec<([u8; 32], Arc<Person>)>,
     /// The person that every token belongs to, if there is no login.
-    anybody: Option<Arc<Person>>,
+    default_person: Option<Arc<Person>>,
+    /// `true` if the tokens are in a file that only the user of the process may read.
+    has_secret_tokens: bool,
 }
 
 /// A problem of the file of tokens.
@@ -71,7 +73,7 @@ pub(super) enum TokensError {
     Io(#[from] io::Error),
     #[error("other users have access to the tokens; remove it with `chmod 600`")]
     Permissions,
-    #[error("the file belongs to another user")]
+    #[error("the file belongs to another user; change its owner with `chown` to the user of this process")]
     Owner,
     #[error("the file is longer than {FILE_OCTETS_MAX} bytes")]
     TooLong,
@@ -81,7 +83,7 @@ pub(super) enum TokensError {
         line: usize,
         problem: LineProblem,
     },
-    #[error("the file has no tokens")]
+    #[error("the file has no tokens; add a line `driver TOKEN NAME` or `observer TOKEN NAME`")]
     Empty,
     #[error("the file has more than {PEOPLE_MAX} tokens")]
     TooMany,
@@ -98,7 +100,7 @@ pub(super) enum LineProblem {
     Token,
     #[error("a name has 1 to 64 characters")]
     Name,
-    #[error("token or name is used twice")]
+    #[error("another line has this token or name; both must be unique")]
     Twice,
 }
 
@@ -121,9 +123,9 @@ impl Rights {
 
 impl People {
     /// Returns the people for whom every token, also an empty one, is that of a driver.
-    pub(super) fn anybody(settings: &TeleopDeskSettings) -> Self {
+    pub(super) fn without_login(settings: &TeleopDeskSettings) -> Self {
         let person = person("Driver", Role::Driver, rights(settings));
-        Self { people: Vec::new(), anybody: Some(Arc::new(person)) }
+        Self { people: Vec::new(), default_person: Some(Arc::new(person)), has_secret_tokens: false }
     }
 
     /// Returns the people of the settings.
@@ -132,7 +134,7 @@ impl People {
     /// The first person that is not possible.
     pub(super) fn of(people: &[PersonSettings], settings: &TeleopDeskSettings) -> Result<Self, SettingError> {
         let rights = rights(settings);
-        let mut all = Self { people: Vec::new(), anybody: None };
+        let mut all = Self { people: Vec::new(), default_person: None, has_secret_tokens: false };
         if !(1..=PEOPLE_MAX).contains(&people.len()) {
             let problem = format!("{} is not within 1 to {PEOPLE_MAX} people", people.len());
             return Err(SettingError::new("login.people", problem));
@@ -167,7 +169,7 @@ impl People {
     }
 
     fn parse(text: &str, rights: Rights) -> Result<Self, TokensError> {
-        let mut all = Self { people: Vec::new(), anybody: None };
+        let mut all = Self { people: Vec::new(), default_person: None, has_secret_tokens: true };
         for (index, line) in text.lines().enumerate() {
             let line = line.trim();
             if line.is_empty() || line.starts_with('#') {
@@ -210,8 +212,7 @@ impl People {
             return Err(LineProblem::Name);
         }
         let (hash, person) = (hash(token), person(name, role, rights));
-        let twice =
-            |(other, somebody): &([u8; 32], Arc<Person>)| *other == hash || somebody.operator == person.operator;
+        let twice = |(other, known): &([u8; 32], Arc<Person>)| *other == hash || known.operator == person.operator;
         if self.people.iter().any(twice) {
             return Err(LineProblem::Twice);
         }
@@ -220,13 +221,19 @@ impl People {
 
     /// Returns `true` if a token is necessary.
     pub(super) const fn need_token(&self) -> bool {
-        self.anybody.is_none()
+        self.default_person.is_none()
+    }
+
+    /// Returns `true` if the tokens are in a file that only the user of the process may read. Otherwise, each user of this machine
+    /// may log in.
+    pub(super) const fn have_secret_tokens(&self) -> bool {
+        self.has_secret_tokens
     }
 
     /// Returns the person with the given token. The time does not depend on how much of a token is right.
     pub(super) fn find(&self, token: &str) -> Option<Arc<Person>> {
-        if let Some(anybody) = &self.anybody {
-            return Some(anybody.clone());
+        if let Some(person) = &self.default_person {
+            return Some(person.clone());
         }
         let given = hash(token);
         let mut found = None;
@@ -241,7 +248,7 @@ impl People {
 
     /// Returns the name of an operator: that of the list, or the identifier.
     pub(super) fn name_of(&self, operator: OperatorId) -> String {
-        let all = self.people.iter().map(|(_, person)| person).chain(&self.anybody);
+        let all = self.people.iter().map(|(_, person)| person).chain(&self.default_person);
         let mut named = all.filter(|person| person.operator == operator);
         named.next().map_or_else(|| operator.to_string(), |person| person.name.clone())
     }

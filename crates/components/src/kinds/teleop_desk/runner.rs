@@ -106,7 +106,7 @@ enum Input {
     Stop,
 }
 
-/// What the component opens before the task starts.
+/// The resources that the component opens before the task starts.
 pub(super) struct Parts {
     pub(super) link: DatagramLink,
     pub(super) log: Option<EventLog>,
@@ -174,8 +174,7 @@ impl Runner {
         for (_, page) in self.pages.iter() {
             page.mailbox.close(Close::Stops);
         }
-        self.link.sync_counters();
-        self.counters.sync(&self.machine);
+        self.sync_counters();
         ended
     }
 
@@ -184,15 +183,19 @@ impl Runner {
             self.flush();
             let due = self.due();
             self.timer.set(due)?;
-            match self.next_input().await {
+            let input = self.next_input().await;
+            if !matches!(input, Input::Datagrams(_) | Input::Stop) {
+                // After a stall of this machine, the input would otherwise act on a silence of the vehicle that did not happen.
+                self.link.receive_if_late(due, &mut self.incoming)?;
+                self.handle_datagrams();
+            }
+            match input {
                 Input::Datagrams(received) => {
                     received?;
                     self.handle_datagrams();
                 }
                 Input::Timeout(expired) => {
                     expired?;
-                    self.link.receive_if_late(due, &mut self.incoming)?;
-                    self.handle_datagrams();
                     self.handle_timeout(clock::now());
                 }
                 Input::Page(input) => self.handle_page(clock::now(), input),
@@ -237,8 +240,15 @@ impl Runner {
             self.send_state(now);
         }
         if self.schedule.upkeep.is_due(now.mono) {
-            self.link.sync_counters();
-            self.counters.sync(&self.machine);
+            self.sync_counters();
+        }
+    }
+
+    fn sync_counters(&mut self) {
+        self.link.sync_counters();
+        self.counters.sync(&self.machine);
+        for (missed, counters) in self.missed.iter().zip(&self.counters.pictures) {
+            counters.missed.set(missed.count() as f64);
         }
     }
 
@@ -385,7 +395,7 @@ impl Runner {
         if is == DrivingState::Stopped && was != Some(is) {
             self.emit(now, Level::Alarm, "stopped", &format!("The vehicle stops: {}", reason.replace('_', " ")));
         } else if is == DrivingState::Idle && was.is_some_and(|was| was != is) {
-            self.emit(now, Level::Info, "idle", &format!("Nobody has control: {}", reason.replace('_', " ")));
+            self.emit(now, Level::Info, "idle", &format!("No operator has control: {}", reason.replace('_', " ")));
         }
     }
 

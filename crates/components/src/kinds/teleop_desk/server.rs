@@ -26,11 +26,10 @@ use super::messages::PAGE_OCTETS_MAX;
 use super::pages::{FromPage, PageId};
 use super::people::{People, Person};
 use super::session::{Close, Output, Session};
+use super::waiting::{WaitingPages, WaitingPlace};
 
 /// Largest number of HTTP connections at the same time.
 const CONNECTIONS_MAX: usize = 128;
-/// Largest number of pages that are not logged in.
-const WAITING_MAX: usize = 16;
 /// Time after which a connection without traffic in either direction is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 /// Time after which a page that takes no message is lost.
@@ -47,6 +46,13 @@ const SUBPROTOCOL: &str = "viaduct.desk.v1";
 const PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/desk.html"));
 const NOT_BUILT: &[u8] = include_bytes!("not_built.html");
 
+/// Answer to the page of another server.
+const OTHER_ORIGIN: &str = "The page of another server may not connect to this desk: Origin and Host differ. A proxy must pass on the \
+                            header Host.\n";
+/// Answer to a request with the name of another host, if the tokens are not secret.
+const OTHER_HOST: &str = "Without a file of tokens, the desk accepts only localhost or a loopback address as its host name. Open it as \
+                          http://localhost:PORT, or configure `login: tokens`.\n";
+
 /// The state that all connections share.
 pub(super) struct Shared {
     /// Name of the desk.
@@ -56,9 +62,9 @@ pub(super) struct Shared {
     pub(super) command_age_max: Duration,
     pub(super) to_owner: Sender<FromPage>,
     pub(super) counters: PageCounters,
-    /// Permits for pages that are logged in, and for those that are not.
+    /// Permits for pages that are logged in.
     logged_in: Arc<Semaphore>,
-    waiting: Arc<Semaphore>,
+    waiting: Arc<WaitingPages>,
     next_page: AtomicU64,
     stop: Stop,
 }
@@ -80,7 +86,7 @@ impl Shared {
             to_owner,
             counters,
             logged_in: Arc::new(Semaphore::new(pages_max)),
-            waiting: Arc::new(Semaphore::new(WAITING_MAX)),
+            waiting: Arc::default(),
             next_page: AtomicU64::new(1),
             stop,
         })
@@ -119,11 +125,11 @@ async fn upgrade(State(shared): State<Arc<Shared>>, headers: HeaderMap, upgrade:
     let counters = &shared.counters;
     if !has_permitted_origin(&headers) {
         counters.refused_origin.increment();
-        return (StatusCode::FORBIDDEN, "The page of another server may not connect to this desk.\n").into_response();
+        return (StatusCode::FORBIDDEN, OTHER_ORIGIN).into_response();
     }
-    if !shared.people.need_token() && !is_of_this_machine(&headers) {
+    if !shared.people.have_secret_tokens() && !is_of_this_machine(&headers) {
         counters.refused_host.increment();
-        return (StatusCode::FORBIDDEN, "Without login the desk is reached as localhost only.\n").into_response();
+        return (StatusCode::FORBIDDEN, OTHER_HOST).into_response();
     }
     if !offers_protocol(&headers) {
         counters.refused_protocol.increment();
@@ -164,16 +170,8 @@ fn offers_protocol(headers: &HeaderMap) -> bool {
 async fn connect(socket: WebSocket, shared: Arc<Shared>) {
     let mailbox = Arc::new(Mailbox::new(shared.counters.mailbox.clone()));
     let (sink, stream) = socket.split();
-    let waiting = shared.waiting.clone().try_acquire_owned().ok();
-    if waiting.is_none() {
-        mailbox.close(Close::TooMany);
-        shared.counters.count_closed(Close::TooMany);
-    }
-    let admitted = waiting.is_some();
+    let waiting = Some(WaitingPages::add(&shared.waiting, mailbox.clone()));
     let writing = write(sink, &mailbox);
-    if !admitted {
-        return writing.await;
-    }
     let reader = Reader {
         session: Session::new(clock::now(), &shared.desk, shared.people.clone(), shared.command_age_max),
         mailbox: mailbox.clone(),
@@ -200,6 +198,9 @@ async fn write(mut sink: SplitSink<WebSocket, Packet>, mailbox: &Mailbox) {
             }
         };
         let sent = tokio::time::timeout(SEND_TIME_MAX, sink.send(packet)).await;
+        if sent.is_err() {
+            mailbox.close(Close::TooSlow);
+        }
         if last || !matches!(sent, Ok(Ok(()))) {
             return;
         }
@@ -210,8 +211,8 @@ async fn write(mut sink: SplitSink<WebSocket, Packet>, mailbox: &Mailbox) {
 struct Reader {
     session: Session,
     mailbox: Arc<Mailbox>,
-    /// Permit to be connected: at first as a page that is not logged in.
-    waiting: Option<OwnedSemaphorePermit>,
+    /// Place of a page that is not logged in; `None` after the login.
+    waiting: Option<WaitingPlace>,
     page: Option<LoggedIn>,
     shared: Arc<Shared>,
 }
@@ -231,7 +232,7 @@ impl Drop for LoggedIn {
         if let Err(unsent) = to_owner.try_send(FromPage::Left { page })
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // The owner is busy. It has to learn of the end, or the page would keep its place.
+            // The owner's queue is full. Without this message, the page would keep its place.
             let message = unsent.into_inner();
             runtime.spawn(async move { to_owner.send(message).await });
         }
@@ -287,12 +288,11 @@ impl Reader {
                 Output::Refused(refusal) => self.shared.counters.count_refused(refusal),
                 Output::Malformed => self.shared.counters.malformed.increment(),
                 Output::Input { seq, sampled, input } => {
-                    self.tell(|page| FromPage::Input { page, seq, sampled, input }).await;
+                    self.send_to_owner(|page| FromPage::Input { page, seq, sampled, input }).await;
                 }
-                Output::Control(control) => self.tell(|page| FromPage::Control { page, control }).await,
-                Output::Report(report) => self.tell(|page| FromPage::Report { page, report }).await,
+                Output::Control(control) => self.send_to_owner(|page| FromPage::Control { page, control }).await,
+                Output::Report(report) => self.send_to_owner(|page| FromPage::Report { page, report }).await,
                 Output::Close(close) => {
-                    self.shared.counters.count_closed(close);
                     self.mailbox.close(close);
                     return false;
                 }
@@ -312,7 +312,7 @@ impl Reader {
         let _ = self.shared.to_owner.send(opened).await;
     }
 
-    async fn tell(&self, message: impl FnOnce(PageId) -> FromPage) {
+    async fn send_to_owner(&self, message: impl FnOnce(PageId) -> FromPage) {
         if let Some(logged_in) = &self.page {
             // Fails only if the desk stops.
             let _ = self.shared.to_owner.send(message(logged_in.page)).await;
@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn without_login_only_names_of_this_machine_are_permitted() {
+    fn only_localhost_and_loopback_addresses_are_names_of_this_machine() {
         for (host, permitted) in [
             ("127.0.0.1:8090", true),
             ("localhost:8090", true),

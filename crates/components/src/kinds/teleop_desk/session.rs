@@ -40,6 +40,8 @@ pub(super) enum Close {
     NoLogin,
     /// Too many pages are connected.
     TooMany,
+    /// Too many connections wait for a login. This one has waited longest.
+    TooManyWaiting,
     /// The page sends too many messages.
     TooFast,
     /// The page does not take its messages.
@@ -48,8 +50,8 @@ pub(super) enum Close {
 
 impl Close {
     /// All reasons.
-    pub(super) const ALL: [Self; 6] =
-        [Self::Stops, Self::TooLong, Self::NoLogin, Self::TooMany, Self::TooFast, Self::TooSlow];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Stops, Self::TooLong, Self::NoLogin, Self::TooMany, Self::TooManyWaiting, Self::TooFast, Self::TooSlow];
 
     /// Returns the close code.
     pub(super) const fn code(self) -> u16 {
@@ -57,7 +59,7 @@ impl Close {
             Self::Stops | Self::TooSlow => 1001,
             Self::TooLong => 1009,
             Self::NoLogin => 4001,
-            Self::TooMany => 4003,
+            Self::TooMany | Self::TooManyWaiting => 4003,
             Self::TooFast => 4008,
         }
     }
@@ -69,6 +71,7 @@ impl Close {
             Self::TooLong => "message_too_long",
             Self::NoLogin => "no_login",
             Self::TooMany => "too_many_pages",
+            Self::TooManyWaiting => "too_many_waiting",
             Self::TooFast => "too_many_messages",
             Self::TooSlow => "page_too_slow",
         }
@@ -359,7 +362,7 @@ mod tests {
 
     /// Returns a session without login.
     fn open() -> Session {
-        let people = Arc::new(People::anybody(&settings(&serde_json::json!({}))));
+        let people = Arc::new(People::without_login(&settings(&serde_json::json!({}))));
         let mut session = Session::new(at(0), "desk", people, AGE_MAX);
         drain(&mut session);
         session

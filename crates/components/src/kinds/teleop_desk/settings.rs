@@ -117,7 +117,7 @@ pub struct TeleopDeskSettings {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Login {
-    /// Anybody on this machine may drive. Permitted only if `http` is an address of this machine.
+    /// No login: each user of this machine may drive. Permitted only if `http` is an address of this machine.
     None,
     /// A file with a line for each person: role (`driver` or `observer`), token (16 to 256 characters without spaces) and name,
     /// separated by spaces. Empty lines and lines that begin with `#` are ignored. Only the user of the process may have access to
@@ -206,7 +206,7 @@ pub enum Place {
 pub struct PageSettings {
     /// Commands of the page per second, 10 to 200. Default: 100.
     pub command_hz: f64,
-    /// States sent to the page per second, 1 to 100. Default: 20.
+    /// States sent to the page per second, 5 to 100. Default: 20. A page without a state for 0.5 s has lost the desk.
     pub state_hz: f64,
     /// Age from which a picture is marked as late, in milliseconds, 1 to 3600000. Default: 200.
     pub late_ms: u64,
@@ -375,7 +375,7 @@ impl VehicleDescription {
 impl PageSettings {
     fn check(&self) -> Result<(), SettingError> {
         within("page.command_hz", self.command_hz, 10.0, 200.0)?;
-        within("page.state_hz", self.state_hz, 1.0, 100.0)?;
+        within("page.state_hz", self.state_hz, 5.0, 100.0)?;
         for (key, ms) in
             [("late_ms", self.late_ms), ("freeze_ms", self.freeze_ms), ("latency_limit_ms", self.latency_limit_ms)]
         {

@@ -14,6 +14,7 @@ use super::messages::{
 };
 use super::people::People;
 use super::time::{tai_us, us_of_mono};
+use crate::teleop::milliseconds;
 
 /// The present state, as all pages see it.
 pub(super) struct Snapshot {
@@ -30,7 +31,7 @@ pub(super) struct Snapshot {
     clock: ClockValues,
 }
 
-/// What a snapshot is made of.
+/// The inputs of a snapshot.
 pub(super) struct Sources<'a> {
     pub(super) machine: &'a Desk,
     pub(super) people: &'a People,
@@ -48,7 +49,8 @@ pub(super) struct Sources<'a> {
 
 /// Returns the state of driving and its reason, as far as the desk knows them.
 ///
-/// Without heartbeats the vehicle gets no commands, or nobody sees what it does: it stops by itself within its times.
+/// Without heartbeats, the vehicle receives no commands or the driver receives no pictures. The vehicle then stops by itself within its
+/// times.
 pub(super) fn driving_state(machine: &Desk) -> (&'static str, Option<&'static str>) {
     match machine.vehicle() {
         None => ("idle", Some("no_driver")),
@@ -170,8 +172,4 @@ fn clock_values(now: Mono, sources: &Sources<'_>) -> ClockValues {
 
 fn within(value: f64, least: f64, most: f64) -> Option<f64> {
     (least..=most).contains(&value).then_some(value)
-}
-
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
 }

@@ -44,7 +44,10 @@ impl Security {
         if settings.peers.iter().all(|peer| peer.address.is_none()) {
             return Ok(());
         }
-        Err(SettingError::new(format!("{KEYS}.peers.0.address"), format!("the address of this peer is `{key}`")))
+        Err(SettingError::new(
+            format!("{KEYS}.peers.0.address"),
+            format!("remove this address: the setting `{key}` is the address of this peer"),
+        ))
     }
 
     /// Reads the keys, or returns `None` if nothing protects the datagrams.
@@ -126,7 +129,7 @@ mod tests {
             ),
             (
                 refused(&|settings| settings.peers[0].address = "192.0.2.1:1".parse().ok()),
-                "`security.keys.peers.0.address`: the address of this peer is `desk`",
+                "`security.keys.peers.0.address`: remove this address: the setting `desk` is the address of this peer",
             ),
         ] {
             assert!(error.starts_with(expected), "{error}");
