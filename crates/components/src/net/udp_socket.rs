@@ -146,7 +146,7 @@ impl UdpCounters {
     }
 }
 
-/// When the kernel is asked for datagrams.
+/// Condition for a receive call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Call {
     Always,

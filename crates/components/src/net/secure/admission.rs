@@ -1,8 +1,8 @@
-//! Protection from floods: no key agreement is computed before the sender has proved its address, and only so many are.
+//! Protection from floods: an endpoint computes a key agreement only after the sender has proved its address, and at a limited rate.
 //!
 //! A cookie is a tag over the sender's address and the handshake, made with a secret that is replaced every few seconds. An
-//! endpoint stores nothing for a cookie that it sends. A cookie request must have a tag that only those can compute who
-//! know the endpoint's public key, so a port scan gets no answer. A request and its answer have the same length.
+//! endpoint stores nothing for a cookie that it sends. A sender needs the endpoint's public key to compute the tag of a
+//! cookie request, so a port scan gets no answer. A request and its answer have the same length.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

@@ -45,7 +45,7 @@ drop_reasons! {
     TooOld => "too_old",
     /// The session has reached its limit of datagrams.
     CounterLimit => "counter_limit",
-    /// The sender has not the key: the datagram is forged or damaged.
+    /// The sender does not have the key: the datagram is forged or damaged.
     NotAuthentic => "not_authentic",
     /// The answer was not sent, because the system provides no random numbers.
     NoRandom => "no_random",

@@ -7,7 +7,7 @@ use ring::rand::SecureRandom as _;
 #[error("the system provides no random numbers")]
 pub struct RandomError;
 
-/// A source of random numbers that nobody can predict.
+/// A cryptographically secure source of random numbers.
 pub trait Random {
     /// Fills the slice.
     ///
