@@ -1,5 +1,6 @@
 // A development aid: a desk with a simulated vehicle and link, for the page's tests and for work on the page. It speaks the protocol
-// of docs/reference/teleop-desk-websocket.md. Its states can be set from outside; it is not a model of how a vehicle behaves.
+// of docs/reference/teleop-desk-websocket.md. Control and the stages of a stop follow the rules of crates/teleop/src/driving; the
+// decelerations are simplified.
 
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -22,19 +23,39 @@ export interface DevLink {
 const TOKENS: Readonly<Record<string, { name: string; role: "driver" | "observer"; may: string[] }>> = {
   driver: { name: "Anna", role: "driver", may: ["drive", "take_over", "emergency_stop"] },
   second: { name: "Jonas", role: "driver", may: ["drive", "take_over", "emergency_stop"] },
-  observer: { name: "Control room", role: "observer", may: [] },
+  observer: { name: "Control room", role: "observer", may: ["emergency_stop"] },
 };
 const TIMING = { command_hz: 100, state_hz: 20, late_ms: 200, freeze_ms: 300, latency_limit_ms: 200, hold_ms: 100, ramp_ms: 150, stop_ms: 300 };
+/** Time without any command after which a grant ends at standstill. */
+const READY_SILENCE_MAX_MS = 5_000;
+/** Time for the first command of a driver who has taken over a moving vehicle, if `stop_ms` is shorter. */
+const FIRST_COMMAND_MAX_MS = 1_000;
 const DEADLINE_MS = 250;
 const STATE_MS = 50;
 const PERIOD_MS = 100;
 const ENCODE_MS = 12;
 const STEERING_MAX_RAD = 0.55;
+/** Camera whose pictures the driver needs: without them the speed limit is 0. */
+const MAIN_CAMERA = 0;
 const SPEED_MAX_MPS = 13.9;
 /** Latency that allows 50 km/h: the limit is this way divided by the latency. */
 const LATENCY_WAY_M = 2.78;
 const UNSENT_OCTETS_MAX = 400_000;
 const TAI_MINUS_UTC_US = 37_000_000;
+
+/** The control of one driver. Times are those of `performance.now()`. */
+interface Grant {
+  /** `undefined` for a driver at another desk, who needs no supervision. */
+  client: Client | undefined;
+  name: string;
+  since_ms: number;
+  /** Last command. */
+  commanded_ms: number | undefined;
+  /** Last command with the dead-man control held. */
+  driven_ms: number | undefined;
+  /** First command with the dead-man control released, since it was held. */
+  released_ms: number | undefined;
+}
 
 interface Client {
   id: number;
@@ -62,6 +83,8 @@ export class DevDesk {
   readonly damaged = new Map<number, number>();
   /** The desk sends nothing at all. */
   silent = false;
+  /** The desk sends everything but `state`. */
+  stateless = false;
   /** Messages received, by type. */
   readonly received: Record<string, number> = {};
   lastReport: Extract<ClientMessage, { type: "report" }> | undefined;
@@ -79,9 +102,8 @@ export class DevDesk {
   #state: DrivingState = "idle";
   #reason: string | null = "no_driver";
   #since_us = now_us();
-  #holder: { client: Client | undefined; name: string } | undefined;
+  #holder: Grant | undefined;
   #request: { id: number; name: string; client: Client | undefined } | undefined;
-  #commandAt_ms = 0;
   #refused = 0;
   #seq = 0;
   #ids = 0;
@@ -109,7 +131,7 @@ export class DevDesk {
 
   /** Another driver, at another desk, gets control. */
   driveByOther(name: string, state: DrivingState = "driving"): void {
-    this.#holder = { client: undefined, name };
+    this.#holder = grantOf(undefined, name);
     this.#enter(state, null);
   }
 
@@ -147,7 +169,7 @@ export class DevDesk {
   #receive(client: Client, message: ClientMessage): void {
     this.received[message.type] = (this.received[message.type] ?? 0) + 1;
     if (message.type === "login") return this.#login(client, message.token);
-    if (client.who === undefined) return send(client, { type: "error", code: "login_required", text: "Log in first.", fatal: false, reply_to: message.type });
+    if (client.who === undefined) return refuse(client, "login_required", "Log in first.", message.type);
     if (message.type === "ping") return void (this.silent || send(client, { type: "pong", seq: message.seq, page_us: message.page_us, time_us: now_us() }));
     if (message.type === "report") this.lastReport = message;
     else if (message.type === "command") this.#command(client, message);
@@ -156,7 +178,7 @@ export class DevDesk {
 
   #login(client: Client, token: string): void {
     const who = Object.hasOwn(TOKENS, token) ? TOKENS[token] : undefined;
-    if (who === undefined) return send(client, { type: "error", code: "login_failed", text: "This token is not known to the desk.", fatal: false, reply_to: "login" });
+    if (who === undefined) return refuse(client, "login_failed", "This token is not known to the desk.", "login");
     client.who = who;
     const cameras = PLACES.slice(0, this.#cameras).map((place, camera) => ({ camera, name: place, place, period_us: PERIOD_MS * 1_000 }));
     const vehicle = { name: "vehicle-1", steering_max_rad: STEERING_MAX_RAD, speed_max_mps: SPEED_MAX_MPS };
@@ -166,59 +188,103 @@ export class DevDesk {
   }
 
   #control(client: Client, message: Exclude<ClientMessage, { type: "login" | "ping" | "report" | "command" }>): void {
-    const name = client.who?.name ?? "";
-    if (client.who?.role !== "driver") return send(client, { type: "error", code: "not_permitted", text: "An observer may not do this.", fatal: false, reply_to: message.type });
+    const who = client.who;
+    if (who === undefined) return;
+    const right = RIGHTS[message.type];
+    if (right !== undefined && !who.may.includes(right)) return refuse(client, "not_permitted", "You may not do this.", message.type);
     switch (message.type) {
       case "request_control":
-        if (this.#holder === undefined) return this.#grant(client, "requested");
-        this.#request = { id: ++this.#ids, name, client };
-        return this.#event("info", "request", `${name} requests control`);
+        return this.#requestControl(client, who.name);
       case "release_control":
-        if (this.#request?.client === client) this.#request = undefined;
-        else if (this.#holder?.client === client) this.#end("released", `${name} released control`);
-        return;
+        return this.#release(client, who.name);
       case "take_over":
-        this.#event("warning", "take_over", `${name} took over: ${message.reason}`);
-        return this.#grant(client, "taken_over");
+        return this.#takeOver(client, who.name, message.reason);
       case "answer_request":
-        return this.#answer(message.id, message.grant);
+        return this.#answer(client, message.id, message.grant);
       case "emergency_stop":
-        if (this.#reason !== "emergency_stop") this.#end("emergency_stop", `Emergency stop by ${name}`);
+        return this.#emergencyStop(who.name);
     }
   }
 
-  #answer(id: number, grant: boolean): void {
+  #requestControl(client: Client, name: string): void {
+    if (this.#holder?.client === client) return;
+    if (this.#holder === undefined) {
+      if (!this.link.connected) return refuse(client, "link", "The link to the vehicle is down.", "request_control");
+      if (!this.#stands) return refuse(client, "moving", "The vehicle still moves. Wait until it stands.", "request_control");
+      return this.#grant(client, "requested");
+    }
+    if (this.#request && this.#request.client !== client) return refuse(client, "busy", "The request of another driver waits for an answer.", "request_control");
+    this.#request = { id: ++this.#ids, name, client };
+    this.#event("info", "request", `${name} requests control`);
+  }
+
+  #release(client: Client, name: string): void {
+    if (this.#request?.client === client) this.#request = undefined;
+    else if (this.#holder?.client !== client) refuse(client, "not_holder", "You do not have control.", "release_control");
+    else this.#end(this.#stands ? "idle" : "stopped", "released", `${name} released control`);
+  }
+
+  #takeOver(client: Client, name: string, reason: string): void {
+    if (this.#holder === undefined) return this.#requestControl(client, name);
+    if (this.#holder.client === client) return;
+    if (!this.link.connected) return refuse(client, "link", "The link to the vehicle is down.", "take_over");
+    this.#event("warning", "take_over", `${name} took over: ${reason}`);
+    this.#grant(client, "taken_over");
+  }
+
+  #answer(client: Client, id: number, grant: boolean): void {
+    if (this.#holder?.client !== client) return refuse(client, "not_holder", "You do not have control.", "answer_request");
     const request = this.#request;
-    if (request?.id !== id) return;
+    if (request?.id !== id) return refuse(client, "no_request", "No request waits for an answer.", "answer_request");
     this.#request = undefined;
     if (!grant) return this.#event("info", "refused", `The request of ${request.name} was refused`);
     if (request.client) this.#grant(request.client, "handed over");
     else this.driveByOther(request.name, "ready");
   }
 
+  /** Without the link the stop does not arrive at the vehicle, and nothing confirms it. */
+  #emergencyStop(name: string): void {
+    if (!this.link.connected || (this.#state === "stopped" && this.#reason === "emergency_stop")) return;
+    this.#end("stopped", "emergency_stop", `Emergency stop by ${name}`);
+  }
+
   #grant(client: Client, code: string): void {
-    this.#holder = { client, name: client.who?.name ?? "" };
+    this.#holder = grantOf(client, client.who?.name ?? "");
     this.#request = undefined;
-    this.#commandAt_ms = performance.now();
     this.lastCommand = undefined;
-    this.#enter("ready", null);
+    if (this.#stands) this.#enter("ready", "dead_man");
+    else this.#enter("hold", "taken_over");
     this.#event("info", code, `${this.#holder.name} is in control`);
   }
 
-  #end(reason: string, text: string): void {
+  #end(state: "idle" | "stopped", reason: string, text: string): void {
     this.#holder = undefined;
-    this.#enter(reason === "released" ? "idle" : "stopped", reason);
-    this.#event(reason === "released" ? "info" : "alarm", reason, text);
+    this.#request = undefined;
+    this.#enter(state, reason);
+    this.#event(state === "idle" ? "info" : "alarm", reason, text);
   }
 
   #command(client: Client, command: Command): void {
-    if (this.#holder?.client !== client) {
+    const grant = this.#holder;
+    if (grant?.client !== client) {
       this.#refused += 1;
       return;
     }
+    if (!this.link.connected) return;
+    const now_ms = performance.now();
     this.lastCommand = command;
-    this.#commandAt_ms = performance.now();
-    if (command.emergency) this.#end("emergency_stop", `Emergency stop by ${this.#holder.name}`);
+    grant.commanded_ms = now_ms;
+    if (command.emergency) return this.#emergencyStop(grant.name);
+    if (command.dead_man) {
+      grant.driven_ms = now_ms;
+      grant.released_ms = undefined;
+      this.#enter("driving", null);
+    } else grant.released_ms ??= now_ms;
+    this.#supervise(now_ms);
+  }
+
+  get #stands(): boolean {
+    return this.vehicle.speed_mps === 0;
   }
 
   #enter(state: DrivingState, reason: string | null): void {
@@ -229,35 +295,67 @@ export class DevDesk {
   }
 
   #step(): void {
-    this.#supervise();
-    const drives = this.#holder?.client && (this.#state === "driving" || this.#state === "ready" || this.#state === "hold");
-    const other = this.#holder !== undefined && this.#holder.client === undefined && this.#state === "driving";
-    const cruise: Command = { ...IDLE_COMMAND, accelerator: this.vehicle.speed_mps < 7.5 ? 0.6 : 0.12, gear: "D" };
-    this.vehicle.step(STATE_MS / 1_000, drives ? (this.lastCommand ?? IDLE_COMMAND) : other ? cruise : undefined, this.#limit()[0], STEERING_MAX_RAD);
-    if (!this.silent) for (const client of this.#clients) if (client.who) send(client, { type: "state", ...this.#stateFor(client) });
+    this.#supervise(performance.now());
+    this.vehicle.step(STATE_MS / 1_000, this.#actuation(), this.#limit()[0]);
+    if (this.#holder === undefined && this.#stands) this.vehicle.gear = "P";
+    if (!this.silent && !this.stateless) for (const client of this.#clients) if (client.who) send(client, { type: "state", ...this.#stateFor(client) });
   }
 
-  /** The staged stop, simplified. */
-  #supervise(): void {
-    if (this.#holder?.client === undefined) return;
-    const age_ms = this.link.connected ? performance.now() - this.#commandAt_ms : performance.now() - Math.min(this.#commandAt_ms, this.#linkLost_ms());
-    const reason = this.link.connected ? "driver_lost" : "link_lost";
-    if (age_ms > this.#timing.stop_ms) return this.#end(reason, this.link.connected ? "Stopped: no commands from the driver" : "Stopped: link to the vehicle lost");
-    if (age_ms > this.#timing.ramp_ms) return this.#enter("ramp", reason);
-    if (age_ms > this.#timing.hold_ms) return this.#enter("hold", reason);
-    if (this.lastCommand?.dead_man === true) return this.#enter("driving", null);
-    this.#enter(this.vehicle.speed_mps === 0 ? "ready" : "ramp", "dead_man");
+  /** Returns the command that the vehicle obeys; `undefined`: it brakes. */
+  #actuation(): Command | undefined {
+    if (this.#state !== "driving" && this.#state !== "hold") return undefined;
+    if (this.#holder?.client === undefined) return { ...IDLE_COMMAND, accelerator: this.vehicle.speed_mps < 7.5 ? 0.6 : 0.12, gear: "D" };
+    const command = this.lastCommand ?? { ...IDLE_COMMAND, gear: this.vehicle.gear };
+    return this.#state === "hold" ? { ...command, accelerator: 0 } : command;
   }
 
-  #lost_ms: number | undefined;
-  #linkLost_ms(): number {
-    this.#lost_ms = this.link.connected ? undefined : (this.#lost_ms ?? performance.now());
-    return this.#lost_ms ?? performance.now();
+  /** Processes the time: the stages of a stop, as `Driving::supervise` in crates/teleop/src/driving/mod.rs. */
+  #supervise(now_ms: number): void {
+    const grant = this.#holder;
+    if (grant?.client === undefined) return;
+    if (this.#state === "ready") this.#superviseAtStandstill(grant, now_ms);
+    else if (grant.driven_ms === undefined) this.#superviseTakeover(grant, now_ms);
+    else this.#superviseDrive(grant, now_ms - grant.driven_ms, now_ms);
+  }
+
+  #superviseAtStandstill({ since_ms, commanded_ms = since_ms }: Grant, now_ms: number): void {
+    if (!this.link.connected) this.#stop("link_lost");
+    else if (now_ms - commanded_ms > READY_SILENCE_MAX_MS) this.#end("idle", "driver_lost", "Control ended: no commands from the driver");
+  }
+
+  #superviseDrive(grant: Grant, silence_ms: number, now_ms: number): void {
+    const { hold_ms, ramp_ms, stop_ms } = this.#timing;
+    const [reason, released] = [this.#cause(grant), grant.released_ms !== undefined];
+    const released_ms = now_ms - (grant.released_ms ?? now_ms);
+    if (released && this.#stands) this.#enter("ready", "dead_man");
+    else if (silence_ms >= stop_ms || released_ms >= stop_ms) this.#stop(reason);
+    else if (released || silence_ms >= ramp_ms) this.#enter("ramp", reason);
+    else if (silence_ms >= hold_ms) this.#enter("hold", reason);
+  }
+
+  /** A new driver of a moving vehicle has not held the dead-man control yet. The vehicle brakes. */
+  #superviseTakeover(grant: Grant, now_ms: number): void {
+    const { ramp_ms, stop_ms } = this.#timing;
+    const elapsed_ms = now_ms - grant.since_ms;
+    const [silence_ms, most_ms] = grant.commanded_ms === undefined ? [elapsed_ms, Math.max(stop_ms, FIRST_COMMAND_MAX_MS)] : [now_ms - grant.commanded_ms, stop_ms];
+    if (silence_ms >= most_ms) this.#stop(this.#cause(grant));
+    else if (this.#stands) this.#enter("ready", "dead_man");
+    else if (elapsed_ms >= ramp_ms) this.#enter("ramp", "taken_over");
+  }
+
+  /** Returns the reason why the vehicle is not driven. */
+  #cause({ released_ms }: Grant): keyof typeof STOP_TEXTS {
+    if (released_ms !== undefined) return "dead_man";
+    return this.link.connected ? "driver_lost" : "link_lost";
+  }
+
+  #stop(reason: keyof typeof STOP_TEXTS): void {
+    this.#end("stopped", reason, STOP_TEXTS[reason]);
   }
 
   #limit(): [number, DeskState["vehicle"]["limit_reason"]] {
-    if (this.#state === "idle" || this.#state === "stopped") return [0, "not_driving"];
-    if (this.frozen.has(0)) return [2.8, "camera"];
+    if (this.#holder === undefined) return [0, "not_driving"];
+    if (this.frozen.has(MAIN_CAMERA)) return [0, "camera"];
     const latency_s = (this.link.rtt_ms + ENCODE_MS + 20) / 1_000;
     const byLatency_mps = LATENCY_WAY_M / latency_s;
     return byLatency_mps < SPEED_MAX_MPS ? [byLatency_mps, "latency"] : [SPEED_MAX_MPS, "vehicle"];
@@ -328,6 +426,15 @@ export class DevDesk {
   }
 }
 
+/** Permission that a control message needs; the others need none. */
+const RIGHTS: Readonly<Partial<Record<ClientMessage["type"], string>>> = { request_control: "drive", take_over: "take_over", emergency_stop: "emergency_stop" };
+
+const STOP_TEXTS = {
+  dead_man: "Stopped: the dead-man control was released while the vehicle moved",
+  driver_lost: "Stopped: no commands from the driver",
+  link_lost: "Stopped: link to the vehicle lost",
+} as const;
+
 const IDLE_COMMAND: Command = { type: "command", seq: 0, page_us: 0, time_us: null, steering: 0, accelerator: 0, brake: 0, gear: "P", dead_man: false, emergency: false, input: "none" };
 
 /** Serves a built page and the desk on a free port. */
@@ -340,6 +447,14 @@ export async function startDevDesk(options: DevDeskOptions & { page: string }): 
   server.on("upgrade", (request, socket, head) => desk.upgrade(request, socket, head as Buffer) || socket.destroy());
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return { desk, server, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/` };
+}
+
+function grantOf(client: Client | undefined, name: string): Grant {
+  return { client, name, since_ms: performance.now(), commanded_ms: undefined, driven_ms: undefined, released_ms: undefined };
+}
+
+function refuse(client: Client, code: string, text: string, reply_to: string): void {
+  send(client, { type: "error", code, text, fatal: false, reply_to });
 }
 
 function send({ socket }: Client, message: object): void {

@@ -1,5 +1,5 @@
-// The simulated vehicle of the development server: a kinematic bicycle on a closed course. By default it steers by itself, because its
-// pictures do not show where it is on the road.
+// The simulated vehicle of the development server. It follows a closed course whatever the driver steers, because its pictures do not
+// show where it is on the road.
 
 import type { Command, Gear } from "../src/desk/protocol/messages";
 
@@ -11,8 +11,8 @@ const WHEELBASE_M = 2.7;
 const ACCELERATION_MPS2 = 2;
 const BRAKING_MPS2 = 4;
 const ROLLING_MPS2 = 0.25;
-/** Largest change of the steering angle per second. */
-const STEERING_RATE_RADPS = 0.8;
+/** Deceleration above the speed limit, and while no driver has an effect. */
+const GENTLE_BRAKING_MPS2 = 2;
 const ORIGIN = { lat_deg: 52.2726, lon_deg: 10.5267 };
 const EARTH_RADIUS_M = 6_371_000;
 
@@ -24,24 +24,18 @@ interface Pose {
 }
 
 export class SimulatedVehicle {
-  /** The vehicle follows the course whatever the driver steers. */
-  steersItself = true;
   /** Way along the course. */
   way_m = 20;
   speed_mps = 0;
   steering_rad = 0;
   gear: Gear = "P";
-  #pose = poseAt(20);
 
-  /** `command` is `undefined` if the vehicle brakes because nobody drives it. */
-  step(elapsed_s: number, command: Command | undefined, limit_mps: number, steeringMax_rad: number): void {
+  /** `command` is `undefined` if the vehicle brakes because no driver has an effect. */
+  step(elapsed_s: number, command: Command | undefined, limit_mps: number): void {
     if (command && this.speed_mps === 0) this.gear = command.gear;
     this.#accelerate(elapsed_s, command, limit_mps);
     this.way_m += this.speed_mps * elapsed_s;
-    if (this.steersItself) {
-      this.#pose = poseAt(this.way_m);
-      this.steering_rad = Math.atan(WHEELBASE_M * curveAt(this.way_m));
-    } else this.#steer(elapsed_s, (command?.steering ?? 0) * steeringMax_rad);
+    this.steering_rad = Math.atan(WHEELBASE_M * curveAt(this.way_m));
   }
 
   get curve_per_m(): number {
@@ -49,24 +43,16 @@ export class SimulatedVehicle {
   }
 
   get position(): { lat_deg: number; lon_deg: number; heading_deg: number } {
-    const { east_m, north_m, heading } = this.#pose;
+    const { east_m, north_m, heading } = poseAt(this.way_m);
     const [lat_deg, lon_deg] = toGlobal(east_m, north_m);
     return { lat_deg, lon_deg, heading_deg: (((90 - (heading * 180) / Math.PI) % 360) + 360) % 360 };
   }
 
   #accelerate(elapsed_s: number, command: Command | undefined, limit_mps: number): void {
     const forward = this.gear === "D" ? 1 : this.gear === "R" ? -1 : 0;
-    const wanted = command === undefined ? -BRAKING_MPS2 * 0.6 : command.accelerator * ACCELERATION_MPS2 * Math.abs(forward) - command.brake * BRAKING_MPS2 - ROLLING_MPS2;
-    const size_mps = Math.max(0, Math.min(Math.abs(this.speed_mps) + wanted * elapsed_s, Math.max(limit_mps, Math.abs(this.speed_mps) - elapsed_s)));
+    const wanted = command === undefined ? -GENTLE_BRAKING_MPS2 : command.accelerator * ACCELERATION_MPS2 * Math.abs(forward) - command.brake * BRAKING_MPS2 - ROLLING_MPS2;
+    const size_mps = Math.max(0, Math.min(Math.abs(this.speed_mps) + wanted * elapsed_s, Math.max(limit_mps, Math.abs(this.speed_mps) - GENTLE_BRAKING_MPS2 * elapsed_s)));
     this.speed_mps = size_mps * (this.speed_mps < 0 || forward < 0 ? -1 : 1);
-  }
-
-  #steer(elapsed_s: number, wanted_rad: number): void {
-    const change = STEERING_RATE_RADPS * elapsed_s;
-    this.steering_rad = Math.min(this.steering_rad + change, Math.max(this.steering_rad - change, wanted_rad));
-    const { east_m, north_m, heading } = this.#pose;
-    const way_m = this.speed_mps * elapsed_s;
-    this.#pose = { east_m: east_m + way_m * Math.cos(heading), north_m: north_m + way_m * Math.sin(heading), heading: heading + (way_m * Math.tan(this.steering_rad)) / WHEELBASE_M };
   }
 }
 

@@ -1,10 +1,11 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type Controls, RELEASED_CONTROLS } from "../src/desk/input/controls";
 import { Driver, type DriverFacts } from "../src/desk/input/driver";
 import { Emergency } from "../src/desk/input/emergency";
 import { Keyboard } from "../src/desk/input/keyboard";
 import { Learner, type Mapping, type Pad, PadReader, parseMapping, STANDARD_MAPPING } from "../src/desk/input/mapping";
 import { TickMeter } from "../src/desk/input/ticker";
+import { listenToKeys } from "../src/desk/keys";
 
 const PAD: Pad = { id: "pad", mapping: "standard", axes: [0, 0, 0, 0], buttons: Array<number>(17).fill(0) };
 const axes = (...values: number[]): Pad => ({ ...PAD, axes: values });
@@ -184,6 +185,59 @@ describe("the driver", () => {
   });
 });
 
+describe("the keys of the page", () => {
+  class Key extends Event {
+    readonly ctrlKey = false;
+    readonly altKey = false;
+    readonly metaKey = false;
+    constructor(
+      type: "keydown" | "keyup",
+      readonly code: string,
+      readonly repeat = false,
+    ) {
+      super(type, { cancelable: true });
+    }
+  }
+  let drives = false;
+  let emergencies = 0;
+  let keyboard: Keyboard;
+  const down = (code: string, repeat = false): boolean => window.dispatchEvent(new Key("keydown", code, repeat));
+  const held = (): boolean => keyboard.step(0.01).deadMan;
+
+  beforeEach(() => {
+    vi.stubGlobal("window", new EventTarget());
+    vi.stubGlobal("document", Object.assign(new EventTarget(), { querySelector: () => null }));
+    vi.stubGlobal("HTMLInputElement", class {});
+    [drives, emergencies, keyboard] = [false, 0, new Keyboard()];
+    const ignore = (): void => {};
+    listenToKeys(keyboard, { emergency: () => (emergencies += 1), shift: ignore, toggleLayout: ignore, chooseView: ignore, drives: () => drives });
+  });
+  afterEach(() => void vi.unstubAllGlobals());
+
+  test("a dead-man key that is held through a grant has no effect until it is released and pressed again", () => {
+    down("Space");
+    drives = true;
+    // Prevented: the repetition must not activate a button.
+    expect([down("Space", true), held()]).toEqual([false, false]);
+    window.dispatchEvent(new Key("keyup", "Space"));
+    expect([down("Space"), held()]).toEqual([false, true]);
+  });
+
+  test("nor has one that is held through a loss of the focus", () => {
+    drives = true;
+    down("Space");
+    expect(held()).toBe(true);
+    window.dispatchEvent(new Event("blur"));
+    down("Space", true);
+    expect(held()).toBe(false);
+  });
+
+  test("a held emergency key is one emergency stop", () => {
+    for (const repeat of [false, true, true]) down("Backspace", repeat);
+    expect(emergencies).toBe(1);
+  });
+});
+
 describe("the emergency stop", () => {
   test("is repeated until the vehicle confirms it", () => {
     const emergency = new Emergency();
@@ -207,7 +261,31 @@ describe("the emergency stop", () => {
     const late = new Emergency();
     late.press(0);
     late.step(undefined, null, false, 0);
-    expect([late.step("driving", null, true, 3_001), late.status]).toEqual([false, "undelivered"]);
+    expect([late.step(undefined, null, true, 3_001), late.status]).toEqual([false, "undelivered"]);
+    expect([late.step("driving", null, true, 3_002), late.status]).toEqual([false, "ready"]);
+  });
+
+  test("a stop whose confirmation arrives after a long interruption is confirmed", () => {
+    const emergency = new Emergency();
+    emergency.press(0);
+    expect(emergency.step("driving", null, true, 0)).toBe(true);
+    emergency.step(undefined, null, false, 100);
+    emergency.step(undefined, null, true, 9_000);
+    expect([emergency.step("stopped", "emergency_stop", true, 9_010), emergency.status]).toEqual([false, "confirmed"]);
+  });
+
+  test("a confirmed stop stays confirmed without a connection, and is not sent again", () => {
+    const emergency = new Emergency();
+    emergency.press(0);
+    emergency.step("driving", null, true, 0);
+    emergency.step("stopped", "emergency_stop", true, 50);
+    const steps: Parameters<Emergency["step"]>[] = [
+      [undefined, null, false, 600],
+      [undefined, null, true, 700],
+      ["stopped", "emergency_stop", true, 750],
+    ];
+    for (const step of steps) expect([emergency.step(...step), emergency.status]).toEqual([false, "confirmed"]);
+    expect([emergency.step("ready", null, true, 800), emergency.status]).toEqual([false, "ready"]);
   });
 });
 

@@ -1,12 +1,15 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { DeskClock } from "../src/desk/net/clock";
+import { Connection } from "../src/desk/net/connection";
 import { initialSession, isDead, isSilent, reduceSession, reopenDelay_ms, type SessionInput } from "../src/desk/net/session";
 import { Track } from "../src/desk/panels/track";
-import { age, bitRate, blockedText, kmh, percent, reasonText } from "../src/desk/texts";
-import type { Hello, Welcome } from "../src/desk/protocol/messages";
+import { age, alarmText, bitRate, blockedText, kmh, percent, reasonText } from "../src/desk/texts";
+import type { DeskState, Hello, Welcome } from "../src/desk/protocol/messages";
 
 const HELLO = { kind: "hello", hello: { desk: "desk-1", version: 1, login: "token", time_us: 0 } satisfies Hello } as const;
 const WELCOME = { kind: "welcome", welcome: { name: "Anna" } as Welcome } as const;
+const HEARD = { kind: "heard" } as const;
+const STATE = { kind: "state" } as const;
 const FAILED = { kind: "error", error: { code: "login_failed", text: "unknown token", fatal: false, reply_to: "login" } } as const;
 const after = (...inputs: [SessionInput, number][]) => inputs.reduce((session, [input, at_ms]) => reduceSession(session, input, at_ms), initialSession(0));
 
@@ -42,8 +45,95 @@ describe("the session", () => {
     expect(isSilent(initialSession(0), 0)).toBe(true);
   });
 
+  test("a desk that answers but sends no state counts as lost, and its connection is kept", () => {
+    const session = after([WELCOME, 1_000], [STATE, 1_100], [HEARD, 1_500], [HEARD, 5_600]);
+    expect([1_600, 1_601, 5_601].map((at) => isSilent(session, at))).toEqual([false, true, true]);
+    expect(isDead(session, 5_601)).toBe(false);
+    expect(isSilent(reduceSession(session, STATE, 5_610), 5_620)).toBe(false);
+    // Also if no state has arrived since the login.
+    expect(isSilent(after([WELCOME, 1_000], [HEARD, 1_500]), 1_501)).toBe(true);
+  });
+
+  test("connecting and logging in have 4 s each, the person who types a token has no limit", () => {
+    const dead = (...inputs: [SessionInput, number][]) => [4_100, 4_101, 99_999].map((at) => isDead(after(...inputs), at));
+    expect(dead([{ kind: "opening" }, 100])).toEqual([false, true, true]);
+    expect(dead([HELLO, 50], [{ kind: "login" }, 100])).toEqual([false, true, true]);
+    const ended: [SessionInput, number][][] = [
+      [[HELLO, 200]],
+      [[HELLO, 200], [{ kind: "login" }, 300], [FAILED, 400]],
+      [[{ kind: "closed" }, 200]],
+      [[{ kind: "error", error: { code: "version", text: "too old", fatal: true, reply_to: null } }, 200]],
+    ];
+    for (const inputs of ended) expect(dead([{ kind: "opening" }, 100], ...inputs)).toEqual([false, false, false]);
+  });
+
   test("after a logout nothing of the session remains", () => {
     expect(after([HELLO, 1], [WELCOME, 2], [{ kind: "logout" }, 3])).toMatchObject({ phase: "connecting", welcome: undefined, wasOpen: false });
+  });
+});
+
+describe("the connection", () => {
+  class Socket extends EventTarget {
+    static readonly OPEN = 1;
+    static readonly all: Socket[] = [];
+    readyState = 0;
+    bufferedAmount = 0;
+    readonly sent: string[] = [];
+    constructor() {
+      super();
+      Socket.all.push(this);
+    }
+    send(text: string): void {
+      this.sent.push(text);
+    }
+    close(): void {
+      this.readyState = 3;
+    }
+    hear(message: object): void {
+      this.readyState = Socket.OPEN;
+      this.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(message) }));
+    }
+  }
+  const HELLO_MESSAGE = { type: "hello", ...HELLO.hello };
+  let connection: Connection;
+  /** Lets the time pass, with the ticks of the page. */
+  const pass = (elapsed_ms: number): void => {
+    for (let tick = 0; tick < elapsed_ms / 100; tick += 1) {
+      vi.advanceTimersByTime(100);
+      connection.watch(performance.now());
+    }
+  };
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    vi.stubGlobal("WebSocket", Socket);
+    Socket.all.length = 0;
+    const ignore = (): void => {};
+    connection = new Connection("ws://desk/", "token", { onSession: ignore, onState: ignore, onFrame: ignore, onMap: ignore, onEvent: ignore, onError: ignore });
+    connection.start();
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.unstubAllGlobals();
+  });
+
+  test("a host that does not answer is tried again after 4 s", () => {
+    pass(4_000);
+    expect(Socket.all).toHaveLength(1);
+    pass(400);
+    expect([Socket.all.length, Socket.all[0]?.readyState]).toEqual([2, 3]);
+    // The pause was 0.25 s; that of the second failure is 0.5 s.
+    pass(4_700);
+    expect(Socket.all).toHaveLength(3);
+  });
+
+  test("a login without an answer is made again on a new connection", () => {
+    Socket.all[0]?.hear(HELLO_MESSAGE);
+    expect([connection.session.phase, Socket.all[0]?.sent.length]).toEqual(["authenticating", 1]);
+    pass(4_400);
+    expect([Socket.all.length, connection.session.phase]).toEqual([2, "connecting"]);
+    Socket.all[1]?.hear(HELLO_MESSAGE);
+    expect(Socket.all[1]?.sent).toEqual(Socket.all[0]?.sent);
   });
 });
 
@@ -104,6 +194,18 @@ describe("the track", () => {
     track.take(null);
     expect(track.vehicle).toBeUndefined();
   });
+});
+
+test("the alarm names what stops the vehicle, the most severe first", () => {
+  const open = after([HELLO, 1], [WELCOME, 2]);
+  const state = (connected: boolean, limit_reason: string) => ({ link: { connected }, vehicle: { limit_reason } }) as DeskState;
+  expect(alarmText(open, false, state(true, "latency"))).toBe("");
+  expect(alarmText(open, false, state(true, "camera"))).toMatch(/main camera is frozen: the speed limit is 0/);
+  expect(alarmText(open, false, state(false, "camera"))).toMatch(/link to the vehicle is lost/);
+  expect(alarmText(open, true, state(true, "camera"))).toMatch(/No connection to the desk/);
+  expect(alarmText(open, true, undefined)).toMatch(/No connection to the desk/);
+  expect(alarmText(initialSession(0), true, undefined)).toBe("");
+  expect(alarmText({ ...open, phase: "refused", fault: "too old" }, true, undefined)).toMatch(/too old/);
 });
 
 test("texts of numbers and codes", () => {

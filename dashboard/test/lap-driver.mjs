@@ -9,7 +9,7 @@ export function stubGamepad() {
   };
 }
 
-/** Runs in the page: follows the course (pure pursuit) until the vehicle has driven its length. */
+/** Runs in the page: follows the course (pure pursuit) until the vehicle has driven its length, or until `globalThis.lap.stop()`. */
 export function follow(speed_mps) {
   const DEAD_ZONE = 0.08;
   const WHEELBASE_M = 2.7;
@@ -19,17 +19,25 @@ export function follow(speed_mps) {
   const max_rad = window.viaductDesk.session().welcome.vehicle.steering_max_rad;
   const drives = () => ["ready", "driving", "hold"].includes(window.viaductDesk.state()?.driving.state) && window.viaductDesk.state().driving.holder?.you === true;
   let last = window.viaductDesk.map().vehicle;
-  globalThis.lap = { done: false, deviationMax_m: 0, way_m: 0, drives };
+  const lap = { done: false, stopped: false, deviationMax_m: 0, way_m: 0, drives, stop };
+  globalThis.lap = lap;
   const timer = setInterval(() => {
     const { vehicle } = window.viaductDesk.map();
-    if (!vehicle || globalThis.lap.done) return;
-    globalThis.lap.way_m += distance(vehicle, last);
+    if (!vehicle) return;
+    lap.way_m += distance(vehicle, last);
     last = vehicle;
-    globalThis.lap.deviationMax_m = Math.max(globalThis.lap.deviationMax_m, fromLine(vehicle));
-    globalThis.lap.done = globalThis.lap.way_m >= length_m;
-    if (globalThis.lap.done) clearInterval(timer);
-    globalThis.pad = globalThis.lap.done ? { axes: [0, 0, 0, 0], buttons: {} } : { axes: [stick(steer(vehicle)), 0, 0, 0], buttons: pedals() };
+    lap.deviationMax_m = Math.max(lap.deviationMax_m, fromLine(vehicle));
+    lap.done = lap.way_m >= length_m;
+    if (lap.done) stop();
+    else globalThis.pad = { axes: [stick(steer(vehicle)), 0, 0, 0], buttons: pedals() };
   }, 20);
+
+  /** Releases the gamepad. */
+  function stop() {
+    clearInterval(timer);
+    lap.stopped = true;
+    globalThis.pad = { axes: [0, 0, 0, 0], buttons: {} };
+  }
 
   function steer(vehicle) {
     // A longer distance cuts corners by more than the permitted deviation.

@@ -25,8 +25,10 @@ function onDown(event: KeyboardEvent, keyboard: Keyboard, actions: KeyActions): 
   // The emergency stop works with an open dialog, too.
   if (event.code === "Backspace") return void (event.repeat || actions.emergency());
   if (document.querySelector("dialog[open]")) return;
+  // A repetition is no press: a key that is held through a grant or a loss of the focus must be released first.
+  if (event.repeat) return void (actions.drives() && keyboard.owns(event.code) && event.preventDefault());
   if (actions.drives() && keyboard.press(event.code)) return event.preventDefault();
-  if (!event.repeat) onCommand(event.code, actions);
+  onCommand(event.code, actions);
 }
 
 function onCommand(code: string, actions: KeyActions): void {

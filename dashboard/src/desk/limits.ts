@@ -8,10 +8,12 @@ export const MESSAGE_CHARACTERS_MAX = 262_144;
 export const UNSENT_OCTETS_MAX = 8_192;
 /** Pauses before the connection is opened again. */
 export const REOPEN_MS = [250, 500, 1_000, 2_000] as const;
-/** Silence after which the desk counts as lost: pictures are marked, and the page says so. */
+/** Time without a `state` after which the desk counts as lost: pictures are marked, and the page shows an alarm. */
 export const SILENT_MS = 500;
 /** Silence after which the connection is closed and opened again. */
 export const SILENT_CLOSE_MS = 4_000;
+/** Longest time for connecting, and for the answer to a login. After it the connection is closed and opened again. */
+export const CONNECT_MAX_MS = 4_000;
 export const PING_PERIOD_MS = 500;
 export const REPORT_PERIOD_MS = 1_000;
 /** Samples from which the clock's offset is taken: the one with the shortest round trip. */

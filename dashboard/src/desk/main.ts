@@ -10,7 +10,7 @@ import { Keyboard } from "./input/keyboard";
 import type { Pad, PadControls } from "./input/mapping";
 import { startTicker, TickMeter } from "./input/ticker";
 import { listenToKeys } from "./keys";
-import { REPORT_PERIOD_MS, SILENT_MS, TEXT_PERIOD_MS, TICK_MS, TREND_PERIOD_MS } from "./limits";
+import { REPORT_PERIOD_MS, TEXT_PERIOD_MS, TICK_MS, TREND_PERIOD_MS } from "./limits";
 import { Connection, nowPage_us } from "./net/connection";
 import { isSilent, type Session } from "./net/session";
 import { Cluster } from "./panels/cluster";
@@ -23,7 +23,7 @@ import { MappingDialog } from "./panels/mapping";
 import { Views } from "./panels/views";
 import type { Command, DeskError, DeskState } from "./protocol/messages";
 import { PATH } from "./protocol/messages";
-import { age, blockedText } from "./texts";
+import { age, alarmText, blockedText } from "./texts";
 import { ThemeSwitch } from "./theme";
 import "./style.css";
 
@@ -60,7 +60,6 @@ const meter = new TickMeter(performance.now());
 
 /** Newest state of the desk; `undefined` while the desk is silent. */
 let state: DeskState | undefined;
-let state_ms = 0;
 let controls: Controls = RELEASED_CONTROLS;
 let input: Command["input"] = "none";
 let device = "";
@@ -159,7 +158,6 @@ function takeSession(session: Session): void {
 
 function takeState(next: DeskState): void {
   state = next;
-  state_ms = performance.now();
   map.take(next.position);
 }
 
@@ -175,8 +173,7 @@ function forgetState(): void {
 }
 
 function deskLost(): boolean {
-  const now_ms = performance.now();
-  return isSilent(connection.session, now_ms) || (state !== undefined && now_ms - state_ms > SILENT_MS);
+  return isSilent(connection.session, performance.now());
 }
 
 function write(): void {
@@ -221,17 +218,9 @@ function writeEmergency(): void {
 }
 
 function writeAlarm(): void {
-  const text = alarmText();
+  const text = alarmText(connection.session, deskLost(), state);
   setText(byId("alarm"), text);
   setHidden(byId("alarm"), text === "");
-}
-
-function alarmText(): string {
-  const { phase, fault, wasOpen } = connection.session;
-  if (phase === "refused") return `The desk ended the session: ${fault}`;
-  if (wasOpen && deskLost()) return "No connection to the desk. The pictures are old, and commands do not arrive; the vehicle stops by itself.";
-  if (state && !state.link.connected) return "The link to the vehicle is lost. The vehicle brakes and stops by itself.";
-  return "";
 }
 
 function report(): void {

@@ -1,6 +1,7 @@
 // Texts for codes of the protocol.
 
 import type { Blocked } from "./input/driver";
+import type { Session } from "./net/session";
 import type { DeskState, DrivingState, LimitReason } from "./protocol/messages";
 import type { FrozenReason } from "./video/freshness";
 
@@ -49,6 +50,15 @@ const LIMITS: Readonly<Record<LimitReason, string>> = {
 
 export function limitText(vehicle: DeskState["vehicle"]): string {
   return LIMITS[vehicle.limit_reason];
+}
+
+/** Returns the text of the alarm, or an empty text. `state` is `undefined` while there is no current one. */
+export function alarmText({ phase, fault, wasOpen }: Session, deskLost: boolean, state: DeskState | undefined): string {
+  if (phase === "refused") return `The desk ended the session: ${fault}`;
+  if (wasOpen && deskLost) return "No connection to the desk. The pictures are old, and commands do not arrive; the vehicle stops by itself.";
+  if (state?.link.connected === false) return "The link to the vehicle is lost. The vehicle brakes and stops by itself.";
+  if (state?.vehicle.limit_reason === "camera") return "The main camera is frozen: the speed limit is 0. The vehicle brakes and stands until new pictures arrive.";
+  return "";
 }
 
 export const FROZEN: Readonly<Record<FrozenReason, string>> = {

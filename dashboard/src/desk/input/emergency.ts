@@ -3,7 +3,10 @@
 import { EMERGENCY_REPEAT_MS, EMERGENCY_VALID_MS } from "../limits";
 import type { DrivingState } from "../protocol/messages";
 
-/** `undelivered`: there is no connection, so the vehicle stops by itself because it receives no commands. */
+/**
+ * `sent`: the page repeats the message until the vehicle confirms the stop. `undelivered`: the connection was lost before the
+ * confirmation; the vehicle stops by itself because it receives no commands.
+ */
 export type EmergencyStatus = "ready" | "sent" | "confirmed" | "undelivered";
 
 export class Emergency {
@@ -17,31 +20,33 @@ export class Emergency {
     this.#sent_ms = Number.NEGATIVE_INFINITY;
   }
 
-  /** Returns `true` if the message must be sent now. */
+  /**
+   * Returns `true` if the message must be sent now. `driving` is `undefined` if the page has no current state, also for a moment after
+   * a reconnection.
+   */
   step(driving: DrivingState | undefined, reason: string | null, connected: boolean, now_ms: number): boolean {
     if (this.status === "ready") return false;
     if (!connected) {
-      this.status = "undelivered";
+      if (this.status === "sent") this.status = "undelivered";
       return false;
     }
-    if (this.status === "undelivered") return this.#sendAgain(now_ms);
     if (driving === "stopped" && reason === "emergency_stop") {
       this.status = "confirmed";
       return false;
     }
-    // Another state afterwards: a new grant, or the stop was reset at the vehicle.
-    if (this.status === "confirmed") {
-      this.status = "ready";
-      return false;
-    }
-    if (now_ms - this.#sent_ms < EMERGENCY_REPEAT_MS) return false;
-    this.#sent_ms = now_ms;
-    return true;
+    if (this.status !== "confirmed" && !this.#isTooLate(now_ms)) return this.#send(now_ms);
+    // The stop was confirmed and has ended, or it is too late to send it. Without a state it may still be confirmed.
+    if (driving !== undefined) this.status = "ready";
+    return false;
   }
 
   /** After a long interruption the vehicle has stopped by itself, and may have another driver. */
-  #sendAgain(now_ms: number): boolean {
-    if (now_ms - this.#pressed_ms > EMERGENCY_VALID_MS) return false;
+  #isTooLate(now_ms: number): boolean {
+    return this.status === "undelivered" && now_ms - this.#pressed_ms > EMERGENCY_VALID_MS;
+  }
+
+  #send(now_ms: number): boolean {
+    if (this.status === "sent" && now_ms - this.#sent_ms < EMERGENCY_REPEAT_MS) return false;
     this.status = "sent";
     this.#sent_ms = now_ms;
     return true;

@@ -31,6 +31,11 @@ export class Keyboard {
   #brake = 0;
 
   /** Returns `true` if the key belongs to the controls. */
+  owns(code: string): boolean {
+    return keyOf(code) !== undefined;
+  }
+
+  /** Returns `true` if the key belongs to the controls. */
   press(code: string): boolean {
     const key = keyOf(code);
     if (key !== undefined) this.#pressed.set(code, key);

@@ -24,6 +24,9 @@ export interface ConnectionCounts {
   frameFaults: Partial<Record<FrameFault, number>>;
 }
 
+/** Inputs that no panel shows. */
+const INPUTS_NOT_SHOWN: ReadonlySet<SessionInput["kind"]> = new Set(["opening", "heard", "state"]);
+
 export class Connection {
   session: Session = initialSession(performance.now());
   readonly clock = new DeskClock();
@@ -73,7 +76,7 @@ export class Connection {
     return this.send(command);
   }
 
-  /** Closes a connection from which nothing is heard any more. */
+  /** Replaces a connection that is silent, and an attempt to connect or to log in that takes too long. */
   watch(now_ms: number): void {
     if (isDead(this.session, now_ms)) this.#reopen();
   }
@@ -84,6 +87,7 @@ export class Connection {
     socket.addEventListener("message", ({ data }) => socket === this.#socket && this.#receive(data as string | ArrayBuffer));
     socket.addEventListener("close", () => socket === this.#socket && this.#closed());
     this.#socket = socket;
+    this.#take({ kind: "opening" });
   }
 
   #reopen(): void {
@@ -140,7 +144,7 @@ export class Connection {
         this.clock.take(message.page_us, message.time_us, now_us);
         return this.#take({ kind: "heard" });
       case "state":
-        this.#take({ kind: "heard" });
+        this.#take({ kind: "state" });
         return this.#events.onState(message);
       case "map":
         return this.#events.onMap(message);
@@ -162,7 +166,7 @@ export class Connection {
   #take(input: SessionInput): void {
     const before = this.session;
     this.session = reduceSession(before, input, performance.now());
-    if (input.kind !== "heard") this.#events.onSession(this.session);
+    if (!INPUTS_NOT_SHOWN.has(input.kind)) this.#events.onSession(this.session);
   }
 }
 
