@@ -61,6 +61,15 @@ impl Subject {
     pub(super) const fn is_ours(self) -> bool {
         matches!(self.transport, Transport::Viaduct)
     }
+
+    /// Returns `true` if the system repeats lost parts of a frame without a deadline.
+    fn is_reliable(self) -> bool {
+        match self.transport {
+            Transport::Viaduct | Transport::BestEffort => false,
+            Transport::Tcp | Transport::Mqtt => true,
+            Transport::Cyclonedds => self.variant != Some("4"),
+        }
+    }
 }
 
 /// A cell of the tables.
@@ -81,7 +90,8 @@ impl Cell {
         Job {
             variant: self.subject.variant.map(str::to_owned),
             pictures: self.subject.pictures,
-            silence_ms: options.silence_ms,
+            // A system that repeats lost parts may pause for longer than any other silence.
+            silence_ms: if self.subject.is_reliable() { options.drain_ms } else { options.silence_ms },
             drain_ms: options.drain_ms,
             ..Job::new(self.subject.transport, self.cameras, options.frames)
         }

@@ -75,7 +75,8 @@ pub struct Options {
     pub state: Option<PathBuf>,
     /// Seed of the links.
     pub seed: u64,
-    /// Time without an arrival after which a receiver ends, in milliseconds.
+    /// Time without an arrival after which a receiver ends, in milliseconds. The receiver of a system that repeats lost parts
+    /// waits for `drain_ms` instead.
     pub silence_ms: u64,
     /// Longest time for which a receiver waits after the last frame was sent, in milliseconds.
     pub drain_ms: u64,

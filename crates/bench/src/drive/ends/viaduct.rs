@@ -112,6 +112,8 @@ impl Sender for Vehicle {
         let octets = Some((after.0 - before.0, after.1 - before.1)).filter(|(needed, _)| *needed > 0);
         let mut losses = self.losses(job);
         losses.iter_mut().for_each(|(reason, count)| *count -= earlier.get(reason).copied().unwrap_or(0));
+        let ticks = end.saturating_sub(begin) / job.period_ns;
+        losses.insert("ticks skipped by a camera".to_owned(), ticks.saturating_sub(u64::from(job.frames) + 1));
         losses.retain(|_, count| *count > 0);
         Ok(Sent { first, octets, window: Some((begin, end)), pacing: Some(self.pacing()), losses })
     }
