@@ -4,6 +4,8 @@
 
 CARGO ?= cargo
 VIADUCT := target/release/viaduct
+# Network namespaces need root.
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 DASHBOARD_SOURCES := $(shell find dashboard -path dashboard/node_modules -prune -o -path dashboard/dist -prune -o -path dashboard/dist-desk -prune -o -type f -print 2>/dev/null)
 
 help:  ## List the targets
@@ -45,10 +47,10 @@ bench-bus-full: build rivals  ## Measure the bus with the paper's 5000 messages 
 	$(VIADUCT) bench bus --full --json bench-bus-full.json --html bench-bus-full.html
 
 bench-drive: build rivals  ## Measure remote driving over emulated links, with rivals and the paper's tables; needs root (writes bench-drive.json)
-	$(VIADUCT) bench drive --json bench-drive.json
+	$(AS_ROOT) $(VIADUCT) bench drive --json bench-drive.json
 
 bench-drive-full: build rivals  ## Measure remote driving with the paper's 10,000 frames per camera, for days; resumes an interrupted run
-	$(VIADUCT) bench drive --full --json bench-drive-full.json
+	$(AS_ROOT) $(VIADUCT) bench drive --full --json bench-drive-full.json
 
 rivals:  ## Build the programs that the benches compare Viaduct with, as far as possible
 	-@scripts/setup rivals
