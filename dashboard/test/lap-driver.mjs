@@ -13,7 +13,8 @@ export function stubGamepad() {
 export function follow(speed_mps) {
   const DEAD_ZONE = 0.08;
   const WHEELBASE_M = 2.7;
-  const course = window.viaductDesk.map().lines.find(({ kind }) => kind === "course").points;
+  // Without repeated points: beside one, the distance from the line would be that from the point.
+  const course = window.viaductDesk.map().lines.find(({ kind }) => kind === "course").points.filter((point, index, all) => distance(point, all.at(index - 1)) > 0.05);
   const steps = course.map((point, index) => distance(point, course[(index + 1) % course.length]));
   const length_m = steps.reduce((sum, step) => sum + step, 0);
   const max_rad = window.viaductDesk.session().welcome.vehicle.steering_max_rad;
