@@ -14,7 +14,7 @@
 //! | above `queue_stop` | no frames are sent until the queue is below `queue_high` |
 //!
 //! If the path becomes longer, for example because a modem changes its cell, the receiver measures the difference as a queueing
-//! delay until it forgets the shorter path. A queue becomes shorter if less is sent, a longer path does not: [`Detour`] finds the
+//! delay until it forgets the shorter path. A queue becomes shorter if less is sent, a longer path does not: the sender finds the
 //! difference, and it no longer counts.
 
 use std::time::Duration;
