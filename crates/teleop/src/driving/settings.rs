@@ -96,7 +96,7 @@ impl DrivingSettings {
             ("steering_max", self.steering_max.value(), 1.0..=90.0),
             ("speed_max", self.speed_max.value(), 0.1..=100.0),
             ("latency_distance", self.latency_distance.value(), 0.1..=100.0),
-            ("command_age_max in ms", self.commands.age_max.as_secs_f64() * 1e3, 50.0..=2000.0),
+            ("command_age_max_ms", self.commands.age_max.as_secs_f64() * 1e3, 50.0..=2000.0),
             ("steering_per_second", self.commands.steering_per_second, 0.1..=100.0),
             ("accelerator_per_second", self.commands.accelerator_per_second, 0.1..=100.0),
         ];

@@ -262,8 +262,8 @@ impl Receiver {
             // The path has become longer. What it is longer by is part of the round trip, and no queue any more.
             self.arrivals.forget_base();
         }
-        self.round_trip = round_trip;
         let queued = self.arrivals.accept(self.now, symbol.transmission, symbol.sent_us, octets)?;
+        self.round_trip = round_trip;
         let stream = self.stream(symbol)?;
         let deadline = self.deadline(symbol, queued).ok_or(ReceiverDropReason::FrameClosed);
         let frame = self.open_frame(stream, symbol, deadline)?;

@@ -492,7 +492,7 @@ fn driving_key(name: &str) -> &'static str {
         "steering_max" => "driving.steering_max_deg",
         "speed_max" => "driving.speed_max_mps",
         "latency_distance" => "driving.latency_distance_m",
-        "command_age_max in ms" => "driving.command_age_max_ms",
+        "command_age_max_ms" => "driving.command_age_max_ms",
         "steering_per_second" => "driving.steering_per_second",
         "accelerator_per_second" => "driving.accelerator_per_second",
         _ => "driving",
