@@ -52,6 +52,8 @@ impl Default for CommandLimits {
 /// Time for which the first command of a grant may change steering and accelerator, in microseconds: that between two
 /// commands at 50 Hz.
 const FIRST_INTERVAL_US: i32 = 20_000;
+/// Longest time between two commands that counts for the permitted change. After a gap, the change is as small as after this time.
+const INTERVAL_US_MAX: i32 = 100_000;
 
 /// A command that was accepted.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -216,7 +218,7 @@ impl Receiver {
             return command;
         }
         let elapsed_us = self.accepted.map_or(FIRST_INTERVAL_US, |before| {
-            newest.sampled_us.wrapping_sub(before.sampled_us).cast_signed().clamp(0, 1_000_000)
+            newest.sampled_us.wrapping_sub(before.sampled_us).cast_signed().clamp(0, INTERVAL_US_MAX)
         });
         let elapsed = f64::from(elapsed_us) / 1e6;
         let turn = self.limits.steering_per_second * elapsed;
@@ -285,5 +287,8 @@ mod tests {
         assert_eq!(handle(&mut receiver, 150, &datagram(2, 150, full)), Ok(-0.2));
         let accepted = receiver.accepted().unwrap().command;
         assert_eq!((accepted.accelerator, accepted.brake, receiver.counters().slowed), (0.2, 1.0, 1));
+        // 4 per second for at most 100 ms, after a gap of 250 ms.
+        let right = handle(&mut receiver, 400, &datagram(3, 400, steering(1.0))).unwrap();
+        assert!((right - 0.2).abs() < 1e-9, "{right}");
     }
 }

@@ -13,8 +13,12 @@
 //! | any with a grant | the operator releases control while the vehicle moves; lost link; restart of the desk | `Stopped` |
 //! | any | emergency stop | `Stopped` |
 //!
-//! A new driver of a moving vehicle begins in `Hold`. Until that driver holds the dead-man control, the vehicle brakes. No
-//! stage brakes less than the driver did.
+//! 100, 150 and 300 ms are the defaults of the settings `hold_after`, `ramp_after` and `stop_after`. A request that is refused,
+//! withdrawn or interrupted by a lost link leads from `Requested` to `Idle`.
+//!
+//! A new driver of a moving vehicle begins in `Hold` and has one second for the first command. Until that driver holds the
+//! dead-man control, the vehicle brakes at least as hard as before, and after 150 ms as in `Ramp`. No stage of a stop brakes less
+//! than the driver did.
 //!
 //! `Stopped` ends the grant: whatever commands arrive afterwards, the vehicle does not move until an operator requests control
 //! again.
@@ -32,7 +36,7 @@ use viaduct_units::{Degrees, MetresPerSecond, MetresPerSecondSquared, Mono};
 
 use crate::{
     clock::PeerClock,
-    commands::{AcceptedCommand, CommandDropReason, Gear, Receiver, ReceiverCounters},
+    commands::{AcceptedCommand, Command, CommandDropReason, Gear, Receiver, ReceiverCounters},
     limits::EVENTS_MAX,
     wire::Commands,
 };
@@ -298,6 +302,9 @@ impl Driving {
         let grant = self.grant.map(|_| (self.epoch, self.grant_number));
         let of_grant = grant == Some((commands.vehicle_epoch, commands.grant));
         let result = self.receiver.handle(self.now, commands, grant, |time| clock.age(self.now, time));
+        if let Ok(accepted) = &result {
+            self.adopt(&accepted.command);
+        }
         // An emergency stop of the driver counts however old it is.
         if of_grant && commands.commands.iter().any(|command| command.command.emergency_stop) {
             self.emergency_stop(self.holder());
@@ -308,17 +315,25 @@ impl Driving {
         }
     }
 
+    /// Adopts brake and steering of a command.
+    fn adopt(&mut self, command: &Command) {
+        // A new driver of a moving vehicle cannot release the brake before holding the dead-man control.
+        let keeps_brake = self.driven.is_none() && !command.dead_man;
+        self.brake = if keeps_brake { self.brake.max(command.brake) } else { command.brake };
+        if command.dead_man {
+            self.steering = command.steering;
+        }
+    }
+
     fn apply(&mut self, accepted: &AcceptedCommand) {
         self.command_age.add(self.now, accepted.age.at_most());
         self.refused = None;
         if self.grant.is_none() {
             return;
         }
-        self.brake = accepted.command.brake;
         if accepted.command.dead_man {
             self.driven = Some(self.now);
             self.dead_man_released = None;
-            self.steering = accepted.command.steering;
             if self.stands() {
                 self.gear = accepted.command.gear;
             }
@@ -496,7 +511,9 @@ impl Driving {
         self.grant = Some(Grant { operator, since: self.now });
         self.receiver.restart();
         (self.driven, self.dead_man_released, self.refused) = (None, None, None);
-        self.brake = 0.0;
+        if self.stands() {
+            self.brake = 0.0;
+        }
         if self.requester == Some(operator) {
             self.requester = None;
         }
@@ -536,6 +553,10 @@ impl Driving {
     }
 
     fn stop_for(&mut self, reason: Reason) {
+        // An emergency stop brakes harder than any other stop.
+        if (self.state, self.reason) == (DrivingState::Stopped, Some(Reason::EmergencyStop)) {
+            return;
+        }
         self.end_grant_in(DrivingState::Stopped, reason);
     }
 
@@ -747,7 +768,7 @@ impl Driving {
         let command = self.receiver.accepted().map(|accepted| accepted.command).unwrap_or_default();
         let traction = if self.state == DrivingState::Driving { self.gear.direction().abs() } else { 0.0 };
         let wanted = command.accelerator * traction * self.settings.acceleration_max.value()
-            - command.brake * self.settings.braking_max.value();
+            - self.brake * self.settings.braking_max.value();
         let to_limit = (limit.value() - self.speed.value().abs()) / LIMIT_APPROACH_S;
         let slowest = -self.settings.ramp_deceleration.value();
         MetresPerSecondSquared(wanted.min(to_limit.max(slowest)))

@@ -142,6 +142,38 @@ fn the_steering_of_a_moving_vehicle_does_not_jump_at_a_takeover_or_a_new_hold() 
 }
 
 #[test]
+fn a_takeover_does_not_release_the_brake() {
+    let settings = DrivingSettings { blind_after: Duration::from_secs(5), ..DrivingSettings::default() };
+    let mut driving = driving(settings);
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    driving.set_speed(at(1010), MetresPerSecond(10.0));
+    command(&mut driving, 1020, 2, Command { brake: 1.0, accelerator: 0.0, ..DRIVE });
+    claim(&mut driving, 2, ClaimKind::TakeOver, 2);
+    for now_ms in [1020, 1100, 1200, 1900] {
+        assert_eq!(driving.actuation(at(now_ms)).acceleration.value(), -8.0, "{now_ms} ms");
+    }
+    // Nor does a command without the dead-man control.
+    command(&mut driving, 1910, 1, Command { dead_man: false, ..DRIVE });
+    assert_eq!(driving.actuation(at(1910)).acceleration.value(), -8.0);
+    command(&mut driving, 1920, 2, Command { accelerator: 0.0, ..DRIVE });
+    assert!(driving.actuation(at(1920)).acceleration.value() > -8.0);
+}
+
+#[test]
+fn a_fault_does_not_weaken_an_emergency_stop() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    driving.set_speed(at(1010), MetresPerSecond(10.0));
+    claim(&mut driving, 2, ClaimKind::EmergencyStop, 2);
+    let before = driving.actuation(at(1020)).acceleration;
+    driving.stop(at(1030), Reason::VehicleFault);
+    assert_eq!(driving.actuation(at(1030)).acceleration, before);
+    assert_eq!(driving.reason(), Some(Reason::EmergencyStop));
+}
+
+#[test]
 fn the_record_of_a_stop_names_the_operator_who_had_control() {
     let mut driving = driving(DrivingSettings::default());
     claim(&mut driving, 1, ClaimKind::Request, 1);
