@@ -258,12 +258,16 @@ impl Receiver {
 
     fn handle_symbol(&mut self, symbol: &Symbol, octets: usize) -> Result<(), ReceiverDropReason> {
         let round_trip = micros::from_tenths_of_ms(symbol.round_trip_100us);
-        if !self.round_trip.is_zero() && round_trip > 2 * self.round_trip + DETOUR_MARGIN {
-            // The path has become longer. What it is longer by is part of the round trip, and no queue any more.
+        // An older symbol has an older round trip.
+        let is_newest = self.arrivals.is_newest(symbol.transmission);
+        if is_newest && !self.round_trip.is_zero() && round_trip > 2 * self.round_trip + DETOUR_MARGIN {
+            // The path has become longer. The additional delay is part of the round trip, and not a queue.
             self.arrivals.forget_base();
         }
         let queued = self.arrivals.accept(self.now, symbol.transmission, symbol.sent_us, octets)?;
-        self.round_trip = round_trip;
+        if is_newest {
+            self.round_trip = round_trip;
+        }
         let stream = self.stream(symbol)?;
         let deadline = self.deadline(symbol, queued).ok_or(ReceiverDropReason::FrameClosed);
         let frame = self.open_frame(stream, symbol, deadline)?;
