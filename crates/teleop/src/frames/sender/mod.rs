@@ -2,6 +2,7 @@
 
 mod budget;
 mod counters;
+mod overload;
 mod probes;
 
 use std::{cmp::Reverse, collections::VecDeque, time::Duration};
@@ -18,6 +19,7 @@ use super::{
     redundancy::symbols_to_send,
 };
 use budget::EncoderBudget;
+use overload::Overload;
 use probes::ProbeTimer;
 
 pub use counters::{SenderCounters, SenderDropReason};
@@ -93,6 +95,7 @@ pub struct Sender {
     feedback: Option<(u32, u32)>,
     /// Jitter of the latest feedback.
     jitter: Duration,
+    overload: Overload,
     budget: EncoderBudget,
     probes: ProbeTimer,
     events: VecDeque<SenderEvent>,
@@ -120,6 +123,7 @@ impl Sender {
             bucket: Bucket::default(),
             feedback: None,
             jitter: Duration::ZERO,
+            overload: Overload::default(),
             budget: EncoderBudget::default(),
             probes: ProbeTimer::default(),
             events: VecDeque::new(),
@@ -230,9 +234,13 @@ impl Sender {
         Ok(number)
     }
 
-    /// Drops frames of lower ranks if the link is too slow for all frames, so that those of the first rank keep half of
-    /// their lifespan in reserve.
+    /// Drops frames of lower ranks if the link is too slow for all frames, so that those of the first rank keep a quarter of their
+    /// lifespan in reserve. A short overload, for example after a stall of the sender's machine, drops nothing.
     fn shed(&mut self) {
+        let (is_overloaded, lifespan) = (self.is_overloaded(), self.shortest_lifespan());
+        if !self.overload.is_lasting(is_overloaded, self.now, lifespan) {
+            return;
+        }
         let first = self.settings.streams.iter().map(|stream| stream.priority).min().unwrap_or(0);
         while self.is_overloaded() {
             let lower =
@@ -241,6 +249,10 @@ impl Sender {
             let Some((index, _)) = victim else { return };
             self.finish(index, Outcome::Lost(FrameLoss::Capacity));
         }
+    }
+
+    fn shortest_lifespan(&self) -> Duration {
+        self.settings.streams.iter().map(|stream| stream.lifespan).min().unwrap_or_default()
     }
 
     /// Returns `true` if the link needs longer than half of a frame's lifespan for that frame and those before it, at the
