@@ -31,7 +31,7 @@ const EMERGENCY_TEXTS: Readonly<Record<EmergencyStatus, string>> = {
   ready: "",
   sent: "sent, not confirmed yet",
   confirmed: "confirmed: the vehicle stops",
-  undelivered: "not delivered: no connection. The vehicle stops without commands",
+  undelivered: "not delivered: no connection",
 };
 
 // First: the plot takes its colours.
@@ -99,7 +99,7 @@ function tick(): void {
   const command = driver.step(controls, driverFacts(), input, nowPage_us(), deskNow_us());
   if (command && connection.sendCommand(command)) commandsSent += 1;
   const driving = state?.driving;
-  if (emergency.step(driving?.state, driving?.reason ?? null, !deskLost(), now_ms)) connection.send({ type: "emergency_stop" });
+  if (emergency.step(driving?.state, driving?.reason ?? null, connection.session.phase === "open", now_ms)) connection.send({ type: "emergency_stop" });
 }
 
 function readControls(pad: Pad | undefined, elapsed_s: number): void {

@@ -5,7 +5,7 @@ import type { DrivingState } from "../protocol/messages";
 
 /**
  * `sent`: the page repeats the message until the vehicle confirms the stop. `undelivered`: the connection was lost before the
- * confirmation; the vehicle stops by itself because it receives no commands.
+ * confirmation. A vehicle that this page drives stops by itself, because it receives no commands.
  */
 export type EmergencyStatus = "ready" | "sent" | "confirmed" | "undelivered";
 
@@ -35,7 +35,7 @@ export class Emergency {
       return false;
     }
     if (this.status !== "confirmed" && !this.#isTooLate(now_ms)) return this.#send(now_ms);
-    // The stop was confirmed and has ended, or it is too late to send it. Without a state it may still be confirmed.
+    // The stop was confirmed and has ended, or it is too late to send it. Without a current state, wait: the vehicle may still confirm the stop.
     if (driving !== undefined) this.status = "ready";
     return false;
   }

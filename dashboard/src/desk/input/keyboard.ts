@@ -35,7 +35,7 @@ export class Keyboard {
     return keyOf(code) !== undefined;
   }
 
-  /** Returns `true` if the key belongs to the controls. */
+  /** Marks the key as held. Returns `true` if it belongs to the controls. */
   press(code: string): boolean {
     const key = keyOf(code);
     if (key !== undefined) this.#pressed.set(code, key);

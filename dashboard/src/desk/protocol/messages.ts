@@ -31,7 +31,7 @@ const welcome = object({
   ),
   timing: object({
     command_hz: number(10, 200),
-    state_hz: number(1, 100),
+    state_hz: number(5, 100),
     late_ms: ms,
     freeze_ms: ms,
     latency_limit_ms: ms,
