@@ -90,7 +90,7 @@ impl Cell {
         Job {
             variant: self.subject.variant.map(str::to_owned),
             pictures: self.subject.pictures,
-            // A system that repeats lost parts may pause for longer than any other silence.
+            // Retransmissions of a reliable system may take longer than `silence_ms`.
             silence_ms: if self.subject.is_reliable() { options.drain_ms } else { options.silence_ms },
             drain_ms: options.drain_ms,
             ..Job::new(self.subject.transport, self.cameras, options.frames)

@@ -170,6 +170,9 @@ pub(super) struct Sent {
     /// Frames that the sender's end has lost in this time, by reason.
     #[serde(default)]
     pub(super) losses: BTreeMap<String, u64>,
+    /// Ticks of the slowest camera without a frame.
+    #[serde(default)]
+    pub(super) ticks_skipped: u64,
 }
 
 /// State of the rate control.

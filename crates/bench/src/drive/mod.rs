@@ -219,6 +219,10 @@ fn notes(outcomes: &[(Cell, &Outcome)]) -> Vec<String> {
                 outcome.losses.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
             add(format!("{}: frames lost by the vehicle's node: {}", cell.key(), losses.join(", ")));
         }
+        if outcome.ticks_skipped > 0 {
+            let ticks = outcome.ticks_skipped;
+            add(format!("{}: the slowest camera has skipped {ticks} ticks, which are not in `n`", cell.key()));
+        }
         if let Some(pacing) = &outcome.pacing {
             add(format!(
                 "{}: rate control at the end: {:.0} Mbit/s, queueing delay {:.1} ms, stopped {} times by a long queue",

@@ -29,6 +29,8 @@ pub(super) struct Outcome {
     pub(super) pacing: Option<Pacing>,
     /// Frames that the sender's end has lost, by reason.
     pub(super) losses: BTreeMap<String, u64>,
+    /// Ticks of the slowest camera without a frame.
+    pub(super) ticks_skipped: u64,
     /// Time between the first and the last camera of a tick, if the cameras have their own ticks.
     pub(super) spread_us: Option<u64>,
     /// Lateness of the emulator's timers: median, 99th percentile and largest.
@@ -67,6 +69,7 @@ impl Outcome {
             octets: sent.octets,
             pacing: sent.pacing,
             losses: sent.losses.clone(),
+            ticks_skipped: sent.ticks_skipped,
             spread_us: spread_us(&arrived.captures_us, PERIOD_US),
             ..Self::default()
         }

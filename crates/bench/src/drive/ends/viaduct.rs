@@ -111,11 +111,14 @@ impl Sender for Vehicle {
         let (after, end) = (self.octets(), nanos(sys::monotonic()));
         let octets = Some((after.0 - before.0, after.1 - before.1)).filter(|(needed, _)| *needed > 0);
         let mut losses = self.losses(job);
-        losses.iter_mut().for_each(|(reason, count)| *count -= earlier.get(reason).copied().unwrap_or(0));
-        let ticks = end.saturating_sub(begin) / job.period_ns;
-        losses.insert("ticks skipped by a camera".to_owned(), ticks.saturating_sub(u64::from(job.frames) + 1));
+        for (reason, count) in &mut losses {
+            // Some counts are differences of counters that change in the meantime.
+            *count = count.saturating_sub(earlier.get(reason).copied().unwrap_or(0));
+        }
         losses.retain(|_, count| *count > 0);
-        Ok(Sent { first, octets, window: Some((begin, end)), pacing: Some(self.pacing()), losses })
+        let ticks = end.saturating_sub(begin) / job.period_ns;
+        let ticks_skipped = ticks.saturating_sub(u64::from(job.frames) + 1);
+        Ok(Sent { first, octets, window: Some((begin, end)), pacing: Some(self.pacing()), losses, ticks_skipped })
     }
 }
 
