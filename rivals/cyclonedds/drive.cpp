@@ -65,8 +65,8 @@ Job parse(const json& line) {
   return job;
 }
 
-/// Returns the configuration. Both have the addresses of the ends, so that discovery does not depend on multicast over a lossy link. `tuned` avoids fragmentation
-/// by IP, retransmits sooner, and has room for the frames of a tick; all else is the default.
+/// Returns the configuration. Both have the addresses of the ends, so that discovery does not depend on multicast over a lossy
+/// link. `tuned` avoids fragmentation by IP, retransmits sooner, and has room for the frames of a tick; all else is the default.
 std::string config(const Job& job) {
   const std::string tuned_sizes = "<MaxMessageSize>1472B</MaxMessageSize><FragmentSize>1344B</FragmentSize>";
   const std::string tuned_times =

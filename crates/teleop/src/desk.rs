@@ -472,13 +472,13 @@ impl Desk {
         DeskHeartbeat { timing, picture_latency_100us: latency, claim }.write(self.epoch)
     }
 
-    /// Returns the latency of the latest picture of the main stream at the screen, or `None` if there is no current one.
+    /// Returns the latency of the latest picture of the main stream at the screen, or `None` if there is no current one. If the next
+    /// picture is overdue, the time since then is added.
     #[must_use]
     pub fn picture_latency(&self) -> Option<Duration> {
         let (_, arrival, at_arrival) = self.picture?;
         let shown_for = self.now.since(arrival);
         let age = shown_for + at_arrival;
-        // A picture that should have been replaced is as late as its successor.
         let overdue =
             self.picture_interval.map_or(Duration::ZERO, |interval| shown_for.saturating_sub(interval * 3 / 2));
         let latency = at_arrival + overdue;

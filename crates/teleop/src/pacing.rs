@@ -14,8 +14,8 @@
 //! | above `queue_stop` | no frames are sent until the queue is below `queue_high` |
 //!
 //! If the path becomes longer, for example because a modem changes its cell, the receiver measures the difference as a queueing
-//! delay until it forgets the shorter path. A queue becomes shorter if less is sent, a longer path does not: the sender finds the
-//! difference, and it no longer counts.
+//! delay until it forgets the shorter path. A queue becomes shorter if less is sent, a longer path does not. The sender finds the
+//! additional delay in this way and subtracts it from the queueing delay.
 
 use std::time::Duration;
 
@@ -362,7 +362,7 @@ impl RateController {
     }
 }
 
-/// Number of reductions of the rate without which a longer path is not assumed.
+/// Reductions of the rate before the sender assumes a longer path.
 const REDUCTIONS_MIN: u32 = 6;
 /// Time for which a measurement of the queue must remain the same after a stop, in addition to twice the queue.
 const TRIAL_STOPPED: Duration = Duration::from_millis(100);
@@ -378,9 +378,11 @@ struct Detour {
 #[derive(Clone, Copy, Debug)]
 struct Trial {
     since: Mono,
+    /// Queueing delay when the trial began.
     first: Duration,
+    /// Lowest queueing delay since then.
     lowest: Duration,
-    /// Rate at the begin.
+    /// Rate when the trial began.
     rate: f64,
     /// Number of times that the rate was reduced.
     reductions: u32,

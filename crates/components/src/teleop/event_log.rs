@@ -65,7 +65,7 @@ struct LogCounters {
     written: Counter,
     behind: Counter,
     failed: Counter,
-    /// Attempts to rename the files that have failed. No line is lost.
+    /// Failed attempts to rotate the files. The lines are appended to the present file.
     rotations_failed: Counter,
 }
 

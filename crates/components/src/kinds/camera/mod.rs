@@ -63,18 +63,18 @@ enum Source {
     Device,
 }
 
-/// The ticks of a source of measurements: a callback that begins late counts as latency.
+/// The schedule of the source `raw`. Its frames have the time of their tick, so the delay of a late callback is part of the latency.
 struct Ticks {
     period: Duration,
     latest: Option<Mono>,
 }
 
 impl Ticks {
-    /// Returns the tick to which a callback belongs that begins now.
+    /// Returns the tick of a callback that begins at `now`.
     fn tick(&mut self, now: Now) -> Now {
         let tick = self.latest.map_or(now.mono, |latest| {
             let periods = now.mono.since(latest).as_nanos() / self.period.as_nanos();
-            // Before the next tick: the latest one was assumed too late.
+            // The callback is earlier than the next tick: the schedule was late.
             if periods == 0 { now.mono } else { latest.plus(self.period * periods as u32) }
         });
         self.latest = Some(tick);

@@ -30,7 +30,7 @@ const HEADER_OCTETS: u16 = 20 + 20 + 12;
 const PIECES_MAX: usize = 16_384;
 /// Time after which a full link is looked at again.
 const FULL_PERIOD: Duration = Duration::from_millis(1);
-/// Clients without a connection that are logged in a second.
+/// Largest number of warnings per second.
 const LOGGED_PER_SECOND: u32 = 1;
 /// Time limit for a connection to the server.
 const CONNECT_TIME_MAX: Duration = Duration::from_secs(10);

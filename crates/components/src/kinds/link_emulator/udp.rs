@@ -26,7 +26,7 @@ const SEND_QUEUE_MAX: usize = 1024;
 const IDLE: Duration = Duration::from_secs(10);
 /// Datagrams delivered before the sockets are read again.
 const DELIVERIES_MAX: usize = 256;
-/// Clients without a socket that are logged in a second.
+/// Largest number of warnings per second.
 const LOGGED_PER_SECOND: u32 = 1;
 /// Octets of the client's number at the end of each datagram in the link. They count as part of the headers.
 const NUMBER_OCTETS: u16 = 4;

@@ -59,8 +59,8 @@ pub(super) const fn refusal(outcome: ClaimOutcome) -> Option<&'static str> {
         }
         ClaimOutcome::Nothing => "The vehicle has no answer.",
         ClaimOutcome::Moving => {
-            "The vehicle moves, or its speed is unknown. Wait until it stands. If it stands, check at the vehicle that the setting \
-             vehicle names the topic of its state and that the file of roles lists this desk as a driver."
+            "The vehicle moves, or its speed is unknown. Wait until it stands. If it already stands: at the vehicle, set `vehicle` to \
+             the topic of the vehicle's state, and list this desk as `driver` in the file of roles."
         }
         ClaimOutcome::Link => "The link to the vehicle is down, or the clocks are not synchronised yet. Try again.",
         ClaimOutcome::NotHolder => "You do not have control.",

@@ -141,7 +141,7 @@ pub(super) struct PageCounters {
     pub(super) refused_host: Counter,
     pub(super) refused_protocol: Counter,
     pub(super) refused_commands: Vec<(CommandRefusal, Counter)>,
-    /// Connections that the page or the network closed.
+    /// Logged-in pages whose connection has ended, for any reason.
     pub(super) left: Counter,
     pub(super) mailbox: MailboxCounters,
 }

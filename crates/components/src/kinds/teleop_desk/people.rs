@@ -100,7 +100,7 @@ pub(super) enum LineProblem {
     Token,
     #[error("a name has 1 to 64 characters")]
     Name,
-    #[error("another line has this token or name; both must be unique")]
+    #[error("another person has this token or name; both must be unique")]
     Twice,
 }
 

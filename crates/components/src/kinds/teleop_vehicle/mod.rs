@@ -2,7 +2,8 @@
 //! the commands of the driver on to the vehicle under the supervision of [`viaduct_teleop::driving`].
 //!
 //! Counters: `pictures`, `pictures_refused`, `camera_frames`, `camera_frames_arrived` and `camera_frames_lost` by camera,
-//! `frames_lost`, `commands_accepted`, `commands_refused`, `datagrams_*`, `events_*`, `event_log_*`. Gauges: `round_trip_ms`,
+//! `frames_lost`, `commands_accepted`, `commands_refused`, `datagrams_*`, `events_*`,
+//! `event_log_*`, `answers_outdated`, `telemetry_too_long`. Gauges: `round_trip_ms`,
 //! `loss_to_vehicle`, `loss_to_desk`, `rate_bits_per_second`, `queueing_delay_ms`, `camera_budget_octets` and others.
 
 mod cameras;

@@ -216,7 +216,7 @@ pub struct PacingLimits {
     pub ceiling_bits_per_second: u64,
     /// Octets that lower layers add to a datagram, at most 1000. Default: 95 (encryption 29, UDP and IPv4 28, Ethernet 38).
     pub overhead_octets: usize,
-    /// Longest burst at the present rate in milliseconds, 0 to 10. Default: 0.5.
+    /// Longest burst at the present rate in milliseconds, 0 to 10; twice as long after a late timer. Default: 0.5.
     pub burst_ms: f64,
     /// Queueing delay up to which the rate may grow, in milliseconds. Default: 3.
     pub queue_low_ms: f64,
