@@ -1,7 +1,10 @@
 //! ROS: definitions of messages, messages, and connections.
 
-use bytes::BufMut as _;
+use bytes::{BufMut as _, Bytes};
 use viaduct_ros::{
+    codec::{self, Encoding},
+    json::{self, JsonOf},
+    mqtt_client::TypeMessage,
     msg::{Dialect, Schema},
     ros1,
     tcpros::{Frames, Header, Offer, Request},
@@ -30,6 +33,34 @@ pub fn message(octets: &[u8]) {
     if ros1::check(&schema, octets).is_ok() {
         assert!(octets.split_last().is_none_or(|(_, shorter)| ros1::check(&schema, shorter).is_err()));
         assert!(ros1::check(&schema, &[octets, &[0]].concat()).is_err());
+    }
+}
+
+/// Checks a message of any type: one that was decoded is encoded and decoded again as the same, also as JSON.
+pub fn value(octets: &[u8]) {
+    let schema = Schema::parse(Dialect::Ros1, "a/B", DEFINITION).expect("the definition is valid");
+    let octets = Bytes::copy_from_slice(octets);
+    for encoding in [Encoding::Ros1, Encoding::Cdr] {
+        let Ok(value) = codec::decode(&schema, encoding, &octets) else { continue };
+        let again = codec::encode(&schema, encoding, &value).expect("a decoded message has the type");
+        let text = |value: &viaduct_ros::value::Value| {
+            serde_json::to_string(&JsonOf::new(&schema, value)).expect("a message has a JSON text")
+        };
+        let decoded = codec::decode(&schema, encoding, &again).expect("an encoded message is one");
+        // As texts, because NaN does not equal itself.
+        assert_eq!(text(&value), text(&decoded));
+        let json = serde_json::from_str(&text(&value)).expect("the text is JSON");
+        // Not the same octets: the text has U+FFFD for octets that are not UTF-8, and a number may differ in its last digit.
+        let read = json::read(&schema, &json).expect("the text of a message is one");
+        assert!(codec::encode(&schema, encoding, &read).is_ok());
+    }
+}
+
+/// Checks a type message of mqtt_client: one that was read is written and read again as the same.
+pub fn mqtt_client_type(octets: &[u8]) {
+    if let Ok(read) = TypeMessage::parse(octets) {
+        assert_eq!(TypeMessage::parse(&read.write()), Ok(read.clone()));
+        let _ = read.split(&Bytes::copy_from_slice(octets));
     }
 }
 
@@ -69,6 +100,28 @@ pub(crate) fn messages() -> Vec<Vec<u8>> {
     let header = [vec![0; 12], string("map")].concat();
     let points = [1_u32.to_le_bytes().to_vec(), string("p"), vec![0; 4]].concat();
     vec![[header, points, string("a"), string("b"), vec![0; 24], string("data")].concat()]
+}
+
+pub(crate) fn values() -> Vec<Vec<u8>> {
+    let schema = Schema::parse(Dialect::Ros1, "a/B", DEFINITION).expect("the definition is valid");
+    let mut seeds = messages();
+    for message in messages() {
+        let value = codec::decode(&schema, Encoding::Ros1, &message.into()).expect("the seed is a message");
+        seeds.push(codec::encode(&schema, Encoding::Cdr, &value).expect("the seed is a message").to_vec());
+    }
+    seeds
+}
+
+pub(crate) fn mqtt_client_types() -> Vec<Vec<u8>> {
+    let type_of = |dialect, name: &str, definition: &str| TypeMessage {
+        dialect,
+        md5: "*".to_owned(),
+        name: name.to_owned(),
+        definition: definition.to_owned(),
+        stamped: true,
+    };
+    let types = [type_of(Dialect::Ros1, "a/B", DEFINITION), type_of(Dialect::Ros2, "a/msg/B", "")];
+    types.map(|one| one.write().to_vec()).to_vec()
 }
 
 pub(crate) fn connections() -> Vec<Vec<u8>> {

@@ -101,6 +101,8 @@ pub const TARGETS: &[Target] = &[
     Target::new("teleop_desk", teleop::desk, teleop::to_desk).slow(20).uses_code(),
     Target::new("ros_definition", ros::definition, ros::definitions),
     Target::new("ros1_message", ros::message, ros::messages),
+    Target::new("ros_value", ros::value, ros::values),
+    Target::new("mqtt_client_type", ros::mqtt_client_type, ros::mqtt_client_types),
     Target::new("tcpros", ros::connection, ros::connections),
     Target::new("xmlrpc", ros::document, ros::documents),
     Target::new("secure_initiator", secure::initiator, secure::to_initiator).slow(40),

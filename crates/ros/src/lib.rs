@@ -4,7 +4,10 @@
 //! |---|---|
 //! | [`msg`] | definitions of messages (`.msg`): parser, MD5 sum |
 //! | [`ros1`] | the serialisation of ROS 1: the check of a message against its definition |
+//! | [`codec`] | messages of any type as values: ROS 1, CDR |
+//! | [`json`] | values as JSON |
 //! | [`tcpros`] | connections of ROS 1: headers, handshake, frames |
+//! | [`mqtt_client`] | the wire format of mqtt_client: types and messages on MQTT topics |
 //! | [`xmlrpc`] | calls between the nodes of ROS 1 and their master |
 //! | [`limits`] | all limits |
 //!
@@ -20,8 +23,12 @@
 //!
 //! Not here: clocks, sockets, threads. Nothing panics, whatever the input.
 
+pub mod codec;
+pub mod json;
 pub mod limits;
+pub mod mqtt_client;
 pub mod msg;
 pub mod ros1;
 pub mod tcpros;
+pub mod value;
 pub mod xmlrpc;

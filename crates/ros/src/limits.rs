@@ -24,3 +24,7 @@ pub const DOCUMENT_OCTETS_MAX: usize = 4 << 20;
 pub const ELEMENTS_MAX: usize = 1 << 17;
 /// Nesting of elements.
 pub const ELEMENT_DEPTH_MAX: usize = 48;
+/// Elements of an array whose values occupy no octets.
+pub const EMPTY_ELEMENTS_MAX: u32 = 1 << 12;
+/// Elements of arrays of fixed length that are absent in a JSON text, in total.
+pub const DEFAULT_VALUES_MAX: u32 = 1 << 12;

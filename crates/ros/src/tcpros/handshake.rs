@@ -6,6 +6,8 @@
 use super::Header;
 use crate::msg::{Dialect, Schema, SchemaError, TypeName};
 
+/// Longest reason of the other end that is kept, in characters.
+const REASON_CHARACTERS_MAX: usize = 200;
 /// Stands for any type and any sum.
 const ANY: &str = "*";
 
@@ -133,7 +135,7 @@ impl Offer {
     /// The publisher refuses the connection, or a required field is absent or wrong.
     pub fn read(header: &Header) -> Result<Self, HandshakeError> {
         if let Some(error) = header.get("error") {
-            return Err(HandshakeError::Refused(error.to_owned()));
+            return Err(HandshakeError::Refused(error.chars().take(REASON_CHARACTERS_MAX).collect()));
         }
         Ok(Self {
             // Some publishers send no name.
