@@ -256,6 +256,20 @@ fn all_mistakes_of_a_file_are_reported_at_once_and_in_its_order() {
 }
 
 #[test]
+fn each_element_of_a_list_has_its_own_mistakes() {
+    let inbound = "[ { from: \"x/#/y\", to: ros/x }, { from: a, to: \"b c\" }, { from: b, to: \"b c\" }, { from: c, to: d, qos: 3 } ]";
+    let settings = format!("{{ broker: \"mqtt://127.0.0.1\", routes: [ {{ from: log }} ], inbound: {inbound} }}");
+    let (code, stderr) = check(&format!("node: n\ncomponents:\n  up: {{ kind: mqtt_bridge, settings: {settings} }}\n"));
+    let keys: Vec<&str> = stderr.lines().map(|line| line.split(": ").nth(1).unwrap()).collect();
+    let expected = ["inbound.0.from", "inbound.1.to", "inbound.2.to", "inbound.3.qos"];
+    assert_eq!(
+        (code, keys),
+        (2, expected.map(|key| format!("components.up.settings.{key}")).iter().map(|key| &**key).collect()),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn a_mistake_that_follows_from_another_is_not_reported() {
     let feeds = |station: &str| {
         format!(

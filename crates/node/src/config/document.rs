@@ -122,7 +122,7 @@ impl Document {
         match &cause {
             Cause::Missing(field) => {
                 for field in self.missing_fields(&path, field, schema) {
-                    let place = self.tree.find(&path.join(".")).place;
+                    let place = self.tree.place(&path);
                     let text = format!("missing field `{field}`");
                     self.push(Problem { key: path.join("."), text, place });
                 }
@@ -135,7 +135,7 @@ impl Document {
             Cause::Unknown => self.push(Problem { key: path.join("."), text: problem, place }),
             Cause::Value if self.is_follow_up(&path, &problem) => {}
             Cause::Value => {
-                let place = place.or_else(|| self.tree.find(&path.join(".")).place);
+                let place = place.or_else(|| self.tree.place(&path));
                 self.push(Problem { key: path.join("."), text: problem, place });
             }
         }
@@ -183,8 +183,7 @@ impl Document {
     }
 
     fn reject(&mut self, path: Vec<String>, is_unknown: bool) -> bool {
-        let found = self.tree.find(&path.join("."));
-        let is_scalar = matches!(found.item.map(|item| &item.value), Some(Value::Scalar(_)));
+        let is_scalar = matches!(self.tree.item(&path).map(|item| &item.value), Some(Value::Scalar(_)));
         if !self.tree.reject(&path) {
             return false;
         }
@@ -206,7 +205,7 @@ impl Document {
     /// Returns the required fields that a map does not have, including `field`. Fields that were rejected, and fields
     /// that an unknown key seems to mean, are omitted.
     fn missing_fields(&self, path: &[String], field: &str, schema: fn() -> schemars::Schema) -> Vec<String> {
-        let item = self.tree.find(&path.join(".")).item;
+        let item = self.tree.item(path);
         let present: Vec<&str> = item.into_iter().flat_map(Item::entries).map(|entry| entry.key.as_str()).collect();
         let rejected: Vec<&Rejected> = self
             .rejected

@@ -162,6 +162,29 @@ impl Tree {
         found
     }
 
+    /// Returns the entries along a path, as far as they exist. Indices of lists are those of the file, in which rejected entries
+    /// count.
+    fn entries_along<'a, 'p>(&'a self, path: &'p [String]) -> impl Iterator<Item = &'a Entry> + use<'a, 'p> {
+        let mut item = Some(&self.root);
+        path.iter().map_while(move |key| {
+            let entry = item?.entries().find(|entry| entry.key == *key)?;
+            item = Some(&entry.item);
+            Some(entry)
+        })
+    }
+
+    /// Returns the item at a path with the indices of the file, or `None` if there is none.
+    pub(crate) fn item(&self, path: &[String]) -> Option<&Item> {
+        let along: Vec<&Entry> = self.entries_along(path).collect();
+        let is_there = along.len() == path.len();
+        is_there.then(|| along.last().map_or(&self.root, |entry| &entry.item))
+    }
+
+    /// Returns the place of a path with the indices of the file, or that of its nearest parent.
+    pub(crate) fn place(&self, path: &[String]) -> Option<Place> {
+        self.entries_along(path).last().map(|entry| entry.place)
+    }
+
     /// Rejects the entry at that path. Returns `false` if there is none.
     pub(crate) fn reject(&mut self, path: &[String]) -> bool {
         let mut item = &mut self.root;
