@@ -117,7 +117,7 @@ impl Bus {
                     return Err(OpenError::qos(&topic.name, &writer.owner, &reader, mismatch));
                 }
                 Err(JoinError::Type(has)) => {
-                    return Err(OpenError::other_type(&topic.name, owner, has.full_name(), wanted.full_name()));
+                    return Err(OpenError::other_type(&topic.name, owner, &has, &wanted));
                 }
             }
         };
@@ -177,7 +177,7 @@ impl Bus {
         role: Role,
     ) -> Result<UntypedSubscriber, OpenError> {
         names::check_pattern(pattern).map_err(OpenError::Name)?;
-        let subscription = Arc::new(Subscription::new(owner, pattern, requested, role));
+        let subscription = Arc::new(Subscription::new(owner, pattern, requested, role, wanted.is_some()));
         // If it cannot join every topic, dropping it leaves those that it has joined.
         let subscriber = UntypedSubscriber::new(Arc::clone(&subscription), Arc::clone(&self.inner.endpoint));
         if names::is_name(pattern) {
@@ -317,9 +317,7 @@ impl Inner {
                 Err(OpenError::qos(&topic.name, &publisher, &reader.owner, mismatch))
             }
             Err(JoinError::Type(has)) => match wanted {
-                Some(wanted) => {
-                    Err(OpenError::other_type(&topic.name, &reader.owner, has.full_name(), wanted.full_name()))
-                }
+                Some(wanted) => Err(OpenError::other_type(&topic.name, &reader.owner, &has, wanted)),
                 None => Ok(false),
             },
         }

@@ -27,6 +27,11 @@ impl Encoded {
         writer.finish()
     }
 
+    /// Joins chunks of an encoded message without a copy.
+    pub fn from_chunks(chunks: impl IntoIterator<Item = Bytes>) -> Self {
+        Self { chunks: chunks.into_iter().filter(|chunk| !chunk.is_empty()).collect() }
+    }
+
     /// Returns the bytes in order, chunk by chunk, for example for a vectored write.
     #[must_use]
     pub fn chunks(&self) -> &[Bytes] {
@@ -64,7 +69,7 @@ impl Encoded {
 
 impl From<Bytes> for Encoded {
     fn from(bytes: Bytes) -> Self {
-        Self { chunks: if bytes.is_empty() { Vec::new() } else { vec![bytes] } }
+        Self::from_chunks([bytes])
     }
 }
 
@@ -196,7 +201,7 @@ mod tests {
                 chunks.push(whole.split_to(cut.min(whole.len())));
             }
             chunks.push(whole);
-            let encoded = Encoded { chunks };
+            let encoded = Encoded::from_chunks(chunks);
             prop_assert_eq!(PointCloud::decode(encoded.reader()).unwrap(), cloud);
         }
     }

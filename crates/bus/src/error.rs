@@ -4,6 +4,7 @@ use viaduct_messages::topic::NameError;
 
 use crate::limits::{OBSERVERS_MAX, TOPICS_MAX};
 use crate::qos::QosMismatch;
+use crate::type_info::TypeInfo;
 
 /// A reason for which a topic cannot be opened.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -44,12 +45,12 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    pub(crate) fn other_type(topic: &str, component: &str, has: &str, wants: &str) -> Self {
+    pub(crate) fn other_type(topic: &str, component: &str, has: &TypeInfo, wants: &TypeInfo) -> Self {
         Self::Type {
             topic: topic.to_owned(),
             component: component.to_owned(),
-            has: has.to_owned(),
-            wants: wants.to_owned(),
+            has: has.to_string(),
+            wants: wants.to_string(),
         }
     }
 

@@ -78,4 +78,4 @@ pub use stats::{
 };
 pub use subscriber::{Observer, Recv, Subscriber, UntypedSubscriber};
 pub use subscription::DropReason;
-pub use type_info::{TypeInfo, Undecodable};
+pub use type_info::{MessageFormat, TypeInfo, Undecodable};

@@ -56,7 +56,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// Returns an error if all buffers of the pool are in use, or `length` exceeds the size of a buffer.
     pub fn loan(&self, length: usize) -> Result<Loan, LoanError> {
-        self.inner.topic.pool.loan(&self.inner.topic.name, length)
+        self.inner.loan(length)
     }
 
     /// Publishes a message whose origin is here and now. Waits while a reliable subscriber's queue is full.
@@ -64,7 +64,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// Returns an error if a reliable subscriber did not get the sample.
     pub fn publish(&self, message: M) -> Result<(), PublishError> {
-        self.inner.publish(Cause::Here, Wait::Block, |header| self.body(header, message))
+        self.inner.deliver_by(Cause::Here, Wait::Block, |header| self.body(header, message))
     }
 
     /// Publishes a message that was derived from another one: it inherits the origin and stamps of `cause`. Waits while
@@ -73,7 +73,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// Returns an error if a reliable subscriber did not get the sample.
     pub fn publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.publish(Cause::Message(cause), Wait::Block, |header| self.body(header, message))
+        self.inner.deliver_by(Cause::Message(cause), Wait::Block, |header| self.body(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but never waits. For `async` code and for publishers that prefer a loss to
@@ -82,7 +82,7 @@ impl<M: Message> Publisher<M> {
     /// # Errors
     /// Returns an error if a reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: M) -> Result<(), PublishError> {
-        self.inner.publish(Cause::Message(cause), Wait::Never, |header| self.body(header, message))
+        self.inner.deliver_by(Cause::Message(cause), Wait::Never, |header| self.body(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but yields to other tasks while a reliable subscriber's queue is full.
@@ -123,13 +123,36 @@ pub struct UntypedPublisher {
 }
 
 impl UntypedPublisher {
+    /// Returns a buffer of `length` bytes from the topic's pool, to be filled in place. It may contain data of earlier
+    /// loans.
+    ///
+    /// # Errors
+    /// Returns an error if all buffers of the pool are in use, or `length` exceeds the size of a buffer.
+    pub fn loan(&self, length: usize) -> Result<Loan, LoanError> {
+        self.topic.pool.loan(&self.topic.name, length)
+    }
+
+    /// Returns the type of the messages.
+    #[must_use]
+    pub fn type_info(&self) -> &TypeInfo {
+        &self.type_info
+    }
+
+    /// Publishes an encoded message whose origin is here and now. Waits while a reliable subscriber's queue is full.
+    ///
+    /// # Errors
+    /// Returns an error if a reliable subscriber did not get the sample.
+    pub fn publish(&self, message: Encoded) -> Result<(), PublishError> {
+        self.deliver_by(Cause::Here, Wait::Block, |header| BodyPool::encoded(header, message))
+    }
+
     /// Publishes an encoded message that was derived from another one. Waits while a reliable subscriber's queue is
     /// full.
     ///
     /// # Errors
     /// Returns an error if a reliable subscriber did not get the sample.
     pub fn publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.publish(Cause::Message(cause), Wait::Block, |header| BodyPool::encoded(header, message))
+        self.deliver_by(Cause::Message(cause), Wait::Block, |header| BodyPool::encoded(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but never waits.
@@ -137,7 +160,7 @@ impl UntypedPublisher {
     /// # Errors
     /// Returns an error if a reliable subscriber's queue is full now.
     pub fn try_publish_from(&self, cause: &Meta, message: Encoded) -> Result<(), PublishError> {
-        self.publish(Cause::Message(cause), Wait::Never, |header| BodyPool::encoded(header, message))
+        self.deliver_by(Cause::Message(cause), Wait::Never, |header| BodyPool::encoded(header, message))
     }
 
     /// Publishes as [`Self::publish_from`], but yields to other tasks while a reliable subscriber's queue is full.
@@ -209,7 +232,7 @@ impl UntypedPublisher {
         }
     }
 
-    fn publish(
+    fn deliver_by(
         &self,
         cause: Cause<'_>,
         wait: Wait,

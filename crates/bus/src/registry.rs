@@ -38,11 +38,13 @@ impl Registry {
         let patterns = lock(&self.patterns);
         let mut topics = write(&self.topics);
         if let Some(known) = topics.get(name) {
-            match check_type(known, wanted, owner) {
-                Ok(()) => return Ok(Arc::clone(known)),
+            match wanted.and_then(|wanted| Some((wanted, known.other_type(wanted)?))) {
                 // An unused topic may be opened again with another type.
-                Err(_) if known.close_if_unused_and_unsized() => _ = topics.remove(name),
-                Err(error) => return Err(error),
+                Some(_) if known.close_if_unused_and_unsized() => _ = topics.remove(name),
+                Some((wanted, has)) if known.has_typed_end() => {
+                    return Err(OpenError::other_type(name, owner, &has, wanted));
+                }
+                _ => return Ok(Arc::clone(known)),
             }
         }
         if topics.len() >= TOPICS_MAX {
@@ -93,14 +95,5 @@ impl Registry {
 
     pub(crate) fn all_patterns(&self) -> Vec<Arc<Subscription>> {
         lock(&self.patterns).clone()
-    }
-}
-
-fn check_type(topic: &Topic, wanted: Option<&Arc<TypeInfo>>, owner: &str) -> Result<(), OpenError> {
-    match (topic.type_info.get(), wanted) {
-        (Some(has), Some(wanted)) if has.full_name() != wanted.full_name() => {
-            Err(OpenError::other_type(&topic.name, owner, has.full_name(), wanted.full_name()))
-        }
-        _ => Ok(()),
     }
 }

@@ -136,12 +136,12 @@ impl Body {
     #[inline]
     fn check_type<M: Message>(&self) -> Result<(), Undecodable> {
         let same_rust_type = self.type_info.codec().is_some_and(|codec| codec.type_id == TypeId::of::<M>());
-        if same_rust_type || self.type_info.full_name() == M::full_name() {
+        if same_rust_type || self.type_info.is_protobuf(&M::full_name()) {
             return Ok(());
         }
         Err(Undecodable::OtherType {
             topic: self.topic.to_string(),
-            has: self.type_info.full_name().to_owned(),
+            has: self.type_info.to_string(),
             wants: M::full_name(),
         })
     }

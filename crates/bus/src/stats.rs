@@ -242,6 +242,9 @@ pub struct TopicSnapshot {
     /// Full name of its type; absent until a publisher or a typed subscriber joins.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_name: Option<String>,
+    /// Serialisation of its messages as in MCAP: `protobuf`, `ros1`, `cdr`, `json`, or empty for opaque messages.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_encoding: Option<&'static str>,
     /// Its publishers.
     pub publishers: Vec<PublisherSnapshot>,
     /// Samples published since the start.

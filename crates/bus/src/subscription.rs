@@ -214,6 +214,8 @@ pub(crate) struct Subscription {
     pub(crate) role: Role,
     pub(crate) owner: Arc<str>,
     pub(crate) pattern: Arc<str>,
+    /// `true` if the reader relies on the type of the samples.
+    pub(crate) is_typed: bool,
     pub(crate) events: EventSlot,
     /// Samples of all its topics that an observer did not see.
     missed: Arc<Total>,
@@ -236,8 +238,9 @@ struct BlockedPublishers {
 }
 
 impl Subscription {
-    pub(crate) fn new(owner: &str, pattern: &str, qos: Qos, role: Role) -> Self {
+    pub(crate) fn new(owner: &str, pattern: &str, qos: Qos, role: Role, is_typed: bool) -> Self {
         Self {
+            is_typed,
             owner: owner.into(),
             pattern: pattern.into(),
             qos,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use viaduct_units::Mono;
 
 use crate::deadline::stamp;
@@ -43,8 +43,8 @@ pub(crate) struct Topic {
     pub(crate) dropped: Arc<Total>,
     pub(crate) pool: Pool,
     writers: PriorityMutex<Writers>,
-    /// Set by the first publisher or typed subscriber that joins.
-    pub(crate) type_info: OnceLock<Arc<TypeInfo>>,
+    /// Set by the first publisher or typed subscriber that joins. Replaced under the lock of `writers` if the topic has neither.
+    type_info: ArcSwapOption<TypeInfo>,
 }
 
 /// The subscribers of a topic, and the memory that a sample touches on its path to them.
@@ -93,7 +93,7 @@ impl Topic {
     pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.into(),
-            type_info: OnceLock::new(),
+            type_info: ArcSwapOption::empty(),
             pool: Pool::default(),
             bodies: BodyPool::new(),
             published: Total::default(),
@@ -194,7 +194,7 @@ impl Topic {
             let mismatch = |mismatch| JoinError::Mismatch(Arc::clone(&reader.owner), mismatch);
             publisher.qos.serves(&reader.qos).map_err(mismatch)?;
         }
-        self.set_or_check_type(Some(wanted))?;
+        self.set_or_check_type(&writers, Some(wanted))?;
         writers.publishers.push(Arc::clone(publisher));
         drop(writers);
         self.report_liveliness();
@@ -221,7 +221,7 @@ impl Topic {
             return Err(JoinError::Closed);
         }
         writers.check_qos(subscription)?;
-        self.set_or_check_type(wanted)?;
+        self.set_or_check_type(&writers, wanted)?;
         let stats = DeliveryStats::new(subscription, &self.dropped);
         let entry = SubscriberEntry { subscription: Arc::clone(subscription), stats };
         if subscription.qos.durability == Durability::TransientLocal {
@@ -240,15 +240,34 @@ impl Topic {
         self.lock().check_qos(subscription)
     }
 
-    /// Sets the type if it is not set yet, else checks it. Called last, so that a refused publisher or subscriber sets
-    /// nothing.
-    fn set_or_check_type(&self, wanted: Option<&Arc<TypeInfo>>) -> Result<(), JoinError> {
+    /// Sets the type if it is not set yet or if nothing uses it any more, else checks it. Called last, so that a refused publisher or
+    /// subscriber sets nothing.
+    fn set_or_check_type(&self, writers: &Writers, wanted: Option<&Arc<TypeInfo>>) -> Result<(), JoinError> {
         let Some(wanted) = wanted else {
             return Ok(());
         };
-        let agreed = self.type_info.get_or_init(|| Arc::clone(wanted));
-        let same = agreed.full_name() == wanted.full_name();
-        if same { Ok(()) } else { Err(JoinError::Type(Arc::clone(agreed))) }
+        match &*self.type_info.load() {
+            Some(has) if has.is_same(wanted) => return Ok(()),
+            Some(has) if self.is_typed(writers) => return Err(JoinError::Type(Arc::clone(has))),
+            _ => {}
+        }
+        self.type_info.store(Some(Arc::clone(wanted)));
+        Ok(())
+    }
+
+    fn is_typed(&self, writers: &Writers) -> bool {
+        let is_typed = |entry: &SubscriberEntry| entry.subscription.is_typed && entry.subscription.pattern == self.name;
+        !writers.publishers.is_empty() || self.readers().entries.iter().any(is_typed)
+    }
+
+    /// Returns `true` if a publisher or a typed subscriber relies on the topic's type.
+    pub(crate) fn has_typed_end(&self) -> bool {
+        self.is_typed(&self.lock())
+    }
+
+    /// Returns the topic's type if it is another one.
+    pub(crate) fn other_type(&self, wanted: &TypeInfo) -> Option<Arc<TypeInfo>> {
+        self.type_info.load_full().filter(|has| !has.is_same(wanted))
     }
 
     pub(crate) fn remove_subscription(&self, subscription: &Arc<Subscription>) {
@@ -325,9 +344,11 @@ impl Topic {
 
     pub(crate) fn snapshot(&self, now: Mono) -> TopicSnapshot {
         let publishers = self.lock().publishers.clone();
+        let type_info = self.type_info.load();
         TopicSnapshot {
             topic: self.name.to_string(),
-            type_name: self.type_info.get().map(|info| info.full_name().to_owned()),
+            type_name: type_info.as_ref().map(|info| info.full_name().to_owned()),
+            message_encoding: type_info.as_ref().map(|info| info.format().message_encoding()),
             publishers: publishers.iter().map(|entry| entry.snapshot(now)).collect(),
             published: self.published.value(),
             rate_hz: self.published.rate_hz(),

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, Value};
-use viaduct_bus::{Bus, Encoded, Qos, TypeInfo};
+use viaduct_bus::{Bus, Encoded, MessageFormat, Qos, TypeInfo};
 use viaduct_messages::foxglove::PointCloud;
 
 /// Returns a schema from which no Rust type of this binary was generated.
@@ -36,7 +36,7 @@ fn a_relay_passes_on_a_type_that_the_binary_does_not_have() {
     let descriptor = pool.get_message_by_name("vendor.Greeting").unwrap();
     let mut greeting = DynamicMessage::new(descriptor.clone());
     greeting.set_field_by_name("text", Value::String("from far away".into()));
-    let info = TypeInfo::foreign("vendor.Greeting", pool.encode_to_vec().into());
+    let info = TypeInfo::foreign(MessageFormat::Protobuf, "vendor.Greeting", pool.encode_to_vec().into());
 
     let bus = Bus::new("test");
     let source = bus.publisher_untyped("far/greeting", info, Qos::keep_last(4), "source").unwrap();
@@ -58,7 +58,7 @@ fn a_relay_passes_on_a_type_that_the_binary_does_not_have() {
     let stops: Vec<_> = arrived.meta().stamps().iter().map(|stamp| stamp.hop.as_str().to_owned()).collect();
     assert_eq!(stops, ["source", "relay"]);
     assert_eq!(arrived.meta().origin, origin);
-    let schema = DescriptorPool::decode(arrived.type_info().descriptor_set().clone()).unwrap();
+    let schema = DescriptorPool::decode(arrived.type_info().descriptor_set().unwrap().clone()).unwrap();
     let read =
         DynamicMessage::decode(schema.get_message_by_name("vendor.Greeting").unwrap(), arrived.encoded().to_bytes())
             .unwrap();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use prost::Message as _;
 use serde_json::Value;
 use tokio::runtime::Runtime;
-use viaduct_bus::{BusSnapshot, Encoded, Meta, Qos, TypeInfo, UntypedPublisher, clock};
+use viaduct_bus::{BusSnapshot, Encoded, MessageFormat, Meta, Qos, TypeInfo, UntypedPublisher, clock};
 use viaduct_node::{Graph, Kind, Node};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -201,7 +201,7 @@ fn foreign_type() -> TypeInfo {
     let proto = "syntax = 'proto3'; package acme; message Wheel { uint32 ticks = 1; repeated string tags = 2; }";
     std::fs::write(folder.path().join("wheel.proto"), proto).unwrap();
     let schema = protox::compile(["wheel.proto"], [folder.path()]).unwrap();
-    TypeInfo::foreign("acme.Wheel", schema.encode_to_vec().into())
+    TypeInfo::foreign(MessageFormat::Protobuf, "acme.Wheel", schema.encode_to_vec().into())
 }
 
 /// Publishes the same octets until the command ends, and returns its output.

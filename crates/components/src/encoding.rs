@@ -5,20 +5,23 @@
 //! the encoded bytes as published.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_bus::UntypedSample;
-use viaduct_bus::clock;
+use viaduct_bus::{MessageFormat, TypeInfo, UntypedSample, clock};
 use viaduct_its::access::MacAddress;
 use viaduct_its::facilities::{Message, MessageKind};
 use viaduct_messages::viaduct::its::{V2xError, V2xMessage};
+use viaduct_ros::msg::{Dialect as RosDialect, Schema};
+use viaduct_ros::{codec, json};
 use viaduct_v2x_json::dialect::vanetza_nap::Envelope;
 use viaduct_v2x_json::dialect::{Dialect, NewInfo};
 use viaduct_v2x_json::protobuf::JsonOf;
 use viaduct_v2x_json::{message_json, write_error};
+
 
 /// The encoding of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -52,6 +55,12 @@ pub(crate) enum EncodeError {
         /// The type.
         full_name: String,
     },
+    /// The messages of the topic have another format, which is not converted.
+    #[error("`{type_info}` cannot be converted to this encoding")]
+    Format {
+        /// The type with its format.
+        type_info: String,
+    },
     /// The dialect needs the decoded message, and there is no decoder for its type.
     #[error("there is no decoder for a `{label}`")]
     NoDecoder {
@@ -69,23 +78,36 @@ pub(crate) enum EncodeError {
 /// An encoder for the samples of one route. It parses the schema of each topic once; a bus has a bounded number of topics.
 #[derive(Default)]
 pub(crate) struct Encoder {
-    /// Type of each topic seen so far; `None` if the schema of the topic does not contain the type.
-    schemas: HashMap<String, Option<MessageDescriptor>>,
+    /// Type and schema of each topic seen so far.
+    schemas: HashMap<String, (Arc<TypeInfo>, ParsedSchema)>,
     /// Decides the member `newInfo` of the vanetza-nap dialect.
     new_info: NewInfo,
+}
+
+/// The schema of a topic.
+#[derive(Clone)]
+enum ParsedSchema {
+    Protobuf(MessageDescriptor),
+    Ros(Schema, codec::Encoding),
+    /// The topic has no schema, or one that does not contain its type.
+    Unknown,
 }
 
 impl Encoder {
     /// Encodes a sample. The dialect applies to V2X messages in JSON.
     pub(crate) fn encode(&mut self, form: (Encoding, Dialect), sample: &UntypedSample) -> Result<Bytes, EncodeError> {
-        let (Encoding::Json, dialect) = form else {
-            return Ok(sample.encoded().to_bytes());
+        let dialect = match form {
+            (Encoding::Json, dialect) => dialect,
+            (Encoding::Protobuf, _) => return protobuf(sample),
         };
-        let text = match (sample.type_info().full_name(), dialect) {
-            (V2X_MESSAGE, Dialect::Viaduct) => v2x_json(sample),
-            (V2X_MESSAGE, Dialect::VanetzaNap) => self.nap_json(sample),
-            (V2X_ERROR, _) => error_json(sample),
-            _ => self.schema_json(sample),
+        let info = sample.type_info();
+        let text = match (info.format(), info.full_name(), dialect) {
+            (MessageFormat::Protobuf, V2X_MESSAGE, Dialect::Viaduct) => v2x_json(sample),
+            (MessageFormat::Protobuf, V2X_MESSAGE, Dialect::VanetzaNap) => self.nap_json(sample),
+            (MessageFormat::Protobuf, V2X_ERROR, _) => error_json(sample),
+            (MessageFormat::Protobuf | MessageFormat::Ros1 | MessageFormat::Ros2, ..) => self.schema_json(sample),
+            (MessageFormat::Json, ..) => return Ok(sample.encoded().to_bytes()),
+            (MessageFormat::Opaque, ..) => Err(EncodeError::Format { type_info: info.to_string() }),
         };
         text.map(Bytes::from)
     }
@@ -113,22 +135,50 @@ impl Encoder {
     }
 
     fn schema_json(&mut self, sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
-        let full_name = sample.type_info().full_name();
-        let no_schema = || EncodeError::NoSchema { full_name: full_name.to_owned() };
-        let descriptor = self.descriptor(sample).ok_or_else(no_schema)?;
-        let message = DynamicMessage::decode(descriptor, sample.encoded().reader()).map_err(|_| malformed(sample))?;
-        serde_json::to_vec(&JsonOf::new(&message)).map_err(|_| malformed(sample))
+        match self.schema(sample) {
+            ParsedSchema::Protobuf(descriptor) => {
+                let message = DynamicMessage::decode(descriptor.clone(), sample.encoded().reader());
+                let message = message.map_err(|_| malformed(sample))?;
+                serde_json::to_vec(&JsonOf::new(&message)).map_err(|_| malformed(sample))
+            }
+            ParsedSchema::Ros(schema, encoding) => {
+                let value =
+                    codec::decode(schema, *encoding, &sample.encoded().to_bytes()).map_err(|_| malformed(sample))?;
+                serde_json::to_vec(&json::JsonOf::new(schema, &value)).map_err(|_| malformed(sample))
+            }
+            ParsedSchema::Unknown => {
+                Err(EncodeError::NoSchema { full_name: sample.type_info().full_name().to_owned() })
+            }
+        }
     }
 
-    fn descriptor(&mut self, sample: &UntypedSample) -> Option<MessageDescriptor> {
-        if let Some(known) = self.schemas.get(sample.topic()) {
-            return known.clone();
-        }
+    fn schema(&mut self, sample: &UntypedSample) -> &ParsedSchema {
         let info = sample.type_info();
-        let pool = DescriptorPool::decode(info.descriptor_set().clone()).ok();
-        let found = pool.and_then(|pool| pool.get_message_by_name(info.full_name()));
-        self.schemas.insert(sample.topic().to_owned(), found.clone());
-        found
+        let is_known = self.schemas.get(sample.topic()).is_some_and(|(known, _)| Arc::ptr_eq(known, info));
+        if !is_known {
+            self.schemas.insert(sample.topic().to_owned(), (Arc::clone(info), ParsedSchema::of(info)));
+        }
+        self.schemas.get(sample.topic()).map_or(&ParsedSchema::Unknown, |(_, schema)| schema)
+    }
+}
+
+impl ParsedSchema {
+    fn of(info: &TypeInfo) -> Self {
+        let ros = |dialect, encoding| {
+            let text = std::str::from_utf8(info.schema()).ok().filter(|_| !info.schema().is_empty());
+            let schema = text.and_then(|text| Schema::parse(dialect, info.full_name(), text).ok());
+            schema.map_or(Self::Unknown, |schema| Self::Ros(schema, encoding))
+        };
+        match info.format() {
+            MessageFormat::Protobuf => {
+                let pool = info.descriptor_set().and_then(|set| DescriptorPool::decode(set.clone()).ok());
+                let found = pool.and_then(|pool| pool.get_message_by_name(info.full_name()));
+                found.map_or(Self::Unknown, Self::Protobuf)
+            }
+            MessageFormat::Ros1 => ros(RosDialect::Ros1, codec::Encoding::Ros1),
+            MessageFormat::Ros2 => ros(RosDialect::Ros2, codec::Encoding::Cdr),
+            MessageFormat::Json | MessageFormat::Opaque => Self::Unknown,
+        }
     }
 }
 
@@ -138,6 +188,13 @@ const V2X_ERROR: &str = "viaduct.its.V2xError";
 /// Returns `true` if the message reports the position of its own station.
 const fn reports_position(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Cam | MessageKind::Vam)
+}
+
+fn protobuf(sample: &UntypedSample) -> Result<Bytes, EncodeError> {
+    match sample.type_info().format() {
+        MessageFormat::Protobuf => Ok(sample.encoded().to_bytes()),
+        _ => Err(EncodeError::Format { type_info: sample.type_info().to_string() }),
+    }
 }
 
 fn error_json(sample: &UntypedSample) -> Result<Vec<u8>, EncodeError> {
@@ -169,7 +226,7 @@ mod tests {
     fn foreign(full_name: &str, schema: Bytes, octets: &'static [u8]) -> UntypedSample {
         let bus = Bus::new("test");
         let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
-        let info = TypeInfo::foreign(full_name, schema);
+        let info = TypeInfo::foreign(MessageFormat::Protobuf, full_name, schema);
         let writer = bus.publisher_untyped("t", info, Qos::keep_last(1), "writer").unwrap();
         writer.publish_from(&Meta::from_origin(Tai::from_nanos(0)), Encoded::from(Bytes::from_static(octets))).unwrap();
         reader.try_recv().unwrap()
@@ -200,6 +257,46 @@ mod tests {
         assert_eq!(json(&nameless), Err(EncodeError::NoSchema { full_name: "acme.Thing".into() }));
         let cut = foreign("foxglove.Log", schema(), b"\x1a\x7f");
         assert_eq!(json(&cut), Err(EncodeError::Malformed { full_name: "foxglove.Log".into() }));
+    }
+
+    #[test]
+    fn a_message_of_ros_becomes_json_by_its_definition() {
+        let bus = Bus::new("test");
+        let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
+        let schema = Bytes::from_static(b"uint8 level\nstring text\n");
+        for (format, octets) in [
+            (MessageFormat::Ros1, &b"\x07\x02\0\0\0hi"[..]),
+            (MessageFormat::Ros2, b"\0\x01\0\0\x07\0\0\0\x03\0\0\0hi\0"),
+        ] {
+            let info = TypeInfo::foreign(format, "a/B", schema.clone());
+            let writer = bus.publisher_untyped("t", info, Qos::keep_last(1), "writer").unwrap();
+            writer.publish(Encoded::from(Bytes::from_static(octets))).unwrap();
+            assert_eq!(json(&reader.try_recv().unwrap()).unwrap(), r#"{"level":7,"text":"hi"}"#);
+            writer.publish(Encoded::from(Bytes::from_static(b"\x07"))).unwrap();
+            assert_eq!(json(&reader.try_recv().unwrap()), Err(EncodeError::Malformed { full_name: "a/B".into() }));
+        }
+    }
+
+    #[test]
+    fn a_message_of_another_format_is_never_read_as_protobuf() {
+        let of_format = |format, name: &str| {
+            let bus = Bus::new("test");
+            let reader = bus.subscribe_untyped("t", Qos::keep_last(1), "reader").unwrap();
+            let info = TypeInfo::foreign(format, name, schema());
+            let writer = bus.publisher_untyped("t", info, Qos::keep_last(1), "writer").unwrap();
+            writer.publish(Encoded::from(Bytes::from_static(b"{\"a\":1}"))).unwrap();
+            reader.try_recv().unwrap()
+        };
+        for name in ["foxglove.Log", V2X_MESSAGE, V2X_ERROR] {
+            for format in [MessageFormat::Ros1, MessageFormat::Ros2, MessageFormat::Opaque] {
+                let sample = of_format(format, name);
+                assert!(json(&sample).is_err(), "{name} {format:?}");
+                let octets = Encoder::default().encode((Encoding::Protobuf, Dialect::Viaduct), &sample);
+                assert!(matches!(octets, Err(EncodeError::Format { .. })), "{name} {format:?}");
+                assert!(sample.typed::<Log>().is_err());
+            }
+            assert_eq!(json(&of_format(MessageFormat::Json, name)).unwrap(), "{\"a\":1}");
+        }
     }
 
     #[test]

@@ -150,6 +150,13 @@ impl Edges {
         self
     }
 
+    /// Adds an output whose type is known only when the component runs.
+    #[must_use]
+    pub fn publishes_untyped(mut self, setting: &str, topic: &str, qos: Qos) -> Self {
+        self.outputs.push(Edge::new(setting, topic, None, qos));
+        self
+    }
+
     /// Declares the pool usage of the most recently added output. The pool is then sized before the component starts;
     /// for an output that is a pattern, only if the file has an entry for the topic.
     #[must_use]
@@ -192,7 +199,7 @@ pub struct Edge {
     pub setting: String,
     /// Name, or pattern for an input (and for an output whose last level depends on the data).
     pub pattern: String,
-    /// The type; `None` for an input that takes any.
+    /// The type; `None` for an input that takes any, and for an output whose type is known only when the component runs.
     pub type_info: Option<TypeInfo>,
     /// Offered or requested.
     pub qos: Qos,

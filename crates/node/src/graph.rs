@@ -203,9 +203,8 @@ impl Draft {
         for (publisher, output) in feeds {
             let name = &publisher.name;
             if let (Some(has), Some(wants)) = (&output.type_info, &input.type_info)
-                && has.full_name() != wants.full_name()
+                && !has.is_same(wants)
             {
-                let (has, wants) = (has.full_name(), wants.full_name());
                 return Err(format!("`{name}` publishes `{}` as `{has}`, not `{wants}`", output.pattern));
             }
             // If one of the two has a mistake, its quality of service may be another one.
@@ -222,15 +221,14 @@ impl Draft {
 
     /// Checks that each topic has one type, even if no component reads it.
     fn check_outputs(&mut self) {
-        let type_name = |edge: &Edge| edge.type_info.as_ref().map(|info| info.full_name().to_owned());
         let all: Vec<_> = outputs(&self.components).collect();
         let mut problems = Vec::new();
         for (index, (name, output)) in all.iter().enumerate() {
-            let Some(own) = type_name(output) else {
+            let Some(own) = &output.type_info else {
                 continue;
             };
             let differs = |(other, earlier): &&(&str, &Edge)| {
-                let has = type_name(earlier).filter(|has| *has != own)?;
+                let has = earlier.type_info.as_ref().filter(|has| !has.is_same(own))?;
                 let overlaps = topic::overlap(&earlier.pattern, &output.pattern);
                 overlaps.then(|| {
                     format!(

@@ -260,11 +260,14 @@ impl Reference {
         if let (Some(has), Some(wants)) = (has, kind)
             && has != wants
         {
-            if !self.is_unused(name) {
+            if self.has_typed_end(name) {
                 let (has, wants) = (type_name(has), type_name(wants));
                 return Err(Outcome::Refused(format!("topic `{name}` carries `{has}`, and {owner} wants `{wants}`")));
             }
-            self.topics.remove(name);
+            // A topic with readers that take any type remains, and gets the new type from the publisher or subscriber that joins.
+            if self.is_unused(name) {
+                self.topics.remove(name);
+            }
         }
         if !self.topics.contains_key(name) {
             self.make_topic(name);
@@ -283,6 +286,12 @@ impl Reference {
 
     fn topic(&mut self, name: &str) -> &mut Topic {
         self.topics.get_mut(name).unwrap()
+    }
+
+    /// Returns `true` if a publisher or a typed subscriber relies on the topic's type.
+    fn has_typed_end(&self, name: &str) -> bool {
+        let is_read = self.subscribers.iter().any(|reader| reader.pattern == name && reader.kind.is_some());
+        is_read || self.publishers.iter().any(|publisher| publisher.topic == name)
     }
 
     /// Returns `true` if the topic has no publisher and no subscription to exactly its name.

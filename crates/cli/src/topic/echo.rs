@@ -11,6 +11,7 @@ use prost::Message as _;
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use viaduct_bus::MessageFormat;
 use viaduct_messages::topic::{check_pattern, is_name};
 use viaduct_messages::viaduct::its::V2xMessage;
 use viaduct_messages::viaduct::observe::echo_part::Part;
@@ -20,6 +21,7 @@ use viaduct_v2x_json::protobuf::JsonOf;
 use viaduct_v2x_json::{message_json, timestamp_text, write_message as write_v2x_message};
 
 use super::message::{Cut, write_message};
+use super::ros::RosType;
 use super::text::time;
 use super::{NodeArgument, client};
 use crate::output::{print_line, print_note};
@@ -27,11 +29,18 @@ use crate::output::{print_line, print_note};
 /// Longest part of a stream: a message of 16 MiB and its metadata.
 const PART_OCTETS_MAX: usize = 17 << 20;
 
+/// Number of types that the node remembers.
+const TYPES_MAX: u32 = 1024;
+
 /// Octets of the longest varint.
 const LENGTH_OCTETS_MAX: usize = 10;
 
 /// Type whose JSON contains the decoded ETSI message.
 const V2X_MESSAGE: &str = "viaduct.its.V2xMessage";
+
+/// Encodings of messages whose content is shown.
+const PROTOBUF: &str = MessageFormat::Protobuf.message_encoding();
+const JSON: &str = MessageFormat::Json.message_encoding();
 
 /// Topics, number of samples, and output format.
 #[derive(clap::Args)]
@@ -143,8 +152,12 @@ fn take_part(buffer: &mut BytesMut) -> anyhow::Result<Option<Part>> {
 /// A message type of the stream.
 struct StreamType {
     full_name: String,
-    /// `None` if the node has no schema, or if the type is not in it.
+    /// Serialisation of the messages as in MCAP.
+    encoding: String,
+    /// `None` if it is not a protobuf type, if the node has no schema, or if the type is not in it.
     descriptor: Option<MessageDescriptor>,
+    /// The definition of a type of ROS, or `None` if the type is not one or the definition cannot be read.
+    ros: Option<RosType>,
 }
 
 /// Formats samples as text or JSON.
@@ -162,9 +175,14 @@ impl Printer {
     }
 
     fn add_type(&mut self, new: &EchoType) {
-        let pool = DescriptorPool::decode(new.descriptor_set.clone()).ok();
+        let descriptor_set = (new.message_encoding == PROTOBUF).then(|| new.schema.clone());
+        let pool = descriptor_set.and_then(|set| DescriptorPool::decode(set).ok());
         let descriptor = pool.and_then(|pool| pool.get_message_by_name(&new.full_name));
-        self.types.insert(new.id, StreamType { full_name: new.full_name.clone(), descriptor });
+        let (full_name, encoding) = (new.full_name.clone(), new.message_encoding.clone());
+        let ros = RosType::new(&encoding, &full_name, &new.schema);
+        // The node sends a type again if it is older than the latest ones.
+        self.types.retain(|id, _| new.id.saturating_sub(*id) < TYPES_MAX);
+        self.types.insert(new.id, StreamType { full_name, encoding, descriptor, ros });
     }
 
     fn print(&self, sample: &EchoSample) -> anyhow::Result<String> {
@@ -175,13 +193,25 @@ impl Printer {
 
     fn text(&self, sample: &EchoSample, known: &StreamType) -> String {
         let mut text = heading(sample, known);
-        match message(sample, known) {
-            Ok(message) => write_message(&message, self.cut, 0, &mut text),
-            // Writing into a String cannot fail.
-            Err(problem) => {
-                let _ = writeln!(text, "# {problem}");
+        if let Some(ros) = known.ros.as_ref().filter(|_| !sample.skipped) {
+            match ros.text(&octets(sample), self.cut) {
+                Ok(message) => text.push_str(&message),
+                Err(problem) => text.push_str(&format!("# {problem}\n")),
             }
+            text.push_str("---");
+            return text;
         }
+        // Writing into a String cannot fail.
+        let _ = match message(sample, known) {
+            Ok(message) => {
+                write_message(&message, self.cut, 0, &mut text);
+                Ok(())
+            }
+            Err(_) if known.encoding == JSON && !sample.skipped => {
+                writeln!(text, "{}", String::from_utf8_lossy(&octets(sample)).escape_debug())
+            }
+            Err(problem) => writeln!(text, "# {problem}"),
+        };
         text.push_str("---");
         text
     }
@@ -206,8 +236,14 @@ impl Printer {
     }
 
     fn message_json(&self, sample: &EchoSample, known: &StreamType) -> Result<String, String> {
-        if known.full_name == V2X_MESSAGE && !sample.skipped {
+        if known.encoding == PROTOBUF && known.full_name == V2X_MESSAGE && !sample.skipped {
             return v2x_json(&octets(sample)).ok_or_else(|| malformed(known));
+        }
+        if let Some(ros) = known.ros.as_ref().filter(|_| !sample.skipped) {
+            return ros.json(&octets(sample), self.cut);
+        }
+        if known.encoding == JSON && !sample.skipped {
+            return String::from_utf8(octets(sample).to_vec()).map_err(|_| malformed(known));
         }
         let message = message(sample, known)?;
         let whole = JsonOf::new(&message);
@@ -260,6 +296,12 @@ fn message(sample: &EchoSample, known: &StreamType) -> Result<DynamicMessage, St
     if sample.skipped {
         return Err(format!("the message is too long: {} octets", sample.length));
     }
+    if known.encoding != PROTOBUF {
+        return Err(match known.encoding.as_str() {
+            "" => format!("`{}` is opaque: only the components know its content", known.full_name),
+            encoding => format!("`{}` is encoded as {encoding}, which is not shown", known.full_name),
+        });
+    }
     let descriptor =
         known.descriptor.clone().ok_or_else(|| format!("the node has no schema of `{}`", known.full_name))?;
     DynamicMessage::decode(descriptor, octets(sample)).map_err(|_| malformed(known))
@@ -303,8 +345,8 @@ mod tests {
     fn printer(json: bool, full_name: &str, schema: &'static [u8]) -> Printer {
         let cut = Cut { length: Some(128), no_arr: false };
         let mut printer = Printer { types: HashMap::new(), cut, json };
-        let descriptor_set = Bytes::from_static(schema);
-        printer.add_type(&EchoType { id: 1, full_name: full_name.into(), descriptor_set });
+        let (schema, message_encoding) = (Bytes::from_static(schema), PROTOBUF.to_owned());
+        printer.add_type(&EchoType { id: 1, full_name: full_name.into(), schema, message_encoding });
         printer
     }
 

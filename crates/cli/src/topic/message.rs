@@ -23,7 +23,7 @@ pub(super) struct Cut {
 
 impl Cut {
     /// Returns the number of elements that are shown of a field of this length.
-    fn shown(self, length: usize) -> usize {
+    pub(super) fn shown(self, length: usize) -> usize {
         if self.no_arr { 0 } else { self.length.unwrap_or(length).min(length) }
     }
 }
@@ -177,7 +177,7 @@ fn enum_text(number: i32, kind: &Kind) -> String {
 }
 
 /// Returns a text, cut to the length limit. `no_arr` does not apply to texts.
-fn string_text(text: &str, cut: Cut) -> String {
+pub(super) fn string_text(text: &str, cut: Cut) -> String {
     let length = text.chars().count();
     let shown = Cut { no_arr: false, ..cut }.shown(length);
     let hidden = length - shown;
@@ -195,7 +195,7 @@ fn quoted(text: &str) -> String {
 }
 
 /// Returns `<6 octets: 00 01 02 03 04 05>`, cut to the length limit.
-fn octets_text(octets: &[u8], cut: Cut) -> String {
+pub(super) fn octets_text(octets: &[u8], cut: Cut) -> String {
     let shown = cut.shown(octets.len());
     let hidden = octets.len() - shown;
     let digits: Vec<String> = octets[..shown].iter().map(|octet| format!("{octet:02x}")).collect();

@@ -10,6 +10,7 @@ mod info;
 mod latency;
 mod list;
 mod message;
+mod ros;
 mod snapshot;
 mod text;
 

@@ -1,15 +1,16 @@
 //! `GET /topics/echo?pattern=its/rx/*`: a stream of samples as they are published, for inspection.
 //!
 //! The body is a sequence of `viaduct.observe.EchoPart`, each after its length as a varint. A part with the type (full
-//! name and descriptor set) precedes the first sample of that type, so that a client can decode unknown types.
+//! name, encoding and schema) precedes the first sample of that type, so that a client can decode unknown types.
 //!
 //! A stream costs the data path one more reference for each sample. The observer has room for one sample and is never
 //! woken. It is polled every [`POLL_PERIOD`], and only after the client has taken the previous sample. The octets are
 //! copied at once and the sample is released, so that a slow client holds no buffer of a pool. Missed samples are
 //! counted and reported with the next sample of the topic.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -22,7 +23,7 @@ use prost::Message as _;
 use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::time::{Interval, MissedTickBehavior, interval};
-use viaduct_bus::{Bus, Counter, ObserveError, Observer, UntypedSample};
+use viaduct_bus::{Bus, Counter, ObserveError, Observer, TypeInfo, UntypedSample};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::observe::echo_part::Part;
 use viaduct_messages::viaduct::observe::{EchoPart, EchoSample, EchoStamp, EchoType};
@@ -34,6 +35,9 @@ const POLL_PERIOD: Duration = Duration::from_millis(20);
 
 /// Longest message whose octets are sent, 16 MiB. For a longer message, only the length is sent.
 const OCTETS_MAX: usize = 16 << 20;
+
+/// Number of types that a stream remembers. A type beyond it is sent again. The client may forget older ones.
+const TYPES_MAX: usize = 1024;
 
 /// Media type of the stream, in the form of Prometheus' media type for protobuf.
 const MEDIA_TYPE: &str = "application/vnd.google.protobuf; proto=viaduct.observe.EchoPart; encoding=delimited";
@@ -155,8 +159,10 @@ fn echo_sample(sample: &UntypedSample, type_id: u32, missed: u64) -> EchoSample 
 /// Types and sequence numbers that a stream has sent. Bounded by the number of topics of a bus.
 #[derive(Default)]
 struct History {
-    /// Name and schema by the number of the type, counted from 1.
-    types: Vec<(String, Bytes)>,
+    /// The latest types with their numbers, counted from 1.
+    types: VecDeque<(u32, Arc<TypeInfo>)>,
+    /// Number of types that were sent.
+    sent: u32,
     /// Newest sequence by topic.
     sequences: HashMap<String, u64>,
 }
@@ -165,14 +171,24 @@ impl History {
     /// Returns the number of the sample's type, and the part that describes the type if it is new.
     fn type_of(&mut self, sample: &UntypedSample) -> (u32, Option<EchoType>) {
         let info = sample.type_info();
-        let known = |(name, schema): &(String, Bytes)| name == info.full_name() && schema == info.descriptor_set();
-        if let Some(index) = self.types.iter().position(known) {
-            return (index as u32 + 1, None);
+        let is_known = |known: &TypeInfo| known.is_same(info) && known.schema() == info.schema();
+        if let Some((id, _)) = self.types.iter().find(|(_, known)| is_known(known)) {
+            return (*id, None);
         }
-        self.types.push((info.full_name().to_owned(), info.descriptor_set().clone()));
-        let id = self.types.len() as u32;
-        let (full_name, descriptor_set) = (info.full_name().to_owned(), info.descriptor_set().clone());
-        (id, Some(EchoType { id, full_name, descriptor_set }))
+        // A topic may change its type any number of times.
+        if self.types.len() >= TYPES_MAX {
+            self.types.pop_front();
+        }
+        self.sent += 1;
+        let id = self.sent;
+        self.types.push_back((id, Arc::clone(info)));
+        let new = EchoType {
+            id,
+            full_name: info.full_name().to_owned(),
+            schema: info.schema().clone(),
+            message_encoding: info.format().message_encoding().to_owned(),
+        };
+        (id, Some(new))
     }
 
     /// Returns the number of samples of the topic that the stream missed since its previous one. Samples before the
@@ -207,12 +223,12 @@ impl Counts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use viaduct_bus::{Encoded, Meta, Qos, TypeInfo};
+    use viaduct_bus::{Encoded, MessageFormat, Meta, Qos, TypeInfo};
     use viaduct_units::Tai;
 
     /// Publishes a message of `length` octets on a topic, and returns the sample.
     fn sample(bus: &Bus, topic: &str, type_name: &str, length: usize) -> UntypedSample {
-        let info = TypeInfo::foreign(type_name, Bytes::from_static(b"schema"));
+        let info = TypeInfo::foreign(MessageFormat::Protobuf, type_name, Bytes::from_static(b"schema"));
         let publisher = bus.publisher_untyped(topic, info, Qos::keep_last(1), "p").unwrap();
         let reader = bus.subscribe_untyped(topic, Qos::keep_last(1), "r").unwrap();
         let octets = Encoded::from(Bytes::from(vec![7; length]));
