@@ -22,6 +22,7 @@ use viaduct_v2x_json::dialect::{Dialect, NewInfo};
 use viaduct_v2x_json::protobuf::JsonOf;
 use viaduct_v2x_json::{message_json, write_error};
 
+use crate::mqtt::samples::SampleFormat;
 
 /// The encoding of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -34,6 +35,10 @@ pub enum Encoding {
     Json,
     /// The protobuf bytes of the message as published.
     Protobuf,
+    /// The bytes of the message as published, of any format. The topic `viaduct/types/TOPIC` has the type of the messages.
+    Native,
+    /// The format of mqtt_client, for messages of ROS. The topic `mqtt_client/ros_msg_type/TOPIC` has the type of the messages.
+    MqttClient,
 }
 
 impl Encoding {
@@ -42,6 +47,16 @@ impl Encoding {
         match self {
             Self::Json => "application/json".to_owned(),
             Self::Protobuf => format!("application/protobuf; type={full_name}"),
+            Self::Native | Self::MqttClient => "application/octet-stream".to_owned(),
+        }
+    }
+
+    /// Returns the format of the type topic, or `None` if messages of this encoding need no type.
+    pub(crate) const fn sample_format(self) -> Option<SampleFormat> {
+        match self {
+            Self::Json | Self::Protobuf => None,
+            Self::Native => Some(SampleFormat::Native),
+            Self::MqttClient => Some(SampleFormat::MqttClient),
         }
     }
 }
@@ -99,6 +114,8 @@ impl Encoder {
         let dialect = match form {
             (Encoding::Json, dialect) => dialect,
             (Encoding::Protobuf, _) => return protobuf(sample),
+            (Encoding::Native, _) => return Ok(sample.encoded().to_bytes()),
+            (Encoding::MqttClient, _) => return ros(sample),
         };
         let info = sample.type_info();
         let text = match (info.format(), info.full_name(), dialect) {
@@ -188,6 +205,13 @@ const V2X_ERROR: &str = "viaduct.its.V2xError";
 /// Returns `true` if the message reports the position of its own station.
 const fn reports_position(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::Cam | MessageKind::Vam)
+}
+
+fn ros(sample: &UntypedSample) -> Result<Bytes, EncodeError> {
+    match sample.type_info().format() {
+        MessageFormat::Ros1 | MessageFormat::Ros2 => Ok(sample.encoded().to_bytes()),
+        _ => Err(EncodeError::Format { type_info: sample.type_info().to_string() }),
+    }
 }
 
 fn protobuf(sample: &UntypedSample) -> Result<Bytes, EncodeError> {

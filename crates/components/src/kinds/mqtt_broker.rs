@@ -436,6 +436,12 @@ impl Task {
     }
 
     async fn route(&mut self, taken: &Taken, deadline: Instant) {
+        let now = clock::now();
+        if let Some(announcement) = self.inputs.announcement(taken, now) {
+            self.inputs.announced(taken, now);
+            self.output.taken.increment();
+            self.output.publish(&announcement, &self.router, deadline).await;
+        }
         self.output.taken.increment();
         match self.inputs.message(taken) {
             Ok(message) => self.output.publish(&message, &self.router, deadline).await,

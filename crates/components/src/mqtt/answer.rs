@@ -30,6 +30,21 @@ pub(crate) enum Refusal {
     /// The queue of the station is full. The request may succeed later.
     #[error("{0}")]
     Busy(#[from] PublishError),
+    /// The queue of a subscriber of the bus is full.
+    #[error("{0}")]
+    QueueFull(PublishError),
+    /// No type was received for the topic of a message.
+    #[error("the type of `{topic}` is not known yet")]
+    UnknownType { topic: String },
+    /// The message of a type topic is not one.
+    #[error("the type of `{topic}` cannot be read")]
+    MalformedType { topic: String },
+    /// The octets are not a message of the announced type.
+    #[error("the octets are not a message of `{type_info}`")]
+    MalformedMessage { type_info: String },
+    /// The topic of the bus has another type.
+    #[error("{0}")]
+    OtherType(String),
 }
 
 fn known_types() -> String {
@@ -44,6 +59,11 @@ impl Refusal {
             Self::UnknownTopic { .. } => "unknown_topic",
             Self::TooLong { .. } => "too_long",
             Self::Busy(_) => "station_busy",
+            Self::UnknownType { .. } => "unknown_type",
+            Self::MalformedType { .. } => "malformed_type",
+            Self::MalformedMessage { .. } => "malformed_message",
+            Self::OtherType { .. } => "other_type",
+            Self::QueueFull(_) => "queue_full",
         }
     }
 
@@ -51,7 +71,7 @@ impl Refusal {
     fn path(&self) -> &str {
         match self {
             Self::Text(error) => &error.path,
-            Self::UnknownTopic { .. } | Self::TooLong { .. } | Self::Busy(_) => "",
+            _ => "",
         }
     }
 }

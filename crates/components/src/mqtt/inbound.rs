@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta, Publisher, Qos};
@@ -20,8 +21,10 @@ use super::answer::{self, Refusal, ReplyAddress};
 use super::dialect::DialectSetting;
 use super::hops;
 use super::route::{Message, Target, Template};
+use super::samples::SampleOutput;
 use super::subscription;
 use super::typed::{InboundType, Sink};
+use crate::encoding::Encoding;
 use crate::rate_limiter::RateLimiter;
 use crate::v2x::request;
 
@@ -46,8 +49,12 @@ pub struct InboundRouteSettings {
     /// MQTT topic filter (`+` and `#` are wildcards) with the placeholders `{node}`, the name of the node, and `{component}`, the name
     /// of this component. The messages are JSON texts as selected by `type`. No topic may match the filters of two routes.
     pub from: String,
-    /// Topic of the bus: the topic of a station's send requests or of an input of its services.
+    /// Topic of the bus: the topic of a station's send requests or of an input of its services, or any topic for samples.
     pub to: String,
+    /// Encoding of the messages. With `json`, they are requests of applications. With `native` and `mqtt_client`, they are samples of
+    /// any type, which the sender announces on another topic.
+    #[serde(default)]
+    pub encoding: Encoding,
     /// Content of the text. Types other than V2X messages have the field names of their schema (`latitude_deg`).
     #[serde(default)]
     pub r#type: InboundType,
@@ -80,19 +87,46 @@ pub(crate) fn check(routes: &[InboundRouteSettings]) -> Result<(), SettingError>
         if route.qos > 1 {
             return Err(wrong("qos", format!("{} is not 0 or 1", route.qos)));
         }
+        check_encoding(route).map_err(|(key, problem)| wrong(key, problem))?;
         kind(route).map_err(|problem| wrong("message", problem))?;
         check_dialect(route).map_err(|(key, problem)| wrong(key, problem))?;
         let filter = filter(route, "node", "component").map_err(|problem| wrong("from", problem))?;
         let errors = errors(route, &filter, "node", "component").map_err(|problem| wrong("errors", problem))?;
         let filters = routes.iter().filter_map(|other| self::filter(other, "node", "component").ok());
-        if let Some(own) = filters.into_iter().find(|filter| viaduct_mqtt::topic_matches_filter(&errors, filter)) {
+        let is_answered = route.encoding == Encoding::Json;
+        let own = filters.into_iter().find(|filter| viaduct_mqtt::topic_matches_filter(&errors, filter));
+        if let Some(own) = own.filter(|_| is_answered) {
             return Err(wrong(
                 "errors",
                 format!("`{errors}` matches the filter `{own}`, so answers would be received as requests"),
             ));
         }
     }
-    check_overlaps(&routes.iter().filter_map(|route| filter(route, "node", "component").ok()).collect::<Vec<_>>())
+    check_overlaps(&routes.iter().filter_map(|route| filters(route, "node", "component").ok()).collect::<Vec<_>>())
+}
+
+/// Returns the filters of a route: that of its messages, and that of their types if they need one.
+fn filters(route: &InboundRouteSettings, node: &str, component: &str) -> Result<Vec<String>, String> {
+    let messages = filter(route, node, component)?;
+    let types = route.encoding.sample_format().map(|format| format.type_topic(&messages));
+    Ok([Some(messages), types].into_iter().flatten().collect())
+}
+
+/// Checks that settings for requests are not used with samples.
+fn check_encoding(route: &InboundRouteSettings) -> Result<(), (&'static str, String)> {
+    if route.encoding == Encoding::Protobuf {
+        return Err(("encoding", "expected `json`, `native` or `mqtt_client`".to_owned()));
+    }
+    let unused = [
+        ("type", route.r#type != InboundType::V2xMessage),
+        ("dialect", route.dialect != DialectSetting::Viaduct),
+        ("message", route.message.is_some()),
+        ("errors", route.errors.is_some()),
+    ];
+    match unused.into_iter().find(|(_, is_set)| *is_set && route.encoding != Encoding::Json) {
+        Some((key, _)) => Err((key, "allowed only with `encoding: json`".to_owned())),
+        None => Ok(()),
+    }
 }
 
 /// Checks that settings for V2X messages are not used with another type.
@@ -108,10 +142,11 @@ fn check_dialect(route: &InboundRouteSettings) -> Result<(), (&'static str, Stri
 }
 
 /// Checks that no topic matches the filters of two routes.
-fn check_overlaps(filters: &[String]) -> Result<(), SettingError> {
-    for (index, filter) in filters.iter().enumerate() {
-        let before = filters.iter().take(index).position(|before| subscription::overlap(before, filter));
-        if let Some(before) = before {
+fn check_overlaps(routes: &[Vec<String>]) -> Result<(), SettingError> {
+    for (index, filters) in routes.iter().enumerate() {
+        let overlap = |filter: &String, other: &Vec<String>| other.iter().any(|one| subscription::overlap(one, filter));
+        let before = |filter: &String| routes.iter().take(index).position(|other| overlap(filter, other));
+        if let Some((filter, before)) = filters.iter().find_map(|filter| Some((filter, before(filter)?))) {
             let problem = format!("`{filter}` and the `from` of `inbound.{before}` match the same topics");
             return Err(SettingError::new(format!("inbound.{index}.from"), problem));
         }
@@ -157,7 +192,11 @@ fn default_errors(filter: &str) -> String {
 /// Adds the topics that the routes publish.
 pub(crate) fn edges(routes: &[InboundRouteSettings], edges: Edges) -> Edges {
     routes.iter().enumerate().fold(edges, |edges, (index, route)| {
-        route.r#type.publishes(edges, &format!("inbound.{index}.to"), &route.to, OFFERED)
+        let setting = format!("inbound.{index}.to");
+        match route.encoding.sample_format() {
+            Some(_) => edges.publishes_untyped(&setting, &route.to, OFFERED),
+            None => route.r#type.publishes(edges, &setting, &route.to, OFFERED),
+        }
     })
 }
 
@@ -169,8 +208,18 @@ pub(crate) struct Inbound {
     counts: Counts,
 }
 
+/// The filter of a subscription.
+pub(crate) struct Filter<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) qos: QoS,
+    /// `true` if retained messages are wanted.
+    pub(crate) retained: bool,
+}
+
 struct InboundRoute {
     filter: String,
+    /// Filter of the type topics, if messages need a type.
+    types: Option<String>,
     qos: QoS,
     dialect: Dialect,
     kind: Option<MessageKind>,
@@ -183,7 +232,7 @@ struct InboundRoute {
 /// A message that an application has published.
 pub(crate) struct Request<'a> {
     topic: &'a str,
-    text: &'a [u8],
+    text: &'a Bytes,
     reply_address: ReplyAddress,
     /// Hop metadata of the message, if it has any.
     hops: Option<Meta>,
@@ -210,6 +259,20 @@ enum Output {
     Requests(Publisher<V2xSendRequest>),
     /// An input of the services.
     Services(Sink),
+    /// A topic of any type.
+    Samples(Box<SampleOutput>),
+}
+
+impl Output {
+    fn open<C: Component>(route: &InboundRouteSettings, context: &Context<C>) -> Result<Self, StartError> {
+        if let Some(format) = route.encoding.sample_format() {
+            return Ok(Self::Samples(Box::new(SampleOutput::new(format, &route.to, OFFERED, context))));
+        }
+        Ok(match route.r#type.open(&route.to, OFFERED, context)? {
+            Some(sink) => Self::Services(sink),
+            None => Self::Requests(context.publisher(&route.to, OFFERED)?),
+        })
+    }
 }
 
 struct Counts {
@@ -222,8 +285,20 @@ struct Counts {
 }
 
 /// The labels of [`Refusal`].
-const REASONS: [&str; 7] =
-    ["syntax", "missing", "unknown_member", "wrong_value", "unknown_topic", "too_long", "station_busy"];
+const REASONS: [&str; 12] = [
+    "syntax",
+    "missing",
+    "unknown_member",
+    "wrong_value",
+    "unknown_topic",
+    "too_long",
+    "station_busy",
+    "unknown_type",
+    "malformed_type",
+    "malformed_message",
+    "other_type",
+    "queue_full",
+];
 
 impl Inbound {
     pub(crate) fn open<C: Component>(
@@ -233,7 +308,7 @@ impl Inbound {
         let routes = routes.iter().enumerate().map(|(index, route)| InboundRoute::open(index, route, context));
         let routes = routes.collect::<Result<Vec<_>, _>>()?;
         // Checked again with the real names of the node and the component in the filters.
-        check_overlaps(&routes.iter().map(|route| route.filter.clone()).collect::<Vec<_>>())?;
+        check_overlaps(&routes.iter().map(InboundRoute::filters).collect::<Vec<_>>())?;
         Ok(Self {
             routes,
             component: format!("{}/{}", context.node(), context.name()),
@@ -247,14 +322,22 @@ impl Inbound {
         })
     }
 
-    /// Returns the filter of each route and its quality of service.
-    pub(crate) fn filters(&self) -> impl ExactSizeIterator<Item = (&str, QoS)> {
-        self.routes.iter().map(|route| (&*route.filter, route.qos))
+    /// Returns the filters of the routes. Those of types come first, so that a type arrives before its messages.
+    pub(crate) fn filters(&self) -> impl Iterator<Item = Filter<'_>> {
+        let types = self.routes.iter().filter_map(|route| {
+            let text = route.types.as_deref()?;
+            Some(Filter { text, qos: route.qos, retained: true })
+        });
+        let messages = self.routes.iter().map(|route| {
+            let retained = matches!(route.output, Output::Samples(_));
+            Filter { text: &route.filter, qos: route.qos, retained }
+        });
+        types.chain(messages)
     }
 
     /// Returns `true` if a route matches the topic.
     pub(crate) fn matches(&self, topic: &str) -> bool {
-        self.routes.iter().any(|route| viaduct_mqtt::topic_matches_filter(topic, &route.filter))
+        self.routes.iter().any(|route| route.matches(topic))
     }
 
     /// Counts an answer that could not be sent.
@@ -266,8 +349,7 @@ impl Inbound {
     pub(crate) fn take<'a>(&self, request: impl Into<Request<'a>>, now: Now) -> Option<Message> {
         let request = request.into();
         self.counts.received.increment();
-        let matches = |route: &&InboundRoute| viaduct_mqtt::topic_matches_filter(request.topic, &route.filter);
-        let Some(route) = self.routes.iter().find(matches) else {
+        let Some(route) = self.routes.iter().find(|route| route.matches(request.topic)) else {
             self.counts.unrouted.increment();
             return None;
         };
@@ -283,6 +365,10 @@ impl Inbound {
             }
             Err(refusal) => {
                 self.counts.refuse(&refusal);
+                if let Output::Samples(_) = route.output {
+                    tracing::debug!(topic = request.topic, error = %refusal, "MQTT message refused");
+                    return None;
+                }
                 let answer = route.answer(&refusal, request, now);
                 if answer.is_none() {
                     self.counts.unanswered.increment();
@@ -293,6 +379,12 @@ impl Inbound {
     }
 
     fn take_by(&self, route: &InboundRoute, request: &Request<'_>, now: Now) -> Result<(), Refusal> {
+        // Hop metadata with an origin in the future is ignored.
+        let hops = request.hops.filter(|hops| hops.origin.since(now.tai) <= AHEAD_MAX);
+        let meta = hops.unwrap_or_else(|| Meta::from_origin(now.tai));
+        if let Output::Samples(output) = &route.output {
+            return output.take(request.topic, request.text, &meta);
+        }
         if request.text.len() > TEXT_OCTETS_MAX {
             return Err(Refusal::TooLong { octets: request.text.len(), max: TEXT_OCTETS_MAX });
         }
@@ -302,9 +394,7 @@ impl Inbound {
             topic: request.reply_address.topic.clone(),
             correlation: request.reply_address.correlation.clone(),
         };
-        // Hop metadata with an origin in the future is ignored.
-        let hops = request.hops.filter(|hops| hops.origin.since(now.tai) <= AHEAD_MAX);
-        route.take(request, &hops.unwrap_or_else(|| Meta::from_origin(now.tai)), reply_to)
+        route.take(request, &meta, reply_to)
     }
 }
 
@@ -320,21 +410,29 @@ impl InboundRoute {
         let errors = errors(route, &filter, node, component).map_err(|problem| wrong("errors", problem))?;
         let qos = if route.qos == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce };
         Ok(Self {
-            filter,
             qos,
             dialect: route.dialect.dialect(),
             kind: kind(route).map_err(|problem| wrong("message", problem))?,
-            output: match route.r#type.open(&route.to, OFFERED, context)? {
-                Some(sink) => Output::Services(sink),
-                None => Output::Requests(context.publisher(&route.to, OFFERED)?),
-            },
+            types: route.encoding.sample_format().map(|format| format.type_topic(&filter)),
+            output: Output::open(route, context)?,
+            filter,
             errors: Arc::new(Target::json(errors, qos)),
             answers: Mutex::new(RateLimiter::new(ANSWERS_PER_SECOND_MAX)),
         })
     }
 
+    fn filters(&self) -> Vec<String> {
+        [Some(&self.filter), self.types.as_ref()].into_iter().flatten().cloned().collect()
+    }
+
+    fn matches(&self, topic: &str) -> bool {
+        let filters = [Some(&self.filter), self.types.as_ref()];
+        filters.into_iter().flatten().any(|filter| viaduct_mqtt::topic_matches_filter(topic, filter))
+    }
+
     fn take(&self, request: &Request<'_>, meta: &Meta, reply_to: ReplyTo) -> Result<(), Refusal> {
         match &self.output {
+            Output::Samples(output) => output.take(request.topic, request.text, meta),
             Output::Services(sink) => sink(request.text, meta, reply_to),
             Output::Requests(publisher) => {
                 let request = V2xSendRequest { reply_to: Some(reply_to), ..self.read(request)? };
@@ -393,6 +491,7 @@ mod tests {
         InboundRouteSettings {
             from: from.into(),
             to: "its/send".into(),
+            encoding: Encoding::Json,
             r#type: InboundType::V2xMessage,
             qos: 1,
             dialect: DialectSetting::Viaduct,
@@ -464,8 +563,16 @@ mod tests {
         ];
         let text = |problem| Refusal::Text(JsonError { path: String::new(), problem });
         let full = PublishError::QueueFull { topic: "its/send".into(), subscribers: Vec::new() };
-        let others =
-            [Refusal::UnknownTopic { level: "foo".into() }, Refusal::TooLong { octets: 2, max: 1 }, full.into()];
+        let others = [
+            Refusal::UnknownTopic { level: "foo".into() },
+            Refusal::TooLong { octets: 2, max: 1 },
+            full.clone().into(),
+            Refusal::UnknownType { topic: String::new() },
+            Refusal::MalformedType { topic: String::new() },
+            Refusal::MalformedMessage { type_info: String::new() },
+            Refusal::OtherType(String::new()),
+            Refusal::QueueFull(full),
+        ];
         let labels: Vec<_> = problems.map(text).into_iter().chain(others).map(|refusal| refusal.label()).collect();
         assert_eq!(labels, REASONS);
     }

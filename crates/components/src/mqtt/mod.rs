@@ -6,6 +6,7 @@
 //! | [`route`] | routes from topics of the bus to MQTT topics |
 //! | [`inbound`] | routes from MQTT topics to topics of the bus |
 //! | `answer` | answers to invalid requests |
+//! | `samples` | messages of any type, with their type on another topic |
 //! | [`typed`] | inputs of the services in JSON |
 //! | [`dialect`] | the JSON dialect of V2X messages |
 //! | [`hops`] | hop metadata of a message as a user property |
@@ -18,6 +19,7 @@ pub mod dialect;
 pub mod hops;
 pub mod inbound;
 pub mod route;
+pub(crate) mod samples;
 pub(crate) mod subscription;
 pub mod typed;
 

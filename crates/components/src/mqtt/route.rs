@@ -9,15 +9,16 @@ use std::task::{Context as TaskContext, Poll};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_bus::{HopName, Meta, Qos, UntypedSample, UntypedSubscriber};
+use viaduct_bus::{HopName, Meta, Qos, TypeInfo, UntypedSample, UntypedSubscriber, clock};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::V2xError;
 use viaduct_mqtt::QoS;
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
-use viaduct_units::Tai;
+use viaduct_units::{Mono, Now, Tai};
 
 use super::dialect::DialectSetting;
+use super::samples::{self, ANNOUNCE_PERIOD};
 use super::{answer, hops};
 use crate::encoding::{EncodeError, Encoder, Encoding};
 
@@ -49,6 +50,9 @@ pub struct Route {
     /// Encoding of the messages.
     #[serde(default)]
     pub encoding: Encoding,
+    /// With the encoding `mqtt_client`: each message begins with the time at which it is sent. Default: `false`.
+    #[serde(default)]
+    pub inject_timestamp: bool,
     /// JSON dialect of V2X messages.
     #[serde(default)]
     pub dialect: DialectSetting,
@@ -72,6 +76,9 @@ pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
         check_target(route).map_err(|problem| wrong("to", problem))?;
         if route.qos > 1 {
             return Err(wrong("qos", format!("{} is not 0 or 1", route.qos)));
+        }
+        if route.inject_timestamp && route.encoding != Encoding::MqttClient {
+            return Err(wrong("inject_timestamp", "allowed only with `encoding: mqtt_client`".to_owned()));
         }
     }
     Ok(())
@@ -238,6 +245,8 @@ struct Input {
     encoder: Encoder,
     /// Destinations by topic of the bus. The number of topics is limited by the bus.
     targets: HashMap<String, Arc<Target>>,
+    /// Types that were announced, with the time, by topic of the bus.
+    announced: HashMap<String, (Arc<TypeInfo>, Mono)>,
 }
 
 /// A sample and the route that it belongs to.
@@ -256,6 +265,7 @@ impl Inputs {
                 route,
                 encoder: Encoder::default(),
                 targets: HashMap::new(),
+                announced: HashMap::new(),
             })
         };
         let inputs = routes.into_iter().enumerate().map(open).collect::<Result<_, StartError>>()?;
@@ -305,12 +315,52 @@ impl Inputs {
         self.inputs[taken.index].route.qos()
     }
 
+    /// Forgets which types were announced, because a connection is new.
+    pub(crate) fn connected(&mut self) {
+        for input in &mut self.inputs {
+            input.announced.clear();
+        }
+    }
+
+    /// Returns the message that announces the type of a sample, or `None` if none is due or the route's encoding has none.
+    pub(crate) fn announcement(&self, taken: &Taken, now: Now) -> Option<Message> {
+        let Self { node, component, inputs, .. } = self;
+        let Input { route, template, announced, .. } = &inputs[taken.index];
+        let format = route.encoding.sample_format()?;
+        let (topic, info) = (taken.sample.topic(), taken.sample.type_info());
+        let is_due =
+            |(known, at): &(Arc<TypeInfo>, Mono)| !known.is_same(info) || now.mono.since(*at) >= ANNOUNCE_PERIOD;
+        if !announced.get(topic).is_none_or(is_due) {
+            return None;
+        }
+        let payload = format.write_type(info, route.inject_timestamp)?;
+        let target = Arc::new(Target {
+            topic: format.type_topic(&template.expand(node, component, topic)),
+            qos: route.qos(),
+            retain: true,
+            encoding: route.encoding,
+            content_type: route.encoding.content_type(""),
+        });
+        Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation: Bytes::new() })
+    }
+
+    /// Records that the type of a sample was announced.
+    pub(crate) fn announced(&mut self, taken: &Taken, now: Now) {
+        let (topic, info) = (taken.sample.topic().to_owned(), Arc::clone(taken.sample.type_info()));
+        self.inputs[taken.index].announced.insert(topic, (info, now.mono));
+    }
+
     /// Encodes a sample as configured by its route.
     pub(crate) fn message(&mut self, taken: &Taken) -> Result<Message, EncodeError> {
         let Self { node, component, inputs, .. } = self;
         let Input { route, template, encoder, targets, .. } = &mut inputs[taken.index];
         let sample = &taken.sample;
-        let payload = encoder.encode((route.encoding, route.dialect.dialect()), sample)?;
+        let mut payload = encoder.encode((route.encoding, route.dialect.dialect()), sample)?;
+        if route.inject_timestamp
+            && let Some(stamp) = samples::stamp(sample.type_info(), clock::tai())
+        {
+            payload = [stamp, payload].concat().into();
+        }
         if let Some((topic, correlation)) = answer_of(sample, node, component) {
             let target = Arc::new(Target::json(topic, route.qos()));
             return Ok(Message { target, payload, meta: *sample.meta(), correlation });
@@ -336,7 +386,7 @@ impl Inputs {
 /// Returns response topic and correlation data of the request that an error report is about. Returns `None` for any
 /// other sample, for a request of another component, and for a request without a response topic.
 fn answer_of(sample: &UntypedSample, node: &str, component: &str) -> Option<(String, Bytes)> {
-    if sample.type_info().full_name() != V2X_ERROR {
+    if !sample.type_info().is_protobuf(V2X_ERROR) {
         return None;
     }
     let reply = sample.typed::<V2xError>().ok()?.reply_to.clone()?;
@@ -367,7 +417,7 @@ mod tests {
 
     fn route(from: &str, to: &str) -> Route {
         let (encoding, dialect) = (Encoding::Json, DialectSetting::Viaduct);
-        Route { from: from.into(), to: to.into(), qos: 0, encoding, dialect, retain: false }
+        Route { from: from.into(), to: to.into(), qos: 0, encoding, dialect, retain: false, inject_timestamp: false }
     }
 
     #[test]

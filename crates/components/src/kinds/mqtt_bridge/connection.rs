@@ -27,8 +27,6 @@ use super::subscribed::Subscribed;
 const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
 /// Size up to which the send buffer is filled before a write, in bytes, so that several messages share one write.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
-/// Maximum size of a packet from the broker (an acknowledgement or a request of an application), in octets.
-const PACKET_OCTETS_MAX: u32 = 64 * 1024;
 /// Maximum number of rounds of filling and writing before acknowledgements are handled.
 const ROUNDS_MAX: usize = 16;
 /// Duration after which a connection counts as productive even if no message was acknowledged.
@@ -48,6 +46,8 @@ pub(crate) struct ConnectParams {
     pub(crate) client_id: String,
     pub(crate) keep_alive: Duration,
     pub(crate) credentials: Option<(String, Vec<u8>)>,
+    /// Longest packet from the broker, in bytes.
+    pub(crate) packet_bytes_max: u32,
 }
 
 /// Reason why a connection could not be opened or was lost.
@@ -78,6 +78,8 @@ pub(crate) struct Connection {
     written: u64,
     peer: Peer,
     keep_alive: Duration,
+    /// Longest packet from the broker, in bytes.
+    packet_bytes_max: usize,
     /// `true` if a packet was received since the last [`Self::ping`].
     received: bool,
     opened: Instant,
@@ -100,7 +102,8 @@ impl Connection {
         encode_packet_to_buffer(&Packet::Connect(Box::new(connect_packet(params))), &mut buffer)?;
         writer.write_all(&buffer).await?;
         buffer.clear();
-        let answer = read_packet(&mut reader, PROTOCOL_VERSION, &mut incoming, PACKET_OCTETS_MAX as usize);
+        let packet_bytes_max = params.packet_bytes_max as usize;
+        let answer = read_packet(&mut reader, PROTOCOL_VERSION, &mut incoming, packet_bytes_max);
         let answer = tokio::time::timeout(OPEN_TIME_MAX, answer).await.map_err(|_| ConnectionError::Timeout)??;
         let Packet::ConnAck(answer) = answer else {
             return Err(ConnectionError::Unexpected);
@@ -123,6 +126,7 @@ impl Connection {
             written: 0,
             peer,
             keep_alive,
+            packet_bytes_max,
             received: true,
             opened,
             acknowledged,
@@ -188,7 +192,7 @@ impl Connection {
     /// Waits until packets arrive (acknowledgements or messages for the inbound routes), which are handled, or until the socket
     /// accepts more of the send buffer. Cancelling the wait loses nothing.
     pub(crate) async fn wait(&mut self, outbox: &mut Outbox, inbound: &Subscribed) -> Result<(), ConnectionError> {
-        let limit = PACKET_OCTETS_MAX as usize;
+        let limit = self.packet_bytes_max;
         let incoming = read_packet(&mut self.reader, PROTOCOL_VERSION, &mut self.incoming, limit);
         let first = tokio::select! {
             biased;
@@ -242,7 +246,7 @@ impl Connection {
     ) -> Result<(), ConnectionError> {
         if let Some(answer) = inbound.take(packet, clock::now()) {
             outbox.counts().taken.increment();
-            outbox.accept(answer);
+            _ = outbox.accept(answer);
         }
         if let Some(id) = packet.packet_id {
             encode_packet_to_buffer(&Packet::PubAck(PubAckPacket::new(id)), &mut self.send_buffer)?;
@@ -270,7 +274,7 @@ fn connect_packet(params: &ConnectParams) -> ConnectPacket {
     if let Some((username, password)) = &params.credentials {
         options = options.with_credentials(username.clone(), password);
     }
-    options.protocol_options.properties.maximum_packet_size = Some(PACKET_OCTETS_MAX);
+    options.protocol_options.properties.maximum_packet_size = Some(params.packet_bytes_max);
     ConnectPacket::new(options.protocol_options)
 }
 
@@ -325,6 +329,7 @@ mod tests {
             client_id: "car".into(),
             keep_alive: Duration::from_secs(30),
             credentials: None,
+            packet_bytes_max: 65536,
         };
         let accept = async {
             let mut stream = listener.accept().await.unwrap().0;

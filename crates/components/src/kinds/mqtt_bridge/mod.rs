@@ -50,7 +50,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
-use viaduct_bus::{Counter, Hop};
+use viaduct_bus::{Counter, Hop, clock};
 use viaduct_mqtt::QoS;
 use viaduct_mqtt::packet::subscribe::SubscribePacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
@@ -99,6 +99,11 @@ pub struct Settings {
     /// Routes from MQTT topics to topics of the bus, for messages of applications; at most 16.
     #[serde(default)]
     pub inbound: Vec<InboundRouteSettings>,
+    /// Longest packet from the broker in bytes, 1024 to 268435455. The bridge reports it to the broker, which then does not send
+    /// longer ones. Default: 65536, with an inbound route for samples 67108864.
+    #[serde(default)]
+    #[schemars(range(min = 1024, max = 268_435_455))]
+    pub packet_bytes_max: Option<u32>,
     /// Limits of the outbox.
     #[serde(default)]
     pub outbox: OutboxSettings,
@@ -109,6 +114,13 @@ pub struct Settings {
 
 const fn default_keep_alive_s() -> u16 {
     30
+}
+
+impl Settings {
+    fn packet_bytes_max(&self) -> u32 {
+        let has_samples = self.inbound.iter().any(|route| route.encoding.sample_format().is_some());
+        self.packet_bytes_max.unwrap_or(if has_samples { 64 << 20 } else { 64 << 10 })
+    }
 }
 
 /// Limits of the outbox. It keeps messages of QoS 1 until the broker has acknowledged them, and messages of QoS 0 until the socket
@@ -174,6 +186,7 @@ impl Component for MqttBridge {
             return Err(SettingError::new("routes", "required: at least one route in `routes` or `inbound`"));
         }
         check_range("keep_alive_s", settings.keep_alive_s.into(), 1, 3600)?;
+        check_range("packet_bytes_max", settings.packet_bytes_max().into(), 1024, 268_435_455)?;
         let OutboxSettings { messages_max, octets_max, in_flight_max, .. } = settings.outbox;
         check_range("outbox.messages_max", messages_max as u64, 1, 1_000_000)?;
         check_range("outbox.octets_max", octets_max, 1024, 16 << 30)?;
@@ -259,6 +272,7 @@ impl Task {
             client_id: settings.client_id.clone().unwrap_or_else(default_id),
             keep_alive: Duration::from_secs(settings.keep_alive_s.into()),
             credentials: credentials(&settings)?,
+            packet_bytes_max: settings.packet_bytes_max(),
         };
         let limits = Limits {
             messages_max: settings.outbox.messages_max,
@@ -301,6 +315,7 @@ impl Task {
                     logged = false;
                     self.connected.increment();
                     self.outbox.connected(connection.peer());
+                    self.inputs.connected();
                     match self.serve(&mut connection).await {
                         Ended::Stopped => return Ok(()),
                         Ended::Other(error) => {
@@ -419,11 +434,18 @@ impl Task {
             // The outbox would drop it as well; this saves the encoding.
             return counts.drop_one(DropReason::Disconnected);
         }
+        let now = clock::now();
+        if let Some(announcement) = self.inputs.announcement(taken, now) {
+            counts.taken.increment();
+            if self.outbox.accept(announcement) {
+                self.inputs.announced(taken, now);
+            }
+        }
         match self.inputs.message(taken) {
-            Ok(message) => self.outbox.accept(message),
+            Ok(message) => _ = self.outbox.accept(message),
             Err(error) => {
                 tracing::debug!(component = self.name, %error, "message cannot be encoded");
-                counts.drop_one(DropReason::Unencodable);
+                self.outbox.counts().drop_one(DropReason::Unencodable);
             }
         }
     }

@@ -199,29 +199,40 @@ impl Outbox {
         self.peer.is_some()
     }
 
-    /// Accepts a message. If the outbox is full, drops messages according to [`WhenFull`].
-    pub(crate) fn accept(&mut self, message: Message) {
-        if message.target.qos == QoS::AtMostOnce && self.peer.is_none() {
-            return self.counts.drop_one(DropReason::Disconnected);
-        }
-        if message.payload.len() > self.limits.bytes_max {
-            return self.counts.drop_one(DropReason::TooLarge);
-        }
-        while !self.has_room_for(&message) {
-            let oldest = match self.limits.when_full {
-                WhenFull::DropOldest => self.waiting.pop_front(),
-                WhenFull::DropNewest => None,
-            };
-            match oldest {
-                Some(oldest) => self.drop_held(&oldest, DropReason::OutboxFull),
-                None => return self.counts.drop_one(DropReason::OutboxFull),
-            }
+    /// Accepts a message. If the outbox is full, drops messages according to [`WhenFull`]. Returns `false` if the message itself was
+    /// dropped.
+    pub(crate) fn accept(&mut self, message: Message) -> bool {
+        if let Err(reason) = self.make_room_for(&message) {
+            self.counts.drop_one(reason);
+            return false;
         }
         self.counts.added.increment();
         self.messages += 1;
         self.bytes += message.payload.len();
         self.waiting.push_back(Held { number: self.next_number, message, sent_before: false });
         self.next_number += 1;
+        true
+    }
+
+    /// Drops older messages if necessary and permitted. Returns the reason if the message must be dropped.
+    fn make_room_for(&mut self, message: &Message) -> Result<(), DropReason> {
+        if message.target.qos == QoS::AtMostOnce && self.peer.is_none() {
+            return Err(DropReason::Disconnected);
+        }
+        if message.payload.len() > self.limits.bytes_max {
+            return Err(DropReason::TooLarge);
+        }
+        while !self.has_room_for(message) {
+            let oldest = match self.limits.when_full {
+                WhenFull::DropOldest => self.waiting.pop_front(),
+                WhenFull::DropNewest => None,
+            };
+            match oldest {
+                Some(oldest) => self.drop_held(&oldest, DropReason::OutboxFull),
+                None => return Err(DropReason::OutboxFull),
+            }
+        }
+        Ok(())
     }
 
     fn has_room_for(&self, message: &Message) -> bool {

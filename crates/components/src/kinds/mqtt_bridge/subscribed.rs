@@ -8,7 +8,7 @@ use viaduct_mqtt::packet::subscribe_options::RetainHandling;
 use viaduct_node::{Component, Context, StartError};
 use viaduct_units::Now;
 
-use crate::mqtt::inbound::{Inbound, InboundRouteSettings};
+use crate::mqtt::inbound::{Filter, Inbound, InboundRouteSettings};
 use crate::mqtt::route::Message;
 use crate::mqtt::subscription;
 
@@ -36,17 +36,18 @@ impl Subscribed {
         })
     }
 
-    /// Returns the SUBSCRIBE packet for a new connection, or `None` if there is no route. Retained messages are excluded, because a
-    /// retained request is outdated.
+    /// Returns the SUBSCRIBE packet for a new connection, or `None` if there is no route. Retained requests of applications are
+    /// excluded, because they are outdated.
     pub(crate) fn packet(&self, packet_id: u16) -> Option<SubscribePacket> {
-        let filters = self.inbound.filters();
-        let any = filters.len() > 0;
-        let packet = filters.fold(SubscribePacket::new(packet_id), |packet, (filter, qos)| {
+        let mut filters = self.inbound.filters().peekable();
+        filters.peek()?;
+        let packet = filters.fold(SubscribePacket::new(packet_id), |packet, Filter { text, qos, retained }| {
             let mut options = SubscriptionOptions { qos, no_local: true, ..SubscriptionOptions::default() };
-            options.retain_handling = RetainHandling::DoNotSend;
-            packet.add_filter_with_options(TopicFilter::with_options(filter.to_owned(), options))
+            options.retain_handling =
+                if retained { RetainHandling::SendAtSubscribe } else { RetainHandling::DoNotSend };
+            packet.add_filter_with_options(TopicFilter::with_options(text.to_owned(), options))
         });
-        any.then_some(packet)
+        Some(packet)
     }
 
     /// Handles the reason codes of a SUBACK, one per filter and in their order. If the broker rejects a subscription, that route
@@ -56,9 +57,8 @@ impl Subscribed {
         for (index, code) in codes.iter().enumerate() {
             if let Some(reason) = subscription::refusal(*code) {
                 count += 1;
-                let filter = self.inbound.filters().nth(index).map(|(filter, _)| filter);
-                let key = format!("inbound.{index}.from");
-                tracing::warn!(component = self.name, key, filter, reason, "MQTT broker rejected a subscription");
+                let filter = self.inbound.filters().nth(index).map(|filter| filter.text);
+                tracing::warn!(component = self.name, filter, reason, "MQTT broker rejected a subscription");
             }
         }
         self.refused.add(count);
