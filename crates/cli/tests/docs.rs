@@ -36,6 +36,7 @@ const PAGES: &[&str] = &[
     "docs/guides/measuring.md",
     "docs/guides/packets-to-mqtt.md",
     "docs/guides/remote-driving.md",
+    "docs/guides/ros.md",
 ];
 
 /// Bash functions that run one command as a user does.

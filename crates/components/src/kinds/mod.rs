@@ -8,6 +8,7 @@ pub mod link_emulator;
 pub mod mqtt_bridge;
 pub mod mqtt_broker;
 pub mod mqtt_probe;
+pub mod ros1_node;
 pub mod sink;
 pub mod teleop_desk;
 pub mod teleop_vehicle;
@@ -52,6 +53,11 @@ pub static KINDS: &[Kind] = &[
         "mqtt_probe",
         "Subscribes to an MQTT broker and measures the latency of messages.",
         "{ broker: \"mqtt://127.0.0.1:1883\" }",
+    ),
+    Kind::of::<ros1_node::Ros1Node>(
+        "ros1_node",
+        "A node of ROS 1 without a ROS installation: topics of ROS become topics of the bus, and the reverse, with any type.",
+        "subscriptions: [ { from: /points, to: ros/points } ]",
     ),
     Kind::of::<sink::Sink>(
         "sink",

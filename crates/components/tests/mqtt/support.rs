@@ -547,7 +547,7 @@ fn forward(mut from: TcpStream, mut to: TcpStream) {
 
 /// Prints that a test is skipped and the reason, bypassing the test runner, which hides the output of passing tests. Fails if peers
 /// are required (in CI).
-fn skipped(reason: &str) {
+pub(crate) fn skipped(reason: &str) {
     use std::io::Write as _;
     assert!(std::env::var_os("VIADUCT_REQUIRE_PEERS").is_none(), "skipped where nothing may be skipped: {reason}");
     let _ = writeln!(std::io::stderr(), "skipped: {reason}");
