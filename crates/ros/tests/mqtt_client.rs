@@ -1,4 +1,4 @@
-//! The wire format of mqtt_client, with octets that mqtt_client itself sends.
+//! The wire format of mqtt_client, with octets that follow from its message definition and the serialisation of each ROS version.
 
 #![allow(clippy::unwrap_used, reason = "in a test a panic is the failure")]
 
@@ -22,9 +22,9 @@ fn ros1() -> TypeMessage {
     }
 }
 
-/// The type message of mqtt_client 2.5.0 for `std_msgs/msg/String` without time stamps: CDR of four fields.
+/// The type message for `std_msgs/msg/String` without time stamps, in ROS 2: CDR of four fields (`RosMsgType` of mqtt_client 2.5.0).
 #[test]
-fn a_type_of_ros_2_has_the_octets_of_mqtt_client() {
+fn a_type_of_ros_2_is_four_fields_in_cdr() {
     let golden = b"\0\x01\0\0\x01\0\0\0\0\0\0\0\x14\0\0\0std_msgs/msg/String\0\x01\0\0\0\0\0";
     assert_eq!(golden.len(), 42);
     assert_eq!(ros2(false).write()[..], golden[..]);
@@ -33,9 +33,9 @@ fn a_type_of_ros_2_has_the_octets_of_mqtt_client() {
     assert_eq!(TypeMessage::parse(&[&golden[..], &[0, 0]].concat()), Ok(ros2(false)));
 }
 
-/// The type message of mqtt_client 2.3.0: the ROS 1 serialisation of four fields.
+/// The type message in ROS 1: the serialisation of the same four fields (`RosMsgType` of mqtt_client 2.3.0).
 #[test]
-fn a_type_of_ros_1_has_the_octets_of_mqtt_client() {
+fn a_type_of_ros_1_is_four_fields() {
     let golden = b"\x20\0\0\x00992ce8a1687cec8c8bd883ec73ca41d1\x0F\0\0\0std_msgs/String\x0C\0\0\0string data\n\x01";
     assert_eq!(ros1().write()[..], golden[..]);
     assert_eq!(TypeMessage::parse(golden), Ok(ros1()));
