@@ -23,6 +23,7 @@ mod motion;
 pub mod mqtt;
 pub mod net;
 mod rate_limiter;
+mod ros1_type;
 pub mod teleop;
 pub mod v2x;
 

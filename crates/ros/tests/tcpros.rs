@@ -71,7 +71,7 @@ fn a_publisher_accepts_its_type_and_any_type() {
         "the subscriber expects the type std_msgs/Int32 with the sum da5909fbe378aeaf85e547e830cc1bb7, and the publisher has \
          std_msgs/String with 992ce8a1687cec8c8bd883ec73ca41d1"
     );
-    assert_eq!(Offer::read(&refusal.header()), Err(HandshakeError::Refused(refusal.to_string())));
+    assert_eq!(Offer::read(&Header::refusal(&refusal)), Err(HandshakeError::Refused(refusal.to_string())));
     assert!(matches!(request(None, None).check("/other", &offer()), Err(HandshakeError::Topic { .. })));
     assert_eq!(Request::read(&Header::default()), Err(HandshakeError::Field("callerid")));
 }

@@ -25,6 +25,7 @@ use viaduct_ros::ros1;
 use viaduct_units::Tai;
 
 use super::answer::Refusal;
+use crate::ros1_type;
 
 /// Period in which a sender repeats the type of a topic.
 pub(super) const ANNOUNCE_PERIOD: Duration = Duration::from_secs(10);
@@ -37,8 +38,6 @@ const TYPES_MAX: usize = 256;
 const TYPES_BYTES_MAX: usize = 16 << 20;
 /// Longest name of a type, in bytes.
 const NAME_BYTES_MAX: usize = 256;
-/// MD5 sum of a type that is not known.
-const ANY: &str = "*";
 
 /// The format of messages whose type is on another topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,13 +103,13 @@ impl SampleFormat {
         match self {
             Self::Native => {
                 let info = read_native(octets)?;
-                let schema = schema(&info);
+                let schema = ros1_type::checked_schema(&info);
                 Some(Announced { info, ros: None, schema })
             }
             Self::MqttClient => {
                 let ros = TypeMessage::parse(octets).ok()?;
                 let info = info_of(&ros)?;
-                let schema = schema(&info);
+                let schema = ros1_type::checked_schema(&info);
                 Some(Announced { info, ros: Some(ros), schema })
             }
         }
@@ -149,7 +148,7 @@ fn ros_type(info: &TypeInfo, stamped: bool) -> Option<TypeMessage> {
     match info.format() {
         MessageFormat::Ros1 => Some(TypeMessage {
             dialect: Dialect::Ros1,
-            md5: if info.schema_id().is_empty() { ANY.to_owned() } else { info.schema_id().to_owned() },
+            md5: ros1_type::md5(info).to_owned(),
             name: name.to_string(),
             definition: String::from_utf8(info.schema().to_vec()).ok()?,
             stamped,
@@ -169,18 +168,8 @@ fn info_of(ros: &TypeMessage) -> Option<TypeInfo> {
     let name = TypeName::parse(&ros.name)?.to_string();
     Some(match ros.dialect {
         Dialect::Ros2 => TypeInfo::foreign(MessageFormat::Ros2, &name, Bytes::new()),
-        Dialect::Ros1 => {
-            let info = TypeInfo::foreign(MessageFormat::Ros1, &name, ros.definition.clone().into_bytes().into());
-            if ros.md5 == ANY { info } else { info.with_schema_id(&ros.md5) }
-        }
+        Dialect::Ros1 => ros1_type::type_info(&name, &ros.md5, &ros.definition),
     })
-}
-
-/// Returns the definition of a type of ROS 1 if it has the MD5 sum of the type.
-fn schema(info: &TypeInfo) -> Option<Schema> {
-    let text = std::str::from_utf8(info.schema()).ok().filter(|_| info.format() == MessageFormat::Ros1)?;
-    let schema = Schema::parse(Dialect::Ros1, info.full_name(), text).ok()?;
-    (schema.md5() == info.schema_id()).then_some(schema)
 }
 
 /// Returns the octets of mqtt_client before a message with a time.

@@ -8,8 +8,8 @@ use crate::msg::{Dialect, Schema, SchemaError, TypeName};
 
 /// Longest reason of the other end that is kept, in characters.
 const REASON_CHARACTERS_MAX: usize = 200;
-/// Stands for any type and any sum.
-const ANY: &str = "*";
+/// Type and MD5 sum that stand for any.
+pub const ANY: &str = "*";
 
 /// The connection header of a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl Request {
     }
 
     /// Checks whether a publisher of the topic has what the subscriber expects. The publisher sends an error to the subscriber as
-    /// [`HandshakeError::header`].
+    /// [`Header::refusal`].
     ///
     /// # Errors
     /// The topic, the type or the sum differs.
@@ -164,14 +164,6 @@ impl Offer {
     /// The first mistake of the definition.
     pub fn schema(&self) -> Result<Schema, SchemaError> {
         Schema::parse(Dialect::Ros1, &self.type_name.to_string(), &self.definition)
-    }
-}
-
-impl HandshakeError {
-    /// Returns the header with which a publisher refuses a subscriber.
-    #[must_use]
-    pub fn header(&self) -> Header {
-        Header::default().with("error", &self.to_string())
     }
 }
 

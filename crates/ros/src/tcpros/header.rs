@@ -1,5 +1,7 @@
 //! The connection header: fields `key=value`, each with its length before it.
 
+use std::fmt::Display;
+
 use bytes::{BufMut as _, Bytes, BytesMut};
 
 use crate::limits::{HEADER_FIELDS_MAX, HEADER_OCTETS_MAX};
@@ -48,6 +50,12 @@ impl Header {
             rest = after;
         }
         Ok(Self(fields))
+    }
+
+    /// Returns the header with which a publisher refuses a subscriber.
+    #[must_use]
+    pub fn refusal(reason: &impl Display) -> Self {
+        Self::default().with("error", &reason.to_string())
     }
 
     /// Returns the header with one more field.

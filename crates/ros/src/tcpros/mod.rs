@@ -11,5 +11,5 @@ mod handshake;
 mod header;
 
 pub use frames::{FrameTooLong, Frames, write_length};
-pub use handshake::{HandshakeError, Offer, Request};
+pub use handshake::{ANY, HandshakeError, Offer, Request};
 pub use header::{Header, HeaderError};

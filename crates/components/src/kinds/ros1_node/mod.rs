@@ -15,6 +15,7 @@
 
 mod api;
 mod counters;
+mod frame;
 mod master;
 mod names;
 mod publication;

@@ -14,13 +14,12 @@ use viaduct_ros::tcpros::Offer;
 
 use super::PublicationSettings;
 use super::counters::Counters;
+use crate::ros1_type;
 
 /// Time at the end of the component for messages that still wait.
 const FLUSH_TIME_MAX: Duration = Duration::from_millis(500);
 /// Period in which the end of the queues is checked.
 const FLUSH_PERIOD: Duration = Duration::from_millis(5);
-/// MD5 sum of a type that is not known.
-const ANY: &str = "*";
 
 /// A publication.
 pub(super) struct Publication {
@@ -48,12 +47,18 @@ struct Outputs {
 
 /// The messages that wait for one subscriber.
 pub(super) struct SendQueue {
-    waiting: Mutex<VecDeque<(Encoded, Meta)>>,
+    unwritten: Mutex<Unwritten>,
     more: Notify,
     /// `true` when the subscriber must be disconnected, because the type has changed or the component stops.
     ended: watch::Sender<bool>,
-    /// Messages taken from the queue that are not written yet.
-    unwritten: Mutex<usize>,
+}
+
+/// The messages that are not written to the connection of a subscriber yet.
+#[derive(Default)]
+struct Unwritten {
+    waiting: VecDeque<(Encoded, Meta)>,
+    /// `true` while a message that was taken from `waiting` is being written.
+    is_writing: bool,
 }
 
 impl Publication {
@@ -92,11 +97,10 @@ impl Publication {
 
     /// Returns the offer of a type to a subscriber, or `None` if its name is not one of ROS.
     pub(super) fn offer(&self, caller: &str, info: &TypeInfo) -> Option<Offer> {
-        let md5 = if info.schema_id().is_empty() { ANY } else { info.schema_id() };
         Some(Offer {
             caller: caller.to_owned(),
             type_name: TypeName::parse(info.full_name())?,
-            md5: md5.to_owned(),
+            md5: ros1_type::md5(info).to_owned(),
             definition: String::from_utf8_lossy(info.schema()).into_owned(),
             latching: self.latched,
         })
@@ -164,12 +168,8 @@ impl Publication {
         if outputs.is_closed || !has_type {
             return None;
         }
-        let queue = Arc::new(SendQueue {
-            waiting: Mutex::default(),
-            more: Notify::new(),
-            ended: watch::Sender::new(false),
-            unwritten: Mutex::new(0),
-        });
+        let queue =
+            Arc::new(SendQueue { unwritten: Mutex::default(), more: Notify::new(), ended: watch::Sender::new(false) });
         if let Some((message, meta)) = &outputs.latest {
             self.put(&queue, message, *meta);
         }
@@ -180,24 +180,24 @@ impl Publication {
     /// Removes a subscriber. Counts the messages that it did not get.
     pub(super) fn detach(&self, queue: &Arc<SendQueue>) {
         self.lock().queues.retain(|other| !Arc::ptr_eq(other, queue));
-        let left = lock(&queue.waiting).drain(..).count() + std::mem::take(&mut *lock(&queue.unwritten));
-        self.counters.disconnected.add(left as u64);
+        let left = std::mem::take(&mut *lock(&queue.unwritten));
+        self.counters.disconnected.add(left.waiting.len() as u64 + u64::from(left.is_writing));
     }
 
     /// Records that a message was written to the connection of a subscriber.
     pub(super) fn written(&self, queue: &SendQueue, meta: &Meta) {
-        *lock(&queue.unwritten) = 0;
+        lock(&queue.unwritten).is_writing = false;
         self.counters.sent.increment();
         self.hop.mark(meta, clock::tai());
     }
 
     fn put(&self, queue: &SendQueue, message: &Encoded, meta: Meta) {
-        let mut waiting = lock(&queue.waiting);
-        if waiting.len() >= self.queue_max {
-            waiting.pop_front();
+        let mut unwritten = lock(&queue.unwritten);
+        if unwritten.waiting.len() >= self.queue_max {
+            unwritten.waiting.pop_front();
             self.counters.queue_full.increment();
         }
-        waiting.push_back((message.clone(), meta));
+        unwritten.waiting.push_back((message.clone(), meta));
         self.counters.queued.increment();
         queue.more.notify_one();
     }
@@ -229,10 +229,9 @@ impl SendQueue {
     }
 
     fn take(&self) -> Option<(Encoded, Meta)> {
-        let mut waiting = lock(&self.waiting);
-        let next = waiting.pop_front()?;
-        // Before `waiting` is unlocked, so that `is_written` sees the message in one of the two places.
-        *lock(&self.unwritten) = 1;
+        let mut unwritten = lock(&self.unwritten);
+        let next = unwritten.waiting.pop_front()?;
+        unwritten.is_writing = true;
         Some(next)
     }
 
@@ -244,7 +243,8 @@ impl SendQueue {
 
     /// Returns `true` if all messages are written.
     fn is_written(&self) -> bool {
-        lock(&self.waiting).is_empty() && *lock(&self.unwritten) == 0
+        let unwritten = lock(&self.unwritten);
+        unwritten.waiting.is_empty() && !unwritten.is_writing
     }
 }
 

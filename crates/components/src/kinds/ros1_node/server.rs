@@ -16,6 +16,7 @@ use viaduct_ros::tcpros::{Frames, HandshakeError, Header, Request, write_length}
 
 use super::Identity;
 use super::counters::Counters;
+use super::frame::{FrameError, next_frame};
 use super::publication::{Publication, SendQueue};
 
 /// Maximum number of subscribers.
@@ -41,16 +42,16 @@ enum RefusedError {
     Io(#[from] io::Error),
     #[error("there was no connection header within {} s", HANDSHAKE_TIME_MAX.as_secs())]
     Timeout,
-    #[error("the connection was closed, or the type of the messages has changed")]
-    Closed,
     #[error("{0}")]
-    TooLong(#[from] viaduct_ros::tcpros::FrameTooLong),
+    Frame(#[from] FrameError),
     #[error("{0}")]
     Header(#[from] viaduct_ros::tcpros::HeaderError),
     #[error("{0}")]
     Handshake(#[from] HandshakeError),
     #[error("`{0}` is not published here")]
     Topic(String),
+    #[error("the type of the messages has changed")]
+    TypeChanged,
 }
 
 impl Server {
@@ -114,23 +115,15 @@ impl Server {
     async fn handshake(&self, stream: &mut TcpStream) -> Result<(Arc<Publication>, Arc<SendQueue>), RefusedError> {
         stream.set_nodelay(true)?;
         let mut frames = Frames::new(HEADER_BYTES_MAX);
-        let header = loop {
-            if let Some(header) = frames.next_frame()? {
-                break header;
-            }
-            if stream.read_buf(frames.room()).await? == 0 {
-                return Err(RefusedError::Closed);
-            }
-        };
+        let header = next_frame(stream, &mut frames).await?;
         match self.find(&header) {
             Ok((publication, info, answer)) => {
                 stream.write_all(&answer.write()).await?;
-                let queue = publication.attach(&info).ok_or(RefusedError::Closed)?;
+                let queue = publication.attach(&info).ok_or(RefusedError::TypeChanged)?;
                 Ok((publication, queue))
             }
             Err(error) => {
-                let answer = Header::default().with("error", &error.to_string());
-                stream.write_all(&answer.write()).await?;
+                stream.write_all(&Header::refusal(&error).write()).await?;
                 Err(error)
             }
         }

@@ -5,11 +5,11 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
-use viaduct_bus::{Bus, Encoded, MessageFormat, Meta, OpenError, Qos, TypeInfo, UntypedPublisher, clock};
+use viaduct_bus::{Bus, Encoded, Meta, OpenError, Qos, UntypedPublisher, clock};
 use viaduct_node::{Context, Stop};
 use viaduct_ros::limits::HEADER_OCTETS_MAX;
 use viaduct_ros::msg::Schema;
@@ -18,8 +18,10 @@ use viaduct_ros::tcpros::{Frames, Header, Offer, Request};
 use viaduct_ros::xmlrpc::Value;
 
 use super::counters::Counters;
+use super::frame::{FrameError, next_frame};
 use super::rpc::{self, CallError};
 use super::{Identity, Ros1Node, SubscriptionSettings};
+use crate::ros1_type;
 
 /// Quality of service on the bus.
 pub(super) const OFFERED: Qos = Qos::keep_last(8);
@@ -30,8 +32,6 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(5);
 /// First and longest wait between attempts to connect to a publisher.
 const WAIT_MIN: Duration = Duration::from_millis(100);
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// MD5 sum of a publisher that relays messages of any type.
-const ANY: &str = "*";
 
 /// A subscription.
 pub(super) struct Subscription {
@@ -78,11 +78,9 @@ enum ConnectionError {
     #[error("{0}")]
     Handshake(#[from] viaduct_ros::tcpros::HandshakeError),
     #[error("{0}")]
-    TooLong(#[from] viaduct_ros::tcpros::FrameTooLong),
+    Frame(#[from] FrameError),
     #[error("{0}")]
     OtherType(#[from] OpenError),
-    #[error("the publisher closed the connection")]
-    Closed,
 }
 
 impl Subscription {
@@ -187,7 +185,7 @@ impl Subscription {
     fn count(&self, error: &ConnectionError) {
         match error {
             ConnectionError::OtherType(_) => self.counters.other_type.increment(),
-            ConnectionError::Closed => {}
+            ConnectionError::Frame(FrameError::Closed) => {}
             _ => self.counters.failed.increment(),
         }
     }
@@ -202,13 +200,9 @@ impl Subscription {
         self.counters.connected.increment();
         frames.set_octets_max(self.message_bytes_max);
         loop {
-            while let Some(message) = frames.next_frame()? {
-                *received = true;
-                self.publish(&output, message.into());
-            }
-            if stream.read_buf(frames.room()).await? == 0 {
-                return Err(ConnectionError::Closed);
-            }
+            let message = next_frame(&mut stream, &mut frames).await?;
+            *received = true;
+            self.publish(&output, message.into());
         }
     }
 
@@ -228,14 +222,8 @@ impl Subscription {
             no_delay: true,
         };
         stream.write_all(&request.header().write()).await?;
-        loop {
-            if let Some(header) = frames.next_frame()? {
-                return Ok((stream, Offer::read(&Header::parse(&header)?)?));
-            }
-            if stream.read_buf(frames.room()).await? == 0 {
-                return Err(ConnectionError::Closed);
-            }
-        }
+        let header = next_frame(&mut stream, frames).await?;
+        Ok((stream, Offer::read(&Header::parse(&header)?)?))
     }
 
     fn publish(&self, output: &TypedOutput, message: Encoded) {
@@ -259,29 +247,18 @@ impl Subscription {
 impl Output {
     /// Opens the topic of the bus for messages of a publisher. All publishers that are connected at a time share it.
     fn open(&self, offer: &Offer) -> Result<Arc<TypedOutput>, OpenError> {
-        let info = type_info(offer);
+        let info = ros1_type::type_info(&offer.type_name.to_string(), &offer.md5, &offer.definition);
+        let schema = ros1_type::checked_schema(&info);
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(output) = open.upgrade().filter(|output| output.publisher.type_info().is_same(&info)) {
             return Ok(output);
         }
         // If a publisher of another type is connected, the bus refuses this one.
         let publisher = self.bus.publisher_untyped(&self.topic, info, OFFERED, &self.component)?;
-        let output = Arc::new(TypedOutput { publisher, schema: checked_schema(offer) });
+        let output = Arc::new(TypedOutput { publisher, schema });
         *open = Arc::downgrade(&output);
         Ok(output)
     }
-}
-
-/// Returns the definition of a publisher's messages if it has the MD5 sum of the type.
-fn checked_schema(offer: &Offer) -> Option<Schema> {
-    offer.schema().ok().filter(|schema| schema.md5() == offer.md5)
-}
-
-/// Returns the type of a publisher's messages on the bus.
-fn type_info(offer: &Offer) -> TypeInfo {
-    let schema = offer.definition.clone().into_bytes().into();
-    let info = TypeInfo::foreign(MessageFormat::Ros1, &offer.type_name.to_string(), schema);
-    if offer.md5 == ANY { info } else { info.with_schema_id(&offer.md5) }
 }
 
 /// Returns host and port from the result of `requestTopic`.
