@@ -424,12 +424,15 @@ fn invalid_settings_are_rejected_with_the_key() {
     let broker =
         |settings: &str| format!("node: n\ncomponents:\n  x: {{ kind: mqtt_broker, settings: {{ {settings} }} }}\n");
     for (text, expected) in [
-        (at("mqtts://edge"), "broker: TLS is not supported yet"),
+        (at("http://edge"), "broker: `http://` is not supported; expected `mqtt://HOST:PORT`"),
+        (logs("tls: { ca_file: ca.pem }"), "tls: the broker's address has no TLS; expected `mqtts://` or `wss://`"),
+        (logs("will: { topic: \"a/#\" }"), "will.topic: `a/#` is not a topic to publish on"),
+        (logs("version: mqttv3"), "version: unknown value `mqttv3`; expected `mqttv311` or `mqttv5`"),
         (at("edge:1883"), "broker: expected `mqtt://HOST:PORT`"),
         (at("mqtt://edge:x"), "broker: `x` is not a port"),
         (at("mqtt://a b"), "broker: `a b` is not `HOST:PORT`"),
         (to_edge("routes: []"), "routes: required: at least one route"),
-        (to_edge("routes: [ { from: log/*, qos: 2 } ]"), "routes.0.qos: 2 is not 0 or 1"),
+        (to_edge("routes: [ { from: log/*, qos: 3 } ]"), "routes.0.qos: 3 is not 0, 1 or 2"),
         (to_edge("routes: [ { from: log/*, to: \"{vin}\" } ]"), "routes.0.to: unknown placeholder `{vin}`"),
         (to_edge("routes: [ { from: nothing/x, to: a } ]"), "routes.0.from: no component of the node publishes"),
         (logs("outbox: { messages_max: 0 }"), "outbox.messages_max: 0 is not within 1 to 1000000"),

@@ -8,8 +8,10 @@
 //!
 //! Not here: settings, routes, the bus. They are in `viaduct-components`.
 
+pub mod address;
 pub mod broker;
 pub mod client;
+pub mod transport;
 
 use std::pin::Pin;
 
@@ -19,7 +21,7 @@ pub use mqtt5::{
     ConnectOptions, ConnectionEvent, Message, MqttError, Packet, Properties, PropertyId, PropertyValue, QoS,
     SubscribeOptions, packet, topic_matches_filter, types, validate_topic_filter, validate_topic_name,
 };
-use tokio::net::tcp::OwnedReadHalf;
+use tokio::io::AsyncRead;
 
 /// A future on the heap.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -29,10 +31,14 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// # Errors
 /// Returns an error if the connection ends or fails, or the bytes are not a packet of at most `packet_bytes_max` bytes.
 pub fn read_packet<'a>(
-    reader: &'a mut OwnedReadHalf,
+    reader: &'a mut (dyn AsyncRead + Send + Unpin),
     protocol_version: u8,
     buffer: &'a mut BytesMut,
     packet_bytes_max: usize,
 ) -> BoxFuture<'a, Result<Packet, MqttError>> {
-    Box::pin(mqtt5::transport::packet_io::read_packet_from_stream(reader, protocol_version, buffer, packet_bytes_max))
+    Box::pin(async move {
+        let mut reader = reader;
+        mqtt5::transport::packet_io::read_packet_from_stream(&mut reader, protocol_version, buffer, packet_bytes_max)
+            .await
+    })
 }

@@ -43,7 +43,8 @@ use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError
 use crate::counter_mirror::CounterMirror;
 use crate::mqtt::check_readable;
 use crate::mqtt::inbound::{self, Inbound, InboundRouteSettings};
-use crate::mqtt::route::{self, Inputs, Message, Route, Taken};
+use crate::mqtt::message::Message;
+use crate::mqtt::route::{self, Inputs, Route, Taken};
 
 /// Time limit for disconnecting the clients when the node stops. The node as a whole has two seconds.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1000);

@@ -15,12 +15,12 @@ use serde::Deserialize;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use viaduct_bus::{Counter, Hop, clock};
+use viaduct_mqtt::address::{BrokerAddress, Scheme};
 use viaduct_mqtt::client::Client;
 use viaduct_mqtt::types::RetainHandling;
 use viaduct_mqtt::{ConnectOptions, ConnectionEvent, Message, MqttError, QoS, SubscribeOptions};
 use viaduct_node::{Component, Context, Edges, SettingError, StartError, Stop};
 
-use crate::mqtt::address::BrokerAddress;
 use crate::mqtt::hops;
 
 /// Wait between connection attempts.
@@ -56,7 +56,10 @@ impl Component for MqttProbe {
     type Settings = MqttProbeSettings;
 
     fn check(settings: &MqttProbeSettings) -> Result<(), SettingError> {
-        BrokerAddress::parse(&settings.broker).map_err(|problem| SettingError::new("broker", problem))?;
+        let broker = BrokerAddress::parse(&settings.broker).map_err(|problem| SettingError::new("broker", problem))?;
+        if broker.scheme() != Scheme::Tcp {
+            return Err(SettingError::new("broker", "expected `mqtt://HOST:PORT`"));
+        }
         if settings.qos > 1 {
             return Err(SettingError::new("qos", format!("{} is not 0 or 1", settings.qos)));
         }

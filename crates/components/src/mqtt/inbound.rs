@@ -20,10 +20,11 @@ use viaduct_v2x_json::dialect::Dialect;
 use super::answer::{self, Refusal, ReplyAddress};
 use super::dialect::DialectSetting;
 use super::hops;
-use super::route::{Message, Target, Template};
+use super::message::{Message, Target};
+use super::route::Template;
 use super::samples::SampleOutput;
-use super::subscription;
 use super::typed::{InboundType, Sink};
+use super::{check_qos, subscription};
 use crate::encoding::Encoding;
 use crate::rate_limiter::RateLimiter;
 use crate::v2x::request;
@@ -58,9 +59,9 @@ pub struct InboundRouteSettings {
     /// Content of the text. Types other than V2X messages have the field names of their schema (`latitude_deg`).
     #[serde(default)]
     pub r#type: InboundType,
-    /// Quality of service of the answers, and of the subscription of a bridge: 0 (at most once) or 1 (at least once).
+    /// Quality of service of the answers, and of the subscription of a bridge: 0 (at most once), 1 (at least once) or 2 (exactly once).
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[schemars(range(min = 0, max = 2))]
     pub qos: u8,
     /// JSON dialect of V2X messages.
     #[serde(default)]
@@ -84,9 +85,7 @@ pub(crate) fn check(routes: &[InboundRouteSettings]) -> Result<(), SettingError>
     for (index, route) in routes.iter().enumerate() {
         let wrong = |key: &str, problem: String| SettingError::new(format!("inbound.{index}.{key}"), problem);
         topic::check_name(&route.to).map_err(|error| wrong("to", error.to_string()))?;
-        if route.qos > 1 {
-            return Err(wrong("qos", format!("{} is not 0 or 1", route.qos)));
-        }
+        check_qos(route.qos).map_err(|problem| wrong("qos", problem))?;
         check_encoding(route).map_err(|(key, problem)| wrong(key, problem))?;
         kind(route).map_err(|problem| wrong("message", problem))?;
         check_dialect(route).map_err(|(key, problem)| wrong(key, problem))?;
@@ -408,7 +407,7 @@ impl InboundRoute {
         let (node, component) = (context.node(), context.name());
         let filter = filter(route, node, component).map_err(|problem| wrong("from", problem))?;
         let errors = errors(route, &filter, node, component).map_err(|problem| wrong("errors", problem))?;
-        let qos = if route.qos == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce };
+        let qos = QoS::from(route.qos);
         Ok(Self {
             qos,
             dialect: route.dialect.dialect(),
@@ -518,7 +517,7 @@ mod tests {
             (route("#", None), "`inbound.0.errors`: `error` matches the filter `#`"),
             (route("v/{node}/+", Some("v/{node}/error")), "`inbound.0.errors`: `v/node/error` matches the filter"),
             (route("v/in/+", Some("v/+")), "`inbound.0.errors`: `v/+` is not a topic to publish on"),
-            (InboundRouteSettings { qos: 2, ..route("v/in/+", None) }, "`inbound.0.qos`: 2 is not 0 or 1"),
+            (InboundRouteSettings { qos: 3, ..route("v/in/+", None) }, "`inbound.0.qos`: 3 is not 0, 1 or 2"),
             (
                 InboundRouteSettings { to: "its/*".into(), ..route("v/in/+", None) },
                 "`inbound.0.to`: `its/*` is not a topic name",

@@ -2,7 +2,8 @@
 //!
 //! | module | purpose |
 //! |---|---|
-//! | `address` | address of a broker |
+//! | `client` | client of a broker: connection, outbox, sessions |
+//! | `message` | message to be published, and its destination |
 //! | [`route`] | routes from topics of the bus to MQTT topics |
 //! | [`inbound`] | routes from MQTT topics to topics of the bus |
 //! | `answer` | answers to invalid requests |
@@ -11,13 +12,14 @@
 //! | [`dialect`] | the JSON dialect of V2X messages |
 //! | [`hops`] | hop metadata of a message as a user property |
 //!
-//! MQTT itself is the crate `mqtt5`: its broker, its packets and their codec.
+//! Broker, packets, codec and transports are in the crate `mqtt`.
 
-pub(crate) mod address;
 pub(crate) mod answer;
+pub(crate) mod client;
 pub mod dialect;
 pub mod hops;
 pub mod inbound;
+pub(crate) mod message;
 pub mod route;
 pub(crate) mod samples;
 pub(crate) mod subscription;
@@ -26,6 +28,11 @@ pub mod typed;
 use std::path::Path;
 
 use viaduct_node::SettingError;
+
+/// Checks a setting `qos`.
+pub(crate) fn check_qos(qos: u8) -> Result<(), String> {
+    if qos <= 2 { Ok(()) } else { Err(format!("{qos} is not 0, 1 or 2")) }
+}
 
 /// Checks that the file of the setting `key` can be read.
 pub(crate) fn check_readable(key: &str, path: &Path) -> Result<(), SettingError> {

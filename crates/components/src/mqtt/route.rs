@@ -9,17 +9,17 @@ use std::task::{Context as TaskContext, Poll};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_bus::{HopName, Meta, Qos, TypeInfo, UntypedSample, UntypedSubscriber, clock};
+use viaduct_bus::{Meta, Qos, TypeInfo, UntypedSample, UntypedSubscriber, clock};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::V2xError;
 use viaduct_mqtt::QoS;
-use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_node::{Component, Context, Edges, SettingError, StartError};
-use viaduct_units::{Mono, Now, Tai};
+use viaduct_units::{Mono, Now};
 
 use super::dialect::DialectSetting;
+use super::message::{Message, Target};
 use super::samples::{self, ANNOUNCE_PERIOD};
-use super::{answer, hops};
+use super::{answer, check_qos};
 use crate::encoding::{EncodeError, Encoder, Encoding};
 
 /// Maximum number of routes of a component.
@@ -43,9 +43,9 @@ pub struct Route {
     /// the bus and `{leaf}` its last level. At most 512 octets, without `+`, `#`, NUL, or `$` at the beginning.
     #[serde(default = "default_to")]
     pub to: String,
-    /// Quality of service: 0 (at most once) or 1 (at least once).
+    /// Quality of service: 0 (at most once), 1 (at least once) or 2 (exactly once).
     #[serde(default)]
-    #[schemars(range(min = 0, max = 1))]
+    #[schemars(range(min = 0, max = 2))]
     pub qos: u8,
     /// Encoding of the messages.
     #[serde(default)]
@@ -74,9 +74,7 @@ pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
         let wrong = |key: &str, problem: String| SettingError::new(format!("routes.{index}.{key}"), problem);
         topic::check_pattern(&route.from).map_err(|error| wrong("from", error.to_string()))?;
         check_target(route).map_err(|problem| wrong("to", problem))?;
-        if route.qos > 1 {
-            return Err(wrong("qos", format!("{} is not 0 or 1", route.qos)));
-        }
+        check_qos(route.qos).map_err(|problem| wrong("qos", problem))?;
         if route.inject_timestamp && route.encoding != Encoding::MqttClient {
             return Err(wrong("inject_timestamp", "allowed only with `encoding: mqtt_client`".to_owned()));
         }
@@ -184,48 +182,6 @@ impl Piece {
             return Err("a `}` has no `{`".to_owned());
         }
         Ok(Self::Text(text.to_owned()))
-    }
-}
-
-/// Destination of the samples of one topic of the bus.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Target {
-    pub(crate) topic: String,
-    pub(crate) qos: QoS,
-    pub(crate) retain: bool,
-    pub(crate) encoding: Encoding,
-    content_type: String,
-}
-
-impl Target {
-    /// Creates a destination for JSON that is not retained.
-    pub(crate) fn json(topic: String, qos: QoS) -> Self {
-        Self { topic, qos, retain: false, encoding: Encoding::Json, content_type: Encoding::Json.content_type("") }
-    }
-}
-
-/// A message to be published.
-#[derive(Clone, Debug)]
-pub(crate) struct Message {
-    pub(crate) target: Arc<Target>,
-    pub(crate) payload: Bytes,
-    pub(crate) meta: Meta,
-    /// Correlation data of an answer; empty if the request had none.
-    pub(crate) correlation: Bytes,
-}
-
-impl Message {
-    /// Returns the PUBLISH packet. Its hop metadata ends with a stamp of this component.
-    pub(crate) fn packet(&self, hop: HopName, now: Tai) -> PublishPacket {
-        let Target { topic, qos, retain, encoding, content_type } = &*self.target;
-        let mut meta = self.meta;
-        meta.stamp(hop, now);
-        let packet = PublishPacket::new(topic.as_str(), self.payload.clone(), *qos)
-            .with_retain(*retain)
-            .with_payload_format_indicator(*encoding == Encoding::Json)
-            .with_content_type(content_type.clone())
-            .with_user_property(hops::PROPERTY.to_owned(), hops::write(&meta));
-        if self.correlation.is_empty() { packet } else { packet.with_correlation_data(self.correlation.to_vec()) }
     }
 }
 
@@ -395,19 +351,8 @@ fn answer_of(sample: &UntypedSample, node: &str, component: &str) -> Option<(Str
 }
 
 impl Route {
-    const fn qos(&self) -> QoS {
-        if self.qos == 0 { QoS::AtMostOnce } else { QoS::AtLeastOnce }
-    }
-}
-
-#[cfg(test)]
-impl Message {
-    /// Returns a message with a meaningless payload.
-    pub(crate) fn example(qos: QoS, octets: usize) -> Self {
-        let (encoding, content_type) = (Encoding::Json, "application/json".to_owned());
-        let target = Target { topic: "t".to_owned(), qos, retain: false, encoding, content_type };
-        let meta = Meta::from_origin(Tai::from_nanos(7));
-        Self { target: Arc::new(target), payload: vec![b'x'; octets].into(), meta, correlation: Bytes::new() }
+    fn qos(&self) -> QoS {
+        QoS::from(self.qos)
     }
 }
 
@@ -448,8 +393,8 @@ mod tests {
             let error = check(&[route(from, to)]).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{error}");
         }
-        let qos = Route { qos: 2, ..route("a", "b") };
-        assert_eq!(check(&[route("a", "b"), qos]).unwrap_err().to_string(), "`routes.1.qos`: 2 is not 0 or 1");
+        let qos = Route { qos: 3, ..route("a", "b") };
+        assert_eq!(check(&[route("a", "b"), qos]).unwrap_err().to_string(), "`routes.1.qos`: 3 is not 0, 1 or 2");
         assert!(check(&[route("its/rx/*", "v/{node}/{topic}"), route("its/rx/*", "vanetza/out/{leaf}")]).is_ok());
         let many = vec![route("a", "b"); 65];
         assert_eq!(check(&many).unwrap_err().to_string(), "`routes`: 65 routes; at most 64 are allowed");

@@ -484,19 +484,35 @@ pub(crate) struct Mosquitto {
 
 impl Mosquitto {
     pub(crate) fn start(port: u16) -> Self {
+        Self::start_with(&["-p", &port.to_string()], port)
+    }
+
+    /// Starts with a config file. `port` is one of its listeners.
+    pub(crate) fn configured(file: &std::path::Path, port: u16) -> Self {
+        Self::start_with(&["-c", file.to_str().unwrap()], port)
+    }
+
+    fn start_with(arguments: &[&str], port: u16) -> Self {
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
         let mut command = Command::new("mosquitto");
-        command.env("PATH", path).args(["-p", &port.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+        command.env("PATH", path).args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn().unwrap();
         eventually("Mosquitto listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
         Self { process }
+    }
+
+    /// Stops the broker with SIGTERM, so that it saves its sessions.
+    pub(crate) fn terminate(mut self) {
+        let process = nix::unistd::Pid::from_raw(self.process.id().try_into().unwrap());
+        nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGTERM).unwrap();
+        self.process.wait().unwrap();
     }
 }
 
 impl Drop for Mosquitto {
     fn drop(&mut self) {
-        // SIGKILL: it can neither write nor send anything.
-        self.process.kill().unwrap();
+        // SIGKILL: it can neither write nor send anything. It may have ended before.
+        let _ = self.process.kill();
         self.process.wait().unwrap();
     }
 }
@@ -505,6 +521,8 @@ impl Drop for Mosquitto {
 pub(crate) struct Gate {
     pub(crate) port: u16,
     is_open: Arc<AtomicBool>,
+    /// The connections of clients, which may have ended.
+    clients: Arc<Mutex<Vec<TcpStream>>>,
 }
 
 impl Gate {
@@ -513,22 +531,32 @@ impl Gate {
         let port = listener.local_addr().unwrap().port();
         let is_open = Arc::<AtomicBool>::default();
         let open = Arc::clone(&is_open);
+        let clients = Arc::<Mutex<Vec<TcpStream>>>::default();
+        let known = Arc::clone(&clients);
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let client = client.unwrap();
                 if open.load(Ordering::SeqCst)
                     && let Ok(server) = TcpStream::connect(("127.0.0.1", to))
                 {
+                    known.lock().unwrap().push(client.try_clone().unwrap());
                     forward(client.try_clone().unwrap(), server.try_clone().unwrap());
                     forward(server, client);
                 }
             }
         });
-        Self { port, is_open }
+        Self { port, is_open, clients }
     }
 
     pub(crate) fn open(&self) {
         self.is_open.store(true, Ordering::SeqCst);
+    }
+
+    /// Cuts all connections. What was not forwarded is lost.
+    pub(crate) fn cut(&self) {
+        for client in self.clients.lock().unwrap().drain(..) {
+            let _ = client.shutdown(std::net::Shutdown::Both);
+        }
     }
 
     /// Rejects new connections. Existing ones stay.

@@ -1,14 +1,16 @@
-//! The messages that a bridge has accepted and the broker has not acknowledged. The outbox owns no socket and reads no clock.
+//! The messages that a client has accepted and the broker has not acknowledged. The outbox owns no socket and reads no clock.
 //!
 //! ```text
-//! accept -> waiting -> next / sent -> writing (until its last byte is written)  -> published            QoS 0
-//!                                  -> unacked (until the broker's PUBACK)       -> published or refused  QoS 1
+//! accept -> waiting -> next / sent -> writing (until its last byte is written)             -> published             QoS 0
+//!                                  -> in flight (until PUBACK)                             -> published or refused  QoS 1
+//!                                  -> in flight (until PUBREC), released (until PUBCOMP)   -> published or refused  QoS 2
 //! ```
 //!
-//! When the connection is lost, unacknowledged messages wait again in the order of acceptance, and messages of QoS 0 are dropped.
-//! So a message of QoS 1 is sent at least once. After `accept`, it is dropped and counted only if the broker rejects it
-//! ([`DropReason::Refused`], [`DropReason::TooLarge`]), if the node stops, or if the outbox is full with
-//! [`WhenFull::DropOldest`].
+//! When the connection is lost, messages of QoS 0 are dropped. If the broker resumes the session, messages in flight keep their packet
+//! identifiers and are continued where they were, so a message of QoS 2 arrives exactly once. Without a session they wait again, in the
+//! order of acceptance. So a message of QoS 1, and of QoS 2 if the broker forgets the session, is sent at least once. After `accept`, it
+//! is dropped and counted only if the broker rejects it ([`DropReason::Refused`], [`DropReason::TooLarge`]), if the node stops, or if
+//! the outbox is full with [`WhenFull::DropOldest`].
 
 use std::collections::VecDeque;
 
@@ -17,7 +19,7 @@ use serde::Deserialize;
 use viaduct_bus::{Counter, Meta};
 use viaduct_mqtt::QoS;
 
-use crate::mqtt::route::Message;
+use crate::mqtt::message::Message;
 
 /// The message that is dropped when the outbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -106,22 +108,28 @@ pub(crate) struct Limits {
 /// Capabilities of the connected broker, from its CONNACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Peer {
-    /// Maximum number of unacknowledged messages of QoS 1.
+    /// Maximum number of messages of QoS 1 and 2 in flight.
     pub(crate) receive_maximum: u16,
     /// Maximum size of a packet in octets.
     pub(crate) packet_octets_max: usize,
-    /// `true` if the broker supports QoS 1.
-    pub(crate) at_least_once: bool,
+    /// Highest quality of service that the broker supports.
+    pub(crate) qos_max: QoS,
     /// `true` if the broker supports retained messages.
     pub(crate) retain: bool,
 }
 
-/// A message with its number in the order of acceptance.
+/// A message of the outbox.
 struct Held {
-    number: u64,
     message: Message,
     /// `true` if the message was sent on a connection that was lost.
     sent_before: bool,
+}
+
+/// A message of QoS 1 or 2 that was sent.
+struct InFlight {
+    held: Held,
+    /// `true` if the broker has received a message of QoS 2 (PUBREC). It must not be sent again, but released (PUBREL).
+    is_released: bool,
 }
 
 /// A message whose last byte is at position `end - 1` of the stream to the broker.
@@ -132,11 +140,17 @@ struct OnWire {
     held: Option<Held>,
 }
 
-/// The message to send next.
-pub(crate) struct Next<'a> {
-    pub(crate) message: &'a Message,
-    /// Packet identifier, for QoS 1.
-    pub(crate) packet_id: Option<u16>,
+/// The packet to send next.
+pub(crate) enum Next<'a> {
+    Publish {
+        message: &'a Message,
+        /// Packet identifier, for QoS 1 and 2.
+        packet_id: Option<u16>,
+        /// `true` if the message was sent before in this session.
+        is_repeated: bool,
+    },
+    /// Release of a message of QoS 2 that was sent on an earlier connection.
+    Release { packet_id: u16 },
 }
 
 pub(crate) struct Outbox {
@@ -148,12 +162,14 @@ pub(crate) struct Outbox {
     waiting: VecDeque<Held>,
     /// Messages sent but not completely written to the socket, in order.
     writing: VecDeque<OnWire>,
-    /// Messages sent with QoS 1, in order; `None` for a message that was acknowledged before an earlier one. The first entry is the
-    /// `unacked_first`-th message of QoS 1 of this connection, which determines the packet identifiers.
-    unacked: VecDeque<Option<Held>>,
-    unacked_first: u64,
-    /// Number of the next message to be accepted.
-    next_number: u64,
+    /// Messages in flight, in the order of sending; `None` for a message that was acknowledged before an earlier one. The first entry is
+    /// the `first`-th message of QoS 1 or 2 of the session, which determines the packet identifiers.
+    in_flight: VecDeque<Option<InFlight>>,
+    first: u64,
+    /// Number of entries of `in_flight` that were sent on this connection. The others are sent again before waiting messages.
+    sent_here: usize,
+    /// `true` if a broker may resume the session after the connection is lost.
+    resumes: bool,
     /// Size of the payloads of all messages in the outbox, in bytes.
     bytes: usize,
     /// Number of messages in the outbox.
@@ -165,16 +181,18 @@ pub(crate) struct Outbox {
 pub(super) const PACKET_IDS: u64 = 65_534;
 
 impl Outbox {
-    pub(crate) fn new(limits: Limits, counts: Counts) -> Self {
+    /// Returns an empty outbox. `resumes` is `true` if a broker may resume the session.
+    pub(crate) fn new(limits: Limits, resumes: bool, counts: Counts) -> Self {
         Self {
             limits,
             counts,
             peer: None,
             waiting: VecDeque::new(),
             writing: VecDeque::new(),
-            unacked: VecDeque::new(),
-            unacked_first: 0,
-            next_number: 0,
+            in_flight: VecDeque::new(),
+            first: 0,
+            sent_here: 0,
+            resumes,
             bytes: 0,
             messages: 0,
         }
@@ -192,7 +210,7 @@ impl Outbox {
     /// Returns the same number as [`Self::len`], counted from the queues.
     fn held(&self) -> usize {
         let writing = self.writing.iter().filter(|on_wire| on_wire.held.is_some()).count();
-        self.waiting.len() + writing + self.unacked.iter().flatten().count()
+        self.waiting.len() + writing + self.in_flight.iter().flatten().count()
     }
 
     pub(crate) const fn is_connected(&self) -> bool {
@@ -209,8 +227,7 @@ impl Outbox {
         self.counts.added.increment();
         self.messages += 1;
         self.bytes += message.payload.len();
-        self.waiting.push_back(Held { number: self.next_number, message, sent_before: false });
-        self.next_number += 1;
+        self.waiting.push_back(Held { message, sent_before: false });
         true
     }
 
@@ -239,36 +256,64 @@ impl Outbox {
         self.messages < self.limits.messages_max && self.bytes + message.payload.len() <= self.limits.bytes_max
     }
 
-    /// Starts sending on a new connection.
-    pub(crate) fn connected(&mut self, peer: Peer) {
+    /// Starts sending on a new connection. `session_present` is `true` if the broker has resumed the session.
+    pub(crate) fn connected(&mut self, peer: Peer, session_present: bool) {
         self.peer = Some(peer);
-        self.unacked_first = 0;
-    }
-
-    /// Handles the loss of the connection. Unacknowledged messages wait again, before those that were not sent.
-    pub(crate) fn disconnected(&mut self) {
-        self.peer = None;
-        let writing = self.writing.drain(..).filter_map(|on_wire| on_wire.held);
-        let unacked = self.unacked.drain(..).flatten();
-        let mut back: Vec<Held> = writing.chain(unacked).map(|held| Held { sent_before: true, ..held }).collect();
-        back.sort_unstable_by_key(|held| held.number);
-        back.extend(self.waiting.drain(..));
-        for held in back {
-            if held.message.target.qos == QoS::AtMostOnce {
-                self.drop_held(&held, DropReason::Disconnected);
-            } else {
-                self.waiting.push_back(held);
-            }
+        self.sent_here = 0;
+        if !session_present {
+            self.end_session();
         }
     }
 
-    /// Returns the message to send now, or `None` if there is no connection, no message, or no room in the window. Messages are sent
-    /// in the order of acceptance, so a message that waits for the window delays those behind it.
+    /// Handles the loss of the connection.
+    pub(crate) fn disconnected(&mut self) {
+        self.peer = None;
+        let writing = self.writing.drain(..).filter_map(|on_wire| on_wire.held);
+        let waiting = std::mem::take(&mut self.waiting);
+        let (dropped, kept): (Vec<Held>, _) =
+            writing.chain(waiting).partition(|held| held.message.target.qos == QoS::AtMostOnce);
+        self.waiting = kept.into();
+        for held in dropped {
+            self.drop_held(&held, DropReason::Disconnected);
+        }
+        if !self.resumes {
+            self.end_session();
+        }
+    }
+
+    /// Lets the messages in flight wait again, before those that were not sent.
+    fn end_session(&mut self) {
+        self.first = 0;
+        self.sent_here = 0;
+        let in_flight = self.in_flight.drain(..).flatten();
+        let mut waiting: VecDeque<Held> =
+            in_flight.map(|InFlight { held, .. }| Held { sent_before: true, ..held }).collect();
+        waiting.append(&mut self.waiting);
+        self.waiting = waiting;
+    }
+
+    /// Returns the packet to send now, or `None` if there is no connection, no message, or no room in the window. Messages are sent in
+    /// the order of acceptance, so a message that waits for the window delays those behind it.
     pub(crate) fn next(&mut self) -> Option<Next<'_>> {
         let peer = self.peer?;
+        let window = usize::from(self.limits.in_flight_max.min(peer.receive_maximum));
+        while self.in_flight.get(self.sent_here).is_some_and(Option::is_none) {
+            self.sent_here += 1;
+        }
+        // The window starts at the oldest message in flight, so no identifier is used twice at a time.
+        let packet_id = packet_id(self.first + self.sent_here as u64);
+        if self.sent_here < self.in_flight.len() {
+            let next = self.in_flight[self.sent_here].as_ref().filter(|_| self.sent_here < window)?;
+            return Some(match next {
+                InFlight { is_released: true, .. } => Next::Release { packet_id },
+                InFlight { held, .. } => {
+                    Next::Publish { message: &held.message, packet_id: Some(packet_id), is_repeated: true }
+                }
+            });
+        }
         while let Some(first) = self.waiting.front() {
             let target = &first.message.target;
-            let offered = (target.qos == QoS::AtMostOnce || peer.at_least_once) && (!target.retain || peer.retain);
+            let offered = target.qos as u8 <= peer.qos_max as u8 && (!target.retain || peer.retain);
             if offered {
                 break;
             }
@@ -276,16 +321,22 @@ impl Outbox {
         }
         let message = &self.waiting.front()?.message;
         if message.target.qos == QoS::AtMostOnce {
-            return Some(Next { message, packet_id: None });
+            return Some(Next::Publish { message, packet_id: None, is_repeated: false });
         }
-        let window = usize::from(self.limits.in_flight_max.min(peer.receive_maximum));
-        // The window starts at the oldest unacknowledged message, so no identifier is used twice at a time.
-        let number = self.unacked_first + self.unacked.len() as u64;
-        (self.unacked.len() < window).then_some(Next { message, packet_id: Some(packet_id(number)) })
+        let next = Next::Publish { message, packet_id: Some(packet_id), is_repeated: false };
+        (self.in_flight.len() < window).then_some(next)
     }
 
-    /// Marks the message that [`Self::next`] returned as sent. `end` is the length of the stream including the message.
+    /// Marks the packet that [`Self::next`] returned as sent. `end` is the length of the stream including the packet.
     pub(crate) fn sent(&mut self, end: u64) {
+        if let Some(Some(again)) = self.in_flight.get_mut(self.sent_here) {
+            self.sent_here += 1;
+            if !again.is_released {
+                self.counts.resent.increment();
+                self.writing.push_back(OnWire { end, meta: again.held.message.meta, held: None });
+            }
+            return;
+        }
         let Some(held) = self.waiting.pop_front() else {
             return;
         };
@@ -296,16 +347,19 @@ impl Outbox {
         if held.message.target.qos == QoS::AtMostOnce {
             self.writing.push_back(OnWire { end, meta, held: Some(held) });
         } else {
-            self.unacked.push_back(Some(held));
+            self.in_flight.push_back(Some(InFlight { held, is_released: false }));
+            self.sent_here = self.in_flight.len();
             self.writing.push_back(OnWire { end, meta, held: None });
         }
     }
 
     /// Drops the message that [`Self::next`] returned.
     pub(crate) fn refuse(&mut self, reason: DropReason) {
-        if let Some(held) = self.waiting.pop_front() {
+        let again = self.in_flight.get_mut(self.sent_here).and_then(Option::take).map(|again| again.held);
+        if let Some(held) = again.or_else(|| self.waiting.pop_front()) {
             self.drop_held(&held, reason);
         }
+        self.forget_finished();
     }
 
     /// Handles progress of the socket: the first `end` bytes of the stream are written. Calls `mark` for each message that is now
@@ -323,26 +377,66 @@ impl Outbox {
         }
     }
 
-    /// Handles an acknowledgement or rejection by the broker. Acknowledgements of unknown packet identifiers are ignored.
+    /// Handles a PUBACK: the broker has accepted or rejected a message of QoS 1. Unknown packet identifiers are ignored.
     pub(crate) fn acknowledged(&mut self, id: u16, accepted: bool) {
-        if !(1..=PACKET_IDS).contains(&id.into()) {
-            return;
+        if let Some(held) = self.finish(id, |one| one.held.message.target.qos == QoS::AtLeastOnce) {
+            self.ended(&held, accepted);
         }
-        let first = u64::from(packet_id(self.unacked_first));
+    }
+
+    /// Handles a PUBREC: the broker has received or rejected a message of QoS 2. Returns `true` if it was received and must be
+    /// released, and `false` if it was rejected or the packet identifier is unknown.
+    pub(crate) fn received(&mut self, id: u16, accepted: bool) -> bool {
+        if !accepted {
+            if let Some(held) = self.finish(id, InFlight::is_exactly_once) {
+                self.ended(&held, false);
+            }
+            return false;
+        }
+        let found = self.slot(id).and_then(Option::as_mut).filter(|one| one.is_exactly_once());
+        found.map(|one| one.is_released = true).is_some()
+    }
+
+    /// Handles a PUBCOMP: the exchange of a message of QoS 2 is complete. Unknown packet identifiers are ignored.
+    pub(crate) fn completed(&mut self, id: u16) {
+        if let Some(held) = self.finish(id, |one| one.is_released) {
+            self.ended(&held, true);
+        }
+    }
+
+    /// Returns the entry of `in_flight` with a packet identifier.
+    fn slot(&mut self, id: u16) -> Option<&mut Option<InFlight>> {
+        if !(1..=PACKET_IDS).contains(&id.into()) {
+            return None;
+        }
+        let first = u64::from(packet_id(self.first));
         let offset = (u64::from(id) + PACKET_IDS - first) % PACKET_IDS;
-        let slot = usize::try_from(offset).ok().and_then(|offset| self.unacked.get_mut(offset));
-        let Some(held) = slot.and_then(Option::take) else {
-            return;
-        };
+        self.in_flight.get_mut(usize::try_from(offset).ok()?)
+    }
+
+    /// Removes the message with a packet identifier from those in flight if it meets a condition.
+    fn finish(&mut self, id: u16, condition: impl Fn(&InFlight) -> bool) -> Option<Held> {
+        let slot = self.slot(id)?;
+        let finished = slot.take_if(|one| condition(one))?;
+        self.forget_finished();
+        Some(finished.held)
+    }
+
+    /// Removes the finished entries at the beginning of `in_flight`.
+    fn forget_finished(&mut self) {
+        while self.in_flight.front().is_some_and(Option::is_none) {
+            self.in_flight.pop_front();
+            self.first += 1;
+            self.sent_here = self.sent_here.saturating_sub(1);
+        }
+    }
+
+    fn ended(&mut self, held: &Held, accepted: bool) {
         if accepted {
             self.counts.published.increment();
-            self.forget(&held);
+            self.forget(held);
         } else {
-            self.drop_held(&held, DropReason::Refused);
-        }
-        while self.unacked.front().is_some_and(Option::is_none) {
-            self.unacked.pop_front();
-            self.unacked_first += 1;
+            self.drop_held(held, DropReason::Refused);
         }
     }
 
@@ -369,7 +463,13 @@ impl Drop for Outbox {
     }
 }
 
-/// Returns the packet identifier of the `number`-th message of QoS 1 of a connection.
+impl InFlight {
+    fn is_exactly_once(&self) -> bool {
+        self.held.message.target.qos == QoS::ExactlyOnce
+    }
+}
+
+/// Returns the packet identifier of the `number`-th message of QoS 1 or 2 of a session.
 const fn packet_id(number: u64) -> u16 {
     (number % PACKET_IDS + 1) as u16
 }
@@ -380,11 +480,12 @@ mod tests {
     use proptest::prelude::*;
     use viaduct_bus::Bus;
 
-    const PEER: Peer = Peer { receive_maximum: 100, packet_octets_max: 1 << 20, at_least_once: true, retain: true };
+    const PEER: Peer =
+        Peer { receive_maximum: 100, packet_octets_max: 1 << 20, qos_max: QoS::ExactlyOnce, retain: true };
 
     fn outbox(bus: &Bus, messages_max: usize, when_full: WhenFull) -> Outbox {
         let limits = Limits { messages_max, bytes_max: 1000, in_flight_max: 4, when_full };
-        Outbox::new(limits, Counts::new(|name, reason| bus.counter("bridge", name, reason)))
+        Outbox::new(limits, false, Counts::new(|name, reason| bus.counter("bridge", name, reason)))
     }
 
     fn count(bus: &Bus, name: &str, reason: Option<&str>) -> u64 {
@@ -400,12 +501,16 @@ mod tests {
         Message::example(qos, octets)
     }
 
-    /// Sends all messages that may be sent. Returns their sizes and packet identifiers.
+    /// Sends all packets that may be sent. Returns sizes and packet identifiers; the size of a release is 0.
     fn send_all(outbox: &mut Outbox, end: &mut u64) -> Vec<(usize, Option<u16>)> {
         let mut sent = Vec::new();
-        while let Some(Next { message, packet_id }) = outbox.next() {
-            sent.push((message.payload.len(), packet_id));
-            *end += message.payload.len() as u64;
+        while let Some(next) = outbox.next() {
+            let (octets, packet_id) = match next {
+                Next::Publish { message, packet_id, .. } => (message.payload.len(), packet_id),
+                Next::Release { packet_id } => (0, Some(packet_id)),
+            };
+            sent.push((octets, packet_id));
+            *end += octets as u64;
             outbox.sent(*end);
         }
         sent
@@ -419,7 +524,7 @@ mod tests {
             outbox.accept(message(QoS::AtLeastOnce, octets));
         }
         assert!(outbox.next().is_none(), "no connection");
-        outbox.connected(PEER);
+        outbox.connected(PEER, false);
         let mut end = 0;
         let ids = |sizes: &[usize]| sizes.iter().zip(1..).map(|(size, id)| (*size, Some(id))).collect::<Vec<_>>();
         assert_eq!(send_all(&mut outbox, &mut end), ids(&[1, 2, 3, 4]), "the window is four");
@@ -428,7 +533,7 @@ mod tests {
         outbox.acknowledged(1, true);
         assert_eq!(send_all(&mut outbox, &mut end), [(5, Some(5)), (6, Some(6))]);
         outbox.disconnected();
-        outbox.connected(PEER);
+        outbox.connected(PEER, false);
         assert_eq!(send_all(&mut outbox, &mut end), ids(&[3, 4, 5, 6]));
         for id in 1..=4 {
             outbox.acknowledged(id, true);
@@ -442,7 +547,7 @@ mod tests {
         let bus = Bus::new("t");
         let mut outbox = outbox(&bus, 100, WhenFull::DropNewest);
         outbox.accept(message(QoS::AtMostOnce, 1));
-        outbox.connected(PEER);
+        outbox.connected(PEER, false);
         outbox.accept(message(QoS::AtMostOnce, 10));
         outbox.accept(message(QoS::AtMostOnce, 20));
         let mut end = 0;
@@ -461,7 +566,7 @@ mod tests {
             for octets in 1..=5 {
                 outbox.accept(message(QoS::AtLeastOnce, octets));
             }
-            outbox.connected(PEER);
+            outbox.connected(PEER, false);
             let sizes: Vec<usize> = send_all(&mut outbox, &mut 0).into_iter().map(|(size, _)| size).collect();
             assert_eq!(sizes, left);
             // All messages have been sent, so none can be dropped to make room.
@@ -488,11 +593,11 @@ mod tests {
     fn messages_that_the_broker_does_not_support_or_rejects_are_counted() {
         let bus = Bus::new("t");
         let mut outbox = outbox(&bus, 100, WhenFull::DropOldest);
-        outbox.connected(Peer { at_least_once: false, ..PEER });
+        outbox.connected(Peer { qos_max: QoS::AtMostOnce, ..PEER }, false);
         outbox.accept(message(QoS::AtLeastOnce, 1));
         assert!(outbox.next().is_none());
         outbox.disconnected();
-        outbox.connected(PEER);
+        outbox.connected(PEER, false);
         outbox.accept(message(QoS::AtLeastOnce, 1));
         send_all(&mut outbox, &mut 0);
         outbox.acknowledged(1, false);
@@ -500,13 +605,56 @@ mod tests {
     }
 
     #[test]
+    fn a_resumed_session_continues_each_message_where_it_was() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropNewest);
+        outbox.resumes = true;
+        outbox.connected(PEER, false);
+        for octets in 1..=5 {
+            outbox.accept(message(QoS::ExactlyOnce, octets));
+        }
+        let mut end = 0;
+        assert_eq!(send_all(&mut outbox, &mut end).len(), 4, "the window is four");
+        assert!(outbox.received(1, true) && outbox.received(2, true));
+        outbox.completed(1);
+        assert_eq!(send_all(&mut outbox, &mut end), [(5, Some(5))]);
+        outbox.disconnected();
+        outbox.connected(PEER, true);
+        assert_eq!(send_all(&mut outbox, &mut end), [(0, Some(2)), (3, Some(3)), (4, Some(4)), (5, Some(5))]);
+        outbox.completed(3);
+        assert_eq!(outbox.len(), 4, "the third message is not received yet");
+        for id in 2..=5 {
+            assert!(outbox.received(id, true));
+            outbox.completed(id);
+        }
+        assert_eq!((outbox.len(), count(&bus, "published", None), count(&bus, "resent", None)), (0, 5, 3));
+        assert!(!outbox.received(5, true), "the identifier is unknown now");
+    }
+
+    #[test]
+    fn a_forgotten_session_sends_unfinished_messages_of_qos_2_again() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropNewest);
+        outbox.resumes = true;
+        outbox.connected(PEER, false);
+        outbox.accept(message(QoS::ExactlyOnce, 1));
+        outbox.accept(message(QoS::ExactlyOnce, 2));
+        let mut end = 0;
+        send_all(&mut outbox, &mut end);
+        outbox.received(1, true);
+        outbox.disconnected();
+        outbox.connected(PEER, false);
+        assert_eq!(send_all(&mut outbox, &mut end), [(1, Some(1)), (2, Some(2))]);
+    }
+
+    #[test]
     fn no_message_has_the_identifier_of_the_subscription() {
         let bus = Bus::new("t");
         let mut outbox = outbox(&bus, 8, WhenFull::DropNewest);
-        outbox.connected(PEER);
+        outbox.connected(PEER, false);
         for number in 0..2 * PACKET_IDS {
             outbox.accept(message(QoS::AtLeastOnce, 1));
-            let id = outbox.next().unwrap().packet_id.unwrap();
+            let Some(Next::Publish { packet_id: Some(id), .. }) = outbox.next() else { panic!("no message") };
             outbox.sent(number);
             outbox.acknowledged(u16::MAX, true);
             outbox.acknowledged(0, true);
@@ -518,39 +666,46 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        Accept { at_least_once: bool, octets: usize },
-        Connect,
+        Accept { qos: u8, octets: usize },
+        Connect { session_present: bool },
         Send(usize),
         Write,
         Acknowledge { id: u16, accepted: bool },
+        Receive { id: u16, accepted: bool },
+        Complete { id: u16 },
         Disconnect,
     }
 
     fn step() -> impl Strategy<Value = Step> {
         prop_oneof![
-            4 => (any::<bool>(), 0_usize..400).prop_map(|(at_least_once, octets)| Step::Accept { at_least_once, octets }),
-            1 => Just(Step::Connect),
+            4 => (0_u8..3, 0_usize..400).prop_map(|(qos, octets)| Step::Accept { qos, octets }),
+            1 => any::<bool>().prop_map(|session_present| Step::Connect { session_present }),
             3 => (1_usize..6).prop_map(Step::Send),
             2 => Just(Step::Write),
             4 => (0_u16..12, any::<bool>()).prop_map(|(id, accepted)| Step::Acknowledge { id, accepted }),
+            4 => (0_u16..12, any::<bool>()).prop_map(|(id, accepted)| Step::Receive { id, accepted }),
+            4 => (0_u16..12).prop_map(|id| Step::Complete { id }),
             1 => Just(Step::Disconnect),
         ]
     }
 
     proptest! {
         #[test]
-        fn every_message_is_accounted_for(steps in proptest::collection::vec(step(), 0..200), newest in any::<bool>()) {
+        fn every_message_is_accounted_for(steps in proptest::collection::vec(step(), 0..200), newest in any::<bool>(), resumes in any::<bool>()) {
             let bus = Bus::new("t");
             let when_full = if newest { WhenFull::DropNewest } else { WhenFull::DropOldest };
             let mut outbox = outbox(&bus, 8, when_full);
+            outbox.resumes = resumes;
             let (mut taken, mut end) = (0, 0);
             for step in steps {
                 match step {
-                    Step::Accept { at_least_once, octets } => {
+                    Step::Accept { qos, octets } => {
                         taken += 1;
-                        outbox.accept(message(if at_least_once { QoS::AtLeastOnce } else { QoS::AtMostOnce }, octets));
+                        outbox.accept(message(QoS::from(qos), octets));
                     }
-                    Step::Connect if !outbox.is_connected() => outbox.connected(PEER),
+                    Step::Connect { session_present } if !outbox.is_connected() => {
+                        outbox.connected(PEER, session_present && outbox.resumes);
+                    }
                     Step::Send(count) => for _ in 0..count {
                         if outbox.next().is_some() {
                             end += 1;
@@ -559,8 +714,10 @@ mod tests {
                     },
                     Step::Write => outbox.written(end, |_| {}),
                     Step::Acknowledge { id, accepted } => outbox.acknowledged(id, accepted),
+                    Step::Receive { id, accepted } => _ = outbox.received(id, accepted),
+                    Step::Complete { id } => outbox.completed(id),
                     Step::Disconnect => outbox.disconnected(),
-                    Step::Connect => {}
+                    Step::Connect { .. } => {}
                 }
                 prop_assert!(outbox.len() <= 8 && outbox.bytes <= 1000);
                 let waiting = count(&bus, "outbox_added", None) - count(&bus, "outbox_removed", None);

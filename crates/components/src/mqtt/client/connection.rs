@@ -1,29 +1,35 @@
-//! A connection to the broker: its socket and its buffers. Packets and their codec come from `mqtt5`.
+//! A connection to the broker: its transport and its buffers. Packets and their codec come from `mqtt5`.
 
 use std::io;
 use std::time::Duration;
 
 use bytes::{Buf as _, BytesMut};
-use tokio::io::AsyncWriteExt as _;
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use futures_util::FutureExt as _;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use tokio::io::{AsyncWriteExt as _, ReadHalf, WriteHalf};
 use tokio::time::Instant;
 use viaduct_bus::{Hop, clock};
 use viaduct_mqtt::Packet;
+use viaduct_mqtt::address::BrokerAddress;
 use viaduct_mqtt::packet::connack::ConnAckPacket;
 use viaduct_mqtt::packet::connect::ConnectPacket;
 use viaduct_mqtt::packet::disconnect::DisconnectPacket;
 use viaduct_mqtt::packet::puback::PubAckPacket;
+use viaduct_mqtt::packet::pubcomp::PubCompPacket;
 use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::packet::pubrec::PubRecPacket;
+use viaduct_mqtt::packet::pubrel::PubRelPacket;
 use viaduct_mqtt::packet::subscribe::SubscribePacket;
-use viaduct_mqtt::types::ReasonCode;
-use viaduct_mqtt::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue};
+use viaduct_mqtt::transport::{self, ByteStream, TlsFiles};
+use viaduct_mqtt::types::{ReasonCode, WillMessage};
+use viaduct_mqtt::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue, QoS};
 use viaduct_mqtt::{decode_buffered_packet, encode_packet_to_buffer, read_packet};
 
 use super::outbox::{self, DropReason, Next, Outbox, Peer};
-use super::subscribed::Subscribed;
+use super::{Application, Received};
 
-/// Time limit for the TCP connection, and for the broker's CONNACK.
+/// Time limit for the connection with TLS and WebSocket, and for the broker's CONNACK.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
 /// Size up to which the send buffer is filled before a write, in bytes, so that several messages share one write.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
@@ -31,21 +37,35 @@ const SEND_BUFFER_BYTES: usize = 64 * 1024;
 const ROUNDS_MAX: usize = 16;
 /// Duration after which a connection counts as productive even if no message was acknowledged.
 const SETTLED_AFTER: Duration = Duration::from_secs(5);
-/// MQTT 5.
-const PROTOCOL_VERSION: u8 = 5;
 /// Packet identifier of the single SUBSCRIBE of a connection. No PUBLISH uses it ([`outbox::PACKET_IDS`]), because the SUBACK may
 /// arrive late and an identifier in use must not be reused (MQTT 5, 2.2.1).
 pub(crate) const SUBSCRIBE_ID: u16 = u16::MAX;
 const _: () = assert!(outbox::PACKET_IDS < SUBSCRIBE_ID as u64);
 
+/// Version of MQTT, with its number in the packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Version {
+    /// MQTT 3.1.1, which has no properties: hop metadata, answers on a response topic and limits of the broker are unknown.
+    #[serde(rename = "mqttv311")]
+    Mqtt311 = 4,
+    /// MQTT 5.
+    #[default]
+    #[serde(rename = "mqttv5")]
+    Mqtt5 = 5,
+}
+
 /// Parameters of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct ConnectParams {
-    /// `host:port`.
-    pub(crate) address: String,
+    pub(crate) address: BrokerAddress,
+    pub(crate) tls: TlsFiles,
     pub(crate) client_id: String,
+    pub(crate) version: Version,
     pub(crate) keep_alive: Duration,
+    /// Time for which the broker keeps the session after the connection is lost. Zero: no session.
+    pub(crate) session_expiry: Duration,
     pub(crate) credentials: Option<(String, Vec<u8>)>,
+    pub(crate) will: Option<WillMessage>,
     /// Longest packet from the broker, in bytes.
     pub(crate) packet_bytes_max: u32,
 }
@@ -68,15 +88,20 @@ pub(crate) enum ConnectionError {
 }
 
 pub(crate) struct Connection {
-    reader: OwnedReadHalf,
-    writer: OwnedWriteHalf,
+    reader: ReadHalf<Box<dyn ByteStream>>,
+    writer: WriteHalf<Box<dyn ByteStream>>,
     /// Received octets that are not a complete packet yet.
     incoming: BytesMut,
     /// Send buffer: octets that the socket has not accepted yet.
     send_buffer: BytesMut,
-    /// Octets that the socket has accepted on this connection.
+    /// Octets that the transport has accepted on this connection.
     written: u64,
+    /// `true` if TLS or WebSocket may still hold some of them.
+    is_unflushed: bool,
+    version: Version,
     peer: Peer,
+    /// `true` if the broker has resumed the session of an earlier connection.
+    session_present: bool,
     keep_alive: Duration,
     /// Longest packet from the broker, in bytes.
     packet_bytes_max: usize,
@@ -88,22 +113,40 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects with a clean session. Unfinished messages are in the outbox, not in a session of the broker.
+    /// Connects and subscribes. `resumes` is `true` if this client has the state of an earlier session.
     pub(crate) async fn open(
         params: &ConnectParams,
-        inbound: Option<SubscribePacket>,
+        resumes: bool,
+        subscribe: Option<SubscribePacket>,
     ) -> Result<Self, ConnectionError> {
-        let connecting = tokio::time::timeout(OPEN_TIME_MAX, TcpStream::connect(&params.address));
+        // Without state of its own, this client cannot continue a session that an earlier process has left at the broker. A connection
+        // without session ends that one. It is a connection of its own because Mosquitto 2.0 does not save a session that began with
+        // Clean Start, and because MQTT 3.1.1 cannot begin one in this way.
+        if !params.session_expiry.is_zero() && !resumes {
+            let clean = ConnectParams { session_expiry: Duration::ZERO, ..params.clone() };
+            Self::handshake(&clean).await?.close().await?;
+        }
+        let mut connection = Self::handshake(params).await?;
+        if let Some(mut subscribe) = subscribe {
+            subscribe.protocol_version = params.version as u8;
+            encode_packet_to_buffer(&Packet::Subscribe(subscribe), &mut connection.send_buffer)?;
+        }
+        Ok(connection)
+    }
+
+    /// Connects, and exchanges CONNECT and CONNACK.
+    async fn handshake(params: &ConnectParams) -> Result<Self, ConnectionError> {
+        let packet_bytes_max = params.packet_bytes_max as usize;
+        let connecting = transport::connect(&params.address, &params.tls, packet_bytes_max);
+        let connecting = tokio::time::timeout(OPEN_TIME_MAX, connecting);
         let stream = connecting.await.map_err(|_| ConnectionError::Timeout)??;
-        // Otherwise the kernel delays a short message by up to 40 ms, until the previous one is acknowledged.
-        stream.set_nodelay(true)?;
-        let (mut reader, mut writer) = stream.into_split();
+        let (mut reader, mut writer) = tokio::io::split(stream);
         let (mut incoming, mut buffer) = (BytesMut::new(), BytesMut::new());
         encode_packet_to_buffer(&Packet::Connect(Box::new(connect_packet(params))), &mut buffer)?;
         writer.write_all(&buffer).await?;
+        writer.flush().await?;
         buffer.clear();
-        let packet_bytes_max = params.packet_bytes_max as usize;
-        let answer = read_packet(&mut reader, PROTOCOL_VERSION, &mut incoming, packet_bytes_max);
+        let answer = read_packet(&mut reader, params.version as u8, &mut incoming, packet_bytes_max);
         let answer = tokio::time::timeout(OPEN_TIME_MAX, answer).await.map_err(|_| ConnectionError::Timeout)??;
         let Packet::ConnAck(answer) = answer else {
             return Err(ConnectionError::Unexpected);
@@ -111,30 +154,31 @@ impl Connection {
         if answer.reason_code.is_error() {
             return Err(ConnectionError::Refused(answer.reason_code));
         }
-        if let Some(subscribe) = inbound {
-            encode_packet_to_buffer(&Packet::Subscribe(subscribe), &mut buffer)?;
-        }
-        let peer = peer(&answer);
-        let keep_alive = keep_alive(&answer).unwrap_or(params.keep_alive);
-        let opened = Instant::now();
-        let acknowledged = false;
         Ok(Self {
             reader,
             writer,
             incoming,
             send_buffer: buffer,
             written: 0,
-            peer,
-            keep_alive,
+            is_unflushed: false,
+            version: params.version,
+            peer: peer(&answer),
+            session_present: answer.session_present,
+            keep_alive: keep_alive(&answer).unwrap_or(params.keep_alive),
             packet_bytes_max,
             received: true,
-            opened,
-            acknowledged,
+            opened: Instant::now(),
+            acknowledged: false,
         })
     }
 
     pub(crate) const fn peer(&self) -> Peer {
         self.peer
+    }
+
+    /// Returns `true` if the broker has resumed the session of an earlier connection.
+    pub(crate) const fn session_present(&self) -> bool {
+        self.session_present
     }
 
     /// Returns the keep alive of this connection: the one set by the broker, or else the configured one. Returns `None` if the
@@ -151,58 +195,96 @@ impl Connection {
         !taken_over && (self.acknowledged || self.opened.elapsed() >= SETTLED_AFTER)
     }
 
-    /// Sends as many messages as the window, the socket and a limit allow. If messages are left that may be sent, the send buffer is
-    /// not empty, so that [`Self::wait`] returns when the socket is writable.
+    /// Sends as many messages as the window, the transport and a limit allow. If messages are left that may be sent, the send buffer
+    /// is not empty, so that [`Self::wait`] continues to send when the transport accepts more.
     pub(crate) fn send(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<(), ConnectionError> {
         self.fill(outbox, hop);
         for _ in 0..ROUNDS_MAX {
             if self.send_buffer.is_empty() {
                 break;
             }
-            match self.writer.try_write(&self.send_buffer) {
-                Ok(count) => {
-                    self.send_buffer.advance(count);
-                    self.written += count as u64;
-                    let now = clock::tai();
-                    outbox.written(self.written, |meta| hop.mark(meta, now));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error.into()),
+            // The first poll is the last one: what the transport does not accept now, `wait` offers again.
+            match self.writer.write(&self.send_buffer).now_or_never() {
+                Some(count) => self.was_written(count?, outbox, hop),
+                None => break,
             }
             self.fill(outbox, hop);
         }
+        if self.is_unflushed
+            && let Some(flushed) = self.writer.flush().now_or_never()
+        {
+            flushed?;
+            self.is_unflushed = false;
+        }
         Ok(())
+    }
+
+    /// Handles that the transport has accepted octets of the send buffer.
+    fn was_written(&mut self, octets: usize, outbox: &mut Outbox, hop: &Hop) {
+        self.send_buffer.advance(octets);
+        self.written += octets as u64;
+        self.is_unflushed = true;
+        let now = clock::tai();
+        outbox.written(self.written, |meta| hop.mark(meta, now));
     }
 
     /// Fills the send buffer with messages, up to a limit that the last one may exceed.
     fn fill(&mut self, outbox: &mut Outbox, hop: &Hop) {
         while self.send_buffer.len() < SEND_BUFFER_BYTES {
-            let Some(Next { message, packet_id }) = outbox.next() else {
-                break;
+            let put = match outbox.next() {
+                None => break,
+                Some(Next::Release { packet_id }) => {
+                    let packet = Packet::PubRel(PubRelPacket::new(packet_id));
+                    encode_packet_to_buffer(&packet, &mut self.send_buffer).map_err(|_| DropReason::Unencodable)
+                }
+                Some(Next::Publish { message, packet_id, is_repeated }) => {
+                    let mut packet = message.packet(hop.name(), clock::tai());
+                    packet.packet_id = packet_id;
+                    packet.dup = is_repeated;
+                    packet.protocol_version = self.version as u8;
+                    put(packet, self.peer.packet_octets_max, &mut self.send_buffer)
+                }
             };
-            let mut packet = message.packet(hop.name(), clock::tai());
-            packet.packet_id = packet_id;
-            match put(packet, self.peer.packet_octets_max, &mut self.send_buffer) {
+            match put {
                 Ok(()) => outbox.sent(self.written + self.send_buffer.len() as u64),
                 Err(reason) => outbox.refuse(reason),
             }
         }
     }
 
-    /// Waits until packets arrive (acknowledgements or messages for the inbound routes), which are handled, or until the socket
-    /// accepts more of the send buffer. Cancelling the wait loses nothing.
-    pub(crate) async fn wait(&mut self, outbox: &mut Outbox, inbound: &Subscribed) -> Result<(), ConnectionError> {
-        let limit = self.packet_bytes_max;
-        let incoming = read_packet(&mut self.reader, PROTOCOL_VERSION, &mut self.incoming, limit);
-        let first = tokio::select! {
+    /// Waits until a packet arrives, which is returned, or until the transport has accepted more of the send buffer. Cancelling the wait
+    /// loses nothing.
+    pub(crate) async fn wait(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<Option<Packet>, ConnectionError> {
+        let Self { reader, writer, incoming, send_buffer, .. } = self;
+        let has_octets = !send_buffer.is_empty();
+        let sending =
+            async { if has_octets { writer.write(send_buffer).await } else { writer.flush().await.map(|()| 0) } };
+        let octets = tokio::select! {
             biased;
-            packet = incoming => packet?,
-            ready = self.writer.writable(), if !self.send_buffer.is_empty() => return Ok(ready?),
+            packet = read_packet(reader, self.version as u8, incoming, self.packet_bytes_max) => return Ok(Some(packet?)),
+            octets = sending, if has_octets || self.is_unflushed => octets?,
         };
+        if has_octets {
+            self.was_written(octets, outbox, hop);
+        } else {
+            self.is_unflushed = false;
+        }
+        Ok(None)
+    }
+
+    /// Handles a packet, and those that arrived with it.
+    pub(crate) fn handle_all(
+        &mut self,
+        first: Packet,
+        outbox: &mut Outbox,
+        application: &impl Application,
+        received: &mut Received,
+    ) -> Result<(), ConnectionError> {
         self.received = true;
-        self.handle(first, outbox, inbound)?;
-        while let Some(packet) = decode_buffered_packet(&mut self.incoming, PROTOCOL_VERSION, limit)? {
-            self.handle(packet, outbox, inbound)?;
+        let mut next = Some(first);
+        while let Some(packet) = next {
+            self.handle(packet, outbox, application, received)?;
+            next = decode_buffered_packet(&mut self.incoming, self.version as u8, self.packet_bytes_max)?;
         }
         Ok(())
     }
@@ -219,16 +301,40 @@ impl Connection {
     pub(crate) async fn close(&mut self) -> Result<(), ConnectionError> {
         encode_packet_to_buffer(&Packet::Disconnect(DisconnectPacket::normal()), &mut self.send_buffer)?;
         self.writer.write_all(&self.send_buffer).await?;
+        // Shuts down after a flush.
         Ok(self.writer.shutdown().await?)
     }
 
-    fn handle(&mut self, packet: Packet, outbox: &mut Outbox, inbound: &Subscribed) -> Result<(), ConnectionError> {
+    fn handle(
+        &mut self,
+        packet: Packet,
+        outbox: &mut Outbox,
+        application: &impl Application,
+        received: &mut Received,
+    ) -> Result<(), ConnectionError> {
         match packet {
-            Packet::Publish(packet) => self.take_in(&packet, outbox, inbound)?,
-            Packet::SubAck(ack) => inbound.answered(&ack.reason_codes),
+            Packet::Publish(packet) => self.take_in(&packet, outbox, application, received)?,
+            Packet::SubAck(ack) => application.subscribed(&ack.reason_codes),
             Packet::PubAck(ack) => {
                 self.acknowledged = true;
                 outbox.acknowledged(ack.packet_id, !ack.reason_code.is_error());
+            }
+            Packet::PubRec(ack) => {
+                self.acknowledged = true;
+                let is_error = ack.reason_code.is_error();
+                let is_known = outbox.received(ack.packet_id, !is_error);
+                if !is_error {
+                    let release = release_of(ack.packet_id, is_known, self.version);
+                    encode_packet_to_buffer(&Packet::PubRel(release), &mut self.send_buffer)?;
+                }
+            }
+            Packet::PubComp(ack) => outbox.completed(ack.packet_id),
+            Packet::PubRel(release) => {
+                received.release(release.packet_id);
+                encode_packet_to_buffer(
+                    &Packet::PubComp(PubCompPacket::new(release.packet_id)),
+                    &mut self.send_buffer,
+                )?;
             }
             Packet::PingResp => {}
             Packet::Disconnect(packet) => return Err(ConnectionError::Ended(packet.reason_code)),
@@ -237,22 +343,35 @@ impl Connection {
         Ok(())
     }
 
-    /// Handles a message of an application, puts its answer into the outbox, and acknowledges it, also if it is invalid.
+    /// Handles a message of an application, puts its answer into the outbox, and acknowledges it, also if it is invalid. A message of
+    /// QoS 2 that was handled before is only acknowledged again.
     fn take_in(
         &mut self,
         packet: &PublishPacket,
         outbox: &mut Outbox,
-        inbound: &Subscribed,
+        application: &impl Application,
+        received: &mut Received,
     ) -> Result<(), ConnectionError> {
-        if let Some(answer) = inbound.take(packet, clock::now()) {
+        let is_new = packet.qos != QoS::ExactlyOnce || packet.packet_id.is_none_or(|id| received.insert(id));
+        if is_new && let Some(answer) = application.receive(packet) {
             outbox.counts().taken.increment();
             _ = outbox.accept(answer);
         }
-        if let Some(id) = packet.packet_id {
-            encode_packet_to_buffer(&Packet::PubAck(PubAckPacket::new(id)), &mut self.send_buffer)?;
-        }
-        Ok(())
+        let answer = match (packet.qos, packet.packet_id) {
+            (QoS::AtLeastOnce, Some(id)) => Packet::PubAck(PubAckPacket::new(id)),
+            (QoS::ExactlyOnce, Some(id)) => Packet::PubRec(PubRecPacket::new(id)),
+            _ => return Ok(()),
+        };
+        Ok(encode_packet_to_buffer(&answer, &mut self.send_buffer)?)
     }
+}
+
+/// Returns the PUBREL that answers a PUBREC. A PUBREL of MQTT 3.1.1 has no reason code.
+fn release_of(id: u16, is_known: bool, version: Version) -> PubRelPacket {
+    if is_known || version == Version::Mqtt311 {
+        return PubRelPacket::new(id);
+    }
+    PubRelPacket::new_with_reason(id, ReasonCode::PacketIdentifierNotFound)
 }
 
 /// Appends a message to the send buffer. A message that cannot be sent leaves the buffer unchanged.
@@ -269,13 +388,20 @@ fn put(packet: PublishPacket, octets_max: usize, buffer: &mut BytesMut) -> Resul
 }
 
 fn connect_packet(params: &ConnectParams) -> ConnectPacket {
-    let mut options =
-        ConnectOptions::new(params.client_id.clone()).with_clean_start(true).with_keep_alive(params.keep_alive);
+    let mut options = ConnectOptions::new(params.client_id.clone())
+        .with_clean_start(params.session_expiry.is_zero())
+        .with_keep_alive(params.keep_alive);
     if let Some((username, password)) = &params.credentials {
         options = options.with_credentials(username.clone(), password);
     }
-    options.protocol_options.properties.maximum_packet_size = Some(params.packet_bytes_max);
-    ConnectPacket::new(options.protocol_options)
+    let mut options = options.protocol_options;
+    options.will.clone_from(&params.will);
+    options.properties.maximum_packet_size = Some(params.packet_bytes_max);
+    options.properties.session_expiry_interval = u32::try_from(params.session_expiry.as_secs()).ok();
+    match params.version {
+        Version::Mqtt5 => ConnectPacket::new(options),
+        Version::Mqtt311 => ConnectPacket::new_v311(options),
+    }
 }
 
 /// Returns the capabilities of the broker. Absent properties have the default of the standard (MQTT 5, 3.2.2.3).
@@ -285,7 +411,7 @@ fn peer(answer: &ConnAckPacket) -> Peer {
     Peer {
         receive_maximum: properties.get_receive_maximum().unwrap_or(u16::MAX),
         packet_octets_max: packet_octets_max.unwrap_or(usize::MAX),
-        at_least_once: properties.get_maximum_qos() != Some(0),
+        qos_max: properties.get_maximum_qos().map_or(QoS::ExactlyOnce, QoS::from),
         retain: is_available(properties, PropertyId::RetainAvailable),
     }
 }
@@ -301,10 +427,10 @@ fn keep_alive(answer: &ConnAckPacket) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kinds::mqtt_bridge::outbox::{Counts, Limits, WhenFull};
-    use crate::mqtt::route::Message;
+    use crate::mqtt::client::outbox::{Counts, Limits, WhenFull};
+    use crate::mqtt::message::Message;
+    use tokio::net::TcpStream;
     use viaduct_bus::Bus;
-    use viaduct_mqtt::QoS;
 
     fn packet(topic: &str, octets: usize) -> PublishPacket {
         PublishPacket::new(topic, vec![0; octets], QoS::AtMostOnce)
@@ -325,10 +451,14 @@ mod tests {
     async fn connection_without_reader() -> (Connection, TcpStream) {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let params = ConnectParams {
-            address: listener.local_addr().unwrap().to_string(),
+            address: BrokerAddress::parse(&format!("mqtt://{}", listener.local_addr().unwrap())).unwrap(),
+            tls: TlsFiles::default(),
             client_id: "car".into(),
+            version: Version::Mqtt5,
             keep_alive: Duration::from_secs(30),
+            session_expiry: Duration::ZERO,
             credentials: None,
+            will: None,
             packet_bytes_max: 65536,
         };
         let accept = async {
@@ -339,7 +469,7 @@ mod tests {
             stream.write_all(&answer).await.unwrap();
             stream
         };
-        let (connection, stream) = tokio::join!(Connection::open(&params, None), accept);
+        let (connection, stream) = tokio::join!(Connection::open(&params, false, None), accept);
         (connection.unwrap(), stream)
     }
 
@@ -349,8 +479,8 @@ mod tests {
         let (mut connection, _stream) = connection_without_reader().await;
         let limits =
             Limits { messages_max: 10_000, bytes_max: 1 << 30, in_flight_max: 1, when_full: WhenFull::DropNewest };
-        let mut outbox = Outbox::new(limits, Counts::new(|name, reason| bus.counter("bridge", name, reason)));
-        outbox.connected(connection.peer());
+        let mut outbox = Outbox::new(limits, false, Counts::new(|name, reason| bus.counter("bridge", name, reason)));
+        outbox.connected(connection.peer(), false);
         // One message more than one call sends; the kernel accepts all of them at once.
         for _ in 0..ROUNDS_MAX + 1 {
             outbox.accept(Message::example(QoS::AtMostOnce, SEND_BUFFER_BYTES));

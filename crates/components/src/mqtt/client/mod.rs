@@ -1,0 +1,335 @@
+//! A client of a broker: it connects again when the connection is lost, sends the messages of its outbox, and receives messages of its
+//! subscriptions. What the messages mean is the matter of an [`Application`].
+//!
+//! ```text
+//! settings.rs, tls.rs   settings
+//! outbox.rs             accepted messages: order, window, sessions, resending
+//! connection.rs         one connection: packets, send buffer, acknowledgements
+//! ```
+
+mod connection;
+mod outbox;
+mod settings;
+pub(crate) mod tls;
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::{Instant, Interval, MissedTickBehavior};
+use viaduct_bus::{Counter, Hop};
+use viaduct_mqtt::packet::publish::PublishPacket;
+use viaduct_mqtt::packet::suback::SubAckReasonCode;
+use viaduct_mqtt::packet::subscribe::SubscribePacket;
+use viaduct_node::{Component, Context, Stop};
+use viaduct_units::Rng;
+
+use super::message::Message;
+pub(crate) use connection::{ConnectParams, Version};
+use connection::{Connection, ConnectionError, SUBSCRIBE_ID};
+pub(crate) use outbox::{Counts, DropReason, Limits, Outbox};
+pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_range};
+
+/// Time limit for sending the messages of the outbox when the node stops. The node as a whole has two seconds.
+const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
+/// Items taken in a row before the socket is polled.
+const BATCH: usize = 64;
+
+/// What a client publishes and receives.
+pub(crate) trait Application: Send + Sync {
+    /// An item to be published, for example a sample of the bus.
+    type Item: Send;
+
+    /// Returns the next item, or `None` if none is waiting.
+    fn try_next(&mut self) -> Option<Self::Item>;
+
+    /// Waits for the next item. Returns `None` if there will be no more. Cancelling the wait loses nothing.
+    fn next(&mut self) -> impl Future<Output = Option<Self::Item>> + Send;
+
+    /// Puts the messages of an item into the outbox.
+    fn send(&mut self, item: Self::Item, outbox: &mut Outbox);
+
+    /// Handles a new connection, on which nothing was sent yet.
+    fn connected(&mut self);
+
+    /// Returns the SUBSCRIBE packet of a new connection, or `None` if nothing is subscribed to.
+    fn subscribe(&self, packet_id: u16) -> Option<SubscribePacket>;
+
+    /// Handles the reason codes of a SUBACK, one per filter and in their order.
+    fn subscribed(&self, codes: &[SubAckReasonCode]);
+
+    /// Handles a received message. Returns the answer to it, if any.
+    fn receive(&self, packet: &PublishPacket) -> Option<Message>;
+}
+
+/// Packet identifiers of the messages of QoS 2 that were received and are not released yet.
+#[derive(Default)]
+pub(crate) struct Received(HashSet<u16>);
+
+impl Received {
+    /// Adds a packet identifier. Returns `false` if the message was received before.
+    fn insert(&mut self, id: u16) -> bool {
+        self.0.insert(id)
+    }
+
+    fn release(&mut self, id: u16) {
+        self.0.remove(&id);
+    }
+}
+
+/// A client, which runs as a task.
+pub(crate) struct Client<A> {
+    params: ConnectParams,
+    application: A,
+    outbox: Outbox,
+    received: Received,
+    backoff: Backoff,
+    hop: Hop,
+    stop: Stop,
+    /// Set when the stop of the client is requested: the time until which it may still send.
+    deadline: Option<Instant>,
+    connected: Counter,
+    resumed: Counter,
+    lost: Counter,
+    /// Name of the component, for log lines.
+    name: String,
+}
+
+/// Result of waiting for a connection or of serving one.
+enum Ended<T> {
+    /// The client stops, because the outbox is empty or the deadline has passed.
+    Stopped,
+    Other(T),
+}
+
+impl<A: Application> Client<A> {
+    pub(crate) fn new<C: Component>(
+        params: ConnectParams,
+        limits: Limits,
+        reconnect: ReconnectSettings,
+        application: A,
+        context: &Context<C>,
+    ) -> Self {
+        let counts = Counts::new(|name, reason| match reason {
+            Some(reason) => context.counter_for(name, reason),
+            None => context.counter(name),
+        });
+        Self {
+            application,
+            outbox: Outbox::new(limits, !params.session_expiry.is_zero(), counts),
+            received: Received::default(),
+            params,
+            backoff: Backoff::new(reconnect, context.seed()),
+            hop: context.hop(),
+            stop: context.stop(),
+            deadline: None,
+            connected: context.counter("connected"),
+            resumed: context.counter("resumed"),
+            lost: context.counter("lost"),
+            name: context.name().to_owned(),
+        }
+    }
+
+    /// Runs until the stop of the component is requested.
+    pub(crate) async fn run(mut self) -> Result<(), std::convert::Infallible> {
+        let mut wait = Duration::ZERO;
+        // Only the first failure of an outage is logged.
+        let mut is_logged = false;
+        // A session that an earlier process has left at the broker is not resumed, because this one does not know its messages.
+        let mut resumes = false;
+        loop {
+            let error = match self.open(wait, resumes).await {
+                Ended::Stopped => return Ok(()),
+                Ended::Other(Ok(mut connection)) => {
+                    is_logged = false;
+                    resumes = !self.params.session_expiry.is_zero();
+                    self.was_opened(&connection);
+                    match self.serve(&mut connection).await {
+                        Ended::Stopped => return Ok(()),
+                        Ended::Other(error) => {
+                            if connection.was_productive(&error) {
+                                self.backoff.reset();
+                            }
+                            self.lost.increment();
+                            self.outbox.disconnected();
+                            error
+                        }
+                    }
+                }
+                Ended::Other(Err(error)) => error,
+            };
+            if !std::mem::replace(&mut is_logged, true) {
+                let (component, broker) = (&self.name, &self.params.address);
+                tracing::warn!(component, %broker, %error, "no connection to the MQTT broker; retrying");
+            }
+            wait = self.backoff.next();
+        }
+    }
+
+    fn was_opened(&mut self, connection: &Connection) {
+        let (component, broker) = (&self.name, &self.params.address);
+        tracing::info!(component, %broker, "connected to the MQTT broker");
+        self.connected.increment();
+        if connection.session_present() {
+            self.resumed.increment();
+        } else {
+            self.received = Received::default();
+        }
+        self.outbox.connected(connection.peer(), connection.session_present());
+        self.application.connected();
+    }
+
+    /// Waits and then connects. Items are taken in the meantime.
+    async fn open(&mut self, wait: Duration, resumes: bool) -> Ended<Result<Connection, ConnectionError>> {
+        let params = self.params.clone();
+        let subscription = self.application.subscribe(SUBSCRIBE_ID);
+        let mut attempt = pin!(connect_after(wait, &params, resumes, subscription.clone()));
+        loop {
+            if self.deadline.is_some() && self.outbox.len() == 0 {
+                return Ended::Stopped;
+            }
+            let deadline = self.deadline;
+            tokio::select! {
+                biased;
+                opened = &mut attempt => return Ended::Other(opened),
+                () = at(deadline) => return Ended::Stopped,
+                () = self.stop.asked(), if deadline.is_none() => {
+                    self.begin_stop();
+                    // The remaining time is used for one more attempt without a wait.
+                    attempt.set(connect_after(Duration::ZERO, &params, resumes, subscription.clone()));
+                }
+                item = self.application.next(), if deadline.is_none() => self.send_or_stop(item),
+            }
+        }
+    }
+
+    /// Sends messages and handles acknowledgements until the connection is lost or the client stops.
+    async fn serve(&mut self, connection: &mut Connection) -> Ended<ConnectionError> {
+        let mut ping = connection.keep_alive().map(|time| interval(time / 2));
+        loop {
+            if self.deadline.is_none() {
+                // Items are taken even if acknowledgements keep the task busy, because the queues of the bus are short.
+                self.send_batch();
+            }
+            if let Err(error) = connection.send(&mut self.outbox, &self.hop) {
+                return Ended::Other(error);
+            }
+            if let Some(deadline) = self.deadline
+                && self.outbox.len() == 0
+            {
+                // Everything is sent, so a failure to close the connection cleanly loses nothing.
+                let _ = tokio::time::timeout_at(deadline, connection.close()).await;
+                return Ended::Stopped;
+            }
+            let deadline = self.deadline;
+            let arrived = tokio::select! {
+                biased;
+                () = at(deadline) => return Ended::Stopped,
+                () = tick(&mut ping) => connection.ping().map(|()| None),
+                () = self.stop.asked(), if deadline.is_none() => { self.begin_stop(); Ok(None) }
+                arrived = connection.wait(&mut self.outbox, &self.hop) => arrived,
+                item = self.application.next(), if deadline.is_none() => { self.send_or_stop(item); Ok(None) }
+            };
+            let Self { outbox, application, received, .. } = self;
+            let handled = arrived.and_then(|packet| match packet {
+                Some(packet) => connection.handle_all(packet, outbox, application, received),
+                None => Ok(()),
+            });
+            if let Err(error) = handled {
+                return Ended::Other(error);
+            }
+        }
+    }
+
+    /// Takes the remaining items: the publishers have stopped, so no more will arrive.
+    fn begin_stop(&mut self) {
+        while let Some(item) = self.application.try_next() {
+            self.application.send(item, &mut self.outbox);
+        }
+        self.deadline = Some(Instant::now() + FLUSH_TIME_MAX);
+    }
+
+    /// Sends an item. `None` means that there will be no more, and stops the client.
+    fn send_or_stop(&mut self, item: Option<A::Item>) {
+        match item {
+            Some(item) => self.application.send(item, &mut self.outbox),
+            None => self.begin_stop(),
+        }
+    }
+
+    /// Sends waiting items, at most [`BATCH`].
+    fn send_batch(&mut self) {
+        for _ in 0..BATCH {
+            let Some(item) = self.application.try_next() else {
+                return;
+            };
+            self.application.send(item, &mut self.outbox);
+        }
+    }
+}
+
+/// Reports the messages that a stop of the component loses.
+impl<A> Drop for Client<A> {
+    fn drop(&mut self) {
+        let lost = self.outbox.len();
+        if lost > 0 {
+            let (component, broker) = (&self.name, &self.params.address);
+            tracing::warn!(component, %broker, lost, "messages were not acknowledged by the MQTT broker before the stop");
+        }
+    }
+}
+
+async fn connect_after(
+    wait: Duration,
+    params: &ConnectParams,
+    resumes: bool,
+    subscription: Option<SubscribePacket>,
+) -> Result<Connection, ConnectionError> {
+    tokio::time::sleep(wait).await;
+    Connection::open(params, resumes, subscription).await
+}
+
+fn interval(period: Duration) -> Interval {
+    let mut interval = tokio::time::interval_at(Instant::now() + period, period);
+    interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    interval
+}
+
+/// Waits until `deadline`, or forever if there is none.
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn tick(interval: &mut Option<Interval>) {
+    match interval {
+        Some(interval) => drop(interval.tick().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Waiting times between attempts.
+struct Backoff {
+    settings: ReconnectSettings,
+    /// The next wait before it is shortened by its random part.
+    next_ms: u32,
+    random: Rng,
+}
+
+impl Backoff {
+    const fn new(settings: ReconnectSettings, seed: u64) -> Self {
+        Self { next_ms: settings.min_ms, settings, random: Rng::new(seed) }
+    }
+
+    const fn reset(&mut self) {
+        self.next_ms = self.settings.min_ms;
+    }
+
+    fn next(&mut self) -> Duration {
+        let longest = Duration::from_millis(self.next_ms.into());
+        self.next_ms = self.next_ms.saturating_mul(2).min(self.settings.max_ms);
+        longest - self.random.duration_up_to(longest / 2)
+    }
+}

@@ -1,0 +1,219 @@
+//! The client of `mqtt_bridge` against Mosquitto: transports, versions, and sessions.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stdout, reason = "in a test a panic is the failure")]
+
+#[path = "mqtt/support.rs"]
+mod support;
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use support::*;
+use viaduct_bus::{Qos, UntypedSubscriber};
+use viaduct_messages::foxglove::Log;
+
+/// Interruptions of the traffic in a test.
+const INTERRUPTIONS: usize = 50;
+
+/// Starts a node with a bridge that publishes the logs of `log/n`.
+fn bridge(broker: &str, qos: u8, more: &str) -> TestNode {
+    TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
+         broker: {broker}\n      reconnect: {{ min_ms: 1, max_ms: 20 }}\n      {more}\n      \
+         routes: [ {{ from: log/n, to: v, qos: {qos} }} ]\n"
+    ))
+}
+
+/// Writes certificates of an authority, of a broker on 127.0.0.1 and of a client, each with its key, into a folder.
+fn write_certificates(folder: &Path) {
+    let openssl = |arguments: &str| {
+        let status =
+            Command::new("openssl").args(arguments.split(' ')).current_dir(folder).stderr(Stdio::null()).status();
+        assert!(status.unwrap().success(), "openssl {arguments}");
+    };
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
+    for authority in ["ca", "other"] {
+        openssl(&format!("req -x509 {key} -keyout {authority}.key -out {authority}.pem -subj /CN={authority}"));
+    }
+    for (name, alternative) in [("broker", "IP:127.0.0.1"), ("client", "DNS:car")] {
+        openssl(&format!(
+            "req -x509 {key} -CA ca.pem -CAkey ca.key -keyout {name}.key -out {name}.pem -subj /CN={name} -addext subjectAltName={alternative} -addext basicConstraints=CA:FALSE"
+        ));
+    }
+}
+
+#[test]
+fn a_bridge_reaches_mosquitto_over_each_transport_and_version() {
+    if !has("mosquitto") || !has("openssl") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    write_certificates(folder.path());
+    let [plain, tls, web, web_tls] = [free_port(), free_port(), free_port(), free_port()];
+    let (ca, certificate, key) = (at("ca.pem"), at("broker.pem"), at("broker.key"));
+    let files = format!("cafile {ca}\ncertfile {certificate}\nkeyfile {key}\n");
+    let config = format!(
+        "user root\nallow_anonymous true\nmax_queued_messages 0\nmax_inflight_messages 0\nlistener {plain} 127.0.0.1\nlistener {tls} 127.0.0.1\n{files}require_certificate true\n\
+         listener {web} 127.0.0.1\nprotocol websockets\nlistener {web_tls} 127.0.0.1\nprotocol websockets\n{files}"
+    );
+    std::fs::write(folder.path().join("mosquitto.conf"), config).unwrap();
+    let _mosquitto = Mosquitto::configured(&folder.path().join("mosquitto.conf"), plain);
+    let own = format!("certificate_file: {}, key_file: {}", at("client.pem"), at("client.key"));
+    for (broker, more) in [
+        (format!("mqtt://127.0.0.1:{plain}"), "version: mqttv311".to_owned()),
+        (format!("mqtts://127.0.0.1:{tls}"), format!("tls: {{ ca_file: {ca}, {own} }}")),
+        (format!("mqtts://127.0.0.1:{tls}"), format!("version: mqttv311\n      tls: {{ ca_file: {ca}, {own} }}")),
+        (format!("ws://127.0.0.1:{web}"), String::new()),
+        (format!("wss://127.0.0.1:{web_tls}/mqtt"), format!("tls: {{ ca_file: {ca} }}")),
+    ] {
+        for qos in 0..=2 {
+            println!("{broker} with {more}, QoS {qos}");
+            let subscriber = Subscriber::start(plain, "v");
+            let node = bridge(&broker, qos, &more);
+            let bus = node.bus();
+            eventually("the bridge is connected", || count(&bus, "uplink", "connected") == 1);
+            // Longer than the buffers of TLS, WebSocket and socket together.
+            node.log("log/n", &"x".repeat(12_000_000));
+            node.logs(2..300);
+            let seen = subscriber.wait_for(299);
+            assert_eq!((seen[0].payload.len() > 12_000_000, seen.len()), (true, 299), "{broker} {qos}");
+            assert!(node.stop(), "{broker} {qos}");
+            assert_eq!(Account::of(&bus, "uplink").published, 299, "{broker} {qos}");
+        }
+    }
+    for (more, expected) in [
+        (format!("tls: {{ ca_file: {} }}", at("other.pem")), "invalid peer certificate"),
+        (format!("tls: {{ ca_file: {ca} }}"), "no certificate of this client"),
+        (format!("tls: {{ ca_file: {ca}, {own}, server_name: edge }}"), "invalid peer certificate"),
+    ] {
+        let node = bridge(&format!("mqtts://127.0.0.1:{tls}"), 1, &more);
+        let bus = node.bus();
+        std::thread::sleep(Duration::from_millis(200));
+        let account = (count(&bus, "uplink", "subscribed"), count(&bus, "uplink", "published"));
+        node.logs(0..3);
+        assert_eq!(account, (0, 0), "{expected}");
+        assert!(node.stop_without_hurry());
+        assert_eq!(Account::of(&bus, "uplink").reason("stopped"), 3, "{expected}");
+    }
+}
+
+/// Starts a node whose bridge publishes the logs on `samples` with QoS 2.
+fn car(broker: &str) -> TestNode {
+    TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
+         broker: {broker}\n      reconnect: {{ min_ms: 1, max_ms: 20 }}\n      outbox: {{ messages_max: 100000 }}\n      \
+         routes: [ {{ from: log/n, to: samples, qos: 2, encoding: native }} ]\n"
+    ))
+}
+
+/// Starts a node whose bridge receives `samples` with QoS 2. Returns it with the samples on its bus.
+fn desk(broker: &str) -> (TestNode, UntypedSubscriber) {
+    let desk = TestNode::start(&format!(
+        "node: desk\ncomponents:\n  feed: {{ kind: feed }}\n  downlink:\n    kind: mqtt_bridge\n    settings:\n      \
+         broker: {broker}\n      reconnect: {{ min_ms: 1, max_ms: 20 }}\n      \
+         inbound: [ {{ from: samples, to: in, qos: 2, encoding: native }} ]\n"
+    ));
+    let samples = desk.bus().subscribe_untyped("in", Qos::keep_last(1 << 15), "test").unwrap();
+    eventually("the desk has subscribed", || count(&desk.bus(), "downlink", "subscribed") == 1);
+    (desk, samples)
+}
+
+/// Publishes logs while another thread interrupts the bridge [`INTERRUPTIONS`] times. Returns their number when all are published.
+fn publish_during(node: &TestNode, mut interrupt: impl FnMut() + Send) -> usize {
+    let bus = &node.bus();
+    let mut sent = 0;
+    std::thread::scope(|scope| {
+        let interruptions = scope.spawn(move || {
+            for _ in 0..INTERRUPTIONS {
+                let before = count(bus, "uplink", "published");
+                eventually("messages flow", || count(bus, "uplink", "published") >= before + 50);
+                interrupt();
+            }
+        });
+        while !interruptions.is_finished() {
+            node.logs(sent..sent + 20);
+            sent += 20;
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    });
+    // One of them announces the type.
+    eventually("all are published", || count(bus, "uplink", "published") > sent as u64);
+    let (connected, resumed) = (count(bus, "uplink", "connected"), count(bus, "uplink", "resumed"));
+    // An interruption may hit a connection that is just being opened.
+    assert!(connected > INTERRUPTIONS as u64 / 2 && resumed == connected - 1, "{resumed} of {connected} resumed");
+    sent
+}
+
+/// The connections of two bridges are cut at any point of an exchange.
+#[test]
+fn qos_2_arrives_exactly_once_although_connections_are_cut() {
+    if !has("mosquitto") {
+        return;
+    }
+    let port = free_port();
+    let _mosquitto = Mosquitto::start(port);
+    let gate = Gate::start(port);
+    gate.open();
+    let broker = format!("mqtt://127.0.0.1:{}", gate.port);
+    let (desk, samples) = desk(&broker);
+    let node = car(&broker);
+    let sent = publish_during(&node, || gate.cut());
+    let bus = node.bus();
+    assert!(node.stop());
+    assert_eq!(Account::of(&bus, "uplink").dropped(), 0);
+    let mut received = Vec::new();
+    eventually("all samples arrive", || {
+        received.extend(std::iter::from_fn(|| samples.try_recv()));
+        received.len() >= sent
+    });
+    assert!(desk.stop());
+    received.extend(std::iter::from_fn(|| samples.try_recv()));
+    let texts = received.iter().map(|one| one.typed::<Log>().unwrap().message.clone());
+    assert_eq!(deviation(texts, sent), None);
+}
+
+/// Mosquitto is restarted; it saves its sessions when it stops. Its log shows how often it got each message. Subscribers cannot show it:
+/// after a restart, Mosquitto 2.0.11 sends messages to them again that it has released before.
+#[test]
+fn mosquitto_takes_each_message_of_qos_2_exactly_once_although_it_is_restarted() {
+    if !has("mosquitto") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (port, place, log) = (free_port(), folder.path().display(), folder.path().join("log"));
+    let config = format!(
+        "user root\nallow_anonymous true\nlistener {port} 127.0.0.1\npersistence true\npersistence_location {place}/\n\
+         max_queued_messages 0\nlog_type all\nlog_dest file {place}/log\n"
+    );
+    let file = folder.path().join("mosquitto.conf");
+    std::fs::write(&file, config).unwrap();
+    let mut mosquitto = Some(Mosquitto::configured(&file, port));
+    let broker = format!("mqtt://127.0.0.1:{port}");
+    let (desk, samples) = desk(&broker);
+    let node = car(&broker);
+    let sent = publish_during(&node, || {
+        mosquitto.take().unwrap().terminate();
+        mosquitto = Some(Mosquitto::configured(&file, port));
+    });
+    let mut received = HashSet::new();
+    eventually("all samples arrive", || {
+        let arrived = std::iter::from_fn(|| samples.try_recv());
+        received.extend(arrived.map(|one| one.typed::<Log>().unwrap().message.clone()));
+        received.len() >= sent
+    });
+    assert!(node.stop() && desk.stop());
+    let log = std::fs::read_to_string(log).unwrap();
+    let first = |line: &&str| line.contains("Sending PUBLISH to desk-downlink (d0") && line.contains("'samples'");
+    assert_eq!((received.len(), log.lines().filter(first).count()), (sent, sent));
+}
+
+/// Returns the first difference between received texts and the numbers from 0 to `sent`.
+fn deviation(texts: impl Iterator<Item = String>, sent: usize) -> Option<String> {
+    let texts: Vec<String> = texts.collect();
+    let wrong = texts.iter().enumerate().find(|(number, text)| number.to_string() != **text);
+    let order = wrong.map(|(number, text)| format!("number {number} is `{text}`; {} of {sent} received", texts.len()));
+    order.or_else(|| (texts.len() != sent).then(|| format!("{} of {sent} received", texts.len())))
+}
