@@ -153,7 +153,7 @@ fn each_mistake_is_one_line_with_its_place() {
             "components.up.settings.broker"),
         ("bad template", with_station("  up: { kind: mqtt_bridge, settings: { broker: \"mqtt://localhost\", routes: [ { from: its/rx/*, to: \"{vin}\" } ] } }\n"),
             "components.up.settings.routes.0.to"),
-        ("bad QoS", with_station("  up: { kind: mqtt_bridge, settings: { broker: \"mqtt://localhost\", routes: [ { from: its/rx/*, qos: 2 } ] } }\n"),
+        ("bad QoS", with_station("  up: { kind: mqtt_bridge, settings: { broker: \"mqtt://localhost\", routes: [ { from: its/rx/*, qos: 3 } ] } }\n"),
             "components.up.settings.routes.0.qos"),
         ("bad run", "node: edge\ncomponents:\n  it: { kind: fleet, run: fast }\n".into(), "node.yaml:3:27: components.it.run: unknown variant `fast`, expected one of pool, inline, thread"),
         ("priority without a policy", "node: edge\ncomponents:\n  it: { kind: fleet, run: { thread: { priority: 3 } } }\n".into(),

@@ -427,7 +427,7 @@ fn invalid_settings_are_rejected_with_the_key() {
         (at("http://edge"), "broker: `http://` is not supported; expected `mqtt://HOST:PORT`"),
         (logs("tls: { ca_file: ca.pem }"), "tls: the broker's address has no TLS; expected `mqtts://` or `wss://`"),
         (logs("will: { topic: \"a/#\" }"), "will.topic: `a/#` is not a topic to publish on"),
-        (logs("version: mqttv3"), "version: unknown value `mqttv3`; expected `mqttv311` or `mqttv5`"),
+        (logs("version: mqttv3"), "version: unknown variant `mqttv3`, expected one of mqttv311, mqttv5"),
         (at("edge:1883"), "broker: expected `mqtt://HOST:PORT`"),
         (at("mqtt://edge:x"), "broker: `x` is not a port"),
         (at("mqtt://a b"), "broker: `a b` is not `HOST:PORT`"),

@@ -45,7 +45,8 @@ const _: () = assert!(outbox::PACKET_IDS < SUBSCRIBE_ID as u64);
 /// Version of MQTT, with its number in the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Version {
-    /// MQTT 3.1.1, which has no properties: hop metadata, answers on a response topic and limits of the broker are unknown.
+    /// MQTT 3.1.1, which has no properties: hop metadata, answers on a response topic and limits of the broker are unknown. An inbound
+    /// route also receives the messages that this client publishes on its topics.
     #[serde(rename = "mqttv311")]
     Mqtt311 = 4,
     /// MQTT 5.
