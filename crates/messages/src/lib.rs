@@ -13,8 +13,12 @@ pub mod topic;
 
 pub use generated::{foxglove, viaduct};
 
+/// The octets of [`DESCRIPTOR_SET`]. They are in the binary once; octets that a constant holds are in each crate that uses it.
+static DESCRIPTORS: [u8; include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin")).len()] =
+    *include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+
 /// All schemas of this crate and their imports, as an encoded `google.protobuf.FileDescriptorSet`.
-pub const DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/descriptors.bin"));
+pub const DESCRIPTOR_SET: &[u8] = &DESCRIPTORS;
 
 /// A message that can travel on the bus as a value: a protobuf type with a full name and a schema.
 pub trait Message: prost::Message + prost::Name + Default + 'static {
