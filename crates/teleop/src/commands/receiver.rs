@@ -146,6 +146,11 @@ impl Receiver {
     /// Begins with a new grant. Commands of an earlier one have no effect, but the steering begins at its last value.
     pub(crate) fn restart(&mut self) {
         (self.newest, self.accepted) = (None, None);
+        self.release_accelerator();
+    }
+
+    /// Notes that the actuators no longer follow the accelerator, so that it begins at zero.
+    pub(crate) const fn release_accelerator(&mut self) {
         self.applied.accelerator = 0.0;
     }
 
@@ -214,7 +219,7 @@ impl Receiver {
     fn slowed(&mut self, newest: &NumberedCommand) -> Command {
         let mut command = newest.command;
         if !command.dead_man {
-            self.applied.accelerator = 0.0;
+            self.release_accelerator();
             return command;
         }
         let elapsed_us = self.accepted.map_or(FIRST_INTERVAL_US, |before| {

@@ -164,6 +164,8 @@ pub struct Driving {
     receiver: Receiver,
     /// Time of the latest accepted command with the dead-man control held.
     driven: Option<Mono>,
+    /// Deceleration of the stage in which a moving vehicle was taken over, until the driver holds the dead-man control.
+    inherited: Option<MetresPerSecondSquared>,
     /// Time of the first accepted command with the dead-man control released.
     dead_man_released: Option<Mono>,
     /// Latest refused command: its time and reason.
@@ -200,6 +202,7 @@ impl Driving {
             answered: None,
             receiver: Receiver::new(settings.commands),
             driven: None,
+            inherited: None,
             dead_man_released: None,
             refused: None,
             steering: 0.0,
@@ -302,11 +305,12 @@ impl Driving {
         let grant = self.grant.map(|_| (self.epoch, self.grant_number));
         let of_grant = grant == Some((commands.vehicle_epoch, commands.grant));
         let result = self.receiver.handle(self.now, commands, grant, |time| clock.age(self.now, time));
-        if let Ok(accepted) = &result {
-            self.adopt(&accepted.command);
-        }
         // An emergency stop of the driver counts however old it is.
-        if of_grant && commands.commands.iter().any(|command| command.command.emergency_stop) {
+        let emergency = of_grant && commands.commands.iter().any(|command| command.command.emergency_stop);
+        if let Ok(accepted) = &result {
+            self.adopt(&accepted.command, emergency);
+        }
+        if emergency {
             self.emergency_stop(self.holder());
         }
         match result {
@@ -315,10 +319,10 @@ impl Driving {
         }
     }
 
-    /// Adopts brake and steering of a command.
-    fn adopt(&mut self, command: &Command) {
-        // A new driver of a moving vehicle cannot release the brake before holding the dead-man control.
-        let keeps_brake = self.driven.is_none() && !command.dead_man;
+    /// Adopts brake and steering of a command. With an emergency stop, the brake is not released.
+    fn adopt(&mut self, command: &Command, emergency: bool) {
+        // Nor can a new driver of a moving vehicle release it before holding the dead-man control.
+        let keeps_brake = emergency || (self.driven.is_none() && !command.dead_man);
         self.brake = if keeps_brake { self.brake.max(command.brake) } else { command.brake };
         if command.dead_man {
             self.steering = command.steering;
@@ -333,6 +337,7 @@ impl Driving {
         }
         if accepted.command.dead_man {
             self.driven = Some(self.now);
+            self.inherited = None;
             self.dead_man_released = None;
             if self.stands() {
                 self.gear = accepted.command.gear;
@@ -507,6 +512,7 @@ impl Driving {
     /// Gives control to an operator.
     fn give(&mut self, operator: OperatorId, forced: bool) {
         let before = self.holder();
+        self.inherited = if self.stands() { None } else { self.stage_deceleration().or(self.inherited) };
         self.grant_number = self.grant_number.wrapping_add(1);
         self.grant = Some(Grant { operator, since: self.now });
         self.receiver.restart();
@@ -547,7 +553,7 @@ impl Driving {
         let operator = self.holder();
         self.grant = None;
         self.receiver.restart();
-        (self.driven, self.dead_man_released) = (None, None);
+        (self.driven, self.inherited, self.dead_man_released) = (None, None, None);
         self.drop_request();
         self.enter_of(operator, state, Some(reason));
     }
@@ -584,6 +590,9 @@ impl Driving {
         let from = self.state;
         if from != state {
             self.since = self.now;
+            if state != DrivingState::Driving {
+                self.receiver.release_accelerator();
+            }
         }
         (self.state, self.reason) = (state, reason);
         self.emit(DrivingEvent::State { from, to: state, reason, operator });
@@ -741,17 +750,9 @@ impl Driving {
     /// Returns the values for the actuators. The owner calls this function for each step of its control.
     pub fn actuation(&mut self, now: Mono) -> Actuation {
         self.handle_timeout(now);
-        let deceleration = match self.state {
-            DrivingState::Driving | DrivingState::Hold => None,
-            DrivingState::Ramp => Some(self.settings.ramp_deceleration),
-            DrivingState::Stopped if self.reason == Some(Reason::EmergencyStop) => {
-                Some(self.settings.emergency_deceleration)
-            }
-            _ => Some(self.settings.stop_deceleration),
-        };
         let braking = self.brake * self.settings.braking_max.value();
         let of_stage = |stage: MetresPerSecondSquared| MetresPerSecondSquared(-stage.value().max(braking));
-        let acceleration = deceleration.map_or_else(|| self.commanded_acceleration(), of_stage);
+        let acceleration = self.stage_deceleration().map_or_else(|| self.commanded_acceleration(), of_stage);
         let without_grant = self.grant.is_none();
         Actuation {
             state: self.state,
@@ -759,6 +760,18 @@ impl Driving {
             acceleration,
             gear: if without_grant && self.stands() { Gear::Park } else { self.gear },
             hazard_lights: self.state == DrivingState::Stopped,
+        }
+    }
+
+    /// Returns the deceleration of the present stage, or `None` if the vehicle follows the driver.
+    fn stage_deceleration(&self) -> Option<MetresPerSecondSquared> {
+        match self.state {
+            DrivingState::Driving | DrivingState::Hold => None,
+            DrivingState::Ramp => Some(self.settings.ramp_deceleration),
+            DrivingState::Stopped if self.reason == Some(Reason::EmergencyStop) => {
+                Some(self.settings.emergency_deceleration)
+            }
+            _ => Some(self.settings.stop_deceleration),
         }
     }
 
@@ -771,7 +784,8 @@ impl Driving {
             - self.brake * self.settings.braking_max.value();
         let to_limit = (limit.value() - self.speed.value().abs()) / LIMIT_APPROACH_S;
         let slowest = -self.settings.ramp_deceleration.value();
-        MetresPerSecondSquared(wanted.min(to_limit.max(slowest)))
+        let inherited = self.inherited.map_or(f64::INFINITY, |deceleration| -deceleration.value());
+        MetresPerSecondSquared(wanted.min(to_limit.max(slowest)).min(inherited))
     }
 }
 

@@ -69,6 +69,9 @@ pub enum DrivingSettingsError {
     /// The times are not in order.
     #[error("times must be in the order 0, `hold_after`, `ramp_after`, `stop_after`, `blind_after`, 10 s")]
     Times,
+    /// The decelerations are not in order.
+    #[error("decelerations must be in the order `ramp_deceleration`, `stop_deceleration`, `emergency_deceleration`")]
+    Decelerations,
     /// A number is outside its range.
     #[error("{name} is {value}; it must be within {} to {}", range.0, range.1)]
     Range {
@@ -100,10 +103,13 @@ impl DrivingSettings {
             ("steering_per_second", self.commands.steering_per_second, 0.1..=100.0),
             ("accelerator_per_second", self.commands.accelerator_per_second, 0.1..=100.0),
         ];
-        match ranges.into_iter().find(|(_, value, range)| !range.contains(value)) {
+        let stages = [self.ramp_deceleration, self.stop_deceleration, self.emergency_deceleration];
+        let out_of_range = ranges.into_iter().find(|(_, value, range)| !range.contains(value));
+        match out_of_range {
             Some((name, value, range)) => {
                 Err(DrivingSettingsError::Range { name, value, range: (*range.start(), *range.end()) })
             }
+            None if !stages.is_sorted_by_key(|stage| stage.value()) => Err(DrivingSettingsError::Decelerations),
             None => Ok(()),
         }
     }

@@ -161,6 +161,53 @@ fn a_takeover_does_not_release_the_brake() {
 }
 
 #[test]
+fn a_takeover_during_a_ramp_keeps_its_deceleration_until_the_new_driver_drives() {
+    let mut driving = driving(DrivingSettings::default());
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    command(&mut driving, 1010, 1, DRIVE);
+    driving.set_speed(at(1010), MetresPerSecond(10.0));
+    driving.handle_timeout(at(1170));
+    assert_eq!(driving.state(), DrivingState::Ramp);
+    claim(&mut driving, 2, ClaimKind::TakeOver, 2);
+    let actuation = driving.actuation(at(1171));
+    assert_eq!((actuation.state, actuation.acceleration.value()), (DrivingState::Hold, -2.0));
+    command(&mut driving, 1180, 1, DRIVE);
+    assert!(driving.actuation(at(1180)).acceleration.value() > -2.0);
+}
+
+#[test]
+fn after_a_gap_the_accelerator_begins_at_zero() {
+    let mut driving = driving(DrivingSettings { blind_after: Duration::from_secs(5), ..DrivingSettings::default() });
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    for number in 0..30 {
+        command(&mut driving, 1010 + 20 * number, 1 + number, DRIVE);
+    }
+    driving.set_speed(at(1590), MetresPerSecond(1.0));
+    assert_eq!(driving.actuation(at(1590)).acceleration.value(), 2.5);
+    command(&mut driving, 1790, 31, DRIVE);
+    // 4 per second for the longest interval that counts, 100 ms: a share of 0.4.
+    assert!((driving.actuation(at(1790)).acceleration.value() - 1.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_command_with_an_emergency_stop_does_not_release_the_brake() {
+    let settings = DrivingSettings { braking_max: MetresPerSecondSquared(12.0), ..DrivingSettings::default() };
+    let mut driving = driving(settings);
+    claim(&mut driving, 1, ClaimKind::Request, 1);
+    driving.set_speed(at(1000), MetresPerSecond(10.0));
+    command(&mut driving, 1010, 1, Command { brake: 1.0, accelerator: 0.0, ..DRIVE });
+    command(&mut driving, 1020, 2, Command { emergency_stop: true, brake: 0.0, ..DRIVE });
+    assert_eq!(driving.actuation(at(1020)).acceleration.value(), -12.0);
+}
+
+#[test]
+fn a_stop_does_not_brake_harder_than_an_emergency_stop() {
+    let settings =
+        DrivingSettings { emergency_deceleration: MetresPerSecondSquared(3.0), ..DrivingSettings::default() };
+    assert_eq!(Driving::new(settings, 7).unwrap_err(), DrivingSettingsError::Decelerations);
+}
+
+#[test]
 fn a_fault_does_not_weaken_an_emergency_stop() {
     let mut driving = driving(DrivingSettings::default());
     claim(&mut driving, 1, ClaimKind::Request, 1);

@@ -102,11 +102,6 @@ impl Arrivals {
         Ok(self.enter(now, transmission, sent_us, octets))
     }
 
-    /// Returns `true` if a datagram with that number is newer than all before it.
-    pub(super) fn is_newest(&self, transmission: u32) -> bool {
-        self.largest.is_none_or(|(largest, _)| widen(largest, transmission) > largest)
-    }
-
     /// Returns the largest transmission number and its time of arrival, or `None` before the first datagram.
     pub(super) const fn largest(&self) -> Option<(u64, Mono)> {
         self.largest

@@ -146,6 +146,8 @@ pub struct Receiver {
     decoder: Decoder,
     /// Shortest recent round trip that the sender has measured.
     round_trip: Duration,
+    /// Largest transmission number of a symbol.
+    newest_symbol: Option<u32>,
     feedback_due: Option<Mono>,
     feedback_sent: Option<Mono>,
     /// Time between two feedbacks, which grows while nothing arrives.
@@ -171,6 +173,7 @@ impl Receiver {
             octets: 0,
             decoder: Decoder::default(),
             round_trip: Duration::ZERO,
+            newest_symbol: None,
             feedback_due: None,
             feedback_sent: None,
             feedback_interval: INTERVALS.0,
@@ -258,8 +261,9 @@ impl Receiver {
 
     fn handle_symbol(&mut self, symbol: &Symbol, octets: usize) -> Result<(), ReceiverDropReason> {
         let round_trip = micros::from_tenths_of_ms(symbol.round_trip_100us);
-        // An older symbol has an older round trip.
-        let is_newest = self.arrivals.is_newest(symbol.transmission);
+        // An older symbol has an older round trip. Probes, which may overtake symbols, have none.
+        let ahead = self.newest_symbol.map(|newest| symbol.transmission.wrapping_sub(newest).cast_signed());
+        let is_newest = ahead.is_none_or(|ahead| ahead > 0);
         if is_newest && !self.round_trip.is_zero() && round_trip > 2 * self.round_trip + DETOUR_MARGIN {
             // The path has become longer. The additional delay is part of the round trip, and not a queue.
             self.arrivals.forget_base();
@@ -267,6 +271,7 @@ impl Receiver {
         let queued = self.arrivals.accept(self.now, symbol.transmission, symbol.sent_us, octets)?;
         if is_newest {
             self.round_trip = round_trip;
+            self.newest_symbol = Some(symbol.transmission);
         }
         let stream = self.stream(symbol)?;
         let deadline = self.deadline(symbol, queued).ok_or(ReceiverDropReason::FrameClosed);

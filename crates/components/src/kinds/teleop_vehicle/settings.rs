@@ -466,6 +466,9 @@ fn setting_error(error: &VehicleSettingsError) -> SettingError {
         VehicleSettingsError::Frames(SettingsError::Pacing(error)) => pacing_key(*error).to_owned(),
         VehicleSettingsError::Frames(_) => "datagram_octets".to_owned(),
         VehicleSettingsError::Driving(DrivingSettingsError::Times) => "driving.hold_after_ms".to_owned(),
+        VehicleSettingsError::Driving(DrivingSettingsError::Decelerations) => {
+            driving_key("emergency_deceleration").to_owned()
+        }
         VehicleSettingsError::Driving(DrivingSettingsError::Range { name, .. }) => driving_key(name).to_owned(),
     };
     SettingError::new(key, error.to_string())

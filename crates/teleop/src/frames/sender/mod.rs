@@ -83,6 +83,8 @@ pub struct Sender {
     now: Mono,
     /// Number of the next frame of each stream, in the order of the settings.
     next_frames: Vec<u32>,
+    /// Time of the latest frame of each stream.
+    pushed: Vec<Option<Mono>>,
     /// Unfinished frames, oldest first.
     frames: Vec<OutgoingFrame>,
     flight: Flight,
@@ -114,6 +116,7 @@ impl Sender {
             epoch,
             now: Mono::default(),
             next_frames: vec![0; settings.streams.len()],
+            pushed: vec![None; settings.streams.len()],
             frames: Vec::new(),
             flight: Flight::default(),
             encoder: Encoder::default(),
@@ -227,18 +230,20 @@ impl Sender {
         let mut frame = OutgoingFrame::new(self.now, FrameKey { stream, number }, data, shape, &settings);
         frame.require(self.to_send(u32::from(shape.sources())));
         self.frames.push(frame);
-        self.shed();
+        let before = self.pushed.get_mut(position).and_then(|pushed| pushed.replace(self.now));
+        self.shed(before.map_or(Duration::ZERO, |before| self.now.since(before)));
         if self.round_trip.smoothed().is_none() && self.flight.is_empty() {
             self.probes.repeat(None, true);
         }
         Ok(number)
     }
 
-    /// Drops frames of lower ranks if the link is too slow for all frames, so that those of the first rank keep a quarter of their
-    /// lifespan in reserve. A short overload, for example after a stall of the sender's machine, drops nothing.
-    fn shed(&mut self) {
+    /// Drops frames of lower ranks if the link is too slow for all frames, so that those of the first rank arrive before their
+    /// deadlines. A short overload, for example after a stall of the sender's machine, drops nothing. The interval is that between
+    /// the latest two frames of the stream.
+    fn shed(&mut self, interval: Duration) {
         let (is_overloaded, lifespan) = (self.is_overloaded(), self.shortest_lifespan());
-        if !self.overload.is_lasting(is_overloaded, self.now, lifespan) {
+        if !self.overload.is_lasting(is_overloaded, self.now, lifespan, interval) {
             return;
         }
         let first = self.settings.streams.iter().map(|stream| stream.priority).min().unwrap_or(0);
