@@ -6,8 +6,9 @@
 mod support;
 
 use std::collections::HashSet;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use support::*;
@@ -16,6 +17,10 @@ use viaduct_messages::foxglove::Log;
 
 /// Interruptions of the traffic in a test.
 const INTERRUPTIONS: usize = 50;
+/// Number of times that the process of a bridge is killed.
+const KILLS: usize = 20;
+/// Largest number of logs of a process.
+const LOGS_MAX: usize = 1_000_000;
 
 /// Starts a node with a bridge that publishes the logs of `log/n`.
 fn bridge(broker: &str, qos: u8, more: &str) -> TestNode {
@@ -219,6 +224,123 @@ fn mosquitto_takes_each_message_of_qos_2_exactly_once_although_it_is_restarted()
     let log = std::fs::read_to_string(log).unwrap();
     let first = |line: &&str| line.contains("Sending PUBLISH to desk-downlink (d0") && line.contains("'samples'");
     assert_eq!((received.len(), log.lines().filter(first).count()), (sent, sent));
+}
+
+/// Environment variable with the settings of the process that [`run_car`] runs: folder of the outbox, port of the broker, number.
+const CAR: &str = "VIADUCT_TEST_CAR";
+
+/// Publishes logs until it is killed, and writes how many are certainly accepted. Without a number, it sends what is left and ends.
+#[test]
+fn run_car() {
+    let Ok(settings) = std::env::var(CAR) else { return };
+    let [folder, port, number] = settings.split(' ').collect::<Vec<_>>()[..] else { panic!("{settings}") };
+    let node = TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
+         broker: mqtt://127.0.0.1:{port}\n      reconnect: {{ min_ms: 1, max_ms: 20 }}\n      \
+         outbox: {{ messages_max: 100000, folder: {folder} }}\n      \
+         routes: [ {{ from: log/n, to: samples, qos: 2, encoding: native }} ]\n"
+    ));
+    let bus = node.bus();
+    if number == "none" {
+        eventually("nothing is left", || {
+            count(&bus, "uplink", "outbox_added") == count(&bus, "uplink", "outbox_removed")
+        });
+        assert!(node.stop());
+        return;
+    }
+    let first = number.parse::<usize>().unwrap() * LOGS_MAX;
+    for log in (0..LOGS_MAX).step_by(20) {
+        node.logs(first + log..first + log + 20);
+        eventually("the bridge takes them", || count(&bus, "uplink", "taken") >= log as u64 + 20);
+        // Two of them may announce the type, one before and one after the connection.
+        let accepted = (count(&bus, "uplink", "outbox_added") - count(&bus, "uplink", "restored")).saturating_sub(2);
+        std::thread::sleep(Duration::from_millis(10));
+        eprintln!("accepted {accepted}");
+    }
+}
+
+/// Starts this test program as a car. The number is that of the car, or `none`.
+fn car_process(folder: &Path, port: u16, number: &str) -> Child {
+    let settings = format!("{} {port} {number}", folder.display());
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["run_car", "--exact", "--nocapture"]).env(CAR, settings);
+    command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn accepted_messages_survive_kills_of_the_process_with_an_outbox_on_disk() {
+    if !has("mosquitto") {
+        return;
+    }
+    let (folder, port) = (tempfile::tempdir().unwrap(), free_port());
+    let file = folder.path().join("mosquitto.conf");
+    std::fs::write(&file, format!("allow_anonymous true\nlistener {port} 127.0.0.1\nmax_queued_messages 0\n")).unwrap();
+    let _mosquitto = Mosquitto::configured(&file, port);
+    let (desk, samples) = desk(&format!("mqtt://127.0.0.1:{port}"));
+    let outbox = folder.path().join("outbox");
+    let mut accepted = Vec::new();
+    for kill in 0..KILLS {
+        let mut process = car_process(&outbox, port, &kill.to_string());
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        // Each is killed at another point of its work.
+        let count =
+            lines.by_ref().map_while(Result::ok).filter_map(|line| line.strip_prefix("accepted ")?.parse().ok());
+        let count: usize = count.take(3 + kill % 7).last().unwrap();
+        process.kill().unwrap();
+        process.wait().unwrap();
+        accepted.push(count);
+    }
+    let mut last = car_process(&outbox, port, "none");
+    assert!(last.wait().unwrap().success());
+    let mut received = vec![Vec::new(); KILLS];
+    eventually("messages arrive", || {
+        while let Some(sample) = samples.try_recv() {
+            let log: usize = sample.typed::<Log>().unwrap().message.parse().unwrap();
+            received[log / LOGS_MAX].push(log % LOGS_MAX);
+        }
+        received.iter().zip(&accepted).all(|(received, accepted)| received.len() >= *accepted)
+    });
+    assert!(desk.stop());
+    for (received, accepted) in received.iter().zip(&accepted) {
+        let expected: Vec<usize> = (0..received.len()).collect();
+        assert!(*received == expected && received.len() >= *accepted, "{accepted} accepted, received {received:?}");
+    }
+    assert!(accepted.iter().sum::<usize>() > 500, "{accepted:?}");
+}
+
+/// MQTT 3.1.1 has no option against retained messages and no limit of the packet size.
+#[test]
+fn with_mqtt_3_1_1_retained_requests_and_long_messages_are_refused_and_acknowledged() {
+    if !has("mosquitto") || !has("mosquitto_pub") {
+        return;
+    }
+    let port = free_port();
+    let _mosquitto = Mosquitto::start(port);
+    let publish = |arguments: &[&str], text: &str| {
+        let mut command = Command::new("mosquitto_pub");
+        command.args(["-p", &port.to_string(), "-q", "1", "-t", "v/in/denm", "-s"]).args(arguments);
+        let mut process = command.stdin(Stdio::piped()).spawn().unwrap();
+        process.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        assert!(process.wait().unwrap().success());
+    };
+    publish(&["-r"], "an old request");
+    let node = TestNode::start(&format!(
+        "node: car\ncomponents:\n  feed: {{ kind: feed }}\n  uplink:\n    kind: mqtt_bridge\n    settings:\n      \
+         broker: mqtt://127.0.0.1:{port}\n      version: mqttv311\n      session_expiry_s: 60\n      \
+         inbound: [ {{ from: v/in/+, to: its/send }} ]\n"
+    ));
+    let bus = node.bus();
+    let refused = |reason: &str| {
+        let counters = bus.snapshot().counters;
+        counters.iter().find(|one| one.reason.as_deref() == Some(reason)).map_or(0, |one| one.value)
+    };
+    eventually("the retained request is refused", || refused("outdated") == 1);
+    publish(&[], &"x".repeat(70_000));
+    eventually("the long message is refused", || refused("too_long") == 1);
+    publish(&[], "no JSON");
+    eventually("the next message is read", || refused("syntax") == 1);
+    assert_eq!((count(&bus, "uplink", "connected"), count(&bus, "uplink", "received")), (1, 3));
+    assert!(node.stop());
 }
 
 /// Returns the first difference between received texts and the numbers from 0 to `sent`.

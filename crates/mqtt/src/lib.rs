@@ -15,30 +15,11 @@ pub mod transport;
 
 use std::pin::Pin;
 
-use bytes::BytesMut;
 pub use mqtt5::transport::packet_io::{decode_buffered_packet, encode_packet_to_buffer};
 pub use mqtt5::{
     ConnectOptions, ConnectionEvent, Message, MqttError, Packet, Properties, PropertyId, PropertyValue, QoS,
     SubscribeOptions, packet, topic_matches_filter, types, validate_topic_filter, validate_topic_name,
 };
-use tokio::io::AsyncRead;
 
 /// A future on the heap.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
-/// Reads the next packet from a connection. `buffer` keeps the bytes that follow it.
-///
-/// # Errors
-/// Returns an error if the connection ends or fails, or the bytes are not a packet of at most `packet_bytes_max` bytes.
-pub fn read_packet<'a>(
-    reader: &'a mut (dyn AsyncRead + Send + Unpin),
-    protocol_version: u8,
-    buffer: &'a mut BytesMut,
-    packet_bytes_max: usize,
-) -> BoxFuture<'a, Result<Packet, MqttError>> {
-    Box::pin(async move {
-        let mut reader = reader;
-        mqtt5::transport::packet_io::read_packet_from_stream(&mut reader, protocol_version, buffer, packet_bytes_max)
-            .await
-    })
-}

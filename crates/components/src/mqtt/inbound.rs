@@ -235,12 +235,20 @@ pub(crate) struct Request<'a> {
     reply_address: ReplyAddress,
     /// Hop metadata of the message, if it has any.
     hops: Option<Meta>,
+    /// `true` if the broker has kept the message from a time before the subscription.
+    is_retained: bool,
 }
 
 impl<'a> From<&'a PublishPacket> for Request<'a> {
     fn from(packet: &'a PublishPacket) -> Self {
         let hops = packet.properties.get_user_property_value(hops::PROPERTY).and_then(|text| hops::parse(text).ok());
-        Self { topic: &packet.topic_name, text: &packet.payload, reply_address: ReplyAddress::of(packet), hops }
+        Self {
+            topic: &packet.topic_name,
+            text: &packet.payload,
+            reply_address: ReplyAddress::of(packet),
+            hops,
+            is_retained: packet.retain,
+        }
     }
 }
 
@@ -248,7 +256,7 @@ impl<'a> From<&'a ClientPublishEvent> for Request<'a> {
     /// Converts an event, which contains no user properties: the hop metadata starts here.
     fn from(event: &'a ClientPublishEvent) -> Self {
         let reply_address = ReplyAddress::new(event.response_topic.as_deref(), event.correlation_data.as_ref());
-        Self { topic: &event.topic, text: &event.payload, reply_address, hops: None }
+        Self { topic: &event.topic, text: &event.payload, reply_address, hops: None, is_retained: false }
     }
 }
 
@@ -283,8 +291,8 @@ struct Counts {
     refused: [(&'static str, Counter); REASONS.len()],
 }
 
-/// The labels of [`Refusal`].
-const REASONS: [&str; 12] = [
+/// The labels of [`Refusal`], and [`OUTDATED`].
+const REASONS: [&str; 13] = [
     "syntax",
     "missing",
     "unknown_member",
@@ -297,7 +305,11 @@ const REASONS: [&str; 12] = [
     "malformed_message",
     "other_type",
     "queue_full",
+    OUTDATED,
 ];
+
+/// Label of retained requests. With MQTT 3.1.1, a client cannot exclude them when it subscribes.
+const OUTDATED: &str = "outdated";
 
 impl Inbound {
     pub(crate) fn open<C: Component>(
@@ -327,9 +339,10 @@ impl Inbound {
             let text = route.types.as_deref()?;
             Some(Filter { text, qos: route.qos, retained: true })
         });
-        let messages = self.routes.iter().map(|route| {
-            let retained = matches!(route.output, Output::Samples(_));
-            Filter { text: &route.filter, qos: route.qos, retained }
+        let messages = self.routes.iter().map(|route| Filter {
+            text: &route.filter,
+            qos: route.qos,
+            retained: route.takes_retained(),
         });
         types.chain(messages)
     }
@@ -352,6 +365,10 @@ impl Inbound {
             self.counts.unrouted.increment();
             return None;
         };
+        if request.is_retained && !route.takes_retained() {
+            self.counts.refuse(OUTDATED);
+            return None;
+        }
         // An answer on a topic of an inbound route would be received as a request.
         let mut request = request;
         if self.matches(&request.reply_address.topic) {
@@ -363,7 +380,7 @@ impl Inbound {
                 None
             }
             Err(refusal) => {
-                self.counts.refuse(&refusal);
+                self.counts.refuse(refusal.label());
                 if let Output::Samples(_) = route.output {
                     tracing::debug!(topic = request.topic, error = %refusal, "MQTT message refused");
                     return None;
@@ -375,6 +392,12 @@ impl Inbound {
                 answer
             }
         }
+    }
+
+    /// Counts a message that is longer than a packet may be.
+    pub(crate) fn refuse_long(&self) {
+        self.counts.received.increment();
+        self.counts.refuse("too_long");
     }
 
     fn take_by(&self, route: &InboundRoute, request: &Request<'_>, now: Now) -> Result<(), Refusal> {
@@ -418,6 +441,11 @@ impl InboundRoute {
             errors: Arc::new(Target::json(errors, qos)),
             answers: Mutex::new(RateLimiter::new(ANSWERS_PER_SECOND_MAX)),
         })
+    }
+
+    /// Returns `true` if messages that the broker has kept are of use. Requests of applications are outdated.
+    const fn takes_retained(&self) -> bool {
+        matches!(self.output, Output::Samples(_))
     }
 
     fn filters(&self) -> Vec<String> {
@@ -473,8 +501,8 @@ fn is_without_type(error: &JsonError) -> bool {
 }
 
 impl Counts {
-    fn refuse(&self, refusal: &Refusal) {
-        if let Some((_, counter)) = self.refused.iter().find(|(reason, _)| *reason == refusal.label()) {
+    fn refuse(&self, label: &str) {
+        if let Some((_, counter)) = self.refused.iter().find(|(reason, _)| *reason == label) {
             counter.increment();
         }
     }
@@ -572,7 +600,8 @@ mod tests {
             Refusal::OtherType(String::new()),
             Refusal::QueueFull(full),
         ];
-        let labels: Vec<_> = problems.map(text).into_iter().chain(others).map(|refusal| refusal.label()).collect();
+        let labels = problems.map(text).into_iter().chain(others).map(|refusal| refusal.label());
+        let labels: Vec<_> = labels.chain([OUTDATED]).collect();
         assert_eq!(labels, REASONS);
     }
 }

@@ -19,6 +19,8 @@ use crate::address::BrokerAddress;
 
 /// Largest message that is sent. A longer packet is divided.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// Octets that a broker may put into a message in any case; a message may hold many packets.
+const RECEIVED_BYTES_MIN: usize = 16 << 20;
 /// Octets that a broker may put into a message beside the longest packet.
 const MARGIN_BYTES: usize = 64 << 10;
 
@@ -37,7 +39,7 @@ pub(super) async fn connect(
 ) -> io::Result<WebSocket> {
     let mut request = address.to_string().into_client_request().map_err(io_error)?;
     request.headers_mut().insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static("mqtt"));
-    let limit = Some(packet_bytes_max.saturating_add(MARGIN_BYTES));
+    let limit = Some(packet_bytes_max.saturating_add(MARGIN_BYTES).max(RECEIVED_BYTES_MIN));
     let config = WebSocketConfig::default().max_message_size(limit).max_frame_size(limit);
     let opened = tokio_tungstenite::client_async_with_config(request, stream, Some(config)).await;
     let (messages, _) = opened.map_err(io_error)?;

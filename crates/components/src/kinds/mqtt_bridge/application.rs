@@ -113,4 +113,9 @@ impl Application for Bridge {
     fn receive(&self, packet: &PublishPacket) -> Option<Message> {
         self.inbound.take(packet, clock::now())
     }
+
+    fn refuse_long(&self, topic: &str) {
+        tracing::debug!(component = self.name, topic, "MQTT message above `packet_bytes_max` refused");
+        self.inbound.refuse_long();
+    }
 }

@@ -6,9 +6,11 @@
 //!
 //! - QoS 1: the outbox keeps an accepted message until the broker's PUBACK, also if the connection is lost or the broker
 //!   restarts. The broker may receive a message twice. Messages are sent in the order of acceptance, also when they are sent
-//!   again. A full outbox rejects new messages (`outbox_full`), or drops accepted ones with `when_full: drop_oldest`.
+//!   again. A full outbox rejects new messages (`outbox_full`), or drops accepted ones with `when_full: drop_oldest`. The messages are
+//!   lost when the process ends, unless the outbox is on disk (`outbox.folder`).
 //! - QoS 2: the same, but each message arrives exactly once, as long as the broker keeps the session (`session_expiry_s`). A broker that
-//!   was killed may have lost it; the messages in flight are then sent again, as with QoS 1.
+//!   was killed may have lost it; the messages in flight are then sent again, as with QoS 1, except those of which it had acknowledged
+//!   the receipt (PUBREC) and no longer knows: they are lost, and count as published.
 //! - QoS 0: a message counts as published when the socket has accepted it. Without a connection it is dropped
 //!   (`disconnected`), so that subscribers do not receive a burst of old data later.
 //!
@@ -20,6 +22,7 @@
 //! | counter | meaning |
 //! |---|---|
 //! | `taken` | samples from the bus, and answers |
+//! | `restored`, `kept` | messages that an earlier process has left on disk, and that this one leaves for the next |
 //! | `published` | messages acknowledged by the broker (QoS 1 and 2) or written to the socket (QoS 0) |
 //! | `dropped` | dropped messages, by reason |
 //! | `outbox_added`, `outbox_removed` | messages that entered and left the outbox; the difference is in the outbox |
@@ -87,15 +90,16 @@ pub struct Settings {
     /// File whose first line is the password of the user.
     #[serde(default)]
     pub password_file: Option<PathBuf>,
-    /// Keep alive in seconds, 1 to 3600. The bridge pings the broker at half this interval and closes a connection on which nothing
-    /// was received between two pings. A keep alive set by the broker replaces this value; if the broker sets 0, the bridge sends no
+    /// Keep alive in seconds, 1 to 3600. The bridge pings the broker at half this interval and closes a connection on which
+    /// nothing was received or sent for the whole of it. A keep alive set by the broker replaces this value; if the broker sets 0, the bridge sends no
     /// pings and does not detect a silent connection.
     #[serde(default = "default_keep_alive_s")]
     #[schemars(range(min = 1, max = 3600))]
     pub keep_alive_s: u16,
     /// Time in seconds for which the broker keeps the session after the connection is lost, 0 to 4294967294. With 0, there is no session.
-    /// With a session, the broker also keeps messages of QoS 1 and 2 for the inbound routes. Default: 3600 with a route of QoS 2,
-    /// otherwise 0. With MQTT 3.1.1, the broker alone determines the time.
+    /// With a session, the broker also keeps messages of QoS 1 and 2 for the inbound routes. After a restart of this node, a new
+    /// session begins, unless the outbox is on disk (`outbox.folder`). Default: 3600 with a route of QoS 2, otherwise 0, and at least `will.delay_s`. With MQTT 3.1.1, the broker
+    /// alone determines the time.
     #[serde(default)]
     #[schemars(range(max = 4_294_967_294_u32))]
     pub session_expiry_s: Option<u32>,
@@ -108,8 +112,8 @@ pub struct Settings {
     /// Routes from MQTT topics to topics of the bus, for messages of applications; at most 16.
     #[serde(default)]
     pub inbound: Vec<InboundRouteSettings>,
-    /// Longest packet from the broker in bytes, 1024 to 268435455. The bridge reports it to the broker, which then does not send
-    /// longer ones. Default: 65536, with an inbound route for samples 67108864.
+    /// Longest packet from the broker in bytes, 1024 to 268435455. With MQTT 5, the bridge reports it to the broker, which then does
+    /// not send longer ones. A longer message is acknowledged and refused (`too_long`). Default: 65536, with an inbound route for samples 67108864.
     #[serde(default)]
     #[schemars(range(min = 1024, max = 268_435_455))]
     pub packet_bytes_max: Option<u32>,
@@ -133,7 +137,8 @@ impl Settings {
 
     fn session_expiry(&self) -> Duration {
         let qos = self.routes.iter().map(|route| route.qos).chain(self.inbound.iter().map(|route| route.qos));
-        let default = if qos.max() == Some(2) { SESSION_EXPIRY_S } else { 0 };
+        let for_will = self.will.as_ref().map_or(0, |will| will.delay_s);
+        let default = if qos.max() == Some(2) { SESSION_EXPIRY_S.max(for_will) } else { for_will };
         Duration::from_secs(self.session_expiry_s.unwrap_or(default).into())
     }
 }
@@ -161,6 +166,7 @@ impl Component for MqttBridge {
         }
         if let Some(will) = &settings.will {
             will.check()?;
+            check_range("will.delay_s", will.delay_s.into(), 0, settings.session_expiry().as_secs())?;
         }
         settings.outbox.check()?;
         settings.reconnect.check()?;
@@ -192,12 +198,13 @@ impl Component for MqttBridge {
             version: settings.version,
             keep_alive: Duration::from_secs(settings.keep_alive_s.into()),
             session_expiry: settings.session_expiry(),
+            keeps_session: settings.outbox.folder.is_some(),
             credentials: credentials(&settings)?,
             will: settings.will.as_ref().map(WillSettings::message),
             packet_bytes_max: settings.packet_bytes_max(),
         };
         let bridge = Bridge::open(settings.routes, &settings.inbound, context)?;
-        let client = Client::new(params, settings.outbox.limits(), settings.reconnect, bridge, context);
+        let client = Client::new(params, &settings.outbox, settings.reconnect, bridge, context)?;
         context.spawn_io(client.run());
         Ok(Self)
     }

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use viaduct_bus::{Hop, clock};
 use viaduct_mqtt::Packet;
 use viaduct_mqtt::address::BrokerAddress;
+use viaduct_mqtt::encode_packet_to_buffer;
 use viaduct_mqtt::packet::connack::ConnAckPacket;
 use viaduct_mqtt::packet::connect::ConnectPacket;
 use viaduct_mqtt::packet::disconnect::DisconnectPacket;
@@ -24,15 +25,17 @@ use viaduct_mqtt::packet::subscribe::SubscribePacket;
 use viaduct_mqtt::transport::{self, ByteStream, TlsFiles};
 use viaduct_mqtt::types::{ReasonCode, WillMessage};
 use viaduct_mqtt::{ConnectOptions, MqttError, Properties, PropertyId, PropertyValue, QoS};
-use viaduct_mqtt::{decode_buffered_packet, encode_packet_to_buffer, read_packet};
 
 use super::outbox::{self, DropReason, Next, Outbox, Peer};
+use super::reader::{Incoming, Reader};
 use super::{Application, Received};
 
 /// Time limit for the connection with TLS and WebSocket, and for the broker's CONNACK.
 const OPEN_TIME_MAX: Duration = Duration::from_secs(5);
 /// Size up to which the send buffer is filled before a write, in bytes, so that several messages share one write.
 const SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// Maximum size of the acknowledgements in the send buffer, in bytes.
+const ANSWERS_BYTES_MAX: usize = 1024 * 1024;
 /// Maximum number of rounds of filling and writing before acknowledgements are handled.
 const ROUNDS_MAX: usize = 16;
 /// Duration after which a connection counts as productive even if no message was acknowledged.
@@ -65,6 +68,8 @@ pub(crate) struct ConnectParams {
     pub(crate) keep_alive: Duration,
     /// Time for which the broker keeps the session after the connection is lost. Zero: no session.
     pub(crate) session_expiry: Duration,
+    /// `true` if the next process can resume the session.
+    pub(crate) keeps_session: bool,
     pub(crate) credentials: Option<(String, Vec<u8>)>,
     pub(crate) will: Option<WillMessage>,
     /// Longest packet from the broker, in bytes.
@@ -86,15 +91,19 @@ pub(crate) enum ConnectionError {
     Ended(ReasonCode),
     #[error("the broker sent an unexpected packet")]
     Unexpected,
+    #[error("the CONNACK of the broker is invalid: {0}")]
+    InvalidConnAck(&'static str),
+    #[error("the broker does not read its acknowledgements")]
+    NotReading,
 }
 
 pub(crate) struct Connection {
-    reader: ReadHalf<Box<dyn ByteStream>>,
+    reader: Reader<ReadHalf<Box<dyn ByteStream>>>,
     writer: WriteHalf<Box<dyn ByteStream>>,
-    /// Received octets that are not a complete packet yet.
-    incoming: BytesMut,
     /// Send buffer: octets that the socket has not accepted yet.
     send_buffer: BytesMut,
+    /// Size of the send buffer when a message was put into it last, in bytes.
+    filled: usize,
     /// Octets that the transport has accepted on this connection.
     written: u64,
     /// `true` if TLS or WebSocket may still hold some of them.
@@ -104,10 +113,14 @@ pub(crate) struct Connection {
     /// `true` if the broker has resumed the session of an earlier connection.
     session_present: bool,
     keep_alive: Duration,
-    /// Longest packet from the broker, in bytes.
-    packet_bytes_max: usize,
-    /// `true` if a packet was received since the last [`Self::ping`].
-    received: bool,
+    /// `true` if the next process can resume the session.
+    keeps_session: bool,
+    /// Octets received and written at the last [`Self::ping`].
+    progress: (u64, u64),
+    /// `true` if octets were waiting for the transport at the last ping. It accepts more of them only if the broker receives some.
+    is_blocked: bool,
+    /// `true` if the broker has given no sign of life before the last ping.
+    is_silent: bool,
     opened: Instant,
     /// `true` if the broker acknowledged or rejected a message.
     acknowledged: bool,
@@ -124,10 +137,13 @@ impl Connection {
         // without session ends that one. It is a connection of its own because Mosquitto 2.0 does not save a session that began with
         // Clean Start, and because MQTT 3.1.1 cannot begin one in this way.
         if !params.session_expiry.is_zero() && !resumes {
-            let clean = ConnectParams { session_expiry: Duration::ZERO, ..params.clone() };
+            let clean = ConnectParams { session_expiry: Duration::ZERO, keeps_session: false, ..params.clone() };
             Self::handshake(&clean).await?.close().await?;
         }
         let mut connection = Self::handshake(params).await?;
+        if connection.session_present && !resumes {
+            return Err(ConnectionError::InvalidConnAck("the session has ended"));
+        }
         if let Some(mut subscribe) = subscribe {
             subscribe.protocol_version = params.version as u8;
             encode_packet_to_buffer(&Packet::Subscribe(subscribe), &mut connection.send_buffer)?;
@@ -141,33 +157,39 @@ impl Connection {
         let connecting = transport::connect(&params.address, &params.tls, packet_bytes_max);
         let connecting = tokio::time::timeout(OPEN_TIME_MAX, connecting);
         let stream = connecting.await.map_err(|_| ConnectionError::Timeout)??;
-        let (mut reader, mut writer) = tokio::io::split(stream);
-        let (mut incoming, mut buffer) = (BytesMut::new(), BytesMut::new());
+        let (reader, mut writer) = tokio::io::split(stream);
+        let mut reader = Reader::new(reader, params.version as u8, packet_bytes_max);
+        let mut buffer = BytesMut::new();
         encode_packet_to_buffer(&Packet::Connect(Box::new(connect_packet(params))), &mut buffer)?;
         writer.write_all(&buffer).await?;
         writer.flush().await?;
         buffer.clear();
-        let answer = read_packet(&mut reader, params.version as u8, &mut incoming, packet_bytes_max);
-        let answer = tokio::time::timeout(OPEN_TIME_MAX, answer).await.map_err(|_| ConnectionError::Timeout)??;
-        let Packet::ConnAck(answer) = answer else {
+        let answer =
+            tokio::time::timeout(OPEN_TIME_MAX, reader.next()).await.map_err(|_| ConnectionError::Timeout)??;
+        let Incoming::Packet(Packet::ConnAck(answer)) = answer else {
             return Err(ConnectionError::Unexpected);
         };
         if answer.reason_code.is_error() {
             return Err(ConnectionError::Refused(answer.reason_code));
         }
+        if answer.session_present && params.session_expiry.is_zero() {
+            return Err(ConnectionError::InvalidConnAck("a session was not requested"));
+        }
         Ok(Self {
             reader,
             writer,
-            incoming,
             send_buffer: buffer,
+            filled: 0,
             written: 0,
             is_unflushed: false,
             version: params.version,
-            peer: peer(&answer),
+            peer: peer(&answer)?,
             session_present: answer.session_present,
             keep_alive: keep_alive(&answer).unwrap_or(params.keep_alive),
-            packet_bytes_max,
-            received: true,
+            keeps_session: params.keeps_session,
+            progress: (0, 0),
+            is_blocked: false,
+            is_silent: false,
             opened: Instant::now(),
             acknowledged: false,
         })
@@ -201,6 +223,7 @@ impl Connection {
     pub(crate) fn send(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<(), ConnectionError> {
         self.fill(outbox, hop);
         for _ in 0..ROUNDS_MAX {
+            outbox.commit();
             if self.send_buffer.is_empty() {
                 break;
             }
@@ -211,6 +234,7 @@ impl Connection {
             }
             self.fill(outbox, hop);
         }
+        outbox.commit();
         if self.is_unflushed
             && let Some(flushed) = self.writer.flush().now_or_never()
         {
@@ -247,7 +271,10 @@ impl Connection {
                 }
             };
             match put {
-                Ok(()) => outbox.sent(self.written + self.send_buffer.len() as u64),
+                Ok(()) => {
+                    self.filled = self.send_buffer.len();
+                    outbox.sent(self.written + self.filled as u64);
+                }
                 Err(reason) => outbox.refuse(reason),
             }
         }
@@ -255,14 +282,14 @@ impl Connection {
 
     /// Waits until a packet arrives, which is returned, or until the transport has accepted more of the send buffer. Cancelling the wait
     /// loses nothing.
-    pub(crate) async fn wait(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<Option<Packet>, ConnectionError> {
-        let Self { reader, writer, incoming, send_buffer, .. } = self;
+    pub(crate) async fn wait(&mut self, outbox: &mut Outbox, hop: &Hop) -> Result<Option<Incoming>, ConnectionError> {
+        let Self { reader, writer, send_buffer, .. } = self;
         let has_octets = !send_buffer.is_empty();
         let sending =
             async { if has_octets { writer.write(send_buffer).await } else { writer.flush().await.map(|()| 0) } };
         let octets = tokio::select! {
             biased;
-            packet = read_packet(reader, self.version as u8, incoming, self.packet_bytes_max) => return Ok(Some(packet?)),
+            incoming = reader.next() => return Ok(Some(incoming?)),
             octets = sending, if has_octets || self.is_unflushed => octets?,
         };
         if has_octets {
@@ -276,31 +303,53 @@ impl Connection {
     /// Handles a packet, and those that arrived with it.
     pub(crate) fn handle_all(
         &mut self,
-        first: Packet,
+        first: Incoming,
         outbox: &mut Outbox,
         application: &impl Application,
         received: &mut Received,
     ) -> Result<(), ConnectionError> {
-        self.received = true;
         let mut next = Some(first);
-        while let Some(packet) = next {
-            self.handle(packet, outbox, application, received)?;
-            next = decode_buffered_packet(&mut self.incoming, self.version as u8, self.packet_bytes_max)?;
+        while let Some(incoming) = next {
+            match incoming {
+                Incoming::Packet(packet) => self.handle(packet, outbox, application, received)?,
+                Incoming::TooLong(publish) => {
+                    application.refuse_long(&publish.topic);
+                    if let (QoS::ExactlyOnce, Some(id)) = (publish.qos, publish.packet_id)
+                        && received.insert(id)
+                    {
+                        outbox.note_received(id);
+                    }
+                    self.acknowledge(publish.qos, publish.packet_id)?;
+                }
+            }
+            if self.send_buffer.len() > self.filled + ANSWERS_BYTES_MAX {
+                return Err(ConnectionError::NotReading);
+            }
+            next = self.reader.buffered()?;
         }
         Ok(())
     }
 
-    /// Appends a ping to the send buffer. Returns an error if nothing was received since the previous ping.
+    /// Appends a ping to the send buffer. Returns an error if the broker has given no sign of life since the last but one. Octets count,
+    /// not packets, because a long packet takes longer than the time between two pings on a slow link.
     pub(crate) fn ping(&mut self) -> Result<(), ConnectionError> {
-        if !std::mem::take(&mut self.received) {
+        let (received, written) = std::mem::replace(&mut self.progress, (self.reader.octets(), self.written));
+        let was_blocked = std::mem::replace(&mut self.is_blocked, !self.send_buffer.is_empty());
+        let is_alive = self.progress.0 > received || (was_blocked && self.progress.1 > written);
+        if std::mem::replace(&mut self.is_silent, !is_alive) && !is_alive {
             return Err(ConnectionError::Timeout);
         }
         Ok(encode_packet_to_buffer(&Packet::PingReq, &mut self.send_buffer)?)
     }
 
-    /// Sends the rest of the send buffer and a DISCONNECT, and closes the connection.
+    /// Sends the rest of the send buffer and a DISCONNECT, and closes the connection. The broker ends the session if no process
+    /// will resume it.
     pub(crate) async fn close(&mut self) -> Result<(), ConnectionError> {
-        encode_packet_to_buffer(&Packet::Disconnect(DisconnectPacket::normal()), &mut self.send_buffer)?;
+        let packet = match self.version {
+            Version::Mqtt5 if !self.keeps_session => DisconnectPacket::normal().with_session_expiry_interval(0),
+            _ => DisconnectPacket::normal(),
+        };
+        encode_packet_to_buffer(&Packet::Disconnect(packet), &mut self.send_buffer)?;
         self.writer.write_all(&self.send_buffer).await?;
         // Shuts down after a flush.
         Ok(self.writer.shutdown().await?)
@@ -332,6 +381,7 @@ impl Connection {
             Packet::PubComp(ack) => outbox.completed(ack.packet_id),
             Packet::PubRel(release) => {
                 received.release(release.packet_id);
+                outbox.note_forgotten(release.packet_id);
                 encode_packet_to_buffer(
                     &Packet::PubComp(PubCompPacket::new(release.packet_id)),
                     &mut self.send_buffer,
@@ -353,12 +403,20 @@ impl Connection {
         application: &impl Application,
         received: &mut Received,
     ) -> Result<(), ConnectionError> {
-        let is_new = packet.qos != QoS::ExactlyOnce || packet.packet_id.is_none_or(|id| received.insert(id));
+        let is_new = match (packet.qos, packet.packet_id) {
+            (QoS::ExactlyOnce, Some(id)) => received.insert(id).then(|| outbox.note_received(id)).is_some(),
+            _ => true,
+        };
         if is_new && let Some(answer) = application.receive(packet) {
             outbox.counts().taken.increment();
             _ = outbox.accept(answer);
         }
-        let answer = match (packet.qos, packet.packet_id) {
+        self.acknowledge(packet.qos, packet.packet_id)
+    }
+
+    /// Appends the acknowledgement of a received message.
+    fn acknowledge(&mut self, qos: QoS, packet_id: Option<u16>) -> Result<(), ConnectionError> {
+        let answer = match (qos, packet_id) {
             (QoS::AtLeastOnce, Some(id)) => Packet::PubAck(PubAckPacket::new(id)),
             (QoS::ExactlyOnce, Some(id)) => Packet::PubRec(PubRecPacket::new(id)),
             _ => return Ok(()),
@@ -406,14 +464,23 @@ fn connect_packet(params: &ConnectParams) -> ConnectPacket {
 }
 
 /// Returns the capabilities of the broker. Absent properties have the default of the standard (MQTT 5, 3.2.2.3).
-fn peer(answer: &ConnAckPacket) -> Peer {
+fn peer(answer: &ConnAckPacket) -> Result<Peer, ConnectionError> {
     let properties = &answer.properties;
     let packet_octets_max = properties.get_maximum_packet_size().and_then(|octets| usize::try_from(octets).ok());
-    Peer {
+    let peer = Peer {
         receive_maximum: properties.get_receive_maximum().unwrap_or(u16::MAX),
         packet_octets_max: packet_octets_max.unwrap_or(usize::MAX),
-        qos_max: properties.get_maximum_qos().map_or(QoS::ExactlyOnce, QoS::from),
+        qos_max: match properties.get_maximum_qos() {
+            None => QoS::ExactlyOnce,
+            Some(qos @ (0 | 1)) => QoS::from(qos),
+            Some(_) => return Err(ConnectionError::InvalidConnAck("Maximum QoS is not 0 or 1")),
+        },
         retain: is_available(properties, PropertyId::RetainAvailable),
+    };
+    match peer {
+        Peer { receive_maximum: 0, .. } => Err(ConnectionError::InvalidConnAck("Receive Maximum is 0")),
+        Peer { packet_octets_max: 0, .. } => Err(ConnectionError::InvalidConnAck("Maximum Packet Size is 0")),
+        peer => Ok(peer),
     }
 }
 
@@ -458,6 +525,7 @@ mod tests {
             version: Version::Mqtt5,
             keep_alive: Duration::from_secs(30),
             session_expiry: Duration::ZERO,
+            keeps_session: false,
             credentials: None,
             will: None,
             packet_bytes_max: 65536,
@@ -475,11 +543,45 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_broker_is_silent_after_two_pings_without_any_octet() {
+        let (mut connection, mut stream) = connection_without_reader().await;
+        assert!(connection.ping().is_ok(), "the CONNACK was received");
+        assert!(connection.ping().is_ok());
+        // The first octet of a packet.
+        stream.write_all(&[0x30]).await.unwrap();
+        assert!(tokio::time::timeout(Duration::from_millis(100), connection.reader.next()).await.is_err());
+        assert!(connection.ping().is_ok() && connection.ping().is_ok());
+        assert!(matches!(connection.ping(), Err(ConnectionError::Timeout)));
+    }
+
+    #[test]
+    fn a_connack_outside_the_ranges_of_the_standard_is_rejected() {
+        let with = |id, value| {
+            let mut answer = ConnAckPacket::new(false, ReasonCode::Success);
+            answer.properties.add(id, value).unwrap();
+            peer(&answer)
+        };
+        assert!(with(PropertyId::ReceiveMaximum, PropertyValue::TwoByteInteger(0)).is_err());
+        assert!(with(PropertyId::MaximumPacketSize, PropertyValue::FourByteInteger(0)).is_err());
+        assert!(with(PropertyId::MaximumQoS, PropertyValue::Byte(2)).is_err());
+        let least = with(PropertyId::MaximumQoS, PropertyValue::Byte(0)).unwrap();
+        assert_eq!(
+            least,
+            Peer { qos_max: QoS::AtMostOnce, ..peer(&ConnAckPacket::new(false, ReasonCode::Success)).unwrap() }
+        );
+    }
+
+    #[tokio::test]
     async fn messages_left_to_send_keep_the_send_buffer_filled() {
         let bus = Bus::new("t");
         let (mut connection, _stream) = connection_without_reader().await;
-        let limits =
-            Limits { messages_max: 10_000, bytes_max: 1 << 30, in_flight_max: 1, when_full: WhenFull::DropNewest };
+        let limits = Limits {
+            messages_max: 10_000,
+            bytes_max: 1 << 30,
+            in_flight_max: 1,
+            when_full: WhenFull::DropNewest,
+            age_max: None,
+        };
         let mut outbox = Outbox::new(limits, false, Counts::new(|name, reason| bus.counter("bridge", name, reason)));
         outbox.connected(connection.peer(), false);
         // One message more than one call sends; the kernel accepts all of them at once.

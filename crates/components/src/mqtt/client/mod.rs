@@ -4,34 +4,42 @@
 //! ```text
 //! settings.rs, tls.rs   settings
 //! outbox.rs             accepted messages: order, window, sessions, resending
+//! journal.rs            the outbox on disk
 //! connection.rs         one connection: packets, send buffer, acknowledgements
+//! reader.rs             the packets of the received octets
 //! ```
 
 mod connection;
+mod journal;
 mod outbox;
+mod reader;
 mod settings;
 pub(crate) mod tls;
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior};
-use viaduct_bus::{Counter, Hop};
+use viaduct_bus::{Counter, Hop, clock};
 use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_mqtt::packet::suback::SubAckReasonCode;
 use viaduct_mqtt::packet::subscribe::SubscribePacket;
-use viaduct_node::{Component, Context, Stop};
+use viaduct_mqtt::types::ReasonCode;
+use viaduct_node::{Component, Context, SettingError, Stop};
 use viaduct_units::Rng;
 
 use super::message::Message;
 pub(crate) use connection::{ConnectParams, Version};
 use connection::{Connection, ConnectionError, SUBSCRIBE_ID};
-pub(crate) use outbox::{Counts, DropReason, Limits, Outbox};
+use outbox::Counts;
+pub(crate) use outbox::{DropReason, Outbox};
 pub(crate) use settings::{OutboxSettings, ReconnectSettings, WillSettings, check_range};
 
 /// Time limit for sending the messages of the outbox when the node stops. The node as a whole has two seconds.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
+/// Time limit for the DISCONNECT after that time, without which the broker would publish the last will.
+const CLOSE_TIME_MAX: Duration = Duration::from_millis(200);
 /// Items taken in a row before the socket is polled.
 const BATCH: usize = 64;
 
@@ -60,11 +68,14 @@ pub(crate) trait Application: Send + Sync {
 
     /// Handles a received message. Returns the answer to it, if any.
     fn receive(&self, packet: &PublishPacket) -> Option<Message>;
+
+    /// Handles a message on a topic that is longer than a packet may be, and whose payload was skipped.
+    fn refuse_long(&self, topic: &str);
 }
 
 /// Packet identifiers of the messages of QoS 2 that were received and are not released yet.
 #[derive(Default)]
-pub(crate) struct Received(HashSet<u16>);
+pub(crate) struct Received(BTreeSet<u16>);
 
 impl Received {
     /// Adds a packet identifier. Returns `false` if the message was received before.
@@ -93,6 +104,8 @@ pub(crate) struct Client<A> {
     lost: Counter,
     /// Name of the component, for log lines.
     name: String,
+    /// `true` if an earlier process has left the state of its session.
+    has_session: bool,
 }
 
 /// Result of waiting for a connection or of serving one.
@@ -105,19 +118,28 @@ enum Ended<T> {
 impl<A: Application> Client<A> {
     pub(crate) fn new<C: Component>(
         params: ConnectParams,
-        limits: Limits,
+        outbox: &OutboxSettings,
         reconnect: ReconnectSettings,
         application: A,
         context: &Context<C>,
-    ) -> Self {
+    ) -> Result<Self, SettingError> {
         let counts = Counts::new(|name, reason| match reason {
             Some(reason) => context.counter_for(name, reason),
             None => context.counter(name),
         });
-        Self {
+        let has_sessions = !params.session_expiry.is_zero();
+        let stored = outbox.open(&format!("{} at {}", params.client_id, params.address))?;
+        let mut outbox = Outbox::new(outbox.limits(), has_sessions, counts);
+        let (mut received, mut has_session) = (Received::default(), false);
+        if let Some((journal, mut restored)) = stored {
+            (received, has_session) = (Received(std::mem::take(&mut restored.received)), restored.has_session);
+            outbox.restore(journal, restored);
+        }
+        Ok(Self {
             application,
-            outbox: Outbox::new(limits, !params.session_expiry.is_zero(), counts),
-            received: Received::default(),
+            outbox,
+            received,
+            has_session: has_session && has_sessions,
             params,
             backoff: Backoff::new(reconnect, context.seed()),
             hop: context.hop(),
@@ -127,7 +149,7 @@ impl<A: Application> Client<A> {
             resumed: context.counter("resumed"),
             lost: context.counter("lost"),
             name: context.name().to_owned(),
-        }
+        })
     }
 
     /// Runs until the stop of the component is requested.
@@ -135,8 +157,8 @@ impl<A: Application> Client<A> {
         let mut wait = Duration::ZERO;
         // Only the first failure of an outage is logged.
         let mut is_logged = false;
-        // A session that an earlier process has left at the broker is not resumed, because this one does not know its messages.
-        let mut resumes = false;
+        // A session that an earlier process has left at the broker is resumed only if its state is on disk.
+        let mut resumes = self.has_session;
         loop {
             let error = match self.open(wait, resumes).await {
                 Ended::Stopped => return Ok(()),
@@ -152,6 +174,11 @@ impl<A: Application> Client<A> {
                             }
                             self.lost.increment();
                             self.outbox.disconnected();
+                            if let ConnectionError::Ended(reason) = &error
+                                && is_about_a_message(*reason)
+                            {
+                                self.find_rejected(*reason);
+                            }
                             error
                         }
                     }
@@ -179,12 +206,23 @@ impl<A: Application> Client<A> {
         self.application.connected();
     }
 
+    /// Handles that the broker has closed the connection because of a message. The window is reduced to one message until one is
+    /// acknowledged, so that it is known which one the broker rejects.
+    fn find_rejected(&mut self, reason: ReasonCode) {
+        if let Some(topic) = self.outbox.find_rejected() {
+            let (component, broker) = (&self.name, &self.params.address);
+            tracing::warn!(component, %broker, topic, ?reason, "the MQTT broker rejects a message, which is dropped");
+        }
+    }
+
     /// Waits and then connects. Items are taken in the meantime.
     async fn open(&mut self, wait: Duration, resumes: bool) -> Ended<Result<Connection, ConnectionError>> {
         let params = self.params.clone();
         let subscription = self.application.subscribe(SUBSCRIBE_ID);
         let mut attempt = pin!(connect_after(wait, &params, resumes, subscription.clone()));
         loop {
+            self.outbox.expire(clock::tai());
+            self.outbox.commit();
             if self.deadline.is_some() && self.outbox.len() == 0 {
                 return Ended::Stopped;
             }
@@ -211,6 +249,7 @@ impl<A: Application> Client<A> {
                 // Items are taken even if acknowledgements keep the task busy, because the queues of the bus are short.
                 self.send_batch();
             }
+            self.outbox.expire(clock::tai());
             if let Err(error) = connection.send(&mut self.outbox, &self.hop) {
                 return Ended::Other(error);
             }
@@ -224,7 +263,10 @@ impl<A: Application> Client<A> {
             let deadline = self.deadline;
             let arrived = tokio::select! {
                 biased;
-                () = at(deadline) => return Ended::Stopped,
+                () = at(deadline) => {
+                    let _ = tokio::time::timeout(CLOSE_TIME_MAX, connection.close()).await;
+                    return Ended::Stopped;
+                }
                 () = tick(&mut ping) => connection.ping().map(|()| None),
                 () = self.stop.asked(), if deadline.is_none() => { self.begin_stop(); Ok(None) }
                 arrived = connection.wait(&mut self.outbox, &self.hop) => arrived,
@@ -268,10 +310,22 @@ impl<A: Application> Client<A> {
     }
 }
 
+/// Returns `true` if a broker closes the connection for that reason because of a message (MQTT 5, 3.14.2.1).
+const fn is_about_a_message(reason: ReasonCode) -> bool {
+    matches!(
+        reason,
+        ReasonCode::PacketTooLarge
+            | ReasonCode::TopicNameInvalid
+            | ReasonCode::PayloadFormatInvalid
+            | ReasonCode::RetainNotSupported
+            | ReasonCode::QoSNotSupported
+    )
+}
+
 /// Reports the messages that a stop of the component loses.
 impl<A> Drop for Client<A> {
     fn drop(&mut self) {
-        let lost = self.outbox.len();
+        let lost = self.outbox.volatile();
         if lost > 0 {
             let (component, broker) = (&self.name, &self.params.address);
             tracing::warn!(component, %broker, lost, "messages were not acknowledged by the MQTT broker before the stop");

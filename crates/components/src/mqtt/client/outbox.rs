@@ -10,15 +10,20 @@
 //! identifiers and are continued where they were, so a message of QoS 2 arrives exactly once. Without a session they wait again, in the
 //! order of acceptance. So a message of QoS 1, and of QoS 2 if the broker forgets the session, is sent at least once. After `accept`, it
 //! is dropped and counted only if the broker rejects it ([`DropReason::Refused`], [`DropReason::TooLarge`]), if the node stops, or if
-//! the outbox is full with [`WhenFull::DropOldest`].
+//! the outbox is full with [`WhenFull::DropOldest`], or if the message is too old ([`DropReason::Expired`]).
+//!
+//! With a [`Journal`], messages of QoS 1 and 2 and the session outlive the process.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_bus::{Counter, Meta};
 use viaduct_mqtt::QoS;
+use viaduct_units::Tai;
 
+use super::journal::{Journal, Restored, RestoredMessage};
 use crate::mqtt::message::Message;
 
 /// The message that is dropped when the outbox is full.
@@ -46,13 +51,22 @@ pub(crate) enum DropReason {
     Refused,
     /// The message could not be encoded.
     Unencodable,
+    /// The message was older than the limit of the outbox before it was sent.
+    Expired,
     /// The node stopped before it was sent.
     Stopped,
 }
 
 impl DropReason {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::OutboxFull, Self::TooLarge, Self::Disconnected, Self::Refused, Self::Unencodable, Self::Stopped];
+    pub(crate) const ALL: [Self; 7] = [
+        Self::OutboxFull,
+        Self::TooLarge,
+        Self::Disconnected,
+        Self::Refused,
+        Self::Unencodable,
+        Self::Expired,
+        Self::Stopped,
+    ];
 
     pub(crate) const fn label(self) -> &'static str {
         match self {
@@ -61,16 +75,21 @@ impl DropReason {
             Self::Disconnected => "disconnected",
             Self::Refused => "refused",
             Self::Unencodable => "unencodable",
+            Self::Expired => "expired",
             Self::Stopped => "stopped",
         }
     }
 }
 
-/// Counters of the messages: taken = published + dropped + in the outbox.
+/// Counters of the messages: taken + restored = published + dropped + kept + in the outbox.
 pub(crate) struct Counts {
     pub(crate) taken: Counter,
     pub(crate) published: Counter,
-    /// Messages of QoS 1 that had already been sent on a connection that was lost.
+    /// Messages that an earlier process has left on disk.
+    restored: Counter,
+    /// Messages that are left on disk for the next process.
+    kept: Counter,
+    /// Messages of QoS 1 and 2 that had already been sent on a connection that was lost.
     pub(crate) resent: Counter,
     /// Messages that entered and left the outbox, counted independently so that the sum of the other counters can be checked.
     added: Counter,
@@ -84,6 +103,8 @@ impl Counts {
         Self {
             taken: counter("taken", None),
             published: counter("published", None),
+            restored: counter("restored", None),
+            kept: counter("kept", None),
             resent: counter("resent", None),
             added: counter("outbox_added", None),
             removed: counter("outbox_removed", None),
@@ -103,6 +124,8 @@ pub(crate) struct Limits {
     pub(crate) bytes_max: usize,
     pub(crate) in_flight_max: u16,
     pub(crate) when_full: WhenFull,
+    /// Maximum age of a message that waits, since its origin.
+    pub(crate) age_max: Option<Duration>,
 }
 
 /// Capabilities of the connected broker, from its CONNACK.
@@ -123,6 +146,8 @@ struct Held {
     message: Message,
     /// `true` if the message was sent on a connection that was lost.
     sent_before: bool,
+    /// Number in the journal, if it is there.
+    number: Option<u64>,
 }
 
 /// A message of QoS 1 or 2 that was sent.
@@ -156,6 +181,7 @@ pub(crate) enum Next<'a> {
 pub(crate) struct Outbox {
     limits: Limits,
     counts: Counts,
+    journal: Option<Journal>,
     /// The connected broker, if any.
     peer: Option<Peer>,
     /// Messages not yet sent on the current connection, in the order of acceptance.
@@ -170,6 +196,10 @@ pub(crate) struct Outbox {
     sent_here: usize,
     /// `true` if a broker may resume the session after the connection is lost.
     resumes: bool,
+    /// `true` while the broker is known to reject one of the messages. One message is then sent at a time, until one is acknowledged.
+    is_searching: bool,
+    /// `true` if a message of QoS 0 was sent on this connection.
+    sent_qos_0: bool,
     /// Size of the payloads of all messages in the outbox, in bytes.
     bytes: usize,
     /// Number of messages in the outbox.
@@ -186,6 +216,7 @@ impl Outbox {
         Self {
             limits,
             counts,
+            journal: None,
             peer: None,
             waiting: VecDeque::new(),
             writing: VecDeque::new(),
@@ -193,9 +224,64 @@ impl Outbox {
             first: 0,
             sent_here: 0,
             resumes,
+            is_searching: false,
+            sent_qos_0: false,
             bytes: 0,
             messages: 0,
         }
+    }
+
+    /// Adds a journal and the messages that an earlier process has left in it. Limits do not apply to them.
+    pub(crate) fn restore(&mut self, journal: Journal, restored: Restored) {
+        self.journal = Some(journal);
+        let sent = restored.messages.iter().filter_map(|one| one.position);
+        self.first = sent.min().unwrap_or(restored.next_position);
+        self.in_flight.resize_with(restored.next_position.saturating_sub(self.first) as usize, || None);
+        for RestoredMessage { number, message, position, is_released } in restored.messages {
+            self.counts.restored.increment();
+            self.counts.added.increment();
+            self.messages += 1;
+            self.bytes += message.payload.len();
+            let held = Held { message, sent_before: position.is_some(), number: Some(number) };
+            match position.and_then(|position| self.in_flight.get_mut((position - self.first) as usize)) {
+                Some(slot) => *slot = Some(InFlight { held, is_released }),
+                None => self.waiting.push_back(held),
+            }
+        }
+    }
+
+    /// Writes the journal. It must be written before anything that depends on it is sent.
+    pub(crate) fn commit(&mut self) {
+        if let Some(journal) = &mut self.journal {
+            journal.commit();
+        }
+    }
+
+    /// Records that a message of QoS 2 was received.
+    pub(crate) fn note_received(&mut self, id: u16) {
+        if let Some(journal) = &mut self.journal {
+            journal.received(id);
+        }
+    }
+
+    /// Records that the broker has released a message of QoS 2.
+    pub(crate) fn note_forgotten(&mut self, id: u16) {
+        if let Some(journal) = &mut self.journal {
+            journal.forgotten(id);
+        }
+    }
+
+    /// Drops the oldest waiting messages that are too old.
+    pub(crate) fn expire(&mut self, now: Tai) {
+        let Some(age_max) = self.limits.age_max else { return };
+        while let Some(held) = self.waiting.pop_front_if(|held| now.since(held.message.meta.origin) > age_max) {
+            self.drop_held(&held, DropReason::Expired);
+        }
+    }
+
+    /// Returns the number of messages that a stop loses.
+    pub(crate) fn volatile(&self) -> usize {
+        self.held().filter(|held| held.number.is_none()).count()
     }
 
     pub(crate) const fn counts(&self) -> &Counts {
@@ -207,10 +293,11 @@ impl Outbox {
         self.messages
     }
 
-    /// Returns the same number as [`Self::len`], counted from the queues.
-    fn held(&self) -> usize {
-        let writing = self.writing.iter().filter(|on_wire| on_wire.held.is_some()).count();
-        self.waiting.len() + writing + self.in_flight.iter().flatten().count()
+    /// Returns the messages in the outbox.
+    fn held(&self) -> impl Iterator<Item = &Held> {
+        let writing = self.writing.iter().filter_map(|on_wire| on_wire.held.as_ref());
+        let in_flight = self.in_flight.iter().flatten().map(|one| &one.held);
+        self.waiting.iter().chain(writing).chain(in_flight)
     }
 
     pub(crate) const fn is_connected(&self) -> bool {
@@ -227,7 +314,9 @@ impl Outbox {
         self.counts.added.increment();
         self.messages += 1;
         self.bytes += message.payload.len();
-        self.waiting.push_back(Held { message, sent_before: false });
+        let journal = self.journal.as_mut().filter(|_| message.target.qos != QoS::AtMostOnce);
+        let number = journal.map(|journal| journal.message(&message));
+        self.waiting.push_back(Held { message, sent_before: false, number });
         true
     }
 
@@ -239,29 +328,35 @@ impl Outbox {
         if message.payload.len() > self.limits.bytes_max {
             return Err(DropReason::TooLarge);
         }
-        while !self.has_room_for(message) {
-            let oldest = match self.limits.when_full {
-                WhenFull::DropOldest => self.waiting.pop_front(),
-                WhenFull::DropNewest => None,
-            };
-            match oldest {
-                Some(oldest) => self.drop_held(&oldest, DropReason::OutboxFull),
-                None => return Err(DropReason::OutboxFull),
-            }
+        let has_room = |messages: usize, bytes: usize| {
+            messages < self.limits.messages_max && bytes + message.payload.len() <= self.limits.bytes_max
+        };
+        let (mut messages, mut bytes) = (self.messages, self.bytes);
+        let mut oldest = match self.limits.when_full {
+            WhenFull::DropOldest => self.waiting.iter(),
+            WhenFull::DropNewest => Default::default(),
+        };
+        // Nothing is dropped for a message that has no room in any case.
+        while !has_room(messages, bytes) {
+            let dropped = oldest.next().ok_or(DropReason::OutboxFull)?;
+            (messages, bytes) = (messages - 1, bytes - dropped.message.payload.len());
+        }
+        for held in self.waiting.drain(..self.messages - messages).collect::<Vec<_>>() {
+            self.drop_held(&held, DropReason::OutboxFull);
         }
         Ok(())
-    }
-
-    fn has_room_for(&self, message: &Message) -> bool {
-        self.messages < self.limits.messages_max && self.bytes + message.payload.len() <= self.limits.bytes_max
     }
 
     /// Starts sending on a new connection. `session_present` is `true` if the broker has resumed the session.
     pub(crate) fn connected(&mut self, peer: Peer, session_present: bool) {
         self.peer = Some(peer);
         self.sent_here = 0;
+        self.sent_qos_0 = false;
         if !session_present {
             self.end_session();
+            if let Some(journal) = self.journal.as_mut().filter(|_| self.resumes) {
+                journal.session_begun();
+            }
         }
     }
 
@@ -281,6 +376,22 @@ impl Outbox {
         }
     }
 
+    /// Handles the loss of a connection that the broker has closed because of a message. If it can only be one message, drops it and
+    /// returns its topic.
+    pub(crate) fn find_rejected(&mut self) -> Option<String> {
+        if !std::mem::replace(&mut self.is_searching, true) || self.sent_qos_0 {
+            return None;
+        }
+        let oldest = match self.in_flight.iter_mut().find_map(Option::take) {
+            Some(again) => again.held,
+            None => self.waiting.pop_front_if(|held| held.sent_before)?,
+        };
+        self.is_searching = false;
+        self.forget_finished();
+        self.drop_held(&oldest, DropReason::Refused);
+        Some(oldest.message.target.topic.clone())
+    }
+
     /// Lets the messages in flight wait again, before those that were not sent.
     fn end_session(&mut self) {
         self.first = 0;
@@ -296,7 +407,7 @@ impl Outbox {
     /// the order of acceptance, so a message that waits for the window delays those behind it.
     pub(crate) fn next(&mut self) -> Option<Next<'_>> {
         let peer = self.peer?;
-        let window = usize::from(self.limits.in_flight_max.min(peer.receive_maximum));
+        let window = if self.is_searching { 1 } else { self.limits.in_flight_max.min(peer.receive_maximum).into() };
         while self.in_flight.get(self.sent_here).is_some_and(Option::is_none) {
             self.sent_here += 1;
         }
@@ -321,6 +432,9 @@ impl Outbox {
         }
         let message = &self.waiting.front()?.message;
         if message.target.qos == QoS::AtMostOnce {
+            if self.is_searching && !self.in_flight.is_empty() {
+                return None;
+            }
             return Some(Next::Publish { message, packet_id: None, is_repeated: false });
         }
         let next = Next::Publish { message, packet_id: Some(packet_id), is_repeated: false };
@@ -345,8 +459,12 @@ impl Outbox {
             self.counts.resent.increment();
         }
         if held.message.target.qos == QoS::AtMostOnce {
+            self.sent_qos_0 = true;
             self.writing.push_back(OnWire { end, meta, held: Some(held) });
         } else {
+            if let (Some(journal), Some(number)) = (&mut self.journal, held.number) {
+                journal.sent(number, self.first + self.in_flight.len() as u64);
+            }
             self.in_flight.push_back(Some(InFlight { held, is_released: false }));
             self.sent_here = self.in_flight.len();
             self.writing.push_back(OnWire { end, meta, held: None });
@@ -393,8 +511,15 @@ impl Outbox {
             }
             return false;
         }
-        let found = self.slot(id).and_then(Option::as_mut).filter(|one| one.is_exactly_once());
-        found.map(|one| one.is_released = true).is_some()
+        let Some(found) = self.slot(id).and_then(Option::as_mut).filter(|one| one.is_exactly_once()) else {
+            return false;
+        };
+        found.is_released = true;
+        let number = found.held.number;
+        if let (Some(number), Some(journal)) = (number, &mut self.journal) {
+            journal.released(number);
+        }
+        true
     }
 
     /// Handles a PUBCOMP: the exchange of a message of QoS 2 is complete. Unknown packet identifiers are ignored.
@@ -433,6 +558,7 @@ impl Outbox {
 
     fn ended(&mut self, held: &Held, accepted: bool) {
         if accepted {
+            self.is_searching = false;
             self.counts.published.increment();
             self.forget(held);
         } else {
@@ -447,17 +573,24 @@ impl Outbox {
 
     /// Updates the totals for a message that was removed from its queue.
     fn forget(&mut self, held: &Held) {
+        if let (Some(journal), Some(number)) = (&mut self.journal, held.number) {
+            journal.finished(number);
+        }
         self.counts.removed.increment();
         self.messages -= 1;
         self.bytes -= held.message.payload.len();
     }
 }
 
-/// Counts the remaining messages as dropped when the bridge ends.
+/// Counts the remaining messages when the bridge ends.
 impl Drop for Outbox {
     fn drop(&mut self) {
-        for _ in 0..self.held() {
-            self.counts.drop_one(DropReason::Stopped);
+        self.commit();
+        for held in self.held() {
+            match held.number {
+                Some(_) => self.counts.kept.increment(),
+                None => self.counts.drop_one(DropReason::Stopped),
+            }
             self.counts.removed.increment();
         }
     }
@@ -484,7 +617,7 @@ mod tests {
         Peer { receive_maximum: 100, packet_octets_max: 1 << 20, qos_max: QoS::ExactlyOnce, retain: true };
 
     fn outbox(bus: &Bus, messages_max: usize, when_full: WhenFull) -> Outbox {
-        let limits = Limits { messages_max, bytes_max: 1000, in_flight_max: 4, when_full };
+        let limits = Limits { messages_max, bytes_max: 1000, in_flight_max: 4, when_full, age_max: None };
         Outbox::new(limits, false, Counts::new(|name, reason| bus.counter("bridge", name, reason)))
     }
 
@@ -514,6 +647,51 @@ mod tests {
             outbox.sent(*end);
         }
         sent
+    }
+
+    #[test]
+    fn nothing_is_dropped_for_a_message_that_has_no_room_in_any_case() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropOldest);
+        outbox.connected(Peer { receive_maximum: 1, ..PEER }, false);
+        outbox.accept(message(QoS::AtLeastOnce, 600));
+        send_all(&mut outbox, &mut 0);
+        outbox.accept(message(QoS::AtLeastOnce, 300));
+        assert!(!outbox.accept(message(QoS::AtLeastOnce, 500)));
+        assert_eq!((outbox.len(), count(&bus, "dropped", Some("outbox_full"))), (2, 1));
+        assert!(outbox.accept(message(QoS::AtLeastOnce, 400)));
+        assert_eq!((outbox.len(), count(&bus, "dropped", Some("outbox_full"))), (2, 2));
+    }
+
+    #[test]
+    fn a_message_for_which_the_broker_closes_the_connection_is_found_and_dropped() {
+        let bus = Bus::new("t");
+        let mut outbox = outbox(&bus, 100, WhenFull::DropNewest);
+        let mut end = 0;
+        for (qos, octets) in [(QoS::AtLeastOnce, 10), (QoS::AtLeastOnce, 20), (QoS::AtMostOnce, 30)] {
+            outbox.connected(PEER, false);
+            outbox.accept(message(qos, octets));
+            outbox.disconnected();
+        }
+        outbox.connected(PEER, false);
+        assert_eq!(send_all(&mut outbox, &mut end), [(10, Some(1)), (20, Some(2))]);
+        outbox.disconnected();
+        assert_eq!(outbox.find_rejected(), None, "it may be each of them");
+        // The first one is accepted, so all are sent again.
+        outbox.connected(PEER, false);
+        assert_eq!(send_all(&mut outbox, &mut end), [(10, Some(1))]);
+        outbox.acknowledged(1, true);
+        assert_eq!(send_all(&mut outbox, &mut end), [(20, Some(2))]);
+        outbox.disconnected();
+        assert_eq!(outbox.find_rejected(), None);
+        // A message of QoS 0 may be the rejected one.
+        outbox.connected(PEER, false);
+        assert_eq!(send_all(&mut outbox, &mut end), [(20, Some(1))]);
+        outbox.accept(message(QoS::AtMostOnce, 40));
+        assert!(outbox.next().is_none());
+        outbox.disconnected();
+        assert_eq!(outbox.find_rejected().as_deref(), Some("t"));
+        assert_eq!((outbox.len(), count(&bus, "dropped", Some("refused"))), (0, 1));
     }
 
     #[test]
@@ -721,7 +899,7 @@ mod tests {
                 }
                 prop_assert!(outbox.len() <= 8 && outbox.bytes <= 1000);
                 let waiting = count(&bus, "outbox_added", None) - count(&bus, "outbox_removed", None);
-                prop_assert_eq!((outbox.len(), waiting), (outbox.held(), outbox.held() as u64));
+                prop_assert_eq!((outbox.len(), waiting), (outbox.held().count(), outbox.held().count() as u64));
                 prop_assert_eq!(taken, count(&bus, "published", None) + dropped(&bus) + outbox.len() as u64);
             }
             drop(outbox);

@@ -1,20 +1,24 @@
 //! Settings of a client: outbox, reconnection, last will.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::Deserialize;
 use viaduct_mqtt::QoS;
 use viaduct_mqtt::types::WillMessage;
 use viaduct_node::SettingError;
 
+use super::journal::{Journal, Restored};
 use super::outbox::{Limits, WhenFull};
 use crate::mqtt::check_qos;
 
 /// Longest payload of a last will, in octets.
 const WILL_OCTETS_MAX: usize = 65_535;
 
-/// Limits of the outbox. It keeps messages of QoS 1 until the broker has acknowledged them, and messages of QoS 0 until the socket
+/// Limits of the outbox. It keeps messages of QoS 1 and 2 until the broker has acknowledged them, and messages of QoS 0 until the socket
 /// has accepted them. Without a connection, messages of QoS 0 are dropped (`disconnected`).
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OutboxSettings {
     /// Maximum number of messages, 1 to 1000000.
@@ -23,18 +27,33 @@ pub struct OutboxSettings {
     /// Maximum size of all payloads together in bytes, 1024 to 17179869184 (16 GiB). A larger message is dropped (`too_large`).
     #[schemars(range(min = 1024, max = 17_179_869_184_u64))]
     pub octets_max: u64,
-    /// Maximum number of unacknowledged messages of QoS 1, 1 to 10000. The broker may allow fewer.
+    /// Maximum number of unacknowledged messages of QoS 1 and 2, 1 to 10000. The broker may allow fewer.
     #[schemars(range(min = 1, max = 10_000))]
     pub in_flight_max: u16,
     /// The message that is dropped (`outbox_full`) when the outbox is full. `drop_newest`, the default, rejects the new
-    /// message. Every accepted message of QoS 1 is then kept until the broker has acknowledged or rejected it, or until
-    /// the node stops. `drop_oldest` drops the oldest accepted messages that have not been sent yet, also with QoS 1.
+    /// message. Every accepted message of QoS 1 and 2 is then kept until the broker has acknowledged or rejected it, or until
+    /// the node stops. `drop_oldest` drops the oldest accepted messages that have not been sent yet, also with QoS 1 and 2.
     pub when_full: WhenFull,
+    /// Maximum age of a message that waits to be sent, since its origin, in seconds, 1 to 31536000. An older message is dropped (`expired`).
+    /// Default: no limit.
+    #[schemars(range(min = 1, max = 31_536_000))]
+    pub age_max_s: Option<u32>,
+    /// Folder in which messages of QoS 1 and 2 and the state of the session outlive the process. It is created if it does not exist, and
+    /// belongs to one component. The messages are in memory too. The end of the process loses nothing; a loss of power may lose the
+    /// last second. Default: none, the outbox is only in memory.
+    pub folder: Option<PathBuf>,
 }
 
 impl Default for OutboxSettings {
     fn default() -> Self {
-        Self { messages_max: 10_000, octets_max: 64 << 20, in_flight_max: 512, when_full: WhenFull::default() }
+        Self {
+            messages_max: 10_000,
+            octets_max: 64 << 20,
+            in_flight_max: 512,
+            when_full: WhenFull::default(),
+            age_max_s: None,
+            folder: None,
+        }
     }
 }
 
@@ -75,7 +94,9 @@ pub struct WillSettings {
     /// Retain flag.
     #[serde(default)]
     pub retain: bool,
-    /// Time in seconds from the loss of the connection to the publication, if the client does not return. Only with MQTT 5. Default: 0.
+    /// Time in seconds from the loss of the connection to the publication, if the client does not return. Only with MQTT 5. The broker
+    /// publishes it at the end of the session at the latest, so `session_expiry_s` must not be shorter; its default is then this time.
+    /// Default: 0.
     #[serde(default)]
     pub delay_s: u32,
 }
@@ -85,7 +106,23 @@ impl OutboxSettings {
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         check_range("outbox.messages_max", self.messages_max as u64, 1, 1_000_000)?;
         check_range("outbox.octets_max", self.octets_max, 1024, 16 << 30)?;
-        check_range("outbox.in_flight_max", self.in_flight_max.into(), 1, 10_000)
+        check_range("outbox.in_flight_max", self.in_flight_max.into(), 1, 10_000)?;
+        self.age_max_s.map_or(Ok(()), |age| check_range("outbox.age_max_s", age.into(), 1, 31_536_000))
+    }
+
+    /// Opens the folder, if there is one. `client` identifies the session.
+    pub(super) fn open(&self, client: &str) -> Result<Option<(Journal, Restored)>, SettingError> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        let opened = Journal::open(folder, client);
+        let (journal, restored) = opened.map_err(|error| SettingError::new("outbox.folder", error.to_string()))?;
+        let (messages, folder) = (restored.messages.len(), folder.display());
+        if messages > 0 {
+            tracing::info!(%folder, messages, "messages of an earlier process are sent");
+        }
+        if restored.damaged_octets > 0 {
+            tracing::error!(%folder, octets = restored.damaged_octets, "a part of the outbox is damaged and is ignored");
+        }
+        Ok(Some((journal, restored)))
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -94,6 +131,7 @@ impl OutboxSettings {
             bytes_max: usize::try_from(self.octets_max).unwrap_or(usize::MAX),
             in_flight_max: self.in_flight_max,
             when_full: self.when_full,
+            age_max: self.age_max_s.map(|age| Duration::from_secs(age.into())),
         }
     }
 }
