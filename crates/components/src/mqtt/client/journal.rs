@@ -1,29 +1,30 @@
 //! The outbox on disk: its messages of QoS 1 and 2 and the state of the session, so that the next process continues where this one ended.
 //!
-//! The folder has segments with ascending numbers and a file `lock`. A segment is a sequence of records:
+//! The folder has a file `lock` and segments with ascending numbers. A segment is a sequence of records:
 //!
 //! ```text
 //! u32  length of the header in octets      big-endian
 //! u32  length of the payload in octets     0 except for a message
+//! u32  CRC-32 of the two lengths
 //! u32  CRC-32 of header and payload
 //!      header: a `Record` in JSON
 //!      payload of the message
 //! ```
 //!
-//! A process appends only to segments that it has begun itself. A segment ends at the first record that is not complete. The oldest
-//! segment is deleted when none of its messages is needed any more and a newer one has begun, which repeats the state of the session.
+//! A segment begins with the whole state: `Begin`, the messages that are not finished, `Ready`. Changes follow. So one segment is enough, the
+//! latest with `Ready`. A process begins a segment of its own, and the next one when that one has become too large, or when it can write
+//! again after a failure. Then the segments before are deleted. The folder has at most four times the size of the messages, and 32 MiB.
 //!
 //! Records reach the operating system before anything that depends on them is sent, so the end of the process loses nothing. They
 //! reach the disk within about a second ([`SYNC_INTERVAL`]).
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -33,16 +34,16 @@ use crate::encoding::Encoding;
 use crate::mqtt::hops;
 use crate::mqtt::message::{Message, Target};
 
-/// Size at which a segment ends.
-const SEGMENT_OCTETS: u64 = 16 << 20;
-/// Size of the lengths and the checksum of a record.
-const PREFIX_OCTETS: usize = 12;
-/// Longest header of a record; topics, content types and correlation data have at most 65535 octets each.
-const HEADER_OCTETS_MAX: usize = 1 << 20;
-/// Records that are kept for the next attempt when the disk is full.
-const PENDING_OCTETS_MAX: usize = 4 << 20;
+/// Octets by which a segment may grow in any case.
+const GROWTH_OCTETS: u64 = 16 << 20;
+/// Size of the lengths and the checksums of a record.
+const PREFIX_OCTETS: usize = 16;
+/// Octets of the state that are written at a time.
+const CHUNK_OCTETS: usize = 1 << 20;
 /// Time between two transfers to the disk.
 const SYNC_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two attempts to write after a failure.
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 const EXTENSION: &str = "outbox";
 
 /// A record.
@@ -51,7 +52,9 @@ const EXTENSION: &str = "outbox";
 enum Record<'a> {
     /// The state of the session when a segment begins.
     Begin { client: Cow<'a, str>, has_session: bool, next_position: u64, received: Cow<'a, BTreeSet<u16>> },
-    /// A message was accepted.
+    /// The state is complete.
+    Ready,
+    /// A message was accepted, or is in the outbox when a segment begins.
     Message(Header<'a>),
     /// A message is sent as the message of QoS 1 or 2 with that position in the session.
     Sent { number: u64, position: u64 },
@@ -101,7 +104,7 @@ pub(crate) struct Restored {
     pub(crate) received: BTreeSet<u16>,
     /// `true` if a session of the same client with the same broker was begun.
     pub(crate) has_session: bool,
-    /// Octets from the first damaged record of a segment to its end. A last record that is not complete is not damaged: the end of the
+    /// Octets from the first damaged record to the end of the segment. A last record that is not complete is not damaged: the end of the
     /// process or of the machine has divided it.
     pub(crate) damaged_octets: u64,
 }
@@ -109,19 +112,26 @@ pub(crate) struct Restored {
 /// An unfinished message.
 #[derive(Clone, Debug)]
 pub(crate) struct RestoredMessage {
-    pub(crate) number: u64,
     pub(crate) message: Message,
+    pub(crate) stored: Stored,
+}
+
+/// The place of a message in the journal and in the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) number: u64,
     /// Position in the session, if it was sent.
     pub(crate) position: Option<u64>,
     pub(crate) is_released: bool,
 }
 
+/// A segment that is written.
 struct Segment {
     path: PathBuf,
-    /// Number of the first message that can be in this segment.
-    first: u64,
-    /// Number of its messages that are not finished.
-    unfinished: usize,
+    file: Arc<File>,
+    octets: u64,
+    /// Size at which the next segment begins.
+    octets_max: u64,
 }
 
 pub(crate) struct Journal {
@@ -130,25 +140,24 @@ pub(crate) struct Journal {
     client: String,
     /// Locked until the journal is dropped.
     _lock: File,
-    /// Oldest first. The last one is written.
-    segments: VecDeque<Segment>,
     next_segment: u64,
-    file: Arc<Output>,
-    /// Size of the last segment as far as it is complete.
-    octets: u64,
+    /// `None` at the start and after a failure.
+    segment: Option<Segment>,
+    /// Segments to be deleted when the next one is complete.
+    old: Vec<PathBuf>,
     /// Records that are not written yet.
     pending: Vec<u8>,
     next_number: u64,
     has_session: bool,
     next_position: u64,
     received: BTreeSet<u16>,
-    /// Segments to be transferred to the disk.
-    syncs: mpsc::Sender<Arc<Output>>,
-    is_failing: bool,
+    disk: mpsc::Sender<Transfer>,
+    failed: Option<Instant>,
 }
 
 impl Journal {
-    /// Opens a folder, which is created if it does not exist, and reads what an earlier process has left.
+    /// Opens a folder, which is created if it does not exist, and reads what an earlier process has left. The first [`Self::commit`] begins
+    /// a segment.
     pub(crate) fn open(folder: &Path, client: &str) -> Result<(Self, Restored), JournalError> {
         let at = |path: &Path| {
             let path = path.to_owned();
@@ -162,190 +171,206 @@ impl Journal {
             Err(std::fs::TryLockError::WouldBlock) => return Err(JournalError::InUse { path: folder.to_owned() }),
             Err(std::fs::TryLockError::Error(error)) => return Err(at(&lock_path)(error)),
         }
-        let mut replay = Replay::default();
-        let mut segments = VecDeque::new();
         let numbers = segment_numbers(folder).map_err(at(folder))?;
-        for number in &numbers {
-            let path = segment_path(folder, *number);
-            let first = replay.next_number;
-            replay.read(&std::fs::read(&path).map_err(at(&path))?, client);
-            segments.push_back(Segment { path, first, unfinished: 0 });
+        let old: Vec<_> = numbers.iter().map(|number| segment_path(folder, *number)).collect();
+        let mut latest = Replay::default();
+        for path in old.iter().rev() {
+            let replay = Replay::of(&std::fs::read(path).map_err(at(path))?, client);
+            let is_ready = replay.is_ready;
+            latest = Replay { damaged_octets: latest.damaged_octets + replay.damaged_octets, ..replay };
+            if is_ready {
+                break;
+            }
         }
-        for number in replay.messages.keys() {
-            count_message(&mut segments, *number, |unfinished| *unfinished += 1);
-        }
-        let next_segment = numbers.last().map_or(1, |last| last + 1);
-        let path = segment_path(folder, next_segment);
-        let file = Arc::new(Output::create(&path).map_err(at(&path))?);
-        segments.push_back(Segment { path, first: replay.next_number, unfinished: 0 });
-        let mut journal = Self {
+        let restored = latest.restored();
+        let journal = Self {
             folder: folder.to_owned(),
             client: client.to_owned(),
             _lock: lock,
-            segments,
-            next_segment: next_segment + 1,
-            file,
-            octets: 0,
+            next_segment: numbers.last().map_or(1, |last| last + 1),
+            segment: None,
+            old,
             pending: Vec::new(),
-            next_number: replay.next_number,
-            has_session: replay.has_session,
-            next_position: replay.next_position,
-            received: replay.received.clone(),
-            syncs: start_syncs(),
-            is_failing: false,
+            next_number: restored.messages.last().map_or(0, |last| last.stored.number + 1),
+            has_session: restored.has_session,
+            next_position: restored.next_position,
+            received: restored.received.clone(),
+            disk: start_transfers(),
+            failed: None,
         };
-        journal.begin().map_err(at(folder))?;
-        Ok((journal, replay.restored()))
+        Ok((journal, restored))
     }
 
     /// Records a message. Returns its number.
     pub(crate) fn message(&mut self, message: &Message) -> u64 {
         let number = self.next_number;
         self.next_number += 1;
-        let Target { topic, qos, retain, encoding, content_type } = &*message.target;
-        let header = Header {
-            number,
-            topic: topic.into(),
-            qos: *qos as u8,
-            retain: *retain,
-            is_text: *encoding == Encoding::Json,
-            content_type: content_type.into(),
-            hops: hops::write(&message.meta).into(),
-            correlation: message.correlation.as_ref().into(),
-        };
-        self.append(&Record::Message(header), &message.payload);
-        if let Some(segment) = self.segments.back_mut() {
-            segment.unfinished += 1;
-        }
+        append_message(&mut self.pending, number, message);
         number
     }
 
     /// Records that a message is sent with a position of the session.
     pub(crate) fn sent(&mut self, number: u64, position: u64) {
         self.next_position = position + 1;
-        self.append(&Record::Sent { number, position }, &[]);
+        self.append(&Record::Sent { number, position });
     }
 
     /// Records that the broker has received a message of QoS 2.
     pub(crate) fn released(&mut self, number: u64) {
-        self.append(&Record::Released { number }, &[]);
+        self.append(&Record::Released { number });
     }
 
     /// Records that a message is acknowledged or dropped.
     pub(crate) fn finished(&mut self, number: u64) {
-        self.append(&Record::Finished { number }, &[]);
-        count_message(&mut self.segments, number, |unfinished| *unfinished -= 1);
+        self.append(&Record::Finished { number });
     }
 
     /// Records that a session begins.
     pub(crate) fn session_begun(&mut self) {
         (self.has_session, self.next_position) = (true, 0);
         self.received.clear();
-        self.append(&Record::Session, &[]);
+        self.append(&Record::Session);
     }
 
     /// Records that a message of QoS 2 was received.
     pub(crate) fn received(&mut self, id: u16) {
         self.received.insert(id);
-        self.append(&Record::Received { id }, &[]);
+        self.append(&Record::Received { id });
     }
 
     /// Records that the broker has released a message of QoS 2.
     pub(crate) fn forgotten(&mut self, id: u16) {
         if self.received.remove(&id) {
-            self.append(&Record::Forgotten { id }, &[]);
+            self.append(&Record::Forgotten { id });
         }
     }
 
-    fn append(&mut self, record: &Record<'_>, payload: &[u8]) {
-        append(&mut self.pending, record, payload);
+    fn append(&mut self, record: &Record<'_>) {
+        append(&mut self.pending, record, &[]);
     }
 
-    /// Writes the state of the session to a new segment, and deletes the segments that are not needed any more.
-    fn begin(&mut self) -> io::Result<()> {
-        let received = Cow::Borrowed(&self.received);
-        let (has_session, next_position) = (self.has_session, self.next_position);
-        let record = Record::Begin { client: (&self.client).into(), has_session, next_position, received };
-        append(&mut self.pending, &record, &[]);
-        self.write()?;
-        while self.segments.len() > 1
-            && let Some(oldest) = self.segments.pop_front_if(|segment| segment.unfinished == 0)
-        {
-            std::fs::remove_file(&oldest.path)?;
-        }
-        Ok(())
+    /// Returns `true` if the records cannot be written at present, so that the end of the process may lose or repeat messages.
+    pub(crate) const fn is_failing(&self) -> bool {
+        self.failed.is_some()
     }
 
-    /// Writes the records. After a failure, they are kept for the next attempt as far as [`PENDING_OCTETS_MAX`] allows.
-    pub(crate) fn commit(&mut self) {
-        if self.pending.is_empty() {
-            return;
-        }
-        if let Err(error) = self.write().and_then(|()| self.rotate()) {
-            if !std::mem::replace(&mut self.is_failing, true) {
-                let folder = self.folder.display();
-                tracing::error!(%folder, %error, "the outbox cannot be written; a restart may lose or repeat messages");
-            }
-            if self.pending.len() > PENDING_OCTETS_MAX {
-                self.pending.clear();
-            }
-        } else if std::mem::take(&mut self.is_failing) {
-            tracing::info!(folder = %self.folder.display(), "the outbox is written again");
-        }
+    /// Returns `true` if [`Self::commit`] has something to do.
+    pub(crate) const fn has_changes(&self) -> bool {
+        !self.pending.is_empty() || self.segment.is_none()
     }
 
-    fn write(&mut self) -> io::Result<()> {
-        let mut file = &self.file.file;
-        if let Err(error) = file.write_all(&self.pending) {
-            // A divided record would end the segment for a reader.
-            file.set_len(self.octets)?;
-            file.seek(SeekFrom::Start(self.octets))?;
-            return Err(error);
-        }
-        self.octets += self.pending.len() as u64;
+    /// Writes the records. `messages` are all messages of the journal, for a new segment. After a failure, a new segment is tried once per
+    /// second.
+    pub(crate) fn commit<'a, M: Iterator<Item = (&'a Message, Stored)>>(&mut self, messages: impl FnOnce() -> M) {
+        let written = match &mut self.segment {
+            Some(segment) if segment.octets < segment.octets_max => segment.write(&self.pending, &self.disk),
+            _ if self.failed.is_some_and(|failed| failed.elapsed() < RETRY_INTERVAL) => Ok(()),
+            _ => self.begin(messages()),
+        };
         self.pending.clear();
-        if !self.file.is_changed.swap(true, Ordering::SeqCst) {
-            // The thread ends after the journal.
-            let _ = self.syncs.send(Arc::clone(&self.file));
+        let folder = self.folder.display();
+        match written {
+            Ok(()) if self.segment.is_some() => {
+                if self.failed.take().is_some() {
+                    tracing::info!(%folder, "the outbox is written again");
+                }
+            }
+            Ok(()) => {}
+            Err(error) => {
+                if self.failed.replace(Instant::now()).is_none() {
+                    tracing::error!(%folder, %error, "the outbox cannot be written; a restart may lose or repeat messages");
+                }
+                // What it contains is not the state any more. It is deleted when a complete one exists.
+                self.old.extend(self.segment.take().map(|segment| segment.path));
+            }
         }
+    }
+
+    /// Begins a segment with the whole state.
+    fn begin<'a>(&mut self, messages: impl Iterator<Item = (&'a Message, Stored)>) -> io::Result<()> {
+        let path = segment_path(&self.folder, self.next_segment);
+        self.next_segment += 1;
+        let file = Arc::new(File::create_new(&path)?);
+        let octets = self.write_state(&file, messages).inspect_err(|_| {
+            // Without `Ready`, a reader ignores it anyway.
+            let _ = std::fs::remove_file(&path);
+        })?;
+        let next = Segment { path, file: Arc::clone(&file), octets, octets_max: 2 * octets + GROWTH_OCTETS };
+        self.old.extend(self.segment.replace(next).map(|segment| segment.path));
+        // The thread ends after the journal.
+        let _ = self.disk.send(Transfer { file, replaced: std::mem::take(&mut self.old) });
         Ok(())
     }
 
-    /// Begins a new segment if the last one is full.
-    fn rotate(&mut self) -> io::Result<()> {
-        if self.octets < SEGMENT_OCTETS {
+    /// Writes the whole state. Returns its size.
+    fn write_state<'a>(
+        &self,
+        mut file: &File,
+        messages: impl Iterator<Item = (&'a Message, Stored)>,
+    ) -> io::Result<u64> {
+        let (mut buffer, mut octets) = (Vec::new(), 0);
+        let (has_session, next_position) = (self.has_session, self.next_position);
+        let (client, received) = (self.client.as_str().into(), Cow::Borrowed(&self.received));
+        append(&mut buffer, &Record::Begin { client, has_session, next_position, received }, &[]);
+        for (message, Stored { number, position, is_released }) in messages {
+            append_message(&mut buffer, number, message);
+            if let Some(position) = position {
+                append(&mut buffer, &Record::Sent { number, position }, &[]);
+            }
+            if is_released {
+                append(&mut buffer, &Record::Released { number }, &[]);
+            }
+            if buffer.len() >= CHUNK_OCTETS {
+                file.write_all(&buffer)?;
+                octets += buffer.len() as u64;
+                buffer.clear();
+            }
+        }
+        append(&mut buffer, &Record::Ready, &[]);
+        file.write_all(&buffer)?;
+        Ok(octets + buffer.len() as u64)
+    }
+}
+
+impl Segment {
+    fn write(&mut self, records: &[u8], disk: &mpsc::Sender<Transfer>) -> io::Result<()> {
+        if records.is_empty() {
             return Ok(());
         }
-        let path = segment_path(&self.folder, self.next_segment);
-        self.file = Arc::new(Output::create(&path)?);
-        self.segments.push_back(Segment { path, first: self.next_number, unfinished: 0 });
-        self.next_segment += 1;
-        self.octets = 0;
-        self.begin()
+        (&*self.file).write_all(records)?;
+        self.octets += records.len() as u64;
+        // One transfer at a time: the thread has the second reference until it has transferred the file.
+        if Arc::strong_count(&self.file) == 1 {
+            let _ = disk.send(Transfer { file: Arc::clone(&self.file), replaced: Vec::new() });
+        }
+        Ok(())
     }
 }
 
-/// A segment that is written.
-struct Output {
-    file: File,
-    /// `true` if it was written since the last transfer to the disk.
-    is_changed: AtomicBool,
+/// A segment to be transferred to the disk, and the segments that are then not needed any more.
+struct Transfer {
+    file: Arc<File>,
+    replaced: Vec<PathBuf>,
 }
 
-impl Output {
-    fn create(path: &Path) -> io::Result<Self> {
-        Ok(Self { file: File::create_new(path)?, is_changed: AtomicBool::new(false) })
-    }
-}
-
-/// Starts the thread that transfers changed segments to the disk. It ends when the sender is dropped.
-fn start_syncs() -> mpsc::Sender<Arc<Output>> {
-    let (sender, changed) = mpsc::channel::<Arc<Output>>();
+/// Starts the thread that transfers segments to the disk. It ends when the sender is dropped.
+fn start_transfers() -> mpsc::Sender<Transfer> {
+    let (sender, transfers) = mpsc::channel::<Transfer>();
     std::thread::spawn(move || {
-        for output in changed {
-            output.is_changed.store(false, Ordering::SeqCst);
-            if let Err(error) = output.file.sync_data() {
-                tracing::warn!(%error, "a segment of the outbox cannot be transferred to the disk");
+        while let Ok(first) = transfers.recv() {
+            for Transfer { file, replaced } in std::iter::once(first).chain(transfers.try_iter()) {
+                let own = file.try_clone();
+                // What is written from here on needs a transfer of its own.
+                drop(file);
+                if let Err(error) = own.and_then(|file| file.sync_data()) {
+                    tracing::warn!(%error, "a segment of the outbox cannot be transferred to the disk");
+                    continue;
+                }
+                for path in replaced {
+                    if let Err(error) = std::fs::remove_file(&path) {
+                        tracing::warn!(path = %path.display(), %error, "a segment of the outbox cannot be deleted");
+                    }
+                }
             }
             std::thread::sleep(SYNC_INTERVAL);
         }
@@ -370,66 +395,79 @@ fn segment_numbers(folder: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// Changes the count of unfinished messages of the segment that has a message.
-fn count_message(segments: &mut VecDeque<Segment>, number: u64, change: impl Fn(&mut usize)) {
-    let after = segments.partition_point(|segment| segment.first <= number);
-    if let Some(segment) = after.checked_sub(1).and_then(|index| segments.get_mut(index)) {
-        change(&mut segment.unfinished);
-    }
+/// Appends a message to a buffer.
+fn append_message(buffer: &mut Vec<u8>, number: u64, message: &Message) {
+    let Target { topic, qos, retain, encoding, content_type } = &*message.target;
+    let header = Header {
+        number,
+        topic: topic.into(),
+        qos: *qos as u8,
+        retain: *retain,
+        is_text: *encoding == Encoding::Json,
+        content_type: content_type.into(),
+        hops: hops::write(&message.meta).into(),
+        correlation: message.correlation.as_ref().into(),
+    };
+    append(buffer, &Record::Message(header), &message.payload);
 }
 
 /// Appends a record to a buffer.
 fn append(buffer: &mut Vec<u8>, record: &Record<'_>, payload: &[u8]) {
     // A record consists of numbers, booleans and texts, which are always written.
     let header = serde_json::to_vec(record).unwrap_or_default();
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(&header);
-    sum.update(payload);
-    for number in [header.len() as u32, payload.len() as u32, sum.finalize()] {
-        buffer.extend_from_slice(&number.to_be_bytes());
+    let lengths = [header.len() as u32, payload.len() as u32].map(u32::to_be_bytes).concat();
+    buffer.extend_from_slice(&lengths);
+    for sum in [sum_of(&[&lengths]), sum_of(&[&header, payload])] {
+        buffer.extend_from_slice(&sum.to_be_bytes());
     }
     buffer.extend_from_slice(&header);
     buffer.extend_from_slice(payload);
 }
 
+fn sum_of(parts: &[&[u8]]) -> u32 {
+    let mut sum = crc32fast::Hasher::new();
+    for part in parts {
+        sum.update(part);
+    }
+    sum.finalize()
+}
+
 /// The first record of some octets.
 enum Read<'a> {
+    /// A record with its payload and the octets behind it.
     Record(Record<'a>, &'a [u8], &'a [u8]),
     /// The record is not complete, or there is none.
     End,
     Damaged,
 }
 
-/// Reads a record. Returns it with its payload and the octets behind it.
 fn read(octets: &[u8]) -> Read<'_> {
     let Some((prefix, rest)) = octets.split_first_chunk::<PREFIX_OCTETS>() else {
         return Read::End;
     };
     let (numbers, _) = prefix.as_chunks::<4>();
-    let [header_octets, payload_octets, expected] = [0, 1, 2].map(|index| u32::from_be_bytes(numbers[index]));
-    if header_octets as usize > HEADER_OCTETS_MAX {
+    let [header_octets, payload_octets, lengths_sum, sum] =
+        [0, 1, 2, 3].map(|index| u32::from_be_bytes(numbers[index]));
+    if sum_of(&[&prefix[..8]]) != lengths_sum {
         return Read::Damaged;
     }
-    let Some((header, rest)) = rest.split_at_checked(header_octets as usize) else {
+    let divided = rest.split_at_checked(header_octets as usize);
+    let divided = divided.and_then(|(header, rest)| Some((header, rest.split_at_checked(payload_octets as usize)?)));
+    let Some((header, (payload, rest))) = divided else {
         return Read::End;
     };
-    let Some((payload, rest)) = rest.split_at_checked(payload_octets as usize) else {
-        return Read::End;
-    };
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(header);
-    sum.update(payload);
-    if sum.finalize() != expected {
+    if sum_of(&[header, payload]) != sum {
         return Read::Damaged;
     }
     serde_json::from_slice(header).map_or(Read::Damaged, |record| Read::Record(record, payload, rest))
 }
 
-/// The state that follows from the records read so far.
+/// The state that follows from the records of a segment.
 #[derive(Default)]
 struct Replay {
     messages: BTreeMap<u64, RestoredMessage>,
-    next_number: u64,
+    is_own: bool,
+    is_ready: bool,
     has_session: bool,
     next_position: u64,
     received: BTreeSet<u16>,
@@ -437,19 +475,17 @@ struct Replay {
 }
 
 impl Replay {
-    /// Applies the records of a segment.
-    fn read(&mut self, mut octets: &[u8], client: &str) {
+    /// Reads a segment.
+    fn of(mut octets: &[u8], client: &str) -> Self {
+        let mut replay = Self::default();
         loop {
             match read(octets) {
                 Read::Record(record, payload, rest) => {
-                    self.apply(record, payload, client);
+                    replay.apply(record, payload, client);
                     octets = rest;
                 }
-                Read::End => return,
-                Read::Damaged => {
-                    self.damaged_octets += octets.len() as u64;
-                    return;
-                }
+                Read::End => return replay,
+                Read::Damaged => return Self { damaged_octets: octets.len() as u64, ..replay },
             }
         }
     }
@@ -457,35 +493,31 @@ impl Replay {
     fn apply(&mut self, record: Record<'_>, payload: &[u8], client: &str) {
         match record {
             Record::Begin { client: of, has_session, next_position, received } => {
-                // The position is that of the records before, unless they are damaged or of another client.
-                self.has_session = has_session && of == client;
-                self.next_position = next_position;
+                (self.is_own, self.has_session, self.next_position) = (of == client, has_session, next_position);
                 self.received = received.into_owned();
             }
+            Record::Ready => self.is_ready = true,
             Record::Message(header) => {
-                self.next_number = self.next_number.max(header.number + 1);
                 if let Some(message) = restored_message(&header, payload) {
                     self.messages.insert(header.number, message);
                 }
             }
             Record::Sent { number, position } => {
-                self.next_position = position + 1;
+                self.next_position = self.next_position.max(position + 1);
                 if let Some(message) = self.messages.get_mut(&number) {
-                    message.position = Some(position);
+                    message.stored.position = Some(position);
                 }
             }
             Record::Released { number } => {
                 if let Some(message) = self.messages.get_mut(&number) {
-                    message.is_released = true;
+                    message.stored.is_released = true;
                 }
             }
             Record::Finished { number } => drop(self.messages.remove(&number)),
             Record::Session => {
                 (self.has_session, self.next_position) = (true, 0);
                 self.received.clear();
-                for message in self.messages.values_mut() {
-                    (message.position, message.is_released) = (None, false);
-                }
+                self.messages.values_mut().for_each(RestoredMessage::forget_session);
             }
             Record::Received { id } => drop(self.received.insert(id)),
             Record::Forgotten { id } => drop(self.received.remove(&id)),
@@ -493,14 +525,20 @@ impl Replay {
     }
 
     fn restored(self) -> Restored {
-        let Self { messages, has_session, damaged_octets, .. } = self;
-        let messages = messages.into_values();
-        if has_session && damaged_octets == 0 {
+        let Self { messages, damaged_octets, .. } = self;
+        let mut messages: Vec<_> = messages.into_values().collect();
+        if self.has_session && self.is_own && self.is_ready && damaged_octets == 0 {
             let (next_position, received) = (self.next_position, self.received);
-            return Restored { messages: messages.collect(), next_position, received, has_session, damaged_octets };
+            return Restored { messages, next_position, received, has_session: true, damaged_octets };
         }
-        let waiting = messages.map(|message| RestoredMessage { position: None, is_released: false, ..message });
-        Restored { messages: waiting.collect(), damaged_octets, ..Restored::default() }
+        messages.iter_mut().for_each(RestoredMessage::forget_session);
+        Restored { messages, damaged_octets, ..Restored::default() }
+    }
+}
+
+impl RestoredMessage {
+    const fn forget_session(&mut self) {
+        (self.stored.position, self.stored.is_released) = (None, false);
     }
 }
 
@@ -520,7 +558,7 @@ fn restored_message(header: &Header<'_>, payload: &[u8]) -> Option<RestoredMessa
         meta: hops::parse(&header.hops).ok()?,
         correlation: Bytes::copy_from_slice(&header.correlation),
     };
-    Some(RestoredMessage { number: header.number, message, position: None, is_released: false })
+    Some(RestoredMessage { message, stored: Stored { number: header.number, position: None, is_released: false } })
 }
 
 #[cfg(test)]
@@ -529,25 +567,34 @@ mod tests {
     use viaduct_bus::Meta;
     use viaduct_units::Tai;
 
-    fn journal(folder: &Path) -> (Journal, Restored) {
-        Journal::open(folder, "car at mqtt://edge:1883").unwrap()
-    }
+    const CAR: &str = "car at mqtt://edge:1883";
 
     fn message(octets: usize) -> Message {
         let meta = Meta::from_origin(Tai::from_nanos(5_000));
         Message { correlation: Bytes::from_static(&[0, 255]), meta, ..Message::example(QoS::ExactlyOnce, octets) }
     }
 
+    /// Opens a folder and begins a segment, as an outbox does.
+    fn open(folder: &Path, client: &str) -> (Journal, Restored) {
+        let (mut journal, restored) = Journal::open(folder, client).unwrap();
+        journal.commit(|| restored.messages.iter().map(|one| (&one.message, one.stored)));
+        (journal, restored)
+    }
+
+    fn commit(journal: &mut Journal) {
+        journal.commit(std::iter::empty);
+    }
+
     /// Returns number, size, position and release of each message.
     fn summary(restored: &Restored) -> Vec<(u64, usize, Option<u64>, bool)> {
-        let of = |one: &RestoredMessage| (one.number, one.message.payload.len(), one.position, one.is_released);
-        restored.messages.iter().map(of).collect()
+        let messages = restored.messages.iter().map(|one| (one.stored, one.message.payload.len()));
+        messages.map(|(stored, octets)| (stored.number, octets, stored.position, stored.is_released)).collect()
     }
 
     #[test]
     fn the_next_process_continues_where_the_last_one_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut first, restored) = journal(folder.path());
+        let (mut first, restored) = open(folder.path(), CAR);
         assert_eq!((summary(&restored), restored.has_session), (vec![], false));
         first.session_begun();
         for octets in 10..14 {
@@ -561,82 +608,127 @@ mod tests {
         first.received(9);
         first.received(10);
         first.forgotten(9);
-        first.commit();
+        commit(&mut first);
         first.message(&message(14));
         drop(first);
         let expected = [(1, 11, Some(1), true), (2, 12, Some(2), false), (3, 13, None, false)];
-        let (second, restored) = journal(folder.path());
-        assert_eq!(summary(&restored), expected);
-        assert_eq!((restored.next_position, restored.has_session), (3, true));
-        assert_eq!(restored.received, BTreeSet::from([10]));
-        let one = &restored.messages[0];
-        assert_eq!(one.message.correlation[..], [0, 255]);
-        assert_eq!((one.message.meta.origin, &*one.message.target), (Tai::from_nanos(5_000), &*message(0).target));
-        // Without changes, the state is the same again. Another client has no session.
-        drop(second);
-        assert_eq!(summary(&journal(folder.path()).1), expected);
-        let (_, restored) = Journal::open(folder.path(), "truck at mqtt://edge:1883").unwrap();
-        assert_eq!(summary(&restored), expected.map(|(number, octets, ..)| (number, octets, None, false)));
-        assert!(!restored.has_session && restored.received.is_empty());
+        // Without changes, the state of each next process is the same.
+        for _ in 0..3 {
+            let (_, restored) = open(folder.path(), CAR);
+            assert_eq!(summary(&restored), expected);
+            assert_eq!((restored.next_position, restored.has_session), (3, true));
+            assert_eq!(restored.received, BTreeSet::from([10]));
+            let one = &restored.messages[0].message;
+            assert_eq!(one.correlation[..], [0, 255]);
+            assert_eq!((one.meta.origin, &*one.target), (Tai::from_nanos(5_000), &*message(0).target));
+        }
+    }
+
+    #[test]
+    fn the_session_of_another_client_is_not_resumed() {
+        let folder = tempfile::tempdir().unwrap();
+        for client in [CAR, "truck at mqtt://edge:1883", CAR] {
+            let (mut journal, restored) = open(folder.path(), client);
+            assert!(!restored.has_session && restored.received.is_empty(), "{client}");
+            assert!(summary(&restored).iter().all(|(_, _, position, is_released)| position.is_none() && !is_released));
+            journal.session_begun();
+            let number = journal.message(&message(1));
+            journal.sent(number, 0);
+            journal.received(7);
+            commit(&mut journal);
+        }
     }
 
     #[test]
     fn a_divided_record_ends_a_segment_and_a_damaged_one_ends_the_session() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut first, _) = journal(folder.path());
+        let (mut first, _) = open(folder.path(), CAR);
         first.session_begun();
         first.message(&message(100));
-        first.commit();
+        commit(&mut first);
+        let kept = first.segment.as_ref().unwrap().octets as usize;
         first.message(&message(200));
-        first.commit();
+        commit(&mut first);
         drop(first);
-        let path = segment_path(folder.path(), 1);
-        let octets = std::fs::read(&path).unwrap();
-        for end in octets.len() - 150..octets.len() {
-            std::fs::write(&path, &octets[..end]).unwrap();
-            let (_, restored) = journal(folder.path());
-            assert_eq!((summary(&restored).len(), restored.damaged_octets), (1, 0), "{end} octets");
-            assert!(restored.has_session);
+        let octets = std::fs::read(segment_path(folder.path(), 1)).unwrap();
+        let restored = |octets: &[u8]| Replay::of(octets, CAR).restored();
+        for end in kept..octets.len() {
+            let restored = restored(&octets[..end]);
+            assert_eq!((restored.messages.len(), restored.has_session), (1, true), "{end} octets");
+            assert_eq!(restored.damaged_octets, 0);
         }
-        let mut damaged = octets.clone();
-        *damaged.last_mut().unwrap() ^= 1;
-        std::fs::write(&path, &damaged).unwrap();
-        let (_, restored) = journal(folder.path());
-        assert_eq!((summary(&restored).len(), restored.has_session), (1, false));
-        assert!(restored.damaged_octets > 200);
+        for place in kept..octets.len() {
+            let mut damaged = octets.clone();
+            damaged[place] ^= 1;
+            let restored = restored(&damaged);
+            assert_eq!((restored.messages.len(), restored.has_session), (1, false), "octet {place}");
+            assert_eq!(restored.damaged_octets, (octets.len() - kept) as u64);
+        }
+        assert_eq!(restored(&octets).messages.len(), 2);
     }
 
     #[test]
-    fn segments_without_unfinished_messages_are_deleted() {
+    fn the_folder_does_not_grow_with_the_number_of_messages() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut journal, _) = journal(folder.path());
+        let (mut journal, _) = open(folder.path(), CAR);
         let large = message(1 << 20);
-        let kept = journal.message(&large);
-        let sizes = |journal: &Journal| (journal.segments.len(), segment_numbers(&journal.folder).unwrap().len());
-        for _ in 0..40 {
+        let oldest = Stored { number: journal.message(&large), position: Some(0), is_released: false };
+        journal.sent(oldest.number, 0);
+        for _ in 0..100 {
             let number = journal.message(&large);
-            journal.commit();
+            journal.commit(|| std::iter::once((&large, oldest)));
             journal.finished(number);
         }
-        assert_eq!(sizes(&journal), (3, 3));
-        journal.finished(kept);
-        for _ in 0..20 {
-            let number = journal.message(&large);
-            journal.commit();
-            journal.finished(number);
+        assert!(journal.segment.as_ref().unwrap().octets < 32 << 20);
+        drop(journal);
+        let (mut next, restored) = open(folder.path(), CAR);
+        assert_eq!(restored.messages[0].stored, Stored { position: None, ..oldest });
+        next.session_begun();
+        commit(&mut next);
+        // The thread deletes what was replaced.
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while segment_numbers(folder.path()).unwrap().len() > 1 {
+            assert!(Instant::now() < deadline, "{:?}", segment_numbers(folder.path()));
+            std::thread::sleep(Duration::from_millis(20));
         }
-        // The last message of the segment before was finished when the present one had begun.
-        assert_eq!(sizes(&journal), (2, 2));
+    }
+
+    #[test]
+    fn a_segment_without_its_whole_state_is_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut first, _) = open(folder.path(), CAR);
+        first.message(&message(100));
+        commit(&mut first);
+        drop(first);
+        let octets = std::fs::read(segment_path(folder.path(), 1)).unwrap();
+        std::fs::write(segment_path(folder.path(), 2), &octets[..20]).unwrap();
+        assert_eq!(summary(&open(folder.path(), CAR).1).len(), 1);
+    }
+
+    #[test]
+    fn after_a_failure_the_whole_state_is_written_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, _) = open(folder.path(), CAR);
+        // A file that is open for reading only cannot be written.
+        let segment = journal.segment.as_mut().unwrap();
+        segment.file = Arc::new(File::open(&segment.path).unwrap());
+        let one = message(100);
+        let stored = Stored { number: journal.message(&one), position: None, is_released: false };
+        journal.commit(|| std::iter::once((&one, stored)));
+        assert!(journal.is_failing());
+        journal.failed = Instant::now().checked_sub(RETRY_INTERVAL);
+        journal.commit(|| std::iter::once((&one, stored)));
+        assert!(!journal.is_failing());
+        drop(journal);
+        assert_eq!(summary(&open(folder.path(), CAR).1), [(0, 100, None, false)]);
     }
 
     #[test]
     fn a_folder_has_one_process() {
         let folder = tempfile::tempdir().unwrap();
-        let _first = journal(folder.path());
-        let second = Journal::open(folder.path(), "car").err().unwrap();
-        assert_eq!(
-            second.to_string(),
-            format!("{} is in use by another component or process", folder.path().display())
-        );
+        let _first = open(folder.path(), CAR);
+        let second = Journal::open(folder.path(), CAR).err().unwrap();
+        let expected = format!("{} is in use by another component or process", folder.path().display());
+        assert_eq!(second.to_string(), expected);
     }
 }

@@ -23,7 +23,7 @@ use viaduct_bus::{Counter, Meta};
 use viaduct_mqtt::QoS;
 use viaduct_units::Tai;
 
-use super::journal::{Journal, Restored, RestoredMessage};
+use super::journal::{Journal, Restored, RestoredMessage, Stored};
 use crate::mqtt::message::Message;
 
 /// The message that is dropped when the outbox is full.
@@ -234,10 +234,10 @@ impl Outbox {
     /// Adds a journal and the messages that an earlier process has left in it. Limits do not apply to them.
     pub(crate) fn restore(&mut self, journal: Journal, restored: Restored) {
         self.journal = Some(journal);
-        let sent = restored.messages.iter().filter_map(|one| one.position);
+        let sent = restored.messages.iter().filter_map(|one| one.stored.position);
         self.first = sent.min().unwrap_or(restored.next_position);
         self.in_flight.resize_with(restored.next_position.saturating_sub(self.first) as usize, || None);
-        for RestoredMessage { number, message, position, is_released } in restored.messages {
+        for RestoredMessage { message, stored: Stored { number, position, is_released } } in restored.messages {
             self.counts.restored.increment();
             self.counts.added.increment();
             self.messages += 1;
@@ -252,9 +252,22 @@ impl Outbox {
 
     /// Writes the journal. It must be written before anything that depends on it is sent.
     pub(crate) fn commit(&mut self) {
-        if let Some(journal) = &mut self.journal {
-            journal.commit();
-        }
+        let Some(mut journal) = self.journal.take_if(|journal| journal.has_changes()) else { return };
+        journal.commit(|| self.stored());
+        self.journal = Some(journal);
+    }
+
+    /// Returns the messages of the journal.
+    fn stored(&self) -> impl Iterator<Item = (&Message, Stored)> {
+        let in_flight = self.in_flight.iter().zip(self.first..).filter_map(|(one, position)| {
+            let one = one.as_ref()?;
+            let stored = Stored { number: one.held.number?, position: Some(position), is_released: one.is_released };
+            Some((&one.held.message, stored))
+        });
+        let waiting = self.waiting.iter().filter_map(|held| {
+            Some((&held.message, Stored { number: held.number?, position: None, is_released: false }))
+        });
+        in_flight.chain(waiting)
     }
 
     /// Records that a message of QoS 2 was received.
@@ -279,9 +292,15 @@ impl Outbox {
         }
     }
 
+    /// Returns `true` if the journal cannot be written at present.
+    fn is_failing(&self) -> bool {
+        self.journal.as_ref().is_some_and(Journal::is_failing)
+    }
+
     /// Returns the number of messages that a stop loses.
     pub(crate) fn volatile(&self) -> usize {
-        self.held().filter(|held| held.number.is_none()).count()
+        let is_failing = self.is_failing();
+        self.held().filter(|held| held.number.is_none() || is_failing).count()
     }
 
     pub(crate) const fn counts(&self) -> &Counts {
@@ -586,10 +605,11 @@ impl Outbox {
 impl Drop for Outbox {
     fn drop(&mut self) {
         self.commit();
+        let is_failing = self.is_failing();
         for held in self.held() {
             match held.number {
-                Some(_) => self.counts.kept.increment(),
-                None => self.counts.drop_one(DropReason::Stopped),
+                Some(_) if !is_failing => self.counts.kept.increment(),
+                _ => self.counts.drop_one(DropReason::Stopped),
             }
             self.counts.removed.increment();
         }

@@ -39,7 +39,7 @@ pub struct OutboxSettings {
     #[schemars(range(min = 1, max = 31_536_000))]
     pub age_max_s: Option<u32>,
     /// Folder in which messages of QoS 1 and 2 and the state of the session outlive the process. It is created if it does not exist, and
-    /// belongs to one component. The messages are in memory too. The end of the process loses nothing; a loss of power may lose the
+    /// belongs to one component. It takes up to four times `octets_max` and 32 MiB. The messages are in memory too. The end of the process loses nothing; a loss of power may lose the
     /// last second. Default: none, the outbox is only in memory.
     pub folder: Option<PathBuf>,
 }
