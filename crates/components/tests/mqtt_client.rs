@@ -105,6 +105,53 @@ fn a_bridge_reaches_mosquitto_over_each_transport_and_version() {
     }
 }
 
+#[test]
+fn the_embedded_broker_serves_tls_and_web_socket() {
+    if !has("openssl") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    write_certificates(folder.path());
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let [plain, tls, web, web_tls] = [(); 4].map(|()| free_port());
+    let edge = TestNode::start(&format!(
+        "node: edge\ncomponents:\n  feed: {{ kind: feed }}\n  broker:\n    kind: mqtt_broker\n    settings:\n      \
+         listen: 127.0.0.1:{plain}\n      web_socket: {{ listen: 127.0.0.1:{web} }}\n      \
+         web_socket_tls: {{ listen: 127.0.0.1:{web_tls}, path: /v }}\n      \
+         tls: {{ listen: 127.0.0.1:{tls}, certificate_file: {}, key_file: {}, client_ca_file: {} }}\n",
+        at("broker.pem"),
+        at("broker.key"),
+        at("ca.pem")
+    ));
+    let ca = at("ca.pem");
+    let own =
+        format!("tls: {{ ca_file: {ca}, certificate_file: {}, key_file: {} }}", at("client.pem"), at("client.key"));
+    for (broker, more) in [
+        (format!("mqtt://127.0.0.1:{plain}"), ""),
+        (format!("mqtts://127.0.0.1:{tls}"), own.as_str()),
+        (format!("ws://127.0.0.1:{web}"), ""),
+        (format!("wss://127.0.0.1:{web_tls}/v"), own.as_str()),
+    ] {
+        for qos in 0..=2 {
+            println!("{broker}, QoS {qos}");
+            let subscriber = Subscriber::start(plain, "v");
+            let node = bridge(&broker, qos, more);
+            let bus = node.bus();
+            eventually("the bridge is connected", || count(&bus, "uplink", "connected") == 1);
+            node.log("log/n", &"x".repeat(2_000_000));
+            node.logs(2..300);
+            assert_eq!(subscriber.wait_for(299).len(), 299, "{broker} {qos}");
+            assert!(node.stop(), "{broker} {qos}");
+            assert_eq!(Account::of(&bus, "uplink").published, 299, "{broker} {qos}");
+        }
+    }
+    let node = bridge(&format!("mqtts://127.0.0.1:{tls}"), 1, &format!("tls: {{ ca_file: {ca} }}"));
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(count(&node.bus(), "uplink", "connected"), 0, "without a certificate");
+    assert!(node.stop());
+    assert!(edge.stop());
+}
+
 /// Starts a node whose bridge publishes the logs on `samples` with QoS 2.
 fn car(broker: &str) -> TestNode {
     TestNode::start(&format!(

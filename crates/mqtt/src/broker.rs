@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 pub use mqtt5::broker::auth::PasswordAuthProvider;
-pub use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
+pub use mqtt5::broker::config::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig, TlsConfig, WebSocketConfig};
 pub use mqtt5::broker::events::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 use mqtt5::broker::router::MessageRouter;
 pub use mqtt5::broker::router::ROUTE_BUDGET_MAX;

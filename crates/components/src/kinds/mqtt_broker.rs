@@ -38,6 +38,7 @@ use viaduct_mqtt::broker::BrokerStats;
 use viaduct_mqtt::broker::{AuthConfig, BrokerConfig, StorageBackend, StorageConfig};
 use viaduct_mqtt::broker::{Broker, ROUTE_BUDGET_MAX, Router};
 use viaduct_mqtt::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
+use viaduct_mqtt::broker::{TlsConfig, WebSocketConfig};
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
 use crate::counter_mirror::CounterMirror;
@@ -67,16 +68,26 @@ const RECEIVE_MAXIMUM: u16 = 1024;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// TCP address for clients; port 0 selects a free port. If the address is not a loopback address, `password_file` or `anonymous`
-    /// must be set.
+    /// TCP address for clients; port 0 selects a free port. If this address or that of another listener is not a loopback address,
+    /// `password_file`, `anonymous` or, for listeners with TLS, `tls.client_ca_file` must be set.
     #[serde(default = "default_listen")]
     pub listen: SocketAddr,
+    /// Listener with TLS. A client that does not finish its handshake delays those after it, so no listener is meant for an untrusted
+    /// network yet. Default: none.
+    #[serde(default)]
+    pub tls: Option<TlsListenerSettings>,
+    /// Listener for MQTT over WebSocket. Default: none.
+    #[serde(default)]
+    pub web_socket: Option<WebSocketSettings>,
+    /// Listener for MQTT over WebSocket with TLS, with the files of `tls`. Default: none.
+    #[serde(default)]
+    pub web_socket_tls: Option<WebSocketSettings>,
     /// File of users: lines `NAME:HASH` with an argon2 hash in PHC form. Absent: no users, and anonymous clients may connect on a
     /// loopback address.
     #[serde(default)]
     pub password_file: Option<PathBuf>,
-    /// Accepts clients without a user name and a password from every address. Default: only if `listen` is a loopback address and
-    /// there is no password file.
+    /// Accepts clients without a user name and a password from every address. Default: only if there is no password file, and each
+    /// listener has a loopback address or asks clients for a certificate.
     #[serde(default)]
     pub anonymous: Option<bool>,
     /// Routes from topics of the bus to MQTT topics, without a socket; at most 64.
@@ -92,6 +103,82 @@ pub struct Settings {
 
 fn default_listen() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 1883))
+}
+
+/// A listener with TLS.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TlsListenerSettings {
+    /// TCP address for clients, usually with port 8883.
+    pub listen: SocketAddr,
+    /// File in the PEM format with the certificate chain of the broker.
+    pub certificate_file: PathBuf,
+    /// File in the PEM format with the private key of the broker.
+    pub key_file: PathBuf,
+    /// File in the PEM format with the certificates of the authorities that sign the certificates of clients. Clients without such a
+    /// certificate are rejected. Default: clients need no certificate.
+    #[serde(default)]
+    pub client_ca_file: Option<PathBuf>,
+}
+
+/// A listener for MQTT over WebSocket.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebSocketSettings {
+    /// TCP address for clients.
+    pub listen: SocketAddr,
+    /// Path of the WebSocket.
+    #[serde(default = "default_path")]
+    pub path: String,
+}
+
+fn default_path() -> String {
+    "/mqtt".to_owned()
+}
+
+/// A TCP address of the broker.
+struct Listener {
+    /// Setting with the address.
+    setting: &'static str,
+    address: SocketAddr,
+    /// `true` if clients need a certificate.
+    needs_certificate: bool,
+}
+
+impl Settings {
+    fn listeners(&self) -> Vec<Listener> {
+        let needs_certificate = self.tls.as_ref().is_some_and(|tls| tls.client_ca_file.is_some());
+        let all = [
+            ("listen", Some(self.listen), false),
+            ("tls.listen", self.tls.as_ref().map(|tls| tls.listen), needs_certificate),
+            ("web_socket.listen", self.web_socket.as_ref().map(|web_socket| web_socket.listen), false),
+            ("web_socket_tls.listen", self.web_socket_tls.as_ref().map(|it| it.listen), needs_certificate),
+        ];
+        let all = all.into_iter();
+        all.filter_map(|(setting, address, needs_certificate)| {
+            Some(Listener { setting, address: address?, needs_certificate })
+        })
+        .collect()
+    }
+
+    /// Returns the files of `tls`, with their settings.
+    fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
+        self.tls.iter().flat_map(|tls| {
+            let files = [
+                ("tls.certificate_file", Some(&tls.certificate_file)),
+                ("tls.key_file", Some(&tls.key_file)),
+                ("tls.client_ca_file", tls.client_ca_file.as_ref()),
+            ];
+            files.into_iter().filter_map(|(setting, file)| Some((setting, file?)))
+        })
+    }
+}
+
+impl Listener {
+    /// Returns `true` if any machine of the network can connect without a certificate.
+    const fn is_open(&self) -> bool {
+        !self.address.ip().is_loopback() && !self.needs_certificate
+    }
 }
 
 /// Limits of the broker.
@@ -150,13 +237,25 @@ impl Component for MqttBroker {
     type Settings = Settings;
 
     fn check(settings: &Settings) -> Result<(), SettingError> {
-        let open = settings.password_file.is_none() && settings.anonymous.is_none();
-        if open && !settings.listen.ip().is_loopback() {
+        let decides = settings.password_file.is_some() || settings.anonymous.is_some();
+        if let Some(open) = settings.listeners().iter().find(|listener| !decides && listener.is_open()) {
             let problem = format!(
                 "{} is not a loopback address: set `password_file`, or `anonymous: true` to accept every client",
-                settings.listen
+                open.address
             );
-            return Err(SettingError::new("listen", problem));
+            return Err(SettingError::new(open.setting, problem));
+        }
+        if settings.web_socket_tls.is_some() && settings.tls.is_none() {
+            return Err(SettingError::new("web_socket_tls", "needs `tls`, which names the certificate"));
+        }
+        for (setting, web_socket) in
+            [("web_socket.path", &settings.web_socket), ("web_socket_tls.path", &settings.web_socket_tls)]
+        {
+            if let Some(path) = web_socket.as_ref().map(|web_socket| &web_socket.path)
+                && !(path.starts_with('/') && path.bytes().all(|octet| octet.is_ascii_graphic()))
+            {
+                return Err(SettingError::new(setting, format!("`{path}` is not a path")));
+            }
         }
         if settings.anonymous == Some(false) && settings.password_file.is_none() {
             return Err(SettingError::new(
@@ -185,24 +284,26 @@ impl Component for MqttBroker {
     }
 
     fn check_machine(settings: &Settings) -> Result<(), SettingError> {
-        match &settings.password_file {
-            Some(path) => check_readable("password_file", path),
-            None => Ok(()),
+        if let Some(path) = &settings.password_file {
+            check_readable("password_file", path)?;
         }
+        settings.files().try_for_each(|(setting, path)| check_readable(setting, path))
     }
 
     fn edges(settings: &Settings) -> Edges {
-        let socket = Resource::TcpListen { address: settings.listen, setting: "listen".to_owned() };
-        inbound::edges(&settings.inbound, route::edges(&settings.routes, Edges::default().takes(socket)))
+        let edges =
+            settings.listeners().into_iter().fold(Edges::default(), |edges, Listener { address, setting, .. }| {
+                edges.takes(Resource::TcpListen { address, setting: setting.to_owned() })
+            });
+        inbound::edges(&settings.inbound, route::edges(&settings.routes, edges))
     }
 
     fn start(settings: Settings, context: &mut Context<Self>) -> Result<Self, StartError> {
-        if settings.anonymous == Some(true) && !settings.listen.ip().is_loopback() {
-            tracing::warn!(
-                component = context.name(),
-                listen = %settings.listen,
-                "MQTT broker accepts anonymous clients on a non-loopback address"
-            );
+        for Listener { address, .. } in settings.listeners().iter().filter(|listener| listener.is_open()) {
+            if settings.anonymous == Some(true) {
+                let component = context.name();
+                tracing::warn!(component, listen = %address, "MQTT broker accepts anonymous clients on a non-loopback address");
+            }
         }
         let output =
             Output { hop: context.hop(), taken: context.counter("taken"), published: context.counter("published") };
@@ -241,19 +342,18 @@ impl MqttBroker {
 
 /// Binds the socket and builds the broker around it.
 fn open(settings: &Settings, handler: Option<InboundHandler>) -> Result<Broker, StartError> {
+    // `mqtt5` only logs that one of the other listeners failed.
+    for Listener { address, .. } in settings.listeners() {
+        if let Err(cause) = std::net::TcpListener::bind(address) {
+            return Err(StartError::io(format!("cannot listen on {address}"), cause));
+        }
+    }
     let config = match handler {
         Some(handler) => config(settings).with_event_handler(Arc::new(handler)),
         None => config(settings),
     };
     let opened = Broker::open(config, &tokio::runtime::Handle::current());
-    opened.map_err(|error| {
-        let what = format!("cannot listen on {}", settings.listen);
-        // The error of `mqtt5` has several lines. The cause that the system reports is shorter.
-        match std::net::TcpListener::bind(settings.listen) {
-            Err(cause) => StartError::io(what, cause),
-            Ok(_) => StartError::Other(error.to_string()),
-        }
-    })
+    opened.map_err(|error| StartError::Other(error.to_string()))
 }
 
 fn config(settings: &Settings) -> BrokerConfig {
@@ -269,7 +369,20 @@ fn config(settings: &Settings) -> BrokerConfig {
         auth = auth.with_password_file(path.clone());
     }
     auth.allow_anonymous = settings.anonymous.unwrap_or(settings.password_file.is_none());
+    let tls = settings.tls.as_ref().map(|tls| TlsConfig {
+        cert_file: tls.certificate_file.clone(),
+        key_file: tls.key_file.clone(),
+        ca_file: tls.client_ca_file.clone(),
+        require_client_cert: tls.client_ca_file.is_some(),
+        bind_addresses: vec![tls.listen],
+    });
+    let web_socket = |settings: &WebSocketSettings| {
+        WebSocketConfig::new().with_bind_address(settings.listen).with_path(settings.path.clone())
+    };
     BrokerConfig {
+        tls_config: tls,
+        websocket_config: settings.web_socket.as_ref().map(web_socket),
+        websocket_tls_config: settings.web_socket_tls.as_ref().map(|settings| web_socket(settings).with_tls(true)),
         topic_alias_maximum: TOPIC_ALIASES_MAX,
         client_channel_capacity: limits.queued_messages_max,
         server_receive_maximum: Some(RECEIVE_MAXIMUM),
