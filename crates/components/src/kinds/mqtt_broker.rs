@@ -39,6 +39,7 @@ use viaduct_mqtt::broker::{AuthConfig, BrokerConfig, StorageBackend, StorageConf
 use viaduct_mqtt::broker::{Broker, ROUTE_BUDGET_MAX, Router};
 use viaduct_mqtt::broker::{BrokerEventHandler, ClientPublishEvent, PublishAction};
 use viaduct_mqtt::broker::{TlsConfig, WebSocketConfig};
+use viaduct_mqtt::transport::TlsFiles;
 use viaduct_node::{Component, Context, Edges, Resource, SettingError, StartError, Stop};
 
 use crate::counter_mirror::CounterMirror;
@@ -160,18 +161,6 @@ impl Settings {
         })
         .collect()
     }
-
-    /// Returns the files of `tls`, with their settings.
-    fn files(&self) -> impl Iterator<Item = (&'static str, &PathBuf)> {
-        self.tls.iter().flat_map(|tls| {
-            let files = [
-                ("tls.certificate_file", Some(&tls.certificate_file)),
-                ("tls.key_file", Some(&tls.key_file)),
-                ("tls.client_ca_file", tls.client_ca_file.as_ref()),
-            ];
-            files.into_iter().filter_map(|(setting, file)| Some((setting, file?)))
-        })
-    }
 }
 
 impl Listener {
@@ -287,7 +276,16 @@ impl Component for MqttBroker {
         if let Some(path) = &settings.password_file {
             check_readable("password_file", path)?;
         }
-        settings.files().try_for_each(|(setting, path)| check_readable(setting, path))
+        let checked = settings.tls.as_ref().map(|tls| {
+            // The files of a client have the same form. Without an authority, those of the system would be read.
+            let authorities = tls.client_ca_file.clone().or_else(|| Some(tls.certificate_file.clone()));
+            let client = Some((tls.certificate_file.clone(), tls.key_file.clone()));
+            TlsFiles { authorities, client, server_name: None }.client_config()
+        });
+        match checked {
+            Some(Err(error)) => Err(SettingError::new("tls", error.to_string())),
+            _ => Ok(()),
+        }
     }
 
     fn edges(settings: &Settings) -> Edges {
