@@ -2,7 +2,8 @@
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`msg`] | definitions of messages (`.msg`): parser, MD5 sum |
+//! | [`msg`] | definitions of messages (`.msg`): parser, MD5 sum of ROS 1, type hash of ROS 2 |
+//! | [`definitions`] | definitions of the common interfaces |
 //! | [`ros1`] | the serialisation of ROS 1: the check of a message against its definition |
 //! | [`codec`] | messages of any type as values: ROS 1, CDR |
 //! | [`json`] | values as JSON |
@@ -24,6 +25,7 @@
 //! Not here: clocks, sockets, threads. Nothing panics, whatever the input.
 
 pub mod codec;
+pub mod definitions;
 pub mod json;
 pub mod limits;
 pub mod mqtt_client;

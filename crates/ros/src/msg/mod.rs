@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! parser.rs   a line -> field or constant;  text.rs: sections of a full definition
-//! schema.rs   sections -> types that refer to each other;  md5.rs: the sum of ROS 1
+//! schema.rs   sections -> types that refer to each other;  md5.rs: the sum of ROS 1;  rihs01.rs: the hash of ROS 2
 //! ```
 
 mod md5;
 mod parser;
+mod rihs01;
 mod schema;
 mod text;
 
@@ -139,6 +140,12 @@ impl TypeName {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the types of the fields of this type, whose definition without other types is given.
+    pub(crate) fn used_by(&self, dialect: Dialect, body: &str) -> Vec<Self> {
+        let member = |line: &str| parser::member(dialect, &self.package, 0, line).ok().flatten();
+        body.lines().filter_map(member).filter_map(parser::Member::message).collect()
     }
 }
 

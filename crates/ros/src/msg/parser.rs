@@ -11,6 +11,16 @@ pub(super) enum Member {
     Constant(ConstantText),
 }
 
+impl Member {
+    /// Returns the type of a field that is a message.
+    pub(super) fn message(self) -> Option<TypeName> {
+        match self {
+            Self::Field(FieldText { base: Base::Message(name), .. }) => Some(name),
+            Self::Field(_) | Self::Constant(_) => None,
+        }
+    }
+}
+
 /// A field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FieldText {
