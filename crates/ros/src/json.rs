@@ -1,22 +1,61 @@
 //! Messages as JSON.
 //!
-//! | type | JSON |
-//! |---|---|
-//! | number | number; `"NaN"`, `"Infinity"` and `"-Infinity"` as texts |
-//! | `string`, `wstring` | text; octets that are not UTF-8 become U+FFFD |
-//! | `uint8[]`, `char[]`, `byte[]` | base64 text; a list of numbers is read too |
-//! | `time`, `duration` | `{"secs": .., "nsecs": ..}` |
-//! | message | object with the names of the fields; a field that is absent has its default |
+//! | type | written | read too |
+//! |---|---|---|
+//! | `bool` | `true`, `false` | 1, 0 |
+//! | integer | number | a number without fraction (`2.0`), a text (`"9007199254740993"`) |
+//! | `float32`, `float64` | number, `"NaN"`, `"Infinity"`, `"-Infinity"` | `null` as NaN; a number as text |
+//! | `string`, `wstring` | text; octets that are not UTF-8 become U+FFFD | |
+//! | `uint8[]`, `char[]`, and `byte[]` of ROS 2 | base64 text | list of numbers |
+//! | `time`, `duration` of ROS 1 | `{"secs": .., "nsecs": ..}` | `{"sec": .., "nanosec": ..}` |
+//! | `builtin_interfaces/Time`, `Duration` of ROS 2 | `{"sec": .., "nanosec": ..}` | `{"secs": .., "nsecs": ..}` |
+//! | array | list | |
+//! | message | object with the names of the fields | a field that is absent has its default: 0, `false`, an empty text or array |
+//!
+//! Readers written in JavaScript round an integer beyond 2⁵³; they can send such a number as a text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
 use serde_json::Value as Json;
 
-use crate::codec::{CodecError, CodecProblem};
+use crate::codec::{self, CodecError, CodecProblem, Encoding};
 use crate::limits::DEFAULT_VALUES_MAX;
 use crate::msg::{Basic, Count, Field, FieldType, MessageType, Schema};
 use crate::value::Value;
+
+/// The whole numbers that a `f64` represents exactly: up to 2⁵³.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+/// The reason why a JSON text is not a message of a type.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// The octets are not JSON.
+    #[error("not JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// A member does not fit the type.
+    #[error(transparent)]
+    Member(#[from] CodecError),
+}
+
+/// Returns the JSON text of a message.
+///
+/// # Errors
+/// The first field of the message that does not fit.
+pub fn from_message(schema: &Schema, encoding: Encoding, message: &Bytes) -> Result<Vec<u8>, JsonError> {
+    let value = codec::decode(schema, encoding, message)?;
+    Ok(serde_json::to_vec(&JsonOf::new(schema, &value))?)
+}
+
+/// Returns the message of a JSON text.
+///
+/// # Errors
+/// The octets are not JSON, or the first member that does not fit.
+pub fn to_message(schema: &Schema, encoding: Encoding, text: &[u8]) -> Result<Bytes, JsonError> {
+    let value = read(schema, &serde_json::from_slice(text)?)?;
+    Ok(codec::encode(schema, encoding, &value)?)
+}
 
 /// A message as JSON. Serialise it with `serde_json`.
 #[derive(Clone, Copy, Debug)]
@@ -138,6 +177,9 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn message(&mut self, message_type: &MessageType, json: &Json) -> Result<Value, CodecError> {
         let members = json.as_object().ok_or(CodecProblem::Type)?;
+        if let Some(time) = time_of_ros_2(message_type, json) {
+            return Ok(time);
+        }
         let is_field = |name: &&String| message_type.fields().iter().any(|field| field.name == **name);
         if let Some(unknown) = members.keys().find(|name| !is_field(name)) {
             return Err(CodecError::from(CodecProblem::Unknown).within(unknown));
@@ -183,16 +225,21 @@ impl Reader<'_> {
             }
         };
         let value = match basic {
-            Basic::Bool => json.as_bool().map(Value::Bool),
-            Basic::Int8 | Basic::Int16 | Basic::Int32 | Basic::Int64 => json.as_i64().map(Value::Int),
-            Basic::Uint8 | Basic::Uint16 | Basic::Uint32 | Basic::Uint64 => json.as_u64().map(Value::Uint),
-            Basic::Float32 => float(json).map(|value| Value::Float32(value as f32)),
+            Basic::Bool => boolean(json).map(Value::Bool),
+            Basic::Int8 | Basic::Int16 | Basic::Int32 | Basic::Int64 => integer(json, json.as_i64()).map(Value::Int),
+            Basic::Uint8 | Basic::Uint16 | Basic::Uint32 | Basic::Uint64 => {
+                integer(json, json.as_u64()).map(Value::Uint)
+            }
+            Basic::Float32 => float(json).map(|value| value as f32).map(Value::Float32),
             Basic::Float64 => float(json).map(Value::Float64),
             Basic::String => json.as_str().map(Value::text),
             Basic::Wstring => json.as_str().map(|text| Value::WideText(text.encode_utf16().collect())),
             Basic::Time => pair(json).map(|(secs, nsecs)| Value::Time(secs, nsecs)),
             Basic::Duration => pair(json).map(|(secs, nsecs)| Value::Duration(secs, nsecs)),
         };
+        if matches!(value, Some(Value::Float32(value)) if value.is_infinite()) && special_text(json).is_none() {
+            return Err(CodecProblem::Range.into());
+        }
         value.ok_or_else(|| CodecProblem::Type.into())
     }
 
@@ -231,17 +278,59 @@ impl Reader<'_> {
     }
 }
 
-fn float(json: &Json) -> Option<f64> {
-    match json.as_str() {
-        Some("NaN") => Some(f64::NAN),
-        Some("Infinity") => Some(f64::INFINITY),
-        Some("-Infinity") => Some(f64::NEG_INFINITY),
+fn boolean(json: &Json) -> Option<bool> {
+    match json.as_u64() {
+        Some(0) => Some(false),
+        Some(1) => Some(true),
         Some(_) => None,
-        None => json.as_f64(),
+        None => json.as_bool(),
     }
 }
 
-fn pair<T: TryFrom<i64>>(json: &Json) -> Option<(T, T)> {
-    let number = |name: &str| T::try_from(json.get(name)?.as_i64()?).ok();
-    Some((number("secs")?, number("nsecs")?))
+/// Returns an integer that is `number`, a number without fraction, or a text.
+fn integer<T: std::str::FromStr + TryFrom<i64>>(json: &Json, number: Option<T>) -> Option<T> {
+    if number.is_some() {
+        return number;
+    }
+    match json {
+        Json::String(text) => text.trim().parse().ok(),
+        json => {
+            let whole = json.as_f64().filter(|value| value.fract() == 0.0 && value.abs() <= WHOLE_MAX)?;
+            T::try_from(whole as i64).ok()
+        }
+    }
+}
+
+fn float(json: &Json) -> Option<f64> {
+    match json {
+        Json::Null => Some(f64::NAN),
+        Json::String(text) => {
+            special_text(json).or_else(|| text.trim().parse().ok().filter(|value: &f64| value.is_finite()))
+        }
+        json => json.as_f64(),
+    }
+}
+
+fn special_text(json: &Json) -> Option<f64> {
+    match json.as_str()? {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+/// Returns a time or duration with the names of either ROS version.
+fn pair<T: TryFrom<i64>, U: TryFrom<i64>>(json: &Json) -> Option<(T, U)> {
+    let number = |names: [&str; 2]| names.iter().find_map(|name| integer(json.get(name)?, json.get(name)?.as_i64()));
+    let (secs, nsecs) = (number(["secs", "sec"])?, number(["nsecs", "nanosec"])?);
+    (json.as_object()?.len() == 2).then_some((T::try_from(secs).ok()?, U::try_from(nsecs).ok()?))
+}
+
+/// Returns a time or duration of ROS 2 that has the names of ROS 1.
+fn time_of_ros_2(message_type: &MessageType, json: &Json) -> Option<Value> {
+    let is_time = message_type.name().package() == "builtin_interfaces";
+    json.get("secs").filter(|_| is_time && message_type.fields().len() == 2)?;
+    let (sec, nanosec): (i32, u32) = pair(json)?;
+    Some(Value::Message(vec![Value::Int(sec.into()), Value::Uint(nanosec.into())]))
 }

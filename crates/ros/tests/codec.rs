@@ -207,3 +207,56 @@ fn json_has_defaults_and_names_the_wrong_member() {
     let error = encode(&schema, Encoding::Ros1, &read(r#"{"a":200}"#).unwrap()).unwrap_err();
     assert_eq!((error.path.as_str(), error.problem), ("a", CodecProblem::Range));
 }
+
+#[test]
+fn json_is_read_as_other_programs_write_it() {
+    let schema = ros2("int64 a\nuint64 b\nfloat64 c\nfloat32 d\nbool e\nuint8[3] f\nint16 g");
+    let read = |text: &str| json::read(&schema, &serde_json::from_str(text).unwrap());
+    let Value::Message(values) = read(
+        r#"{"a":"-9007199254740993","b":18446744073709551615,"c":"-Infinity","d":null,"e":1,"f":[1,2,3],"g":2.0}"#,
+    )
+    .unwrap() else {
+        panic!()
+    };
+    assert_eq!(
+        values[..3],
+        [Value::Int(-9_007_199_254_740_993), Value::Uint(u64::MAX), Value::Float64(f64::NEG_INFINITY)]
+    );
+    assert!(matches!(values[3], Value::Float32(value) if value.is_nan()));
+    assert_eq!(values[4..], [Value::Bool(true), Value::Octets(vec![1, 2, 3].into()), Value::Int(2)]);
+    for (text, path, problem) in [
+        (r#"{"a":1.5}"#, "a", CodecProblem::Type),
+        (r#"{"b":-1}"#, "b", CodecProblem::Type),
+        (r#"{"b":"x"}"#, "b", CodecProblem::Type),
+        (r#"{"c":"inf"}"#, "c", CodecProblem::Type),
+        (r#"{"d":1e39}"#, "d", CodecProblem::Range),
+        (r#"{"e":2}"#, "e", CodecProblem::Type),
+        (r#"{"a":1e30}"#, "a", CodecProblem::Type),
+    ] {
+        let error = read(text).unwrap_err();
+        assert_eq!((error.path.as_str(), error.problem), (path, problem), "{text}");
+    }
+    // The length of an array is checked when it is encoded.
+    let error = json::to_message(&schema, Encoding::Cdr, br#"{"f":"AQI="}"#).unwrap_err().to_string();
+    assert_eq!(error, "`f`: the array does not have 3 elements");
+    assert!(json::to_message(&schema, Encoding::Cdr, b"{").unwrap_err().to_string().starts_with("not JSON: "));
+}
+
+#[test]
+fn json_has_times_of_both_versions() {
+    let time = "================================================================================\nMSG: builtin_interfaces/Time\n\
+                int32 sec\nuint32 nanosec\n";
+    let two = ros2(&format!("builtin_interfaces/Time at\n{time}"));
+    let one = Schema::parse(Dialect::Ros1, "test/Any", "time at").unwrap();
+    for text in [r#"{"at":{"sec":7,"nanosec":5}}"#, r#"{"at":{"secs":7,"nsecs":5}}"#] {
+        let of = |schema, encoding| {
+            let message = json::to_message(schema, encoding, text.as_bytes()).unwrap();
+            String::from_utf8(json::from_message(schema, encoding, &message).unwrap()).unwrap()
+        };
+        assert_eq!(of(&two, Encoding::Cdr), r#"{"at":{"sec":7,"nanosec":5}}"#);
+        assert_eq!(of(&one, Encoding::Ros1), r#"{"at":{"secs":7,"nsecs":5}}"#);
+    }
+    for text in [r#"{"at":{"secs":-1,"nsecs":5}}"#, r#"{"at":{"secs":1}}"#, r#"{"at":{"secs":1,"nsecs":0,"x":1}}"#] {
+        assert!(json::to_message(&one, Encoding::Ros1, text.as_bytes()).is_err(), "{text}");
+    }
+}
