@@ -7,6 +7,7 @@
 //! | [`ros1`] | the serialisation of ROS 1: the check of a message against its definition |
 //! | [`codec`] | messages of any type as values: ROS 1, CDR |
 //! | [`json`] | values as JSON |
+//! | [`primitive`] | values of std_msgs as plain text |
 //! | [`tcpros`] | connections of ROS 1: headers, handshake, frames |
 //! | [`mqtt_client`] | the wire format of mqtt_client: types and messages on MQTT topics |
 //! | [`xmlrpc`] | calls between the nodes of ROS 1 and their master |
@@ -30,6 +31,7 @@ pub mod json;
 pub mod limits;
 pub mod mqtt_client;
 pub mod msg;
+pub mod primitive;
 pub mod ros1;
 pub mod tcpros;
 pub mod value;
