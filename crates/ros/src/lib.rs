@@ -8,6 +8,7 @@
 //! | [`codec`] | messages of any type as values: ROS 1, CDR |
 //! | [`json`] | values as JSON |
 //! | [`primitive`] | values of std_msgs as plain text |
+//! | [`transcode`] | messages of one definition as messages of another one: ROS 1 and ROS 2 |
 //! | [`tcpros`] | connections of ROS 1: headers, handshake, frames |
 //! | [`mqtt_client`] | the wire format of mqtt_client: types and messages on MQTT topics |
 //! | [`xmlrpc`] | calls between the nodes of ROS 1 and their master |
@@ -34,5 +35,6 @@ pub mod msg;
 pub mod primitive;
 pub mod ros1;
 pub mod tcpros;
+pub mod transcode;
 pub mod value;
 pub mod xmlrpc;

@@ -28,3 +28,9 @@ pub const ELEMENT_DEPTH_MAX: usize = 48;
 pub const EMPTY_ELEMENTS_MAX: u32 = 1 << 12;
 /// Elements of arrays of fixed length that are absent in a JSON text, in total.
 pub const DEFAULT_VALUES_MAX: u32 = 1 << 12;
+/// Operations between two definitions. Those of large messages have some hundred.
+pub const OPERATIONS_MAX: usize = 1 << 14;
+/// Names of fields without counterpart.
+pub const PATHS_MAX: usize = 64;
+/// Octets of a message that was made from one of another definition.
+pub const TRANSCODED_OCTETS_MAX: usize = 1 << 30;

@@ -168,6 +168,14 @@ impl Schema {
         self.types.get(index.0)
     }
 
+    /// Returns the type of a field that is a message.
+    pub(crate) fn message_type_of(&self, field: &Field) -> Option<&MessageType> {
+        match field.base {
+            FieldType::Message(index) => self.message_type(index),
+            FieldType::Basic(_) => None,
+        }
+    }
+
     /// Returns all types, that of the message first.
     #[must_use]
     pub fn types(&self) -> &[MessageType] {
@@ -257,6 +265,13 @@ impl MessageType {
             FieldType::Message(TypeIndex(index)) => Some(index),
             FieldType::Basic(_) => None,
         })
+    }
+}
+
+impl Field {
+    /// Returns `true` for `byte`, which has a sign in ROS 1 only.
+    pub(crate) fn is_byte(&self) -> bool {
+        self.type_text.split('[').next() == Some("byte")
     }
 }
 
