@@ -177,6 +177,16 @@ impl Edges {
         self
     }
 
+    /// Limits the memory of a pool that the queue of the most recently added input holds, in bytes. The graph reduces the depth of the
+    /// queue accordingly, to at least [`QUEUE_DEPTH_MIN`]; [`Context::input`] returns the result.
+    #[must_use]
+    pub fn queue_bytes_max(mut self, bytes: usize) -> Self {
+        if let Some(input) = self.inputs.last_mut() {
+            input.queue_bytes_max = Some(bytes);
+        }
+        self
+    }
+
     /// Adds a socket or a file.
     #[must_use]
     pub fn takes(mut self, resource: Resource) -> Self {
@@ -207,13 +217,29 @@ pub struct Edge {
     pub loans: Option<Loans>,
     /// For an input: number of samples that its reader holds at a time, in addition to those in its queue.
     pub held: usize,
+    /// For an input: limit of the memory of a pool that the samples in its queue hold, in bytes.
+    pub queue_bytes_max: Option<usize>,
+    /// For an input: `true` if its samples may be in buffers of a pool. The graph determines it.
+    pub is_pooled: bool,
 }
+
+/// Smallest depth of a queue that a limit of its memory leaves.
+pub const QUEUE_DEPTH_MIN: usize = 4;
 
 impl Edge {
     /// Returns an edge without loans that holds one sample at a time.
     #[must_use]
     pub fn new(setting: &str, pattern: &str, type_info: Option<TypeInfo>, qos: Qos) -> Self {
-        Self { setting: setting.to_owned(), pattern: pattern.to_owned(), type_info, qos, loans: None, held: 1 }
+        Self {
+            setting: setting.to_owned(),
+            pattern: pattern.to_owned(),
+            type_info,
+            qos,
+            loans: None,
+            held: 1,
+            queue_bytes_max: None,
+            is_pooled: false,
+        }
     }
 }
 

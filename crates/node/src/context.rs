@@ -11,12 +11,14 @@ use viaduct_bus::{
 use viaduct_messages::Message;
 use viaduct_units::Now;
 
+use crate::component::Edge;
 use crate::running::{FailureCause, Failures, IoTask};
 use crate::stop::Stop;
 
 /// A component's view of its node while it starts.
 pub struct Context<C> {
     pub(crate) name: String,
+    pub(crate) inputs: Vec<Edge>,
     pub(crate) bus: Bus,
     pub(crate) runtime: Handle,
     pub(crate) stop: Stop,
@@ -51,6 +53,13 @@ impl<C: Send + 'static> Context<C> {
         // FNV-1a, which is the same on every machine and in every version.
         let bytes = self.bus.node().bytes().chain([0]).chain(self.name.bytes());
         bytes.fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+    }
+
+    /// Returns the input of a setting as the graph has resolved it, or `None` if [`Component::edges`](crate::Component::edges) declares
+    /// none.
+    #[must_use]
+    pub fn input(&self, setting: &str) -> Option<&Edge> {
+        self.inputs.iter().find(|input| input.setting == setting)
     }
 
     /// Opens a topic for publishing.

@@ -5,10 +5,10 @@ use std::io::ErrorKind;
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration;
 
-use viaduct_bus::PoolSize;
+use viaduct_bus::{History, PoolSize};
 use viaduct_messages::topic;
 
-use crate::component::{Edge, Resource};
+use crate::component::{Edge, QUEUE_DEPTH_MIN, Resource};
 use crate::config::{ConfigError, ConfigErrors, Document, NodeFile, Run, Variables, of_process};
 use crate::kind::{Checks, Kind, Settings, find_kind};
 use crate::pools;
@@ -118,6 +118,7 @@ impl Draft {
         let is_doubtful = document.lacks_components();
         let mut draft = Self { document, node, components: Vec::new(), is_doubtful, pools: Vec::new() };
         draft.read_components(kinds, checks);
+        draft.limit_queues();
         draft.check_inputs();
         draft.check_outputs();
         draft.check_resources();
@@ -174,6 +175,23 @@ impl Draft {
     fn report_all(&mut self, problems: Vec<(String, String)>) {
         for (key, problem) in problems {
             self.document.report(&key, problem);
+        }
+    }
+
+    /// Determines which inputs read buffers of a pool, and reduces the depth of queues whose memory is limited.
+    fn limit_queues(&mut self) {
+        let mut pools: Vec<(String, usize)> = outputs(&self.components)
+            .filter_map(|(_, output)| Some((output.pattern.clone(), output.loans?.bytes)))
+            .collect();
+        let in_file = self.node.topics.iter().filter_map(|(name, topic)| Some((name.clone(), topic.pool.as_ref()?)));
+        pools.extend(in_file.map(|(name, pool)| (name, pool.bytes.unwrap_or(0))));
+        for input in self.components.iter_mut().flat_map(|component| &mut component.settings.edges.inputs) {
+            let read = pools.iter().filter(|(pattern, _)| topic::overlap(pattern, &input.pattern));
+            let Some(bytes) = read.map(|(_, bytes)| *bytes).max() else { continue };
+            input.is_pooled = true;
+            let Some(limit) = input.queue_bytes_max.map(|limit| limit / bytes.max(1)) else { continue };
+            let (History::KeepLast(depth) | History::KeepAll { limit: depth }) = &mut input.qos.history;
+            *depth = limit.max(QUEUE_DEPTH_MIN).min(*depth);
         }
     }
 

@@ -80,7 +80,7 @@ pub(crate) struct Settings {
 }
 
 /// Starts a component from settings with the type erased.
-type Build = fn(Box<dyn Any + Send>, Environment) -> Result<Box<dyn ComponentHandle>, StartError>;
+type Build = fn(Box<dyn Any + Send>, Edges, Environment) -> Result<Box<dyn ComponentHandle>, StartError>;
 
 /// Parameters of a component's start.
 pub(crate) struct Environment {
@@ -116,7 +116,7 @@ impl Kind {
 
 impl Settings {
     pub(crate) fn build(self, environment: Environment) -> Result<Box<dyn ComponentHandle>, StartError> {
-        (self.build)(self.value, environment)
+        (self.build)(self.value, self.edges, environment)
     }
 }
 
@@ -151,6 +151,7 @@ fn read<C: Component>(document: &mut Document, component: &str, checks: Checks) 
 
 fn build<C: Component>(
     settings: Box<dyn Any + Send>,
+    edges: Edges,
     own: Environment,
 ) -> Result<Box<dyn ComponentHandle>, StartError> {
     // `parse` of the same type parameter made the value.
@@ -163,6 +164,7 @@ fn build<C: Component>(
     }
     let mut context = Context {
         name: own.name.clone(),
+        inputs: edges.inputs,
         bus: own.bus,
         runtime: own.runtime.clone(),
         stop: asked,

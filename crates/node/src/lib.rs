@@ -24,7 +24,7 @@ mod running;
 mod stop;
 mod supervisor;
 
-pub use component::{Component, Edge, Edges, Loans, Resource, SettingError, StartError};
+pub use component::{Component, Edge, Edges, Loans, QUEUE_DEPTH_MIN, Resource, SettingError, StartError};
 pub use context::{CallbackContext, Context};
 pub use graph::Graph;
 pub use http::{LimitedConnection, LimitedListener};

@@ -521,6 +521,7 @@ impl Task {
         while let Ok(answer) = self.answers.try_recv() {
             self.answer(&answer, deadline).await;
         }
+        self.inputs.drain();
         while let Some(taken) = self.inputs.try_next() {
             self.route(&taken, deadline).await;
         }

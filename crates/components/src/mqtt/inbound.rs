@@ -21,6 +21,7 @@ use super::answer::{self, Refusal, ReplyAddress};
 use super::dialect::DialectSetting;
 use super::hops;
 use super::message::{Message, Target};
+use super::queue::Permit;
 use super::route::Template;
 use super::samples::SampleOutput;
 use super::typed::{InboundType, Sink};
@@ -491,7 +492,7 @@ impl InboundRoute {
         let ReplyAddress { topic, correlation } = request.reply_address;
         let target = if topic.is_empty() { Arc::clone(&self.errors) } else { Arc::new(Target::json(topic, self.qos)) };
         let payload = answer::write(refusal, request.topic, now.tai, count);
-        Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation })
+        Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation, permit: Permit::default() })
     }
 }
 

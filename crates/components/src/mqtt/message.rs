@@ -9,6 +9,7 @@ use viaduct_mqtt::packet::publish::PublishPacket;
 use viaduct_units::Tai;
 
 use super::hops;
+use super::queue::Permit;
 use crate::encoding::Encoding;
 
 /// Destination of messages.
@@ -36,6 +37,8 @@ pub(crate) struct Message {
     pub(crate) meta: Meta,
     /// Correlation data of an answer; empty if the request had none.
     pub(crate) correlation: Bytes,
+    #[expect(dead_code, reason = "it counts while the message exists")]
+    pub(crate) permit: Permit,
 }
 
 impl Message {
@@ -60,6 +63,12 @@ impl Message {
         let (encoding, content_type) = (Encoding::Json, "application/json".to_owned());
         let target = Target { topic: "t".to_owned(), qos, retain: false, encoding, content_type };
         let meta = Meta::from_origin(Tai::from_nanos(7));
-        Self { target: Arc::new(target), payload: vec![b'x'; octets].into(), meta, correlation: Bytes::new() }
+        Self {
+            target: Arc::new(target),
+            payload: vec![b'x'; octets].into(),
+            meta,
+            correlation: Bytes::new(),
+            permit: Permit::default(),
+        }
     }
 }

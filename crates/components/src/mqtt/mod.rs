@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `client` | client of a broker: connection, outbox, sessions |
 //! | `message` | message to be published, and its destination |
+//! | [`queue`] | queue of a route, and the samples that it admits |
 //! | [`route`] | routes from topics of the bus to MQTT topics |
 //! | [`inbound`] | routes from MQTT topics to topics of the bus |
 //! | `answer` | answers to invalid requests |
@@ -20,6 +21,7 @@ pub mod dialect;
 pub mod hops;
 pub mod inbound;
 pub(crate) mod message;
+pub mod queue;
 pub mod route;
 pub(crate) mod samples;
 pub(crate) mod subscription;

@@ -9,7 +9,7 @@ use std::task::{Context as TaskContext, Poll};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use viaduct_bus::{Meta, Qos, TypeInfo, UntypedSample, UntypedSubscriber, clock};
+use viaduct_bus::{Counter, Meta, TypeInfo, UntypedSample, UntypedSubscriber, clock};
 use viaduct_messages::topic;
 use viaduct_messages::viaduct::its::V2xError;
 use viaduct_mqtt::QoS;
@@ -18,6 +18,7 @@ use viaduct_units::{Mono, Now};
 
 use super::dialect::DialectSetting;
 use super::message::{Message, Target};
+use super::queue::{self, Admission, Filter, Permit, Permits, QueuePolicy};
 use super::samples::{self, ANNOUNCE_PERIOD};
 use super::{answer, check_qos};
 use crate::encoding::{EncodeError, Encoder, Encoding};
@@ -26,9 +27,6 @@ use crate::encoding::{EncodeError, Encoder, Encoding};
 const ROUTES_MAX: usize = 64;
 /// Maximum length of a template, in octets.
 const TEMPLATE_OCTETS_MAX: usize = 512;
-
-/// Quality of service of a route's subscription. The queue is emptied at once, so the limits of the settings are the ones that matter.
-const INPUT: Qos = Qos::keep_last(1024);
 
 /// Type of the error reports of stations, which may be published on a response topic.
 const V2X_ERROR: &str = "viaduct.its.V2xError";
@@ -39,6 +37,20 @@ const V2X_ERROR: &str = "viaduct.its.V2xError";
 pub struct Route {
     /// Topic of the bus, or pattern: `*` matches one level, `**` as the last level matches all remaining levels.
     pub from: String,
+    /// Patterns of the topics that the route takes, of those that match `from`; at most 64. Default: all.
+    #[serde(default)]
+    pub allow: Vec<String>,
+    /// Patterns of topics that the route does not take; at most 64. They have precedence over `allow`. Default: none.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Rate limit of each topic in Hz, above 0 to 100000. Samples above it are dropped (`rate_limited`). Default: no limit.
+    #[serde(default)]
+    #[schemars(range(max = 100_000))]
+    pub rate_hz: Option<f64>,
+    /// Queue between the bus and the connection: `latest`, `keep: N` or `block: N`. Default: all samples go into the outbox at once, whose
+    /// limits then apply; the newest 1024 wait on the bus for that, and no more than 32 MiB of the buffers of a pool.
+    #[serde(default)]
+    pub queue: Option<QueuePolicy>,
     /// MQTT topic with placeholders: `{node}` is the name of the node, `{component}` the name of this component, `{topic}` the topic of
     /// the bus and `{leaf}` its last level. At most 512 octets, without `+`, `#`, NUL, or `$` at the beginning.
     #[serde(default = "default_to")]
@@ -75,6 +87,10 @@ pub(crate) fn check(routes: &[Route]) -> Result<(), SettingError> {
         topic::check_pattern(&route.from).map_err(|error| wrong("from", error.to_string()))?;
         check_target(route).map_err(|problem| wrong("to", problem))?;
         check_qos(route.qos).map_err(|problem| wrong("qos", problem))?;
+        queue::check_patterns(&route.allow).map_err(|problem| wrong("allow", problem))?;
+        queue::check_patterns(&route.deny).map_err(|problem| wrong("deny", problem))?;
+        route.rate_hz.map_or(Ok(()), queue::check_rate).map_err(|problem| wrong("rate_hz", problem))?;
+        route.queue.map_or(Ok(()), QueuePolicy::check).map_err(|problem| wrong("queue", problem))?;
         if route.inject_timestamp && route.encoding != Encoding::MqttClient {
             return Err(wrong("inject_timestamp", "allowed only with `encoding: mqtt_client`".to_owned()));
         }
@@ -105,7 +121,12 @@ pub(crate) fn edges(routes: &[Route], edges: Edges) -> Edges {
     routes
         .iter()
         .enumerate()
-        .fold(edges, |edges, (index, route)| edges.reads_untyped(&format!("routes.{index}.from"), &route.from, INPUT))
+        .fold(edges, |edges, (index, route)| queue::reads(edges, &setting(index), &route.from, route.queue))
+}
+
+/// Returns the setting of a route's input.
+fn setting(index: usize) -> String {
+    format!("routes.{index}.from")
 }
 
 /// A text with placeholders.
@@ -192,10 +213,17 @@ pub(crate) struct Inputs {
     inputs: Vec<Input>,
     /// Index of the route that is polled first, so that a busy route does not starve the others.
     first: usize,
+    /// Samples of all routes that a rate limit has dropped, and that count as taken.
+    taken: Counter,
+    rate_limited: Counter,
 }
 
 struct Input {
     subscriber: UntypedSubscriber,
+    filter: Filter,
+    permits: Permits,
+    /// `true` if the payload of a message is copied, so that it does not hold a buffer of the topic's pool.
+    copies: bool,
     route: Route,
     template: Template,
     encoder: Encoder,
@@ -215,8 +243,13 @@ impl Inputs {
     pub(crate) fn open<C: Component>(routes: Vec<Route>, context: &Context<C>) -> Result<Self, StartError> {
         let open = |(index, route): (usize, Route)| {
             let wrong = |problem| SettingError::new(format!("routes.{index}.to"), problem);
+            let resolved = context.input(&setting(index));
+            let qos = resolved.map_or_else(|| queue::input(route.queue), |input| input.qos);
             Ok(Input {
-                subscriber: context.subscribe_untyped(&route.from, INPUT)?,
+                subscriber: context.subscribe_untyped(&route.from, qos)?,
+                filter: Filter::new(&route.allow, &route.deny, route.rate_hz),
+                permits: Permits::new(route.queue),
+                copies: route.queue.is_none() && resolved.is_some_and(|input| input.is_pooled),
                 template: Template::parse(&route.to).map_err(wrong)?,
                 route,
                 encoder: Encoder::default(),
@@ -226,14 +259,21 @@ impl Inputs {
         };
         let inputs = routes.into_iter().enumerate().map(open).collect::<Result<_, StartError>>()?;
         let (node, component) = (context.node().to_owned(), context.name().to_owned());
-        Ok(Self { node, component, inputs, first: 0 })
+        let (taken, rate_limited) = (context.counter("taken"), context.counter_for("dropped", "rate_limited"));
+        Ok(Self { node, component, inputs, first: 0, taken, rate_limited })
     }
 
     /// Returns the next sample of any route, or `None` if none is waiting.
     pub(crate) fn try_next(&mut self) -> Option<Taken> {
-        let found = self.in_turn().find_map(|index| {
-            let sample = self.inputs[index].subscriber.try_recv()?;
-            Some(Taken { index, sample })
+        let mut in_turn = self.in_turn();
+        let found = in_turn.find_map(|index| {
+            while self.inputs[index].permits.has_room() {
+                let sample = self.inputs[index].subscriber.try_recv()?;
+                if self.admits(index, &sample) {
+                    return Some(Taken { index, sample });
+                }
+            }
+            None
         })?;
         self.first = found.index + 1;
         Some(found)
@@ -247,18 +287,47 @@ impl Inputs {
     fn poll_next(&mut self, context: &mut TaskContext<'_>) -> Poll<Option<Taken>> {
         let mut open = false;
         for index in self.in_turn() {
-            // The future may be dropped after a poll: the subscription keeps the waker.
-            match pin!(self.inputs[index].subscriber.recv()).poll(context) {
-                Poll::Ready(Some(sample)) => {
-                    self.first = index + 1;
-                    return Poll::Ready(Some(Taken { index, sample }));
+            loop {
+                // A message that leaves the outbox ends the wait, because the caller handles it.
+                if !self.inputs[index].permits.has_room() {
+                    open = true;
+                    break;
                 }
-                Poll::Ready(None) => {}
-                Poll::Pending => open = true,
+                // The future may be dropped after a poll: the subscription keeps the waker.
+                let polled = pin!(self.inputs[index].subscriber.recv()).poll(context);
+                match polled {
+                    Poll::Ready(Some(sample)) if self.admits(index, &sample) => {
+                        self.first = index + 1;
+                        return Poll::Ready(Some(Taken { index, sample }));
+                    }
+                    Poll::Ready(Some(_)) => {}
+                    Poll::Ready(None) => break,
+                    Poll::Pending => {
+                        open = true;
+                        break;
+                    }
+                }
             }
         }
         // Without a route, wait forever instead of reporting the end.
         if open || self.inputs.is_empty() { Poll::Pending } else { Poll::Ready(None) }
+    }
+
+    /// Returns `true` if a route takes a sample. Counts a sample that its rate limit drops.
+    fn admits(&mut self, index: usize, sample: &UntypedSample) -> bool {
+        let admission = self.inputs[index].filter.admit(sample.topic(), clock::mono);
+        if admission == Admission::RateLimited {
+            self.taken.increment();
+            self.rate_limited.increment();
+        }
+        admission == Admission::Admitted
+    }
+
+    /// Lifts the limits of the queues, so that the samples that wait can be taken.
+    pub(crate) fn drain(&mut self) {
+        for input in &mut self.inputs {
+            input.permits.lift();
+        }
     }
 
     fn in_turn(&self) -> impl Iterator<Item = usize> + use<> {
@@ -297,7 +366,13 @@ impl Inputs {
             encoding: route.encoding,
             content_type: route.encoding.content_type(""),
         });
-        Some(Message { target, payload, meta: Meta::from_origin(now.tai), correlation: Bytes::new() })
+        Some(Message {
+            target,
+            payload,
+            meta: Meta::from_origin(now.tai),
+            correlation: Bytes::new(),
+            permit: Permit::default(),
+        })
     }
 
     /// Records that the type of a sample was announced.
@@ -309,7 +384,7 @@ impl Inputs {
     /// Encodes a sample as configured by its route.
     pub(crate) fn message(&mut self, taken: &Taken) -> Result<Message, EncodeError> {
         let Self { node, component, inputs, .. } = self;
-        let Input { route, template, encoder, targets, .. } = &mut inputs[taken.index];
+        let Input { route, template, encoder, targets, permits, copies, .. } = &mut inputs[taken.index];
         let sample = &taken.sample;
         let mut payload = encoder.encode((route.encoding, route.dialect.dialect()), sample)?;
         if route.inject_timestamp
@@ -317,9 +392,13 @@ impl Inputs {
         {
             payload = [stamp, payload].concat().into();
         }
+        if *copies {
+            payload = Bytes::copy_from_slice(&payload);
+        }
+        let permit = permits.take();
         if let Some((topic, correlation)) = answer_of(sample, node, component) {
             let target = Arc::new(Target::json(topic, route.qos()));
-            return Ok(Message { target, payload, meta: *sample.meta(), correlation });
+            return Ok(Message { target, payload, meta: *sample.meta(), correlation, permit });
         }
         let target = match targets.get(sample.topic()) {
             Some(target) => Arc::clone(target),
@@ -335,7 +414,7 @@ impl Inputs {
                 target
             }
         };
-        Ok(Message { target, payload, meta: *sample.meta(), correlation: Bytes::new() })
+        Ok(Message { target, payload, meta: *sample.meta(), correlation: Bytes::new(), permit })
     }
 }
 
@@ -362,7 +441,19 @@ mod tests {
 
     fn route(from: &str, to: &str) -> Route {
         let (encoding, dialect) = (Encoding::Json, DialectSetting::Viaduct);
-        Route { from: from.into(), to: to.into(), qos: 0, encoding, dialect, retain: false, inject_timestamp: false }
+        Route {
+            from: from.into(),
+            allow: Vec::new(),
+            deny: Vec::new(),
+            rate_hz: None,
+            queue: None,
+            to: to.into(),
+            qos: 0,
+            encoding,
+            dialect,
+            retain: false,
+            inject_timestamp: false,
+        }
     }
 
     #[test]
@@ -395,6 +486,15 @@ mod tests {
         }
         let qos = Route { qos: 3, ..route("a", "b") };
         assert_eq!(check(&[route("a", "b"), qos]).unwrap_err().to_string(), "`routes.1.qos`: 3 is not 0, 1 or 2");
+        for (wrong, expected) in [
+            (Route { queue: Some(QueuePolicy::Keep(0)), ..route("a", "b") }, "`routes.0.queue`: 0 is not within 1 to"),
+            (Route { rate_hz: Some(0.0), ..route("a", "b") }, "`routes.0.rate_hz`: 0 is not above 0"),
+            (Route { allow: vec!["a/+".into()], ..route("a", "b") }, "`routes.0.allow`: `a/+` is not a topic name"),
+            (Route { deny: vec!["".into()], ..route("a", "b") }, "`routes.0.deny`: `` is not a topic name"),
+        ] {
+            let error = check(&[wrong]).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
         assert!(check(&[route("its/rx/*", "v/{node}/{topic}"), route("its/rx/*", "vanetza/out/{leaf}")]).is_ok());
         let many = vec![route("a", "b"); 65];
         assert_eq!(check(&many).unwrap_err().to_string(), "`routes`: 65 routes; at most 64 are allowed");

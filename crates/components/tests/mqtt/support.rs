@@ -367,6 +367,48 @@ fn serve(script: Script, mut wire: Wire, seen: &Seen, unacknowledged_max: &Atomi
     }
 }
 
+/// A broker that does not read until it is released, with small buffers.
+pub(crate) struct StalledBroker {
+    pub(crate) port: u16,
+    seen: Seen,
+    is_released: Arc<AtomicBool>,
+}
+
+impl StalledBroker {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        // Accepted connections inherit it.
+        socket2::SockRef::from(&listener).set_recv_buffer_size(32 * 1024).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (seen, is_released) = (Seen::default(), Arc::<AtomicBool>::default());
+        let (kept, released) = (Arc::clone(&seen), Arc::clone(&is_released));
+        std::thread::spawn(move || {
+            let mut wire = Wire::new(listener.accept().unwrap().0);
+            let Some(Packet::Connect(_)) = wire.read() else { panic!("no CONNECT") };
+            wire.write(&Packet::ConnAck(ConnAckPacket::new(false, ReasonCode::Success))).unwrap();
+            eventually("the broker is released", || released.load(Ordering::SeqCst));
+            while let Some(packet) = wire.read() {
+                if let Packet::Publish(packet) = packet {
+                    if let Some(id) = packet.packet_id {
+                        wire.write(&Packet::PubAck(PubAckPacket::new(id))).unwrap();
+                    }
+                    kept.lock().unwrap().push(packet);
+                }
+            }
+        });
+        Self { port, seen, is_released }
+    }
+
+    /// Lets the broker read.
+    pub(crate) fn release(&self) {
+        self.is_released.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn seen(&self) -> Vec<PublishPacket> {
+        self.seen.lock().unwrap().clone()
+    }
+}
+
 /// A subscriber with QoS 0 that reconnects to its broker and records the messages.
 pub(crate) struct Subscriber {
     seen: Seen,

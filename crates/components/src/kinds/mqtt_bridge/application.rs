@@ -53,6 +53,10 @@ impl Application for Bridge {
         self.inputs.next().await
     }
 
+    fn drain(&mut self) {
+        self.inputs.drain();
+    }
+
     fn send(&mut self, taken: Taken, outbox: &mut Outbox) {
         let counts = outbox.counts();
         counts.taken.increment();

@@ -33,6 +33,7 @@ use viaduct_mqtt::QoS;
 use crate::encoding::Encoding;
 use crate::mqtt::hops;
 use crate::mqtt::message::{Message, Target};
+use crate::mqtt::queue::Permit;
 
 /// Octets by which a segment may grow in any case.
 const GROWTH_OCTETS: u64 = 16 << 20;
@@ -557,6 +558,7 @@ fn restored_message(header: &Header<'_>, payload: &[u8]) -> Option<RestoredMessa
         payload: Bytes::copy_from_slice(payload),
         meta: hops::parse(&header.hops).ok()?,
         correlation: Bytes::copy_from_slice(&header.correlation),
+        permit: Permit::default(),
     };
     Some(RestoredMessage { message, stored: Stored { number: header.number, position: None, is_released: false } })
 }

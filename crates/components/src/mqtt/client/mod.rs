@@ -54,6 +54,9 @@ pub(crate) trait Application: Send + Sync {
     /// Waits for the next item. Returns `None` if there will be no more. Cancelling the wait loses nothing.
     fn next(&mut self) -> impl Future<Output = Option<Self::Item>> + Send;
 
+    /// Lifts limits that depend on messages leaving the outbox, because the client stops.
+    fn drain(&mut self);
+
     /// Puts the messages of an item into the outbox.
     fn send(&mut self, item: Self::Item, outbox: &mut Outbox);
 
@@ -285,6 +288,7 @@ impl<A: Application> Client<A> {
 
     /// Takes the remaining items: the publishers have stopped, so no more will arrive.
     fn begin_stop(&mut self) {
+        self.application.drain();
         while let Some(item) = self.application.try_next() {
             self.application.send(item, &mut self.outbox);
         }
